@@ -1,0 +1,55 @@
+package capture
+
+import "varve.dev/varve/engine/sample"
+
+// State is where a channel is in its life.
+type State uint8
+
+// States of a channel.
+const (
+	// Searching: never connected since the engine took the channel.
+	Searching State = iota
+	// Connected: updates flow.
+	Connected
+	// Disconnected: was connected before.
+	Disconnected
+	// Unsupported: connected, but values of its type can not be archived.
+	Unsupported
+	// Paused by its group.
+	Paused
+)
+
+var stateNames = [...]string{"searching", "connected", "disconnected", "unsupported", "paused"}
+
+// String returns the name used in APIs.
+func (s State) String() string { return stateNames[s] }
+
+// Status is a snapshot of one channel for people and APIs.
+type Status struct {
+	PV    string
+	Group string // namespace/name of the ArchiveGroup whose settings are used
+	State State
+	// Since is when the state began, ns since 1970.
+	Since int64
+	// Cause says why the channel is not connected, if known.
+	Cause string
+	Host  string
+	Type  sample.Type
+	Count int
+	// Settings in force, for people: "Monitor", "Scan 10s".
+	Sampling string
+	// Rate is the samples/s received, smoothed over about a minute.
+	Rate float64
+	// Connects counts the times the channel connected; LostConnections how
+	// often it was lost.
+	Connects, LostConnections uint64
+	// Received = Stored + pending in memory + the sum of Dropped.
+	Received, Stored uint64
+	Dropped          [sample.NumReasons]uint64
+	// Bytes written to blocks, encoded.
+	Bytes uint64
+	// Last is the latest sample accepted; HasLast is false before the first.
+	HasLast  bool
+	Last     sample.Sample
+	Metadata *sample.Metadata
+}

@@ -1,0 +1,54 @@
+// Package pvname has the canonical form of channel names. Keys, hashes,
+// conflict checks and queries all use it, so that a PV written in two ways is
+// archived once and found under either:
+//
+//	ca://SR01:PRES.VAL ──▶ Canonical ──▶ SR01:PRES
+package pvname
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// MaxLen is the longest name accepted, in bytes.
+const MaxLen = 256
+
+// Canonical returns the canonical form of a name: without ca:// or pva://, which
+// is a setting, and without a trailing .VAL, which is the default field. Other
+// fields and modifiers (.DESC, .VAL$, .{"ts":{}}) stay. An alias is a name of its own.
+func Canonical(name string) string {
+	name = strings.TrimSpace(name)
+	for _, p := range []string{"ca://", "pva://"} {
+		if rest, ok := strings.CutPrefix(name, p); ok {
+			name = rest
+			break
+		}
+	}
+	return strings.TrimSuffix(name, ".VAL")
+}
+
+// Check returns an error that says what is wrong with a canonical name.
+func Check(name string) error {
+	switch {
+	case name == "":
+		return errors.New("the name is empty")
+	case len(name) > MaxLen:
+		return fmt.Errorf("the name has %d bytes, more than %d", len(name), MaxLen)
+	case !utf8.ValidString(name):
+		return errors.New("the name is not valid UTF-8")
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }); i >= 0 {
+		return fmt.Errorf("the name has a space or control character at byte %d", i)
+	}
+	return nil
+}
+
+// Shard returns the shard in [0, shards) of a shard key, which is the canonical
+// name unless a group says otherwise. The hash is fixed for all time: stored
+// journals depend on it.
+func Shard(key string, shards int) int { return int(xxhash.Sum64String(key) % uint64(shards)) }

@@ -1,0 +1,156 @@
+package sample
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+)
+
+// Run is a run of samples of one channel and one type, as columns of equal
+// length. Its order is that of arrival until Sort is called.
+//
+// Words holds the values of a Fixed type. For other types the value of sample i
+// is Bytes[Ends[i-1]:Ends[i]], with Ends[-1] taken as 0.
+type Run struct {
+	Type  Type
+	Times []int64
+	Tags  []Tag
+	Words []uint64
+	Ends  []uint32
+	Bytes []byte
+}
+
+// Len returns the number of samples.
+func (r *Run) Len() int { return len(r.Times) }
+
+// Size returns the bytes of memory the samples take.
+func (r *Run) Size() int { return 12*len(r.Times) + 8*len(r.Words) + 4*len(r.Ends) + len(r.Bytes) }
+
+// Reset empties the run and sets its type, keeping its memory.
+func (r *Run) Reset(t Type) {
+	r.Type = t
+	r.Times, r.Tags, r.Words = r.Times[:0], r.Tags[:0], r.Words[:0]
+	r.Ends, r.Bytes = r.Ends[:0], r.Bytes[:0]
+}
+
+// Append adds a sample, copying its bytes.
+func (r *Run) Append(s *Sample) {
+	r.Times = append(r.Times, s.Time)
+	r.Tags = append(r.Tags, s.Tag)
+	if r.Type.Fixed() {
+		r.Words = append(r.Words, s.Word)
+		return
+	}
+	r.Bytes = append(r.Bytes, s.Bytes...)
+	r.Ends = append(r.Ends, uint32(len(r.Bytes)))
+}
+
+// At returns sample i. Its Bytes are the run's own: valid until the run changes.
+func (r *Run) At(i int) Sample {
+	s := Sample{Time: r.Times[i], Tag: r.Tags[i]}
+	if r.Type.Fixed() {
+		s.Word = r.Words[i]
+	} else {
+		s.Bytes = r.Value(i)
+	}
+	return s
+}
+
+// Value returns the bytes of sample i of a type that is not Fixed.
+func (r *Run) Value(i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = r.Ends[i-1]
+	}
+	return r.Bytes[from:r.Ends[i]:r.Ends[i]]
+}
+
+// Float returns sample i of a Fixed type as a number.
+func (r *Run) Float(i int) float64 { return Float(r.Type, r.Words[i]) }
+
+// AppendRange adds the samples from (inclusive) to to (exclusive) of o, which
+// has the same type.
+func (r *Run) AppendRange(o *Run, from, to int) {
+	r.Times = append(r.Times, o.Times[from:to]...)
+	r.Tags = append(r.Tags, o.Tags[from:to]...)
+	if r.Type.Fixed() {
+		r.Words = append(r.Words, o.Words[from:to]...)
+		return
+	}
+	for i := from; i < to; i++ {
+		r.Bytes = append(r.Bytes, o.Value(i)...)
+		r.Ends = append(r.Ends, uint32(len(r.Bytes)))
+	}
+}
+
+// DropFirst removes the first n samples, moving the rest to the front.
+func (r *Run) DropFirst(n int) {
+	if n == 0 {
+		return
+	}
+	r.Times = slices.Delete(r.Times, 0, n)
+	r.Tags = slices.Delete(r.Tags, 0, n)
+	if r.Type.Fixed() {
+		r.Words = slices.Delete(r.Words, 0, n)
+		return
+	}
+	cut := r.Ends[n-1]
+	r.Bytes = slices.Delete(r.Bytes, 0, int(cut))
+	r.Ends = slices.Delete(r.Ends, 0, n)
+	for i := range r.Ends {
+		r.Ends[i] -= cut
+	}
+}
+
+// Clone returns a copy that shares no memory with r.
+func (r *Run) Clone() *Run {
+	return &Run{
+		Type: r.Type, Times: slices.Clone(r.Times), Tags: slices.Clone(r.Tags),
+		Words: slices.Clone(r.Words), Ends: slices.Clone(r.Ends), Bytes: slices.Clone(r.Bytes),
+	}
+}
+
+// same reports whether samples i and j are the same one of the set.
+func (r *Run) same(i, j int) bool {
+	if r.Times[i] != r.Times[j] || (r.Tags[i]^r.Tags[j])&^Carried != 0 {
+		return false
+	}
+	if r.Type.Fixed() {
+		return r.Words[i] == r.Words[j]
+	}
+	return bytes.Equal(r.Value(i), r.Value(j))
+}
+
+// Normalize sorts the run by time, keeping the order of arrival among equal
+// times, and removes every sample that stands there twice.
+func (r *Run) Normalize() {
+	if r.normal() {
+		return
+	}
+	order := make([]int, r.Len())
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return r.Times[order[a]] < r.Times[order[b]] })
+	out := Run{Type: r.Type}
+	kept := 0 // start in order of the samples of the time at hand
+	for i, k := range order {
+		if r.Times[k] != r.Times[order[kept]] {
+			kept = i
+		}
+		if !slices.ContainsFunc(order[kept:i], func(j int) bool { return r.same(j, k) }) {
+			out.AppendRange(r, k, k+1)
+		}
+	}
+	*r = out
+}
+
+// normal reports whether times strictly rise, so that there is nothing to do.
+func (r *Run) normal() bool {
+	for i := 1; i < len(r.Times); i++ {
+		if r.Times[i] <= r.Times[i-1] {
+			return false
+		}
+	}
+	return true
+}

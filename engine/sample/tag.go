@@ -1,0 +1,67 @@
+package sample
+
+import "fmt"
+
+// Severity is the EPICS alarm severity.
+type Severity uint8
+
+// Alarm severities, numbered as in EPICS base (alarm.h).
+const (
+	NoAlarm Severity = iota
+	Minor
+	Major
+	Invalid
+)
+
+// String returns the EPICS name of the severity.
+func (s Severity) String() string {
+	switch s {
+	case NoAlarm:
+		return "NO_ALARM"
+	case Minor:
+		return "MINOR"
+	case Major:
+		return "MAJOR"
+	case Invalid:
+		return "INVALID"
+	}
+	return fmt.Sprintf("severity(%d)", uint8(s))
+}
+
+// Tag is what comes with a value beside its time, packed in a word: bits 0–15
+// alarm status, 16–19 alarm severity, 24 up the flags below.
+type Tag uint32
+
+// Flags of a Tag.
+const (
+	// EngineClock says that the time is the engine's, not the IOC's.
+	EngineClock Tag = 1 << 24
+	// Carried marks the copy of the last sample before a bucket which the
+	// bucket begins with. It is outside all counts, and never shown twice.
+	Carried Tag = 1 << 25
+)
+
+// MakeTag packs a severity and a status, without flags.
+func MakeTag(sev Severity, status uint16) Tag { return Tag(sev&0xf)<<16 | Tag(status) }
+
+// Severity returns the alarm severity.
+func (t Tag) Severity() Severity { return Severity(t >> 16 & 0xf) }
+
+// Status returns the alarm status, numbered as in EPICS base (alarm.h).
+func (t Tag) Status() uint16 { return uint16(t) }
+
+// SameAlarm reports whether t and u have the same severity and status.
+func (t Tag) SameAlarm(u Tag) bool { return (t^u)&0xfffff == 0 }
+
+var statusNames = [...]string{
+	"NO_ALARM", "READ", "WRITE", "HIHI", "HIGH", "LOLO", "LOW", "STATE", "COS", "COMM", "TIMEOUT",
+	"HWLIMIT", "CALC", "SCAN", "LINK", "SOFT", "BAD_SUB", "UDF", "DISABLE", "SIMM", "READ_ACCESS", "WRITE_ACCESS",
+}
+
+// StatusName returns the EPICS name of the alarm status, or its number.
+func (t Tag) StatusName() string {
+	if s := int(t.Status()); s < len(statusNames) {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status(%d)", t.Status())
+}

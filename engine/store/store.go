@@ -1,0 +1,186 @@
+// Package store declares the rows of an archive and the queries that every back
+// end serves. store/pebble and store/cassandra implement Store; store/storetest
+// is the suite that both pass.
+//
+//	journal (shard, writer, n, seq) ── durable ≤ 1 s after arrival
+//	   │ claims say who wrote, and up to where it is sealed
+//	   ▼ sealer
+//	block (pv, bucket, start, writer, n)      mark (pv, time, kind, writer)
+//	                                          metadata (pv, time)
+//	channel (pv): the directory, made of sets that only grow
+//
+// Every write is an idempotent upsert: repeating one, in any order and from any
+// number of writers, changes nothing. A write returns when it is durable. On an
+// error its outcome is unknown, and the caller repeats it.
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"iter"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// Writer identifies one process that writes, from its start to its end. It is
+// random (a version 4 UUID), so no two processes ever share a key.
+type Writer [16]byte
+
+// String returns the 32 hexadecimal digits.
+func (w Writer) String() string { return hex.EncodeToString(w[:]) }
+
+// Position is a place in the journal of a writer: partition n in the upper
+// 32 bits, sequence number of a row in the lower. 0 is before all rows.
+type Position uint64
+
+// At returns the position of row seq of partition n. Both count from 1.
+func At(n, seq uint32) Position { return Position(n)<<32 | Position(seq) }
+
+// N returns the partition.
+func (p Position) N() uint32 { return uint32(p >> 32) }
+
+// Seq returns the sequence number within the partition.
+func (p Position) Seq() uint32 { return uint32(p) }
+
+// JournalRow holds the samples a writer got for a shard in one flush interval.
+// Index and Blob are encoded by package journal.
+type JournalRow struct {
+	Shard  int
+	Writer Writer
+	At     Position
+	Index  []byte
+	Blob   []byte
+}
+
+// Claim says that a writer journals a shard. A writer inserts it before its
+// first row there.
+type Claim struct {
+	Shard  int
+	Writer Writer
+	// Epoch ranks the writers of a shard: the highest seen at the start, plus 1.
+	Epoch uint64
+	// Since and Alive are engine times in ns: the first and latest sign of life.
+	Since, Alive int64
+	// Sealed is the position up to which all rows are in blocks. It only rises.
+	Sealed Position
+	// Closed says that the writer ended in order, and that no row follows Last.
+	Closed bool
+	// Last is the position of the last row of a closed writer.
+	Last Position
+}
+
+// BlockKey identifies a block. Start is the time of its first sample when it
+// was created, and stays; N is counted by the writer for each PV.
+type BlockKey struct {
+	PV     string
+	Bucket Bucket
+	Start  int64
+	Writer Writer
+	N      uint32
+}
+
+// Block is a run of samples of one PV and one type, sorted by time, without
+// doubles. Blob is encoded by package block. A block is written again under its
+// key while it grows.
+type Block struct {
+	BlockKey
+	// End is the time of the last sample.
+	End int64
+	// Count is the number of samples; a carried one is not counted, nor is it
+	// in the aggregates.
+	Count int
+	Type  sample.Type
+	// Min, Max and Sum are over the values that are numbers; NaN if there is none.
+	Min, Max, Sum float64
+	Blob          []byte
+}
+
+// Channel is the directory entry of a PV. Its sets only grow, so that engines
+// can add to them without reading first.
+type Channel struct {
+	PV string
+	// Shards are those whose journals may hold rows of the PV.
+	Shards []int
+	// Buckets are the sizes in which blocks of the PV were written. A size is
+	// added, and acknowledged, before the first block that uses it.
+	Buckets []BucketSize
+	// Types are those its samples have had.
+	Types []sample.Type
+}
+
+// PVMark is a mark of a PV, as written by one writer.
+type PVMark struct {
+	PV     string
+	Writer Writer
+	sample.Mark
+}
+
+// PVMetadata is the metadata a PV had from Time on.
+type PVMetadata struct {
+	PV   string
+	Time int64
+	sample.Metadata
+}
+
+// MaxBlob is the largest Blob, in bytes, that a row may hold.
+const MaxBlob = 1<<20 - 64<<10
+
+// ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
+var ErrTooLarge = errors.New("blob larger than a row may be")
+
+// Store keeps the rows of one archive. All methods are safe for concurrent use.
+// Sequences yield rows whose memory the caller may keep; a sequence ends after
+// its first error.
+type Store interface {
+	// PutClaim inserts a writer's claim, without its Sealed position.
+	PutClaim(ctx context.Context, c Claim) error
+	// Seal raises the sealed position of a writer. A lower one changes nothing,
+	// also when it arrives later.
+	Seal(ctx context.Context, shard int, w Writer, to Position) error
+	// Claims returns the claims of a shard, highest epoch first.
+	Claims(ctx context.Context, shard int) ([]Claim, error)
+	// DropClaim forgets a writer that is closed and sealed up to its end, and
+	// its journal rows.
+	DropClaim(ctx context.Context, shard int, w Writer) error
+
+	// PutJournal writes a row.
+	PutJournal(ctx context.Context, r JournalRow) error
+	// Journal yields the rows of a writer after a position, in order. It relies
+	// on partition n+1 being used only once partition n holds a row.
+	Journal(ctx context.Context, shard int, w Writer, after Position) iter.Seq2[JournalRow, error]
+
+	// PutBlocks writes blocks, several at once.
+	PutBlocks(ctx context.Context, blocks ...Block) error
+	// Blocks yields the blocks of a PV in a bucket that overlap [from, to],
+	// by start, then writer, then n.
+	Blocks(ctx context.Context, pv string, b Bucket, from, to int64) iter.Seq2[Block, error]
+	// LastBlock returns the block in a bucket that holds the latest sample at or
+	// before a time, as far as start and end tell: of the blocks whose start is
+	// at or before it, the one of greatest end.
+	LastBlock(ctx context.Context, pv string, b Bucket, at int64) (blk Block, found bool, err error)
+
+	// AddChannel adds to the directory entry of a PV.
+	AddChannel(ctx context.Context, c Channel) error
+	// Channel returns the directory entry of a PV.
+	Channel(ctx context.Context, pv string) (c Channel, found bool, err error)
+	// Channels yields the whole directory, in no particular order.
+	Channels(ctx context.Context) iter.Seq2[Channel, error]
+
+	// PutMarks writes marks.
+	PutMarks(ctx context.Context, marks ...PVMark) error
+	// Marks yields the marks of a PV with Time in [from, to], by time.
+	Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMark, error]
+
+	// PutMetadata writes an entry of a PV's metadata history.
+	PutMetadata(ctx context.Context, m PVMetadata) error
+	// MetadataAt returns the metadata in force at a time: the latest entry at or
+	// before it, or else the first one.
+	MetadataAt(ctx context.Context, pv string, at int64) (m PVMetadata, found bool, err error)
+
+	// Size returns the bytes the archive takes on disk, as far as the store can
+	// tell; 0 where it can not.
+	Size(ctx context.Context) (int64, error)
+	// Close releases the store. No call may follow.
+	Close() error
+}
