@@ -1,0 +1,69 @@
+package capture
+
+import "time"
+
+// Mode is how samples are taken from updates.
+type Mode uint8
+
+const (
+	// Monitor keeps every update that the filters pass.
+	Monitor Mode = iota
+	// Scan keeps the value at each multiple of the period since 1970, so that two
+	// engines choose the same samples.
+	Scan
+)
+
+// Clock is whose time a sample gets.
+type Clock uint8
+
+const (
+	// SourceClock is the IOC's.
+	SourceClock Clock = iota
+	// EngineClock is the engine's, at arrival.
+	EngineClock
+)
+
+// ClockAction is what happens to a sample whose source time is further from its
+// arrival than the limits.
+type ClockAction uint8
+
+const (
+	// Restamp stores it under the engine's clock.
+	Restamp ClockAction = iota
+	// Refuse drops it, counted as sample.Clock.
+	Refuse
+)
+
+// Settings are how a channel is sampled. They are comparable and shared by all
+// channels of a class.
+type Settings struct {
+	Mode   Mode
+	Period time.Duration // of Scan
+	Events Events        // of Monitor; 0 means EventLog|EventAlarm
+
+	// Deadbands: an update is dropped if it differs from the last stored value by
+	// no more than Absolute, or by no more than Relative × |last stored value|.
+	// 0 switches one off. Changes of alarm always pass.
+	Absolute, Relative float64
+	// MaxRate is the most samples per second of source time; 0 is no limit.
+	MaxRate float64
+
+	Clock Clock
+	// Ahead and Behind limit how far the source time may be from the arrival;
+	// 0 is no limit. The first sample after connecting is kept however old.
+	Ahead, Behind time.Duration
+	OnClock       ClockAction
+
+	Paused bool
+}
+
+// Channel is one PV to capture.
+type Channel struct {
+	PV       string // canonical
+	Group    string // namespace/name of the ArchiveGroup that decides
+	Settings *Settings
+}
+
+// Assignment is all that an engine is to capture: channels by shard. A shard
+// that is not listed is not captured by this engine.
+type Assignment map[int][]Channel
