@@ -1,0 +1,101 @@
+package proto
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// ErrTruncated: a payload is smaller than its type and count need.
+var ErrTruncated = errors.New("the payload is smaller than its value")
+
+// DecodeTime decodes the payload of a value of type t, which is in TIME form,
+// into s. array says whether the channel is an array: such a value may well have
+// one element, or none.
+//
+// A scalar's s.Word is set, or for a string s.Bytes, which is then memory of
+// payload. An array's elements are turned little-endian in scratch; s.Bytes is
+// scratch or payload. The scratch, maybe grown, is returned for the next call.
+func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scratch []byte) ([]byte, error) {
+	if t.Form() != TIME {
+		return scratch, fmt.Errorf("decoding %v as a TIME type", t)
+	}
+	off := t.ValueOffset()
+	if len(payload) < off {
+		return scratch, ErrTruncated
+	}
+	s.Tag = sample.MakeTag(
+		sample.Severity(binary.BigEndian.Uint16(payload[2:])), binary.BigEndian.Uint16(payload))
+	s.Time = UnixNanos(binary.BigEndian.Uint32(payload[4:]), binary.BigEndian.Uint32(payload[8:]))
+	value := payload[off:]
+	if array {
+		return decodeArray(s, t.Native(), count, value, scratch)
+	}
+	return scratch, decodeScalar(s, t.Native(), count, value)
+}
+
+// decodeScalar decodes the first element of value. A scalar can not be empty.
+func decodeScalar(s *sample.Sample, native DBR, count uint32, value []byte) error {
+	if count == 0 || len(value) < native.ElemSize() {
+		// Servers may send a string without the bytes behind its NUL.
+		if native != String || count == 0 {
+			return ErrTruncated
+		}
+	}
+	s.Word, s.Bytes = 0, nil
+	switch native {
+	case Double:
+		s.Word = binary.BigEndian.Uint64(value)
+	case Float:
+		s.Word = uint64(binary.BigEndian.Uint32(value))
+	case Long:
+		s.Word = uint64(int64(int32(binary.BigEndian.Uint32(value))))
+	case Short:
+		s.Word = uint64(int64(int16(binary.BigEndian.Uint16(value))))
+	case Enum:
+		s.Word = uint64(binary.BigEndian.Uint16(value))
+	case Char:
+		s.Word = uint64(value[0])
+	case String:
+		s.Bytes = Text(value[:min(len(value), StringSize)])
+	}
+	return nil
+}
+
+// decodeArray decodes count elements of value.
+func decodeArray(s *sample.Sample, native DBR, count uint32, value, scratch []byte) ([]byte, error) {
+	size := uint64(count) * uint64(native.ElemSize())
+	if uint64(len(value)) < size {
+		return scratch, ErrTruncated
+	}
+	value = value[:size:size]
+	s.Word, s.Bytes = 0, value
+	if native == Char {
+		return scratch, nil
+	}
+	dst := scratch[:0]
+	switch native.ElemSize() {
+	case 2:
+		for ; len(value) > 0; value = value[2:] {
+			dst = binary.LittleEndian.AppendUint16(dst, binary.BigEndian.Uint16(value))
+		}
+	case 4:
+		for ; len(value) > 0; value = value[4:] {
+			dst = binary.LittleEndian.AppendUint32(dst, binary.BigEndian.Uint32(value))
+		}
+	case 8:
+		for ; len(value) > 0; value = value[8:] {
+			dst = binary.LittleEndian.AppendUint64(dst, binary.BigEndian.Uint64(value))
+		}
+	default:
+		for ; len(value) > 0; value = value[StringSize:] {
+			text := Text(value[:StringSize])
+			dst = binary.AppendUvarint(dst, uint64(len(text)))
+			dst = append(dst, text...)
+		}
+	}
+	s.Bytes = dst
+	return dst, nil
+}

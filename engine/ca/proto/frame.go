@@ -1,0 +1,132 @@
+package proto
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// Sizes in bytes of the two forms of a header. The extended form begins with a
+// short one whose size is 0xFFFF and whose count is 0.
+const (
+	HeaderSize         = 16
+	ExtendedHeaderSize = 24
+
+	extended = 0xffff
+	align    = 8
+)
+
+// Header is the header of a message. What Type, Count and the parameters mean
+// depends on the command and on the direction.
+type Header struct {
+	Command Command
+	Type    uint16
+	// Size of the payload in bytes, with its padding.
+	Size  uint32
+	Count uint32
+	// P1 and P2 are m_cid and m_available of caProto.h.
+	P1, P2 uint32
+}
+
+// Results of ReadFrame beside success.
+var (
+	// ErrShort: the bytes end before the frame does. Read more and try again.
+	ErrShort = errors.New("the frame is cut short")
+	// ErrTooLarge: the payload is larger than the bound.
+	ErrTooLarge = errors.New("the payload is larger than allowed")
+)
+
+// ReadFrame parses the frame at the start of b into h and returns its payload,
+// which is memory of b, and the bytes that the frame takes. With ErrShort n is
+// the number of bytes that are needed at least. With ErrTooLarge, for a payload
+// of more than maxSize bytes, h is set and n is the size of the header: the caller
+// can skip h.Size more bytes and go on.
+func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
+	if n, err = readHeader(b, h); err != nil {
+		return nil, n, err
+	}
+	if h.Size > maxSize {
+		return nil, n, ErrTooLarge
+	}
+	end := n + int(h.Size)
+	if len(b) < end {
+		return nil, end, ErrShort
+	}
+	return b[n:end:end], end, nil
+}
+
+// readHeader parses the header at the start of b and returns its size, or with
+// ErrShort the number of bytes that are needed.
+func readHeader(b []byte, h *Header) (int, error) {
+	if len(b) < HeaderSize {
+		return HeaderSize, ErrShort
+	}
+	h.Command = Command(binary.BigEndian.Uint16(b))
+	h.Size = uint32(binary.BigEndian.Uint16(b[2:]))
+	h.Type = binary.BigEndian.Uint16(b[4:])
+	h.Count = uint32(binary.BigEndian.Uint16(b[6:]))
+	h.P1 = binary.BigEndian.Uint32(b[8:])
+	h.P2 = binary.BigEndian.Uint32(b[12:])
+	if h.Size != extended || h.Count != 0 {
+		return HeaderSize, nil
+	}
+	if len(b) < ExtendedHeaderSize {
+		return ExtendedHeaderSize, ErrShort
+	}
+	h.Size = binary.BigEndian.Uint32(b[16:])
+	h.Count = binary.BigEndian.Uint32(b[20:])
+	return ExtendedHeaderSize, nil
+}
+
+// AppendHeader appends h, in the extended form only where the short one can not
+// hold it. The caller has made h.Size a multiple of 8.
+func AppendHeader(dst []byte, h Header) []byte {
+	size, count := h.Size, h.Count
+	large := size >= extended || count > math.MaxUint16
+	if large {
+		size, count = extended, 0
+	}
+	dst = binary.BigEndian.AppendUint16(dst, uint16(h.Command))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(size))
+	dst = binary.BigEndian.AppendUint16(dst, h.Type)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(count))
+	dst = binary.BigEndian.AppendUint32(dst, h.P1)
+	dst = binary.BigEndian.AppendUint32(dst, h.P2)
+	if large {
+		dst = binary.BigEndian.AppendUint32(dst, h.Size)
+		dst = binary.BigEndian.AppendUint32(dst, h.Count)
+	}
+	return dst
+}
+
+// Padded returns n rounded up to the size of a payload.
+func Padded(n int) int { return (n + align - 1) &^ (align - 1) }
+
+// appendZeros appends n zero bytes.
+func appendZeros(dst []byte, n int) []byte {
+	const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	for ; n > len(zeros); n -= len(zeros) {
+		dst = append(dst, zeros...)
+	}
+	return append(dst, zeros[:n]...)
+}
+
+// appendText appends a message whose payload is text, NUL-terminated and padded.
+func appendText(dst []byte, h Header, text string) []byte {
+	size := Padded(len(text) + 1)
+	h.Size = uint32(size)
+	dst = AppendHeader(dst, h)
+	dst = append(dst, text...)
+	return appendZeros(dst, size-len(text))
+}
+
+// Text returns the text of a payload: what stands before the first NUL. It is
+// memory of b.
+func Text(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i:i]
+	}
+	return b
+}

@@ -1,0 +1,89 @@
+package proto
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// senderIP in a SEARCH answer's first parameter says that the server is where
+// the answer came from.
+const senderIP = 0xffffffff
+
+// sequenceValid in the Type of a UDP VERSION message says that P1 is a sequence
+// number, which the server repeats in its answer.
+const sequenceValid = 1
+
+// AppendUDPVersion appends the VERSION message that begins a datagram of SEARCH
+// messages, or of the answers to them, with the sequence number of the datagram.
+func AppendUDPVersion(dst []byte, sequence uint32) []byte {
+	return AppendHeader(dst, Header{Command: CmdVersion, Type: sequenceValid, Count: Minor, P1: sequence})
+}
+
+// Sequence returns the sequence number of a UDP VERSION message, if it has one.
+func Sequence(h *Header) (uint32, bool) {
+	return h.P1, h.Command == CmdVersion && h.Type&sequenceValid != 0
+}
+
+// AppendSearch appends a request to find a channel. The answers repeat cid.
+func AppendSearch(dst []byte, name string, cid uint32, reply Reply) []byte {
+	return appendText(dst, Header{Command: CmdSearch, Type: uint16(reply), Count: Minor, P1: cid, P2: cid}, name)
+}
+
+// SearchSize returns the bytes that AppendSearch appends for a name of n bytes.
+func SearchSize(n int) int { return HeaderSize + Padded(n+1) }
+
+// AppendSearchReply appends a server's answer to a SEARCH: the channel is served
+// at server; an unspecified or IPv6 address stands for where the answer comes from.
+func AppendSearchReply(dst []byte, server netip.AddrPort, cid uint32) []byte {
+	ip := uint32(senderIP)
+	if a := server.Addr().Unmap(); a.Is4() && !a.IsUnspecified() {
+		b := a.As4()
+		ip = binary.BigEndian.Uint32(b[:])
+	}
+	dst = AppendHeader(dst, Header{Command: CmdSearch, Size: align, Type: server.Port(), P1: ip, P2: cid})
+	dst = binary.BigEndian.AppendUint16(dst, Minor)
+	return appendZeros(dst, align-2)
+}
+
+// ParseSearchReply returns the channel id that an answer to a SEARCH is for, and
+// the server's address. from is where the answer came from.
+func ParseSearchReply(h *Header, from netip.Addr) (cid uint32, server netip.AddrPort) {
+	addr := from.Unmap()
+	if h.P1 != senderIP && h.P1 != 0 {
+		addr = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, h.P1)))
+	}
+	return h.P2, netip.AddrPortFrom(addr, h.Type)
+}
+
+// AppendNotFound appends a server's answer to a SEARCH with DoReply for a channel
+// that it does not have.
+func AppendNotFound(dst []byte, cid uint32) []byte {
+	return AppendHeader(dst, Header{Command: CmdNotFound, Type: uint16(DoReply), Count: Minor, P1: cid, P2: cid})
+}
+
+// Beacon is what a server broadcasts while it is up (RSRV_IS_UP).
+type Beacon struct {
+	// Server is unspecified if it is where the beacon came from.
+	Server netip.AddrPort
+	// ID counts the server's beacons from 0.
+	ID uint32
+}
+
+// AppendBeacon appends a beacon.
+func AppendBeacon(dst []byte, b Beacon) []byte {
+	var ip uint32
+	if a := b.Server.Addr().Unmap(); a.Is4() {
+		four := a.As4()
+		ip = binary.BigEndian.Uint32(four[:])
+	}
+	return AppendHeader(dst, Header{Command: CmdBeacon, Type: Minor, Count: uint32(b.Server.Port()), P1: b.ID, P2: ip})
+}
+
+// ParseBeacon returns what a beacon tells; from is where it came from.
+func ParseBeacon(h *Header, from netip.Addr) Beacon {
+	addr := from.Unmap()
+	if h.P2 != 0 && h.P2 != senderIP {
+		addr = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, h.P2)))
+	}
+	return Beacon{Server: netip.AddrPortFrom(addr, uint16(h.Count)), ID: h.P1}
+}
