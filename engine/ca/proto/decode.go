@@ -38,11 +38,12 @@ func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scra
 
 // decodeScalar decodes the first element of value. A scalar can not be empty.
 func decodeScalar(s *sample.Sample, native DBR, count uint32, value []byte) error {
-	if count == 0 || len(value) < native.ElemSize() {
-		// Servers may send a string without the bytes behind its NUL.
-		if native != String || count == 0 {
-			return ErrTruncated
-		}
+	need := native.ElemSize()
+	if native == String { // servers may send one without the bytes behind its NUL
+		need = 0
+	}
+	if count == 0 || len(value) < need {
+		return ErrTruncated
 	}
 	s.Word, s.Bytes = 0, nil
 	switch native {
