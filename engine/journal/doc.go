@@ -1,0 +1,17 @@
+// Package journal makes samples durable. Samples wait in a Head per PV and type;
+// the Lane of their shard writes what is new, of all its heads, as one row per
+// flush interval; a head gives samples up when they stand in a block.
+//
+//	capture ── Head.Append ──▶ Head ─┐
+//	                           Head ─┼─ Lane: Row ──▶ store (journal) ── acknowledged
+//	                           Head ─┘                                       │
+//	   query ◀── Lane.Recent ── Head ◀─────────── acked ─────────────────────┘
+//	                              └── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed
+//
+// A lane has one row under way at a time, so the rows of a writer appear in the
+// store in the order of their positions: whoever seals them up to a position can
+// not have missed one below it. A row that fails is sent again, the same bytes
+// under the same position, until it is acknowledged. Meanwhile samples stay in
+// their heads; when all heads together take more than the memory allowed, the
+// oldest samples that are in no row yet are dropped, counted and marked.
+package journal

@@ -1,0 +1,179 @@
+package journal
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+)
+
+// Head holds the samples of a PV and a type that are not in a block yet, in
+// order of arrival:
+//
+//	run: ├─ acked: durable in the journal ─┤─ flushed: in the row under way ─┤─ new ─┤
+//
+// A PV whose type changes gets another head; the old one empties and goes.
+type Head struct {
+	PV   string
+	lane *Lane
+
+	mu             sync.Mutex
+	run            sample.Run
+	acked, flushed int  // samples from the start of run; acked ≤ flushed
+	dirty          bool // in lane.dirty, or being flushed
+	retired        bool // no sample will be appended any more
+	size           int  // bytes last told to the lane
+
+	stored atomic.Uint64 // samples ever acknowledged
+	lost   atomic.Uint64 // samples dropped for want of memory
+}
+
+// Append adds a sample, copying its bytes. It never blocks on storage.
+func (h *Head) Append(s *sample.Sample) {
+	h.mu.Lock()
+	h.run.Append(s)
+	first := !h.dirty
+	h.dirty = true
+	h.mu.Unlock()
+	if first {
+		h.lane.markDirty(h)
+	}
+}
+
+// Type returns the type of the head's samples.
+func (h *Head) Type() sample.Type { return h.run.Type }
+
+// Stored returns how many samples were acknowledged by the store.
+func (h *Head) Stored() uint64 { return h.stored.Load() }
+
+// Lost returns how many samples were dropped for want of memory.
+func (h *Head) Lost() uint64 { return h.lost.Load() }
+
+// Retire says that no sample will be appended any more.
+func (h *Head) Retire() {
+	h.mu.Lock()
+	h.retired = true
+	h.mu.Unlock()
+}
+
+// Unsealed appends the samples to dst that are durable in the journal but in no
+// block yet, and returns how many they are.
+func (h *Head) Unsealed(dst *sample.Run) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	dst.AppendRange(&h.run, 0, h.acked)
+	return h.acked
+}
+
+// Sealed gives up the first n samples of Unsealed, which stand in acknowledged
+// blocks now.
+func (h *Head) Sealed(n int) {
+	h.mu.Lock()
+	h.run.DropFirst(n)
+	h.acked -= n
+	h.flushed -= n
+	h.resize()
+	h.mu.Unlock()
+}
+
+// done reports whether the head is retired and empty.
+func (h *Head) done() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.retired && h.run.Len() == 0
+}
+
+// unsaved counts the samples that are in no acknowledged row.
+func (h *Head) unsaved() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.run.Len() - h.acked
+}
+
+// snapshot returns a copy of all samples, or nil if there is none.
+func (h *Head) snapshot() *sample.Run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.run.Len() == 0 {
+		return nil
+	}
+	return h.run.Clone()
+}
+
+// flush adds new samples to a row until its body has limit bytes; part is
+// scratch. It reports whether more are waiting.
+func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.resize()
+	to := h.run.Len()
+	if h.flushed == to {
+		h.dirty = false
+		return false
+	}
+	to = h.flushed + h.fit(limit-len(e.body))
+	part.Reset(h.run.Type)
+	part.AppendRange(&h.run, h.flushed, to)
+	e.add(h.PV, part)
+	h.flushed = to
+	h.dirty = to < h.run.Len()
+	return h.dirty
+}
+
+// fit returns how many of the new samples take up to room bytes, encoded at
+// worst; at least 1.
+func (h *Head) fit(room int) int {
+	waiting := min(h.run.Len()-h.flushed, block.MaxSamples)
+	if h.run.Type.Fixed() {
+		const worst = 20 // bytes per sample
+		return max(1, min(waiting, room/worst))
+	}
+	n := 0
+	for n < waiting && (n == 0 || room > 0) {
+		room -= len(h.run.Value(h.flushed+n)) + 16
+		n++
+	}
+	return n
+}
+
+// ack says that everything in the row under way is durable.
+func (h *Head) ack() {
+	h.mu.Lock()
+	h.stored.Add(uint64(h.flushed - h.acked))
+	h.acked = h.flushed
+	h.mu.Unlock()
+}
+
+// shed drops a fraction of the samples that are in no row yet, the oldest
+// first, and returns how many they were and the times of the first and the last.
+func (h *Head) shed(fraction float64) (n int, from, to int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n = int(fraction * float64(h.run.Len()-h.flushed))
+	if n == 0 {
+		return 0, 0, 0
+	}
+	from, to = h.run.Times[h.flushed], h.run.Times[h.flushed+n-1]
+	rest := sample.Run{Type: h.run.Type}
+	rest.AppendRange(&h.run, 0, h.flushed)
+	rest.AppendRange(&h.run, h.flushed+n, h.run.Len())
+	h.run = rest
+	h.lost.Add(uint64(n))
+	h.resize()
+	return n, from, to
+}
+
+// measure brings the account of memory up to date.
+func (h *Head) measure() {
+	h.mu.Lock()
+	h.resize()
+	h.mu.Unlock()
+}
+
+// resize tells the lane how the memory taken has changed. It needs the lock.
+func (h *Head) resize() {
+	now := h.run.Size()
+	h.lane.mem.add(int64(now - h.size))
+	h.size = now
+}

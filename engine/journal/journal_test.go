@@ -1,0 +1,405 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// faulty is a store that keeps rows in order of arrival and fails when told to.
+type faulty struct {
+	mu     sync.Mutex
+	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
+	rows   []store.JournalRow
+	claims map[store.Writer]store.Claim
+}
+
+var errAway = errors.New("store is away")
+
+func (f *faulty) setFail(fail func(*store.JournalRow) error) {
+	f.mu.Lock()
+	f.fail = fail
+	f.mu.Unlock()
+}
+
+func (f *faulty) check(row *store.JournalRow) error {
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail(row)
+}
+
+func (f *faulty) Claims(context.Context, int) ([]store.Claim, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := []store.Claim{{Epoch: 4}}
+	for _, c := range f.claims {
+		out = append(out, c)
+	}
+	return out, f.check(nil)
+}
+
+func (f *faulty) PutClaim(_ context.Context, c store.Claim) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.claims == nil {
+		f.claims = map[store.Writer]store.Claim{}
+	}
+	f.claims[c.Writer] = c
+	return f.check(nil)
+}
+
+func (f *faulty) PutJournal(ctx context.Context, r store.JournalRow) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.check(&r); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f.rows = append(f.rows, r)
+	return nil
+}
+
+// words returns the values of a PV in all rows, in order.
+func (f *faulty) words(t *testing.T, pv string) []uint64 {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []uint64
+	for _, row := range f.rows {
+		runs, err := Find(row, pv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			out = append(out, r.Words...)
+		}
+	}
+	return out
+}
+
+type bench struct {
+	*Lane
+	store *faulty
+	lost  []sample.Mark
+	stop  func() int
+}
+
+// newLane starts a lane with a flush interval of 100 ms; stop closes it in order.
+func newLane(t *testing.T, memory int64) *bench {
+	b := &bench{store: &faulty{}}
+	mem := NewMemory(memory)
+	b.Lane = NewLane(3, &Config{
+		Store: b.store, Writer: store.Writer{1}, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem,
+		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
+		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	unsaved := make(chan int, 1)
+	go func() {
+		hard, end := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
+		defer end()
+		stopHard := context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, end) })
+		defer stopHard()
+		unsaved <- b.Run(ctx, hard)
+	}()
+	b.stop = func() int { cancel(); return <-unsaved }
+	return b
+}
+
+func number(i int) *sample.Sample { return &sample.Sample{Time: int64(i) * 1e6, Word: uint64(i)} }
+
+func upTo(from, to int) (out []uint64) {
+	for i := from; i < to; i++ {
+		out = append(out, uint64(i))
+	}
+	return out
+}
+
+func TestSamplesBecomeRowsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		heads := []*Head{b.Open("b", sample.Int64), b.Open("a", sample.Int64)}
+		for i := range 5000 {
+			heads[i%2].Append(number(i / 2))
+			if i%500 == 0 {
+				time.Sleep(30 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, pv := range []string{"a", "b"} {
+			if d := cmp.Diff(upTo(0, 2500), b.store.words(t, pv)); d != "" {
+				t.Fatalf("%s in the journal (-want +got):\n%s", pv, d)
+			}
+		}
+		for i, r := range b.store.rows[1:] {
+			if r.At <= b.store.rows[i].At {
+				t.Fatalf("row %x follows row %x", r.At, b.store.rows[i].At)
+			}
+		}
+		if n := heads[0].Stored(); n != 2500 {
+			t.Errorf("%d samples count as stored, want 2500", n)
+		}
+		if n := b.stop(); n != 0 {
+			t.Errorf("%d samples unsaved after an orderly stop", n)
+		}
+		c := b.store.claims[store.Writer{1}]
+		if !c.Closed || c.Last != b.Acked() || c.Epoch != 5 || c.Shard != 3 {
+			t.Errorf("claim after the end: %+v", c)
+		}
+	})
+}
+
+func TestSealedSamplesLeaveMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		defer b.stop()
+		h := b.Open("a", sample.Int64)
+		for i := range 10 {
+			h.Append(number(i))
+		}
+		var r sample.Run
+		r.Reset(sample.Int64)
+		if n := h.Unsealed(&r); n != 0 {
+			t.Fatalf("%d samples can be sealed before they are durable", n)
+		}
+		time.Sleep(time.Second)
+		h.Append(number(10))
+		if n := h.Unsealed(&r); n != 10 {
+			t.Fatalf("%d samples can be sealed, want 10", n)
+		}
+		h.Sealed(10)
+		if got := b.Recent("a"); len(got) != 1 || !slices.Equal(got[0].Words, []uint64{10}) {
+			t.Fatalf("memory holds %v, want the sample that is in no block", got)
+		}
+		h.Retire()
+		time.Sleep(time.Second)
+		h.Sealed(1)
+		if heads := b.Heads(); len(heads) != 0 {
+			t.Fatalf("a retired, empty head stays")
+		}
+	})
+}
+
+func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		h := b.Open("a", sample.Int64)
+		time.Sleep(time.Second)
+		var refused []store.JournalRow
+		b.store.setFail(func(r *store.JournalRow) error {
+			if r != nil {
+				refused = append(refused, *r)
+			}
+			return errAway
+		})
+		for i := range 300 {
+			h.Append(number(i))
+			time.Sleep(100 * time.Millisecond)
+		}
+		if len(refused) < 5 {
+			t.Fatalf("%d tries in 30 s", len(refused))
+		}
+		for _, r := range refused {
+			if d := cmp.Diff(refused[0], r); d != "" {
+				t.Fatalf("a retry differs:\n%s", d)
+			}
+		}
+		b.store.setFail(nil)
+		time.Sleep(5 * time.Second)
+		b.stop()
+		if d := cmp.Diff(upTo(0, 300), b.store.words(t, "a")); d != "" {
+			t.Fatalf("journal (-want +got):\n%s", d)
+		}
+		if b.store.rows[0].At != refused[0].At {
+			t.Errorf("row %x was acknowledged after %x was refused", b.store.rows[0].At, refused[0].At)
+		}
+		if len(b.lost) > 0 {
+			t.Errorf("marked as lost: %v", b.lost)
+		}
+	})
+}
+
+func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 20*1000)
+		h := b.Open("a", sample.Int64)
+		time.Sleep(time.Second)
+		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		const n = 5000
+		for i := range n {
+			h.Append(number(i))
+			time.Sleep(10 * time.Millisecond)
+		}
+		b.store.setFail(nil)
+		time.Sleep(5 * time.Second)
+		if left := b.stop(); left != 0 {
+			t.Fatalf("%d samples unsaved", left)
+		}
+		got := b.store.words(t, "a")
+		if len(got)+int(h.Lost()) != n || h.Lost() == 0 {
+			t.Fatalf("%d stored + %d lost ≠ %d appended", len(got), h.Lost(), n)
+		}
+		var marked uint64
+		missing := map[uint64]bool{}
+		for _, m := range b.lost {
+			marked += m.Count
+			for w := uint64(m.Time / 1e6); w <= uint64(m.End/1e6); w++ {
+				missing[w] = true
+			}
+		}
+		if marked != h.Lost() {
+			t.Errorf("marks tell of %d lost samples, the head of %d", marked, h.Lost())
+		}
+		for _, w := range upTo(0, n) {
+			if !missing[w] && !slices.Contains(got, w) {
+				t.Fatalf("sample %d is missing and not marked", w)
+			}
+		}
+		if got[len(got)-1] != n-1 {
+			t.Errorf("the newest sample kept is %d, want %d", got[len(got)-1], n-1)
+		}
+	})
+}
+
+func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		h := b.Open("a", sample.Int64)
+		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		for i := range 7 {
+			h.Append(number(i))
+		}
+		time.Sleep(time.Second)
+		if n := b.stop(); n != 7 {
+			t.Fatalf("%d samples reported as unsaved, want 7", n)
+		}
+		if b.store.claims[store.Writer{1}].Closed {
+			t.Fatal("the claim says closed, though samples are missing")
+		}
+	})
+}
+
+func TestAPartitionEndsAfterAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		h := b.Open("a", sample.Int64)
+		for i := range 150 {
+			h.Append(number(i))
+			time.Sleep(time.Second)
+		}
+		b.stop()
+		var parts []uint32
+		for _, r := range b.store.rows {
+			if len(parts) == 0 || parts[len(parts)-1] != r.At.N() {
+				parts = append(parts, r.At.N())
+			}
+		}
+		if !slices.Equal(parts, []uint32{1, 2, 3}) {
+			t.Fatalf("partitions %v in 150 s", parts)
+		}
+	})
+}
+
+func TestRowRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var e rowEncoder
+	e.reset(12345)
+	var want []PVRun
+	for i := range 300 {
+		r := &sample.Run{Type: sample.String}
+		for range 1 + rng.IntN(5) {
+			r.Append(&sample.Sample{Time: rng.Int64(), Bytes: fmt.Appendf(nil, "%d", rng.Int())})
+		}
+		pv := fmt.Sprintf("SR%02d-VA:PRES-%03d", i/50, i)
+		e.add(pv, r)
+		want = append(want, PVRun{pv, r})
+	}
+	row := store.JournalRow{}
+	row.Index, row.Blob = e.finish()
+	got, err := Decode(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Fatalf("decoded (-want +got):\n%s", d)
+	}
+	if at, err := FlushTime(row); err != nil || at != 12345 {
+		t.Errorf("flush time %d, %v", at, err)
+	}
+	if runs, err := Find(row, "SR01-VA:PRES-07"); len(runs) != 0 || err != nil {
+		t.Errorf("a PV that is not in the row: %v, %v", runs, err)
+	}
+	for n := range len(row.Index) {
+		cut := row
+		cut.Index = row.Index[:n]
+		if runs, err := Decode(cut); err == nil && len(runs) == len(want) {
+			t.Fatalf("%d of %d bytes of the index decode in full", n, len(row.Index))
+		}
+	}
+	if per := float64(len(row.Index)) / 300; per > 6 {
+		t.Errorf("the index takes %.1f bytes per PV", per)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	var e rowEncoder
+	e.reset(1)
+	e.add("SR:A", &sample.Run{Type: sample.Int64, Times: []int64{1}, Tags: []sample.Tag{0}, Words: []uint64{7}})
+	index, blob := e.finish()
+	f.Add(index, blob)
+	f.Fuzz(func(t *testing.T, index, blob []byte) {
+		row := store.JournalRow{Index: index, Blob: blob}
+		if runs, err := Decode(row); err == nil {
+			for _, r := range runs {
+				if found, err := Find(row, r.PV); err != nil || len(found) == 0 {
+					t.Fatalf("%q decodes and is not found: %v", r.PV, err)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkLane(b *testing.B) {
+	const pvs, each = 1000, 5
+	mem := NewMemory(1 << 30)
+	l := NewLane(0, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
+		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
+	heads := make([]*Head, pvs)
+	for i := range heads {
+		heads[i] = l.Open(fmt.Sprintf("SR%02d-VA:PRES-%03d", i/50, i), sample.Int64)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		for range each {
+			for _, h := range heads {
+				h.Append(number(i))
+			}
+			i++
+		}
+		l.flush(b.Context())
+		for _, h := range heads {
+			h.Sealed(each)
+		}
+		l.cfg.Store.(*faulty).rows = nil
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pvs*each), "ns/sample")
+}

@@ -1,0 +1,146 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Store is what a lane needs of a store.
+type Store interface {
+	Claims(ctx context.Context, shard int) ([]store.Claim, error)
+	PutClaim(ctx context.Context, c store.Claim) error
+	PutJournal(ctx context.Context, r store.JournalRow) error
+}
+
+// Config is shared by the lanes of an engine.
+type Config struct {
+	Store  Store
+	Writer store.Writer
+	// Flush is how long a sample waits at most for its row to be sent.
+	Flush time.Duration
+	// RowBytes is the size of a row's body that is sent without waiting.
+	RowBytes int
+	Memory   *Memory
+	// Lost is told of samples dropped for want of memory. It must not block.
+	Lost    func(pv string, m sample.Mark)
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+// Limits of a partition of the journal, after which the next one is begun.
+const (
+	partitionAge   = time.Minute
+	partitionBytes = 32 << 20
+	// aliveEvery is how often a claim says that its writer lives.
+	aliveEvery = 10 * time.Second
+)
+
+// Lane journals the heads of one shard. Run is its only goroutine.
+type Lane struct {
+	Shard int
+	cfg   *Config
+	mem   *Memory
+
+	mu    sync.Mutex
+	heads map[string][]*Head
+	dirty []*Head
+
+	acked   atomic.Uint64 // store.Position: all rows up to here are acknowledged
+	claimed chan struct{} // closed by Run when the claim is acknowledged
+
+	// The rest belongs to Run.
+	claim     store.Claim
+	pending   *pendingRow // sent, or to be sent, and not acknowledged
+	partSince time.Time   // when the partition of the latest row was begun
+	partBytes int         // acknowledged in it
+	row       rowEncoder
+	scratch   sample.Run
+}
+
+// NewLane returns a lane; nothing is stored until Run is called.
+func NewLane(shard int, cfg *Config) *Lane {
+	return &Lane{
+		Shard: shard, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
+		claim: store.Claim{Shard: shard, Writer: cfg.Writer}, claimed: make(chan struct{}),
+	}
+}
+
+// Open returns a new head for samples of a PV and a type.
+func (l *Lane) Open(pv string, t sample.Type) *Head {
+	h := &Head{PV: pv, lane: l, run: sample.Run{Type: t}}
+	l.mu.Lock()
+	l.heads[pv] = append(l.heads[pv], h)
+	l.mu.Unlock()
+	return h
+}
+
+// Recent returns copies of all samples held of a PV, in order of arrival.
+func (l *Lane) Recent(pv string) []*sample.Run {
+	l.mu.Lock()
+	heads := slices.Clone(l.heads[pv])
+	l.mu.Unlock()
+	var runs []*sample.Run
+	for _, h := range heads {
+		if r := h.snapshot(); r != nil {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// Heads returns the heads of every PV, sorted by name, those of one PV in the
+// order in which they were opened. It forgets heads that are retired and empty.
+func (l *Lane) Heads() []*Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*Head
+	for pv, heads := range l.heads {
+		heads = slices.DeleteFunc(heads, (*Head).done)
+		if len(heads) == 0 {
+			delete(l.heads, pv)
+			continue
+		}
+		l.heads[pv] = heads
+		all = append(all, heads...)
+	}
+	sortByPV(all)
+	return all
+}
+
+// Acked returns the position up to which all rows are durable. Every sample in
+// them is, from before Acked returns, in Head.Unsealed or in a block.
+func (l *Lane) Acked() store.Position { return store.Position(l.acked.Load()) }
+
+// Claimed is closed when the lane's claim stands in the store.
+func (l *Lane) Claimed() <-chan struct{} { return l.claimed }
+
+// Writer returns the writer of the lane's rows.
+func (l *Lane) Writer() store.Writer { return l.cfg.Writer }
+
+func (l *Lane) markDirty(h *Head) {
+	l.mu.Lock()
+	l.dirty = append(l.dirty, h)
+	l.mu.Unlock()
+}
+
+// takeDirty returns the heads with new samples, sorted by name.
+func (l *Lane) takeDirty() []*Head {
+	l.mu.Lock()
+	dirty := l.dirty
+	l.dirty = make([]*Head, 0, len(dirty))
+	l.mu.Unlock()
+	sortByPV(dirty)
+	return dirty
+}
+
+func sortByPV(heads []*Head) {
+	slices.SortStableFunc(heads, func(a, b *Head) int { return cmp.Compare(a.PV, b.PV) })
+}

@@ -1,0 +1,29 @@
+package journal
+
+import "sync/atomic"
+
+// Memory counts the bytes that the heads of all lanes of an engine take.
+type Memory struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// NewMemory returns an account with a limit in bytes.
+func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
+
+// Used returns the bytes in use, as of the last flush of each head.
+func (m *Memory) Used() int64 { return m.used.Load() }
+
+// Limit returns the bytes allowed.
+func (m *Memory) Limit() int64 { return m.limit }
+
+func (m *Memory) add(n int64) { m.used.Add(n) }
+
+// excess returns the fraction of the bytes in use that is above the limit.
+func (m *Memory) excess() float64 {
+	used := m.used.Load()
+	if used <= m.limit {
+		return 0
+	}
+	return float64(used-m.limit) / float64(used)
+}

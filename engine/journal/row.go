@@ -1,0 +1,178 @@
+package journal
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// rowVersion is the first byte of every index. docs/format/journal.md draws a row.
+const rowVersion = 1
+
+// ErrCorrupt is returned for a row that no writer has written.
+var ErrCorrupt = errors.New("corrupt journal row")
+
+// rowEncoder builds the index and the body of a row. Runs are added in the order
+// of their PVs' names, so that a name takes only what differs from the one before.
+type rowEncoder struct {
+	index, body    []byte
+	count, samples int
+	last           string
+}
+
+// reset begins a row of samples that were flushed at a time in ns since 1970.
+func (e *rowEncoder) reset(flushed int64) {
+	e.index = binary.AppendVarint(append(e.index[:0], rowVersion), flushed)
+	e.body, e.count, e.samples, e.last = e.body[:0], 0, 0, ""
+}
+
+func (e *rowEncoder) add(pv string, r *sample.Run) {
+	shared := 0
+	for shared < min(len(pv), len(e.last)) && pv[shared] == e.last[shared] {
+		shared++
+	}
+	before := len(e.body)
+	e.body = block.Append(e.body, r)
+	e.index = binary.AppendUvarint(e.index, uint64(shared))
+	e.index = binary.AppendUvarint(e.index, uint64(len(pv)-shared))
+	e.index = append(e.index, pv[shared:]...)
+	e.index = binary.AppendUvarint(e.index, uint64(len(e.body)-before))
+	e.count++
+	e.samples += r.Len()
+	e.last = pv
+}
+
+// finish returns copies of the index and the compressed body.
+func (e *rowEncoder) finish() (index, blob []byte) {
+	return slices.Clone(e.index), s2.Encode(nil, e.body)
+}
+
+// entry is where the run of a PV stands in the body of a row.
+type entry struct {
+	pv       string
+	from, to int
+}
+
+// entries decodes an index.
+func entries(index []byte) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		_, rest, err := flushTime(index)
+		name, at := make([]byte, 0, pvname.MaxLen), 0
+		for err == nil && len(rest) > 0 {
+			var shared, size, length uint64
+			shared, rest, err = uvarint(rest, err)
+			size, rest, err = uvarint(rest, err)
+			if err != nil || shared > uint64(len(name)) || size > uint64(len(rest)) || shared+size > pvname.MaxLen {
+				break
+			}
+			name = append(name[:shared], rest[:size]...)
+			if length, rest, err = uvarint(rest[size:], err); err != nil || length > block.MaxBytes {
+				break
+			}
+			if !yield(entry{string(name), at, at + int(length)}, nil) {
+				return
+			}
+			at += int(length)
+		}
+		if err != nil || len(rest) > 0 {
+			yield(entry{}, ErrCorrupt)
+		}
+	}
+}
+
+func uvarint(src []byte, err error) (uint64, []byte, error) {
+	v, w := binary.Uvarint(src)
+	if err != nil || w <= 0 {
+		return 0, nil, cmp.Or(err, ErrCorrupt)
+	}
+	return v, src[w:], nil
+}
+
+func flushTime(index []byte) (int64, []byte, error) {
+	if len(index) == 0 {
+		return 0, nil, ErrCorrupt
+	}
+	if index[0] != rowVersion {
+		return 0, nil, fmt.Errorf("journal row version %d is not known to this program", index[0])
+	}
+	t, w := binary.Varint(index[1:])
+	if w <= 0 {
+		return 0, nil, ErrCorrupt
+	}
+	return t, index[1+w:], nil
+}
+
+// FlushTime returns when a row was made, in ns since 1970 by the writer's clock.
+func FlushTime(row store.JournalRow) (int64, error) {
+	t, _, err := flushTime(row.Index)
+	return t, err
+}
+
+// PVRun is a run of samples of a PV.
+type PVRun struct {
+	PV  string
+	Run *sample.Run
+}
+
+// Decode returns the runs of all PVs in a row, sorted by name. A PV whose type
+// changed meanwhile has several, in order.
+func Decode(row store.JournalRow) ([]PVRun, error) { return decode(row, "") }
+
+// Find returns the runs of a PV in a row, in order; none if it is not there.
+func Find(row store.JournalRow, pv string) ([]*sample.Run, error) {
+	found, err := decode(row, pv)
+	runs := make([]*sample.Run, len(found))
+	for i := range found {
+		runs[i] = found[i].Run
+	}
+	return runs, err
+}
+
+// decode returns all runs of a row, or only those of a PV.
+func decode(row store.JournalRow, only string) ([]PVRun, error) {
+	var out []PVRun
+	var body []byte
+	for e, err := range entries(row.Index) {
+		if err != nil {
+			return nil, fmt.Errorf("reading journal row %d of writer %v: %w", row.At, row.Writer, err)
+		}
+		if only != "" && e.pv != only {
+			continue
+		}
+		if body == nil {
+			if body, err = decompress(row.Blob); err != nil {
+				return nil, err
+			}
+		}
+		if e.to > len(body) {
+			return nil, ErrCorrupt
+		}
+		run := new(sample.Run)
+		if err := block.Decode(run, body[e.from:e.to]); err != nil {
+			return nil, fmt.Errorf("reading %s in a journal row: %w", e.pv, err)
+		}
+		out = append(out, PVRun{e.pv, run})
+	}
+	return out, nil
+}
+
+func decompress(blob []byte) ([]byte, error) {
+	if n, err := s2.DecodedLen(blob); err != nil || n > block.MaxBytes {
+		return nil, ErrCorrupt
+	}
+	body, err := s2.Decode(nil, blob)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return body, nil
+}

@@ -1,0 +1,208 @@
+package journal
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Run claims the shard and journals its heads until ctx ends. Then it flushes
+// once more and closes the claim, for which it has until hard ends. It returns
+// the number of samples that are in no acknowledged row.
+func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
+	if !l.retry(ctx, "claiming a shard", l.insertClaim) {
+		// Not a single row was written; a last try, for samples that came meanwhile.
+		if err := l.insertClaim(hard); err != nil {
+			return l.unsaved()
+		}
+	}
+	close(l.claimed)
+	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
+	defer timer.Stop()
+	alive := time.Now()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		start := time.Now()
+		l.flush(ctx)
+		if time.Since(alive) > aliveEvery && ctx.Err() == nil {
+			alive = time.Now()
+			l.report("renewing a claim", l.putClaim(ctx))
+		}
+		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
+	}
+	l.flush(hard)
+	if n := l.unsaved(); n > 0 {
+		return n
+	}
+	l.claim.Closed, l.claim.Last = true, l.Acked()
+	l.report("closing a claim", l.putClaim(hard))
+	return 0
+}
+
+// insertClaim ranks the writer above all that claimed the shard before.
+func (l *Lane) insertClaim(ctx context.Context) error {
+	if l.claim.Epoch == 0 {
+		claims, err := l.cfg.Store.Claims(ctx, l.Shard)
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			l.claim.Epoch = max(l.claim.Epoch, c.Epoch)
+		}
+		l.claim.Epoch++
+		l.claim.Since = time.Now().UnixNano()
+	}
+	return l.putClaim(ctx)
+}
+
+func (l *Lane) putClaim(ctx context.Context) error {
+	l.claim.Alive = time.Now().UnixNano()
+	return l.cfg.Store.PutClaim(ctx, l.claim)
+}
+
+// flush writes rows until nothing that is new in a head is left, or ctx ends.
+func (l *Lane) flush(ctx context.Context) {
+	dirty := l.takeDirty()
+	for {
+		if l.pending == nil {
+			if dirty = l.build(dirty); l.pending == nil {
+				break
+			}
+		}
+		if !l.retry(ctx, "writing a journal row", l.send) {
+			break
+		}
+	}
+	l.mu.Lock()
+	l.dirty = append(l.dirty, dirty...)
+	l.mu.Unlock()
+	l.shed()
+}
+
+// pendingRow is a row that has its position and its bytes, for good.
+type pendingRow struct {
+	store.JournalRow
+	heads   []*Head
+	samples int
+	built   time.Time
+}
+
+// build makes the next row from the new samples of dirty heads, and returns the
+// heads that did not fit. It leaves l.pending nil if there are no new samples.
+func (l *Lane) build(dirty []*Head) []*Head {
+	now := time.Now()
+	l.row.reset(now.UnixNano())
+	var heads []*Head
+	for len(dirty) > 0 && len(l.row.body) < l.cfg.RowBytes {
+		h, before := dirty[0], l.row.count
+		if !h.flush(&l.row, l.cfg.RowBytes, &l.scratch) {
+			dirty = dirty[1:]
+		}
+		if l.row.count > before {
+			heads = append(heads, h)
+		}
+	}
+	if len(heads) == 0 {
+		return dirty
+	}
+	index, blob := l.row.finish()
+	l.pending = &pendingRow{heads: heads, built: now, samples: l.row.samples, JournalRow: store.JournalRow{
+		Shard: l.Shard, Writer: l.cfg.Writer, At: l.next(now), Index: index, Blob: blob,
+	}}
+	return dirty
+}
+
+// next returns the position of the next row. As rows are sent one at a time, a
+// partition is left only when a row of it is acknowledged.
+func (l *Lane) next(now time.Time) store.Position {
+	last := l.Acked()
+	if last == 0 || now.Sub(l.partSince) > partitionAge || l.partBytes > partitionBytes {
+		l.partSince, l.partBytes = now, 0
+		return store.At(last.N()+1, 1)
+	}
+	return last + 1
+}
+
+// send writes the pending row and tells its heads.
+func (l *Lane) send(ctx context.Context) error {
+	p := l.pending
+	start := time.Now()
+	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
+		return err
+	}
+	for _, h := range p.heads {
+		h.ack()
+	}
+	l.acked.Store(uint64(p.At))
+	l.partBytes += len(p.Index) + len(p.Blob)
+	l.pending = nil
+	l.cfg.Metrics.row(p, start)
+	return nil
+}
+
+// retry calls f until it succeeds or ctx ends, with growing pauses, and keeps
+// memory within its limit meanwhile.
+func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) error) bool {
+	const first, longest = 50 * time.Millisecond, 2 * time.Second
+	for pause := first; ; pause = min(2*pause, longest) {
+		err := f(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		l.cfg.Metrics.Retries.Inc()
+		l.report(what, err)
+		for _, h := range l.Heads() {
+			h.measure() // what grew since its last flush
+		}
+		l.shed()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+	}
+}
+
+func (l *Lane) report(what string, err error) {
+	if err != nil {
+		l.cfg.Log.Warn("journal: the store refuses; samples wait in memory",
+			"doing", what, "shard", l.Shard, "err", err)
+	}
+}
+
+// shed drops the oldest new samples while memory is over its limit: every lane
+// drops the fraction by which all are over it.
+func (l *Lane) shed() {
+	excess := l.mem.excess()
+	if excess == 0 {
+		return
+	}
+	for _, h := range l.Heads() {
+		n, from, to := h.shed(excess)
+		if n == 0 {
+			continue
+		}
+		l.cfg.Metrics.Dropped.Add(float64(n))
+		l.cfg.Lost(h.PV, sample.Mark{
+			Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
+		})
+	}
+}
+
+// unsaved counts the samples that are in no acknowledged row.
+func (l *Lane) unsaved() int {
+	n := 0
+	for _, h := range l.Heads() {
+		n += h.unsaved()
+	}
+	return n
+}
