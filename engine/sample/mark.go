@@ -92,18 +92,3 @@ type Mark struct {
 	Count     uint64 // of Lost
 	Text      string // for people: an address, a type, an error
 }
-
-// Metadata is what a channel tells about its values. A limit that the channel
-// does not have is NaN.
-type Metadata struct {
-	Units                   string
-	Precision               int
-	DisplayLow, DisplayHigh float64
-	WarnLow, WarnHigh       float64
-	AlarmLow, AlarmHigh     float64
-	ControlLow, ControlHigh float64
-	Labels                  []string // states of an enumeration
-	Type                    Type
-	Count                   int    // elements; 1 for a scalar
-	Host                    string // address of the IOC
-}

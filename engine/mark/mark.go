@@ -1,0 +1,163 @@
+// Package mark writes what explains the data beside it: marks and metadata.
+//
+//	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
+//
+// Nobody waits for it: when the store is away for so long that the queue is
+// full, further entries are dropped and counted.
+package mark
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Store is what a Log needs of a store.
+type Store interface {
+	PutMarks(ctx context.Context, marks ...store.PVMark) error
+	PutMetadata(ctx context.Context, m store.PVMetadata) error
+	MetadataAt(ctx context.Context, pv string, at int64) (store.PVMetadata, bool, error)
+}
+
+// Limits of the queue and of what is written at once.
+const (
+	queueLen = 1 << 17
+	batchLen = 512
+	parallel = 8
+)
+
+// Log is a queue of entries. Run is its only goroutine.
+type Log struct {
+	store   Store
+	writer  store.Writer
+	queue   chan entry // never closed: Run drains it after its context ended
+	log     *slog.Logger
+	dropped prometheus.Counter
+	written prometheus.Counter
+}
+
+// entry is a mark, or metadata if that is set.
+type entry struct {
+	mark store.PVMark
+	meta *store.PVMetadata
+}
+
+// NewLog returns a log that writes as one writer.
+func NewLog(st Store, w store.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
+	f := promauto.With(reg)
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "mark", Name: name, Help: help})
+	}
+	return &Log{
+		store: st, writer: w, queue: make(chan entry, queueLen), log: log,
+		written: counter("written_total", "Marks and metadata entries stored."),
+		dropped: counter("dropped_total", "Marks and metadata entries dropped because the store was away for too long."),
+	}
+}
+
+// Add queues a mark of a PV. It does not block.
+func (l *Log) Add(pv string, m sample.Mark) {
+	l.enqueue(entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}})
+}
+
+// Metadata queues the metadata a PV has from a time (ns since 1970) on. It does
+// not block. What equals the entry before is not stored again.
+func (l *Log) Metadata(pv string, at int64, m *sample.Metadata) {
+	l.enqueue(entry{meta: &store.PVMetadata{PV: pv, Time: at, Metadata: *m}})
+}
+
+func (l *Log) enqueue(e entry) {
+	select {
+	case l.queue <- e:
+	default:
+		l.dropped.Inc()
+	}
+}
+
+// Run writes entries until ctx ends, and what is queued then until hard ends.
+func (l *Log) Run(ctx, hard context.Context) {
+	for {
+		select {
+		case e := <-l.queue:
+			l.write(hard, ctx, l.batch(e))
+		case <-ctx.Done():
+			for len(l.queue) > 0 && hard.Err() == nil {
+				l.write(hard, hard, l.batch(<-l.queue))
+			}
+			return
+		}
+	}
+}
+
+// batch gathers what waits behind an entry.
+func (l *Log) batch(first entry) []entry {
+	batch := []entry{first}
+	for len(batch) < batchLen {
+		select {
+		case e := <-l.queue:
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// write stores a batch, and tries again until it succeeds, or until ctx has
+// ended and one more try with hard failed.
+func (l *Log) write(hard, ctx context.Context, batch []entry) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := l.put(hard, batch)
+		if err == nil {
+			l.written.Add(float64(len(batch)))
+			return
+		}
+		l.log.Warn("marks wait: the store refuses", "entries", len(batch)+len(l.queue), "err", err)
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			if err := l.put(hard, batch); err != nil {
+				l.dropped.Add(float64(len(batch)))
+				l.log.Error("marks are lost at the stop", "entries", len(batch), "err", err)
+			}
+			return
+		}
+	}
+}
+
+func (l *Log) put(ctx context.Context, batch []entry) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	var marks []store.PVMark
+	for _, e := range batch {
+		if e.meta == nil {
+			marks = append(marks, e.mark)
+			continue
+		}
+		g.Go(func() error { return l.putMetadata(ctx, *e.meta) })
+	}
+	if len(marks) > 0 {
+		g.Go(func() error { return l.store.PutMarks(ctx, marks...) })
+	}
+	return g.Wait()
+}
+
+func (l *Log) putMetadata(ctx context.Context, m store.PVMetadata) error {
+	old, found, err := l.store.MetadataAt(ctx, m.PV, m.Time)
+	if err != nil {
+		return fmt.Errorf("reading metadata of %s: %w", m.PV, err)
+	}
+	if found && old.Time <= m.Time && old.Metadata.Equal(&m.Metadata) {
+		return nil
+	}
+	return l.store.PutMetadata(ctx, m)
+}

@@ -1,0 +1,43 @@
+package sample
+
+import (
+	"math"
+	"slices"
+)
+
+// Metadata is what a channel tells about its values. A limit that the channel
+// does not have is NaN.
+type Metadata struct {
+	Units                   string
+	Precision               int
+	DisplayLow, DisplayHigh float64
+	WarnLow, WarnHigh       float64
+	AlarmLow, AlarmHigh     float64
+	ControlLow, ControlHigh float64
+	Labels                  []string // states of an enumeration
+	Type                    Type
+	Count                   int    // elements; 1 for a scalar
+	Host                    string // address of the IOC
+}
+
+// Limits returns the limits in the order in which they are stored: display,
+// warning, alarm and control, the low one first.
+func (m *Metadata) Limits() [8]float64 {
+	return [8]float64{
+		m.DisplayLow, m.DisplayHigh, m.WarnLow, m.WarnHigh, m.AlarmLow, m.AlarmHigh, m.ControlLow, m.ControlHigh,
+	}
+}
+
+// SetLimits sets the limits, in the order of Limits.
+func (m *Metadata) SetLimits(l [8]float64) {
+	m.DisplayLow, m.DisplayHigh, m.WarnLow, m.WarnHigh = l[0], l[1], l[2], l[3]
+	m.AlarmLow, m.AlarmHigh, m.ControlLow, m.ControlHigh = l[4], l[5], l[6], l[7]
+}
+
+// Equal reports whether m and o say the same of the values; the host may differ.
+func (m *Metadata) Equal(o *Metadata) bool {
+	a, b := m.Limits(), o.Limits()
+	return m.Units == o.Units && m.Precision == o.Precision && m.Type == o.Type && m.Count == o.Count &&
+		slices.Equal(m.Labels, o.Labels) &&
+		slices.EqualFunc(a[:], b[:], func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) })
+}

@@ -1,0 +1,123 @@
+package seal
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// adoptBytes is how many bytes of samples are gathered before they are sealed.
+const adoptBytes = 32 << 20
+
+// adopt seals the rows of all other writers of the shard that are not sealed
+// yet. Rows of a writer thought dead may still appear: they are found the next
+// time.
+func (s *Shard) adopt(ctx context.Context) error {
+	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.Writer == s.lane.Writer() {
+			continue
+		}
+		if err := s.adoptWriter(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shard) adoptWriter(ctx context.Context, c store.Claim) error {
+	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive}
+	for row, err := range s.cfg.Store.Journal(ctx, s.lane.Shard, c.Writer, c.Sealed) {
+		if err != nil {
+			return err
+		}
+		if err := got.add(row); err != nil {
+			// Nothing can bring the bytes back; the rest must not wait for them.
+			s.cfg.Metrics.Corrupt.Inc()
+			s.cfg.Log.Error("a journal row can not be read; its samples are lost", "shard", s.lane.Shard,
+				"writer", c.Writer.String(), "position", uint64(row.At), "err", err)
+		}
+		if got.bytes > adoptBytes {
+			if err := s.sealGathered(ctx, c, &got); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.sealGathered(ctx, c, &got); err != nil {
+		return err
+	}
+	return s.dismiss(ctx, c, &got)
+}
+
+// gathering is what was read of a writer's rows.
+type gathering struct {
+	byPV       map[string][]*sample.Run
+	bytes      int
+	at, sealed store.Position // of the latest row read, and sealed
+	flushed    int64          // time of the latest row
+}
+
+func (g *gathering) add(row store.JournalRow) error {
+	g.at = row.At
+	t, err := journal.FlushTime(row)
+	if err != nil {
+		return err
+	}
+	g.flushed = max(g.flushed, t)
+	runs, err := journal.Decode(row)
+	for _, r := range runs {
+		of := g.byPV[r.PV]
+		if n := len(of); n > 0 && of[n-1].Type == r.Run.Type {
+			of[n-1].AppendRange(r.Run, 0, r.Run.Len())
+		} else {
+			g.byPV[r.PV] = append(of, r.Run)
+		}
+		g.bytes += r.Run.Size()
+	}
+	return err
+}
+
+func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) error {
+	if g.at == g.sealed {
+		return nil
+	}
+	var parts []part
+	for pv, runs := range g.byPV {
+		for _, r := range runs {
+			parts = append(parts, part{pv, r})
+		}
+	}
+	for chunk := range slices.Chunk(parts, batchHeads) {
+		if err := s.write(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	if err := s.cfg.Store.Seal(ctx, s.lane.Shard, c.Writer, g.at); err != nil {
+		return err
+	}
+	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
+	clear(g.byPV)
+	g.sealed, g.bytes = g.at, 0
+	return nil
+}
+
+// dismiss tells of a writer's death, and forgets it once no row of it can be left.
+func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error {
+	now := time.Now().UnixNano()
+	if s.cfg.Exclusive && !c.Closed && !s.seen[c.Writer] {
+		s.seen[c.Writer] = true
+		s.cfg.Died(s.lane.Shard, g.flushed, now)
+	}
+	over := c.Closed && g.sealed >= c.Last
+	if over || s.cfg.Exclusive || now-c.Alive > int64(forget) {
+		return s.cfg.Store.DropClaim(ctx, s.lane.Shard, c.Writer)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// Package seal turns journalled samples into blocks. Each shard that an engine
+// seals has a Shard, which at every checkpoint goes through
+//
+//	claims ──▶ rows of other writers ─┐
+//	                                  ├─▶ sort, drop doubles ─▶ plan ─▶ blocks ─▶ store
+//	lane ──▶ Head.Unsealed ───────────┘                                   │ acknowledged
+//	                            Head.Sealed, sealed positions ◀───────────┘
+//
+// A position rises only after the blocks are acknowledged that hold every sample
+// up to it, and a head gives up samples only then. So a reader who looks at
+// memory first, then at the journal after the sealed positions, then at blocks,
+// sees each sample in at least one of them at every moment: a sample missing
+// from the first two left them after it stood in a block, which is read later.
+//
+// A block that is open grows under its key, by appending samples that are not
+// older than its last one; it never loses one. Older samples open another block.
+package seal

@@ -1,0 +1,244 @@
+package seal
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Limits of a block: it is full at whichever comes first.
+const (
+	fullSamples = 4096
+	fullBytes   = 64 << 10
+)
+
+// series is what a sealer remembers of a PV: the block that still grows, and
+// what the next bucket begins with.
+type series struct {
+	pv     string
+	writer store.Writer
+	n      uint32 // of the latest block
+
+	known store.Channel // what the directory holds, acknowledged
+	sized bool          // size is chosen
+	size  store.BucketSize
+	rate  float64 // encoded bytes per second, smoothed
+
+	open     *store.Block // nil: the next sample opens one
+	last     sample.Sample
+	lastType sample.Type // Unknown: last is not set
+	carried  int64       // start of the latest bucket that has its carried sample
+}
+
+// plan returns the blocks that store the samples of a run, and takes them as
+// written. The run is normalized on the way.
+func (s *series) plan(r *sample.Run) []store.Block {
+	r.Normalize()
+	var blocks []store.Block
+	for from := 0; from < r.Len(); {
+		b := s.size.Of(r.Times[from])
+		to := from + sort.Search(r.Len()-from, func(i int) bool { return r.Times[from+i] >= b.End() })
+		blocks = append(blocks, s.carry(b)...)
+		blocks = append(blocks, s.planBucket(b, r, from, to)...)
+		s.remember(r, to-1)
+		from = to
+	}
+	return blocks
+}
+
+// remember keeps a sample as the PV's last one, unless it is older.
+func (s *series) remember(r *sample.Run, i int) {
+	if s.lastType != sample.Unknown && r.Times[i] < s.last.Time {
+		return
+	}
+	s.last, s.lastType = r.At(i), r.Type
+	s.last.Bytes = slices.Clone(s.last.Bytes)
+}
+
+// carry returns the block with which a bucket begins, unless it has one: a copy
+// of the last sample before it, which End is the time of.
+func (s *series) carry(b store.Bucket) []store.Block {
+	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carried >= b.Start() {
+		return nil
+	}
+	s.carried = b.Start()
+	r := &sample.Run{Type: s.lastType}
+	r.Append(&s.last)
+	r.Tags[0] |= sample.Carried
+	s.n++
+	return []store.Block{{
+		BlockKey: store.BlockKey{PV: s.pv, Bucket: b, Start: b.Start(), Writer: s.writer, N: s.n},
+		End:      s.last.Time, Type: r.Type,
+		Min: math.NaN(), Max: math.NaN(), Sum: math.NaN(), Blob: block.Append(nil, r),
+	}}
+}
+
+// planBucket stores samples from (inclusive) to to (exclusive), which stand in
+// one bucket.
+func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store.Block {
+	o := s.open
+	if o != nil && o.Bucket > b { // all late
+		return s.closed(b, r, from, to)
+	}
+	if o == nil || o.Bucket != b || o.Type != r.Type {
+		s.open = nil
+		return s.grow(b, r, from, to)
+	}
+	late := from + sort.Search(to-from, func(i int) bool { return r.Times[from+i] >= o.End })
+	blocks := s.closed(b, r, from, late)
+	if late == to {
+		return blocks
+	}
+	return append(blocks, s.grow(b, r, late, to)...)
+}
+
+// closed stores late samples in blocks of their own.
+func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
+	for from < to {
+		next := from + fits(r, from, to)
+		blocks = append(blocks, s.encode(s.newKey(b, r.Times[from]), r, from, next))
+		from = next
+	}
+	return blocks
+}
+
+// grow appends samples to the open block, and opens others when it is full.
+func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
+	key := store.BlockKey{}
+	if o := s.open; o != nil {
+		all := &sample.Run{}
+		if err := block.Decode(all, o.Blob); err != nil {
+			panic("BUG: own block: " + err.Error())
+		}
+		all.AppendRange(r, from, to)
+		all.Normalize()
+		key, r, from, to = o.BlockKey, all, 0, all.Len()
+	} else {
+		key = s.newKey(b, r.Times[from])
+	}
+	for from < to {
+		next := from + fits(r, from, to)
+		blk := s.encode(key, r, from, next)
+		blocks = append(blocks, blk)
+		s.open = &blk
+		if full(r, from, next) {
+			s.open = nil
+		}
+		if from = next; from < to {
+			key = s.newKey(b, r.Times[from])
+		}
+	}
+	return blocks
+}
+
+func (s *series) newKey(b store.Bucket, start int64) store.BlockKey {
+	s.n++
+	return store.BlockKey{PV: s.pv, Bucket: b, Start: start, Writer: s.writer, N: s.n}
+}
+
+// fits returns how many samples, at least 1, fill a block.
+func fits(r *sample.Run, from, to int) int {
+	n := min(to-from, fullSamples)
+	if r.Type.Fixed() {
+		return n
+	}
+	for i, size := 0, 0; i < n; i++ {
+		if size += len(r.Value(from + i)); size > fullBytes && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
+func full(r *sample.Run, from, to int) bool {
+	if to-from >= fullSamples {
+		return true
+	}
+	size := 0
+	for i := from; i < to && !r.Type.Fixed(); i++ {
+		size += len(r.Value(i))
+	}
+	return size >= fullBytes
+}
+
+// encode makes a block of samples from (inclusive) to to (exclusive).
+func (s *series) encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
+	part := r
+	if from > 0 || to < r.Len() {
+		part = &sample.Run{Type: r.Type}
+		part.AppendRange(r, from, to)
+	}
+	b := store.Block{
+		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.Append(nil, part),
+	}
+	b.Min, b.Max, b.Sum = aggregates(part)
+	return b
+}
+
+// aggregates returns the least, greatest and sum of the values that are
+// numbers; NaN if there is none.
+func aggregates(r *sample.Run) (low, high, sum float64) {
+	if !r.Type.Numeric() {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	low, high, n := math.Inf(1), math.Inf(-1), 0
+	for i := range r.Len() {
+		v := r.Float(i)
+		if math.IsNaN(v) {
+			continue
+		}
+		n++
+		low, high, sum = min(low, v), max(high, v), sum+v
+	}
+	if n == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	return low, high, sum
+}
+
+// resize chooses the size of the buckets for the samples of a run, from the
+// rate at which the PV fills them. A change of size closes the open block.
+func (s *series) resize(r *sample.Run, now int64) {
+	span := max(time.Duration(slices.Max(r.Times)-slices.Min(r.Times)), time.Minute)
+	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
+	if !s.sized {
+		s.sized, s.rate, s.size = true, rate, chooseSize(rate)
+		if len(s.known.Buckets) > 0 {
+			s.size = reviseSize(slices.Min(s.known.Buckets), rate, true)
+		}
+		return
+	}
+	s.rate += (rate - s.rate) / 4
+	was, ended := s.size, s.open == nil || s.open.Bucket.End() <= now
+	if s.size = reviseSize(s.size, s.rate, ended); s.size != was {
+		s.open = nil
+	}
+}
+
+// missing returns what the directory must hold before samples of a type are
+// written, and does not: an entry to add, or false.
+func (s *series) missing(shard int, t sample.Type) (store.Channel, bool) {
+	c := store.Channel{PV: s.pv}
+	if !slices.Contains(s.known.Shards, shard) {
+		c.Shards = []int{shard}
+	}
+	if !slices.Contains(s.known.Buckets, s.size) {
+		c.Buckets = []store.BucketSize{s.size}
+	}
+	if !slices.Contains(s.known.Types, t) {
+		c.Types = []sample.Type{t}
+	}
+	return c, len(c.Shards)+len(c.Buckets)+len(c.Types) > 0
+}
+
+// added notes that the directory holds an entry.
+func (s *series) added(c store.Channel) {
+	s.known.Shards = append(s.known.Shards, c.Shards...)
+	s.known.Buckets = append(s.known.Buckets, c.Buckets...)
+	s.known.Types = append(s.known.Types, c.Types...)
+}

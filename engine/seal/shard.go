@@ -1,0 +1,146 @@
+package seal
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Store is what a sealer needs of a store.
+type Store interface {
+	Claims(ctx context.Context, shard int) ([]store.Claim, error)
+	Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error
+	DropClaim(ctx context.Context, shard int, w store.Writer) error
+	Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error]
+	PutBlocks(ctx context.Context, blocks ...store.Block) error
+	AddChannel(ctx context.Context, c store.Channel) error
+	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
+}
+
+// Config is shared by the sealers of an engine.
+type Config struct {
+	Store Store
+	// Every is the time between two checkpoints of a shard.
+	Every time.Duration
+	// Memory is the account of the lanes. Above half of its limit checkpoints
+	// follow each other closely.
+	Memory *journal.Memory
+	// Slots bounds how many shards are at a checkpoint at once: its capacity.
+	Slots chan struct{}
+	// Exclusive says that no other engine writes to the store, so that every
+	// other writer is dead.
+	Exclusive bool
+	// Died is told once of each writer that ended without closing: nothing is
+	// known of the shard from its last sign of life until now.
+	Died    func(shard int, from, to int64)
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+const (
+	// pressedEvery is the time between checkpoints when memory is short.
+	pressedEvery = 5 * time.Second
+	// forget is the age of an unclosed claim at which its journal rows have
+	// expired for certain.
+	forget = 25 * time.Hour
+)
+
+// Shard seals one shard. Run is its only goroutine.
+type Shard struct {
+	cfg    *Config
+	lane   *journal.Lane
+	series map[string]*series
+	seen   map[store.Writer]bool // dead writers that Died was told of
+}
+
+// NewShard returns the sealer of a lane's shard.
+func NewShard(lane *journal.Lane, cfg *Config) *Shard {
+	return &Shard{cfg: cfg, lane: lane, series: map[string]*series{}, seen: map[store.Writer]bool{}}
+}
+
+// Run seals what other writers left, then makes checkpoints until ctx ends.
+func (s *Shard) Run(ctx context.Context) {
+	select {
+	case <-s.lane.Claimed():
+	case <-ctx.Done():
+		return
+	}
+	last := time.Now().Add(-rand.N(s.cfg.Every)) // shards take turns
+	s.checkpoint(ctx, s.adopt)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
+			s.checkpoint(ctx, s.Checkpoint)
+			last = time.Now()
+		}
+	}
+}
+
+func (s *Shard) pressed() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
+
+// checkpoint waits for a slot, runs f and reports how it ended.
+func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
+	select {
+	case s.cfg.Slots <- struct{}{}:
+		defer func() { <-s.cfg.Slots }()
+	case <-ctx.Done():
+		return
+	}
+	start := time.Now()
+	err := f(ctx)
+	s.cfg.Metrics.Duration.Observe(time.Since(start).Seconds())
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Metrics.Failures.Inc()
+		s.cfg.Log.Warn("sealing a shard failed; it will be tried again", "shard", s.lane.Shard, "err", err)
+	}
+}
+
+// Checkpoint seals the rows that other writers added, and everything the lane
+// has made durable.
+func (s *Shard) Checkpoint(ctx context.Context) error {
+	if err := s.adopt(ctx); err != nil {
+		return err
+	}
+	to := s.lane.Acked()
+	heads := s.lane.Heads()
+	for len(heads) > 0 {
+		n := min(len(heads), batchHeads)
+		if err := s.sealHeads(ctx, heads[:n]); err != nil {
+			return err
+		}
+		heads = heads[n:]
+	}
+	return s.cfg.Store.Seal(ctx, s.lane.Shard, s.lane.Writer(), to)
+}
+
+// batchHeads is how many PVs are written at once.
+const batchHeads = 256
+
+func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
+	var parts []part
+	sealed := make([]int, len(heads))
+	for i, h := range heads {
+		r := &sample.Run{Type: h.Type()}
+		sealed[i] = h.Unsealed(r)
+		parts = append(parts, part{h.PV, r})
+	}
+	if err := s.write(ctx, parts); err != nil {
+		return err
+	}
+	for i, h := range heads {
+		h.Sealed(sealed[i])
+	}
+	return nil
+}
