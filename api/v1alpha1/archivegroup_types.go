@@ -1,0 +1,146 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ArchiveGroup is a group of process variables (PVs) that are archived in the
+// same way.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ag,categories=varve
+// +kubebuilder:printcolumn:name="Channels",type=integer,JSONPath=`.status.channels.total`,description="Channels in the group"
+// +kubebuilder:printcolumn:name="Connected",type=integer,JSONPath=`.status.channels.connected`,description="Channels that are connected now"
+// +kubebuilder:printcolumn:name="Rate",type=number,JSONPath=`.status.rates.samplesPerSecond`,description="Samples per second"
+// +kubebuilder:printcolumn:name="Retention",type=string,JSONPath=`.spec.retention.raw`,description="How long raw samples are kept; empty is forever"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ArchiveGroup struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which PVs to archive and how.
+	// +required
+	Spec ArchiveGroupSpec `json:"spec"`
+	// status is what the operator observed.
+	// +optional
+	Status *ArchiveGroupStatus `json:"status,omitempty"`
+}
+
+// ArchiveGroupList is a list of ArchiveGroups.
+//
+// +kubebuilder:object:root=true
+type ArchiveGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ArchiveGroup `json:"items"`
+}
+
+// Fields that are not acted on yet. Support for one deletes its line.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.channelsFrom)",fieldPath=".channelsFrom",reason=FieldValueForbidden,message="spec.channelsFrom is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="spec.enabledBy is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.properties) || self.properties.all(p, p in ['EGU', 'PREC', 'HIHI', 'HIGH', 'LOW', 'LOLO', 'HOPR', 'LOPR'])",fieldPath=".properties",reason=FieldValueForbidden,message="spec.properties other than EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR and LOPR are not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.retention)",fieldPath=".retention",reason=FieldValueForbidden,message="spec.retention is not supported yet: data is kept forever"
+// +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="spec.redundancy greater than 1 is not supported yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Retain'",fieldPath=".deletionPolicy",reason=FieldValueForbidden,message="spec.deletionPolicy Delete is not supported yet"
+
+// ArchiveGroupSpec is what a user asks for.
+type ArchiveGroupSpec struct {
+	// archiverRef names the Archiver whose engines capture the group, in the
+	// same namespace. It has no effect where there is one archiver only, as in
+	// `varve standalone`.
+	// +required
+	ArchiverRef ArchiverReference `json:"archiverRef"`
+
+	// channels are the PVs, up to 1,000. More than that belong in
+	// channelsFrom or in several groups.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
+	Channels []Channel `json:"channels,omitempty"`
+
+	// channelsFrom are places outside of this object that list more channels.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	ChannelsFrom []ChannelSource `json:"channelsFrom,omitempty"`
+
+	// sampling says which updates of a PV are stored. Default: every update
+	// that the IOC posts for archiving (mode Monitor).
+	// +optional
+	Sampling *Sampling `json:"sampling,omitempty"`
+
+	// enabledBy archives the group only while another PV meets a condition.
+	// +optional
+	EnabledBy *Gate `json:"enabledBy,omitempty"`
+
+	// properties are metadata fields of the record whose changes are kept
+	// with its history. Default: all that come with the protocol.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Properties []Property `json:"properties,omitempty"`
+
+	// retention says how long data is kept. Default: forever.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+
+	// redundancy is the number of engines that capture each PV at the same
+	// time, on different nodes.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2
+	Redundancy int32 `json:"redundancy,omitempty"`
+
+	// expiresAt ends the capture by itself. Stored data follows retention.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+
+	// shardBy says which PVs go to the same engine. Default: each by itself.
+	// +optional
+	ShardBy *ShardBy `json:"shardBy,omitempty"`
+
+	// paused stops the capture and keeps everything else.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// deletionPolicy is what deleting the group does to its data.
+	// +optional
+	// +kubebuilder:default=Retain
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// ArchiverReference names an Archiver in the same namespace.
+type ArchiverReference struct {
+	// name of the Archiver.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+}
+
+// DeletionPolicy is what deleting a group does to its data.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type DeletionPolicy string
+
+// Deletion policies.
+const (
+	// RetainData keeps the data of PVs that are no longer archived.
+	RetainData DeletionPolicy = "Retain"
+	// DeleteData deletes the data of PVs that no other group archives.
+	DeleteData DeletionPolicy = "Delete"
+)
+
+// Property is the name of a field of an EPICS record.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Z0-9]*$`
+type Property string

@@ -1,0 +1,33 @@
+// Package v1alpha1 has the custom resources of varve.dev: what users write and
+// what the operator tells them.
+//
+//	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ controllers/compile
+//	         └── config/crd, made from the markers here ──┘
+//
+// The same generated schema checks objects in a cluster and files read by
+// controllers/manifest, so both give the same messages. Fields that Varve does
+// not act on yet are in the schema and refused by rules that say so: nothing is
+// silently ignored.
+//
+// +kubebuilder:object:generate=true
+// +groupName=varve.dev
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version of the types of this package.
+var GroupVersion = schema.GroupVersion{Group: "varve.dev", Version: "v1alpha1"}
+
+// KindArchiveGroup is the kind of ArchiveGroup objects.
+const KindArchiveGroup = "ArchiveGroup"
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ArchiveGroup{}, &ArchiveGroupList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

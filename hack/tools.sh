@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs a pinned Go tool, once, and prints the path of its binary.
+#
+#   hack/tools.sh controller-gen
+#   hack/tools.sh golangci-lint
+#
+# Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve},
+# in a directory named by the tool's version and Go's: a linter that was built
+# with an older Go refuses newer code. Callers may run at the same time.
+set -euo pipefail
+
+usage() { echo "usage: ${0##*/} controller-gen|golangci-lint" >&2; exit 2; }
+[[ $# -eq 1 ]] || usage
+
+case $1 in
+  controller-gen) version=v0.21.0 package=sigs.k8s.io/controller-tools/cmd/controller-gen ;;
+  golangci-lint)  version=v2.13.2 package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
+  *) usage ;;
+esac
+
+cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
+# The toolchain of this machine, not one that this module might ask for.
+dir=$cache/tools/$1-$version-$(go env GOVERSION)
+binary=$dir/$1
+
+if [[ ! -x $binary ]]; then
+  mkdir -p "$dir"
+  exec 9>"$dir/lock"
+  flock 9
+  if [[ ! -x $binary ]]; then # another caller may have installed it meanwhile
+    echo "installing $1 $version" >&2
+    GOBIN=$dir/new GOFLAGS= go install "$package@$version" >&2
+    mv "$dir/new/$1" "$binary" # only a complete binary gets its name
+    rmdir "$dir/new"
+  fi
+fi
+echo "$binary"
