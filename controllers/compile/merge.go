@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"time"
+
+	"varve.dev/varve/engine/capture"
+)
+
+// merge decides about a PV that one or more groups want, the oldest first. Each
+// setting is the one that keeps more; where none does, the oldest group's. A
+// paused wish does not count beside one that is not. decides is the oldest wish
+// that counts.
+func merge(wants []want) (settings capture.Settings, decides want) {
+	decides = wants[0]
+	for _, w := range wants {
+		if !w.settings.Paused {
+			decides = w
+			break
+		}
+	}
+	settings = decides.settings
+	for _, w := range wants {
+		if w.settings.Paused == settings.Paused {
+			settings = keepMore(settings, w.settings)
+		}
+	}
+	return settings, decides
+}
+
+// keepMore returns settings that store whatever a or b would. a is of the older
+// group.
+func keepMore(a, b capture.Settings) capture.Settings {
+	out := keepMoreSamples(a, b)
+	out.Events = a.Events | b.Events
+	out.Clock = a.Clock
+	out.Ahead, out.Behind, out.OnClock = 0, 0, capture.Restamp
+	if out.Clock == capture.SourceClock {
+		out.Ahead, out.Behind, out.OnClock = a.Ahead, a.Behind, a.OnClock
+		if b.Clock == capture.SourceClock {
+			out.Ahead, out.Behind = looser(a.Ahead, b.Ahead), looser(a.Behind, b.Behind)
+			out.OnClock = min(a.OnClock, b.OnClock) // Restamp keeps the sample
+		}
+	}
+	return out
+}
+
+// keepMoreSamples merges mode, period, deadband and rate.
+func keepMoreSamples(a, b capture.Settings) capture.Settings {
+	switch {
+	case a.Mode != b.Mode && a.Mode == capture.Scan:
+		return b // Monitor sees every update
+	case a.Mode != b.Mode:
+		return a
+	case a.Mode == capture.Scan:
+		a.Period = min(a.Period, b.Period)
+		return a
+	}
+	a.Absolute = min(a.Absolute, b.Absolute) // 0 is off, which keeps all
+	a.Relative = min(a.Relative, b.Relative)
+	if a.MaxRate == 0 || b.MaxRate == 0 {
+		a.MaxRate = 0
+	} else {
+		a.MaxRate = max(a.MaxRate, b.MaxRate)
+	}
+	return a
+}
+
+// looser returns the wider of two limits, of which 0 is none.
+func looser(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}

@@ -1,0 +1,105 @@
+package compile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+)
+
+// The setting that keeps more wins, whichever group is older.
+func TestConflictingSettings(t *testing.T) {
+	scan := func(period v1alpha1.Duration) *v1alpha1.Sampling {
+		return &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: &period}
+	}
+	limit := func(ahead v1alpha1.Duration, action v1alpha1.ClockAction) *v1alpha1.Sampling {
+		return &v1alpha1.Sampling{ClockLimit: &v1alpha1.ClockLimit{Ahead: &ahead, OnExceeded: action}}
+	}
+	for _, tc := range []struct {
+		name string
+		a, b *v1alpha1.Sampling
+		want capture.Settings
+	}{
+		{"Monitor over Scan", &v1alpha1.Sampling{MaxRate: ptr(2.0)}, scan("1s"), base(func(s *capture.Settings) { s.MaxRate = 2 })},
+		{"shorter period", scan("1m"), scan("10s"), base(func(s *capture.Settings) { s.Mode, s.Period = capture.Scan, 10*time.Second })},
+		{
+			"smaller deadband, higher rate",
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 1}, MaxRate: ptr(10.0)},
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 2}, MaxRate: ptr(20.0)},
+			base(func(s *capture.Settings) { s.Absolute, s.MaxRate = 1, 20 }),
+		},
+		{
+			"no deadband, no limit of the rate",
+			&v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Absolute: 1, Relative: 0.1}, MaxRate: ptr(10.0)},
+			nil,
+			base(func(*capture.Settings) {}),
+		},
+		{
+			"all events", &v1alpha1.Sampling{Events: []v1alpha1.EventClass{v1alpha1.ValueEvents}}, nil,
+			base(func(s *capture.Settings) { s.Events |= capture.EventValue }),
+		},
+		{"wider clock limit, Restamp", limit("1h", v1alpha1.Refuse), limit("1m", v1alpha1.Restamp), base(func(s *capture.Settings) { s.Ahead = time.Hour })},
+		{"no clock limit", limit("0s", v1alpha1.Refuse), limit("1m", v1alpha1.Refuse), base(func(s *capture.Settings) { s.Ahead, s.OnClock = 0, capture.Refuse })},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, age := range []int{-1, 1} {
+				r := Compile([]v1alpha1.ArchiveGroup{
+					group("a", 0, v1alpha1.ArchiveGroupSpec{Sampling: tc.a, Channels: channels("X")}),
+					group("b", age, v1alpha1.ArchiveGroupSpec{Sampling: tc.b, Channels: channels("X.VAL")}),
+				}, 1, now)
+				if diff := cmp.Diff(tc.want, *byPV(r)["X"].Settings); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func TestConflictsAreToldToBothGroups(t *testing.T) {
+	young := group("a", 5, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Y"), ShardBy: &v1alpha1.ShardBy{Group: &v1alpha1.ShardByGroup{}}})
+	old := group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Z")})
+	r := Compile([]v1alpha1.ArchiveGroup{young, old}, 64, now)
+	want := []Conflict{{PV: "X", Groups: []string{"ns/b", "ns/a"}}}
+	for _, name := range []string{"ns/a", "ns/b"} {
+		if diff := cmp.Diff(want, r.Groups[name].Conflicts); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if n := r.Groups[name].Channels; n != 2 {
+			t.Errorf("%s counts %d channels", name, n)
+		}
+	}
+	if diff := cmp.Diff("X", r.Assignment[pvname.Shard("X", 64)][0].PV); diff != "" {
+		t.Error("the shard is not the older group's:", diff)
+	}
+	if got := byPV(r)["X"].Group; got != "ns/b" {
+		t.Errorf("%s decides", got)
+	}
+}
+
+// Of two groups that are the same age, the name decides: files have no age.
+func TestGroupsOfOneAge(t *testing.T) {
+	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
+	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, 4, now))["X"].Group; got != "ns/one" {
+		t.Errorf("%s decides", got)
+	}
+}
+
+// Pausing a group pauses nothing that another group wants, and what it asked
+// for does not count meanwhile.
+func TestPausedConflict(t *testing.T) {
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("paused", 0, v1alpha1.ArchiveGroupSpec{Paused: true, Channels: channels("X")}),
+		group("running", 1, v1alpha1.ArchiveGroupSpec{Sampling: &v1alpha1.Sampling{MaxRate: ptr(3.0)}, Channels: channels("X")}),
+	}, 4, now)
+	got := byPV(r)["X"]
+	if got.Settings.Paused || got.Settings.MaxRate != 3 || got.Group != "ns/running" {
+		t.Errorf("%+v by %s", *got.Settings, got.Group)
+	}
+	if n := r.Groups["ns/paused"].Paused; n != 0 {
+		t.Errorf("the paused group counts %d paused PVs", n)
+	}
+}

@@ -1,0 +1,153 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+)
+
+// Limits of the IOC's clock where a group gives none. An IOC that is ahead
+// spoils reading up to now, so it gets less; one that is behind may have
+// buffered.
+const (
+	defaultAhead  = 5 * time.Minute
+	defaultBehind = 24 * time.Hour
+)
+
+// addChannels collects the wishes of a group of a given age.
+func (c *compiler) addChannels(spec *v1alpha1.ArchiveGroupSpec, age int, out *Group) {
+	group, groupErr := settingsOf(spec.Sampling)
+	first := make(map[string]string, len(spec.Channels))
+	for i := range spec.Channels {
+		ch := &spec.Channels[i]
+		pv := pvname.Canonical(ch.Name)
+		settings, err := group, groupErr
+		if ch.Sampling != nil {
+			settings, err = settingsOf(override(spec.Sampling, ch.Sampling))
+		}
+		if nameErr := pvname.Check(pv); nameErr != nil {
+			err = nameErr
+		} else if before, twice := first[pv]; twice {
+			err = fmt.Errorf("%q and %q are the same PV: the first one counts", before, ch.Name)
+		}
+		if err != nil {
+			out.Problems = append(out.Problems, Problem{PV: pv, Message: err.Error()})
+			continue
+		}
+		first[pv] = ch.Name
+		settings.Paused = spec.Paused
+		if ch.Paused != nil {
+			settings.Paused = *ch.Paused
+		}
+		c.wants = append(c.wants, want{pv: pv, age: age, settings: settings})
+	}
+}
+
+// override returns the group's sampling with the channel's fields over it. A
+// channel that gives a mode takes none of the settings that belong to the
+// group's mode.
+func override(group, channel *v1alpha1.Sampling) *v1alpha1.Sampling {
+	if group == nil {
+		return channel
+	}
+	out := *group
+	if channel.Mode != "" {
+		out.Mode = channel.Mode
+		out.Period, out.Deadband, out.MaxRate = nil, nil, nil
+	}
+	if channel.Period != nil {
+		out.Period = channel.Period
+	}
+	if channel.Events != nil {
+		out.Events = channel.Events
+	}
+	if channel.Deadband != nil {
+		out.Deadband = channel.Deadband
+	}
+	if channel.MaxRate != nil {
+		out.MaxRate = channel.MaxRate
+	}
+	if channel.Clock != "" {
+		out.Clock = channel.Clock
+	}
+	if channel.ClockLimit != nil {
+		out.ClockLimit = channel.ClockLimit
+	}
+	return &out
+}
+
+// settingsOf fills in the defaults. Settings that do not apply to the mode or
+// the clock are zero, so that equal behaviour is an equal class.
+func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
+	if s == nil {
+		s = &v1alpha1.Sampling{}
+	}
+	out.Events = eventsOf(s.Events)
+	if s.Mode == v1alpha1.Scan {
+		out.Mode = capture.Scan
+		if s.Period == nil {
+			return out, errors.New("mode Scan needs a period")
+		}
+		if out.Period, err = s.Period.TimeDuration(); err != nil {
+			return out, fmt.Errorf("reading the period: %w", err)
+		}
+	} else {
+		if s.Deadband != nil {
+			out.Absolute, out.Relative = s.Deadband.Absolute, s.Deadband.Relative
+		}
+		if s.MaxRate != nil {
+			out.MaxRate = *s.MaxRate
+		}
+	}
+	if s.Clock == v1alpha1.EngineClock {
+		out.Clock = capture.EngineClock
+		return out, nil
+	}
+	err = setClockLimit(&out, s.ClockLimit)
+	return out, err
+}
+
+func setClockLimit(out *capture.Settings, limit *v1alpha1.ClockLimit) (err error) {
+	if limit == nil {
+		limit = &v1alpha1.ClockLimit{}
+	}
+	if limit.OnExceeded == v1alpha1.Refuse {
+		out.OnClock = capture.Refuse
+	}
+	if out.Ahead, err = durationOr(limit.Ahead, defaultAhead); err != nil {
+		return fmt.Errorf("reading clockLimit.ahead: %w", err)
+	}
+	if out.Behind, err = durationOr(limit.Behind, defaultBehind); err != nil {
+		return fmt.Errorf("reading clockLimit.behind: %w", err)
+	}
+	return nil
+}
+
+func durationOr(d *v1alpha1.Duration, otherwise time.Duration) (time.Duration, error) {
+	if d == nil {
+		return otherwise, nil
+	}
+	return d.TimeDuration()
+}
+
+func eventsOf(classes []v1alpha1.EventClass) capture.Events {
+	if len(classes) == 0 {
+		return capture.EventLog | capture.EventAlarm
+	}
+	var events capture.Events
+	for _, class := range classes {
+		switch class {
+		case v1alpha1.LogEvents:
+			events |= capture.EventLog
+		case v1alpha1.AlarmEvents:
+			events |= capture.EventAlarm
+		case v1alpha1.ValueEvents:
+			events |= capture.EventValue
+		}
+	}
+	return events
+}

@@ -1,0 +1,47 @@
+package compile
+
+import (
+	"fmt"
+	"regexp"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/pvname"
+)
+
+// keyFunc returns the shard key of a PV.
+type keyFunc func(pv string) string
+
+// shard returns the shard of a PV.
+func (f keyFunc) shard(pv string, shards int) int { return pvname.Shard(f(pv), shards) }
+
+func itself(pv string) string { return pv }
+
+// shardKey returns how a group chooses shards. With an error it is the default,
+// each PV by itself.
+func shardKey(by *v1alpha1.ShardBy, group string) (keyFunc, error) {
+	switch {
+	case by == nil || by.Channel != nil:
+		return itself, nil
+	case by.Group != nil:
+		return func(string) string { return group }, nil
+	case by.Prefix != nil:
+		re, err := regexp.Compile(by.Prefix.Regex)
+		if err != nil {
+			return itself, fmt.Errorf("reading shardBy.prefix.regex: %w", err)
+		}
+		return prefixKey(re), nil
+	}
+	return itself, nil
+}
+
+// prefixKey takes the first capture group, or else the whole match. An empty
+// key would put unrelated PVs together, so it counts as no match.
+func prefixKey(re *regexp.Regexp) keyFunc {
+	part := min(re.NumSubexp(), 1)
+	return func(pv string) string {
+		if m := re.FindStringSubmatch(pv); m != nil && m[part] != "" {
+			return m[part]
+		}
+		return pv
+	}
+}
