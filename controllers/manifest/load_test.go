@@ -1,0 +1,169 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// manifestOf returns a valid manifest of a group with one channel.
+func manifestOf(name, channel string) string {
+	return fmt.Sprintf(`apiVersion: varve.dev/v1alpha1
+kind: ArchiveGroup
+metadata: {name: %s}
+spec:
+  archiverRef: {name: main}
+  channels:
+  - name: %q
+`, name, channel)
+}
+
+func write(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// summary shows groups as "namespace/name channel …".
+func summary(r Result) []string {
+	var out []string
+	for _, g := range r.Groups {
+		s := key(&g)
+		for _, c := range g.Spec.Channels {
+			s += " " + c.Name
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// messages shows errors without the directory.
+func messages(r Result, dir string) []string {
+	var out []string
+	for _, err := range r.Errors {
+		out = append(out, strings.ReplaceAll(err.Error(), dir+"/", ""))
+	}
+	return out
+}
+
+func TestLoadDirectory(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "b.yaml", "# Two groups.\n---\n"+manifestOf("b1", "B:1")+"--- # the next\n"+manifestOf("b2", "B:2")+"---\n# nothing\n")
+	write(t, dir, "a.yml", manifestOf("a", "A:1"))
+	write(t, dir, "c.json", `{"apiVersion": "varve.dev/v1alpha1", "kind": "ArchiveGroup", "metadata": {"name": "c", "namespace": "ring"},
+		"spec": {"archiverRef": {"name": "main"}, "channels": [{"name": "C:1"}]}, "status": {"observedGeneration": 7}}`)
+	write(t, dir, ".d.yaml.swp.yaml", "no manifest")
+	write(t, dir, "notes.txt", "no manifest")
+	write(t, dir, "kustomization.yaml", "resources: [a.yml]")
+	r := Load(dir)
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"default/a A:1", "default/b1 B:1", "default/b2 B:2", "ring/c C:1"}
+	if diff := cmp.Diff(want, summary(r)); diff != "" {
+		t.Error(diff)
+	}
+	if r.Groups[3].Status != nil {
+		t.Error("the status of a file was read")
+	}
+	if p := r.Groups[0].Spec.DeletionPolicy; p != v1alpha1.RetainData {
+		t.Errorf("the default of deletionPolicy is %q", p)
+	}
+}
+
+func TestOneBadFileDoesNotHideTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", manifestOf("good", "A")+"---\n"+manifestOf("bad", "A B"))
+	write(t, dir, "b.yaml", manifestOf("broken", "B")+"  retention: [\n")
+	write(t, dir, "c.yaml", manifestOf("late", "C")+"---\nkind: Pod\napiVersion: v1\n---\n- list\n")
+	write(t, dir, "d.yaml", manifestOf("good", "D"))
+	write(t, dir, "e.yaml", "a: 1\n---\n"+manifestOf("e", "E")+"  paused: true\n  paused: false\n")
+	if err := os.Symlink("nowhere", filepath.Join(dir, "f.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r := Load(dir)
+	if diff := cmp.Diff([]string{"default/good A", "default/late C"}, summary(r)); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{
+		`a.yaml:15: ArchiveGroup "bad": spec.channels[0].name: Invalid value: "A B": spec.channels[0].name in body should match '^\S+$'`,
+		`b.yaml:8: yaml: did not find expected node content`,
+		`c.yaml:9: apiVersion is "v1" and kind is "Pod": only ArchiveGroup of varve.dev/v1alpha1 is read from files`,
+		`c.yaml:12: the document is not an object but of type array`,
+		`d.yaml: ArchiveGroup "good": namespace "default" has a group of this name in a.yaml already`,
+		`e.yaml:1: apiVersion is missing and kind is missing: only ArchiveGroup of varve.dev/v1alpha1 is read from files`,
+		`e.yaml:11: yaml: unmarshal errors: key "paused" already set in map`,
+		`f.yaml: reading the file: no such file or directory`,
+	}
+	if diff := cmp.Diff(want, messages(r, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "other.yaml", manifestOf("other", "O"))
+	r := Load(write(t, dir, "one.conf", manifestOf("one", "A"))) // any name, if it is asked for
+	if diff := cmp.Diff([]string{"default/one A"}, summary(r)); diff != "" || r.Err() != nil {
+		t.Error(diff, r.Err())
+	}
+}
+
+func TestLoadNothing(t *testing.T) {
+	if err := Load(filepath.Join(t.TempDir(), "missing")).Err(); err == nil || !strings.Contains(err.Error(), "missing: no such file or directory") {
+		t.Error(err)
+	}
+	r := Load(t.TempDir())
+	if r.Err() != nil || len(r.Groups) != 0 {
+		t.Errorf("an empty directory gives %v", r)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := Load(dir).Err(); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Error(err)
+	}
+}
+
+func TestMetadataIsChecked(t *testing.T) {
+	for meta, want := range map[string]string{
+		"name: Not_OK":           `metadata.name: Invalid value: "Not_OK"`,
+		"labels: {}":             "metadata.name: Required value",
+		"name: x, lables: {}":    `unknown field "metadata.lables"`,
+		"name: x, labels: [a]":   "metadata: Invalid value",
+		"name: x, namespace: A_": `metadata.namespace: Invalid value: "A_"`,
+	} {
+		text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {" + meta + "}\nspec: {archiverRef: {name: main}}\n"
+		if groups, errs := parse("f.yaml", []byte(text)); len(groups) != 0 || !mention(errs, want) {
+			t.Errorf("%s: %v", meta, errs)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(manifestOf("a", "A") + "---\n" + manifestOf("b", "B")))
+	f.Add([]byte("---\n--- # x\n- a\n---"))
+	f.Add([]byte("apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: 1\nspec: {channels: {}}"))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		groups, errs := parse("f.yaml", content)
+		for _, g := range groups {
+			if g.Name == "" || g.Namespace == "" || g.Spec.ArchiverRef.Name == "" {
+				t.Errorf("accepted: %+v (%v)", g, errs)
+			}
+		}
+	})
+}

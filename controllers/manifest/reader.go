@@ -1,0 +1,210 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// maxFileSize bounds what is read of a file. A group of 1,000 channels with
+// settings of their own has about 200 KiB.
+const maxFileSize = 64 << 20
+
+// goneAfter is the number of reads in a row in which a file must be missing
+// before its groups are removed: editors and git replace files in two steps.
+const goneAfter = 2
+
+// reader reads a path again and again, and remembers what was valid.
+type reader struct {
+	path  string
+	files map[string]*file
+}
+
+// file is what was read of a file.
+type file struct {
+	content []byte
+	fresh   []*v1alpha1.ArchiveGroup // valid now
+	stale   []*v1alpha1.ArchiveGroup // valid before; their document may be wrong now
+	errs    []error
+	missing int // reads in a row
+}
+
+func newReader(path string) *reader {
+	return &reader{path: filepath.Clean(path), files: map[string]*file{}}
+}
+
+// read returns what the files say now. If again, a file may be about to vanish
+// or come back, and the caller should read again soon.
+func (r *reader) read() (result Result, again bool) {
+	names, err := r.list()
+	if err == nil {
+		again = r.forgetMissing(names)
+	}
+	for _, name := range names {
+		r.readFile(name)
+	}
+	result = r.merge()
+	if err != nil {
+		result.Errors = append([]error{err}, result.Errors...)
+	}
+	return result, again
+}
+
+// list returns the files to read. On an error nothing is known about any file.
+func (r *reader) list() ([]string, error) {
+	info, err := os.Stat(r.path)
+	if errors.Is(err, fs.ErrNotExist) && r.files[r.path] != nil {
+		// A single file that was there. It is gone only if its directory says so.
+		_, listErr := os.ReadDir(filepath.Dir(r.path))
+		if listErr == nil {
+			return nil, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{r.path}, nil
+	}
+	entries, err := os.ReadDir(r.path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if isManifest(e.Name()) && !e.IsDir() {
+			names = append(names, filepath.Join(r.path, e.Name()))
+		}
+	}
+	return names, nil
+}
+
+// isManifest leaves out hidden names, such as editors' temporary files and the
+// directories that a mounted ConfigMap's files are links into, and kustomize's.
+func isManifest(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "kustomization.")
+	}
+	return false
+}
+
+// forgetMissing removes files that are not listed any more.
+func (r *reader) forgetMissing(names []string) (again bool) {
+	for name, f := range r.files {
+		if slices.Contains(names, name) {
+			f.missing = 0
+			continue
+		}
+		if f.missing++; f.missing >= goneAfter {
+			delete(r.files, name)
+		} else {
+			again = true
+		}
+	}
+	return again
+}
+
+func (r *reader) readFile(name string) {
+	f := r.files[name]
+	if f == nil {
+		f = &file{}
+		r.files[name] = f
+	}
+	content, err := readBounded(name)
+	if err != nil {
+		f.keep(nil, []error{&Error{File: name, Err: err}})
+		f.content = nil
+		return
+	}
+	if f.content != nil && bytes.Equal(content, f.content) {
+		return
+	}
+	f.content = content
+	f.keep(parse(name, content))
+}
+
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		var cause *fs.PathError
+		if errors.As(err, &cause) { // the path is said already
+			return nil, fmt.Errorf("reading the file: %w", cause.Err)
+		}
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	if len(content) > maxFileSize {
+		return nil, fmt.Errorf("the file has more than %d MiB", maxFileSize>>20)
+	}
+	return content, nil
+}
+
+// keep takes what a file says now. If something is wrong with it, the groups
+// that it no longer says stay: their document may be the wrong one.
+func (f *file) keep(fresh []*v1alpha1.ArchiveGroup, errs []error) {
+	var stale []*v1alpha1.ArchiveGroup
+	if len(errs) > 0 {
+		said := map[string]bool{}
+		for _, g := range fresh {
+			said[key(g)] = true
+		}
+		for _, g := range slices.Concat(f.fresh, f.stale) {
+			if !said[key(g)] {
+				stale = append(stale, g)
+			}
+		}
+	}
+	f.fresh, f.stale, f.errs = fresh, stale, errs
+}
+
+// merge puts the groups of all files together. Of a group that is written twice
+// the first counts; one that is valid counts before one that was.
+func (r *reader) merge() Result {
+	var result Result
+	where := map[string]string{}
+	names := slices.Sorted(maps.Keys(r.files))
+	for _, name := range names {
+		f := r.files[name]
+		result.Errors = append(result.Errors, f.errs...)
+		for _, g := range f.fresh {
+			if other, twice := where[key(g)]; twice {
+				err := fmt.Errorf("namespace %q has a group of this name in %s already", g.Namespace, other)
+				result.Errors = append(result.Errors, &Error{File: name, Group: g.Name, Err: err})
+				continue
+			}
+			where[key(g)] = name
+			result.Groups = append(result.Groups, *g)
+		}
+	}
+	for _, name := range names {
+		for _, g := range r.files[name].stale {
+			if _, twice := where[key(g)]; twice {
+				continue
+			}
+			where[key(g)] = name
+			result.Groups = append(result.Groups, *g)
+			result.Stale = append(result.Stale, key(g))
+		}
+	}
+	return result
+}
+
+func key(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }
+
+func equalGroups(a, b v1alpha1.ArchiveGroup) bool { return equality.Semantic.DeepEqual(a, b) }

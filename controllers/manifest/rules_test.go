@@ -1,0 +1,133 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// wrap makes a manifest of the body of a spec, in flow style.
+func wrap(spec string) string {
+	return fmt.Sprintf(`
+apiVersion: varve.dev/v1alpha1
+kind: ArchiveGroup
+metadata: {name: x}
+spec: {archiverRef: {name: main}, %s}
+`, spec)
+}
+
+func channel(settings string) string { return fmt.Sprintf("channels: [{name: X, %s}]", settings) }
+
+func TestAccepted(t *testing.T) {
+	for _, spec := range []string{
+		"channels: []",
+		`channels: [{name: "ca://SR01-VA:PRES-01.VAL"}, {name: "X.DESC"}, {name: 'X.{"dbnd":{"abs":1}}'}]`,
+		"sampling: {mode: Monitor, events: [Log, Alarm], deadband: {absolute: 0.01}, maxRate: 100, clock: Source}",
+		"sampling: {mode: Scan, period: 100ms, events: [Value]}",
+		"sampling: {deadband: {absolute: 1e-12, relative: 0.999}, maxRate: 0}",
+		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
+		channel("provider: CA, paused: true, redundancy: 1, properties: [EGU]"),
+		channel("sampling: {mode: Scan, period: 1h}"),
+		"properties: [EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR, LOPR]",
+		"expiresAt: 2027-06-30T00:00:00Z, paused: true, redundancy: 1, deletionPolicy: Retain",
+		"shardBy: {channel: {}}",
+		"shardBy: {group: {}}",
+		`shardBy: {prefix: {regex: "^([^:]+):"}}`,
+	} {
+		groups, errs := parse("f.yaml", []byte(wrap(spec)))
+		if len(groups) != 1 || len(errs) != 0 {
+			t.Errorf("%s: %v", spec, errs)
+		}
+	}
+}
+
+// Each is refused with one message, which names the field and says why.
+func TestRefused(t *testing.T) {
+	for _, tc := range []struct{ spec, want string }{
+		// Wrong.
+		{"sampling: {mode: Scan}", "spec.sampling.period: Required value: mode Scan needs a period"},
+		{"sampling: {period: 1s}", "spec.sampling.period: Invalid value: period is for mode Scan only"},
+		{"sampling: {mode: Monitor, period: 1s}", "spec.sampling.period: Invalid value: period is for mode Scan only"},
+		{"sampling: {mode: Scan, period: 99ms}", `spec.sampling.period: Invalid value: "99ms": period must be at least 100ms`},
+		{"sampling: {mode: Scan, period: 0s}", `spec.sampling.period: Invalid value: "0s": period must be at least 100ms`},
+		{"sampling: {mode: Scan, period: 1s, deadband: {}}", "spec.sampling.deadband: Invalid value: deadband is for mode Monitor only"},
+		{"sampling: {mode: Scan, period: 1s, maxRate: 1}", "spec.sampling.maxRate: Invalid value: maxRate is for mode Monitor only"},
+		{"sampling: {clock: Engine, clockLimit: {}}", "spec.sampling.clockLimit: Invalid value: clockLimit is for clock Source only"},
+		{"sampling: {clockLimit: {ahead: 200y}}", `spec.sampling.clockLimit.ahead: Invalid value: "200y": a duration has at most`},
+		{"sampling: {clockLimit: {ahead: 1.5h}}", "should match '^[0-9]+(ms|s|m|h|d|w|y)$'"},
+		{"sampling: {deadband: {absolute: -0.1}}", "spec.sampling.deadband.absolute in body should be greater than or equal to 0"},
+		{"sampling: {deadband: {relative: 1}}", "spec.sampling.deadband.relative in body should be less than 1"},
+		{"sampling: {deadband: {absolute: .nan}}", "a number is NaN"},
+		{"sampling: {deadband: {absolute: .inf}}", "a number is +Inf"},
+		{"sampling: {events: [Log, Log]}", `spec.sampling.events[1]: Duplicate value: "Log"`},
+		{"sampling: {maxRate: -1}", "spec.sampling.maxRate in body should be greater than or equal to 0"},
+		{"shardBy: {}", "spec.shardBy: Invalid value: exactly one of the fields in [channel prefix group] must be set"},
+		{"shardBy: {group: {}, channel: {}}", "spec.shardBy: Invalid value: exactly one of the fields in [channel prefix group] must be set"},
+		{"shardBy: {prefix: {regex: '('}}", "regex is not a regular expression in RE2 syntax"},
+		{"channels: [{name: 'a b'}]", `spec.channels[0].name: Invalid value: "a b"`},
+		{"channels: [{name: X}, {name: ca://X.VAL}]", `spec.channels[1].name: Duplicate value: "ca://X.VAL": the same PV as "X" (spec.channels[0])`},
+		{"channels: [{name: .VAL}]", `spec.channels[0].name: Invalid value: ".VAL": the name is empty`},
+		{"channels: [{name: pva://X, provider: CA}]", "spec.channels[0].provider: Invalid value: provider contradicts the pva:// of the name"},
+		{channel("sampling: {mode: Scan}"), "spec.channels[0].sampling.period: Required value: mode Scan needs a period"},
+		{"chanels: []", `unknown field "spec.chanels"`},
+		{channel("samplng: {}"), `unknown field "spec.channels[0].samplng"`},
+		{"expiresAt: tomorrow", "spec.expiresAt"},
+		{"redundancy: 3", "spec.redundancy in body should be less than or equal to 2"},
+
+		// Wrong, in fields that are not acted on yet.
+		{"channelsFrom: [{}]", "spec.channelsFrom[0]: Invalid value: exactly one of the fields in [configMap channelFinder] must be set"},
+		{"retention: {raw: 0d}", "raw data is kept for at least 1h"},
+		{"retention: {rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 104w}]}", "spec.retention.rollups: Invalid value: rollups: keep must not decrease with the level"},
+		{"retention: {rollups: [{every: 10s}, {every: 5m, keep: 1y}]}", "spec.retention.rollups: Invalid value: rollups: keep must not decrease with the level"},
+		{"retention: {rollups: [{every: 5m}, {every: 10s}]}", "spec.retention.rollups: Invalid value: rollups must be in order, the smallest every first"},
+		{"retention: {rollups: [{every: 1m}, {every: 60s}]}", "spec.retention.rollups: Invalid value: rollups must be in order, the smallest every first"},
+
+		// Not supported yet.
+		{"channelsFrom: [{configMap: {name: x}}]", "spec.channelsFrom: Forbidden: spec.channelsFrom is not supported yet"},
+		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
+		{"properties: [DESC]", "spec.properties: Forbidden: spec.properties other than EGU, "},
+		{"retention: {raw: 90d, rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 10y}, {every: 6h}]}", "spec.retention: Forbidden: spec.retention is not supported yet"},
+		{"redundancy: 2", "spec.redundancy: Forbidden: spec.redundancy greater than 1 is not supported yet"},
+		{"deletionPolicy: Delete", "spec.deletionPolicy: Forbidden: spec.deletionPolicy Delete is not supported yet"},
+		{channel("provider: PVA"), "spec.channels[0].provider: Forbidden: provider PVA is not supported yet"},
+		{"channels: [{name: pva://X}]", "spec.channels[0].name: Forbidden: names with pva:// are not supported yet"},
+		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
+		{channel("properties: [DESC]"), "spec.channels[0].properties: Forbidden: properties other than EGU, "},
+		{channel("retention: {raw: 90d}"), "spec.channels[0].retention: Forbidden: retention is not supported yet"},
+		{channel("redundancy: 2"), "spec.channels[0].redundancy: Forbidden: redundancy greater than 1 is not supported yet"},
+	} {
+		groups, errs := parse("f.yaml", []byte(wrap(tc.spec)))
+		if len(groups) != 0 || !mention(errs, tc.want) {
+			t.Errorf("%s: %v\nwant: %s", tc.spec, errs, tc.want)
+		}
+	}
+}
+
+func mention(errs []error, text string) bool {
+	for _, err := range errs {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// The largest group there can be stays within the budget of the API server.
+func TestLargestGroup(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `{name: "%s%04d", provider: CA, properties: [EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR, LOPR], `+
+			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
+			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
+	}
+	groups, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"]")))
+	if len(errs) > 0 {
+		t.Fatal(errs[0])
+	}
+	if n := len(groups[0].Spec.Channels); n != 1000 {
+		t.Errorf("%d channels", n)
+	}
+	if _, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"{name: y}]"))); !mention(errs, "spec.channels: Too many: 1001: must have at most 1000 items") {
+		t.Error(errs)
+	}
+}

@@ -1,0 +1,161 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/config/crd"
+)
+
+// checker does what an API server does to an object that is created: defaults,
+// unknown fields, metadata, schema, list types, CEL rules, in this order.
+type checker struct {
+	structural *schema.Structural
+	openAPI    validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// groupChecker is made once, since compiling the rules takes a while. The CRD is
+// a part of the program.
+var groupChecker = sync.OnceValue(func() *checker {
+	c, err := newChecker(crd.ArchiveGroup)
+	if err != nil {
+		panic("BUG: the embedded CRD is wrong: " + err.Error())
+	}
+	return c
+})
+
+func newChecker(definition []byte) (*checker, error) {
+	var external apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(definition, &external); err != nil {
+		return nil, fmt.Errorf("decoding the CRD: %w", err)
+	}
+	if n := len(external.Spec.Versions); n != 1 {
+		return nil, fmt.Errorf("the CRD has %d versions", n)
+	}
+	var v apiextensions.CustomResourceValidation
+	err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(external.Spec.Versions[0].Schema, &v, nil)
+	if err != nil {
+		return nil, fmt.Errorf("converting the schema: %w", err)
+	}
+	structural, err := schema.NewStructural(v.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema: %w", err)
+	}
+	openAPI, _, err := validation.NewSchemaValidator(v.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the schema: %w", err)
+	}
+	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	return &checker{structural: structural, openAPI: openAPI, rules: rules}, nil
+}
+
+// check returns the object as an ArchiveGroup, or what is wrong with it. It
+// changes obj.
+func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
+	defaulting.PruneNonNullableNullsWithoutDefaults(obj, c.structural)
+	defaulting.Default(obj, c.structural)
+	if errs := c.unknownFields(obj); len(errs) > 0 {
+		return nil, errs
+	}
+	if errs := c.validate(obj); len(errs) > 0 {
+		return nil, errs
+	}
+	group := &v1alpha1.ArchiveGroup{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj, group); err != nil {
+		return nil, []error{fmt.Errorf("decoding: %w", err)}
+	}
+	if errs := checkNames(group.Spec.Channels); len(errs) > 0 {
+		return nil, errs
+	}
+	return group, nil
+}
+
+// unknownFieldError is about a field that the schema does not have.
+type unknownFieldError string
+
+func (e unknownFieldError) Error() string { return fmt.Sprintf("unknown field %q", string(e)) }
+
+func (c *checker) unknownFields(obj map[string]any) []error {
+	invalid, unknown := objectmeta.CoerceWithOptions(nil, obj, c.structural, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	if invalid != nil {
+		return []error{invalid}
+	}
+	track := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown = append(unknown, pruning.PruneWithOptions(obj, c.structural, true, track)...)
+	var errs []error
+	for _, path := range unknown {
+		errs = append(errs, unknownFieldError(path))
+	}
+	return errs
+}
+
+func (c *checker) validate(obj map[string]any) []error {
+	meta := &unstructured.Unstructured{Object: obj}
+	errs := metavalidation.ValidateObjectMetaAccessor(meta, true, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, validation.ValidateCustomResource(nil, obj, c.openAPI)...)
+	errs = append(errs, objectmeta.Validate(nil, obj, c.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, obj)...)
+	blocked := blocksRules(errs)
+	if !blocked {
+		broken, _ := c.rules.Validate(context.Background(), nil, c.structural, obj, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, broken...)
+	}
+	var out []error
+	for _, err := range errs {
+		out = append(out, err)
+	}
+	if blocked {
+		out = append(out, errRulesSkipped)
+	}
+	return out
+}
+
+// errRulesSkipped is what the API server adds when blocksRules.
+var errRulesSkipped = errors.New("some validation rules were not checked because the object was invalid; " +
+	"correct the existing errors to complete validation")
+
+// blocksRules reports whether the object is too wrong for CEL, as the API server
+// sees it.
+func blocksRules(errs field.ErrorList) bool {
+	for _, err := range errs {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// fieldOf returns the path of the field that an error is about, or "".
+func fieldOf(err error) string {
+	var unknown unknownFieldError
+	if errors.As(err, &unknown) {
+		return string(unknown)
+	}
+	var invalid *field.Error
+	if errors.As(err, &invalid) {
+		return invalid.Field
+	}
+	return ""
+}
