@@ -57,6 +57,14 @@ type Settings struct {
 	Paused bool
 }
 
+// String returns the settings in the words of an ArchiveGroup.
+func (s *Settings) String() string {
+	if s.Mode == Scan {
+		return "Scan " + s.Period.String()
+	}
+	return "Monitor"
+}
+
 // Channel is one PV to capture.
 type Channel struct {
 	PV       string // canonical

@@ -17,9 +17,12 @@ const (
 	Unsupported
 	// Paused by its group.
 	Paused
+
+	// NumStates is the number of states.
+	NumStates = int(iota)
 )
 
-var stateNames = [...]string{"searching", "connected", "disconnected", "unsupported", "paused"}
+var stateNames = [NumStates]string{"searching", "connected", "disconnected", "unsupported", "paused"}
 
 // String returns the name used in APIs.
 func (s State) String() string { return stateNames[s] }
@@ -46,8 +49,6 @@ type Status struct {
 	// Received = Stored + pending in memory + the sum of Dropped.
 	Received, Stored uint64
 	Dropped          [sample.NumReasons]uint64
-	// Bytes written to blocks, encoded.
-	Bytes uint64
 	// Last is the latest sample accepted; HasLast is false before the first.
 	HasLast  bool
 	Last     sample.Sample

@@ -77,8 +77,8 @@ func (h *Head) Sealed(n int) {
 	h.mu.Unlock()
 }
 
-// done reports whether the head is retired and empty.
-func (h *Head) done() bool {
+// Done reports whether the head is retired and empty: nothing of it will change.
+func (h *Head) Done() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.retired && h.run.Len() == 0

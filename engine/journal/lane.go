@@ -103,7 +103,7 @@ func (l *Lane) Heads() []*Head {
 	defer l.mu.Unlock()
 	var all []*Head
 	for pv, heads := range l.heads {
-		heads = slices.DeleteFunc(heads, (*Head).done)
+		heads = slices.DeleteFunc(heads, (*Head).Done)
 		if len(heads) == 0 {
 			delete(l.heads, pv)
 			continue

@@ -16,7 +16,7 @@ func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 	if !l.retry(ctx, "claiming a shard", l.insertClaim) {
 		// Not a single row was written; a last try, for samples that came meanwhile.
 		if err := l.insertClaim(hard); err != nil {
-			return l.unsaved()
+			return l.Unsaved()
 		}
 	}
 	close(l.claimed)
@@ -37,7 +37,7 @@ func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
 	}
 	l.flush(hard)
-	if n := l.unsaved(); n > 0 {
+	if n := l.Unsaved(); n > 0 {
 		return n
 	}
 	l.claim.Closed, l.claim.Last = true, l.Acked()
@@ -191,15 +191,15 @@ func (l *Lane) shed() {
 		if n == 0 {
 			continue
 		}
-		l.cfg.Metrics.Dropped.Add(float64(n))
+		l.cfg.Metrics.Dropped.Add(uint64(n))
 		l.cfg.Lost(h.PV, sample.Mark{
 			Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
 		})
 	}
 }
 
-// unsaved counts the samples that are in no acknowledged row.
-func (l *Lane) unsaved() int {
+// Unsaved counts the samples that are in no acknowledged row.
+func (l *Lane) Unsaved() int {
 	n := 0
 	for _, h := range l.Heads() {
 		n += h.unsaved()

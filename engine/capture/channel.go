@@ -1,0 +1,307 @@
+package capture
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+)
+
+// channel is one PV that is captured: the sink of its subscription.
+type channel struct {
+	pv string
+	m  *Manager
+
+	mu    sync.Mutex
+	group string
+	set   *Settings
+	lane  *journal.Lane
+	head  *journal.Head // nil until a type is known
+	sub   Subscription  // nil while paused
+
+	state    State
+	since    int64
+	cause    string
+	info     ChannelInfo
+	meta     *sample.Metadata
+	connects uint64
+	losses   uint64 // connections lost
+
+	filter filter
+	scan   scanner
+	ledger ledger
+	old    []*journal.Head // given up, and perhaps not empty yet
+	stored uint64          // by heads that were given up and emptied
+	shed   uint64          // lost for want of memory by those
+	rate   float64         // received per second, smoothed
+	rated  uint64          // received when rate was last computed
+}
+
+// Connected implements Sink.
+func (c *channel) Connected(info ChannelInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.info = info
+	c.connects++
+	if info.Type == sample.Unknown {
+		c.enter(Unsupported, "values of type "+info.TypeName+" can not be archived")
+		return
+	}
+	now := c.enter(Connected, "")
+	c.filter.fresh = true
+	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
+	c.open(info.Type, now)
+}
+
+// open makes sure that the head takes samples of a type.
+func (c *channel) open(t sample.Type, now int64) {
+	if c.head != nil {
+		if c.head.Type() == t {
+			return
+		}
+		c.m.marks.Add(c.pv, sample.Mark{
+			Time: now, Kind: sample.TypeChanged, Text: c.head.Type().String() + " to " + t.String(),
+		})
+		c.retire()
+	}
+	c.head = c.lane.Open(c.pv, t)
+	c.filter = filter{set: c.set, typ: t, fresh: true}
+	c.scan.holding = false
+}
+
+// retire gives up the head. Its samples go on their way without it.
+func (c *channel) retire() {
+	if c.head != nil {
+		c.head.Retire()
+		c.old = append(c.old, c.head)
+		c.head = nil
+	}
+}
+
+// settle sums up what became of the samples of all heads, and forgets those
+// that are empty for good.
+func (c *channel) settle() (stored, shed uint64) {
+	c.old = slices.DeleteFunc(c.old, func(h *journal.Head) bool {
+		done := h.Done()
+		if done {
+			c.stored += h.Stored()
+			c.shed += h.Lost()
+		}
+		return done
+	})
+	stored, shed = c.stored, c.shed
+	for _, h := range c.old {
+		stored += h.Stored()
+		shed += h.Lost()
+	}
+	if c.head != nil {
+		stored += c.head.Stored()
+		shed += c.head.Lost()
+	}
+	return stored, shed
+}
+
+// Sample implements Sink.
+func (c *channel) Sample(s *sample.Sample) {
+	arrival := c.m.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.received++
+	if c.head == nil {
+		c.ledger.drop(sample.Unsupported, 1, arrival)
+		return
+	}
+	reason, ok := c.filter.keep(s, arrival)
+	if !ok {
+		c.ledger.drop(reason, 1, arrival)
+		return
+	}
+	if c.set.Mode == Monitor {
+		c.head.Append(s)
+		return
+	}
+	if passed := c.scan.offer(s, c.set.Period, c.head.Append); passed > 0 {
+		c.ledger.drop(sample.Scan, passed, arrival)
+	}
+}
+
+// tick gives out the sample held for a scan time that has passed.
+func (c *channel) tick(end int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.head != nil && c.set.Mode == Scan {
+		c.scan.tick(end, c.set.Period, c.head.Append)
+	}
+}
+
+// Metadata implements Sink.
+func (c *channel) Metadata(m *sample.Metadata) {
+	c.mu.Lock()
+	c.meta = m
+	c.mu.Unlock()
+	c.m.marks.Metadata(c.pv, c.m.now(), m)
+}
+
+// Dropped implements Sink.
+func (c *channel) Dropped(r sample.Reason, n uint64) {
+	now := c.m.now()
+	c.mu.Lock()
+	c.ledger.received += n
+	c.ledger.drop(r, n, now)
+	c.mu.Unlock()
+}
+
+// Disconnected implements Sink.
+func (c *channel) Disconnected(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == Paused {
+		return
+	}
+	text := ""
+	if cause != nil {
+		text = cause.Error()
+	}
+	if c.state == Connected || c.state == Unsupported {
+		c.losses++
+	}
+	if was := c.state; was == Connected {
+		now := c.enter(Disconnected, text)
+		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
+		return
+	}
+	c.cause = text // still searching: why it does not succeed
+}
+
+// move sends what comes from now on to another lane. What the old one holds, it
+// keeps and seals.
+func (c *channel) move(to *journal.Lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lane == to {
+		return
+	}
+	c.lane = to
+	if h := c.head; h != nil {
+		c.retire()
+		c.head = to.Open(c.pv, h.Type())
+	}
+}
+
+// configure brings the channel to settings: it subscribes, or not while paused.
+func (c *channel) configure(ch Channel) {
+	c.mu.Lock()
+	old, sub, started := c.set, c.sub, c.since != 0
+	c.set, c.group = ch.Settings, ch.Group
+	c.filter.set = c.set
+	resubscribe := sub != nil && (c.set.Paused || c.set.Events != old.Events)
+	subscribe := !c.set.Paused && (sub == nil || resubscribe)
+	if c.set.Mode != Scan && c.scan.holding {
+		c.scan.give(old.Period, c.head.Append)
+	}
+	c.mu.Unlock()
+
+	if resubscribe {
+		c.unsubscribe()
+	}
+	if c.set.Paused && (sub != nil || !started) {
+		c.pause()
+	}
+	if subscribe {
+		c.subscribe(started && old.Paused)
+	}
+}
+
+func (c *channel) subscribe(resumed bool) {
+	c.mu.Lock()
+	now := c.enter(Searching, "")
+	c.mu.Unlock()
+	if resumed {
+		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
+	}
+	sub := c.m.source.Subscribe(c.pv, SubscribeOptions{Events: c.set.Events}, c)
+	c.mu.Lock()
+	c.sub = sub
+	c.mu.Unlock()
+}
+
+// unsubscribe must be called without the lock: it waits for calls of the sink.
+func (c *channel) unsubscribe() {
+	c.mu.Lock()
+	sub := c.sub
+	c.sub = nil
+	c.mu.Unlock()
+	if sub != nil {
+		sub.Close()
+	}
+}
+
+func (c *channel) pause() {
+	c.mu.Lock()
+	now := c.enter(Paused, "")
+	c.mu.Unlock()
+	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Paused, Text: c.group})
+}
+
+// close ends the capture; samples stay in the lane.
+func (c *channel) close() {
+	c.unsubscribe()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.scan.holding && c.head != nil {
+		c.scan.give(c.set.Period, c.head.Append)
+	}
+	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
+	c.retire()
+}
+
+// period returns the scan period, 0 for a monitored channel.
+func (c *channel) period() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.set.Period
+}
+
+// enter changes the state. It needs the lock.
+func (c *channel) enter(s State, cause string) (now int64) {
+	now = c.m.now()
+	if c.state != s || c.since == 0 {
+		c.state, c.since = s, now
+	}
+	c.cause = cause
+	return now
+}
+
+// report marks the losses gathered and brings the rate up to date; seconds is
+// the time since the last call.
+func (c *channel) report(seconds float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
+	now := float64(c.ledger.received-c.rated) / seconds
+	if c.rated == 0 {
+		c.rate = now
+	}
+	c.rate += (now - c.rate) * min(1, seconds/30)
+	c.rated = c.ledger.received
+}
+
+// status returns a snapshot.
+func (c *channel) status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := Status{
+		PV: c.pv, Group: c.group, State: c.state, Since: c.since, Cause: c.cause,
+		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.set.String(), Rate: c.rate,
+		Connects: c.connects, LostConnections: c.losses,
+		Received: c.ledger.received, Dropped: c.ledger.dropped,
+		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
+	}
+	var shed uint64
+	st.Stored, shed = c.settle()
+	st.Dropped[sample.Overflow] += shed
+	st.Last.Bytes = slices.Clone(st.Last.Bytes)
+	return st
+}

@@ -1,0 +1,107 @@
+package capture
+
+import (
+	"math"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// filter decides which samples of a channel are kept. It never blocks and
+// allocates only to remember long values.
+type filter struct {
+	set *Settings
+	typ sample.Type
+
+	fresh   bool          // the next sample is the first since the channel connected
+	last    sample.Sample // the latest one kept
+	lastSrc int64         // its time as the source gave it
+	has     bool          // last is set
+	slot    int64         // of last, for maxRate
+}
+
+// keep tells whether a sample that arrived at a time (ns since 1970) is kept,
+// and else why not. It gives the sample the engine's time where the rule of
+// clocks says so.
+func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
+	if len(s.Bytes) > MaxValueBytes {
+		return sample.TooLarge, false
+	}
+	if f.duplicate(s) {
+		return sample.Duplicate, false
+	}
+	source := s.Time
+	if !f.clock(s, arrival) {
+		return sample.Clock, false
+	}
+	if f.set.Mode == Monitor && f.has && !f.fresh && f.last.Tag.SameAlarm(s.Tag) {
+		if f.withinDeadband(s) {
+			return sample.Deadband, false
+		}
+		if f.set.MaxRate > 0 && f.rateSlot(s.Time) == f.slot {
+			return sample.Rate, false
+		}
+	}
+	f.remember(s, source)
+	return 0, true
+}
+
+// MaxValueBytes is the largest value that is archived; larger ones would not
+// fit a journal row.
+const MaxValueBytes = 640 << 10
+
+// duplicate reports whether the source sent the sample kept last once more.
+func (f *filter) duplicate(s *sample.Sample) bool {
+	if !f.has || s.Time != f.lastSrc {
+		return false
+	}
+	again := *s
+	again.Time, again.Tag = f.last.Time, s.Tag|f.last.Tag&sample.EngineClock
+	return f.last.Same(&again)
+}
+
+// clock applies the rule of clocks; false means refused. Only the distance of
+// the source's time from the arrival counts, never the sample before.
+func (f *filter) clock(s *sample.Sample, arrival int64) bool {
+	if f.set.Clock == EngineClock {
+		s.Time, s.Tag = arrival, s.Tag|sample.EngineClock
+		return true
+	}
+	ahead := f.set.Ahead > 0 && s.Time-arrival > int64(f.set.Ahead)
+	behind := f.set.Behind > 0 && arrival-s.Time > int64(f.set.Behind) && !f.fresh
+	if !ahead && !behind {
+		return true
+	}
+	if f.set.OnClock == Refuse {
+		return false
+	}
+	s.Time, s.Tag = arrival, s.Tag|sample.EngineClock
+	return true
+}
+
+// withinDeadband compares a value with the one kept last. Two NaN are equal.
+func (f *filter) withinDeadband(s *sample.Sample) bool {
+	if f.set.Absolute == 0 && f.set.Relative == 0 || !f.typ.Numeric() {
+		return false
+	}
+	was, is := sample.Float(f.typ, f.last.Word), sample.Float(f.typ, s.Word)
+	if math.IsNaN(was) || math.IsNaN(is) {
+		return math.IsNaN(was) && math.IsNaN(is)
+	}
+	if was == is {
+		return true
+	}
+	d := math.Abs(is - was) // infinite or NaN for infinities: kept
+	return f.set.Absolute > 0 && d <= f.set.Absolute || f.set.Relative > 0 && d <= f.set.Relative*math.Abs(was)
+}
+
+// rateSlot numbers the slots of 1/MaxRate s of source time.
+func (f *filter) rateSlot(t int64) int64 { return int64(math.Floor(float64(t) / 1e9 * f.set.MaxRate)) }
+
+func (f *filter) remember(s *sample.Sample, source int64) {
+	buf := append(f.last.Bytes[:0], s.Bytes...)
+	f.last, f.lastSrc, f.has, f.fresh = *s, source, true, false
+	f.last.Bytes = buf
+	if f.set.MaxRate > 0 {
+		f.slot = f.rateSlot(s.Time)
+	}
+}

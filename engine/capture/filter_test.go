@@ -1,0 +1,159 @@
+package capture
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+)
+
+const sec = int64(time.Second)
+
+func val(t int64, v float64) sample.Sample { return sample.Sample{Time: t, Word: math.Float64bits(v)} }
+
+func alarm(s sample.Sample, sev sample.Severity, status uint16) sample.Sample {
+	s.Tag = sample.MakeTag(sev, status)
+	return s
+}
+
+func TestFilter(t *testing.T) {
+	const kept = sample.Reason(255)
+	now := 1_700_000_000 * sec
+	nan := math.NaN()
+	type step struct {
+		s    sample.Sample
+		want sample.Reason
+	}
+	for name, tc := range map[string]struct {
+		set   Settings
+		steps []step
+	}{
+		"no filters keep everything that is new": {Settings{}, []step{
+			{val(now, 1), kept}, {val(now+1, 1), kept}, {val(now+1, 2), kept}, {val(now-5*sec, 2), kept},
+		}},
+		"the same sample again": {Settings{}, []step{
+			{val(now, 1), kept}, {val(now, 1), sample.Duplicate}, {alarm(val(now, 1), sample.Minor, 4), kept},
+		}},
+		"absolute deadband": {Settings{Absolute: 0.5}, []step{
+			{val(now, 1), kept}, {val(now+1, 1.5), sample.Deadband}, {val(now+2, 1.51), kept}, {val(now+3, 1.2), sample.Deadband},
+			{val(now+4, 1.0), kept},
+		}},
+		"a slow drift leaves the deadband": {Settings{Absolute: 1}, []step{
+			{val(now, 0), kept}, {val(now+1, 0.6), sample.Deadband}, {val(now+2, 1.2), kept},
+		}},
+		"relative deadband": {Settings{Relative: 0.1}, []step{
+			{val(now, -100), kept}, {val(now+1, -109), sample.Deadband}, {val(now+2, -111), kept}, {val(now+3, 0), kept}, {val(now+4, 1e-9), kept},
+		}},
+		"the wider of two deadbands": {Settings{Absolute: 1, Relative: 0.1}, []step{
+			{val(now, 1), kept}, {val(now+1, 1.9), sample.Deadband}, {val(now+2, 100), kept}, {val(now+3, 109), sample.Deadband},
+		}},
+		"alarms pass the deadband": {Settings{Absolute: 10}, []step{
+			{val(now, 1), kept}, {alarm(val(now+1, 1.1), sample.Minor, 4), kept},
+			{alarm(val(now+2, 1.1), sample.Minor, 4), sample.Deadband}, {alarm(val(now+3, 1.1), sample.Minor, 6), kept}, {val(now+4, 1), kept},
+		}},
+		"NaN passes when it comes and when it goes": {Settings{Absolute: 10}, []step{
+			{val(now, 1), kept}, {val(now+1, nan), kept}, {val(now+2, nan), sample.Deadband}, {val(now+3, 1), kept},
+			{val(now+4, math.Inf(1)), kept}, {val(now+5, math.Inf(1)), sample.Deadband},
+		}},
+		"one sample per slot of source time": {Settings{MaxRate: 2}, []step{
+			{val(now, 1), kept}, {val(now+sec/4, 2), sample.Rate}, {val(now+sec/2, 3), kept},
+			{alarm(val(now+sec*3/4, 4), sample.Major, 3), kept},
+		}},
+		"far from the arrival, restamped": {Settings{Ahead: time.Minute, Behind: time.Minute}, []step{
+			{val(now-3600*sec, 1), kept}, {val(now+61*sec, 2), kept}, {val(now-61*sec, 3), kept},
+		}},
+		"far from the arrival, refused": {Settings{Ahead: time.Minute, Behind: time.Minute, OnClock: Refuse}, []step{
+			{val(0, 1), kept}, {val(now+61*sec, 2), sample.Clock}, {val(now+59*sec, 2), kept}, {val(now-61*sec, 3), sample.Clock},
+			{val(now-59*sec, 3), kept},
+		}},
+		"too large": {Settings{}, []step{{sample.Sample{Bytes: make([]byte, MaxValueBytes+1)}, sample.TooLarge}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := filter{set: &tc.set, typ: sample.Float64, fresh: true}
+			for i, st := range tc.steps {
+				reason, ok := f.keep(&st.s, now)
+				if ok {
+					reason = kept
+				}
+				if reason != st.want {
+					t.Fatalf("step %d: %v, want %v", i, reason, st.want)
+				}
+			}
+		})
+	}
+}
+
+func TestClockOfTheEngine(t *testing.T) {
+	now := 1_700_000_000 * sec
+	old := val(now-3600*sec, 1)
+	for name, tc := range map[string]struct {
+		set      Settings
+		fresh    bool
+		time     int64
+		restamps bool
+	}{
+		"asked for":                     {Settings{Clock: EngineClock}, false, now, true},
+		"behind":                        {Settings{Behind: time.Minute}, false, now, true},
+		"behind, first on connecting":   {Settings{Behind: time.Minute}, true, old.Time, false},
+		"within the limit":              {Settings{Behind: 2 * time.Hour}, false, old.Time, false},
+		"no limit":                      {Settings{}, false, old.Time, false},
+		"only a limit in the other way": {Settings{Ahead: time.Minute}, false, old.Time, false},
+	} {
+		s := old
+		f := filter{set: &tc.set, typ: sample.Float64, fresh: tc.fresh}
+		if _, ok := f.keep(&s, now); !ok || s.Time != tc.time || s.Tag&sample.EngineClock != 0 != tc.restamps {
+			t.Errorf("%s: kept %v, time %d, tag %x", name, ok, s.Time, s.Tag)
+		}
+		again := old
+		if reason, ok := f.keep(&again, now+1); ok || reason != sample.Duplicate {
+			t.Errorf("%s: the same update again is kept", name)
+		}
+	}
+}
+
+// Two engines that see the same updates must choose the same samples, whatever
+// they saw before and however late their timers are.
+func TestScanChoosesTheLastOfEachSlot(t *testing.T) {
+	const period = 10 * time.Second
+	at := func(s float64) int64 { return int64(s * 1e9) }
+	arrivals := []float64{1, 4, 9.9, 10, 10.1, 31, 45, 49}
+	want := []int64{at(10), at(10.1), at(31), at(49)}
+	for name, ticks := range map[string]map[int]float64{
+		"timer only at the end":   {7: 60},
+		"timer after every slot":  {3: 10, 4: 20, 5: 40, 7: 50},
+		"timer late by a slot":    {4: 10, 5: 20, 6: 30, 7: 60},
+		"timer fires many a time": {0: 0, 1: 0, 3: 10, 4: 20, 5: 40, 6: 40, 7: 50},
+	} {
+		var sc scanner
+		var got []int64
+		emit := func(s *sample.Sample) { got = append(got, s.Time) }
+		passed := uint64(0)
+		for i, a := range arrivals {
+			s := val(at(a), a)
+			passed += sc.offer(&s, period, emit)
+			if end, ok := ticks[i]; ok {
+				sc.tick(at(end), period, emit)
+			}
+		}
+		if len(got) != len(want) || passed != uint64(len(arrivals)-len(want)) {
+			t.Fatalf("%s: chose %v and passed over %d, want %v", name, got, passed, want)
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("%s: chose %v, want %v", name, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkFilter(b *testing.B) {
+	f := filter{set: &Settings{Absolute: 0.5, MaxRate: 100}, typ: sample.Float64}
+	b.ReportAllocs()
+	i := 0.0
+	for b.Loop() {
+		s := val(int64(i*1e8), i)
+		f.keep(&s, int64(i*1e8))
+		i++
+	}
+}

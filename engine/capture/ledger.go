@@ -1,0 +1,49 @@
+package capture
+
+import "varve.dev/varve/engine/sample"
+
+// ledger counts what became of a channel's samples. Losses are gathered into one
+// mark per reason until they are taken.
+type ledger struct {
+	received uint64
+	dropped  [sample.NumReasons]uint64
+	open     [sample.NumReasons]loss
+}
+
+// loss is a run of lost samples that has no mark yet.
+type loss struct {
+	count    uint64
+	from, to int64 // arrival, ns since 1970
+}
+
+// drop counts n samples dropped at a time.
+func (l *ledger) drop(r sample.Reason, n uint64, at int64) {
+	l.dropped[r] += n
+	if !r.Loss() {
+		return
+	}
+	o := &l.open[r]
+	if o.count == 0 {
+		o.from = at
+	}
+	o.count += n
+	o.to = at
+}
+
+// take gives out the losses since the last call, as marks.
+func (l *ledger) take(emit func(sample.Mark)) {
+	for r := range l.open {
+		if o := &l.open[r]; o.count > 0 {
+			emit(sample.Mark{Time: o.from, End: o.to, Kind: sample.Lost, Reason: sample.Reason(r), Count: o.count})
+			*o = loss{}
+		}
+	}
+}
+
+// add sums up another ledger's counts.
+func (l *ledger) add(o *ledger) {
+	l.received += o.received
+	for r, n := range o.dropped {
+		l.dropped[r] += n
+	}
+}

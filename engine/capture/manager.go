@@ -1,0 +1,205 @@
+package capture
+
+import (
+	"cmp"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+)
+
+// Marks takes marks and metadata; it must not block. mark.Log is one.
+type Marks interface {
+	Add(pv string, m sample.Mark)
+	Metadata(pv string, at int64, m *sample.Metadata)
+}
+
+// Config of a Manager.
+type Config struct {
+	Source Source
+	// Lane returns the lane of a shard, always the same.
+	Lane  func(shard int) *journal.Lane
+	Marks Marks
+	// Now returns the engine's time in ns since 1970; nil means time.Now.
+	Now        func() int64
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// Manager captures the channels of an assignment.
+type Manager struct {
+	source Source
+	lane   func(int) *journal.Lane
+	marks  Marks
+	now    func() int64
+	log    *slog.Logger
+
+	apply sync.Mutex // held by Apply and Close
+
+	mu       sync.RWMutex
+	channels map[string]*channel
+	shards   map[string]int // shard of each channel
+	gone     ledger         // of channels that were removed
+
+	scans, reports clocks
+}
+
+// reportEvery is how often rates are computed and losses marked.
+const reportEvery = 10 * time.Second
+
+// NewManager returns a manager that captures nothing yet.
+func NewManager(cfg Config) *Manager {
+	m := &Manager{
+		source: cfg.Source, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
+		channels: map[string]*channel{}, shards: map[string]int{},
+	}
+	if m.now == nil {
+		m.now = func() int64 { return time.Now().UnixNano() }
+	}
+	cfg.Registerer.MustRegister(collector{m})
+	m.reports.every(reportEvery, 0, func(int64) { m.report() })
+	return m
+}
+
+// Apply makes the assignment the one that is captured: it starts, changes and
+// ends the capture of single channels, and leaves all others alone.
+func (m *Manager) Apply(a Assignment) {
+	m.apply.Lock()
+	defer m.apply.Unlock()
+	wanted := make(map[string]bool)
+	periods := map[time.Duration]bool{}
+	for _, shard := range slices.Sorted(maps.Keys(a)) {
+		for _, ch := range a[shard] {
+			wanted[ch.PV] = true
+			m.place(shard, ch)
+			if ch.Settings.Mode == Scan {
+				periods[ch.Settings.Period] = true
+			}
+		}
+	}
+	for _, c := range m.snapshot() {
+		if !wanted[c.pv] {
+			m.remove(c)
+		}
+	}
+	m.schedule(periods)
+}
+
+// schedule runs a clock for each period that a channel is scanned at.
+func (m *Manager) schedule(periods map[time.Duration]bool) {
+	for p := range periods {
+		delay := min(p/10, 500*time.Millisecond) // updates of the slot may be under way
+		m.scans.every(p, delay, func(end int64) { m.tick(p, end) })
+	}
+	m.scans.keep(periods)
+}
+
+func (m *Manager) tick(period time.Duration, end int64) {
+	for _, c := range m.snapshot() {
+		if c.period() == period {
+			c.tick(end)
+		}
+	}
+}
+
+// place starts or changes the capture of a channel.
+func (m *Manager) place(shard int, ch Channel) {
+	m.mu.Lock()
+	c, was := m.channels[ch.PV], m.shards[ch.PV]
+	if c == nil {
+		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), set: ch.Settings, group: ch.Group}
+		m.channels[ch.PV] = c
+	}
+	m.shards[ch.PV] = shard
+	m.mu.Unlock()
+	if was != shard {
+		c.move(m.lane(shard))
+	}
+	c.configure(ch)
+}
+
+// remove ends the capture of a channel.
+func (m *Manager) remove(c *channel) {
+	c.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone.add(&c.ledger)
+	delete(m.channels, c.pv)
+	delete(m.shards, c.pv)
+}
+
+// Died marks that the writer before ended without closing its claim: between
+// two times (ns since 1970) samples of the shard may be missing.
+func (m *Manager) Died(shard int, from, to int64) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for pv, of := range m.shards {
+		if of == shard {
+			m.marks.Add(pv, sample.Mark{Time: from, End: to, Kind: sample.Died})
+		}
+	}
+}
+
+// Knows reports whether a PV is captured.
+func (m *Manager) Knows(pv string) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.channels[pv] != nil
+}
+
+// Status returns a snapshot of a channel.
+func (m *Manager) Status(pv string) (Status, bool) {
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c == nil {
+		return Status{}, false
+	}
+	return c.status(), true
+}
+
+// Statuses yields snapshots of all channels, sorted by name.
+func (m *Manager) Statuses() iter.Seq[Status] {
+	return func(yield func(Status) bool) {
+		channels := m.snapshot()
+		slices.SortFunc(channels, func(a, b *channel) int { return cmp.Compare(a.pv, b.pv) })
+		for _, c := range channels {
+			if !yield(c.status()) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the capture of all channels. Their samples stay in the lanes.
+func (m *Manager) Close() {
+	m.apply.Lock()
+	defer m.apply.Unlock()
+	m.scans.keep(nil)
+	m.reports.keep(nil)
+	m.report()
+	for _, c := range m.snapshot() {
+		m.remove(c)
+	}
+}
+
+func (m *Manager) snapshot() []*channel {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Collect(maps.Values(m.channels))
+}
+
+func (m *Manager) report() {
+	for _, c := range m.snapshot() {
+		c.report(reportEvery.Seconds())
+	}
+}

@@ -1,0 +1,289 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// script is a source whose updates the test sends itself.
+type script struct {
+	mu    sync.Mutex
+	sinks map[string]Sink
+	opts  map[string]SubscribeOptions
+	calls []string
+}
+
+type scripted struct {
+	s  *script
+	pv string
+}
+
+func (s *script) Subscribe(pv string, opts SubscribeOptions, sink Sink) Subscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sinks[pv], s.opts[pv] = sink, opts
+	s.calls = append(s.calls, "+"+pv)
+	return scripted{s, pv}
+}
+
+func (s *script) Close() error { return nil }
+
+func (s scripted) Close() {
+	s.s.mu.Lock()
+	defer s.s.mu.Unlock()
+	delete(s.s.sinks, s.pv)
+	s.s.calls = append(s.s.calls, "-"+s.pv)
+}
+
+func (s *script) take() string {
+	calls := strings.Join(s.calls, " ")
+	s.calls = nil
+	return calls
+}
+
+// notes gathers marks, as "PV kind".
+type notes struct {
+	mu   sync.Mutex
+	all  []string
+	last map[string]sample.Mark
+}
+
+func (n *notes) Add(pv string, m sample.Mark) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, pv+" "+m.Kind.String())
+	if n.last == nil {
+		n.last = map[string]sample.Mark{}
+	}
+	n.last[pv] = m
+}
+
+func (n *notes) Metadata(string, int64, *sample.Metadata) {}
+
+// sunk is a store that acknowledges everything.
+type sunk struct{}
+
+func (sunk) Claims(context.Context, int) ([]store.Claim, error) { return nil, nil }
+func (sunk) PutClaim(context.Context, store.Claim) error        { return nil }
+func (sunk) PutJournal(context.Context, store.JournalRow) error { return nil }
+
+type rig struct {
+	*Manager
+	source *script
+	marks  *notes
+	lanes  []*journal.Lane
+}
+
+// inManager runs a test of a manager with two shards, in fake time.
+func inManager(t *testing.T, f func(r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := journal.NewMemory(1 << 20)
+		r := &rig{source: &script{sinks: map[string]Sink{}, opts: map[string]SubscribeOptions{}}, marks: &notes{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := &journal.Config{Store: sunk{}, Flush: time.Second / 2, RowBytes: 4096, Memory: mem,
+			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
+		var wg sync.WaitGroup
+		for i := range 2 {
+			lane := journal.NewLane(i, cfg)
+			r.lanes = append(r.lanes, lane)
+			wg.Go(func() { lane.Run(ctx, t.Context()) })
+		}
+		r.Manager = NewManager(Config{Source: r.source, Lane: func(s int) *journal.Lane { return r.lanes[s] },
+			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		defer func() {
+			r.Close()
+			cancel()
+			wg.Wait()
+		}()
+		f(r)
+	})
+}
+
+func (r *rig) connect(pv string, t sample.Type) Sink {
+	sink := r.source.sinks[pv]
+	sink.Connected(ChannelInfo{Type: t, TypeName: t.String(), Count: 1, Host: "ioc:5064"})
+	return sink
+}
+
+func (r *rig) status(t *testing.T, pv string) Status {
+	t.Helper()
+	st, ok := r.Status(pv)
+	if !ok {
+		t.Fatalf("%s has no status", pv)
+	}
+	return st
+}
+
+func groupOf(set Settings, pvs ...string) []Channel {
+	var out []Channel
+	for _, pv := range pvs {
+		out = append(out, Channel{PV: pv, Group: "lab/vacuum", Settings: &set})
+	}
+	return out
+}
+
+func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B"), 1: groupOf(Settings{}, "C")})
+		if got := r.source.take(); got != "+A +B +C" {
+			t.Fatalf("subscriptions: %s", got)
+		}
+		steps := []struct {
+			name  string
+			a     Assignment
+			calls string
+		}{
+			{"the same again", Assignment{0: groupOf(Settings{}, "A", "B"), 1: groupOf(Settings{}, "C")}, ""},
+			{"another deadband", Assignment{0: groupOf(Settings{Absolute: 1}, "A", "B"), 1: groupOf(Settings{}, "C")}, ""},
+			{"another shard", Assignment{0: groupOf(Settings{}, "A"), 1: groupOf(Settings{}, "B", "C")}, ""},
+			{"other events", Assignment{0: groupOf(Settings{Events: EventValue}, "A"), 1: groupOf(Settings{}, "B", "C")}, "-A +A"},
+			{"one more, one less", Assignment{0: groupOf(Settings{Events: EventValue}, "A"), 1: groupOf(Settings{}, "C", "D")}, "+D -B"},
+			{"paused", Assignment{0: groupOf(Settings{Events: EventValue, Paused: true}, "A"), 1: groupOf(Settings{}, "C", "D")}, "-A"},
+			{"resumed", Assignment{0: groupOf(Settings{Events: EventValue}, "A"), 1: groupOf(Settings{}, "C", "D")}, "+A"},
+		}
+		for _, st := range steps {
+			r.Apply(st.a)
+			if got := r.source.take(); got != st.calls {
+				t.Errorf("%s: subscriptions changed by %q, want %q", st.name, got, st.calls)
+			}
+		}
+		if want := []string{"A paused", "A resumed"}; !slices.Equal(r.marks.all, want) {
+			t.Errorf("marks %v, want %v", r.marks.all, want)
+		}
+	})
+}
+
+func TestAChannelsLife(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{Absolute: 1}, "A")})
+		if st := r.status(t, "A"); st.State != Searching {
+			t.Fatalf("at first %v", st.State)
+		}
+		sink := r.connect("A", sample.Float64)
+		for i, v := range []float64{0, 0.5, 2, 2.5, 4} {
+			s := val(time.Now().UnixNano()+int64(i), v)
+			sink.Sample(&s)
+		}
+		sink.Dropped(sample.Overrun, 3)
+		time.Sleep(30 * time.Second)
+		st := r.status(t, "A")
+		if st.State != Connected || st.Received != 8 || st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Dropped[sample.Overrun] != 3 {
+			t.Fatalf("connected: %+v", st)
+		}
+		if m := r.marks.last["A"]; m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 3 {
+			t.Fatalf("the loss is marked as %+v", m)
+		}
+		sink.Disconnected(errors.New("connection reset"))
+		if st := r.status(t, "A"); st.State != Disconnected || st.Cause != "connection reset" || st.LostConnections != 1 {
+			t.Fatalf("disconnected: %+v", st)
+		}
+		sink = r.connect("A", sample.String)
+		sink.Sample(&sample.Sample{Time: 5, Bytes: []byte("on")})
+		time.Sleep(time.Second)
+		if st := r.status(t, "A"); st.Type != sample.String || st.Stored != 4 {
+			t.Fatalf("after the type changed: %+v", st)
+		}
+		want := []string{"A connected", "A lost", "A disconnected", "A connected", "A type_changed"}
+		if !slices.Equal(r.marks.all, want) {
+			t.Errorf("marks %v, want %v", r.marks.all, want)
+		}
+	})
+}
+
+func TestWhatCanNotBeArchivedSaysSo(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+		r.source.sinks["A"].Connected(ChannelInfo{TypeName: "NTTable"})
+		st := r.status(t, "A")
+		if st.State != Unsupported || !strings.Contains(st.Cause, "NTTable") {
+			t.Fatalf("%+v", st)
+		}
+	})
+}
+
+func TestScanStoresOnePerPeriod(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
+		sink := r.connect("A", sample.Float64)
+		for i := range 65 {
+			s := val(time.Now().UnixNano(), float64(i))
+			sink.Sample(&s)
+			time.Sleep(time.Second)
+		}
+		st := r.status(t, "A")
+		if st.Stored < 6 || st.Stored > 7 || st.Stored+st.Dropped[sample.Scan] < 63 {
+			t.Fatalf("in 65 s: %d stored, %d passed over", st.Stored, st.Dropped[sample.Scan])
+		}
+	})
+}
+
+func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
+		sink := r.connect("A", sample.Float64)
+		for i := range 10 {
+			if i == 5 {
+				r.Apply(Assignment{1: groupOf(Settings{}, "A")})
+			}
+			s := val(int64(i+1), float64(i))
+			sink.Sample(&s)
+		}
+		counts := func(l *journal.Lane) (n int) {
+			for _, run := range l.Recent("A") {
+				n += run.Len()
+			}
+			return n
+		}
+		if a, b := counts(r.lanes[0]), counts(r.lanes[1]); a != 5 || b != 5 {
+			t.Fatalf("the lanes hold %d and %d samples, want 5 and 5", a, b)
+		}
+		time.Sleep(time.Second)
+		if st := r.status(t, "A"); st.Stored != 10 {
+			t.Fatalf("%d samples stored, want 10", st.Stored)
+		}
+	})
+}
+
+func TestTotalsKeepWhatWasRemoved(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B")})
+		for _, pv := range []string{"A", "B"} {
+			s := val(1, 1)
+			sink := r.connect(pv, sample.Float64)
+			sink.Sample(&s)
+			sink.Sample(&s)
+		}
+		r.Apply(Assignment{0: groupOf(Settings{}, "B")})
+		if tot := r.Totals(); tot.Channels != 1 || tot.Received != 4 || tot.Dropped[sample.Duplicate] != 2 {
+			t.Fatalf("%+v", tot)
+		}
+		if names := slices.Collect(maps.Keys(maps.Collect(indexed(r.Statuses())))); !slices.Equal(names, []string{"B"}) {
+			t.Fatalf("statuses of %v", names)
+		}
+	})
+}
+
+func indexed(seq iter.Seq[Status]) iter.Seq2[string, Status] {
+	return func(yield func(string, Status) bool) {
+		for st := range seq {
+			if !yield(st.PV, st) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package capture
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// Totals sums up all channels, also those that were removed.
+type Totals struct {
+	Channels  int
+	States    [NumStates]int
+	Received  uint64
+	Dropped   [sample.NumReasons]uint64
+	LostLinks uint64
+}
+
+// Totals counts anew; its cost is that of a walk over all channels. Samples lost
+// for want of memory are counted by the journal.
+func (m *Manager) Totals() Totals {
+	m.mu.RLock()
+	sum := m.gone
+	m.mu.RUnlock()
+	var t Totals
+	for _, c := range m.snapshot() {
+		c.mu.Lock()
+		t.Channels++
+		t.States[c.state]++
+		t.LostLinks += c.losses
+		sum.add(&c.ledger)
+		c.mu.Unlock()
+	}
+	t.Received, t.Dropped = sum.received, sum.dropped
+	return t
+}
+
+// collector computes the metrics of a manager when they are asked for, so that
+// counting costs nothing per sample.
+type collector struct{ m *Manager }
+
+var (
+	descReceived = prometheus.NewDesc("varve_capture_received_total", "Samples received from IOCs.", nil, nil)
+	descDropped  = prometheus.NewDesc("varve_capture_dropped_total",
+		"Samples received and not stored, by reason.", []string{"reason"}, nil)
+	descChannels = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- descReceived
+	ch <- descDropped
+	ch <- descChannels
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	t := c.m.Totals()
+	ch <- prometheus.MustNewConstMetric(descReceived, prometheus.CounterValue, float64(t.Received))
+	for r, n := range t.Dropped {
+		ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(n), sample.Reason(r).String())
+	}
+	for s, n := range t.States {
+		ch <- prometheus.MustNewConstMetric(descChannels, prometheus.GaugeValue, float64(n), State(s).String())
+	}
+}

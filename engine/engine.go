@@ -1,0 +1,196 @@
+// Package engine is the data plane of Varve: it captures the PVs of its
+// assignment and keeps their samples in a store.
+//
+//	             Apply(Assignment)
+//	                   ▼
+//	source ──▶ capture.Manager ──▶ journal.Lane × shards ──▶ store
+//	                   │                  ▲  │                 ▲
+//	                   └──▶ mark.Log ─────┼──┼─────────────────┤
+//	                                      │  └▶ seal.Shard ────┘
+//	       query.Reader ── Recent ────────┘
+//
+// Nothing below it knows of Kubernetes: the operator's agent and `varve
+// standalone` drive the same Engine.
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/mark"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/seal"
+	"varve.dev/varve/engine/store"
+)
+
+// Options of an Engine. Zero values mean the defaults named.
+type Options struct {
+	Store  store.Store
+	Source capture.Source
+	// Shards is the number of shards of the archive; default 64. It must stay the
+	// same for the life of an archive.
+	Shards int
+	// Flush is the longest time a sample waits for its journal row; default 500 ms.
+	Flush time.Duration
+	// Checkpoint is the time between two checkpoints of a shard; default 15 min.
+	Checkpoint time.Duration
+	// Memory bounds the samples that are in no block yet, in bytes; default 1 GiB.
+	Memory int64
+	// Grace is how long an orderly stop may take; default 20 s.
+	Grace time.Duration
+	// Exclusive says that no other engine writes to the store.
+	Exclusive  bool
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Shards, 64)
+	setDefault(&o.Flush, 500*time.Millisecond)
+	setDefault(&o.Checkpoint, 15*time.Minute)
+	setDefault(&o.Memory, 1<<30)
+	setDefault(&o.Grace, 20*time.Second)
+	if o.Registerer == nil {
+		o.Registerer = prometheus.NewRegistry()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func setDefault[T comparable](v *T, def T) {
+	if *v == *new(T) {
+		*v = def
+	}
+}
+
+// rowBytes is the size of a journal row's body before compression.
+const rowBytes = 256 << 10
+
+// Engine captures and stores. Create it with New and keep it going with Run.
+type Engine struct {
+	opts    Options
+	writer  store.Writer
+	marks   *mark.Log
+	lanes   []*journal.Lane
+	sealers []*seal.Shard
+	capture *capture.Manager
+	journal *journal.Metrics
+	memory  *journal.Memory
+}
+
+// New returns an engine that captures nothing yet. It does not touch the store.
+func New(opts Options) *Engine {
+	opts.setDefaults()
+	e := &Engine{opts: opts, writer: newWriter(), memory: journal.NewMemory(opts.Memory)}
+	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
+	e.journal = journal.NewMetrics(opts.Registerer, e.memory)
+	lanes := &journal.Config{
+		Store: opts.Store, Writer: e.writer, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
+		Lost: e.marks.Add, Metrics: e.journal, Log: opts.Log,
+	}
+	e.capture = capture.NewManager(capture.Config{
+		Source: opts.Source, Lane: func(shard int) *journal.Lane { return e.lanes[shard] }, Marks: e.marks,
+		Registerer: opts.Registerer, Log: opts.Log,
+	})
+	sealers := &seal.Config{
+		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
+		Exclusive: opts.Exclusive, Died: e.capture.Died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+	}
+	for i := range opts.Shards {
+		e.lanes = append(e.lanes, journal.NewLane(i, lanes))
+		e.sealers = append(e.sealers, seal.NewShard(e.lanes[i], sealers))
+	}
+	return e
+}
+
+// newWriter returns a version 4 UUID.
+func newWriter() (w store.Writer) {
+	rand.Read(w[:])
+	w[6] = w[6]&0x0f | 0x40
+	w[8] = w[8]&0x3f | 0x80
+	return w
+}
+
+// Run journals and seals until ctx ends. Then it stops the capture, makes every
+// sample durable and closes its claims. It returns the number of samples that
+// could not be made durable within the grace period. Apply may be called before.
+func (e *Engine) Run(ctx context.Context) (unsaved int) {
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	var sealing, journalling, marking sync.WaitGroup
+	soft, flush := context.WithCancel(hard)
+	defer flush()
+	marksSoft, endMarks := context.WithCancel(hard)
+	defer endMarks()
+
+	left := make([]int, len(e.lanes))
+	marking.Go(func() { e.marks.Run(marksSoft, hard) })
+	for i := range e.lanes {
+		journalling.Go(func() { left[i] = e.lanes[i].Run(soft, hard) })
+		sealing.Go(func() { e.sealers[i].Run(ctx) })
+	}
+	<-ctx.Done()
+	timer := time.AfterFunc(e.opts.Grace, kill)
+	defer timer.Stop()
+	e.capture.Close()
+	sealing.Wait()
+	flush()
+	journalling.Wait()
+	endMarks()
+	marking.Wait()
+	for _, n := range left {
+		unsaved += n
+	}
+	return unsaved
+}
+
+// Apply makes an assignment the one that is captured.
+func (e *Engine) Apply(a capture.Assignment) { e.capture.Apply(a) }
+
+// Capture returns the manager, for statuses and totals.
+func (e *Engine) Capture() *capture.Manager { return e.capture }
+
+// Shards returns the number of shards.
+func (e *Engine) Shards() int { return len(e.lanes) }
+
+// Recent implements query.Recent.
+func (e *Engine) Recent(pv string) query.Held {
+	held := query.Held{Known: e.capture.Knows(pv), Covers: []store.Writer{e.writer}}
+	for _, l := range e.lanes {
+		held.Runs = append(held.Runs, l.Recent(pv)...)
+	}
+	held.Known = held.Known || len(held.Runs) > 0
+	return held
+}
+
+// Summary is what became of all samples since the start.
+type Summary struct {
+	capture.Totals
+	// Stored samples are acknowledged by the store; Pending ones are in memory only.
+	Stored, Pending uint64
+	// JournalBytes are acknowledged.
+	JournalBytes uint64
+	// MemoryBytes are taken by samples that are in no block yet.
+	MemoryBytes int64
+}
+
+// Summary counts anew. Received = Stored + Pending + the sum of Dropped, but for
+// samples held back until their scan time, and for what moves while it counts.
+func (e *Engine) Summary() Summary {
+	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
+	for _, l := range e.lanes {
+		s.Pending += uint64(l.Unsaved())
+	}
+	s.Stored, s.JournalBytes = e.journal.Samples.Load(), e.journal.Bytes.Load()
+	s.Dropped[sample.Overflow] += e.journal.Dropped.Load()
+	return s
+}
