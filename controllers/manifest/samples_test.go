@@ -1,0 +1,18 @@
+package manifest
+
+import "testing"
+
+// The samples are what newcomers copy, and what `make demo` archives.
+func TestSamples(t *testing.T) {
+	r := Load("../../config/samples")
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	channels := 0
+	for _, g := range r.Groups {
+		channels += len(g.Spec.Channels)
+	}
+	if len(r.Groups) != 3 || channels != 100 {
+		t.Errorf("%d groups with %d channels", len(r.Groups), channels)
+	}
+}
