@@ -1,0 +1,135 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// source is samples of one type, sorted by time, that take part in a merge.
+type source struct {
+	// start is a time that no sample is before, but for carried ones.
+	start int64
+	// blk is decoded into run when the merge comes to it; nil if run is set.
+	blk *store.Block
+	run *sample.Run
+	at  int // next sample of run
+}
+
+func (s *source) time() int64 { return s.run.Times[s.at] }
+
+// decode decodes the block into r, which becomes the run.
+func (s *source) decode(r *sample.Run) error {
+	r.Reset(sample.Unknown)
+	if err := block.Decode(r, s.blk.Blob); err != nil {
+		return errorIn(s.blk, err)
+	}
+	s.run, s.blk = r, nil
+	return nil
+}
+
+func errorIn(b *store.Block, err error) error {
+	return fmt.Errorf("reading block %d of writer %v in %v bucket %d: %w", b.N, b.Writer, b.Bucket.Size(), b.Bucket, err)
+}
+
+// sources yields everything that may overlap the range, or hold the last sample
+// before it, sorted by start. Fresh samples are younger than blocks of equal
+// start, and come after.
+func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
+	seqs := make([]iter.Seq2[*source, error], 0, len(p.sizes)+1)
+	for _, s := range p.sizes {
+		seqs = append(seqs, p.ofSize(ctx, s))
+	}
+	if len(p.fresh) > 0 {
+		seqs = append(seqs, p.ofFresh())
+	}
+	if len(seqs) == 1 {
+		return seqs[0]
+	}
+	return byStart(seqs)
+}
+
+// ofSize yields the blocks in the buckets of one size, reading each when it is
+// its turn.
+func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
+	return func(yield func(*source, error) bool) {
+		for b := s.size.Of(s.since); b.Start() <= p.to; b = b.Next() {
+			from, to := max(s.since, b.Start()), min(p.to, b.End()-1)
+			for blk, err := range p.store.Blocks(ctx, p.pv, b, from, to) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(&source{start: max(blk.Start, b.Start()), blk: &blk}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (p *plan) ofFresh() iter.Seq2[*source, error] {
+	slices.SortStableFunc(p.fresh, func(a, b *sample.Run) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+	return func(yield func(*source, error) bool) {
+		for _, r := range p.fresh {
+			if !yield(&source{start: r.Times[0], run: r}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// byStart merges sequences that are sorted by start. Of equal starts, that of an
+// earlier sequence comes first.
+func byStart(seqs []iter.Seq2[*source, error]) iter.Seq2[*source, error] {
+	return func(yield func(*source, error) bool) {
+		var heads []head
+		for _, seq := range seqs {
+			next, stop := iter.Pull2(seq)
+			defer stop()
+			if h := (head{next: next}); h.advance() {
+				heads = append(heads, h)
+			}
+		}
+		for len(heads) > 0 {
+			i := 0
+			for k := range heads {
+				if heads[k].start() < heads[i].start() {
+					i = k
+				}
+			}
+			if h := &heads[i]; !yield(h.source, h.err) || h.err != nil {
+				return
+			} else if !h.advance() {
+				heads = slices.Delete(heads, i, i+1)
+			}
+		}
+	}
+}
+
+// head is the first element of a sequence of sources.
+type head struct {
+	next   func() (*source, error, bool)
+	source *source
+	err    error
+}
+
+func (h *head) advance() (ok bool) {
+	h.source, h.err, ok = h.next()
+	return ok
+}
+
+// start puts an error before everything.
+func (h *head) start() int64 {
+	if h.err != nil {
+		return math.MinInt64
+	}
+	return h.source.start
+}

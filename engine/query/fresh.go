@@ -1,0 +1,65 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// journal gathers the samples in a shard's rows that are not sealed, of writers
+// that memory does not cover.
+func (p *plan) journal(ctx context.Context, shard int, covered []store.Writer) error {
+	claims, err := p.store.Claims(ctx, shard)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if slices.Contains(covered, c.Writer) {
+			continue
+		}
+		for row, err := range p.store.Journal(ctx, shard, c.Writer, c.Sealed) {
+			if err != nil {
+				return err
+			}
+			runs, err := journal.Find(row, p.pv)
+			if err != nil {
+				return err
+			}
+			for _, r := range runs {
+				p.gather(r)
+			}
+		}
+	}
+	return nil
+}
+
+// gather adds the samples of a run to fresh. Runs come in order of arrival.
+func (p *plan) gather(r *sample.Run) {
+	if r.Len() == 0 {
+		return
+	}
+	i := slices.IndexFunc(p.fresh, func(f *sample.Run) bool { return f.Type == r.Type })
+	if i < 0 {
+		p.fresh = append(p.fresh, &sample.Run{Type: r.Type})
+		i = len(p.fresh) - 1
+	}
+	p.fresh[i].AppendRange(r, 0, r.Len())
+}
+
+// settle sorts what was gathered, and learns from it where the last sample before
+// the range can be.
+func (p *plan) settle() {
+	p.seen = Earliest
+	for _, r := range p.fresh {
+		r.Normalize()
+		before := sort.Search(r.Len(), func(i int) bool { return r.Times[i] > p.from })
+		if before > 0 {
+			p.seen = max(p.seen, r.Times[before-1])
+		}
+	}
+	p.floor = p.seen
+}

@@ -1,0 +1,169 @@
+package query
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"sort"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// merger merges sources by time and removes doubles. Only sources that overlap
+// are decoded at a time:
+//
+//	sources, by start ──▶ ahead ──▶ active: those that overlap ──▶ emit
+//
+// Where one source stands alone its samples pass as they are, without a look at
+// each.
+type merger struct {
+	from, to int64 // samples outside are left out
+	// emit takes samples i to j (exclusive) of a run, in order of time. They are
+	// valid until it returns. It reports whether to go on.
+	emit func(r *sample.Run, i, j int) bool
+
+	ahead  *source // the next source, or nil
+	active []*source
+	idle   []*sample.Run // memory of sources that are used up
+	tied   []tie
+}
+
+// tie is a sample that has the same time as others.
+type tie struct {
+	run *sample.Run
+	i   int
+}
+
+// run merges sources, which are sorted by start.
+func (m *merger) run(sources iter.Seq2[*source, error]) error {
+	next, stop := iter.Pull2(sources)
+	defer stop()
+	pull := func() (err error) {
+		m.ahead, err, _ = next()
+		return err
+	}
+	if err := pull(); err != nil {
+		return err
+	}
+	for {
+		t, rest := m.earliest()
+		for m.ahead != nil && m.ahead.start <= t {
+			if err := m.activate(); err != nil {
+				return err
+			}
+			if err := pull(); err != nil {
+				return err
+			}
+			t, rest = m.earliest()
+		}
+		if len(m.active) == 0 || !m.step(t, rest) {
+			return nil
+		}
+	}
+}
+
+// earliest returns the time of the first sample that waits, and that of the
+// first sample of any other source, active or ahead. With no active source both
+// are the end of time.
+func (m *merger) earliest() (first, rest int64) {
+	first, rest = math.MaxInt64, math.MaxInt64
+	for _, s := range m.active {
+		if t := s.time(); t < first {
+			first, rest = t, first
+		} else {
+			rest = min(rest, t)
+		}
+	}
+	if m.ahead != nil {
+		rest = min(rest, m.ahead.start)
+	}
+	return first, rest
+}
+
+// activate adds the source ahead to the active ones, unless it has no sample in
+// the range.
+func (m *merger) activate() error {
+	s := m.ahead
+	if s.run == nil {
+		if err := s.decode(m.memory()); err != nil {
+			return err
+		}
+	}
+	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.Carried != 0 { // copies of what stands elsewhere
+		s.at++
+	}
+	s.at += sort.Search(s.run.Len()-s.at, func(i int) bool { return s.run.Times[s.at+i] >= m.from })
+	m.active = append(m.active, s)
+	m.release()
+	return nil
+}
+
+// memory returns a run to decode into.
+func (m *merger) memory() *sample.Run {
+	n := len(m.idle)
+	if n == 0 {
+		return new(sample.Run)
+	}
+	r := m.idle[n-1]
+	m.idle = m.idle[:n-1]
+	return r
+}
+
+// release removes the sources that are used up.
+func (m *merger) release() {
+	m.active = slices.DeleteFunc(m.active, func(s *source) bool {
+		if s.at < s.run.Len() {
+			return false
+		}
+		m.idle = append(m.idle, s.run)
+		return true
+	})
+}
+
+// step emits the samples at time t, and those before rest if they are all of one
+// source. It reports whether to go on.
+func (m *merger) step(t, rest int64) (more bool) {
+	if t > m.to {
+		return false
+	}
+	if rest > t {
+		i := slices.IndexFunc(m.active, func(s *source) bool { return s.time() == t })
+		s := m.active[i]
+		end := s.run.Len()
+		if s.run.Times[end-1] >= rest {
+			end = s.at + sort.Search(end-s.at, func(k int) bool { return s.run.Times[s.at+k] >= rest })
+		}
+		more = m.emit(s.run, s.at, end)
+		s.at = end
+	} else {
+		more = m.ties(t)
+	}
+	m.release()
+	return more
+}
+
+// ties emits the samples of all active sources at time t, each once.
+func (m *merger) ties(t int64) bool {
+	m.tied = m.tied[:0]
+	for _, s := range m.active {
+		for ; s.at < s.run.Len() && s.time() == t; s.at++ {
+			if !slices.ContainsFunc(m.tied, func(o tie) bool { return o.same(s.run, s.at) }) {
+				m.tied = append(m.tied, tie{s.run, s.at})
+			}
+		}
+	}
+	for _, o := range m.tied {
+		if !m.emit(o.run, o.i, o.i+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o tie) same(r *sample.Run, i int) bool {
+	if o.run.Type != r.Type {
+		return false
+	}
+	a, b := o.run.At(o.i), r.At(i)
+	return a.Same(&b)
+}

@@ -1,0 +1,90 @@
+package query
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Names returns the names, sorted, of all PVs that match: those in the directory
+// and those being captured. It returns the first limit of them; a limit below 0
+// is none.
+func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit int) ([]string, error) {
+	found := names{limit: limit, set: map[string]struct{}{}}
+	if r.Captured != nil {
+		for pv := range r.Captured() {
+			if match(pv) {
+				found.add(pv)
+			}
+		}
+	}
+	for ch, err := range r.Store.Channels(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if match(ch.PV) {
+			found.add(ch.PV)
+		}
+	}
+	return found.sorted(), nil
+}
+
+// names is a set that holds little more than the first limit of the names added.
+type names struct {
+	limit int
+	set   map[string]struct{}
+}
+
+func (n *names) add(pv string) {
+	n.set[pv] = struct{}{}
+	if n.limit >= 0 && len(n.set) > 2*n.limit+1024 {
+		for _, pv := range slices.Sorted(maps.Keys(n.set))[n.limit:] {
+			delete(n.set, pv)
+		}
+	}
+}
+
+func (n *names) sorted() []string {
+	all := slices.Sorted(maps.Keys(n.set))
+	if n.limit >= 0 {
+		all = all[:min(n.limit, len(all))]
+	}
+	return all
+}
+
+// Known reports whether a PV is being captured or was once.
+func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
+	pv = pvname.Canonical(pv)
+	if r.Recent != nil && r.Recent.Recent(pv).Known {
+		return true, nil
+	}
+	_, found, err := r.Store.Channel(ctx, pv)
+	return found, err
+}
+
+// Type returns the type that the samples of a PV had latest, as far as the
+// directory tells; Unknown if it has none.
+func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
+	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
+	if err != nil || len(ch.Types) == 0 {
+		return sample.Unknown, err
+	}
+	return ch.Types[len(ch.Types)-1], nil
+}
+
+// Metadata returns the metadata of a PV in force at a time in ns since 1970: the
+// latest from at or before it, or else the first. False: none is known.
+func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
+	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
+	return m.Metadata, found, err
+}
+
+// Marks yields the marks of a PV with Time in [from, to], in ns since 1970, by time.
+func (r *Reader) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	return r.Store.Marks(ctx, pvname.Canonical(pv), from, to)
+}

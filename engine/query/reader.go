@@ -1,0 +1,151 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// ErrUnknownPV is returned for a PV that was never captured.
+var ErrUnknownPV = errors.New("unknown PV")
+
+// Held is what engines hold of a PV in memory.
+type Held struct {
+	// Known says that the PV is being captured, also if it has no sample yet.
+	Known bool
+	// Runs are copies, in order of arrival.
+	Runs []*sample.Run
+	// Covers are the writers whose unsealed rows, in the journals of this PV's
+	// shards, hold no sample of the PV that is not in Runs.
+	Covers []store.Writer
+}
+
+// Recent answers with what engines hold of a PV.
+type Recent interface {
+	Recent(pv string) Held
+}
+
+// Reader reads an archive. Its fields are set before use.
+type Reader struct {
+	Store store.Store
+	// Recent may be nil: then everything is read from the store.
+	Recent Recent
+	// Captured yields the PVs being captured, which the directory may not know
+	// yet. It may be nil.
+	Captured func() iter.Seq[string]
+	// Shards is the number of shards of the archive.
+	Shards int
+}
+
+// Options of a read.
+type Options struct {
+	// Inside leaves out the last sample before the range.
+	Inside bool
+}
+
+// Earliest and Latest bound the times that can be asked for, in ns since 1970:
+// the years 1900 to 2200. Times beyond are read as these.
+const (
+	Earliest = -2208988800e9
+	Latest   = 7258118400e9
+)
+
+// Read yields the samples of a PV with times in [from, to], in ns since 1970, by
+// time, each once. If none is exactly at from, the last one before it comes
+// first, unless the options say otherwise. Samples of equal time are in order of
+// arrival, as far as it is known.
+//
+// A yielded run has one type, a bounded length and at least one sample. It is
+// valid until the next one is asked for. The sequence ends after its first error,
+// and can be used once. A PV that was never captured gives ErrUnknownPV at once.
+func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
+	p := &plan{
+		store: r.Store, pv: pvname.Canonical(pv),
+		from: max(from, Earliest), to: min(to, Latest), inside: opts.Inside,
+	}
+	if err := p.look(ctx, r.Recent, r.Shards); err != nil {
+		return nil, err
+	}
+	return func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, nil
+}
+
+// plan is one read.
+type plan struct {
+	store    store.Store
+	pv       string
+	from, to int64
+	inside   bool
+
+	sizes []sized
+	fresh []*sample.Run // what is in no block, or may not be: a normal run per type
+	// carried is the latest copy of a sample before from, or nil.
+	carried *sample.Run
+	// seen is the time in ns of the latest sample at or before from that was seen,
+	// and floor where the last one can stand in blocks at the earliest. Both are
+	// Earliest as long as nothing is known.
+	seen, floor int64
+}
+
+// sized is a bucket size in use, and from when on its blocks are of interest.
+type sized struct {
+	size  store.BucketSize
+	since int64
+}
+
+// look reads everything but the blocks, in the order that the package comment
+// argues for.
+func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
+	var held Held
+	if recent != nil {
+		held = recent.Recent(p.pv)
+	}
+	ch, found, err := p.store.Channel(ctx, p.pv)
+	if err != nil {
+		return err
+	}
+	if !found && !held.Known {
+		return ErrUnknownPV
+	}
+	in := append(slices.Clone(ch.Shards), pvname.Shard(p.pv, shards))
+	slices.Sort(in)
+	for _, shard := range slices.Compact(in) {
+		if err := p.journal(ctx, shard, held.Covers); err != nil {
+			return err
+		}
+	}
+	for _, r := range held.Runs {
+		p.gather(r)
+	}
+	if ch, _, err = p.store.Channel(ctx, p.pv); err != nil {
+		return err
+	}
+	for _, size := range slices.Sorted(slices.Values(ch.Buckets)) {
+		p.sizes = append(p.sizes, sized{size: size, since: p.from})
+	}
+	p.settle()
+	return nil
+}
+
+// run reads the blocks and yields the merged samples.
+func (p *plan) run(ctx context.Context, yield func(*sample.Run, error) bool) {
+	w := &window{from: p.from, to: p.to, inside: p.inside, yield: yield}
+	m := merger{from: p.from, to: p.to, emit: w.add}
+	if !p.inside {
+		if err := p.lookBack(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		w.hold(p.carried)
+		m.from = p.seen
+	}
+	if err := m.run(p.sources(ctx)); err != nil {
+		yield(nil, err)
+		return
+	}
+	w.close()
+}

@@ -1,0 +1,137 @@
+package query
+
+import (
+	"sort"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// Bounds of a yielded run: at most chunkSamples samples, and no more once it has
+// chunkBytes.
+const (
+	chunkSamples = 4096
+	chunkBytes   = 256 << 10
+	// viewSamples is from how many samples on a run is shown as it is, rather
+	// than gathered into a longer one.
+	viewSamples = 256
+)
+
+// window cuts a merged sequence to the range, puts the last sample before it in
+// front, and gathers runs of one type.
+type window struct {
+	from, to int64
+	inside   bool
+	yield    func(*sample.Run, error) bool
+
+	before sample.Run // the last sample before from, until it is shown
+	chunk  sample.Run // gathered, not yet yielded
+	view   sample.Run // shares its memory with a run of the merge
+	ended  bool       // the consumer wants no more
+}
+
+// hold notes the carried copy of a sample before the range; nil is none. It is
+// shown unless a later one comes.
+func (w *window) hold(carried *sample.Run) {
+	if carried != nil {
+		w.before = *carried
+		w.before.Tags[0] &^= sample.Carried
+	}
+}
+
+// add takes samples i to j (exclusive) of r, none older than those before. It
+// reports whether more are wanted.
+func (w *window) add(r *sample.Run, i, j int) bool {
+	if r.Times[j-1] > w.to {
+		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] > w.to })
+	}
+	if i < j && r.Times[i] < w.from {
+		in := i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= w.from })
+		w.keep(r, in-1)
+		i = in
+	}
+	if i == j {
+		return true
+	}
+	if w.before.Len() > 0 {
+		if r.Times[i] > w.from {
+			w.flushBefore()
+		}
+		w.before.Reset(sample.Unknown)
+	}
+	return w.put(r, i, j)
+}
+
+// keep notes sample i of r as the last one before the range.
+func (w *window) keep(r *sample.Run, i int) {
+	if w.inside || w.before.Len() > 0 && w.before.Times[0] > r.Times[i] {
+		return
+	}
+	w.before.Reset(r.Type)
+	w.before.AppendRange(r, i, i+1)
+}
+
+func (w *window) flushBefore() {
+	w.chunk.Reset(w.before.Type)
+	w.chunk.AppendRange(&w.before, 0, 1)
+}
+
+// put adds samples in the range to the chunk, or shows them as they are.
+func (w *window) put(r *sample.Run, i, j int) bool {
+	if j-i >= viewSamples && r.Type.Fixed() {
+		return w.flush() && w.show(r, i, j)
+	}
+	for i < j {
+		if w.chunk.Len() > 0 && (w.chunk.Type != r.Type || w.full()) && !w.flush() {
+			return false
+		}
+		if w.chunk.Len() == 0 {
+			w.chunk.Reset(r.Type)
+		}
+		n := 1 // of bytes: one by one, as each may be large
+		if r.Type.Fixed() {
+			n = min(j-i, chunkSamples-w.chunk.Len())
+		}
+		w.chunk.AppendRange(r, i, i+n)
+		i += n
+	}
+	return true
+}
+
+func (w *window) full() bool { return w.chunk.Len() >= chunkSamples || w.chunk.Size() >= chunkBytes }
+
+// show yields samples of a Fixed type without copying them.
+func (w *window) show(r *sample.Run, i, j int) bool {
+	for ; i < j; i += chunkSamples {
+		k := min(i+chunkSamples, j)
+		w.view = sample.Run{Type: r.Type, Times: r.Times[i:k:k], Tags: r.Tags[i:k:k], Words: r.Words[i:k:k]}
+		if !w.pass(&w.view) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *window) flush() bool {
+	if w.chunk.Len() == 0 {
+		return !w.ended
+	}
+	more := w.pass(&w.chunk)
+	w.chunk.Reset(sample.Unknown)
+	return more
+}
+
+func (w *window) pass(r *sample.Run) bool {
+	w.ended = w.ended || !w.yield(r, nil)
+	return !w.ended
+}
+
+// close yields what is left.
+func (w *window) close() {
+	if w.ended {
+		return
+	}
+	if w.before.Len() > 0 { // nothing at or after from
+		w.flushBefore()
+	}
+	w.flush()
+}
