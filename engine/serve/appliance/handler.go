@@ -1,0 +1,78 @@
+package appliance
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+)
+
+// Channels tells the state of PVs being captured.
+type Channels interface {
+	Status(pv string) (capture.Status, bool)
+}
+
+// Handler serves /retrieval and /mgmt. Its fields are set before use.
+type Handler struct {
+	Reader   *query.Reader
+	Channels Channels
+	// Version is told by getVersion.
+	Version string
+	// Name stands for the identity of the appliance.
+	Name string
+	Now  func() time.Time
+	Log  *slog.Logger
+}
+
+// Register adds the paths to a mux.
+func (h *Handler) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /retrieval/data/{file}", h.data)
+	mux.HandleFunc("GET /retrieval/bpl/getVersion", h.version)
+	mux.HandleFunc("GET /retrieval/bpl/getMatchingPVs", h.matchingPVs)
+	mux.HandleFunc("GET /retrieval/bpl/searchForPVsRegex", h.searchForPVsRegex)
+	mux.HandleFunc("GET /mgmt/bpl/getAllPVs", h.allPVs)
+	mux.HandleFunc("POST /mgmt/bpl/getAllPVs", h.allPVs)
+	mux.HandleFunc("GET /mgmt/bpl/getPVStatus", h.pvStatus)
+	mux.HandleFunc("POST /mgmt/bpl/getPVStatus", h.pvStatus)
+	for _, call := range changes {
+		mux.HandleFunc("/mgmt/bpl/"+call, h.refuse)
+	}
+}
+
+func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"version": h.Version})
+}
+
+// fail answers that the store did not answer.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the client is gone
+	}
+	h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+}
+
+func badRequest(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadRequest) }
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	_, _ = w.Write(append(b, '\n')) // a client that is gone needs no answer
+}
+
+func writeLines(w http.ResponseWriter, lines []string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	for _, l := range lines {
+		if _, err := io.WriteString(w, l+"\n"); err != nil {
+			return
+		}
+	}
+}

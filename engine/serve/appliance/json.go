@@ -1,0 +1,98 @@
+package appliance
+
+import (
+	"strconv"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/value"
+)
+
+// jsonEncoder writes .json, one sample a line:
+//
+//	[{"meta":{"name":"SR01:PRES","EGU":"mbar","PREC":"2"},
+//	"data":[
+//	{"secs":1767225600,"val":1.5,"nanos":25,"severity":0,"status":0},
+//	…]}]
+//
+// and .qw, which has "millis" and "val" only. PVs without samples are left out.
+type jsonEncoder struct {
+	quick  bool
+	opened bool // a PV
+	some   bool // samples of it
+}
+
+func (*jsonEncoder) contentType() string       { return "application/json" }
+func (e *jsonEncoder) begin(dst []byte) []byte { return append(dst, '[') }
+
+func (e *jsonEncoder) end(dst []byte) []byte {
+	if e.opened {
+		dst = append(dst, "\n]}"...)
+	}
+	return append(dst, "]\n"...)
+}
+
+func (e *jsonEncoder) open(dst []byte, s *series, first *sample.Run) []byte {
+	if first == nil {
+		return dst
+	}
+	if e.opened {
+		dst = append(dst, "\n]},\n"...)
+	}
+	e.opened, e.some = true, false
+	dst = append(dst, `{"meta":{"name":`...)
+	dst = value.AppendString(dst, s.name)
+	if e.quick {
+		dst = append(dst, `,"waveform":`...)
+		dst = strconv.AppendBool(dst, first.Type.IsArray())
+	}
+	for _, h := range s.headers {
+		if h.val == "" {
+			continue
+		}
+		dst = append(dst, ',')
+		dst = value.AppendString(dst, h.name)
+		dst = append(dst, ':')
+		dst = value.AppendString(dst, h.val)
+	}
+	return append(dst, "},\n\"data\":["...)
+}
+
+func (e *jsonEncoder) samples(dst []byte, r *sample.Run) []byte {
+	for i := range r.Len() {
+		if e.some {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '\n')
+		e.some = true
+		if e.quick {
+			dst = appendQuick(dst, r, i)
+		} else {
+			dst = appendEvent(dst, r, i)
+		}
+	}
+	return dst
+}
+
+func appendEvent(dst []byte, r *sample.Run, i int) []byte {
+	secs, nanos := split(r.Times[i])
+	dst = append(dst, `{"secs":`...)
+	dst = strconv.AppendInt(dst, secs, 10)
+	dst = append(dst, `,"val":`...)
+	dst = value.Numbers.Append(dst, r, i)
+	dst = append(dst, `,"nanos":`...)
+	dst = strconv.AppendInt(dst, nanos, 10)
+	dst = append(dst, `,"severity":`...)
+	dst = strconv.AppendUint(dst, uint64(r.Tags[i].Severity()), 10)
+	dst = append(dst, `,"status":`...)
+	dst = strconv.AppendUint(dst, uint64(r.Tags[i].Status()), 10)
+	return append(dst, '}')
+}
+
+func appendQuick(dst []byte, r *sample.Run, i int) []byte {
+	secs, nanos := split(r.Times[i])
+	dst = append(dst, `{"millis":`...)
+	dst = strconv.AppendInt(dst, secs*1000+nanos/1e6, 10)
+	dst = append(dst, `,"val":`...)
+	dst = value.Numbers.Append(dst, r, i)
+	return append(dst, '}')
+}

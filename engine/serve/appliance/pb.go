@@ -1,0 +1,209 @@
+package appliance
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// Keys of protobuf fields: number<<3 | wire type (0 varint, 1 64-bit, 2 bytes,
+// 5 32-bit), after EPICSEvent.proto of the Archiver Appliance.
+const (
+	infoType    = 1<<3 | 0
+	infoPV      = 2<<3 | 2
+	infoYear    = 3<<3 | 0
+	infoCount   = 4<<3 | 0
+	infoHeader  = 15<<3 | 2
+	headerName  = 1<<3 | 2
+	headerValue = 2<<3 | 2
+
+	seconds    = 1<<3 | 0
+	nano       = 2<<3 | 0
+	valVarint  = 3<<3 | 0
+	val64      = 3<<3 | 1
+	valBytes   = 3<<3 | 2
+	val32      = 3<<3 | 5
+	severity   = 4<<3 | 0
+	status     = 5<<3 | 0
+	repetition = 6<<3 | 0
+)
+
+// Payload types of scalars, by PayloadType of EPICSEvent.proto. That of an array
+// is higher by 7.
+const (
+	pbString = iota
+	pbShort
+	pbFloat
+	pbEnum
+	pbByte
+	pbInt
+	pbDouble
+	pbArrays
+	pbStructure = 14
+)
+
+// payloadTypes are the types by ours. Integers that no type of the Appliance
+// holds go as doubles, as does its own pvAccess client.
+var payloadTypes = [...]byte{
+	sample.Bool: pbByte, sample.Int8: pbByte, sample.Uint8: pbByte, sample.Int16: pbShort, sample.Uint16: pbInt,
+	sample.Int32: pbInt, sample.Uint32: pbDouble, sample.Int64: pbDouble, sample.Uint64: pbDouble,
+	sample.Float32: pbFloat, sample.Float64: pbDouble, sample.Enum: pbEnum, sample.String: pbString, sample.Struct: pbStructure,
+}
+
+func payloadType(t sample.Type) byte {
+	p := payloadTypes[t.Elem()]
+	if t.IsArray() && p != pbStructure {
+		p += pbArrays
+	}
+	return p
+}
+
+// appendPayloadInfo appends the message that begins a chunk. The year comes last,
+// since clients strip white space from lines, and a count could end in a tab.
+func appendPayloadInfo(dst []byte, s *series, t sample.Type, year, count int) []byte {
+	dst = append(dst, infoType, payloadType(t))
+	dst = appendField(dst, infoPV, s.name)
+	dst = binary.AppendUvarint(append(dst, infoCount), uint64(count))
+	for _, h := range s.headers {
+		if h.val == "" {
+			continue
+		}
+		size := 2 + uvarintLen(len(h.name)) + len(h.name) + uvarintLen(len(h.val)) + len(h.val)
+		dst = binary.AppendUvarint(append(dst, infoHeader), uint64(size))
+		dst = appendField(dst, headerName, h.name)
+		dst = appendField(dst, headerValue, h.val)
+	}
+	return binary.AppendUvarint(append(dst, infoYear), uint64(year))
+}
+
+// appendSample appends the message of sample i, which is at a time in ns after
+// the start of its year.
+func appendSample(dst []byte, r *sample.Run, i int, into int64) []byte {
+	dst = binary.AppendUvarint(append(dst, seconds), uint64(into/1e9))
+	dst = binary.AppendUvarint(append(dst, nano), uint64(into%1e9))
+	if r.Type.Fixed() {
+		dst = appendScalar(dst, r.Type, r.Words[i])
+	} else {
+		dst = appendVector(dst, r.Type, r.Value(i))
+	}
+	if sev := r.Tags[i].Severity(); sev != sample.NoAlarm {
+		dst = append(dst, severity, byte(sev))
+	}
+	if st := r.Tags[i].Status(); st != 0 {
+		dst = binary.AppendUvarint(append(dst, status), uint64(st))
+	}
+	switch dst[len(dst)-1] {
+	case ' ', '\t', '\v', '\f':
+		// aapy and pyarchappl strip white space from lines before they parse them:
+		// end with a field that has its default.
+		dst = append(dst, repetition, 0)
+	}
+	return dst
+}
+
+// appendScalar appends the field val of a Fixed type.
+func appendScalar(dst []byte, t sample.Type, w uint64) []byte {
+	switch payloadTypes[t] {
+	case pbByte:
+		return append(dst, valBytes, 1, byte(w))
+	case pbShort, pbEnum:
+		return appendSint(append(dst, valVarint), w)
+	case pbFloat, pbInt:
+		return binary.LittleEndian.AppendUint32(append(dst, val32), uint32(w))
+	}
+	return binary.LittleEndian.AppendUint64(append(dst, val64), math.Float64bits(sample.Float(t, w)))
+}
+
+// appendVector appends the field val of any other type: packed numbers, bytes,
+// or the field once for each string.
+func appendVector(dst []byte, t sample.Type, v []byte) []byte {
+	switch t {
+	case sample.String:
+		return appendField(dst, valBytes, validText(v))
+	case sample.String.Array():
+		for _, s := range sample.Strings(v) {
+			dst = appendField(dst, valBytes, strings.ToValidUTF8(s, "\uFFFD"))
+		}
+		return dst
+	}
+	size := t.ElemSize()
+	if p := payloadTypes[t.Elem()]; p == pbByte || p == pbStructure || size == 0 {
+		return appendField(dst, valBytes, v)
+	}
+	n := 0
+	for k := range len(v) / size {
+		n += packedLen(t.Elem(), sample.Word(t, v, k))
+	}
+	dst = binary.AppendUvarint(append(dst, valBytes), uint64(n))
+	for k := range len(v) / size {
+		dst = appendPacked(dst, t.Elem(), sample.Word(t, v, k))
+	}
+	return dst
+}
+
+// validText returns a string as protobuf wants it: parsers refuse what is not UTF-8.
+func validText(v []byte) []byte {
+	if utf8.Valid(v) {
+		return v
+	}
+	return bytes.ToValidUTF8(v, []byte("\uFFFD"))
+}
+
+func appendPacked(dst []byte, t sample.Type, w uint64) []byte {
+	switch payloadTypes[t] {
+	case pbShort, pbEnum:
+		return appendSint(dst, w)
+	case pbFloat, pbInt:
+		return binary.LittleEndian.AppendUint32(dst, uint32(w))
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(sample.Float(t, w)))
+}
+
+func packedLen(t sample.Type, w uint64) int {
+	switch payloadTypes[t] {
+	case pbShort, pbEnum:
+		return uvarintLen(int(zigzag(w)))
+	case pbFloat, pbInt:
+		return 4
+	}
+	return 8
+}
+
+// zigzag is protobuf's sint32, of a word that is sign-extended.
+func zigzag(w uint64) uint32 { return uint32(int32(w)<<1) ^ uint32(int32(w)>>31) }
+
+func appendSint(dst []byte, w uint64) []byte { return binary.AppendUvarint(dst, uint64(zigzag(w))) }
+
+func uvarintLen(v int) int {
+	n := 1
+	for ; v >= 0x80; v >>= 7 {
+		n++
+	}
+	return n
+}
+
+func appendField[S []byte | string](dst []byte, key byte, s S) []byte {
+	dst = binary.AppendUvarint(append(dst, key), uint64(len(s)))
+	return append(dst, s...)
+}
+
+// appendEscaped appends a message as a line may hold it.
+func appendEscaped(dst, msg []byte) []byte {
+	for _, c := range msg {
+		switch c {
+		case 0x1b:
+			dst = append(dst, 0x1b, 1)
+		case '\n':
+			dst = append(dst, 0x1b, 2)
+		case '\r':
+			dst = append(dst, 0x1b, 3)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,106 @@
+package native
+
+import (
+	"encoding/json"
+	"math"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/value"
+)
+
+// channel is a channel as users see it.
+type channel struct {
+	PV              string            `json:"pv"`
+	Group           string            `json:"group"`
+	State           string            `json:"state"`
+	Since           string            `json:"since,omitempty"`
+	Cause           string            `json:"cause,omitempty"`
+	Host            string            `json:"host,omitempty"`
+	Type            string            `json:"type,omitempty"`
+	Count           int               `json:"count,omitempty"`
+	Sampling        string            `json:"sampling"`
+	Rate            float64           `json:"rate"` // samples/s
+	Connects        uint64            `json:"connects"`
+	LostConnections uint64            `json:"lostConnections"`
+	Received        uint64            `json:"received"`
+	Stored          uint64            `json:"stored"`
+	Pending         uint64            `json:"pending"`
+	Dropped         map[string]uint64 `json:"dropped,omitempty"` // by reason
+	Last            *lastSample       `json:"last,omitempty"`
+	Metadata        *metadata         `json:"metadata,omitempty"`
+}
+
+type lastSample struct {
+	Time     string          `json:"time"`
+	Value    json.RawMessage `json:"value"`
+	Severity string          `json:"severity"`
+	Status   string          `json:"status"`
+}
+
+func newChannel(s *capture.Status) channel {
+	c := channel{
+		PV: s.PV, Group: s.Group, State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
+		Sampling: s.Sampling, Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
+		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Metadata: newMetadata(s.Metadata),
+	}
+	if s.Since != 0 {
+		c.Since = clock(s.Since)
+	}
+	if s.Type.Valid() {
+		c.Type = s.Type.String()
+	}
+	if s.HasLast {
+		r := &sample.Run{Type: s.Type}
+		r.Append(&s.Last)
+		c.Last = &lastSample{
+			Time: clock(s.Last.Time), Value: value.Quoted.Append(nil, r, 0),
+			Severity: s.Last.Tag.Severity().String(), Status: s.Last.Tag.StatusName(),
+		}
+	}
+	return c
+}
+
+// pending is what was received and is neither stored nor dropped yet.
+func pending(s *capture.Status) uint64 {
+	done := s.Stored
+	for _, n := range s.Dropped {
+		done += n
+	}
+	return s.Received - min(s.Received, done)
+}
+
+func drops(by *[sample.NumReasons]uint64) map[string]uint64 {
+	m := map[string]uint64{}
+	for r, n := range by {
+		if n > 0 {
+			m[sample.Reason(r).String()] = n
+		}
+	}
+	return m
+}
+
+// metadata is what a PV tells about its values. Limits that it does not have are
+// left out.
+type metadata struct {
+	Units     string             `json:"units,omitempty"`
+	Precision int                `json:"precision"`
+	Limits    map[string]float64 `json:"limits,omitempty"`
+	Labels    []string           `json:"labels,omitempty"`
+}
+
+func newMetadata(m *sample.Metadata) *metadata {
+	if m == nil {
+		return nil
+	}
+	out := &metadata{Units: m.Units, Precision: m.Precision, Labels: m.Labels, Limits: map[string]float64{}}
+	for name, v := range map[string]float64{
+		"displayLow": m.DisplayLow, "displayHigh": m.DisplayHigh, "warnLow": m.WarnLow, "warnHigh": m.WarnHigh,
+		"alarmLow": m.AlarmLow, "alarmHigh": m.AlarmHigh, "controlLow": m.ControlLow, "controlHigh": m.ControlHigh,
+	} {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			out.Limits[name] = v
+		}
+	}
+	return out
+}

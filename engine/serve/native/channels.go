@@ -1,0 +1,79 @@
+package native
+
+import (
+	"fmt"
+	"net/http"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/serve/request"
+)
+
+// Numbers of channels in an answer.
+const (
+	defaultLimit = 1000
+	maxLimit     = 10000
+)
+
+// page is a part of a list of channels. Next, if set, is the parameter after of
+// the request for the next part.
+type page struct {
+	Channels []channel `json:"channels"`
+	Next     string    `json:"next,omitempty"`
+}
+
+// channels answers the channels, sorted by name, that pass the filters pv (a
+// glob), state and group.
+func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := request.Limit(q, defaultLimit)
+	if err == nil && (limit < 1 || limit > maxLimit) {
+		err = fmt.Errorf("parameter limit: %d is not in 1 to %d", limit, maxLimit)
+	}
+	if state := q.Get("state"); err == nil && state != "" && !isState(state) {
+		err = fmt.Errorf("parameter state: %q is not a state of a channel", state)
+	}
+	if err != nil {
+		answerError(w, http.StatusBadRequest, err)
+		return
+	}
+	match := request.Matcher(request.All)
+	if q.Get("pv") != "" {
+		match = request.Glob(q.Get("pv"))
+	}
+	p := page{Channels: []channel{}}
+	for s := range h.Channels.Statuses() {
+		if s.PV <= q.Get("after") || !match(s.PV) || !is(q.Get("state"), s.State.String()) || !is(q.Get("group"), s.Group) {
+			continue
+		}
+		if len(p.Channels) == limit {
+			p.Next = p.Channels[limit-1].PV
+			break
+		}
+		p.Channels = append(p.Channels, newChannel(&s))
+	}
+	answer(w, http.StatusOK, p)
+}
+
+// is reports whether a filter passes a value; an empty filter passes all.
+func is(filter, v string) bool { return filter == "" || filter == v }
+
+func isState(name string) bool {
+	for s := range capture.NumStates {
+		if capture.State(s).String() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// channel answers one channel.
+func (h *Handler) channel(w http.ResponseWriter, r *http.Request) {
+	pv := pvname.Canonical(r.PathValue("pv"))
+	s, ok := h.Channels.Status(pv)
+	if !ok {
+		answerError(w, http.StatusNotFound, fmt.Errorf("no ArchiveGroup captures %s", pv))
+		return
+	}
+	answer(w, http.StatusOK, newChannel(&s))
+}

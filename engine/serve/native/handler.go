@@ -1,0 +1,62 @@
+package native
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+)
+
+// Channels tells the state of PVs being captured.
+type Channels interface {
+	// Statuses yields all, sorted by name.
+	Statuses() iter.Seq[capture.Status]
+	Status(pv string) (capture.Status, bool)
+}
+
+// Handler serves /api/v1. Its fields are set before use.
+type Handler struct {
+	Reader   *query.Reader
+	Channels Channels
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Register adds the paths to a mux.
+func (h *Handler) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/v1/channels", h.channels)
+	mux.HandleFunc("GET /api/v1/channels/{pv...}", h.channel)
+	mux.HandleFunc("GET /api/v1/status", h.status)
+	mux.HandleFunc("GET /api/v1/samples", h.samples)
+	mux.HandleFunc("GET /api/v1/marks", h.marks)
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+}
+
+func answerError(w http.ResponseWriter, code int, err error) {
+	answer(w, code, map[string]string{"error": err.Error()})
+}
+
+// fail answers that a read failed.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, query.ErrUnknownPV):
+		answerError(w, http.StatusNotFound, err)
+	case r.Context().Err() != nil: // the client is gone
+	default:
+		h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
+		answerError(w, http.StatusInternalServerError, err)
+	}
+}
+
+// clock writes a time in ns since 1970.
+func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,103 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/request"
+	"varve.dev/varve/engine/serve/value"
+	"varve.dev/varve/engine/store"
+)
+
+// mark is a mark as users see it.
+type mark struct {
+	Time   string `json:"time"`
+	End    string `json:"end,omitempty"`
+	Kind   string `json:"kind"`
+	Reason string `json:"reason,omitempty"`
+	Count  uint64 `json:"count,omitempty"`
+	Text   string `json:"text,omitempty"`
+}
+
+func newMark(m *store.PVMark) mark {
+	out := mark{Time: clock(m.Time), Kind: m.Kind.String(), Text: m.Text}
+	if m.End != 0 {
+		out.End = clock(m.End)
+	}
+	if m.Kind == sample.Lost {
+		out.Reason, out.Count = m.Reason.String(), m.Count
+	}
+	return out
+}
+
+// span returns the parameters pv, from and to.
+func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
+	q := r.URL.Query()
+	if pv = q.Get("pv"); pv == "" {
+		return "", 0, 0, errors.New("the parameter pv is needed")
+	}
+	from, to, err = request.Range(q, h.Now())
+	return pv, from, to, err
+}
+
+// samples answers the samples and marks of a PV in a range, beginning with the
+// last sample before it:
+//
+//	{"pv":…, "metadata":{…},
+//	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
+//	 "marks":[…]}
+func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
+	pv, from, to, err := h.span(r)
+	if err != nil {
+		answerError(w, http.StatusBadRequest, err)
+		return
+	}
+	runs, err := h.Reader.Read(r.Context(), pv, from, to, query.Options{})
+	if err != nil {
+		h.fail(w, r, fmt.Errorf("reading %s: %w", pv, err))
+		return
+	}
+	meta, found, err := h.Reader.Metadata(r.Context(), pv, to)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	b := &body{w: w}
+	b.begin(pv, &meta, found)
+	if err = b.runs(runs); err == nil {
+		b.buf = append(b.buf, `],"marks":`...)
+		err = b.marks(h.Reader.Marks(r.Context(), pv, from, to))
+	}
+	if err == nil {
+		b.buf = append(b.buf, "}\n"...)
+		err = b.flush()
+	}
+	h.finish(w, r, b, err)
+}
+
+// marks answers the marks of a PV in a range.
+func (h *Handler) marks(w http.ResponseWriter, r *http.Request) {
+	pv, from, to, err := h.span(r)
+	if err != nil {
+		answerError(w, http.StatusBadRequest, err)
+		return
+	}
+	known, err := h.Reader.Known(r.Context(), pv)
+	if err == nil && !known {
+		err = fmt.Errorf("reading %s: %w", pv, query.ErrUnknownPV)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	b := &body{w: w}
+	b.buf = append(value.AppendString(append(b.buf, `{"pv":`...), pv), `,"marks":`...)
+	if err = b.marks(h.Reader.Marks(r.Context(), pv, from, to)); err == nil {
+		b.buf = append(b.buf, "}\n"...)
+		err = b.flush()
+	}
+	h.finish(w, r, b, err)
+}

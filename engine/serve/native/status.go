@@ -1,0 +1,63 @@
+package native
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// summary sums up the channels of a group, or of all.
+type summary struct {
+	Group    string            `json:"group,omitempty"`
+	Channels int               `json:"channels"`
+	States   map[string]int    `json:"states"`
+	Rate     float64           `json:"rate"` // samples/s
+	Received uint64            `json:"received"`
+	Stored   uint64            `json:"stored"`
+	Pending  uint64            `json:"pending"`
+	Dropped  map[string]uint64 `json:"dropped,omitempty"` // by reason
+
+	dropped [sample.NumReasons]uint64
+}
+
+func (m *summary) add(s *capture.Status) {
+	if m.States == nil {
+		m.States = map[string]int{}
+	}
+	m.Channels++
+	m.States[s.State.String()]++
+	m.Rate += s.Rate
+	m.Received += s.Received
+	m.Stored += s.Stored
+	m.Pending += pending(s)
+	for r, n := range s.Dropped {
+		m.dropped[r] += n
+	}
+}
+
+// status answers the summaries of all groups, and their sum.
+func (h *Handler) status(w http.ResponseWriter, _ *http.Request) {
+	total := &summary{States: map[string]int{}}
+	groups := map[string]*summary{}
+	for s := range h.Channels.Statuses() {
+		g := groups[s.Group]
+		if g == nil {
+			g = &summary{Group: s.Group}
+			groups[s.Group] = g
+		}
+		g.add(&s)
+		total.add(&s)
+	}
+	list := slices.SortedFunc(maps.Values(groups), func(a, b *summary) int { return cmp.Compare(a.Group, b.Group) })
+	for _, m := range append(slices.Clone(list), total) {
+		m.Dropped = drops(&m.dropped)
+	}
+	answer(w, http.StatusOK, struct {
+		Total  *summary   `json:"total"`
+		Groups []*summary `json:"groups"`
+	}{total, append([]*summary{}, list...)})
+}

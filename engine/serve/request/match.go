@@ -1,0 +1,59 @@
+package request
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"varve.dev/varve/engine/pvname"
+)
+
+// Matcher says whether a PV is asked for.
+type Matcher func(pv string) bool
+
+// All matches every PV.
+func All(string) bool { return true }
+
+// IsGlob reports whether a name has wildcards.
+func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
+
+// Glob matches names with the wildcards * and ?. A pattern without one matches a
+// name in any of its forms, as pvname.Canonical has it.
+func Glob(pattern string) Matcher {
+	if !IsGlob(pattern) {
+		name := pvname.Canonical(pattern)
+		return func(pv string) bool { return pv == name }
+	}
+	return func(pv string) bool { return glob(pattern, pv) }
+}
+
+// glob matches in time proportional to the product of the lengths: it goes back
+// to the last * only.
+func glob(pattern, name string) bool {
+	p, n, star, mark := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// Regexp matches whole names, in the syntax of RE2.
+func Regexp(pattern string) (Matcher, error) {
+	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
+	if err != nil {
+		return nil, fmt.Errorf("parameter regex: %w", err)
+	}
+	return re.MatchString, nil
+}

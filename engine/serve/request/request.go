@@ -1,0 +1,80 @@
+// Package request reads the parameters of HTTP requests: times, limits and
+// patterns of PV names. Its errors name the parameter, for the client.
+//
+//	?from=…&to=…  ──▶ Range          ?pv=SR*,BR*  ──▶ Glob
+//	?limit=…      ──▶ Limit          ?regex=SR.*  ──▶ Regexp
+package request
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"varve.dev/varve/engine/query"
+)
+
+// layouts are the forms of ISO 8601 that clients send. Fractions of a second are
+// accepted with any.
+var layouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700"}
+
+// Time returns the time in ns since 1970 of a parameter, or absent if it is not
+// there. A + that stands unescaped in a URL arrives as a space; offsets survive that.
+func Time(q url.Values, name string, absent int64) (int64, error) {
+	text := q.Get(name)
+	if text == "" {
+		return absent, nil
+	}
+	for _, layout := range layouts {
+		t, err := time.Parse(layout, restorePlus(text))
+		if err != nil {
+			continue
+		}
+		if ns := t.UnixNano(); t.Year() > 1900 && t.Year() < 2200 && ns >= query.Earliest && ns <= query.Latest {
+			return ns, nil
+		}
+		return 0, fmt.Errorf("parameter %s: year %d is out of range", name, t.Year())
+	}
+	return 0, fmt.Errorf("parameter %s: %q is not a time like 2026-01-31T12:00:00.000Z or 2026-01-31T12:00:00+01:00", name, text)
+}
+
+// restorePlus turns "…T12:00:00 01:00" back into "…T12:00:00+01:00".
+func restorePlus(text string) string {
+	for _, zone := range []string{" 00:00", " 0000"} { // as long as these
+		if i := len(text) - len(zone); i > 0 && text[i] == ' ' {
+			return text[:i] + "+" + text[i+1:]
+		}
+	}
+	return text
+}
+
+// Range returns the parameters from and to in ns since 1970. As with the Archiver
+// Appliance, to is an hour from now if it is missing, and from a day before to.
+func Range(q url.Values, now time.Time) (from, to int64, err error) {
+	if to, err = Time(q, "to", now.Add(time.Hour).UnixNano()); err != nil {
+		return 0, 0, err
+	}
+	if from, err = Time(q, "from", to-int64(24*time.Hour)); err != nil {
+		return 0, 0, err
+	}
+	if from > to {
+		return 0, 0, fmt.Errorf("parameter from: %s is after to, which is %s", clock(from), clock(to))
+	}
+	return from, to, nil
+}
+
+func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// Limit returns the parameter limit, or absent if it is not there. Below 0 means
+// no limit.
+func Limit(q url.Values, absent int) (int, error) {
+	text := q.Get("limit")
+	if text == "" {
+		return absent, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("parameter limit: %q is not a number", text)
+	}
+	return n, nil
+}

@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/serve/native"
+)
+
+// Config is what a server is made of.
+type Config struct {
+	Reader   *query.Reader
+	Channels native.Channels
+	// Gatherer provides what /metrics shows.
+	Gatherer prometheus.Gatherer
+	Metrics  *Metrics
+	// Ready returns why the process can not serve yet; nil if it can.
+	Ready   func() error
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// New returns the handler of all paths. It needs nothing to be closed.
+func New(cfg *Config) (http.Handler, error) {
+	mux := http.NewServeMux()
+	(&appliance.Handler{
+		Reader: cfg.Reader, Channels: cfg.Channels, Version: "Varve " + cfg.Version, Name: "varve", Now: cfg.Now, Log: cfg.Log,
+	}).Register(mux)
+	(&native.Handler{Reader: cfg.Reader, Channels: cfg.Channels, Now: cfg.Now, Log: cfg.Log}).Register(mux)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", cfg.ready)
+	mux.HandleFunc("GET /{$}", cfg.index)
+
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
+		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
+	if err != nil {
+		return nil, fmt.Errorf("setting up compression: %w", err)
+	}
+	return cfg.Metrics.count(patient(allowBrowsers(compress(mux)))), nil
+}
+
+func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {
+	if err := c.Ready(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// allowBrowsers lets pages of any origin read, as Grafana's plug-in does from the
+// browser.
+func allowBrowsers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		switch r.Method {
+		case http.MethodOptions:
+			h.Set("Access-Control-Allow-Origin", "*")
+			h.Set("Access-Control-Allow-Methods", "GET")
+			h.Set("Access-Control-Allow-Headers", "*")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case http.MethodGet, http.MethodHead:
+			h.Set("Access-Control-Allow-Origin", "*")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
