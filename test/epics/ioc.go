@@ -1,0 +1,173 @@
+package epics
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startTimeout = 60 * time.Second
+	stopTimeout  = 20 * time.Second
+)
+
+// IOC is a real IOC in a process of its own. It ends with the test.
+type IOC struct {
+	// Host is the loopback address it listens on.
+	Host string
+	// CAPort serves Channel Access over TCP and UDP, PVAPort pvAccess over TCP.
+	CAPort, PVAPort int
+
+	tb    testing.TB
+	db    string
+	cmd   *exec.Cmd
+	stdin io.Closer // its end ends the IOC, also when the test process dies
+	log   syncBuffer
+}
+
+// StartIOC starts an IOC on 127.0.0.1 that serves the records of an EPICS
+// database, given as text, and waits until it answers.
+func StartIOC(tb testing.TB, database string) *IOC {
+	tb.Helper()
+	return StartIOCOn(tb, "127.0.0.1", database)
+}
+
+// StartIOCOn is StartIOC on another address of loopback.
+func StartIOCOn(tb testing.TB, host, database string) *IOC {
+	tb.Helper()
+	ioc := &IOC{
+		Host: host, CAPort: FreePort(tb, host), PVAPort: FreePort(tb, host), tb: tb,
+		db: filepath.Join(tb.TempDir(), "test.db"),
+	}
+	if err := os.WriteFile(ioc.db, []byte(database), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	ioc.Start()
+	tb.Cleanup(func() {
+		ioc.Kill()
+		if tb.Failed() {
+			tb.Logf("the IOC at %s wrote:\n%s", ioc.CAAddr(), ioc.log.String())
+		}
+	})
+	return ioc
+}
+
+// CAAddr returns the address of the Channel Access server, host:port.
+func (ioc *IOC) CAAddr() string { return net.JoinHostPort(ioc.Host, strconv.Itoa(ioc.CAPort)) }
+
+// PVAAddr returns the address of the pvAccess server, host:port.
+func (ioc *IOC) PVAAddr() string { return net.JoinHostPort(ioc.Host, strconv.Itoa(ioc.PVAPort)) }
+
+// Start starts an IOC that was stopped, on the same ports.
+func (ioc *IOC) Start() {
+	ioc.tb.Helper()
+	cmd := exec.Command(Python(ioc.tb), "-u", "-m", "pvxslibs.ioc", "-d", ioc.db)
+	cmd.Env = append(os.Environ(), ioc.environment()...)
+	cmd.Stdout, cmd.Stderr = &ioc.log, &ioc.log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		ioc.tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		ioc.tb.Fatalf("starting an IOC: %v", err)
+	}
+	ioc.cmd, ioc.stdin = cmd, stdin
+	if err := ioc.wait(); err != nil {
+		ioc.Kill()
+		ioc.tb.Fatalf("starting an IOC: %v\n%s", err, ioc.log.String())
+	}
+}
+
+// environment keeps servers and clients on loopback and to themselves.
+func (ioc *IOC) environment() []string {
+	ca, pva := strconv.Itoa(ioc.CAPort), strconv.Itoa(ioc.PVAPort)
+	return append(ioc.ClientEnv(),
+		"EPICS_CAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_CAS_SERVER_PORT="+ca,
+		"EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO",
+		"EPICS_PVAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_PVAS_SERVER_PORT="+pva,
+		"EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO",
+	)
+}
+
+// ClientEnv returns the environment of a client that finds this IOC only.
+func (ioc *IOC) ClientEnv() []string {
+	return []string{
+		"EPICS_CA_ADDR_LIST=" + ioc.CAAddr(), "EPICS_CA_AUTO_ADDR_LIST=NO", "EPICS_CA_MAX_ARRAY_BYTES=20000000",
+		"EPICS_PVA_ADDR_LIST=127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST=NO", "EPICS_PVA_NAME_SERVERS=" + ioc.PVAAddr(),
+	}
+}
+
+// wait returns when the IOC accepts circuits, which it does once it runs.
+func (ioc *IOC) wait() error {
+	for deadline := time.Now().Add(startTimeout); ; {
+		conn, err := net.Dial("tcp4", ioc.CAAddr())
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("it does not answer: %w", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Stop ends the IOC as an operator would, and waits for it.
+func (ioc *IOC) Stop() { ioc.end(syscall.SIGTERM) }
+
+// Kill ends the IOC at once: its circuits are reset by the kernel.
+func (ioc *IOC) Kill() { ioc.end(syscall.SIGKILL) }
+
+// Restart stops the IOC and starts it again on the same ports.
+func (ioc *IOC) Restart() {
+	ioc.tb.Helper()
+	ioc.Stop()
+	ioc.Start()
+}
+
+// Run runs a Python script as a client that finds this IOC only, and returns what
+// it prints.
+func (ioc *IOC) Run(script string, args ...string) []byte {
+	ioc.tb.Helper()
+	return run(ioc.tb, ioc.ClientEnv(), script, args...)
+}
+
+func (ioc *IOC) end(sig syscall.Signal) {
+	if ioc.cmd == nil {
+		return
+	}
+	_ = ioc.cmd.Process.Signal(sig)
+	late := time.AfterFunc(stopTimeout, func() { _ = ioc.cmd.Process.Kill() })
+	_ = ioc.cmd.Wait() // that a signal ended it is no news
+	late.Stop()
+	_ = ioc.stdin.Close()
+	ioc.cmd = nil
+}
+
+// syncBuffer is what the IOC wrote; two goroutines of exec.Cmd and a test use it.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// String returns what was written.
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,69 @@
+package epics
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runTimeout bounds a script, with room for a busy machine.
+const runTimeout = 60 * time.Second
+
+// PythonVariable names an interpreter to use instead of that of hack/epics.sh.
+const PythonVariable = "VARVE_EPICS_PYTHON"
+
+// python makes the environment once per process.
+var python = sync.OnceValues(func() (string, error) {
+	if p := os.Getenv(PythonVariable); p != "" {
+		return p, nil
+	}
+	_, file, _, _ := runtime.Caller(0)
+	cmd := exec.Command(filepath.Join(filepath.Dir(file), "../../hack/epics.sh"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1], err
+})
+
+// Python returns the path of an interpreter that has the packages of
+// hack/epics.sh, installing them if need be.
+func Python(tb testing.TB) string {
+	tb.Helper()
+	path, err := python()
+	if err != nil {
+		tb.Fatalf("making the EPICS environment: %v", err)
+	}
+	return path
+}
+
+// run runs a Python script and returns what it prints. The clients start a CA
+// repeater that stays behind and holds their output open: it ends with the script.
+func run(tb testing.TB, env []string, script string, args ...string) []byte {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), runTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Python(tb), append([]string{"-u", "-c", script}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		tb.Fatalf("running a Python script: %v", err)
+	}
+	err := cmd.Wait()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the repeater, if there is one
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		tb.Fatalf("running a Python script: %v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.Bytes()
+}
