@@ -55,6 +55,15 @@ func ParseSearchReply(h *Header, from netip.Addr) (cid uint32, server netip.Addr
 	return h.P2, netip.AddrPortFrom(addr, h.Type)
 }
 
+// ServerMinor returns the minor protocol revision in the payload of an answer to
+// a SEARCH, 0 if it has none.
+func ServerMinor(payload []byte) uint16 {
+	if len(payload) < 2 {
+		return 0
+	}
+	return binary.BigEndian.Uint16(payload)
+}
+
 // AppendNotFound appends a server's answer to a SEARCH with DoReply for a channel
 // that it does not have.
 func AppendNotFound(dst []byte, cid uint32) []byte {

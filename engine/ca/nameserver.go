@@ -1,0 +1,111 @@
+package ca
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+)
+
+// nameServer is a server that is asked over TCP where channels are. The circuit
+// to it is like any other, and shared with the channels it serves itself, but it
+// stays when it has none.
+type nameServer struct {
+	address string   // host[:port]
+	circuit *circuit // guarded by Client.mu; nil between two
+}
+
+type nameServers []*nameServer
+
+func newNameServers(config *Config) (nameServers, error) {
+	var list nameServers
+	for _, address := range config.NameServers {
+		if _, _, err := splitAddress(address, config.ServerPort); err != nil {
+			return nil, fmt.Errorf("reading the name servers: %w", err)
+		}
+		list = append(list, &nameServer{address: address})
+	}
+	return list, nil
+}
+
+// ready returns the circuits that can take searches. It needs Client.mu.
+func (n nameServers) ready() []*circuit {
+	var out []*circuit
+	for _, s := range n {
+		if s.circuit != nil && s.circuit.up && s.circuit.ctx.Err() == nil {
+			out = append(out, s.circuit)
+		}
+	}
+	return out
+}
+
+// runNameServer keeps a circuit to a name server up until the client is closed.
+func (c *Client) runNameServer(s *nameServer) {
+	delay := minPenalty
+	for c.ctx.Err() == nil {
+		began := time.Now()
+		if err := c.serveNames(s); err != nil {
+			c.config.Logger.Warn("Name server lost", "server", s.address, "err", err)
+		}
+		if time.Since(began) > goodLife {
+			delay = minPenalty
+		}
+		select {
+		case <-c.ctx.Done():
+		case <-time.After(jitter(delay)):
+		}
+		delay = min(2*delay, maxSearchDelay)
+	}
+}
+
+// serveNames resolves a name server, and returns when the circuit to it is over.
+// Of several addresses it takes the first that connects.
+func (c *Client) serveNames(s *nameServer) error {
+	addresses, err := c.config.resolve(c.ctx, s.address)
+	if err != nil {
+		c.metrics.lookupErrors.Inc()
+		return err
+	}
+	for _, address := range addresses {
+		circuit := c.pin(s, address)
+		if circuit == nil {
+			return nil
+		}
+		<-circuit.done
+		err = context.Cause(circuit.ctx)
+		c.mu.Lock()
+		up := circuit.up
+		c.mu.Unlock()
+		if up {
+			break
+		}
+	}
+	return err
+}
+
+// pin gives a name server the circuit to an address; none if the client is closed.
+func (c *Client) pin(s *nameServer, address netip.AddrPort) *circuit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return nil
+	}
+	s.circuit = c.circuitLocked(address)
+	s.circuit.pinned = true
+	if s.circuit.up { // else the circuit does so when it is
+		c.hastenLocked()
+	}
+	return s.circuit
+}
+
+// search sends what goes in datagrams over the circuit, but for their VERSION.
+func (c *circuit) search(datagrams [][]byte) {
+	c.send(func(dst []byte) []byte {
+		for _, d := range datagrams {
+			dst = append(dst, d[proto.HeaderSize:]...)
+		}
+		return dst
+	})
+}

@@ -1,0 +1,160 @@
+package ca
+
+import (
+	"errors"
+	"fmt"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// frames handles all whole frames of b, as batch does. It needs c.mu.
+func (c *circuit) frames(b []byte) (used, need int, err error) {
+	h := &c.header
+	maxPayload := uint32(c.client.config.MaxArrayBytes + frameOverhead)
+	for {
+		if c.skip > 0 {
+			n := min(c.skip, uint64(len(b)-used))
+			c.skip -= n
+			used += int(n)
+		}
+		payload, n, err := proto.ReadFrame(b[used:], h, maxPayload)
+		switch {
+		case err == nil && h.Command == proto.CmdEventAdd && h.Size%8 == 0:
+			c.event(h, payload)
+		case errors.Is(err, proto.ErrShort):
+			return used, n, nil
+		default: // ErrTooLarge, which n fits too, is seen by message
+			if err := c.message(h, payload, err); err != nil {
+				return used, 0, err
+			}
+		}
+		used += n
+	}
+}
+
+// event delivers an update. This is the hot path: everything else is in oddEvent.
+func (c *circuit) event(h *proto.Header, payload []byte) {
+	c.events++
+	if uint64(h.P2) >= uint64(len(c.slots)) {
+		return // of no subscription
+	}
+	s := &c.slots[h.P2]
+	if s.state != slotOpen {
+		return // its channel was closed meanwhile, or may not be read
+	}
+	if h.Type != uint16(s.event) || h.P1 != uint32(proto.StatusNormal) {
+		c.oddEvent(s, h)
+		return
+	}
+	var err error
+	if c.scratch, err = proto.DecodeTime(&c.sample, s.event, h.Count, s.array, payload, c.scratch); err != nil {
+		c.oddEvent(s, h)
+		return
+	}
+	s.sink.Sample(&c.sample)
+}
+
+// oddEvent handles an EVENT_ADD that is no update. The confirmation of a
+// cancelled subscription has no payload; any other is an update that was lost.
+func (c *circuit) oddEvent(s *slot, h *proto.Header) {
+	if h.Size > 0 || !proto.Status(h.P1).OK() {
+		c.drop(s, sample.Malformed)
+	}
+}
+
+func (c *circuit) drop(s *slot, reason sample.Reason) {
+	c.client.metrics.dropped[reason].Inc()
+	s.sink.Dropped(reason, 1)
+}
+
+// message handles any message but an update. tooLarge is set if the payload is
+// still to come and too large to take. The error ends the circuit.
+func (c *circuit) message(h *proto.Header, payload []byte, tooLarge error) error {
+	if h.Size%8 != 0 {
+		return fmt.Errorf("%v has a payload of %d bytes, not a multiple of 8", h.Command, h.Size)
+	}
+	if tooLarge != nil {
+		return c.tooLarge(h)
+	}
+	switch h.Command {
+	case proto.CmdVersion:
+		c.minor = max(c.minor, uint16(min(h.Count, proto.Minor)))
+	case proto.CmdEcho: // that it came is all
+	case proto.CmdAccessRights:
+		c.accessRights(h.P1, proto.Rights(h.P2))
+	case proto.CmdCreateChan:
+		c.created(h)
+	case proto.CmdCreateChFail:
+		c.lose(h.P1, errRefused, slotFree)
+	case proto.CmdServerDisconn:
+		c.lose(h.P1, errDeleted, slotFree)
+	case proto.CmdClearChannel:
+		c.cleared(h.P2)
+	case proto.CmdReadNotify:
+		c.metadata(h, payload)
+	case proto.CmdSearch:
+		cid, server := proto.ParseSearchReply(h, c.server.Addr())
+		c.answers = append(c.answers, answer{cid: cid, server: server, minor: proto.ServerMinor(payload)})
+	case proto.CmdError:
+		return c.failed(h, payload)
+	case proto.CmdNotFound, proto.CmdWriteNotify: // of no use
+	default:
+		return fmt.Errorf("%v is not a message of a server", h.Command)
+	}
+	return nil
+}
+
+// tooLarge skips a frame, which costs time but no memory. Only answers with
+// values can rightly be large.
+func (c *circuit) tooLarge(h *proto.Header) error {
+	switch h.Command {
+	case proto.CmdEventAdd:
+		c.events++
+		if s := c.at(h.P2); s != nil && s.state == slotOpen {
+			c.drop(s, sample.TooLarge)
+		}
+	case proto.CmdReadNotify:
+	default:
+		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
+	}
+	c.skip = uint64(h.Size)
+	return nil
+}
+
+// metadata delivers the answer to the READ_NOTIFY of a channel's DBR_CTRL value.
+// A server that has none leaves the channel without.
+func (c *circuit) metadata(h *proto.Header, payload []byte) {
+	s := c.at(h.P2)
+	if s == nil || s.state != slotOpen || !proto.Status(h.P1).OK() || proto.DBR(h.Type) != s.event.In(proto.CTRL) {
+		return
+	}
+	m := new(sample.Metadata)
+	if err := proto.DecodeMetadata(m, proto.DBR(h.Type), payload); err != nil {
+		c.client.config.Logger.Debug("Metadata not decoded", "pv", s.ch.name, "server", c.server, "err", err)
+		return
+	}
+	m.Type, m.Count, m.Host = s.event.SampleType(s.array), int(s.count), c.host
+	s.sink.Metadata(m)
+}
+
+// failed handles an ERROR: a request that the server refused.
+func (c *circuit) failed(h *proto.Header, payload []byte) error {
+	f, err := proto.ParseError(h, payload)
+	if err != nil {
+		return fmt.Errorf("decoding ERROR: %w", err)
+	}
+	switch f.Request.Command {
+	case proto.CmdEventAdd:
+		if s := c.at(f.Request.P2); s != nil && s.state != slotClearing {
+			c.lose(f.Request.P2, f, slotClearing)
+		}
+	case proto.CmdCreateChan:
+		c.lose(f.Request.P1, f, slotFree)
+	case proto.CmdClearChannel:
+		c.cleared(f.Request.P2)
+	default:
+		c.client.config.Logger.Debug("Request refused", "server", c.server, "err", f)
+	}
+	return nil
+}
