@@ -109,7 +109,7 @@ func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []s
 
 // grow appends samples to the open block, and opens others when it is full.
 func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
-	key := store.BlockKey{}
+	var key store.BlockKey
 	if o := s.open; o != nil {
 		all := &sample.Run{}
 		if err := block.Decode(all, o.Blob); err != nil {
