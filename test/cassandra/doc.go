@@ -1,0 +1,10 @@
+// Package cassandra runs a real Apache Cassandra for tests, from the jars that
+// hack/cassandra/cassandra.sh fetches.
+//
+//	test ── Start ───▶ cassandra.sh run 1 ──exec──▶ java, on 127.0.0.1 and free ports
+//	     └─ Shared ──▶ one such node for the process, or $VARVE_TEST_CASSANDRA
+//	                   └─▶ a keyspace of the test's own, dropped when it ends
+//
+// Everything listens on loopback. A test fails, with the end of the node's log,
+// if Cassandra can not be started.
+package cassandra

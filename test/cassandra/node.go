@@ -1,0 +1,173 @@
+package cassandra
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	host = "127.0.0.1"
+	// startTimeout covers a machine that is busy with other tests, and the fetch.
+	startTimeout = 5 * time.Minute
+	stopTimeout  = 60 * time.Second
+	logTail      = 8 << 10
+)
+
+// Node is a Cassandra in a process of its own. Its methods are not safe for
+// concurrent use.
+type Node struct {
+	// Port serves CQL on 127.0.0.1.
+	Port int
+
+	dir, script string
+	env, yaml   []string
+	cmd         *exec.Cmd
+	ended       chan struct{} // closed when the process of cmd has ended
+}
+
+// Start starts a node that ends with the test, and waits until it serves CQL.
+// Lines of YAML are added to its cassandra.yaml.
+func Start(tb testing.TB, yaml ...string) *Node {
+	tb.Helper()
+	n, err := newNode(tb.TempDir(), yaml)
+	if err == nil {
+		tb.Cleanup(func() {
+			n.kill()
+			if tb.Failed() {
+				tb.Logf("the end of Cassandra's log:\n%s", n.tail())
+			}
+		})
+		err = n.start()
+	}
+	if err != nil {
+		tb.Fatalf("starting Cassandra: %v", err)
+	}
+	return n
+}
+
+// newNode prepares a node on free ports, with its files in dir.
+func newNode(dir string, yaml []string) (*Node, error) {
+	ports, err := freePorts(host, 3)
+	if err != nil {
+		return nil, err
+	}
+	_, file, _, _ := runtime.Caller(0)
+	n := &Node{
+		Port: ports[0], dir: dir, yaml: yaml,
+		script: filepath.Join(filepath.Dir(file), "../../hack/cassandra/cassandra.sh"),
+	}
+	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {
+		n.env = append(n.env, name+"="+strconv.Itoa(ports[i]))
+	}
+	n.env = append(n.env, "CASSANDRA_DIR="+dir, "CASSANDRA_SEEDS="+host)
+	return n, nil
+}
+
+// Addr returns the address of the CQL server, host:port.
+func (n *Node) Addr() string { return net.JoinHostPort(host, strconv.Itoa(n.Port)) }
+
+// Start starts the node again after Stop or Kill, with its data and on the same
+// ports.
+func (n *Node) Start(tb testing.TB) {
+	tb.Helper()
+	if err := n.start(); err != nil {
+		tb.Fatalf("starting Cassandra again: %v", err)
+	}
+}
+
+// Stop ends the node as an administrator would, and waits for it.
+func (n *Node) Stop() { n.end(syscall.SIGTERM) }
+
+// Kill ends the node at once, as kill -9 does.
+func (n *Node) Kill() { n.kill() }
+
+// Pause stops the node from running, as on a machine that hangs: its connections
+// stay open and nothing is answered.
+func (n *Node) Pause(tb testing.TB) { n.signal(tb, syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (n *Node) Resume(tb testing.TB) { n.signal(tb, syscall.SIGCONT) }
+
+func (n *Node) signal(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	if err := n.cmd.Process.Signal(sig); err != nil {
+		tb.Fatalf("sending %v to Cassandra: %v", sig, err)
+	}
+}
+
+func (n *Node) start() error {
+	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own descriptor
+	cmd := exec.Command(n.script, append([]string{"run", "1"}, n.yaml...)...)
+	cmd.Env = append(os.Environ(), n.env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = attributes()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	n.cmd, n.ended = cmd, make(chan struct{})
+	go func() {
+		defer close(n.ended)
+		_ = cmd.Wait() // that a signal ended it is no news
+	}()
+	if err := n.wait(); err != nil {
+		n.kill()
+		return fmt.Errorf("%w\n%s", err, n.tail())
+	}
+	return nil
+}
+
+// wait returns when the node serves CQL.
+func (n *Node) wait() error {
+	deadline := time.After(startTimeout)
+	for {
+		if conn, err := net.Dial("tcp4", n.Addr()); err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-n.ended:
+			return fmt.Errorf("it ended: %v", n.cmd.ProcessState)
+		case <-deadline:
+			return fmt.Errorf("it does not serve CQL after %v", startTimeout)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (n *Node) kill() { n.end(syscall.SIGKILL) }
+
+func (n *Node) end(sig syscall.Signal) {
+	if n.cmd == nil {
+		return
+	}
+	_ = n.cmd.Process.Signal(sig)
+	select {
+	case <-n.ended:
+	case <-time.After(stopTimeout):
+		_ = n.cmd.Process.Kill()
+		<-n.ended
+	}
+	n.cmd = nil
+}
+
+func (n *Node) log() string { return filepath.Join(n.dir, "log") }
+
+// tail returns the end of the log.
+func (n *Node) tail() string {
+	b, err := os.ReadFile(n.log())
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-logTail):])
+}

@@ -1,0 +1,103 @@
+package cassandra
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// AddrVariable names a running node, host:port, that Shared uses instead of
+// starting one.
+const AddrVariable = "VARVE_TEST_CASSANDRA"
+
+// Keyspace is where a test may create tables.
+type Keyspace struct {
+	// Addr is the address of a node, host:port.
+	Addr string
+	// Name is of a keyspace that does not exist yet.
+	Name string
+}
+
+// shared is the node of this process; Main ends it.
+var shared struct {
+	sync.Mutex
+	addr string
+	node *Node
+	err  error
+}
+
+// Shared returns a keyspace of the test's own on a node that all tests of the
+// process use. The keyspace is dropped when the test ends. The package's TestMain
+// must call Main.
+func Shared(tb testing.TB) Keyspace {
+	tb.Helper()
+	addr, err := sharedAddr()
+	if err != nil {
+		tb.Fatalf("starting Cassandra: %v", err)
+	}
+	ks := Keyspace{Addr: addr, Name: "test_" + strings.ToLower(rand.Text()[:16])}
+	tb.Cleanup(func() { ks.drop(tb) })
+	return ks
+}
+
+// Main runs the tests of a package and exits. It is to be all of TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	if n := shared.node; n != nil {
+		n.kill()
+		if err := os.RemoveAll(n.dir); err != nil {
+			fmt.Fprintln(os.Stderr, "removing Cassandra's files:", err)
+		}
+	}
+	os.Exit(code)
+}
+
+// sharedAddr starts the node at the first call.
+func sharedAddr() (string, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.addr == "" && shared.err == nil {
+		shared.addr, shared.err = startShared()
+	}
+	return shared.addr, shared.err
+}
+
+func startShared() (string, error) {
+	if addr := os.Getenv(AddrVariable); addr != "" {
+		return addr, nil
+	}
+	dir, err := os.MkdirTemp("", "varve-cassandra-")
+	if err != nil {
+		return "", err
+	}
+	n, err := newNode(dir, nil)
+	if err != nil {
+		return "", err
+	}
+	shared.node = n
+	return n.Addr(), n.start()
+}
+
+// drop drops the keyspace if the test created it.
+func (ks Keyspace) drop(tb testing.TB) {
+	cluster := gocql.NewCluster(ks.Addr)
+	cluster.ProtoVersion, cluster.NumConns, cluster.Timeout = 5, 1, time.Minute
+	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
+	session, err := cluster.CreateSession()
+	if err != nil {
+		tb.Errorf("dropping keyspace %s: %v", ks.Name, err)
+		return
+	}
+	defer session.Close()
+	// The test's context has ended by now.
+	if err := session.Query("DROP KEYSPACE IF EXISTS " + ks.Name).ExecContext(context.Background()); err != nil {
+		tb.Errorf("dropping keyspace %s: %v", ks.Name, err)
+	}
+}
