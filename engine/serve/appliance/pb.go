@@ -10,26 +10,33 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Keys of protobuf fields: number<<3 | wire type (0 varint, 1 64-bit, 2 bytes,
-// 5 32-bit), after EPICSEvent.proto of the Archiver Appliance.
+// Wire types of protobuf.
 const (
-	infoType    = 1<<3 | 0
-	infoPV      = 2<<3 | 2
-	infoYear    = 3<<3 | 0
-	infoCount   = 4<<3 | 0
-	infoHeader  = 15<<3 | 2
-	headerName  = 1<<3 | 2
-	headerValue = 2<<3 | 2
+	varint  = 0
+	fixed64 = 1
+	length  = 2 // bytes, text, messages and packed numbers
+	fixed32 = 5
+)
 
-	seconds    = 1<<3 | 0
-	nano       = 2<<3 | 0
-	valVarint  = 3<<3 | 0
-	val64      = 3<<3 | 1
-	valBytes   = 3<<3 | 2
-	val32      = 3<<3 | 5
-	severity   = 4<<3 | 0
-	status     = 5<<3 | 0
-	repetition = 6<<3 | 0
+// Keys of protobuf fields, after EPICSEvent.proto of the Archiver Appliance.
+const (
+	infoType    = 1<<3 | varint
+	infoPV      = 2<<3 | length
+	infoYear    = 3<<3 | varint
+	infoCount   = 4<<3 | varint
+	infoHeader  = 15<<3 | length
+	headerName  = 1<<3 | length
+	headerValue = 2<<3 | length
+
+	seconds    = 1<<3 | varint
+	nano       = 2<<3 | varint
+	valVarint  = 3<<3 | varint
+	val64      = 3<<3 | fixed64
+	valBytes   = 3<<3 | length
+	val32      = 3<<3 | fixed32
+	severity   = 4<<3 | varint
+	status     = 5<<3 | varint
+	repetition = 6<<3 | varint
 )
 
 // Payload types of scalars, by PayloadType of EPICSEvent.proto. That of an array

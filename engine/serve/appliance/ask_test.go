@@ -1,0 +1,65 @@
+package appliance
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAskSaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		file, query string
+		code        int
+		says        string
+	}{
+		{"getData.json", "pv=X", 0, ""},
+		{"getData.raw", "pv=X&donotchunk=&retiredPVTemplate=Y&from=2025-12-01T00:00:00-07:00", 0, ""},
+		{"getData.json", "pv=X&pv=Y", 0, ""},
+		{"getDataForPVs.json", "pv=X,Y", 0, ""},
+		{"getData.mat", "pv=X", http.StatusNotFound, "getData.mat is not served; csv, json, qw, raw, txt are"},
+		{"getData", "pv=X", http.StatusNotFound, "is not served"},
+		{"getDataAtTime", "", http.StatusNotFound, "getDataAtTime is not served"},
+		{"getData.json", "", http.StatusBadRequest, "the parameter pv is needed"},
+		{"getData.csv", "pv=X&pv=Y", http.StatusBadRequest, "takes one parameter pv"},
+		{"getData.json", "pv=mean_600(X)", http.StatusBadRequest, "operator mean_600 is not supported yet"},
+		{"getData.json", "pv=X&pp=optimized_500", http.StatusBadRequest, "operator optimized_500 is not supported yet"},
+		{"getData.json", "pv=X&from=today", http.StatusBadRequest, "parameter from"},
+		{"getData.json", "pv=X&to=1.1.2026", http.StatusBadRequest, "parameter to"},
+		{"getData.json", "pv=X&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", http.StatusBadRequest, "parameter from: 2026-01-02T00:00:00Z is after to"},
+	} {
+		q, err := url.ParseQuery(c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, code, err := parseAsk(c.file, q, time.Unix(0, newYear))
+		if code != c.code || (err == nil) != (c.code == 0) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s?%s gives %d, %v", c.file, c.query, code, err)
+		}
+	}
+}
+
+func TestSplitNames(t *testing.T) {
+	got := splitNames([]string{`A,B.{"dbnd":{"d":1,"x":2}},C`, "D", ","})
+	if want := []string{"A", `B.{"dbnd":{"d":1,"x":2}}`, "C", "D"}; strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Whatever clients ask for, it is refused or names a PV, a format and a range.
+func FuzzAsk(f *testing.F) {
+	f.Add("getData.json", "pv=X&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00+01:00&fetchLatestMetadata=true")
+	f.Add("getData.qw", "pv=mean_600(X)&pp=x")
+	f.Add("getDataForPVs.raw", "pv=a,b,{,},c")
+	f.Fuzz(func(t *testing.T, file, raw string) {
+		q, _ := url.ParseQuery(raw)
+		a, code, err := parseAsk(file, q, time.Unix(0, newYear))
+		if (err != nil) != (code != 0) {
+			t.Fatalf("code %d with error %v", code, err)
+		}
+		if err == nil && (len(a.pvs) == 0 || a.pvs[0] == "" || encoders[a.ext] == nil || a.from > a.to) {
+			t.Fatalf("accepted %+v", a)
+		}
+	})
+}
