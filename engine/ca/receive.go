@@ -23,6 +23,9 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 		case err == nil && h.Command == proto.CmdEventAdd && h.Size%8 == 0:
 			c.event(h, payload)
 		case errors.Is(err, proto.ErrShort):
+			if len(b)-used >= proto.HeaderSize && !h.Command.Valid() {
+				return used, n, errUnknown(h) // do not wait for the rest of it
+			}
 			return used, n, nil
 		default: // ErrTooLarge, which n fits too, is seen by message
 			if err := c.message(h, payload, err); err != nil {
@@ -100,9 +103,13 @@ func (c *circuit) message(h *proto.Header, payload []byte, tooLarge error) error
 		return c.failed(h, payload)
 	case proto.CmdNotFound, proto.CmdWriteNotify: // of no use
 	default:
-		return fmt.Errorf("%v is not a message of a server", h.Command)
+		return errUnknown(h)
 	}
 	return nil
+}
+
+func errUnknown(h *proto.Header) error {
+	return fmt.Errorf("%v is not a message of a server", h.Command)
 }
 
 // tooLarge skips a frame, which costs time but no memory. Only answers with

@@ -2,6 +2,7 @@ package epics
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,7 +31,8 @@ type IOC struct {
 	tb    testing.TB
 	db    string
 	cmd   *exec.Cmd
-	stdin io.Closer // its end ends the IOC, also when the test process dies
+	stdin io.Closer     // its end ends the IOC, also when the test process dies
+	ended chan struct{} // closed when the process is over
 	log   syncBuffer
 }
 
@@ -80,7 +82,11 @@ func (ioc *IOC) Start() {
 	if err := cmd.Start(); err != nil {
 		ioc.tb.Fatalf("starting an IOC: %v", err)
 	}
-	ioc.cmd, ioc.stdin = cmd, stdin
+	ioc.cmd, ioc.stdin, ioc.ended = cmd, stdin, make(chan struct{})
+	go func(ended chan struct{}) {
+		_ = cmd.Wait() // its log says why
+		close(ended)
+	}(ioc.ended)
 	if err := ioc.wait(); err != nil {
 		ioc.Kill()
 		ioc.tb.Fatalf("starting an IOC: %v\n%s", err, ioc.log.String())
@@ -113,10 +119,14 @@ func (ioc *IOC) wait() error {
 		if err == nil {
 			return conn.Close()
 		}
+		select {
+		case <-ioc.ended:
+			return errors.New("it ended")
+		case <-time.After(20 * time.Millisecond):
+		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("it does not answer: %w", err)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -146,7 +156,7 @@ func (ioc *IOC) end(sig syscall.Signal) {
 	}
 	_ = ioc.cmd.Process.Signal(sig)
 	late := time.AfterFunc(stopTimeout, func() { _ = ioc.cmd.Process.Kill() })
-	_ = ioc.cmd.Wait() // that a signal ended it is no news
+	<-ioc.ended
 	late.Stop()
 	_ = ioc.stdin.Close()
 	ioc.cmd = nil

@@ -39,9 +39,12 @@ var commandNames = [...]string{
 	CmdAccessRights: "ACCESS_RIGHTS", CmdEcho: "ECHO", CmdCreateChFail: "CREATE_CH_FAIL", CmdServerDisconn: "SERVER_DISCONN",
 }
 
+// Valid reports whether c is a command of this version.
+func (c Command) Valid() bool { return int(c) < len(commandNames) && commandNames[c] != "" }
+
 // String returns the name the specification uses.
 func (c Command) String() string {
-	if int(c) < len(commandNames) && commandNames[c] != "" {
+	if c.Valid() {
 		return commandNames[c]
 	}
 	return fmt.Sprintf("command(%d)", uint16(c))

@@ -39,7 +39,8 @@ var (
 
 // ReadFrame parses the frame at the start of b into h and returns its payload,
 // which is memory of b, and the bytes that the frame takes. With ErrShort n is
-// the number of bytes that are needed at least. With ErrTooLarge, for a payload
+// the number of bytes that are needed at least; h.Command is set if b has
+// HeaderSize bytes. With ErrTooLarge, for a payload
 // of more than maxSize bytes, h is set and n is the size of the header: the caller
 // can skip h.Size more bytes and go on.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {

@@ -1,0 +1,162 @@
+package ca
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
+)
+
+// database has a record of each native type, and some arrays.
+const database = `
+record(ao, "T:DOUBLE") { field(VAL, "2.5") field(PINI, "YES") field(EGU, "mA") field(PREC, "3")
+  field(HOPR, "10") field(LOPR, "-10") field(HIHI, "9") field(HIGH, "2") field(LOW, "-8") field(LOLO, "-9")
+  field(HHSV, "MAJOR") field(HSV, "MINOR") field(LSV, "MINOR") field(LLSV, "MAJOR") field(DRVH, "20") field(DRVL, "-20") }
+record(longout, "T:LONG") { field(VAL, "-70000") field(PINI, "YES") field(EGU, "counts") field(HOPR, "7") }
+record(mbbo, "T:ENUM") { field(ZRST, "Off") field(ONST, "On") field(TWST, "Fault") field(VAL, "2") field(PINI, "YES") }
+record(stringout, "T:STRING") { field(VAL, "a string") field(PINI, "YES") }
+record(waveform, "T:WAVE") { field(FTVL, "DOUBLE") field(NELM, "8") field(INP, [1, 2.5, -3]) field(PINI, "YES") field(EGU, "V") }
+record(waveform, "T:FLOATS") { field(FTVL, "FLOAT") field(NELM, "4") field(INP, [1, 2.5]) field(PINI, "YES") }
+record(waveform, "T:STRINGS") { field(FTVL, "STRING") field(NELM, "4") field(INP, ["one", "", "three"]) field(PINI, "YES") }
+record(waveform, "T:EMPTY") { field(FTVL, "SHORT") field(NELM, "4") field(PINI, "YES") }
+record(waveform, "T:FLOAT") { field(FTVL, "FLOAT") field(NELM, "1") field(INP, [1.25]) field(PINI, "YES") }
+record(waveform, "T:CHAR") { field(FTVL, "UCHAR") field(NELM, "1") field(INP, [200]) field(PINI, "YES") }
+record(waveform, "T:SHORT") { field(FTVL, "SHORT") field(NELM, "1") field(INP, [-2]) field(PINI, "YES") }
+`
+
+// readAll prints what caproto reads of PVs, as JSON.
+const readAll = `
+import sys, json
+from caproto.sync.client import read
+text = lambda b: b.decode("latin-1") if isinstance(b, bytes) else b
+out = {}
+for pv in sys.argv[1:]:
+    t = read(pv, data_type="time", timeout=10, repeater=False)
+    c = read(pv, data_type="control", timeout=10, repeater=False).metadata
+    stamp = t.metadata.stamp.as_epics_timestamp() if hasattr(t.metadata.stamp, "as_epics_timestamp") else t.metadata.stamp
+    values = [text(v) if isinstance(v, bytes) else v.item() if hasattr(v, "item") else v for v in t.data]
+    meta = {"units": text(getattr(c, "units", b""))}
+    if hasattr(c, "precision"): meta["precision"] = c.precision
+    if hasattr(c, "enum_strings"): meta["labels"] = [text(s) for s in c.enum_strings]
+    for f in ("upper_disp_limit", "lower_disp_limit", "upper_alarm_limit", "upper_warning_limit", "lower_warning_limit",
+              "lower_alarm_limit", "upper_ctrl_limit", "lower_ctrl_limit"):
+        if hasattr(c, f): v = getattr(c, f); meta[f] = repr(float(v[0] if isinstance(v, bytes) else v))
+    out[pv] = {"type": int(t.data_type), "values": [repr(v) if isinstance(v, float) else str(v) for v in values], "secs": stamp.secondsSinceEpoch, "nanos": stamp.nanoSeconds,
+               "severity": int(t.metadata.severity), "status": int(t.metadata.status), "meta": meta}
+print(json.dumps(out))
+`
+
+// reading is what a client has of a PV, for comparison.
+type reading struct {
+	Values           []string       `json:"values"`
+	Secs             int64          `json:"secs"`
+	Nanos            int64          `json:"nanos"`
+	Severity, Status int            //
+	Meta             map[string]any `json:"meta"`
+}
+
+func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
+	ioc := epics.StartIOC(t, database)
+	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	types := map[string]sample.Type{
+		"T:DOUBLE": sample.Float64, "T:LONG": sample.Int32, "T:ENUM": sample.Enum, "T:STRING": sample.String,
+		"T:FLOAT": sample.Float32, "T:CHAR": sample.Uint8, "T:SHORT": sample.Int16,
+		"T:WAVE": sample.Float64.Array(), "T:FLOATS": sample.Float32.Array(), "T:STRINGS": sample.String.Array(),
+		"T:EMPTY": sample.Int16.Array(), "T:STRING.VAL$": sample.Uint8.Array(),
+	}
+	sinks := map[string]*recorder{}
+	var names []string
+	for name := range types {
+		sinks[name] = &recorder{}
+		names = append(names, name)
+		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
+	}
+	var want map[string]reading
+	if err := json.Unmarshal(ioc.Run(readAll, names...), &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, typ := range types {
+		r := sinks[name]
+		await(t, name, func() bool {
+			return r.view(func(r *recorder) bool { return len(r.samples) > 0 && r.meta != nil })
+		})
+		if r.info.Type != typ || r.meta.Type != typ || r.info.Host != ioc.CAAddr() {
+			t.Errorf("%s: %+v, want type %v", name, r.info, typ)
+		}
+		if diff := cmp.Diff(want[name], readingOf(typ, &r.samples[len(r.samples)-1], r.meta)); diff != "" {
+			t.Errorf("%s (-caproto +ours):\n%s", name, diff)
+		}
+	}
+}
+
+// readingOf turns a sample and its metadata into what readAll prints.
+func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
+	meta := map[string]any{"units": m.Units}
+	elem := typ.Elem()
+	if elem == sample.Float64 || elem == sample.Float32 {
+		meta["precision"] = float64(m.Precision)
+	}
+	if elem == sample.Enum {
+		labels := []any{}
+		for _, l := range m.Labels {
+			labels = append(labels, l)
+		}
+		meta["labels"] = labels
+	}
+	if elem != sample.Enum && elem != sample.String {
+		for name, v := range map[string]float64{
+			"upper_disp_limit": m.DisplayHigh, "lower_disp_limit": m.DisplayLow, "upper_alarm_limit": m.AlarmHigh,
+			"upper_warning_limit": m.WarnHigh, "lower_warning_limit": m.WarnLow, "lower_alarm_limit": m.AlarmLow,
+			"upper_ctrl_limit": m.ControlHigh, "lower_ctrl_limit": m.ControlLow,
+		} {
+			meta[name] = pyFloat(v)
+		}
+	}
+	const epoch = 631152000
+	return reading{
+		Values: texts(typ, s), Secs: s.Time/1e9 - epoch, Nanos: s.Time % 1e9,
+		Severity: int(s.Tag.Severity()), Status: int(s.Tag.Status()), Meta: meta,
+	}
+}
+
+// texts returns the elements of a value as Python prints them.
+func texts(typ sample.Type, s *sample.Sample) []string {
+	switch {
+	case typ == sample.String:
+		return []string{string(s.Bytes)}
+	case typ == sample.String.Array():
+		return sample.Strings(s.Bytes)
+	case !typ.IsArray():
+		return []string{number(typ, s.Word)}
+	}
+	out := []string{}
+	for i := range len(s.Bytes) / typ.ElemSize() {
+		out = append(out, number(typ, sample.Word(typ, s.Bytes, i)))
+	}
+	return out
+}
+
+func number(typ sample.Type, word uint64) string {
+	if e := typ.Elem(); e == sample.Float64 || e == sample.Float32 {
+		return pyFloat(sample.Float(e, word))
+	}
+	return fmt.Sprint(int64(word))
+}
+
+func pyFloat(v float64) string {
+	if math.IsNaN(v) {
+		return "nan"
+	}
+	s := fmt.Sprint(v)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}

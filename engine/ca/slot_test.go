@@ -1,0 +1,152 @@
+package ca
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+)
+
+func TestServerTakesAChannelAway(t *testing.T) {
+	refused := proto.Header{Command: proto.CmdEventAdd, P1: 100, P2: 0}
+	for name, c := range map[string]struct {
+		says  []byte
+		cause string
+	}{
+		"deleted": {proto.AppendServerDisconn(nil, 0), errDeleted.Error()},
+		"monitor refused": {
+			proto.AppendError(nil, 0, proto.StatusBadMask, refused, "bad mask"),
+			`EVENT_ADD refused with ECA_BADMASK: "bad mask"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			bubble(t, func(t *testing.T, n *network, client *Client) {
+				r := &recorder{}
+				client.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Minute)
+				server.last().write(c.says)
+				pass(10 * time.Second)
+				want := []string{
+					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + c.cause,
+					"connected float64", "metadata mA",
+				}
+				if diff := cmp.Diff(want, told(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if len(server.sessions) != 1 {
+					t.Errorf("%d circuits, want the one to go on", len(server.sessions))
+				}
+			}, server)
+		})
+	}
+}
+
+func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.override = func(s *session, h *proto.Header, _ []byte) bool {
+		if h.Command == proto.CmdCreateChan {
+			s.write(proto.AppendCreateChFail(nil, h.P1))
+		}
+		return h.Command == proto.CmdCreateChan
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(10 * time.Minute)
+		if tries := server.asked(proto.CmdCreateChan); tries < 60 || tries > 240 || len(told(r)) > 0 {
+			t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
+		}
+	}, server)
+}
+
+func TestReadAccessComesAndGoes(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		for _, rights := range []proto.Rights{0, proto.RightRead} {
+			s.write(proto.AppendAccessRights(nil, 0, rights))
+			s.write(s.update(uint64(rights), s.subs[0]))
+		}
+		synctest.Wait()
+		want := []string{
+			"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
+		}
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]uint64{7, 1}, words(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
+
+func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.channel = 40
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		if r.info.TypeName != "DBR(40)" || r.info.Type.Valid() || r.connects != 1 {
+			t.Errorf("%+v, %v", r.info, told(r))
+		}
+		if server.asked(proto.CmdEventAdd) > 0 {
+			t.Error("it was subscribed to")
+		}
+	}, server)
+}
+
+func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		closed, other := &recorder{}, &recorder{}
+		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
+		pass(time.Second)
+		sub.Close()
+		sub.Close()
+		s := server.last()
+		s.write(s.update(8, s.subs[0])) // it was under way
+		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
+		pass(time.Second)
+		if diff := cmp.Diff([]uint64{7}, words(closed)); diff != "" || len(told(closed)) != 2 {
+			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
+		}
+		if diff := cmp.Diff([]uint64{7}, words(other)); diff != "" {
+			t.Errorf("the next channel (-want +got):\n%s", diff)
+		}
+		if server.asked(proto.CmdEventCancel) != 1 || server.asked(proto.CmdClearChannel) != 1 {
+			t.Error("the server was not told, or twice")
+		}
+	}, server)
+}
+
+func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
+	names := doubles(nameServerAddr)
+	names.redirect = map[string]string{"PV": otherAddr}
+	other := doubles(otherAddr)
+	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
+		time.Sleep(time.Millisecond) // so that closing falls between any two messages
+		return false
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		for after := range 60 {
+			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+			pass(time.Duration(after) * time.Millisecond)
+			sub.Close()
+		}
+		pass(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.channels) > 0 || len(c.queue) > 0 || c.circuits[other.circuitAddr()] != nil {
+			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), len(c.queue), c.circuits)
+		}
+	}, names, other)
+}
