@@ -46,8 +46,14 @@ func StartIOC(tb testing.TB, database string) *IOC {
 // StartIOCOn is StartIOC on another address of loopback.
 func StartIOCOn(tb testing.TB, host, database string) *IOC {
 	tb.Helper()
+	return StartIOCAt(tb, host, FreePort(tb, host), database)
+}
+
+// StartIOCAt is StartIOCOn with a given port for Channel Access.
+func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
+	tb.Helper()
 	ioc := &IOC{
-		Host: host, CAPort: FreePort(tb, host), PVAPort: FreePort(tb, host), tb: tb,
+		Host: host, CAPort: caPort, PVAPort: FreePort(tb, host), tb: tb,
 		db: filepath.Join(tb.TempDir(), "test.db"),
 	}
 	if err := os.WriteFile(ioc.db, []byte(database), 0o600); err != nil {

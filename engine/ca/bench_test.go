@@ -1,0 +1,49 @@
+package ca
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// counter is a sink that costs next to nothing.
+type counter struct{ n, sum uint64 }
+
+func (c *counter) Connected(capture.ChannelInfo)     {}
+func (c *counter) Metadata(*sample.Metadata)         {}
+func (c *counter) Dropped(_ sample.Reason, n uint64) {}
+func (c *counter) Disconnected(error)                {}
+func (c *counter) Sample(s *sample.Sample) {
+	c.n++
+	c.sum += s.Word
+}
+
+// BenchmarkEvent measures what an update of a DBR_TIME_DOUBLE costs from the bytes
+// of a read to the sink, of 1,000 channels in turn.
+func BenchmarkEvent(b *testing.B) {
+	const channels = 1000
+	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(prometheus.NewRegistry()), ctx: b.Context()}
+	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"))
+	sinks := make([]counter, channels)
+	var read []byte
+	for i := range sinks {
+		c.slots = append(c.slots, slot{sink: &sinks[i], event: proto.Double.In(proto.TIME), count: 1, state: slotOpen})
+		s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 1}
+		read = proto.AppendEvent(read, proto.Double.In(proto.TIME), false, &s, nil, uint32(i))
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(read) / channels))
+	for done := 0; done < b.N; done += channels {
+		if used, _, err := c.batch(read); err != nil || used != len(read) {
+			b.Fatal(used, err)
+		}
+	}
+	if got := sinks[0].n; got*channels < uint64(b.N) {
+		b.Fatalf("%d updates arrived", got)
+	}
+}

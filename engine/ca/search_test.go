@@ -1,0 +1,123 @@
+package ca
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+)
+
+func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.lacks = map[string]bool{"NOBODY": true}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
+		pass(time.Second)
+		if got := server.asked(proto.CmdSearch); got < 4 || got > 8 {
+			t.Errorf("%d searches in the first second", got)
+		}
+		pass(10 * time.Minute)
+		if got := server.asked(proto.CmdSearch); got < 100 || got > 170 {
+			t.Errorf("%d searches in ten minutes, want one in about 5 s", got)
+		}
+	}, server)
+}
+
+func TestManyNamesThatNobodyServesLeaveRoomForNewOnes(t *testing.T) {
+	const names = 20_000
+	synctest.Test(t, func(t *testing.T) {
+		var q searchQueue
+		var sent int
+		begin := func() []byte { return proto.AppendUDPVersion(make([]byte, 0, maxDatagram), 1) }
+		for i := range names {
+			ch := &channel{name: fmt.Sprintf("NOBODY:%d", i)}
+			ch.search.due, ch.search.delay = time.Now(), minSearchDelay
+			q.Push(ch)
+		}
+		round := func() {
+			datagrams, n := q.round(time.Now(), begin)
+			sent += n
+			for _, d := range datagrams {
+				if len(d) > maxDatagram {
+					t.Fatalf("a datagram of %d bytes", len(d))
+				}
+			}
+			time.Sleep(roundInterval)
+		}
+		for range int(2 * time.Minute / roundInterval) {
+			round()
+		}
+		sent = 0 // from here on all have reached the longest delay
+		for range int(time.Minute / roundInterval) {
+			round()
+		}
+		if rate := sent / 60; rate > 3*steadySearches/2 {
+			t.Errorf("%d names a second in the end", rate)
+		}
+		if late := time.Since(q[0].search.due); late > time.Second {
+			t.Errorf("the queue is %v behind", late)
+		}
+	})
+}
+
+// listen returns a UDP socket of a server, for scripted answers.
+func listen(t *testing.T) *net.UDPConn {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
+	server := listen(t)
+	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}})
+	sinks := make([]recorder, 30)
+	subscribeAll(c, sinks)
+	buf := make([]byte, 1<<16)
+	seen := map[uint32]bool{}
+	var sequence uint32
+	datagrams := 0
+	for ; len(seen) < len(sinks); datagrams++ {
+		n, from, err := server.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b := buf[:n]; len(b) > 0; {
+			var h proto.Header
+			_, used, err := proto.ReadFrame(b, &h, 1400)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seq, ok := proto.Sequence(&h); ok {
+				sequence = seq
+			} else {
+				seen[h.P1] = true
+			}
+			b = b[used:]
+		}
+		stale := proto.AppendSearchReply(proto.AppendUDPVersion(nil, sequence+1000), from, 1)
+		garbage := proto.AppendSearchReply(proto.AppendHeader(nil, proto.Header{Size: 4000}), from, 1)
+		for _, answer := range [][]byte{stale, garbage, {1}, nil} {
+			if _, err := server.WriteToUDPAddrPort(answer, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if datagrams > 8 {
+		t.Errorf("%d datagrams for %d names", datagrams, len(sinks))
+	}
+	if c.mu.Lock(); len(c.circuits) > 0 {
+		t.Error("an answer to nobody was taken")
+	}
+	c.mu.Unlock()
+}
