@@ -171,6 +171,29 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 	})
 }
 
+func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.count = 1 << 17
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		for _, n := range []int{1 << 20, 8, 0, 3 << 18} {
+			v := sample.Sample{Time: proto.EpicsEpoch * 1e9, Bytes: make([]byte, n)}
+			s.write(proto.AppendEvent(nil, proto.Double.In(proto.TIME), true, &v, nil, s.subs[0]))
+		}
+		synctest.Wait()
+		var sizes []int
+		for _, s := range r.samples {
+			sizes = append(sizes, len(s.Bytes))
+		}
+		if diff := cmp.Diff([]int{0, 1 << 20, 8, 0, 3 << 18}, sizes); diff != "" || r.info.Type != sample.Float64.Array() {
+			t.Errorf("%v, sizes (-want +got):\n%s", r.info.Type, diff)
+		}
+	}, server)
+}
+
 func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *network, c *Client) {

@@ -44,9 +44,11 @@ func (n nameServers) ready() []*circuit {
 // runNameServer keeps a circuit to a name server up until the client is closed.
 func (c *Client) runNameServer(s *nameServer) {
 	delay := minPenalty
+	said := ""
 	for c.ctx.Err() == nil {
 		began := time.Now()
-		if err := c.serveNames(s); err != nil {
+		if err := c.serveNames(s); err != nil && err.Error() != said && c.ctx.Err() == nil {
+			said = err.Error()
 			c.config.Logger.Warn("Name server lost", "server", s.address, "err", err)
 		}
 		if time.Since(began) > goodLife {

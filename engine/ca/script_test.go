@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -143,14 +144,11 @@ func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	typ, array := proto.DBR(h.Type), s.count != 1
 	switch h.Command {
 	case proto.CmdSearch:
-		name := string(proto.Text(payload))
-		if s.lacks[name] {
+		name := proto.Text(payload)
+		if s.lacks[string(name)] {
 			return nil
 		}
-		at := s.address
-		if to := s.redirect[name]; to != "" {
-			at = to
-		}
+		at := cmp.Or(s.redirect[string(name)], s.address)
 		return proto.AppendSearchReply(nil, netip.MustParseAddrPort(at), h.P1)
 	case proto.CmdCreateChan:
 		b := proto.AppendAccessRights(nil, h.P1, proto.RightRead)

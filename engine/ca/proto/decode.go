@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// ErrTruncated: a payload is smaller than its type and count need.
+// ErrTruncated says that a payload is smaller than its type and count need.
 var ErrTruncated = errors.New("the payload is smaller than its value")
 
 // DecodeTime decodes the payload of a value of type t, which is in TIME form,
