@@ -35,8 +35,7 @@ type channel struct {
 	old    []*journal.Head // given up, and perhaps not empty yet
 	stored uint64          // by heads that were given up and emptied
 	shed   uint64          // lost for want of memory by those
-	rate   float64         // received per second, smoothed
-	rated  uint64          // received when rate was last computed
+	rate   rate            // of samples received
 }
 
 // Connected implements Sink.
@@ -51,6 +50,9 @@ func (c *channel) Connected(info ChannelInfo) {
 	}
 	now := c.enter(Connected, "")
 	c.filter.fresh = true
+	if c.connects == 1 {
+		c.rate = rate{at: now}
+	}
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
 	c.open(info.Type, now)
 }
@@ -274,18 +276,13 @@ func (c *channel) enter(s State, cause string) (now int64) {
 	return now
 }
 
-// report marks the losses gathered and brings the rate up to date; seconds is
-// the time since the last call.
-func (c *channel) report(seconds float64) {
+// report marks the losses gathered and brings the rate up to date.
+func (c *channel) report() {
+	now := c.m.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
-	now := float64(c.ledger.received-c.rated) / seconds
-	if c.rated == 0 {
-		c.rate = now
-	}
-	c.rate += (now - c.rate) * min(1, seconds/30)
-	c.rated = c.ledger.received
+	c.rate.update(now, c.ledger.received)
 }
 
 // status returns a snapshot.
@@ -294,7 +291,7 @@ func (c *channel) status() Status {
 	defer c.mu.Unlock()
 	st := Status{
 		PV: c.pv, Group: c.group, State: c.state, Since: c.since, Cause: c.cause,
-		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.set.String(), Rate: c.rate,
+		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.set.String(), Rate: c.rate.perSecond,
 		Connects: c.connects, LostConnections: c.losses,
 		Received: c.ledger.received, Dropped: c.ledger.dropped,
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,

@@ -1,6 +1,10 @@
 package capture
 
-import "varve.dev/varve/engine/sample"
+import (
+	"math"
+
+	"varve.dev/varve/engine/sample"
+)
 
 // ledger counts what became of a channel's samples. Losses are gathered into one
 // mark per reason until they are taken.
@@ -46,4 +50,27 @@ func (l *ledger) add(o *ledger) {
 	for r, n := range o.dropped {
 		l.dropped[r] += n
 	}
+}
+
+// rate is the growth of a count per second, smoothed over about half a minute.
+type rate struct {
+	perSecond float64
+	at        int64 // of the last update, ns since 1970
+	count     uint64
+	begun     bool
+}
+
+// update takes the count at a time.
+func (r *rate) update(now int64, count uint64) {
+	seconds := float64(now-r.at) / 1e9
+	if seconds <= 0 {
+		return
+	}
+	latest := float64(count-r.count) / seconds
+	weight := 1 - math.Exp(-seconds/30)
+	if !r.begun {
+		weight = 1
+	}
+	r.perSecond += (latest - r.perSecond) * weight
+	r.at, r.count, r.begun = now, count, true
 }

@@ -156,6 +156,17 @@ func (m *Manager) Knows(pv string) bool {
 	return m.channels[pv] != nil
 }
 
+// Names yields the PVs being captured, in no particular order.
+func (m *Manager) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, c := range m.snapshot() {
+			if !yield(c.pv) {
+				return
+			}
+		}
+	}
+}
+
 // Status returns a snapshot of a channel.
 func (m *Manager) Status(pv string) (Status, bool) {
 	m.mu.RLock()
@@ -200,6 +211,6 @@ func (m *Manager) snapshot() []*channel {
 
 func (m *Manager) report() {
 	for _, c := range m.snapshot() {
-		c.report(reportEvery.Seconds())
+		c.report()
 	}
 }
