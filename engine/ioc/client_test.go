@@ -1,0 +1,154 @@
+package ioc
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client is a bare Channel Access client.
+type client struct {
+	t    testing.TB
+	conn net.Conn
+	in   *bufio.Reader
+	out  chan<- []byte // to what writes, so that a client reads on while it sends
+}
+
+// message is what a client received.
+type message struct {
+	proto.Header
+	payload []byte
+}
+
+func newClient(t testing.TB, conn net.Conn) *client {
+	out, done := make(chan []byte, 64), make(chan struct{})
+	go func() {
+		defer close(done)
+		for b := range out {
+			_, _ = conn.Write(b) // an answer that does not come tells of errors
+		}
+	}()
+	t.Cleanup(func() {
+		close(out)
+		conn.Close()
+		<-done
+	})
+	c := &client{t: t, conn: conn, in: bufio.NewReaderSize(conn, 1<<16), out: out}
+	if v := c.want(proto.CmdVersion); v.Count != proto.Minor {
+		t.Fatalf("the server speaks version %d", v.Count)
+	}
+	return c
+}
+
+func (c *client) send(b []byte) { c.out <- b }
+
+// next returns the next message.
+func (c *client) next() message {
+	c.t.Helper()
+	head, err := c.in.Peek(proto.HeaderSize)
+	if err != nil {
+		c.t.Fatalf("reading: %v", err)
+	}
+	var m message
+	_, n, _ := proto.ReadFrame(head, &m.Header, 1<<16)
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c.in, b); err != nil {
+		c.t.Fatalf("reading: %v", err)
+	}
+	m.payload, _, _ = proto.ReadFrame(b, &m.Header, 1<<16)
+	return m
+}
+
+// want returns the next message, which must be of a command.
+func (c *client) want(cmd proto.Command) message {
+	c.t.Helper()
+	m := c.next()
+	if m.Command != cmd {
+		if f, err := proto.ParseError(&m.Header, m.payload); m.Command == proto.CmdError && err == nil {
+			c.t.Fatalf("got %v, want %v", f, cmd)
+		}
+		c.t.Fatalf("got %v, want %v", m.Command, cmd)
+	}
+	return m
+}
+
+// create creates a channel and returns the server's id and the native type.
+func (c *client) create(name string, cid uint32) (sid uint32, native proto.DBR) {
+	c.t.Helper()
+	c.send(proto.AppendCreateChan(nil, name, cid))
+	if m := c.want(proto.CmdAccessRights); m.P1 != cid || proto.Rights(m.P2) != proto.RightRead {
+		c.t.Fatalf("access rights %+v", m.Header)
+	}
+	m := c.want(proto.CmdCreateChan)
+	if m.P1 != cid || m.Count != 1 {
+		c.t.Fatalf("channel %+v", m.Header)
+	}
+	return m.P2, proto.DBR(m.Type)
+}
+
+// event returns the sample of the next message, which must be an event.
+func (c *client) event() (sub uint32, s sample.Sample) {
+	c.t.Helper()
+	m := c.want(proto.CmdEventAdd)
+	if proto.Status(m.P1) != proto.StatusNormal {
+		c.t.Fatalf("event of status %v", proto.Status(m.P1))
+	}
+	if _, err := proto.DecodeTime(&s, proto.DBR(m.Type), m.Count, false, m.payload, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	return m.P2, s
+}
+
+// start runs a server on a free port of loopback until the test ends.
+func start(t testing.TB, cfg Config) *Server {
+	t.Helper()
+	cfg.Listen = "127.0.0.1:0"
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("running the server: %v", err)
+		}
+	})
+	return s
+}
+
+// dial connects a client to a server.
+func dial(t testing.TB, s *Server) *client {
+	t.Helper()
+	conn, err := net.Dial("tcp4", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newClient(t, conn)
+}
+
+// pipe connects a client to a circuit of a server without sockets, whose clock
+// starts now: for tests in a synctest bubble. The server's counts are returned.
+func pipe(t testing.TB, cfg Config) (*client, *Server) {
+	t.Helper()
+	s := offline(t, cfg)
+	near, far := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = newCircuit(s, meter{far, &s.stats.bytes}).run(far)
+	}()
+	t.Cleanup(func() { <-done }) // after the client's end has closed
+	return newClient(t, near), s
+}

@@ -1,0 +1,52 @@
+package ioc
+
+import (
+	"fmt"
+	"testing"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// TestFlatOutNothingIsLost reads at full speed from two circuits of one server.
+func TestFlatOutNothingIsLost(t *testing.T) {
+	s := start(t, Config{Channels: 50})
+	for _, updates := range []int{2000, 4000} {
+		t.Run(fmt.Sprint(updates), func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, s)
+			for id := range uint32(50) {
+				c.send(proto.AppendCreateChan(nil, fmt.Sprintf("SIM:RAMP:%04d", id), id))
+				c.send(proto.AppendEventAdd(nil, proto.Double.In(proto.TIME), 1, id+1, id, maskValue))
+			}
+			var last [50]sample.Sample
+			for n := 0; n < updates*50; {
+				m := c.next()
+				if m.Command != proto.CmdEventAdd {
+					continue // of the requests
+				}
+				n++
+				was, v := last[m.P2], sample.Sample{}
+				if _, err := proto.DecodeTime(&v, proto.Double.In(proto.TIME), 1, false, m.payload, nil); err != nil {
+					t.Fatal(err)
+				}
+				if was.Time != 0 && (ramp(v, 0) != ramp(was, 0)+1 || v.Time <= was.Time) {
+					t.Fatalf("PV %d: %v at %d after %v at %d", m.P2, ramp(v, 0), v.Time, ramp(was, 0), was.Time)
+				}
+				last[m.P2] = v
+			}
+		})
+	}
+}
+
+// TestFlatOutWithNothingToSendRests checks that a circuit with nothing but alarm
+// subscriptions that are quiet answers requests.
+func TestFlatOutWithNothingToSendRests(t *testing.T) {
+	c := dial(t, start(t, Config{Channels: 1}))
+	c.monitor("SIM:LONG:0000", 1, maskAlarm)
+	c.want(proto.CmdEventAdd)
+	for range 10 {
+		c.send(proto.AppendEcho(nil))
+		c.want(proto.CmdEcho)
+	}
+}

@@ -1,0 +1,96 @@
+package ioc
+
+import (
+	"varve.dev/varve/engine/ca/proto"
+)
+
+// maxFrames bounds the bytes of the frames of a circuit: 1.6 million
+// subscriptions of doubles.
+const maxFrames = 64 << 20
+
+// Classes of events a client can ask for (DBE_ of caeventmask.h).
+const (
+	maskValue    = 1
+	maskLog      = 2
+	maskAlarm    = 4
+	maskProperty = 8
+)
+
+// subscribe handles EVENT_ADD: the first event is the last update, at once.
+func (c *circuit) subscribe(h *proto.Header, payload []byte) {
+	ch, t := c.channels[h.P1], proto.DBR(h.Type)
+	if status, text := check(ch, t, h.Count); status != proto.StatusNormal {
+		c.refuse(h, status, text)
+		return
+	}
+	mask, err := proto.ParseEventMask(payload)
+	if err != nil || mask&(maskValue|maskLog|maskAlarm|maskProperty) == 0 {
+		c.refuse(h, proto.StatusBadMask, "the mask asks for no events")
+		return
+	}
+	if _, used := c.places[h.P2]; used {
+		c.refuse(h, proto.StatusBadMonitorID, "the id has a subscription")
+		return
+	}
+	s := subscription{id: h.P2, typ: t, pv: ch.pv, fast: fastest(ch.pv, t), alarm: mask&maskAlarm != 0}
+	if c.memory+s.size() > maxFrames {
+		c.refuse(h, proto.StatusAllocMem, "too many subscriptions")
+		return
+	}
+	c.begin(s, h.P1, mask&(maskValue|maskLog) == 0)
+	ch.subs = append(ch.subs, h.P2)
+}
+
+// begin adds a subscription to its group, and its first event to the answer.
+func (c *circuit) begin(s subscription, sid uint32, alarms bool) {
+	if len(c.places) == 0 {
+		c.catchUp()
+	}
+	p := place{sid: sid, slice: s.pv.index % int32(c.sched.slices), alarms: alarms}
+	g := c.group(p)
+	if 2*g.dead > len(g.subs) { // turns compact, but need not come between
+		g.compact(c.moved)
+	}
+	p.pos = int32(len(g.subs))
+	tick, at := c.before(c.turn, s.pv)
+	c.buf = append(c.buf, g.add(s, &c.enc, tick, at)...)
+	c.places[s.id] = p
+	c.memory += s.size()
+	c.stats.sent.Add(1)
+	c.stats.subscriptions.Add(1)
+}
+
+// cancel handles EVENT_CANCEL.
+func (c *circuit) cancel(h *proto.Header) {
+	p, ok := c.places[h.P2]
+	if !ok || p.sid != h.P1 {
+		c.refuse(h, proto.StatusBadMonitorID, "no such subscription")
+		return
+	}
+	c.end(h.P2)
+	c.channels[p.sid].drop(h.P2)
+	// As EPICS base does: the parameters are those of the request.
+	c.buf = proto.AppendHeader(c.buf, proto.Header{
+		Command: proto.CmdEventAdd, Type: h.Type, Count: h.Count, P1: h.P1, P2: h.P2,
+	})
+}
+
+// end ends a subscription. Its frame stays until the group is compacted.
+func (c *circuit) end(id uint32) {
+	p := c.places[id]
+	g := c.group(p)
+	s := &g.subs[p.pos]
+	s.dead = true
+	g.dead++
+	c.memory -= s.size()
+	delete(c.places, id)
+	c.stats.subscriptions.Add(-1)
+}
+
+func (c *circuit) group(p place) *group {
+	s := &c.slices[p.slice]
+	if p.alarms {
+		return &s.alarms
+	}
+	return &s.every
+}

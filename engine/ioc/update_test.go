@@ -1,0 +1,212 @@
+package ioc
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// ramp returns the tick of a RAMP's sample.
+func ramp(s sample.Sample, index int) int64 {
+	return int64(sample.Float(sample.Float64, s.Word)) - int64(index)
+}
+
+// monitor creates a channel and subscribes to it; both get one id.
+func (c *client) monitor(name string, id uint32, mask uint16) {
+	c.t.Helper()
+	sid, native := c.create(name, id)
+	c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, id, mask))
+}
+
+func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		c, s := pipe(t, Config{Channels: 20, Rate: 10})
+		req := []byte(nil)
+		for i := range uint32(20) {
+			req = proto.AppendCreateChan(req, fmt.Sprintf("SIM:RAMP:%04d", i), i)
+			req = proto.AppendEventAdd(req, proto.Double.In(proto.TIME), 1, i+1, i, maskValue)
+		}
+		c.send(req)
+		last := map[uint32]sample.Sample{}
+		for range 2 * 20 {
+			c.next()
+			c.next()
+			id, v := c.event()
+			last[id] = v
+			if len(last) == 20 {
+				break
+			}
+		}
+		for range 50 * 20 {
+			id, v := c.event()
+			was, index := last[id], int(id)
+			if ramp(v, index) != ramp(was, index)+1 || v.Time != was.Time+int64(100*time.Millisecond) {
+				t.Fatalf("PV %d: tick %d at %d after %d at %d", id, ramp(v, index), v.Time, ramp(was, index), was.Time)
+			}
+			if v.Time != time.Now().UnixNano() {
+				t.Fatalf("PV %d: an update of %d came at %d", id, v.Time, time.Now().UnixNano())
+			}
+			if age := v.Time - began.UnixNano(); age%int64(100*time.Millisecond) != int64(index%10)*int64(10*time.Millisecond) {
+				t.Fatalf("PV %d: out of its slice, at %d", id, age)
+			}
+			last[id] = v
+		}
+		if st := s.Stats(); st.Dropped != 0 || st.Sent < 51*20 || st.Subscriptions != 20 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestSlowClientLosesWholeUpdatesThatAreCounted lets a client sleep longer than
+// the circuit may lag.
+func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := pipe(t, Config{Channels: 1, Rate: 10, MaxLag: time.Second})
+		c.monitor("SIM:RAMP:0000", 1, maskValue)
+		_, v := c.event()
+		first, last, received := ramp(v, 0), ramp(v, 0), int64(1)
+		for _, pause := range []time.Duration{0, 900 * time.Millisecond, 10 * time.Second, time.Minute, 0} {
+			time.Sleep(pause)
+			for range 20 {
+				_, v := c.event()
+				if tick := ramp(v, 0); tick <= last {
+					t.Fatalf("tick %d after %d", tick, last)
+				} else {
+					last = tick
+				}
+				received++
+			}
+		}
+		missed := last - first + 1 - received
+		if got := int64(s.Stats().Dropped); missed < 580 || missed > 700 || got != missed {
+			t.Errorf("missed %d updates, %d counted", missed, got)
+		}
+	})
+}
+
+func TestEventsOffHoldsUpdatesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := pipe(t, Config{Channels: 1, Rate: 10})
+		c.monitor("SIM:RAMP:0000", 1, maskValue)
+		_, first := c.event()
+		c.send(proto.AppendEcho(proto.AppendEventsOff(nil)))
+		c.want(proto.CmdEcho)
+		time.Sleep(5 * time.Second)
+		c.send(proto.AppendEcho(nil))
+		c.want(proto.CmdEcho) // and no event before
+		c.send(proto.AppendEventsOn(nil))
+		_, v := c.event()
+		missed := uint64(ramp(v, 0) - ramp(first, 0) - 1)
+		if missed < 35 || missed > 45 || s.Stats().Dropped != missed {
+			t.Errorf("missed %d updates, %d counted", missed, s.Stats().Dropped)
+		}
+	})
+}
+
+func TestMasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := pipe(t, Config{Channels: 1, Rate: 10})
+		sid, native := c.create("SIM:ALARM:0000", 1)
+		for id, mask := range []uint16{maskAlarm, maskProperty, maskLog | maskAlarm} {
+			c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, uint32(id), mask))
+			c.want(proto.CmdEventAdd)
+		}
+		seen := map[uint32]int{}
+		var alarms []sample.Severity
+		for seen[2] < 2*alarmPeriod {
+			id, v := c.event()
+			seen[id]++
+			if id == 0 {
+				alarms = append(alarms, v.Tag.Severity())
+			}
+		}
+		// MAJOR at first; down through MINOR to none, and up again; twice.
+		want := []sample.Severity{1, 0, 1, 2, 1, 0, 1, 2}
+		if seen[1] != 0 || !slices.Equal(alarms, want) {
+			t.Errorf("%d property events, alarms %v, want %v", seen[1], alarms, want)
+		}
+	})
+}
+
+// TestCancelTakesOneSubscriptionOut checks that the others go on without a gap.
+func TestCancelTakesOneSubscriptionOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := pipe(t, Config{Channels: 1, Rate: 100})
+		sid, native := c.create("SIM:RAMP:0000", 1)
+		last := map[uint32]int64{}
+		types := []proto.DBR{native.In(proto.TIME), proto.Long.In(proto.TIME), native.In(proto.TIME), proto.Float.In(proto.TIME)}
+		for id, typ := range types {
+			c.send(proto.AppendEventAdd(nil, typ, 1, sid, uint32(id), maskValue))
+		}
+		ended := false
+		for n := range 400 {
+			if n == 100 {
+				c.send(proto.AppendEventCancel(nil, types[1], 1, sid, 1))
+			}
+			m := c.want(proto.CmdEventAdd)
+			if len(m.payload) == 0 {
+				ended = m.P2 == 1 && m.P1 == sid
+				continue
+			}
+			var v sample.Sample
+			if _, err := proto.DecodeTime(&v, types[m.P2], 1, false, m.payload, nil); err != nil {
+				t.Fatal(err)
+			}
+			tick := int64(sample.Float(types[m.P2].SampleType(false), v.Word))
+			if was, ok := last[m.P2]; ok && tick != was+1 || ended && m.P2 == 1 {
+				t.Fatalf("event %d: subscription %d has tick %d after %d", n, m.P2, tick, was)
+			}
+			last[m.P2] = tick
+		}
+		if !ended || s.Stats().Subscriptions != 3 {
+			t.Errorf("ended %v, %d subscriptions", ended, s.Stats().Subscriptions)
+		}
+	})
+}
+
+// TestFramesPatchedAreFramesEncoded compares all frames of a turn, patched in
+// place, with what the codec makes of the same values.
+func TestFramesPatchedAreFramesEncoded(t *testing.T) {
+	for form := proto.Plain; form <= proto.CTRL; form++ {
+		s := offline(t, Config{Channels: 3})
+		var out bytes.Buffer
+		c := newCircuit(s, &out)
+		subscribed(t, s, c, form)
+		for range 1000 {
+			_ = c.out.Flush()
+			out.Reset()
+			if _, err := c.send(c.last + 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = c.out.Flush()
+		for _, m := range frames(t, out.Bytes()) {
+			k, index := Kind((m.P2-1)/3), int((m.P2-1)%3)
+			v, meta := Value(k, index, 1000), k.Metadata()
+			v.Time = s.sched.unix(c.last)
+			want := proto.AppendEvent(nil, traits[k].native.In(form), false, &v, &meta, m.P2)
+			if got := append(proto.AppendHeader(nil, m.Header), m.payload...); !bytes.Equal(got, want) {
+				t.Errorf("%v: %x, want %x", traits[k].native.In(form), got, want)
+			}
+		}
+	}
+}
+
+func TestNoAllocationPerEvent(t *testing.T) {
+	for form := proto.Plain; form <= proto.CTRL; form++ {
+		s := offline(t, Config{Channels: 100})
+		c := newCircuit(s, io.Discard)
+		subscribed(t, s, c, form)
+		if n := testing.AllocsPerRun(10, func() { _, _ = c.send(c.last + 1) }); n > 0 {
+			t.Errorf("form %d: %v allocations in a turn of 700 events", form, n)
+		}
+	}
+}
