@@ -15,16 +15,16 @@ import (
 //
 // A PV whose type changes gets another head; the old one empties and goes.
 type Head struct {
-	PV   string
-	lane *Lane
-
+	// What Append touches comes first: at a million PVs every cache line counts.
 	mu             sync.Mutex
-	run            sample.Run
-	acked, flushed int  // samples from the start of run; acked ≤ flushed
 	dirty          bool // in lane.dirty, or being flushed
 	retired        bool // no sample will be appended any more
-	size           int  // bytes last told to the lane
+	run            sample.Run
+	acked, flushed int // samples from the start of run; acked ≤ flushed
+	size           int // bytes last told to the lane
 
+	PV     string
+	lane   *Lane
 	stored atomic.Uint64 // samples ever acknowledged
 	lost   atomic.Uint64 // samples dropped for want of memory
 }
