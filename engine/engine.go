@@ -183,13 +183,19 @@ type Summary struct {
 	MemoryBytes int64
 }
 
+// Unsaved counts the samples that the store has not acknowledged yet.
+func (e *Engine) Unsaved() (n int) {
+	for _, l := range e.lanes {
+		n += l.Unsaved()
+	}
+	return n
+}
+
 // Summary counts anew. Received = Stored + Pending + the sum of Dropped, but for
 // samples held back until their scan time, and for what moves while it counts.
 func (e *Engine) Summary() Summary {
 	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
-	for _, l := range e.lanes {
-		s.Pending += uint64(l.Unsaved())
-	}
+	s.Pending = uint64(e.Unsaved())
 	s.Stored, s.JournalBytes = e.journal.Samples.Load(), e.journal.Bytes.Load()
 	s.Dropped[sample.Overflow] += e.journal.Dropped.Load()
 	return s

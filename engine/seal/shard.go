@@ -73,7 +73,7 @@ func (s *Shard) Run(ctx context.Context) {
 	}
 	last := time.Now().Add(-rand.N(s.cfg.Every)) // shards take turns
 	s.checkpoint(ctx, s.adopt)
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
 	for {
 		select {

@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// taps is a source whose updates the test sends itself.
+type taps struct {
+	mu    sync.Mutex
+	sinks map[string]capture.Sink
+}
+
+func (s *taps) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sinks == nil {
+		s.sinks = map[string]capture.Sink{}
+	}
+	s.sinks[pv] = sink
+	sink.Connected(capture.ChannelInfo{Type: sample.Float64, TypeName: "DBR_DOUBLE", Count: 1, Host: "ioc:5064"})
+	return untapped{}
+}
+
+func (s *taps) Close() error { return nil }
+
+type untapped struct{}
+
+func (untapped) Close() {}
+
+// send delivers the values from (inclusive) to to (exclusive) of a PV, one every
+// millisecond since t0.
+func (s *taps) send(pv string, from, to int) {
+	s.mu.Lock()
+	sink := s.sinks[pv]
+	s.mu.Unlock()
+	for i := from; i < to; i++ {
+		sink.Sample(&sample.Sample{Time: t0 + int64(i)*1e6, Word: math.Float64bits(float64(i))})
+	}
+}
+
+// t0 is at the end of an hour, so that samples fall into two buckets.
+const t0 = 1_700_002_799 * 1e9
+
+// mortal is a store whose writes can be made to fail for good, as those of a
+// process that was killed.
+type mortal struct {
+	store.Store
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process was killed")
+
+func (m *mortal) err() error {
+	if m.dead.Load() {
+		return errDead
+	}
+	return nil
+}
+
+func (m *mortal) PutJournal(ctx context.Context, r store.JournalRow) error {
+	return m.alive(func() error { return m.Store.PutJournal(ctx, r) })
+}
+
+func (m *mortal) PutClaim(ctx context.Context, c store.Claim) error {
+	return m.alive(func() error { return m.Store.PutClaim(ctx, c) })
+}
+
+func (m *mortal) PutBlocks(ctx context.Context, b ...store.Block) error {
+	return m.alive(func() error { return m.Store.PutBlocks(ctx, b...) })
+}
+
+func (m *mortal) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+	return m.alive(func() error { return m.Store.Seal(ctx, shard, w, to) })
+}
+
+func (m *mortal) alive(f func() error) error {
+	if err := m.err(); err != nil {
+		return err
+	}
+	return f()
+}
+
+// life is one run of an engine, from start to end.
+type life struct {
+	*Engine
+	source *taps
+	store  *mortal
+	reader *query.Reader
+	end    func() int
+}
+
+func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string) *life {
+	l := &life{source: &taps{}, store: &mortal{Store: st}}
+	l.Engine = New(Options{Store: l.store, Source: l.source, Shards: 4, Flush: 10 * time.Millisecond,
+		Checkpoint: checkpoint, Grace: 200 * time.Millisecond, Exclusive: true})
+	l.reader = &query.Reader{Store: st, Recent: l, Shards: 4}
+	ctx, cancel := context.WithCancel(t.Context())
+	unsaved := make(chan int, 1)
+	go func() { unsaved <- l.Run(ctx) }()
+	l.end = sync.OnceValue(func() int { cancel(); return <-unsaved })
+	t.Cleanup(func() { l.end() })
+	l.assign(pvs...)
+	return l
+}
+
+// assign applies an assignment of PVs with no filters.
+func (l *life) assign(pvs ...string) {
+	a := capture.Assignment{}
+	for i, pv := range pvs {
+		a[i%4] = append(a[i%4], capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{}})
+	}
+	l.Apply(a)
+}
+
+// kill ends the engine as kill -9 would: nothing reaches the store any more.
+func (l *life) kill() {
+	l.store.dead.Store(true)
+	l.end()
+}
+
+// eventually waits for a condition that background work brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// values reads a PV through the API.
+func values(t *testing.T, r *query.Reader, pv string) []int {
+	t.Helper()
+	runs, err := r.Read(t.Context(), pv, t0-1e9, t0+1e15, query.Options{})
+	if err != nil {
+		t.Fatalf("reading %s: %v", pv, err)
+	}
+	var out []int
+	for run, err := range runs {
+		if err != nil {
+			t.Fatalf("reading %s: %v", pv, err)
+		}
+		for i := range run.Len() {
+			out = append(out, int(run.Float(i)))
+		}
+	}
+	return out
+}
+
+func count(from, to int) (out []int) {
+	for i := from; i < to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+func openStore(t *testing.T) store.Store {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+func TestSamplesAreReadableAtOnceAndAfterwards(t *testing.T) {
+	st := openStore(t)
+	l := start(t, st, time.Hour, "A", "B")
+	l.source.send("A", 0, 5000)
+	if got := values(t, l.reader, "A"); !slices.Equal(got, count(0, 5000)) {
+		t.Fatalf("just received: %d samples read", len(got))
+	}
+	if got := values(t, l.reader, "B"); len(got) != 0 {
+		t.Fatalf("a PV without samples has %d", len(got))
+	}
+	if n := l.end(); n != 0 {
+		t.Fatalf("%d samples unsaved", n)
+	}
+	if s := l.Summary(); s.Received != 5000 || s.Stored != 5000 || s.Pending != 0 {
+		t.Fatalf("summary: %+v", s)
+	}
+	cold := &query.Reader{Store: st, Shards: 4}
+	next := start(t, st, time.Hour)
+	eventually(t, "the rows left behind are sealed", func() bool {
+		known, err := cold.Known(t.Context(), "A")
+		return err == nil && known && slices.Equal(values(t, cold, "A"), count(0, 5000))
+	})
+	next.end()
+}
+
+// TestNothingIsLostThroughKillAndRestart kills and starts engines at random
+// moments. Whatever was acknowledged, or read as stored, must be there, once.
+func TestNothingIsLostThroughKillAndRestart(t *testing.T) {
+	st := openStore(t)
+	sent := 0
+	var stored []int // values known to be acknowledged
+	for round := range 6 {
+		l := start(t, st, 30*time.Millisecond, "A")
+		for range 3 {
+			first := sent
+			sent += 700
+			l.source.send("A", first, sent)
+			eventually(t, "samples are acknowledged", func() bool { s, _ := l.Capture().Status("A"); return s.Stored >= uint64(700) && l.Unsaved() == 0 })
+			stored = append(stored, count(first, sent)...)
+			if got := values(t, l.reader, "A"); !slices.Equal(got, stored) {
+				t.Fatalf("round %d: %d samples read, %d stored", round, len(got), len(stored))
+			}
+		}
+		if round%2 == 0 {
+			l.kill()
+		} else {
+			l.end()
+		}
+	}
+	l := start(t, st, 30*time.Millisecond, "A")
+	if got := values(t, l.reader, "A"); !slices.Equal(got, stored) {
+		t.Fatalf("after the last restart: %d samples read, %d stored", len(got), len(stored))
+	}
+	eventually(t, "every claim but the live ones is gone", func() bool {
+		for shard := range 4 {
+			claims, err := st.Claims(t.Context(), shard)
+			if err != nil || len(claims) != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	if got := values(t, l.reader, "A"); !slices.Equal(got, stored) {
+		t.Fatalf("after adoption: %d samples read, %d stored", len(got), len(stored))
+	}
+}
+
+func TestADeathIsMarked(t *testing.T) {
+	st := openStore(t)
+	before := time.Now().UnixNano()
+	l := start(t, st, time.Hour, "A")
+	l.source.send("A", 0, 10)
+	eventually(t, "samples are acknowledged", func() bool { return l.Unsaved() == 0 })
+	l.kill()
+	l = start(t, st, time.Hour, "A")
+	eventually(t, "the death is marked", func() bool {
+		for m, err := range l.reader.Marks(t.Context(), "A", before, time.Now().UnixNano()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Kind == sample.Died && m.Time >= before && m.End > m.Time {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestReadsSeeNoHoleWhileSealing reads all the time while checkpoints move
+// samples from memory to blocks.
+func TestReadsSeeNoHoleWhileSealing(t *testing.T) {
+	l := start(t, openStore(t), time.Millisecond, "A")
+	for sent := 0; sent < 20000; sent += 250 {
+		l.source.send("A", sent, sent+250)
+		got := values(t, l.reader, "A")
+		if !slices.Equal(got, count(0, sent+250)) {
+			t.Fatalf("%d samples read, %d sent: %s", len(got), sent+250, firstGap(got))
+		}
+	}
+}
+
+func firstGap(got []int) string {
+	for i, v := range got {
+		if v != i {
+			return fmt.Sprintf("value %d at place %d", v, i)
+		}
+	}
+	return "the end is missing"
+}
