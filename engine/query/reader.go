@@ -124,7 +124,7 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if ch, _, err = p.store.Channel(ctx, p.pv); err != nil {
 		return err
 	}
-	for _, size := range slices.Sorted(slices.Values(ch.Buckets)) {
+	for _, size := range slices.Compact(slices.Sorted(slices.Values(ch.Buckets))) {
 		p.sizes = append(p.sizes, sized{size: size, since: p.from})
 	}
 	p.settle()

@@ -1,0 +1,214 @@
+package query
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+const (
+	testPV     = "SR01:PRES"
+	testShards = 16
+)
+
+// typed is a sample with its type.
+type typed struct {
+	t sample.Type
+	sample.Sample
+}
+
+// key tells samples of the set apart.
+func (s typed) key() string {
+	return fmt.Sprintf("%d %v %x %x %x", s.Time, s.t, s.Tag&^sample.Carried, s.Word, s.Bytes)
+}
+
+// archive is a store under construction, and the model of what it holds.
+type archive struct {
+	t     testing.TB
+	store store.Store
+	held  Held
+	rng   *rand.Rand
+	model map[string]typed
+	all   []typed // of the model, by time; nil: not sorted yet
+	n     map[store.Writer]uint32
+	claim map[store.Writer]*store.Claim
+	ready []store.Block // not yet put: a write waits for the disk
+}
+
+func newArchive(t testing.TB, seed uint64) *archive {
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return &archive{
+		t: t, store: st, rng: rand.New(rand.NewPCG(seed, 1)), model: map[string]typed{},
+		n: map[store.Writer]uint32{}, claim: map[store.Writer]*store.Claim{},
+	}
+}
+
+// Recent implements Recent.
+func (a *archive) Recent(pv string) Held {
+	if pv != testPV {
+		return Held{}
+	}
+	return a.held
+}
+
+func (a *archive) check(err error) {
+	a.t.Helper()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// know adds samples to the model.
+func (a *archive) know(samples ...typed) {
+	a.all = nil
+	for _, s := range samples {
+		a.model[s.key()] = s
+	}
+}
+
+// sorted returns the model by time.
+func (a *archive) sorted() []typed {
+	if a.all == nil {
+		a.all = slices.SortedFunc(maps.Values(a.model), func(x, y typed) int { return cmp.Compare(x.Time, y.Time) })
+	}
+	return a.all
+}
+
+func run(samples []typed) *sample.Run {
+	r := &sample.Run{Type: samples[0].t}
+	for _, s := range samples {
+		r.Append(&s.Sample)
+	}
+	return r
+}
+
+func (a *archive) directory(c store.Channel) {
+	c.PV = testPV
+	a.check(a.store.AddChannel(a.t.Context(), c))
+}
+
+// block stores samples of one bucket and type as a block; carried ones may come first.
+func (a *archive) block(w store.Writer, b store.Bucket, samples ...typed) {
+	r := run(samples)
+	r.Normalize()
+	a.n[w]++
+	start := r.Times[0]
+	if r.Tags[0]&sample.Carried != 0 {
+		start = b.Start()
+	}
+	a.ready = append(a.ready, store.Block{
+		BlockKey: store.BlockKey{PV: testPV, Bucket: b, Start: start, Writer: w, N: a.n[w]},
+		End:      r.Times[r.Len()-1], Count: r.Len(), Type: r.Type, Blob: block.Append(nil, r),
+	})
+}
+
+// reader returns a reader of everything put so far.
+func (a *archive) reader() *Reader {
+	a.check(a.store.PutBlocks(a.t.Context(), a.ready...))
+	a.ready = nil
+	return &Reader{Store: a.store, Recent: a, Shards: testShards}
+}
+
+// row stores samples of one type as a journal row of a writer.
+func (a *archive) row(w store.Writer, shard int, samples ...typed) store.Position {
+	c := a.claim[w]
+	if c == nil {
+		c = &store.Claim{Shard: shard, Writer: w, Epoch: uint64(len(a.claim) + 1)}
+		a.claim[w] = c
+		a.check(a.store.PutClaim(a.t.Context(), *c))
+	}
+	c.Last++
+	at := store.At(1, uint32(c.Last))
+	blob := block.Append(nil, run(samples))
+	index := binary.AppendVarint([]byte{1}, 0)
+	index = binary.AppendUvarint(append(index, 0), uint64(len(testPV)))
+	index = binary.AppendUvarint(append(index, testPV...), uint64(len(blob)))
+	a.check(a.store.PutJournal(a.t.Context(), store.JournalRow{
+		Shard: shard, Writer: w, At: at, Index: index, Blob: s2.Encode(nil, blob),
+	}))
+	return at
+}
+
+// read returns what a reader shows.
+func (a *archive) read(from, to int64, opts Options) []typed {
+	a.t.Helper()
+	seq, err := a.reader().Read(a.t.Context(), testPV, from, to, opts)
+	a.check(err)
+	var out []typed
+	for r, err := range seq {
+		a.check(err)
+		if r.Len() == 0 || r.Len() > chunkSamples {
+			a.t.Fatalf("a run of %d samples", r.Len())
+		}
+		c := r.Clone() // r is valid only until the next
+		for i := range c.Len() {
+			out = append(out, typed{c.Type, c.At(i)})
+		}
+	}
+	return out
+}
+
+// expect checks a read of a range against the model.
+func (a *archive) expect(from, to int64) {
+	a.t.Helper()
+	all := a.sorted()
+	first := slices.IndexFunc(all, func(s typed) bool { return s.Time >= from })
+	if first < 0 {
+		first = len(all)
+	}
+	var before []typed // those that may come first
+	if first > 0 && (first == len(all) || all[first].Time > from) {
+		before = slices.DeleteFunc(slices.Clone(all[:first]), func(s typed) bool { return s.Time != all[first-1].Time })
+	}
+	got := a.read(from, to, Options{})
+	if len(before) > 0 {
+		if len(got) == 0 || !slices.ContainsFunc(before, func(s typed) bool { return s.key() == got[0].key() }) {
+			a.t.Fatalf("range [%d, %d] does not begin with the sample of time %d before it, but with %v",
+				from, to, before[0].Time, got[:min(1, len(got))])
+		}
+		if got[0].Tag&sample.Carried != 0 {
+			a.t.Fatal("a sample is shown as carried")
+		}
+		got = got[1:]
+	}
+	want := map[string]bool{}
+	for _, s := range all[first:] {
+		if s.Time <= to {
+			want[s.key()] = true
+		}
+	}
+	last := from
+	for _, s := range got {
+		if !want[s.key()] {
+			a.t.Fatalf("range [%d, %d]: sample %v is not in the archive, or shown twice", from, to, s)
+		}
+		if s.Time < last {
+			a.t.Fatalf("range [%d, %d]: time %d follows %d", from, to, s.Time, last)
+		}
+		last = s.Time
+		delete(want, s.key())
+	}
+	if len(want) > 0 {
+		a.t.Fatalf("range [%d, %d]: %d of the samples are missing", from, to, len(want))
+	}
+}
+
+func writer(n byte) store.Writer { return store.Writer{n} }
+
+func home() int { return pvname.Shard(testPV, testShards) }

@@ -1,0 +1,233 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"testing"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func float(at int64, v float64) typed {
+	return typed{sample.Float64, sample.Sample{Time: at, Word: math.Float64bits(v)}}
+}
+
+func text(at int64, v string) typed {
+	return typed{sample.String, sample.Sample{Time: at, Bytes: []byte(v)}}
+}
+
+func carried(s typed) typed {
+	s.Tag |= sample.Carried
+	return s
+}
+
+// brief writes samples as their times after epoch and their values.
+func brief(samples []typed) string {
+	out := ""
+	for _, s := range samples {
+		if s.t == sample.Float64 {
+			out += fmt.Sprintf("%d:%g ", s.Time-epoch, math.Float64frombits(s.Word))
+		} else {
+			out += fmt.Sprintf("%d:%s ", s.Time-epoch, s.Bytes)
+		}
+	}
+	return out
+}
+
+func (a *archive) reads(from, to int64, want string) {
+	a.t.Helper()
+	if got := brief(a.read(epoch+from, epoch+to, Options{})); got != want {
+		a.t.Errorf("range %d to %d is %q, want %q", from, to, got, want)
+	}
+}
+
+func TestUnknownPV(t *testing.T) {
+	a := newArchive(t, 1)
+	for _, pv := range []string{"NO", testPV} {
+		if _, err := a.reader().Read(t.Context(), pv, 0, 1, Options{}); !errors.Is(err, ErrUnknownPV) {
+			t.Errorf("%s gives %v", pv, err)
+		}
+	}
+	a.held.Known = true // captured, but not yet in the directory
+	a.reads(0, 10, "")
+}
+
+// A name is found in each of its forms.
+func TestNamesAreCanonical(t *testing.T) {
+	a := newArchive(t, 1)
+	a.directory(store.Channel{})
+	if _, err := a.reader().Read(t.Context(), "ca://"+testPV+".VAL", 0, 1, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Samples of equal time stay in the order of arrival; a type has runs of its own.
+func TestTiesAndTypes(t *testing.T) {
+	a := newArchive(t, 1)
+	b := store.Day.Of(epoch)
+	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	a.block(writer(1), b, float(epoch+5, 2), float(epoch+5, 1), float(epoch+9, 3))
+	a.block(writer(2), b, float(epoch+5, 1), float(epoch+5, 7))
+	a.block(writer(1), b, text(epoch+5, "x"), text(epoch+6, "y"))
+	a.reads(0, 20, "5:2 5:1 5:x 5:7 6:y 9:3 ")
+	a.reads(5, 5, "5:2 5:1 5:x 5:7 ")
+	a.reads(6, 8, "6:y ")
+	a.reads(10, 20, "9:3 ")
+}
+
+// The last sample before a range is found wherever it stands.
+func TestBefore(t *testing.T) {
+	d := func(n int64) store.Bucket { return store.Day.Of(epoch + n*day) }
+	last := float(epoch+100, 1)
+	for name, fill := range map[string]func(*archive){
+		"in the bucket":           func(a *archive) { a.block(writer(1), d(0), last) },
+		"in memory":               func(a *archive) { a.held.Runs = []*sample.Run{run([]typed{last})} },
+		"in the journal":          func(a *archive) { a.row(writer(1), home(), last) },
+		"in a block that goes on": func(a *archive) { a.block(writer(1), d(0), float(epoch+50, 0), last, float(epoch+9*day/10, 9)) },
+		"behind a longer block": func(a *archive) {
+			a.block(writer(1), d(0), float(epoch+50, 0), float(epoch+9*day/10, 9))
+			a.block(writer(2), d(0), float(epoch+60, 5), last)
+		},
+		"carried by one of two": func(a *archive) {
+			a.block(writer(1), d(0), carried(float(epoch-day, 0)))
+			a.block(writer(2), d(0), carried(last), float(epoch+9*day/10, 9))
+		},
+		"in another size": func(a *archive) {
+			a.directory(store.Channel{Buckets: []store.BucketSize{store.Hour}})
+			a.block(writer(1), store.Hour.Of(epoch), last)
+			a.block(writer(1), d(0), float(epoch+20, 5))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newArchive(t, 1)
+			a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+			fill(a)
+			a.reads(200, 300, "100:1 ")
+			if got := a.read(epoch+200, epoch+300, Options{Inside: true}); len(got) > 0 {
+				t.Errorf("inside the range is %s", brief(got))
+			}
+		})
+	}
+}
+
+// The value of a PV that has not changed for long is found, in one bucket if it
+// was carried, and some way back if nobody captured the PV meanwhile.
+func TestBeforeLongAgo(t *testing.T) {
+	old := float(epoch, 1)
+	for _, c := range []struct {
+		size store.BucketSize
+		back int64 // days
+	}{{store.Hour, 6}, {store.Day, 300}, {store.Month, 3000}, {store.Year, 7000}} {
+		a := newArchive(t, 1)
+		a.directory(store.Channel{Buckets: []store.BucketSize{c.size}})
+		a.block(writer(1), c.size.Of(old.Time), old)
+		a.reads(c.back*day, c.back*day, "0:1 ")
+		a.block(writer(1), c.size.Of(epoch+20000*day), carried(old))
+		a.reads(20000*day, 20000*day+5, "0:1 ")
+	}
+}
+
+// counting counts the blocks that are read.
+type counting struct {
+	store.Store
+	blocks int
+}
+
+func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for blk, err := range c.Store.Blocks(ctx, pv, b, from, to) {
+			c.blocks++
+			if !yield(blk, err) {
+				return
+			}
+		}
+	}
+}
+
+// Blocks are read as they are needed: a consumer that stops leaves the rest.
+func TestBlocksAreReadLazily(t *testing.T) {
+	a := newArchive(t, 1)
+	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	for i := range int64(50) {
+		samples := make([]typed, viewSamples)
+		for k := range samples {
+			samples[k] = float(epoch+i*day+int64(k), 1)
+		}
+		a.block(writer(1), store.Day.Of(epoch+i*day), samples...)
+	}
+	c := &counting{Store: a.store}
+	a.store = c
+	seq, err := a.reader().Read(t.Context(), testPV, epoch, epoch+50*day, Options{})
+	a.check(err)
+	for range seq {
+		break
+	}
+	if c.blocks == 0 || c.blocks > 3 {
+		t.Errorf("%d of 50 blocks were read for the first run", c.blocks)
+	}
+}
+
+// Runs are short, so that a consumer holds little.
+func TestRunsAreBounded(t *testing.T) {
+	a := newArchive(t, 1)
+	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	var floats, texts []typed
+	for i := range int64(3 * chunkSamples) {
+		floats = append(floats, float(epoch+i, 1))
+		texts = append(texts, text(epoch+day+i, fmt.Sprintf("%1000d", i)))
+	}
+	a.block(writer(1), store.Day.Of(epoch), floats...)
+	a.block(writer(1), store.Day.Of(epoch+day), texts...)
+	seq, err := a.reader().Read(t.Context(), testPV, epoch, epoch+2*day, Options{})
+	a.check(err)
+	n := 0
+	for r, err := range seq {
+		a.check(err)
+		if n += r.Len(); r.Len() > chunkSamples || r.Size() > 2*chunkBytes {
+			t.Errorf("a run has %d samples and %d bytes", r.Len(), r.Size())
+		}
+	}
+	if n != len(floats)+len(texts) {
+		t.Errorf("%d samples", n)
+	}
+}
+
+func TestNames(t *testing.T) {
+	a := newArchive(t, 1)
+	for _, pv := range []string{"D", "B", "E"} {
+		a.check(a.store.AddChannel(t.Context(), store.Channel{PV: pv}))
+	}
+	r := a.reader()
+	r.Captured = func() iter.Seq[string] { return slices.Values([]string{"C", "B", "A"}) }
+	vowels := func(pv string) bool { return pv == "A" || pv == "E" }
+	all := func(string) bool { return true }
+	for _, c := range []struct {
+		match func(string) bool
+		limit int
+		want  string
+	}{{all, -1, "[A B C D E]"}, {all, 3, "[A B C]"}, {all, 0, "[]"}, {all, 50, "[A B C D E]"}, {vowels, -1, "[A E]"}} {
+		got, err := r.Names(t.Context(), c.match, c.limit)
+		a.check(err)
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("limit %d gives %v, want %s", c.limit, got, c.want)
+		}
+	}
+}
+
+// A list of the first names needs no memory for all the others.
+func TestNamesAreBounded(t *testing.T) {
+	n := names{limit: 3, set: map[string]struct{}{}}
+	for i := range 10000 {
+		if n.add(fmt.Sprintf("%05d", i*7919%10000)); len(n.set) > 2000 {
+			t.Fatalf("%d names are held", len(n.set))
+		}
+	}
+	if got := fmt.Sprint(n.sorted()); got != "[00000 00001 00002]" {
+		t.Errorf("got %s", got)
+	}
+}
