@@ -1,0 +1,150 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"iter"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+const second = int64(1e9)
+
+// newYear is 2026-01-01T00:00:00Z.
+var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+
+// rig is a served archive.
+type rig struct {
+	t        *testing.T
+	store    store.Store
+	channels channels
+	url      string
+}
+
+// channels are the states of PVs, sorted by name.
+type channels []capture.Status
+
+func (c *channels) Statuses() iter.Seq[capture.Status] {
+	return func(yield func(capture.Status) bool) {
+		for _, s := range *c {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func (c *channels) Status(pv string) (capture.Status, bool) {
+	for _, s := range *c {
+		if s.PV == pv {
+			return s, true
+		}
+	}
+	return capture.Status{}, false
+}
+
+func openStore(t *testing.T) store.Store {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func newRig(t *testing.T) *rig { return newRigOn(t, openStore(t)) }
+
+func newRigOn(t *testing.T, st store.Store) *rig {
+	r := &rig{t: t, store: st}
+	reg := prometheus.NewRegistry()
+	h, err := New(&Config{
+		Reader: &query.Reader{Store: st, Shards: 4}, Channels: &r.channels, Gatherer: reg, Metrics: NewMetrics(reg),
+		Ready: func() error { return nil }, Version: "1.2.3", Now: func() time.Time { return time.Unix(0, newYear) },
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	r.url = srv.URL
+	return r
+}
+
+func (r *rig) check(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// know adds a PV to the directory.
+func (r *rig) know(pv string, t sample.Type) {
+	c := store.Channel{PV: pv, Shards: []int{0}}
+	if t.Valid() {
+		c.Types, c.Buckets = []sample.Type{t}, []store.BucketSize{store.Year}
+	}
+	r.check(r.store.AddChannel(context.Background(), c))
+}
+
+// put stores a run of samples of one bucket.
+func (r *rig) put(pv string, run *sample.Run, n uint32) {
+	r.t.Helper()
+	r.know(pv, run.Type)
+	r.check(r.store.PutBlocks(context.Background(), store.Block{
+		BlockKey: store.BlockKey{PV: pv, Bucket: store.Year.Of(run.Times[0]), Start: run.Times[0], Writer: store.Writer{1}, N: n},
+		End:      run.Times[run.Len()-1], Count: run.Len(), Type: run.Type, Blob: block.Append(nil, run),
+	}))
+}
+
+// ramp returns n floats, one a second.
+func ramp(from int64, n int) *sample.Run {
+	r := &sample.Run{Type: sample.Float64}
+	for i := range n {
+		r.Append(&sample.Sample{Time: from + int64(i)*second, Word: math.Float64bits(float64(i))})
+	}
+	return r
+}
+
+// do sends a request and returns the status code, the headers and the body. err
+// is what reading the body gives.
+func (r *rig) do(method, path, body string, headers ...string) (res *http.Response, text string, err error) {
+	r.t.Helper()
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, in)
+	r.check(err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err = http.DefaultClient.Do(req)
+	r.check(err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res, string(b), err
+}
+
+// get returns the status code and the body.
+func (r *rig) get(path string) (int, string) {
+	r.t.Helper()
+	res, text, err := r.do(http.MethodGet, path, "")
+	r.check(err)
+	return res.StatusCode, text
+}
