@@ -1,0 +1,125 @@
+// Package clients reads an archive with programs that users have: aapy and
+// pyarchappl, the Python clients of the EPICS Archiver Appliance.
+//
+//	samples ─▶ store ─▶ serve ─▶ HTTP ─▶ testdata/read.py ─▶ what they got, as JSON
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+const shards = 4
+
+// server serves the PVs from a store of its own, and returns its address.
+func server(t *testing.T, pvs []pv) *url.URL {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	for i := range pvs {
+		if err := write(t, st, &pvs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reg := prometheus.NewRegistry()
+	h, err := serve.New(&serve.Config{
+		Reader: &query.Reader{Store: st, Shards: shards}, Channels: states(pvs), Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: func() error { return nil }, Version: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	u, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// write stores the samples of a PV, each as a block of its own.
+func write(t *testing.T, st store.Store, p *pv) error {
+	ctx := t.Context()
+	err := st.AddChannel(ctx, store.Channel{
+		PV: p.name, Shards: []int{0}, Buckets: []store.BucketSize{store.Month}, Types: []sample.Type{p.run.Type},
+	})
+	if err != nil {
+		return err
+	}
+	if err := st.PutMetadata(ctx, store.PVMetadata{PV: p.name, Time: p.run.Times[0], Metadata: p.meta}); err != nil {
+		return err
+	}
+	for i := range p.run.Len() {
+		one := &sample.Run{Type: p.run.Type}
+		one.AppendRange(&p.run, i, i+1)
+		at := one.Times[0]
+		err := st.PutBlocks(ctx, store.Block{
+			BlockKey: store.BlockKey{PV: p.name, Bucket: store.Month.Of(at), Start: at, Writer: store.Writer{1}, N: uint32(i)},
+			End:      at, Count: 1, Type: one.Type, Blob: block.Append(nil, one),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// python runs a script of testdata and decodes what it prints.
+func python(t *testing.T, result any, args ...string) {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "../../hack/clients.sh").Output()
+	if err != nil {
+		t.Fatalf("installing the clients: %v: %s", err, stderr(err))
+	}
+	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), args...)
+	cmd.Env = append(os.Environ(), "TZ=Europe/London", "NO_PROXY=*")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("running %v: %v\n%s", args, err, stderr(err))
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(result); err != nil {
+		t.Fatalf("decoding what %v printed: %v\n%s", args, err, out)
+	}
+}
+
+func stderr(err error) []byte {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.Stderr
+	}
+	return nil
+}
+
+func hostPort(t *testing.T, u *url.URL) (host, port string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
+}
