@@ -80,25 +80,29 @@ func (d *Driver) apply(errs []error) time.Time {
 // tell logs what is wrong, each thing once for as long as it is.
 func (d *Driver) tell(errs []error, r compile.Result) {
 	now := map[string]bool{}
-	say := func(level slog.Level, msg, text, group string) {
-		now[msg+text+group] = true
-		if !d.told[msg+text+group] {
-			d.Log.Log(context.Background(), level, msg, "problem", text, "group", group)
-		}
+	isNew := func(problem string) bool {
+		now[problem] = true
+		return !d.told[problem]
 	}
 	for _, err := range errs {
-		say(slog.LevelError, "a manifest is wrong; the rest goes on", err.Error(), "")
+		if isNew(err.Error()) {
+			d.Log.Error("a manifest is wrong; the rest goes on", "err", err)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
 		g := r.Groups[name]
-		if g.Expired {
-			say(slog.LevelInfo, "the group has expired; its data stays", "expiresAt has passed", name)
+		if g.Expired && isNew(name) {
+			d.Log.Info("the group has expired; its data stays", "group", name)
 		}
 		for _, p := range g.Problems {
-			say(slog.LevelWarn, "a channel can not be archived as asked", p.PV+": "+p.Message, name)
+			if isNew(name + p.PV + p.Message) {
+				d.Log.Warn("a channel can not be archived as asked", "group", name, "pv", p.PV, "problem", p.Message)
+			}
 		}
 		for _, c := range g.Conflicts {
-			say(slog.LevelWarn, "a PV is in several groups; what keeps more wins", c.PV, name)
+			if isNew(name + c.PV) {
+				d.Log.Warn("a PV is in several groups; what keeps more wins", "pv", c.PV, "groups", c.Groups)
+			}
 		}
 	}
 	d.told = now

@@ -109,11 +109,10 @@ func decodeColumns(r *sample.Run, src []byte, n int) (err error) {
 	if r.Tags, src, err = decodeTags(r.Tags, src, n); err != nil {
 		return err
 	}
-	if r.Type.Fixed() {
-		r.Words, src, err = decodeWords(r.Words, src, r.Type, s)
-	} else {
-		src, err = decodeBytes(r, src, s)
+	if !r.Type.Fixed() {
+		return decodeBytes(r, src, s)
 	}
+	r.Words, src, err = decodeWords(r.Words, src, r.Type, s)
 	if err == nil && len(src) > 0 {
 		return ErrCorrupt
 	}

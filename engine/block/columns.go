@@ -112,16 +112,17 @@ func appendBytes(dst []byte, r *sample.Run, s *scratch) []byte {
 	return append(append(dst, plainBytes), r.Bytes...)
 }
 
-func decodeBytes(r *sample.Run, src []byte, s *scratch) ([]byte, error) {
+// decodeBytes reads the last column, which takes all that is left.
+func decodeBytes(r *sample.Run, src []byte, s *scratch) error {
 	src, err := decodeInts(s.ints, src, s)
 	if err != nil || len(src) == 0 {
-		return nil, ErrCorrupt
+		return ErrCorrupt
 	}
 	base := len(r.Bytes)
 	total := 0
 	for _, n := range s.ints {
 		if n < 0 || n > MaxBytes || total+int(n) > MaxBytes {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		total += int(n)
 		r.Ends = append(r.Ends, uint32(base+total))
@@ -129,20 +130,20 @@ func decodeBytes(r *sample.Run, src []byte, s *scratch) ([]byte, error) {
 	switch src[0] {
 	case plainBytes:
 		if len(src)-1 != total {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		r.Bytes = append(r.Bytes, src[1:]...)
 	case s2Bytes:
 		if n, err := s2.DecodedLen(src[1:]); err != nil || n != total {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		r.Bytes = slices.Grow(r.Bytes, total)
 		if _, err := s2.Decode(r.Bytes[base:base+total], src[1:]); err != nil {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		r.Bytes = r.Bytes[:base+total]
 	default:
-		return nil, ErrCorrupt
+		return ErrCorrupt
 	}
-	return nil, nil
+	return nil
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a child that writes its output to a file.
+type process struct {
+	cmd  *exec.Cmd
+	done chan error
+	log  string
+}
+
+// start starts a program whose output goes to dir/name.log.
+func start(dir, name string, env []string, program string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(program, args...), done: make(chan error, 1), log: filepath.Join(dir, name+".log")}
+	f, err := os.Create(p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p.cmd.Stdout, p.cmd.Stderr = f, f
+	p.cmd.Env = append(os.Environ(), env...)
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	return p, nil
+}
+
+// stop ends the process in order, and shows its log if it failed.
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return p.failed(err)
+	}
+	select {
+	case err := <-p.done:
+		return p.failed(err)
+	case <-time.After(time.Minute):
+		_ = p.cmd.Process.Kill()
+		return fmt.Errorf("%s does not stop", p.cmd.Path)
+	}
+}
+
+func (p *process) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, _ := os.ReadFile(p.log)
+	return fmt.Errorf("%s: %w\n%s", strings.Join(p.cmd.Args, " "), err, text[max(0, len(text)-2000):])
+}
+
+// freeAddr returns an address of loopback that nothing listens at.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// metrics are values by name, the labels included.
+type metrics map[string]float64
+
+// scrape reads the metrics of an archiver.
+func scrape(ctx context.Context, addr string) (metrics, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	m := metrics{}
+	for sc := bufio.NewScanner(resp.Body); sc.Scan(); {
+		name, text, ok := strings.Cut(sc.Text(), " ")
+		if v, err := strconv.ParseFloat(text, 64); ok && err == nil {
+			m[name] = v
+		}
+	}
+	return m, nil
+}
+
+// await calls f every tenth of a second until it is true.
+func await(ctx context.Context, what string, limit time.Duration, f func() bool) error {
+	for deadline := time.Now().Add(limit); !f(); {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not within %v: %s", limit, what)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil
+}

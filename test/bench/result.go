@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+)
+
+// result is one figure. Names stay the same from version to version.
+type result struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Anchor is the figure to compare with: of another archiver, or of the
+	// row-per-sample writer in the same run; 0 if there is none.
+	Anchor float64 `json:"anchor"`
+	// Ratio says how many times better the value is than the anchor.
+	Ratio float64 `json:"ratio"`
+
+	of string // what the anchor is
+}
+
+// report gathers results.
+type report struct{ results []result }
+
+// rate adds a figure in samples/s, with its anchor.
+func (r *report) rate(name string, value, anchor float64, of string) {
+	res := result{Name: name, Value: value, Unit: "samples/s", Anchor: anchor, of: of}
+	if anchor > 0 {
+		res.Ratio = value / anchor
+	}
+	r.results = append(r.results, res)
+}
+
+// cost adds a figure of which less is better, with its anchor.
+func (r *report) cost(name, unit string, value, anchor float64, of string) {
+	res := result{Name: name, Value: value, Unit: unit, Anchor: anchor, of: of}
+	if anchor > 0 && value > 0 {
+		res.Ratio = anchor / value
+	}
+	r.results = append(r.results, res)
+}
+
+// table writes the results as a table.
+func (r *report) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tVALUE\tUNIT\tTIMES BETTER\tANCHOR")
+	for _, res := range r.results {
+		ratio, anchor := "-", "-"
+		if res.Anchor > 0 {
+			ratio, anchor = fmt.Sprintf("%.1f", res.Ratio), fmt.Sprintf("%s %s", number(res.Anchor), res.of)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", res.Name, number(res.Value), res.Unit, ratio, anchor)
+	}
+	return t.Flush()
+}
+
+func number(v float64) string {
+	switch {
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// save writes the results as JSON lines.
+func (r *report) save(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(f)
+	for _, res := range r.results {
+		if err := enc.Encode(res); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}
