@@ -1,0 +1,72 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// sorted puts the sets of an entry in order: a store may return them in any.
+func sorted(c store.Channel) store.Channel {
+	slices.Sort(c.Shards)
+	slices.Sort(c.Buckets)
+	slices.Sort(c.Types)
+	return c
+}
+
+func (s *suite) channel(t *testing.T, pv string) []store.Channel {
+	t.Helper()
+	c, found, err := s.Channel(t.Context(), pv)
+	must(t, err)
+	if !found {
+		return nil
+	}
+	return []store.Channel{sorted(c)}
+}
+
+func testChannel(t *testing.T, s *suite) {
+	pv := s.pv("a")
+	equal(t, "a PV that is not there", len(s.channel(t, pv)), 0)
+	want := store.Channel{PV: pv}
+	for _, add := range []store.Channel{
+		{PV: pv},
+		{PV: pv, Shards: []int{4095}, Types: []sample.Type{sample.Float64}},
+		{PV: pv, Buckets: []store.BucketSize{store.Year, store.Hour}},
+		{PV: pv, Shards: []int{0, 4095}, Types: []sample.Type{sample.Struct.Array(), sample.Float64}},
+		{PV: pv},
+	} {
+		must(t, s.AddChannel(t.Context(), add))
+		want = union(want, add)
+		equal(t, "the entry", s.channel(t, pv), []store.Channel{want})
+	}
+}
+
+// union returns an entry with the sets of both.
+func union(a, b store.Channel) store.Channel {
+	a.Shards, a.Buckets, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Buckets, b.Buckets), slices.Concat(a.Types, b.Types)
+	a = sorted(a)
+	a.Shards, a.Buckets, a.Types = slices.Compact(a.Shards), slices.Compact(a.Buckets), slices.Compact(a.Types)
+	return a
+}
+
+func testChannels(t *testing.T, s *suite) {
+	want := map[string]store.Channel{}
+	for i := range 1200 {
+		c := store.Channel{PV: s.pv(string(rune('A' + i))), Shards: []int{i}, Buckets: []store.BucketSize{store.Day}}
+		want[c.PV] = c
+		must(t, s.AddChannel(t.Context(), c))
+	}
+	got := map[string]store.Channel{}
+	for c, err := range s.Channels(t.Context()) {
+		must(t, err)
+		if _, ours := want[c.PV]; ours {
+			if _, twice := got[c.PV]; twice {
+				t.Errorf("%s is listed twice", c.PV)
+			}
+			got[c.PV] = sorted(c)
+		}
+	}
+	equal(t, "the directory", got, want)
+}

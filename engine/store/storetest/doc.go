@@ -1,0 +1,6 @@
+// Package storetest is the suite that every store passes.
+//
+//	back end's test ── open ──▶ Run ── writes, reads, compares ──▶ store.Store
+//
+// The tests share one store, as engines do, and keep apart by PV and shard.
+package storetest

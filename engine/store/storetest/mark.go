@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func mark(pv string, w store.Writer, at int64, kind sample.MarkKind) store.PVMark {
+	return store.PVMark{PV: pv, Writer: w, Mark: sample.Mark{Time: at, Kind: kind}}
+}
+
+func (s *suite) marks(t *testing.T, pv string, from, to int64) []store.PVMark {
+	t.Helper()
+	return collect(t, s.Marks(t.Context(), pv, from, to))
+}
+
+func testMarks(t *testing.T, s *suite) {
+	pv, w := s.pv("a"), newWriter()
+	want := []store.PVMark{
+		mark(pv, w, nanos(1950), sample.Connected), mark(pv, w, -1, sample.Disconnected), mark(pv, w, 0, sample.Paused),
+		mark(pv, w, 1, sample.Resumed), mark(pv, w, nanos(2200), sample.Died),
+	}
+	shuffled := slices.Clone(want)
+	slices.Reverse(shuffled)
+	must(t, s.PutMarks(t.Context(), shuffled...))
+	must(t, s.PutMarks(t.Context(), shuffled[2], mark(s.pv("b"), w, 0, sample.Lost)))
+	must(t, s.PutMarks(t.Context()))
+	equal(t, "all marks", s.marks(t, pv, math.MinInt64, math.MaxInt64), want)
+	equal(t, "marks in [-1, 0]", s.marks(t, pv, -1, 0), want[1:3])
+	equal(t, "marks in [2, 3]", len(s.marks(t, pv, 2, 3)), 0)
+}
+
+func testMarkFields(t *testing.T, s *suite) {
+	pv, a, b := s.pv("a"), store.Writer{1}, store.Writer{2}
+	// At one time there may be marks of other kinds, reasons and writers.
+	want := []store.PVMark{
+		mark(pv, a, 10, sample.Connected), mark(pv, b, 10, sample.Connected),
+		mark(pv, a, 10, sample.Lost), mark(pv, a, 10, sample.Lost),
+	}
+	want[0].Text = "ioc1:5064 \u00b5 \U0001f52d"
+	want[2].End, want[2].Reason, want[2].Count = -20, sample.Clock, math.MaxInt64
+	want[3].End, want[3].Reason, want[3].Count = 20, sample.Overflow, 1
+	must(t, s.PutMarks(t.Context(), want...))
+	equal(t, "marks", s.marks(t, pv, 10, 10), want)
+
+	want[3].Count = 2
+	must(t, s.PutMarks(t.Context(), want[3]))
+	equal(t, "marks after one was written again", s.marks(t, pv, 10, 10), want)
+
+	// Texts come from IOCs: a byte that is not UTF-8 must not keep a mark away.
+	latin := mark(pv, a, 11, sample.Connected)
+	latin.Text = "Latin-1 \xb5"
+	must(t, s.PutMarks(t.Context(), latin))
+	equal(t, "marks with a text that is not UTF-8", len(s.marks(t, pv, 11, 11)), 1)
+}

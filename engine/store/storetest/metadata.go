@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func (s *suite) metadata(t *testing.T, pv string, at int64) []store.PVMetadata {
+	t.Helper()
+	m, found, err := s.MetadataAt(t.Context(), pv, at)
+	must(t, err)
+	if !found {
+		return nil
+	}
+	return []store.PVMetadata{m}
+}
+
+func testMetadata(t *testing.T, s *suite) {
+	pv := s.pv("a")
+	equal(t, "metadata that is not there", len(s.metadata(t, pv, 0)), 0)
+	var all []store.PVMetadata
+	for _, at := range []int64{nanos(1950), -1, 10, nanos(2200)} {
+		all = append(all, store.PVMetadata{PV: pv, Time: at, Metadata: sample.Metadata{Units: fmt.Sprint(at)}})
+	}
+	for _, i := range []int{2, 0, 3, 1, 2} {
+		must(t, s.PutMetadata(t.Context(), all[i]))
+	}
+	must(t, s.PutMetadata(t.Context(), store.PVMetadata{PV: s.pv("b"), Time: 11}))
+	for _, test := range []struct {
+		at   int64
+		want int
+	}{
+		{math.MinInt64, 0}, {all[0].Time - 1, 0}, {all[0].Time, 0}, {-2, 0}, {-1, 1}, {9, 1}, {10, 2}, {11, 2},
+		{all[3].Time, 3}, {math.MaxInt64, 3},
+	} {
+		equal(t, fmt.Sprint("metadata at ", test.at), s.metadata(t, pv, test.at), all[test.want:test.want+1])
+	}
+}
+
+func testMetadataFields(t *testing.T, s *suite) {
+	m := store.PVMetadata{PV: s.pv("a"), Time: 5, Metadata: sample.Metadata{
+		Units: "µm", Precision: 3, Labels: []string{"Off", "", "On"}, Type: sample.Enum.Array(), Count: 100, Host: "ioc1:5064",
+	}}
+	m.SetLimits([8]float64{1, 2, math.NaN(), math.Inf(1), -4, math.Inf(-1), 0, math.NaN()})
+	must(t, s.PutMetadata(t.Context(), m))
+	equal(t, "metadata", s.metadata(t, m.PV, 5), []store.PVMetadata{m})
+
+	m.Labels, m.Units, m.Precision = nil, "", -1
+	must(t, s.PutMetadata(t.Context(), m))
+	equal(t, "metadata written again", s.metadata(t, m.PV, 5), []store.PVMetadata{m})
+
+	// Units come from IOCs: a byte that is not UTF-8 must not keep them away.
+	m.Time, m.Units, m.Labels = 6, "\xb0C", []string{"\xff"}
+	must(t, s.PutMetadata(t.Context(), m))
+	equal(t, "metadata with text that is not UTF-8", len(s.metadata(t, m.PV, 6)), 1)
+}

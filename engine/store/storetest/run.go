@@ -1,0 +1,105 @@
+package storetest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"iter"
+	"math/big"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"varve.dev/varve/engine/store"
+)
+
+// suite is what each test gets: the store, and PVs and shards of its own.
+type suite struct {
+	store.Store
+	names  string // all PVs begin with it
+	shards int    // the next one
+}
+
+// Run tests a store that open opens, and that open closes when the test ends.
+// If reopen is not nil, it closes a store and opens the same one again, which is
+// how Run sees that everything stays.
+func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T, st store.Store) store.Store) {
+	shards, err := rand.Int(rand.Reader, big.NewInt(1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{Store: open(t), shards: 1000 * int(shards.Int64())}
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *suite)
+	}{
+		{"Claims", testClaims}, {"SealIsMonotone", testSealIsMonotone}, {"DropClaim", testDropClaim},
+		{"JournalOrder", testJournalOrder}, {"JournalResumes", testJournalResumes},
+		{"JournalIsIdempotent", testJournalIsIdempotent}, {"JournalKeepsApart", testJournalKeepsApart},
+		{"JournalLimits", testJournalLimits}, {"JournalStopsEarly", testJournalStopsEarly},
+		{"BlocksOverlap", testBlocksOverlap}, {"BlocksOrder", testBlocksOrder}, {"BlockFields", testBlockFields},
+		{"BlockGrows", testBlockGrows}, {"BlocksManyAndLarge", testBlocksManyAndLarge}, {"LastBlock", testLastBlock},
+		{"CarriedBlock", testCarriedBlock}, {"BlockTimes", testBlockTimes}, {"BlockTooLarge", testBlockTooLarge},
+		{"Channel", testChannel}, {"Channels", testChannels},
+		{"Marks", testMarks}, {"MarkFields", testMarkFields},
+		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields},
+		{"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.names = fmt.Sprintf("%s:%s:", test.name, rand.Text()[:8])
+			test.run(t, s)
+		})
+	}
+	if reopen != nil {
+		t.Run("Reopen", func(t *testing.T) {
+			s.names = fmt.Sprintf("Reopen:%s:", rand.Text()[:8])
+			testReopen(t, s, reopen)
+		})
+	}
+}
+
+// shard returns a shard that no other test uses.
+func (s *suite) shard() int {
+	s.shards++
+	return s.shards
+}
+
+// pv returns the name of a PV of this test.
+func (s *suite) pv(name string) string { return s.names + name }
+
+// newWriter returns a random writer.
+func newWriter() (w store.Writer) {
+	_, _ = rand.Read(w[:]) // it never fails
+	return w
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// collect returns all rows of a sequence, and ends the test on an error.
+func collect[T any](t *testing.T, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	var rows []T
+	for row, err := range seq {
+		must(t, err)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// equal compares, taking NaN as equal to itself and no bytes as nil.
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), blobs); diff != "" {
+		t.Errorf("%s differ (-want +got):\n%s", what, diff)
+	}
+}
+
+// blobs compares bytes at once: cmp would go through them one by one.
+var blobs = cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal))
