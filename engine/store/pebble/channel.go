@@ -1,0 +1,109 @@
+package pebble
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Each element of a set in the directory has a key of its own, so that adding
+// one needs no reading. setPV stands for the entry itself.
+const (
+	setPV byte = iota
+	setShards
+	setBuckets
+	setTypes
+)
+
+// AddChannel implements store.Store.
+func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
+	return s.commit(ctx, "channel", func(b *pebble.Batch) error {
+		var err error
+		add := func(set byte, element int) {
+			if err == nil {
+				err = b.Set(appendUint32(append(pvKey(tableChannel, c.PV), set), uint32(element)), nil, nil)
+			}
+		}
+		add(setPV, 0)
+		for _, shard := range c.Shards {
+			add(setShards, shard)
+		}
+		for _, size := range c.Buckets {
+			add(setBuckets, int(size))
+		}
+		for _, t := range c.Types {
+			add(setTypes, int(t))
+		}
+		return err
+	})
+}
+
+// Channel implements store.Store.
+func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
+	for c, err := range s.channels(ctx, pvKey(tableChannel, pv)) {
+		return c, err == nil, err
+	}
+	return c, false, nil
+}
+
+// Channels implements store.Store.
+func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
+	return s.channels(ctx, []byte{tableChannel})
+}
+
+// channels yields the directory entries whose keys have a prefix.
+func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Channel, error] {
+	return func(yield func(store.Channel, error) bool) {
+		var c store.Channel
+		any := false
+		for e, err := range decoded(scan(ctx, s.db, prefix, after(prefix)), "the directory", decodeElement) {
+			if err != nil {
+				yield(store.Channel{}, err)
+				return
+			}
+			if any && e.pv != c.PV {
+				if !yield(c, nil) {
+					return
+				}
+				c = store.Channel{}
+			}
+			any = true
+			c.PV = e.pv
+			e.addTo(&c)
+		}
+		if any {
+			yield(c, nil)
+		}
+	}
+}
+
+// element is one of a set of a PV.
+type element struct {
+	pv  string
+	set byte
+	n   uint32
+}
+
+func decodeElement(e entry) (element, error) {
+	pv, rest, ok := pvOf(e.key)
+	if !ok || len(rest) != 5 {
+		return element{}, errCorrupt
+	}
+	return element{pv, rest[0], binary.BigEndian.Uint32(rest[1:])}, nil
+}
+
+func (e element) addTo(c *store.Channel) {
+	switch e.set {
+	case setShards:
+		c.Shards = append(c.Shards, int(e.n))
+	case setBuckets:
+		c.Buckets = append(c.Buckets, store.BucketSize(e.n))
+	case setTypes:
+		c.Types = append(c.Types, sample.Type(e.n))
+	}
+}

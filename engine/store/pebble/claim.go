@@ -1,0 +1,90 @@
+package pebble
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"varve.dev/varve/engine/store"
+)
+
+// PutClaim implements store.Store.
+func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
+	return s.commit(ctx, "claim", func(b *pebble.Batch) error {
+		return b.Set(writerKey(tableClaim, c.Shard, c.Writer), appendClaim(nil, &c), nil)
+	})
+}
+
+// Seal implements store.Store. Rows up to the position before are deleted: those
+// up to the new one stay until the next Seal, for readers that have just looked
+// up the position before.
+func (s *Store) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+	s.sealing.Lock()
+	defer s.sealing.Unlock()
+	key := writerKey(tableSealed, shard, w)
+	was, err := s.sealed(key)
+	if err != nil || to <= was {
+		return err
+	}
+	return s.commit(ctx, "sealed", func(b *pebble.Batch) error {
+		err := b.DeleteRange(journalKey(shard, w, 0), journalKey(shard, w, was+1), nil)
+		return errors.Join(err, b.Set(key, appendUint64(nil, uint64(to)), nil))
+	})
+}
+
+// sealed returns the position under a key; 0 if there is none.
+func (s *Store) sealed(key []byte) (store.Position, error) {
+	v, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading a sealed position: %w", err)
+	}
+	defer closer.Close()
+	if len(v) != 8 {
+		return 0, fmt.Errorf("reading a sealed position: %w", errCorrupt)
+	}
+	return store.Position(binary.BigEndian.Uint64(v)), nil
+}
+
+// Claims implements store.Store.
+func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
+	prefix := shardKey(tableClaim, shard)
+	var claims []store.Claim
+	for c, err := range decoded(scan(ctx, s.db, prefix, after(prefix)), "claims", func(e entry) (store.Claim, error) {
+		c := store.Claim{Shard: shard}
+		copy(c.Writer[:], e.key[len(prefix):])
+		return c, decodeClaim(&c, e.value)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Sealed, err = s.sealed(writerKey(tableSealed, shard, c.Writer)); err != nil {
+			return nil, err
+		}
+		claims = append(claims, c)
+	}
+	slices.SortFunc(claims, func(a, b store.Claim) int {
+		return cmp.Or(cmp.Compare(b.Epoch, a.Epoch), bytes.Compare(a.Writer[:], b.Writer[:]))
+	})
+	return claims, nil
+}
+
+// DropClaim implements store.Store.
+func (s *Store) DropClaim(ctx context.Context, shard int, w store.Writer) error {
+	return s.commit(ctx, "claim", func(b *pebble.Batch) error {
+		rows := writerKey(tableJournal, shard, w)
+		return errors.Join(
+			b.Delete(writerKey(tableClaim, shard, w), nil),
+			b.Delete(writerKey(tableSealed, shard, w), nil),
+			b.DeleteRange(rows, after(rows), nil),
+		)
+	})
+}

@@ -1,0 +1,38 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"varve.dev/varve/engine/store"
+)
+
+// PutJournal implements store.Store.
+func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
+	if len(r.Blob) > store.MaxBlob {
+		return fmt.Errorf("writing a journal row of %d bytes: %w", len(r.Blob), store.ErrTooLarge)
+	}
+	return s.commit(ctx, "journal", func(b *pebble.Batch) error {
+		return b.Set(journalKey(r.Shard, r.Writer, r.At), appendRow(nil, &r), nil)
+	})
+}
+
+// Journal implements store.Store.
+func (s *Store) Journal(ctx context.Context, shard int, w store.Writer, from store.Position) iter.Seq2[store.JournalRow, error] {
+	prefix := writerKey(tableJournal, shard, w)
+	// The keys that follow that of a position begin with it: none is a row's.
+	lower := append(journalKey(shard, w, from), 0)
+	return decoded(scan(ctx, s.db, lower, after(prefix)), "the journal", func(e entry) (store.JournalRow, error) {
+		r := store.JournalRow{Shard: shard, Writer: w}
+		if len(e.key) != len(prefix)+8 {
+			return r, errCorrupt
+		}
+		r.At = store.Position(binary.BigEndian.Uint64(e.key[len(prefix):]))
+		return r, decodeRow(&r, bytes.Clone(e.value))
+	})
+}

@@ -1,0 +1,152 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/store"
+)
+
+// Version is the version of keys and values that this package writes. A
+// directory of another version is refused.
+const Version = 1
+
+// ErrInUse is returned by Open for a directory that another store has open.
+var ErrInUse = errors.New("the directory is in use by another process")
+
+// Options configure a store. The zero value does.
+type Options struct {
+	// Registerer gets the metrics; nil for none.
+	Registerer prometheus.Registerer
+	// Log gets what Pebble says; nil for nothing.
+	Log *slog.Logger
+}
+
+// Store is a store.Store in a directory.
+type Store struct {
+	db      *pebble.DB
+	lock    *pebble.Lock
+	metrics *metrics
+
+	sealing sync.Mutex // makes reading a position and raising it one step
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the archive in a directory, which is made if it does not exist. The
+// directory is the store's until Close; another Open of it fails with ErrInUse.
+func Open(dir string, opts Options) (*Store, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	s, err := open(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening the archive in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(dir string, opts Options) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := pebble.Open(dir, dbOptions(lock, opts.Log))
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if err := checkVersion(db); err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Close())
+	}
+	return &Store{db: db, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
+}
+
+func lockDirectory(dir string) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, vfs.Default)
+	switch {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES) && canWrite(dir):
+		return nil, ErrInUse
+	}
+	return nil, err
+}
+
+// canWrite tells a lock that is held from a directory that is not ours: some
+// systems say EACCES to both.
+func canWrite(dir string) bool {
+	f, err := os.CreateTemp(dir, "probe-")
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Remove(f.Name()) == nil
+}
+
+func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
+	return &pebble.Options{
+		Lock: lock,
+		// Fixed, so that a newer Pebble does not change files without notice.
+		FormatMajorVersion: pebble.FormatTableFormatV6,
+		Logger:             logger{log},
+		// Room for some seconds of journal, most of which is sealed, and deleted,
+		// before it would reach a sorted file.
+		MemTableSize: 32 << 20,
+	}
+}
+
+// checkVersion refuses an archive of another version, and marks a new one.
+func checkVersion(db *pebble.DB) error {
+	key := []byte{tableSchema}
+	v, closer, err := db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return markNew(db, key)
+	}
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	if len(v) != 4 {
+		return fmt.Errorf("reading its version: %w", errCorrupt)
+	}
+	if got := binary.BigEndian.Uint32(v); got != Version {
+		return fmt.Errorf("it has format version %d, and this program reads and writes version %d", got, Version)
+	}
+	return nil
+}
+
+func markNew(db *pebble.DB, key []byte) error {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	foreign := it.First()
+	if err := it.Close(); err != nil {
+		return err
+	}
+	if foreign {
+		return errors.New("it holds a Pebble store that is not an archive of Varve")
+	}
+	return db.Set(key, appendUint32(nil, Version), pebble.Sync)
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	s.metrics.close()
+	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
+		return fmt.Errorf("closing the archive: %w", err)
+	}
+	return nil
+}
