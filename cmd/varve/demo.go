@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/sample"
+)
+
+func newDemo() *cobra.Command {
+	o := standaloneOptions{memory: 512 << 20, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute}
+	sim := ioc.Config{Listen: "127.0.0.1:0", Channels: 20, Rate: 10}
+	var seconds int
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Archive a simulated IOC, and show what happens",
+		Long: `Starts a simulated IOC and archives its PVs as config/samples says. It stops at
+Ctrl-C, or after --seconds (by default the variable DEMO_SECONDS).`,
+		Example: `  varve demo --seconds 30
+  varve demo --file config/samples --data demo-data`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if seconds > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+				defer cancel()
+			}
+			return demo(ctx, cmd.OutOrStdout(), &o, sim)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "config/samples", "file or directory of ArchiveGroups")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.IntVar(&sim.Channels, "channels", sim.Channels, "number of simulated PVs of each kind")
+	f.Float64Var(&sim.Rate, "rate", sim.Rate, "updates per second of each PV")
+	f.IntVar(&seconds, "seconds", envInt("DEMO_SECONDS"), "stop after so many seconds; 0: at Ctrl-C")
+	o.storage.add(f)
+	f.Lookup("data").DefValue = "demo-data"
+	o.storage.dir = "demo-data"
+	return cmd
+}
+
+// envInt returns the number in a variable, or 0.
+func envInt(name string) int {
+	n, _ := strconv.Atoi(os.Getenv(name))
+	return n
+}
+
+// demo runs the IOC and the archiver, and reports until ctx ends.
+func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Config) error {
+	o.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	sim.Logger = o.log
+	srv, err := ioc.New(sim)
+	if err != nil {
+		return err
+	}
+	o.source = ca.Config{AddrList: []string{srv.Addr().String()}}
+	arch, err := openStandalone(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, `simulated IOC at %s; archiving %s into %s
+
+  read samples   bin/varve get SIM:SINE:0000 --from -1m
+  see channels   bin/varve status
+  in a browser   %s/
+
+`, srv.Addr(), o.file, o.storage.where(), arch.url())
+
+	iocCtx, stopIOC := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopIOC()
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = srv.Run(iocCtx) }) // it can only end by the context
+	wg.Go(func() { progress(ctx, out, arch.Engine) })
+	err = arch.run(ctx)
+	stopIOC()
+	wg.Wait()
+	summarize(out, arch.Summary())
+	return err
+}
+
+// progress prints a line every other second.
+func progress(ctx context.Context, out io.Writer, e *engine.Engine) {
+	const every = 2 * time.Second
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	start, last := time.Now(), e.Summary()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := e.Summary()
+		rate := float64(now.Received-last.Received) / every.Seconds()
+		fmt.Fprintf(out, "%4.0f s  connected %d/%d  received %.0f/s  stored %d  %.1f B/sample in the journal  durable after %.2f s\n",
+			time.Since(start).Seconds(), now.States[capture.Connected], now.Channels, rate, now.Stored,
+			ratio(float64(now.JournalBytes), float64(now.Stored)), ratio(float64(now.Pending), rate))
+		last = now
+	}
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// summarize prints what became of all samples; the sum must be right.
+func summarize(out io.Writer, s engine.Summary) {
+	fmt.Fprintf(out, "\nreceived %10d samples\nstored   %10d\n", s.Received, s.Stored)
+	sum := s.Stored + s.Pending
+	if s.Pending > 0 {
+		fmt.Fprintf(out, "pending  %10d\n", s.Pending)
+	}
+	for r, n := range s.Dropped {
+		if sum += n; n > 0 {
+			fmt.Fprintf(out, "dropped  %10d %s\n", n, sample.Reason(r))
+		}
+	}
+	verdict := "every sample is accounted for"
+	if sum != s.Received {
+		verdict = fmt.Sprintf("%d samples are not accounted for", int64(s.Received)-int64(sum))
+	}
+	fmt.Fprintf(out, "sum      %10d: %s\n", sum, verdict)
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"varve.dev/varve/controllers/manifest"
+	"varve.dev/varve/controllers/standalone"
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/store"
+)
+
+const standaloneExample = `  # Archive the groups in ./groups, into ./data; edits are taken up at once:
+  varve standalone -f groups --data data
+
+  # PVs of an IOC at a fixed address, into a Cassandra cluster:
+  EPICS_CA_ADDR_LIST=10.1.2.3 EPICS_CA_AUTO_ADDR_LIST=NO \
+    varve standalone -f groups/vacuum.yaml --cassandra cass-1,cass-2
+
+  # groups/vacuum.yaml:
+  apiVersion: varve.dev/v1alpha1
+  kind: ArchiveGroup
+  metadata: {name: vacuum}
+  spec:
+    archiverRef: {name: main}
+    channels:
+    - {name: "SR01-VA:PRES-01"}
+    sampling: {mode: Monitor, deadband: {absolute: 0.01}}`
+
+// standaloneOptions are what the flags of `varve standalone` set.
+type standaloneOptions struct {
+	file, listen string
+	storage      storageOptions
+	memory       byteSize
+	flush        time.Duration
+	checkpoint   time.Duration
+	source       ca.Config
+	log          *slog.Logger
+}
+
+func newStandalone() *cobra.Command {
+	var logs logFlags
+	o := standaloneOptions{memory: 1 << 30}
+	cmd := &cobra.Command{
+		Use:   "standalone",
+		Short: "Archive the PVs of ArchiveGroup files, in one process",
+		Long: `Archives the PVs of ArchiveGroup files and serves the archive over HTTP, in one
+process. Files are watched: an edit converges without a restart. Channel Access
+is set up by the usual variables: EPICS_CA_ADDR_LIST, EPICS_CA_AUTO_ADDR_LIST,
+EPICS_CA_NAME_SERVERS, EPICS_CA_SERVER_PORT, EPICS_CA_MAX_ARRAY_BYTES,
+EPICS_CA_CONN_TMO.`,
+		Example: standaloneExample,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.log, err = logs.logger(); err != nil {
+				return err
+			}
+			if o.source, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
+				return err
+			}
+			s, err := openStandalone(cmd.Context(), &o)
+			if err != nil {
+				return err
+			}
+			o.log.Info("serving", "url", s.url(), "store", o.storage.where())
+			err = s.run(cmd.Context())
+			sum := s.Summary()
+			o.log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
+	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
+	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
+	o.storage.add(f)
+	logs.add(cmd)
+	_ = cmd.MarkFlagRequired("file")
+	return cmd
+}
+
+func (o *standaloneOptions) check() error {
+	switch {
+	case o.flush < 10*time.Millisecond || o.flush > time.Minute:
+		return fmt.Errorf("--flush: %v is not between 10ms and 1m", o.flush)
+	case o.checkpoint < time.Second || o.checkpoint > 6*time.Hour:
+		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", o.checkpoint)
+	case o.memory < 16<<20:
+		return fmt.Errorf("--memory: %v is less than 16Mi", &o.memory)
+	}
+	return nil
+}
+
+// drops lists counts of dropped samples by reason.
+func drops(s engine.Summary) string {
+	by := map[string]uint64{}
+	for r, n := range s.Dropped {
+		if n > 0 {
+			by[sample.Reason(r).String()] = n
+		}
+	}
+	return reasons(by)
+}
+
+// server is a standalone archiver: engine, files and HTTP.
+type server struct {
+	*engine.Engine
+	opts     *standaloneOptions
+	store    store.Store
+	source   *ca.Client
+	listener net.Listener
+	handler  http.Handler
+}
+
+// openStandalone acquires everything that can fail for want of something.
+func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	// A wrong path or nothing but wrong manifests is a mistake of the moment;
+	// later on, capture goes on with what was good.
+	if r := manifest.Load(o.file); len(r.Groups) == 0 && r.Err() != nil {
+		return nil, fmt.Errorf("nothing to archive:\n%w", r.Err())
+	}
+	s := &server{opts: o}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.listener, err = net.Listen("tcp", o.listen); err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
+		return nil, err
+	}
+	o.source.Registerer, o.source.Logger = reg, o.log
+	if s.source, err = ca.New(o.source); err != nil {
+		return nil, fmt.Errorf("starting Channel Access: %w", err)
+	}
+	s.Engine = engine.New(engine.Options{
+		Store: s.store, Source: s.source, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
+		Exclusive: true, Registerer: reg, Log: o.log,
+	})
+	return s, s.serve(reg)
+}
+
+// serve makes the handler.
+func (s *server) serve(reg *prometheus.Registry) (err error) {
+	s.handler, err = serve.New(&serve.Config{
+		Reader: &query.Reader{
+			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
+			Captured: func() iter.Seq[string] { return s.Capture().Names() },
+		},
+		Channels: s.Capture(), Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: func() error { return nil }, Version: version(), Now: time.Now, Log: s.opts.log,
+	})
+	return err
+}
+
+func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+
+// run archives and serves until parent ends, then stops in order.
+func (s *server) run(parent context.Context) error {
+	defer s.close()
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	srv := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.opts.log.Handler(), slog.LevelDebug),
+	}
+	applied := make(chan struct{})
+	once := sync.OnceFunc(func() { close(applied) })
+	files := standalone.Driver{
+		Path: s.opts.file, Shards: s.Shards(), Log: s.opts.log,
+		Apply: func(a capture.Assignment) { s.Apply(a); once() },
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			cancel(fmt.Errorf("serving HTTP: %w", err))
+		}
+	})
+	wg.Go(func() { files.Run(ctx) })
+	select { // the engine marks what a process before lost in the channels that it knows
+	case <-applied:
+	case <-ctx.Done():
+	}
+	unsaved := s.Run(ctx)
+	stop, end := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer end()
+	if srv.Shutdown(stop) != nil {
+		_ = srv.Close() // requests that take longer are cut off
+	}
+	wg.Wait()
+	if unsaved > 0 {
+		return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", unsaved)
+	}
+	if parent.Err() == nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// close releases what was opened.
+func (s *server) close() {
+	if s.listener != nil {
+		_ = s.listener.Close() // closed already where the server ran
+	}
+	if s.source != nil {
+		if err := s.source.Close(); err != nil {
+			s.opts.log.Error("closing Channel Access", "err", err)
+		}
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.opts.log.Error("closing the store", "err", err)
+		}
+	}
+}
+
+// byteSize is a flag in bytes, with binary suffixes.
+type byteSize int64
+
+var byteUnits = []struct {
+	suffix string
+	size   int64
+}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40}}
+
+// String implements pflag.Value.
+func (b *byteSize) String() string {
+	for i := len(byteUnits) - 1; i >= 0; i-- {
+		if u := byteUnits[i]; *b != 0 && int64(*b)%u.size == 0 {
+			return fmt.Sprintf("%d%s", int64(*b)/u.size, u.suffix)
+		}
+	}
+	return fmt.Sprint(int64(*b))
+}
+
+// Set implements pflag.Value.
+func (b *byteSize) Set(text string) error {
+	size := int64(1)
+	for _, u := range byteUnits {
+		if num, ok := strings.CutSuffix(text, u.suffix); ok {
+			text, size = num, u.size
+		}
+	}
+	var n int64
+	if _, err := fmt.Sscanf(text+"\n", "%d\n", &n); err != nil || n < 0 || n > 1<<62/size {
+		return errors.New("not a number of bytes such as 512Mi")
+	}
+	*b = byteSize(n * size)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (b *byteSize) Type() string { return "size" }
