@@ -1,0 +1,77 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+const channelPage = 1000
+
+// AddChannel implements store.Store. Adding to a set needs no reading.
+func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
+	return s.write(ctx, write{
+		operation: "channel",
+		stmt: `UPDATE channel SET present = true, shards = shards + ?, buckets = buckets + ?, types = types + ?
+			WHERE pv = ?`,
+		values: []any{c.Shards, ints(c.Buckets), ints(c.Types), c.PV},
+	})
+}
+
+func ints[T ~uint8](in []T) []int {
+	out := make([]int, len(in))
+	for i, v := range in {
+		out[i] = int(v)
+	}
+	return out
+}
+
+func bytesOf[T ~uint8](in []int) []T {
+	out := make([]T, len(in))
+	for i, v := range in {
+		out[i] = T(v)
+	}
+	return out
+}
+
+// Channel implements store.Store.
+func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
+	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, buckets, types FROM channel WHERE pv = ?", pv)
+	for c, err := range channels(it) {
+		return c, err == nil, err
+	}
+	return c, false, nil
+}
+
+// Channels implements store.Store.
+func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
+	return func(yield func(store.Channel, error) bool) {
+		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, buckets, types FROM channel"))(yield)
+	}
+}
+
+// channels yields the rows of a query, and closes it.
+func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
+	return func(yield func(store.Channel, error) bool) {
+		for {
+			var c store.Channel
+			var buckets, types []int
+			if !it.Scan(&c.PV, &c.Shards, &buckets, &types) {
+				break
+			}
+			c.Buckets, c.Types = bytesOf[store.BucketSize](buckets), bytesOf[sample.Type](types)
+			if !yield(c, nil) {
+				_ = it.Close() // the caller has what it wanted
+				return
+			}
+		}
+		if err := it.Close(); err != nil {
+			yield(store.Channel{}, fmt.Errorf("reading the directory: %w", err))
+		}
+	}
+}

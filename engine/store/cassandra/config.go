@@ -1,0 +1,104 @@
+package cassandra
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config says where the cluster is and how to use it. Only Hosts is required.
+type Config struct {
+	// Hosts are addresses of some nodes, host or host:port; the others are found.
+	Hosts []string
+	// Keyspace defaults to "varve".
+	Keyspace string
+	// Datacenter is the one to use; by default that of the host that answers.
+	Datacenter string
+	// ReplicationFactor is for CreateSchema; by default 3, or the number of
+	// nodes in the datacenter if that is less.
+	ReplicationFactor int
+	// JournalTTL is for CreateSchema: how long journal rows are kept, 1 day by
+	// default. What is not sealed by then is lost.
+	JournalTTL time.Duration
+
+	Username, Password string
+	// TLS is used if it is not nil.
+	TLS *tls.Config
+
+	// Timeout of one attempt at a request, and of connecting; 5 s by default.
+	Timeout time.Duration
+	// InFlightBytes bounds the bytes of writes that wait for an answer; 16 MiB
+	// by default. More writes wait.
+	InFlightBytes int64
+
+	// Registerer gets the metrics; nil for none.
+	Registerer prometheus.Registerer
+	// Log gets what the driver says; nil for nothing.
+	Log *slog.Logger
+}
+
+// Defaults of Config.
+const (
+	defaultKeyspace      = "varve"
+	defaultTimeout       = 5 * time.Second
+	defaultInFlightBytes = 16 << 20
+	defaultJournalTTL    = 24 * time.Hour
+	defaultReplicas      = 3
+)
+
+// protocol is version 5 of CQL's native protocol: Cassandra 4.0 and newer.
+const protocol = 5
+
+// reconnectEvery is how often nodes that are down are tried.
+const reconnectEvery = time.Second
+
+// keyspaceName is what CQL takes without quotes.
+var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
+
+// complete returns the configuration with defaults, or what is wrong with it.
+func (c Config) complete() (Config, error) {
+	c.Keyspace = cmp.Or(c.Keyspace, defaultKeyspace)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.InFlightBytes = cmp.Or(c.InFlightBytes, defaultInFlightBytes)
+	c.JournalTTL = cmp.Or(c.JournalTTL, defaultJournalTTL)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case len(c.Hosts) == 0:
+		return c, errors.New("no host of Cassandra is given")
+	case !keyspaceName.MatchString(c.Keyspace):
+		return c, fmt.Errorf("keyspace %q is not a name of up to 48 small letters, digits and underscores", c.Keyspace)
+	case c.JournalTTL < time.Hour:
+		return c, fmt.Errorf("journal rows must be kept for 1 h at least, not %v", c.JournalTTL)
+	case c.Timeout < 0 || c.InFlightBytes < 0 || c.ReplicationFactor < 0:
+		return c, errors.New("a timeout, bound or replication factor is negative")
+	}
+	return c, nil
+}
+
+// cluster returns the driver's configuration of what all connections share.
+func (c *Config) cluster() *gocql.ClusterConfig {
+	cluster := gocql.NewCluster(c.Hosts...)
+	cluster.ProtoVersion = protocol
+	cluster.Timeout, cluster.ConnectTimeout = c.Timeout, c.Timeout
+	cluster.Consistency = gocql.LocalQuorum
+	cluster.DefaultIdempotence = true
+	cluster.Logger = logger{c.Log}
+	cluster.ReconnectInterval = reconnectEvery
+	cluster.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: reconnectEvery / 2}
+	if c.Username != "" {
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+	}
+	if c.TLS != nil {
+		cluster.SslOpts = &gocql.SslOptions{Config: c.TLS}
+	}
+	return cluster
+}

@@ -1,0 +1,37 @@
+package cassandra
+
+import (
+	"log/slog"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// logger passes on what the driver says. Its warnings are about nodes that go
+// and come, which the store's errors and metrics tell as well.
+type logger struct{ log *slog.Logger }
+
+// Error implements gocql.StructuredLogger.
+func (l logger) Error(msg string, fields ...gocql.LogField) {
+	l.log.Warn("the Cassandra driver reports an error", attributes(msg, fields)...)
+}
+
+// Warning implements gocql.StructuredLogger.
+func (l logger) Warning(msg string, fields ...gocql.LogField) {
+	l.log.Info("the Cassandra driver warns", attributes(msg, fields)...)
+}
+
+// Info implements gocql.StructuredLogger.
+func (l logger) Info(msg string, fields ...gocql.LogField) {
+	l.log.Debug("the Cassandra driver says", attributes(msg, fields)...)
+}
+
+// Debug implements gocql.StructuredLogger.
+func (l logger) Debug(string, ...gocql.LogField) {}
+
+func attributes(msg string, fields []gocql.LogField) []any {
+	out := []any{slog.String("message", msg)}
+	for _, f := range fields {
+		out = append(out, slog.String(f.Name, f.Value.String()))
+	}
+	return out
+}

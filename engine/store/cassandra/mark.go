@@ -1,0 +1,57 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+const markPage = 1000
+
+// PutMarks implements store.Store.
+func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
+	return each(ctx, len(marks), func(ctx context.Context, i int) error {
+		m := &marks[i]
+		return s.write(ctx, write{
+			operation: "mark",
+			stmt:      "INSERT INTO mark (pv, time, kind, reason, writer, end_time, lost, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			values:    []any{m.PV, m.Time, int(m.Kind), int(m.Reason), m.Writer[:], m.End, int64(m.Count), text(m.Text)},
+			size:      len(m.Text),
+		})
+	})
+}
+
+// text returns s as CQL's text must be; it comes from IOCs, which may send any
+// bytes.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Marks implements store.Store.
+func (s *Store) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) {
+		it := s.query(ctx, "marks", markPage,
+			"SELECT time, kind, reason, writer, end_time, lost, note FROM mark WHERE pv = ? AND time >= ? AND time <= ?",
+			pv, from, to)
+		for {
+			var kind, reason int
+			var lost int64
+			var writer []byte
+			m := store.PVMark{PV: pv}
+			if !it.Scan(&m.Time, &kind, &reason, &writer, &m.End, &lost, &m.Text) {
+				break
+			}
+			m.Kind, m.Reason, m.Count = sample.MarkKind(kind), sample.Reason(reason), uint64(lost)
+			copy(m.Writer[:], writer)
+			if !yield(m, nil) {
+				_ = it.Close() // the caller has what it wanted
+				return
+			}
+		}
+		if err := it.Close(); err != nil {
+			yield(store.PVMark{}, fmt.Errorf("reading marks of %s: %w", pv, err))
+		}
+	}
+}

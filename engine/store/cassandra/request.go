@@ -1,0 +1,71 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+// parallel is how many rows of one call are written at a time.
+const parallel = 32
+
+// rowOverhead is about what a row takes in a request beside its blob, in bytes.
+const rowOverhead = 256
+
+// write is a statement that writes one row of about size bytes. A timestamp of 0
+// stands for the clock's next.
+type write struct {
+	operation string
+	stmt      string
+	values    []any
+	size      int
+	timestamp int64
+}
+
+// write sends a write and waits until a quorum has it.
+func (s *Store) write(ctx context.Context, w write) error {
+	return s.bounded(ctx, w.operation, w.size, func(ctx context.Context) error {
+		if w.timestamp == 0 {
+			w.timestamp = s.clock.next()
+		}
+		return s.session.Query(w.stmt, w.values...).WithTimestamp(w.timestamp).ExecContext(ctx)
+	})
+}
+
+// bounded runs send once the bytes in flight leave room for size more.
+func (s *Store) bounded(ctx context.Context, operation string, size int, send func(context.Context) error) error {
+	weight := min(int64(size+rowOverhead), s.cfg.InFlightBytes)
+	err := s.inFlight.Acquire(ctx, weight)
+	if err == nil {
+		s.metrics.inFlight.Add(float64(weight))
+		err = send(withOperation(ctx, operation))
+		s.metrics.inFlight.Sub(float64(weight))
+		s.inFlight.Release(weight)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", operation, err)
+	}
+	s.metrics.written.Add(float64(size))
+	return nil
+}
+
+// each calls f for 0 … n-1, several at a time, and returns the first error.
+// Rows of different partitions are not batched: it would cost the coordinator
+// more than it saves, and servers refuse batches of more than 50 KiB by default.
+func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i := range n {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// query returns a reading statement whose pages have pageSize rows.
+func (s *Store) query(ctx context.Context, operation string, pageSize int, stmt string, values ...any) *gocql.Iter {
+	// Rows are read when they are wanted: fetching the next page early would
+	// double what is held.
+	return s.session.Query(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
+}

@@ -1,0 +1,150 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// SchemaVersion is the version of the tables that this package uses.
+const SchemaVersion = 1
+
+// schemaTimeout is for one statement: a change is agreed on by all nodes.
+const schemaTimeout = time.Minute
+
+// CreateSchema creates the keyspace and its tables, as far as they do not exist,
+// and returns when all nodes have them. It is to be run by one process at a time:
+// Cassandra may otherwise create a table twice. Nothing else creates tables.
+func CreateSchema(ctx context.Context, config Config) error {
+	cfg, err := config.complete()
+	if err != nil {
+		return err
+	}
+	long := cfg
+	long.Timeout = max(cfg.Timeout, schemaTimeout)
+	session, err := long.probe()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	switch version, err := cfg.readVersion(ctx, session); {
+	case err == nil && version != SchemaVersion:
+		return versionError(cfg.Keyspace, version)
+	case err != nil && !errors.Is(err, ErrNoSchema):
+		return err
+	}
+	top, err := readTopology(ctx, session)
+	if err != nil {
+		return err
+	}
+	statements, err := cfg.statements(&top)
+	if err != nil {
+		return err
+	}
+	for _, stmt := range statements {
+		if err := session.Query(stmt).ExecContext(ctx); err != nil {
+			return fmt.Errorf("creating the schema of keyspace %s: %w", cfg.Keyspace, err)
+		}
+	}
+	if err := session.AwaitSchemaAgreement(ctx); err != nil {
+		return fmt.Errorf("waiting until all nodes agree on the schema: %w", err)
+	}
+	// Last, so that a schema with a version is whole.
+	err = session.Query("INSERT INTO "+cfg.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", SchemaVersion).
+		Consistency(gocql.Quorum).ExecContext(ctx)
+	if err != nil {
+		return fmt.Errorf("noting the schema version: %w", err)
+	}
+	return nil
+}
+
+// readVersion returns the version of the schema, or ErrNoSchema.
+func (c *Config) readVersion(ctx context.Context, session *gocql.Session) (version int, err error) {
+	var name string
+	err = session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_version'",
+		c.Keyspace).ScanContext(ctx, &name)
+	if err == nil {
+		err = session.Query("SELECT version FROM "+c.Keyspace+".schema_version WHERE part = 'tables'").
+			ScanContext(ctx, &version)
+	}
+	switch {
+	case errors.Is(err, gocql.ErrNotFound):
+		return 0, fmt.Errorf("%w in keyspace %s: create it with `varve schema`", ErrNoSchema, c.Keyspace)
+	case err != nil:
+		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", c.Keyspace, err)
+	}
+	return version, nil
+}
+
+func versionError(keyspace string, version int) error {
+	return fmt.Errorf("%w: keyspace %s has version %d, this program uses version %d", ErrVersion, keyspace, version, SchemaVersion)
+}
+
+// statements returns the DDL, in order.
+func (c *Config) statements(top *topology) ([]string, error) {
+	dc, err := top.choose(c.Datacenter)
+	if err != nil {
+		return nil, err
+	}
+	replicas := c.ReplicationFactor
+	if replicas == 0 {
+		replicas = min(defaultReplicas, top.nodes[dc])
+	}
+	out := []string{fmt.Sprintf(
+		"CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
+		c.Keyspace, dc, replicas)}
+	for _, table := range tables {
+		out = append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace, table))
+	}
+	windows := max(1, int(c.JournalTTL.Hours()/24))
+	return append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace,
+		fmt.Sprintf(journalTable, windows, int(c.JournalTTL.Seconds())))), nil
+}
+
+// journalTable has one TTL, so that whole SSTables expire, in windows of a 24th
+// of it. Rows are small in number and large, and are read from memtables mostly.
+// min_threshold keeps a window from being compacted over and over; blobs are
+// compressed already. gc_grace_seconds is no shorter than hints live.
+const journalTable = `journal (
+	shard int, writer blob, n int, seq int, names blob, body blob,
+	PRIMARY KEY ((shard, writer, n), seq)
+) WITH compression = {'enabled': 'false'} AND gc_grace_seconds = 10800
+AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS',
+	'compaction_window_size': '%d', 'min_threshold': '32', 'max_threshold': '32'}
+AND default_time_to_live = %d`
+
+// tables are all others. Columns named as CQL's own words have longer names.
+var tables = []string{
+	`schema_version (part text PRIMARY KEY, version int)`,
+
+	// No row has a marker: one whose columns are deleted is gone, whatever
+	// timestamp the deletion of its sealed position has.
+	`claim (
+	shard int, writer blob, epoch bigint, since bigint, alive bigint, closed boolean, last bigint, sealed bigint,
+	PRIMARY KEY (shard, writer)
+)`,
+
+	// reach is the longest time from start to end of any block in the partition,
+	// its own timestamp, so that a reader knows how far back to look.
+	`block_forever (
+	pv text, bucket bigint, start bigint, writer blob, n int, reach bigint static,
+	end_time bigint, samples int, kind smallint, low double, high double, total double, size int, body blob,
+	PRIMARY KEY ((pv, bucket), start, writer, n)
+) WITH compression = {'enabled': 'false'} AND compaction = {'class': 'UnifiedCompactionStrategy'}`,
+
+	`channel (pv text PRIMARY KEY, present boolean, shards set<int>, buckets set<smallint>, types set<smallint>)`,
+
+	`mark (
+	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
+	PRIMARY KEY (pv, time, kind, reason, writer)
+)`,
+
+	`metadata (
+	pv text, time bigint, kind smallint, elements int, units text, precision int,
+	limits frozen<list<double>>, labels frozen<list<text>>, host text,
+	PRIMARY KEY (pv, time)
+) WITH CLUSTERING ORDER BY (time DESC)`,
+}

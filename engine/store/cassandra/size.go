@@ -1,0 +1,27 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+)
+
+// Size implements store.Store. Every node of the datacenter is asked for what
+// the keyspace takes there, in MiB, memtables not counted; one that does not
+// answer makes it fail.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	var mebibytes int64
+	for _, h := range s.session.GetHosts() {
+		if h.DataCenter() != s.cfg.Datacenter {
+			continue
+		}
+		it := s.session.Query("SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = ?", s.cfg.Keyspace).
+			SetHostID(h.HostID()).IterContext(withOperation(ctx, "size"))
+		for n := int64(0); it.Scan(&n); {
+			mebibytes += n
+		}
+		if err := it.Close(); err != nil {
+			return 0, fmt.Errorf("asking %v for its disk usage: %w", h.ConnectAddress(), err)
+		}
+	}
+	return mebibytes << 20, nil
+}

@@ -1,0 +1,47 @@
+package cassandra_test
+
+import (
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/storetest"
+	"varve.dev/varve/test/cassandra"
+)
+
+func TestMain(m *testing.M) { cassandra.Main(m) }
+
+// config is of a keyspace that has its schema.
+func config(tb testing.TB) cassandrastore.Config {
+	tb.Helper()
+	ks := cassandra.Shared(tb)
+	// A busy machine is no failure here.
+	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second}
+	if err := cassandrastore.CreateSchema(tb.Context(), cfg); err != nil {
+		tb.Fatal(err)
+	}
+	return cfg
+}
+
+func open(tb testing.TB, cfg cassandrastore.Config) *cassandrastore.Store {
+	tb.Helper()
+	st, err := cassandrastore.Open(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func TestConformance(t *testing.T) {
+	cfg := config(t)
+	storetest.Run(t,
+		func(t *testing.T) store.Store { return open(t, cfg) },
+		func(t *testing.T, st store.Store) store.Store {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+			return open(t, cfg)
+		})
+}
