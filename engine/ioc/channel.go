@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
 )
 
 // maxCircuitChannels bounds the channels of a circuit.
@@ -23,6 +24,7 @@ func (c *circuit) createChannel(h *proto.Header, payload []byte) {
 		c.buf = proto.AppendCreateChFail(c.buf, h.P1)
 		return
 	}
+	c.setup = c.sched.now()
 	c.lastSID++
 	for c.channels[c.lastSID] != nil { // after 2³² channels
 		c.lastSID++
@@ -51,7 +53,7 @@ func (c *circuit) read(h *proto.Header) {
 	t := proto.DBR(h.Type)
 	ch := c.channels[h.P1]
 	if status, _ := check(ch, t, h.Count); status != proto.StatusNormal {
-		c.buf = proto.AppendReadFail(c.buf, t, status, h.P2)
+		c.buf = appendReadFail(c.buf, t, status, h.P2)
 		return
 	}
 	turn := c.turn
@@ -62,6 +64,19 @@ func (c *circuit) read(h *proto.Header) {
 	v := c.enc.value(ch.pv, t.Native(), tick)
 	v.Time = at
 	c.buf = proto.AppendReadReply(c.buf, t, false, &v, &metadata[ch.pv.kind], h.P2)
+}
+
+// appendReadFail appends the answer to a READ_NOTIFY that failed. As EPICS base
+// does, it has a value of zeros: clients decode it before they see the status.
+func appendReadFail(dst []byte, t proto.DBR, status proto.Status, ioid uint32) []byte {
+	if !t.Valid() {
+		return proto.AppendReadFail(dst, t, status, ioid)
+	}
+	dst = proto.AppendHeader(dst, proto.Header{
+		Command: proto.CmdReadNotify, Type: uint16(t), Size: uint32(proto.Padded(t.PayloadSize(1))), Count: 1,
+		P1: uint32(status), P2: ioid,
+	})
+	return proto.AppendValue(dst, t, false, &sample.Sample{}, nil)
 }
 
 // before returns the tick of a PV's last update before a turn, and the time of

@@ -42,6 +42,7 @@ type circuit struct {
 	// turn is the next one to send; last is when the one before was due, or
 	// without a clock, was sent.
 	turn, last int64
+	setup      int64 // when the client last asked for a channel or subscription
 }
 
 // slice is the circuit's part of a slice of the schedule.

@@ -3,6 +3,8 @@ package ioc
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/sample"
@@ -49,4 +51,23 @@ func TestFlatOutWithNothingToSendRests(t *testing.T) {
 		c.send(proto.AppendEcho(nil))
 		c.want(proto.CmdEcho)
 	}
+}
+
+// TestFlatOutWaitsForTheSetup checks that a client that creates many channels is
+// not flooded meanwhile.
+func TestFlatOutWaitsForTheSetup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := pipe(t, Config{Channels: 10})
+		for id := range uint32(10) {
+			c.monitor(fmt.Sprintf("SIM:RAMP:%04d", id), id, maskValue)
+			if sub, v := c.event(); sub != id || ramp(v, int(id)) != 0 {
+				t.Fatalf("subscription %d begins at tick %d, want 0 of %d", sub, ramp(v, int(id)), id)
+			}
+			time.Sleep(setupRest / 2)
+		}
+		began := time.Now()
+		if _, v := c.event(); ramp(v, 0) != 1 || time.Since(began) != setupRest/2 {
+			t.Errorf("tick %d after %v", ramp(v, 0), time.Since(began))
+		}
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// still is a configuration whose PVs stay at ticks 0 and 1 while a test runs.
+// still is a configuration whose PVs 0 stay at tick 1 while a test runs.
 var still = Config{Channels: 2, Rate: 0.001}
 
 func TestChannelsThatNobodyServesAreRefused(t *testing.T) {

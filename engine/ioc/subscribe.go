@@ -55,6 +55,7 @@ func (c *circuit) begin(s subscription, sid uint32, alarms bool) {
 	tick, at := c.before(c.turn, s.pv)
 	c.buf = append(c.buf, g.add(s, &c.enc, tick, at)...)
 	c.places[s.id] = p
+	c.setup = c.sched.now()
 	c.memory += s.size()
 	c.stats.sent.Add(1)
 	c.stats.subscriptions.Add(1)

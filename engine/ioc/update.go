@@ -7,8 +7,13 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// emptyTurn is how long a circuit waits without a clock when a turn sent nothing.
-const emptyTurn = time.Millisecond
+// How long a circuit without a clock rests: when a turn sent nothing, and while a
+// client goes on to create channels and subscriptions. It would take it long to
+// create many if each came after a turn of those before.
+const (
+	emptyTurn = time.Millisecond
+	setupRest = 20 * time.Millisecond
+)
 
 // update sends the updates of the next turn if it is due, and returns how long
 // to wait for the one after; noTurn if only a request can bring one.
@@ -28,8 +33,11 @@ func (c *circuit) update() (time.Duration, error) {
 	return 0, err
 }
 
-// updateFlat sends the next turn at once.
+// updateFlat sends the next turn at once, unless the client is busy with its setup.
 func (c *circuit) updateFlat(now int64) (time.Duration, error) {
+	if rest := c.setup + int64(setupRest) - now; rest > 0 {
+		return time.Duration(rest), nil
+	}
 	sent, err := c.send(max(now, c.last+1)) // times rise though the clock be coarse
 	if err != nil || sent > 0 {
 		return 0, err

@@ -1,0 +1,189 @@
+package ioc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
+)
+
+// runClient runs a Python script of testdata and decodes what it prints.
+func runClient(t *testing.T, out any, env []string, script string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), epics.Python(t), append([]string{"testdata/" + script}, args...)...)
+	cmd.Env = append(append(os.Environ(), "EPICS_CA_AUTO_ADDR_LIST=NO"), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a CA repeater it may have started
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		t.Fatalf("running %s: %v\n%s", script, err, stderr.Bytes())
+	}
+	if err := json.Unmarshal(stdout.Bytes(), out); err != nil {
+		t.Fatalf("%s printed %q: %v", script, stdout.Bytes(), err)
+	}
+}
+
+// TestCaprotoReadsEveryType compares what caproto reads with what Value tells.
+func TestCaprotoReadsEveryType(t *testing.T) {
+	s := start(t, still)
+	names := map[string]Kind{"SIM:RAMP:0000": Ramp, "SIM:LONG:0000": Long, "SIM:ENUM:0000": Enum, "SIM:STRING:0000": String}
+	args := []string{"read"}
+	for name := range names {
+		args = append(args, name)
+	}
+	var got map[string]string
+	runClient(t, &got, []string{"EPICS_CA_ADDR_LIST=" + s.Addr().String()}, "caproto_client.py", args...)
+	for name, k := range names {
+		if got[name] != "ECA_NOWTACCESS" {
+			t.Errorf("writing %s: %s", name, got[name])
+		}
+		for typ := proto.String; typ.Valid(); typ++ {
+			if want := python(k, typ); typ != proto.String.In(proto.CTRL) && got[fmt.Sprintf("%s %d", name, typ)] != want {
+				t.Errorf("%s as %v: %s, want %s", name, typ, got[fmt.Sprintf("%s %d", name, typ)], want)
+			}
+		}
+	}
+}
+
+// python returns how Python prints PV 0 of a kind in a type, at tick 1.
+func python(k Kind, typ proto.DBR) string {
+	if !convertible(k, typ.Native()) {
+		return "ECA_NOCONVERT"
+	}
+	s := new(encoder).value(pv{k, 0}, typ.Native(), 1)
+	switch typ.Native() {
+	case proto.String:
+		return string(s.Bytes)
+	case proto.Float, proto.Double:
+		return fmt.Sprintf("%.1f", sample.Float(typ.SampleType(false), s.Word))
+	}
+	return fmt.Sprint(int64(s.Word))
+}
+
+func TestCaprotoMonitorsEveryUpdate(t *testing.T) {
+	s := start(t, Config{Channels: 1, Rate: 50})
+	var got struct {
+		Complete bool
+		Values   []float64
+		After    float64
+	}
+	runClient(t, &got, []string{"EPICS_CA_ADDR_LIST=" + s.Addr().String()}, "caproto_client.py", "monitor", "40", "SIM:RAMP:0000")
+	for i := 1; i < len(got.Values); i++ {
+		if got.Values[i] != got.Values[i-1]+1 {
+			t.Fatalf("values %v", got.Values)
+		}
+	}
+	if !got.Complete || got.After < got.Values[len(got.Values)-1] {
+		t.Errorf("complete %v, read %v after", got.Complete, got.After)
+	}
+}
+
+// monitored is what pyepics_client.py has of a PV.
+type monitored struct {
+	Events [][5]any // value as text, severity, status, seconds, nanoseconds
+	Type   string
+	Text   string
+	Meta   map[string]string
+	// Writable is what libca takes from ACCESS_RIGHTS.
+	Writable bool
+}
+
+// TestPyepicsSeesEveryUpdate compares what libca receives with what Value tells,
+// value by value, found by UDP and by way of a name server.
+func TestPyepicsSeesEveryUpdate(t *testing.T) {
+	s := start(t, Config{Channels: 1, Rate: 20})
+	args := []string{"30"}
+	for name := range s.names.all() {
+		args = append(args, name)
+	}
+	addr := s.Addr().String()
+	for how, env := range map[string][]string{
+		"UDP":         {"EPICS_CA_ADDR_LIST=" + addr},
+		"name server": {"EPICS_CA_ADDR_LIST=", "EPICS_CA_NAME_SERVERS=" + addr},
+	} {
+		t.Run(how, func(t *testing.T) {
+			var got struct {
+				Complete bool
+				PVs      map[string]monitored
+			}
+			runClient(t, &got, env, "pyepics_client.py", args...)
+			if !got.Complete {
+				t.Error("not all events came")
+			}
+			for name, pv := range got.PVs {
+				checkMonitored(t, s, name, &pv)
+			}
+			checkMeta(t, got.PVs)
+		})
+	}
+}
+
+func checkMonitored(t *testing.T, s *Server, name string, got *monitored) {
+	t.Helper()
+	kind, index, _ := s.names.find([]byte(name))
+	if len(got.Events) != 30 || got.Writable {
+		t.Errorf("%s: %d events, writable %v", name, len(got.Events), got.Writable)
+	}
+	last := int64(-1)
+	for _, e := range got.Events {
+		at := int64(e[3].(float64))*1e9 + int64(e[4].(float64))
+		tick := (at - s.sched.unix(0)) / s.sched.period
+		if at != s.sched.unix(s.sched.due(tick*s.sched.slices)) || last >= 0 && tick != last+1 {
+			t.Errorf("%s: tick %d at %d after tick %d", name, tick, at, last)
+		}
+		last = tick
+		want := Value(kind, index, tick)
+		tag := sample.MakeTag(sample.Severity(e[1].(float64)), uint16(e[2].(float64)))
+		if text := e[0].(string); !equal(kind, text, &want) || tag != want.Tag {
+			t.Errorf("%s at tick %d: %v, want %v", name, tick, e, want)
+		}
+	}
+}
+
+// equal reports whether what Python prints of a value is that value.
+func equal(k Kind, text string, want *sample.Sample) bool {
+	if k == String {
+		return text == string(want.Bytes)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && v == sample.Float(k.Type(), want.Word)
+}
+
+func checkMeta(t *testing.T, pvs map[string]monitored) {
+	t.Helper()
+	for _, c := range [][3]string{
+		{"SIM:ALARM:0000", "upper_warning_limit", "80.0"},
+		{"SIM:ALARM:0000", "upper_alarm_limit", "90.0"},
+		{"SIM:ALARM:0000", "units", "degC"},
+		{"SIM:NOISE:0000", "precision", "4"},
+		{"SIM:SINE:0000", "lower_disp_limit", "-10.0"},
+		{"SIM:LONG:0000", "units", "counts"},
+		{"SIM:ENUM:0000", "enum_strs", "('Idle', 'Busy', 'Warn', 'Fault')"},
+	} {
+		if got := pvs[c[0]].Meta[c[1]]; got != c[2] {
+			t.Errorf("%s: %s is %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+	if labels := Enum.Metadata().Labels; !slices.Contains(labels, pvs["SIM:ENUM:0000"].Text) {
+		t.Errorf("ENUM reads as %q", pvs["SIM:ENUM:0000"].Text)
+	}
+	if got := pvs["SIM:LONG:0000"].Type; got != "time_long" {
+		t.Errorf("LONG is %s", got)
+	}
+}
