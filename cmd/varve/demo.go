@@ -62,7 +62,7 @@ func envInt(name string) int {
 // demo runs the IOC and the archiver, and reports until ctx ends.
 func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Config) error {
 	o.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	sim.Logger = o.log
+	sim.Log = o.log
 	srv, err := ioc.New(sim)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ that a receiver can tell whether it has all of them.`,
   varve ioc --kinds RAMP --channels 100000 --rate 10`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cfg.Logger, err = logs.logger(); err != nil {
+			if cfg.Log, err = logs.logger(); err != nil {
 				return err
 			}
 			cfg.Registerer = prometheus.NewRegistry()
@@ -39,8 +39,8 @@ that a receiver can tell whether it has all of them.`,
 			if err != nil {
 				return err
 			}
-			cfg.Logger.Info("serving PVs", "addr", srv.Addr().String(), "channels_of_each_kind", cfg.Channels, "hz", cfg.Rate)
-			go reportIOC(cmd.Context(), srv, cfg.Logger)
+			cfg.Log.Info("serving PVs", "addr", srv.Addr().String(), "channels_of_each_kind", cfg.Channels, "hz", cfg.Rate)
+			go reportIOC(cmd.Context(), srv, cfg.Log)
 			return srv.Run(cmd.Context())
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ const standaloneExample = `  # Archive the groups in ./groups, into ./data; edit
 // standaloneOptions are what the flags of `varve standalone` set.
 type standaloneOptions struct {
 	file, listen string
+	pprof        string
 	storage      storageOptions
 	memory       byteSize
 	flush        time.Duration
@@ -90,6 +92,7 @@ EPICS_CA_CONN_TMO.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.StringVar(&o.pprof, "pprof", "", "address to serve Go profiles at, such as 127.0.0.1:6060; empty: none")
 	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
 	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
 	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
@@ -101,6 +104,8 @@ EPICS_CA_CONN_TMO.`,
 
 func (o *standaloneOptions) check() error {
 	switch {
+	case o.file == "":
+		return errors.New("--file: it is empty")
 	case o.flush < 10*time.Millisecond || o.flush > time.Minute:
 		return fmt.Errorf("--flush: %v is not between 10ms and 1m", o.flush)
 	case o.checkpoint < time.Second || o.checkpoint > 6*time.Hour:
@@ -156,7 +161,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
 	}
-	o.source.Registerer, o.source.Logger = reg, o.log
+	o.source.Registerer, o.source.Log = reg, o.log
 	if s.source, err = ca.New(o.source); err != nil {
 		return nil, fmt.Errorf("starting Channel Access: %w", err)
 	}
@@ -204,6 +209,9 @@ func (s *server) run(parent context.Context) error {
 		}
 	})
 	wg.Go(func() { files.Run(ctx) })
+	if s.opts.pprof != "" {
+		wg.Go(func() { s.profiles(ctx) })
+	}
 	select { // the engine marks what a process before lost in the channels that it knows
 	case <-applied:
 	case <-ctx.Done():
@@ -222,6 +230,20 @@ func (s *server) run(parent context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// profiles serves Go's profiles until ctx ends.
+func (s *server) profiles(ctx context.Context) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	srv := &http.Server{Addr: s.opts.pprof, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		s.opts.log.Error("--pprof: profiles are not served", "err", err)
+	}
 }
 
 // close releases what was opened.

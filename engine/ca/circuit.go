@@ -94,7 +94,7 @@ func (c *circuit) run() {
 	blame := !errors.Is(cause, errIdle) && c.client.ctx.Err() == nil
 	c.client.circuitEnded(c, life, blame)
 	if blame {
-		c.client.config.Logger.Info("Circuit ended", "server", c.server, "cause", cause)
+		c.client.config.Log.Info("circuit ended", "server", c.server, "cause", cause)
 	}
 	c.release(cause)
 }

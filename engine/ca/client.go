@@ -164,7 +164,7 @@ func (c *Client) found(a answer) {
 		c.mu.Unlock()
 		if other.server != a.server { // not the same server's answer to a repeated search
 			c.metrics.duplicates.Inc()
-			c.config.Logger.Debug("PV found on two servers", "pv", ch.name, "used", other.server, "ignored", a.server)
+			c.config.Log.Debug("PV found on two servers", "pv", ch.name, "used", other.server, "ignored", a.server)
 		}
 		return
 	}

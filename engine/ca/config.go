@@ -50,7 +50,7 @@ type Config struct {
 	// Dial connects a circuit; nil is the system's. network is "tcp4".
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	Logger     *slog.Logger          // nil discards
+	Log        *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nothing
 }
 
@@ -71,8 +71,8 @@ func (c Config) withDefaults() Config {
 	if c.Dial == nil {
 		c.Dial = new(net.Dialer).DialContext
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

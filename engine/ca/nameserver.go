@@ -49,7 +49,7 @@ func (c *Client) runNameServer(s *nameServer) {
 		began := time.Now()
 		if err := c.serveNames(s); err != nil && err.Error() != said && c.ctx.Err() == nil {
 			said = err.Error()
-			c.config.Logger.Warn("Name server lost", "server", s.address, "err", err)
+			c.config.Log.Warn("name server lost", "server", s.address, "err", err)
 		}
 		if time.Since(began) > goodLife {
 			delay = minPenalty

@@ -138,7 +138,7 @@ func (c *circuit) metadata(h *proto.Header, payload []byte) {
 	}
 	m := new(sample.Metadata)
 	if err := proto.DecodeMetadata(m, proto.DBR(h.Type), payload); err != nil {
-		c.client.config.Logger.Debug("Metadata not decoded", "pv", s.ch.name, "server", c.server, "err", err)
+		c.client.config.Log.Debug("metadata not decoded", "pv", s.ch.name, "server", c.server, "err", err)
 		return
 	}
 	m.Type, m.Count, m.Host = s.event.SampleType(s.array), int(s.count), c.host
@@ -161,7 +161,7 @@ func (c *circuit) failed(h *proto.Header, payload []byte) error {
 	case proto.CmdClearChannel:
 		c.cleared(f.Request.P2)
 	default:
-		c.client.config.Logger.Debug("Request refused", "server", c.server, "err", f)
+		c.client.config.Log.Debug("request refused", "server", c.server, "err", f)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (u *udp) send(datagrams [][]byte) {
 		for _, d := range datagrams {
 			if _, err := u.conn.WriteToUDPAddrPort(d, to); err != nil {
 				m.datagramErrors.Inc()
-				u.client.config.Logger.Debug("Search datagram not sent", "to", to, "err", err)
+				u.client.config.Log.Debug("search datagram not sent", "to", to, "err", err)
 				break
 			}
 			m.datagrams.Inc()
@@ -203,7 +203,7 @@ func (u *udp) lookUpAll() bool {
 		if err != nil {
 			failed = true
 			u.client.metrics.lookupErrors.Inc()
-			u.client.config.Logger.Debug("Host name not resolved", "err", err)
+			u.client.config.Log.Debug("host name not resolved", "err", err)
 		}
 		after = append(after, found...)
 	}

@@ -44,7 +44,7 @@ type Config struct {
 	// updates; 0 is DefaultMaxLag.
 	MaxLag time.Duration
 
-	Logger     *slog.Logger          // nil discards
+	Log        *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nothing
 }
 
@@ -53,8 +53,8 @@ func (c Config) withDefaults() Config {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.MaxLag = cmp.Or(c.MaxLag, DefaultMaxLag)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

@@ -96,7 +96,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	defer stop()
 	group.Go(func() error { return s.accept(ctx) })
-	group.Go(func() error { return answerSearches(s.udp, s.names, s.addr, s.cfg.Logger) })
+	group.Go(func() error { return answerSearches(s.udp, s.names, s.addr, s.cfg.Log) })
 	return group.Wait()
 }
 
@@ -127,12 +127,12 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	s.stats.circuits.Add(1)
 	defer s.stats.circuits.Add(-1)
 	client := conn.RemoteAddr().String()
-	s.cfg.Logger.Debug("circuit began", "client", client)
+	s.cfg.Log.Debug("circuit began", "client", client)
 	err := newCircuit(s, meter{conn, &s.stats.bytes}).run(conn)
 	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if err != nil && !hungUp && ctx.Err() == nil {
-		s.cfg.Logger.Warn("circuit broke", "client", client, "error", err)
+		s.cfg.Log.Warn("circuit broke", "client", client, "err", err)
 		return
 	}
-	s.cfg.Logger.Debug("circuit ended", "client", client)
+	s.cfg.Log.Debug("circuit ended", "client", client)
 }
