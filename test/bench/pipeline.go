@@ -65,7 +65,7 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// observe waits until all channels are connected, then compares the counters
+// observe waits until all channels are connected and the start is over, then compares the counters
 // before and after the time of a measurement.
 func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow, err error) {
 	connected := func() bool {
@@ -75,7 +75,17 @@ func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow,
 	if err := await(ctx, "all channels are connected", time.Minute, connected); err != nil {
 		return f, err
 	}
-	time.Sleep(b.seconds / 5) // buffers fill, the first samples are sealed
+	// The start is over when the marks and metadata of all channels are stored.
+	written := -1.0
+	settled := func() bool {
+		m, err := scrape(ctx, addr)
+		last := written
+		written = m["varve_mark_written_total"]
+		return err == nil && written > 0 && written == last
+	}
+	if err := await(ctx, "the metadata of all channels is stored", 2*time.Minute, settled); err != nil {
+		return f, err
+	}
 	before, err := scrape(ctx, addr)
 	if err != nil {
 		return f, err

@@ -95,7 +95,7 @@ func scrape(ctx context.Context, addr string) (metrics, error) {
 	return m, nil
 }
 
-// await calls f every tenth of a second until it is true.
+// await calls f twice a second until it is true.
 func await(ctx context.Context, what string, limit time.Duration, f func() bool) error {
 	for deadline := time.Now().Add(limit); !f(); {
 		if ctx.Err() != nil {
@@ -104,7 +104,7 @@ func await(ctx context.Context, what string, limit time.Duration, f func() bool)
 		if time.Now().After(deadline) {
 			return fmt.Errorf("not within %v: %s", limit, what)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
 	}
 	return nil
 }
