@@ -15,7 +15,8 @@ import (
 
 // Limits of what a read of blocks holds in memory.
 const (
-	headerPage = 1000
+	headerPage = 1000 // of a range
+	lastPage   = 16   // going back from a time: mostly the first is it
 	sliceBytes = 4 << 20
 	sliceRows  = 256
 )
@@ -42,7 +43,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 			return
 		}
 		want := func(end int64) bool { return end >= from }
-		for slice, err := range spans(s.headers(ctx, pv, b, back(from, reach), to, "ASC"), want) {
+		for slice, err := range spans(s.headers(ctx, pv, b, back(from, reach), to, "ASC", headerPage), want) {
 			if err != nil {
 				yield(store.Block{}, err)
 				return
@@ -67,7 +68,7 @@ func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int
 		return blk, false, err
 	}
 	var last header
-	for h, err := range s.headers(ctx, pv, b, math.MinInt64, at, "DESC") {
+	for h, err := range s.headers(ctx, pv, b, math.MinInt64, at, "DESC", lastPage) {
 		if err != nil {
 			return blk, false, err
 		}
@@ -112,9 +113,9 @@ func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, er
 
 // headers yields the blocks that start in [from, to], in order of start, which is
 // ASC or DESC.
-func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order string) iter.Seq2[header, error] {
+func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order string, page int) iter.Seq2[header, error] {
 	return func(yield func(header, error) bool) {
-		it := s.query(ctx, "block_headers", headerPage,
+		it := s.query(ctx, "block_headers", page,
 			`SELECT start, writer, n, end_time, size FROM block_forever
 			WHERE pv = ? AND bucket = ? AND start >= ? AND start <= ? ORDER BY start `+order, pv, int64(b), from, to)
 		for {

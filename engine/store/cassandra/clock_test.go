@@ -1,0 +1,36 @@
+package cassandra
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestClockStrictlyRises(t *testing.T) {
+	var c clock
+	ahead := time.Now().Add(time.Hour).UnixMicro()
+	c.last.Store(ahead) // as if the machine's clock had been set back
+	var mu sync.Mutex
+	var all []int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			var got []int64
+			for range 1000 {
+				got = append(got, c.next())
+			}
+			if !slices.IsSorted(got) {
+				t.Error("timestamps fall")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, got...)
+		})
+	}
+	wg.Wait()
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 4000 || all[0] != ahead+1 {
+		t.Errorf("%d of 4000 timestamps differ, from %d on", n, all[0]-ahead)
+	}
+}

@@ -1,0 +1,164 @@
+package cassandra_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+const (
+	outage       = 15 * time.Second
+	recoverWait  = 60 * time.Second
+	shortTimeout = 2 * time.Second
+)
+
+// TestOutages ends, kills and pauses a node of its own while a writer goes on,
+// and looks for what was acknowledged.
+func TestOutages(t *testing.T) {
+	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
+	cfg := cassandrastore.Config{
+		Hosts: []string{node.Addr()}, Username: "cassandra", Password: "cassandra", Timeout: shortTimeout,
+	}
+	wrong := cfg
+	wrong.Password = "guess"
+	for _, c := range []cassandrastore.Config{wrong, {Hosts: cfg.Hosts}} {
+		if _, err := cassandrastore.Open(t.Context(), c); !errors.Is(err, cassandrastore.ErrCredentials) {
+			t.Errorf("opening as %q gives %v", c.Username, err)
+		}
+	}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	w := startWriter(t, open(t, cfg))
+	w.waitFor(t, 10)
+	for _, test := range []struct {
+		name   string
+		outage func(t *testing.T)
+	}{
+		{"Stop", func(t *testing.T) { node.Stop(); elsewhere(t, cfg); wait(outage); node.Start(t) }},
+		{"Kill", func(t *testing.T) { node.Kill(); node.Start(t) }},
+		{"Pause", func(t *testing.T) { node.Pause(t); wait(outage); node.Resume(t) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := w.acknowledged()
+			test.outage(t)
+			back := time.Now()
+			w.waitFor(t, len(before)+50)
+			t.Logf("writing again %v after the node came back; %d rows so far", time.Since(back).Round(time.Millisecond), len(before))
+		})
+	}
+	w.stop()
+	w.check(t, open(t, cfg))
+}
+
+// wait is how long a node is away: the driver's clock can not be another.
+func wait(d time.Duration) { <-time.After(d) }
+
+// elsewhere checks that Open says who does not answer.
+func elsewhere(t *testing.T, cfg cassandrastore.Config) {
+	t.Helper()
+	_, err := cassandrastore.Open(t.Context(), cfg)
+	if refused := new(net.OpError); !errors.As(err, &refused) {
+		t.Errorf("opening while the node is down gives %v", err)
+	}
+	t.Log(err)
+}
+
+// writer writes journal rows one after another, each until it is acknowledged, as
+// an engine does.
+type writer struct {
+	st     store.Store
+	id     store.Writer
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	acked   []store.Position
+	slowest time.Duration // of calls that failed
+}
+
+func startWriter(t *testing.T, st store.Store) *writer {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &writer{st: st, id: store.Writer{1}, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		for i := uint32(0); ctx.Err() == nil; i++ {
+			w.put(ctx, store.At(1+i/100, 1+i%100))
+		}
+	}()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *writer) put(ctx context.Context, at store.Position) {
+	row := store.JournalRow{Shard: 1, Writer: w.id, At: at, Blob: make([]byte, 32<<10)}
+	for ctx.Err() == nil {
+		start := time.Now()
+		err := w.st.PutJournal(ctx, row)
+		w.mu.Lock()
+		if err == nil {
+			w.acked = append(w.acked, at)
+			w.mu.Unlock()
+			time.Sleep(5 * time.Millisecond) // 200 rows a second are load enough
+			return
+		}
+		w.slowest = max(w.slowest, time.Since(start))
+		w.mu.Unlock()
+		time.Sleep(100 * time.Millisecond) // between two tries
+	}
+}
+
+func (w *writer) stop() {
+	w.cancel()
+	<-w.ended
+}
+
+func (w *writer) acknowledged() []store.Position {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.acked)
+}
+
+// waitFor waits until n rows are acknowledged.
+func (w *writer) waitFor(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(recoverWait); len(w.acknowledged()) < n; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing was acknowledged for %v", recoverWait)
+		}
+	}
+}
+
+// check checks that all acknowledged rows are there, and that failed calls did
+// not keep their caller waiting.
+func (w *writer) check(t *testing.T, st store.Store) {
+	t.Helper()
+	there := map[store.Position]bool{}
+	for r, err := range st.Journal(t.Context(), 1, w.id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		there[r.At] = true
+	}
+	missing := 0
+	for _, at := range w.acked {
+		if !there[at] {
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d acknowledged rows are missing", missing, len(w.acked))
+	}
+	if w.slowest > 3*shortTimeout {
+		t.Errorf("a call took %v to fail", w.slowest)
+	}
+	t.Logf("%d rows acknowledged; the slowest failure took %v", len(w.acked), w.slowest.Round(time.Millisecond))
+}
