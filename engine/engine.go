@@ -46,7 +46,7 @@ type Options struct {
 	Memory int64
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
-	// Exclusive says that no other engine writes to the store.
+	// Exclusive says that the store is locked: no other engine writes to it.
 	Exclusive  bool
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -64,6 +64,14 @@ func (o *Options) setDefaults() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+}
+
+// silence is how long another writer must be silent to count as dead.
+func (o *Options) silence() time.Duration {
+	if o.Exclusive {
+		return 0
+	}
+	return 3 * journal.RenewEvery
 }
 
 func setDefault[T comparable](v *T, def T) {
@@ -85,12 +93,15 @@ type Engine struct {
 	capture *capture.Manager
 	journal *journal.Metrics
 	memory  *journal.Memory
+
+	applied     chan struct{} // closed by the first Apply
+	applyClosed sync.Once
 }
 
 // New returns an engine that captures nothing yet. It does not touch the store.
 func New(opts Options) *Engine {
 	opts.setDefaults()
-	e := &Engine{opts: opts, writer: newWriter(), memory: journal.NewMemory(opts.Memory)}
+	e := &Engine{opts: opts, writer: newWriter(), memory: journal.NewMemory(opts.Memory), applied: make(chan struct{})}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
 	e.journal = journal.NewMetrics(opts.Registerer, e.memory)
 	lanes := &journal.Config{
@@ -103,7 +114,7 @@ func New(opts Options) *Engine {
 	})
 	sealers := &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Exclusive: opts.Exclusive, Died: e.capture.Died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+		Silence: opts.silence(), Died: e.capture.Died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	for i := range opts.Shards {
 		e.lanes = append(e.lanes, journal.NewLane(i, lanes))
@@ -136,7 +147,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	marking.Go(func() { e.marks.Run(marksSoft, hard) })
 	for i := range e.lanes {
 		journalling.Go(func() { left[i] = e.lanes[i].Run(soft, hard) })
-		sealing.Go(func() { e.sealers[i].Run(ctx) })
+		sealing.Go(func() { e.seal(ctx, e.sealers[i]) })
 	}
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)
@@ -153,8 +164,21 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	return unsaved
 }
 
+// seal runs a sealer from the first assignment on: only then is it known which
+// channels the death of another writer has to be marked for.
+func (e *Engine) seal(ctx context.Context, s *seal.Shard) {
+	select {
+	case <-e.applied:
+		s.Run(ctx)
+	case <-ctx.Done():
+	}
+}
+
 // Apply makes an assignment the one that is captured.
-func (e *Engine) Apply(a capture.Assignment) { e.capture.Apply(a) }
+func (e *Engine) Apply(a capture.Assignment) {
+	e.capture.Apply(a)
+	e.applyClosed.Do(func() { close(e.applied) })
+}
 
 // Capture returns the manager, for statuses and totals.
 func (e *Engine) Capture() *capture.Manager { return e.capture }
@@ -164,7 +188,11 @@ func (e *Engine) Shards() int { return len(e.lanes) }
 
 // Recent implements query.Recent.
 func (e *Engine) Recent(pv string) query.Held {
-	held := query.Held{Known: e.capture.Knows(pv), Covers: []store.Writer{e.writer}}
+	shard, known := e.capture.Shard(pv)
+	held := query.Held{Known: known, Covers: []store.Writer{e.writer}}
+	if known {
+		held.Shards = []int{shard}
+	}
 	for _, l := range e.lanes {
 		held.Runs = append(held.Runs, l.Recent(pv)...)
 	}

@@ -167,7 +167,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	}
 	s.Engine = engine.New(engine.Options{
 		Store: s.store, Source: s.source, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
-		Exclusive: true, Registerer: reg, Log: o.log,
+		Exclusive: o.storage.locked(), Registerer: reg, Log: o.log,
 	})
 	return s, s.serve(reg)
 }

@@ -64,6 +64,9 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 	return st, nil
 }
 
+// locked reports whether the store is one process's alone.
+func (o *storageOptions) locked() bool { return len(o.hosts) == 0 }
+
 // where names the place for people.
 func (o *storageOptions) where() string {
 	if len(o.hosts) == 0 {

@@ -149,11 +149,12 @@ func (m *Manager) Died(shard int, from, to int64) {
 	}
 }
 
-// Knows reports whether a PV is captured.
-func (m *Manager) Knows(pv string) bool {
+// Shard returns the shard of a PV that is captured.
+func (m *Manager) Shard(pv string) (shard int, captured bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.channels[pv] != nil
+	shard, captured = m.shards[pv]
+	return shard, captured
 }
 
 // Names yields the PVs being captured, in no particular order.

@@ -2,9 +2,11 @@ package journal
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -402,4 +404,31 @@ func BenchmarkLane(b *testing.B) {
 		l.cfg.Store.(*faulty).rows = nil
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pvs*each), "ns/sample")
+}
+
+// TestGolden has the row that docs/format/journal.md draws.
+func TestGolden(t *testing.T) {
+	var e rowEncoder
+	e.reset(1_700_000_000_500_000_000)
+	first := &sample.Run{Type: sample.Float64}
+	for i, v := range []float64{1.5, 1.5, 2.25} {
+		s := sample.Sample{Time: 1_700_000_000e9 + int64(i)*1e8, Word: math.Float64bits(v)}
+		if i == 2 {
+			s.Tag = sample.MakeTag(sample.Minor, 4)
+		}
+		first.Append(&s)
+	}
+	second := &sample.Run{Type: sample.Float64}
+	second.Append(&sample.Sample{Time: 1_700_000_000e9, Word: math.Float64bits(7)})
+	e.add("SR01:P1", first)
+	e.add("SR01:P2", second)
+	index, blob := e.finish()
+	const wantIndex = "01" + "8094bbbfcabfce972f" + "000753523031" + "3a5031" + "1a" + "060132" + "0f"
+	const wantBlob = "29a0" + "010b03018080a0abfef962c801000284800401" + "0207ac0200c012" + "010b01000080c49fd50c" + "0001" + "00000e"
+	if got := hex.EncodeToString(index); got != wantIndex {
+		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantIndex)
+	}
+	if got := hex.EncodeToString(blob); got != wantBlob {
+		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantBlob)
+	}
 }

@@ -39,9 +39,10 @@ type Config struct {
 const (
 	partitionAge   = time.Minute
 	partitionBytes = 32 << 20
-	// aliveEvery is how often a claim says that its writer lives.
-	aliveEvery = 10 * time.Second
 )
+
+// RenewEvery is how often a claim says that its writer lives.
+const RenewEvery = 5 * time.Second
 
 // Lane journals the heads of one shard. Run is its only goroutine.
 type Lane struct {
@@ -58,6 +59,7 @@ type Lane struct {
 
 	// The rest belongs to Run.
 	claim     store.Claim
+	renewed   time.Time   // when claim was last acknowledged
 	pending   *pendingRow // sent, or to be sent, and not acknowledged
 	partSince time.Time   // when the partition of the latest row was begun
 	partBytes int         // acknowledged in it

@@ -22,7 +22,6 @@ func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 	close(l.claimed)
 	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
 	defer timer.Stop()
-	alive := time.Now()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -30,8 +29,7 @@ func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 		}
 		start := time.Now()
 		l.flush(ctx)
-		if time.Since(alive) > aliveEvery && ctx.Err() == nil {
-			alive = time.Now()
+		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
 			l.report("renewing a claim", l.putClaim(ctx))
 		}
 		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
@@ -62,8 +60,13 @@ func (l *Lane) insertClaim(ctx context.Context) error {
 }
 
 func (l *Lane) putClaim(ctx context.Context) error {
-	l.claim.Alive = time.Now().UnixNano()
-	return l.cfg.Store.PutClaim(ctx, l.claim)
+	now := time.Now()
+	l.claim.Alive = now.UnixNano()
+	err := l.cfg.Store.PutClaim(ctx, l.claim)
+	if err == nil {
+		l.renewed = now
+	}
+	return err
 }
 
 // flush writes rows until nothing that is new in a head is left, or ctx ends.
@@ -132,6 +135,13 @@ func (l *Lane) next(now time.Time) store.Position {
 // send writes the pending row and tells its heads.
 func (l *Lane) send(ctx context.Context) error {
 	p := l.pending
+	// After a long silence others may have taken this writer for dead and
+	// forgotten its claim, without which nobody would find the row.
+	if time.Since(l.renewed) > 2*RenewEvery {
+		if err := l.putClaim(ctx); err != nil {
+			return err
+		}
+	}
 	start := time.Now()
 	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
 		return err

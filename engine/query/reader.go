@@ -18,6 +18,9 @@ var ErrUnknownPV = errors.New("unknown PV")
 type Held struct {
 	// Known says that the PV is being captured, also if it has no sample yet.
 	Known bool
+	// Shards are those the PV is captured in now, which the directory may not
+	// know yet.
+	Shards []int
 	// Runs are copies, in order of arrival.
 	Runs []*sample.Run
 	// Covers are the writers whose unsealed rows, in the journals of this PV's
@@ -111,7 +114,7 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if !found && !held.Known {
 		return ErrUnknownPV
 	}
-	in := append(slices.Clone(ch.Shards), pvname.Shard(p.pv, shards))
+	in := append(slices.Concat(ch.Shards, held.Shards), pvname.Shard(p.pv, shards))
 	slices.Sort(in)
 	for _, shard := range slices.Compact(in) {
 		if err := p.journal(ctx, shard, held.Covers); err != nil {

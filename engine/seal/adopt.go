@@ -10,6 +10,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
+// rowsExpire is more than the time for which any store keeps journal rows.
+const rowsExpire = 7 * 24 * time.Hour
+
 // adoptBytes is how many bytes of samples are gathered before they are sealed.
 const adoptBytes = 32 << 20
 
@@ -21,9 +24,14 @@ func (s *Shard) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	watched := s.watched
+	s.watched = map[store.Writer]life{}
 	for _, c := range claims {
 		if c.Writer == s.lane.Writer() {
 			continue
+		}
+		if l, ok := watched[c.Writer]; ok {
+			s.watched[c.Writer] = l
 		}
 		if err := s.adoptWriter(ctx, c); err != nil {
 			return err
@@ -108,16 +116,27 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 	return nil
 }
 
-// dismiss tells of a writer's death, and forgets it once no row of it can be left.
+// dismiss forgets a writer that closed, or that died: of whose death it tells.
+// A writer that only seemed dead claims the shard again before it goes on.
 func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error {
-	now := time.Now().UnixNano()
-	if s.cfg.Exclusive && !c.Closed && !s.seen[c.Writer] {
-		s.seen[c.Writer] = true
-		s.cfg.Died(s.lane.Shard, g.flushed, now)
+	if c.Closed && g.sealed < c.Last && time.Now().UnixNano()-c.Alive < int64(rowsExpire) {
+		return nil // its last rows can not be read yet
 	}
-	over := c.Closed && g.sealed >= c.Last
-	if over || s.cfg.Exclusive || now-c.Alive > int64(forget) {
-		return s.cfg.Store.DropClaim(ctx, s.lane.Shard, c.Writer)
+	if !c.Closed {
+		if !s.silent(c) {
+			return nil
+		}
+		s.cfg.Died(s.lane.Shard, g.flushed, time.Now().UnixNano())
 	}
-	return nil
+	delete(s.watched, c.Writer)
+	return s.cfg.Store.DropClaim(ctx, s.lane.Shard, c.Writer)
+}
+
+// silent reports whether a writer has given no sign of life for long enough.
+func (s *Shard) silent(c store.Claim) bool {
+	if l, known := s.watched[c.Writer]; known && l.sign == c.Alive {
+		return time.Since(l.seen) >= s.cfg.Silence
+	}
+	s.watched[c.Writer] = life{sign: c.Alive, seen: time.Now()}
+	return s.cfg.Silence == 0
 }

@@ -12,6 +12,11 @@
 // sees each sample in at least one of them at every moment: a sample missing
 // from the first two left them after it stood in a block, which is read later.
 //
+// A writer that is neither closed nor gives a sign of life is taken for dead: its
+// rows are sealed and its claim is dropped. Being wrong is harmless: a writer
+// that was only slow claims the shard again before it sends another row, and the
+// next checkpoint finds that.
+//
 // A block that is open grows under its key, by appending samples that are not
 // older than its last one; it never loses one. Older samples open another block.
 package seal

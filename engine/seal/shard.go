@@ -33,11 +33,11 @@ type Config struct {
 	Memory *journal.Memory
 	// Slots bounds how many shards are at a checkpoint at once: its capacity.
 	Slots chan struct{}
-	// Exclusive says that no other engine writes to the store, so that every
-	// other writer is dead.
-	Exclusive bool
+	// Silence is how long a writer gives no sign of life before it counts as
+	// dead; 0 where a lock on the store says that no other writer lives.
+	Silence time.Duration
 	// Died is told once of each writer that ended without closing: nothing is
-	// known of the shard from its last sign of life until now.
+	// known of the shard from its last sign of life until now (ns since 1970).
 	Died    func(shard int, from, to int64)
 	Metrics *Metrics
 	Log     *slog.Logger
@@ -46,22 +46,29 @@ type Config struct {
 const (
 	// pressedEvery is the time between checkpoints when memory is short.
 	pressedEvery = 5 * time.Second
-	// forget is the age of an unclosed claim at which its journal rows have
-	// expired for certain.
-	forget = 25 * time.Hour
+	// watchEvery is the time between two looks at writers that may be dead.
+	watchEvery = 2 * time.Second
 )
 
 // Shard seals one shard. Run is its only goroutine.
 type Shard struct {
-	cfg    *Config
-	lane   *journal.Lane
-	series map[string]*series
-	seen   map[store.Writer]bool // dead writers that Died was told of
+	cfg     *Config
+	lane    *journal.Lane
+	series  map[string]*series
+	watched map[store.Writer]life // writers that have neither closed nor died
+}
+
+// life is the latest sign of life of a writer, and when it was first seen here.
+// Comparing signs with each other, and only the observer's own clock with
+// itself, makes clocks that differ harmless.
+type life struct {
+	sign int64
+	seen time.Time
 }
 
 // NewShard returns the sealer of a lane's shard.
 func NewShard(lane *journal.Lane, cfg *Config) *Shard {
-	return &Shard{cfg: cfg, lane: lane, series: map[string]*series{}, seen: map[store.Writer]bool{}}
+	return &Shard{cfg: cfg, lane: lane, series: map[string]*series{}, watched: map[store.Writer]life{}}
 }
 
 // Run seals what other writers left, then makes checkpoints until ctx ends.
@@ -71,7 +78,7 @@ func (s *Shard) Run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	last := time.Now().Add(-rand.N(s.cfg.Every)) // shards take turns
+	last, looked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // shards take turns
 	s.checkpoint(ctx, s.adopt)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
@@ -83,7 +90,10 @@ func (s *Shard) Run(ctx context.Context) {
 		}
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
 			s.checkpoint(ctx, s.Checkpoint)
-			last = time.Now()
+			last, looked = time.Now(), time.Now()
+		} else if len(s.watched) > 0 && time.Since(looked) >= watchEvery {
+			s.checkpoint(ctx, s.adopt)
+			looked = time.Now()
 		}
 	}
 }

@@ -5,7 +5,7 @@
 //	journal (shard, writer, n, seq) ── durable ≤ 1 s after arrival
 //	   │ claims say who wrote, and up to where it is sealed
 //	   ▼ sealer
-//	block (pv, bucket, start, writer, n)      mark (pv, time, kind, writer)
+//	block (pv, bucket, start, writer, n)      mark (pv, time, kind, reason, writer)
 //	                                          metadata (pv, time)
 //	channel (pv): the directory, made of sets that only grow
 //

@@ -1,0 +1,114 @@
+package seal
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/store"
+)
+
+// ledgerOf is a store that holds claims, and no rows.
+type ledgerOf struct {
+	Store
+	mu     sync.Mutex
+	claims map[store.Writer]store.Claim
+}
+
+func (l *ledgerOf) Claims(context.Context, int) ([]store.Claim, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []store.Claim
+	for _, c := range l.claims {
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (l *ledgerOf) PutClaim(_ context.Context, c store.Claim) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.claims[c.Writer] = c
+	return nil
+}
+
+func (l *ledgerOf) DropClaim(_ context.Context, _ int, w store.Writer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.claims, w)
+	return nil
+}
+
+func (l *ledgerOf) holds(w store.Writer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.claims[w]
+	return ok
+}
+
+func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return nil }
+
+func (l *ledgerOf) Seal(context.Context, int, store.Writer, store.Position) error { return nil }
+
+func (l *ledgerOf) Journal(context.Context, int, store.Writer, store.Position) iter.Seq2[store.JournalRow, error] {
+	return func(func(store.JournalRow, error) bool) {}
+}
+
+// TestOnlyADeadWriterIsForgotten watches a writer that lives, one that closed and
+// one that dies, whatever their clocks say.
+func TestOnlyADeadWriterIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alive, dying, closed := store.Writer{1}, store.Writer{2}, store.Writer{3}
+		claims := &ledgerOf{claims: map[store.Writer]store.Claim{
+			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
+		}}
+		mem := journal.NewMemory(1 << 20)
+		lane := journal.NewLane(0, &journal.Config{Store: claims, Writer: store.Writer{9}, Flush: time.Second, RowBytes: 1,
+			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
+		var deaths []int64
+		begun := time.Now()
+		shard := NewShard(lane, &Config{Store: claims, Every: time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
+			Silence: 15 * time.Second, Died: func(_ int, from, _ int64) { deaths = append(deaths, from) },
+			Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { lane.Run(ctx, t.Context()) })
+		wg.Go(func() { shard.Run(ctx) })
+
+		behind := int64(time.Hour) // the clock of the others
+		for i := range 12 {
+			sign := time.Now().UnixNano() - behind
+			_ = claims.PutClaim(ctx, store.Claim{Writer: alive, Alive: sign})
+			if i < 4 {
+				_ = claims.PutClaim(ctx, store.Claim{Writer: dying, Alive: sign})
+			}
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if !claims.holds(alive) {
+				t.Fatalf("after %v the living writer is forgotten", time.Since(begun))
+			}
+			if claims.holds(closed) {
+				t.Fatal("the closed writer is still there")
+			}
+			if i == 5 && !claims.holds(dying) {
+				t.Fatal("a writer is forgotten 10 s after its last sign of life")
+			}
+		}
+		if claims.holds(dying) {
+			t.Error("the dead writer is still there after 40 s")
+		}
+		if want := []int64{begun.Add(15*time.Second).UnixNano() - behind}; !slices.Equal(deaths, want) {
+			t.Errorf("deaths told: %v, want one, from its last sign of life: %v", deaths, want)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
