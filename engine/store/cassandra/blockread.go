@@ -16,7 +16,7 @@ import (
 // Limits of what a read of blocks holds in memory.
 const (
 	headerPage = 1000 // of a range
-	lastPage   = 16   // going back from a time: mostly the first is it
+	lastPage   = 100  // going back from a time: mostly the first is it
 	sliceBytes = 4 << 20
 	sliceRows  = 256
 )

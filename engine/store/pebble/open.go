@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,7 +20,7 @@ import (
 const Version = 1
 
 // ErrInUse is returned by Open for a directory that another store has open.
-var ErrInUse = errors.New("the directory is in use by another process")
+var ErrInUse = errors.New("the directory is in use by another store")
 
 // Options configure a store. The zero value does.
 type Options struct {
@@ -73,19 +72,16 @@ func open(dir string, opts Options) (*Store, error) {
 	return &Store{db: db, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
 }
 
+// lockDirectory takes the lock of a directory. Systems differ in how they say
+// that it is held; they do not say so of a directory that can not be written.
 func lockDirectory(dir string) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, vfs.Default)
-	switch {
-	case err == nil:
-		return lock, nil
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES) && canWrite(dir):
-		return nil, ErrInUse
+	if err != nil && canWrite(dir) {
+		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
 	}
-	return nil, err
+	return lock, err
 }
 
-// canWrite tells a lock that is held from a directory that is not ours: some
-// systems say EACCES to both.
 func canWrite(dir string) bool {
 	f, err := os.CreateTemp(dir, "probe-")
 	if err != nil {

@@ -1,0 +1,111 @@
+package pebble
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func TestKeysSortAsWhatTheyStandFor(t *testing.T) {
+	var keys [][]byte
+	for _, bucket := range []store.Bucket{store.Day.Of(math.MinInt64), store.Day.Of(-1), store.Day.Of(0), store.Day.Of(math.MaxInt64)} {
+		for _, start := range []int64{math.MinInt64, -1 << 40, -1, 0, 1, 255, 256, math.MaxInt64} {
+			for _, w := range []store.Writer{{}, {1}, {0xff}} {
+				for _, n := range []uint32{0, 1, 256, math.MaxUint32} {
+					keys = append(keys, blockKey(tableHeader, &store.BlockKey{PV: "a", Bucket: bucket, Start: start, Writer: w, N: n}))
+				}
+			}
+		}
+	}
+	if !slices.IsSortedFunc(keys, bytes.Compare) {
+		t.Error("keys of blocks are not in order")
+	}
+}
+
+func TestNoKeyBeginsWithThatOfAnotherPV(t *testing.T) {
+	names := []string{"", "a", "ab", "a\x00", "a\x00b", "\xff", "\xff\xff", "b"}
+	for _, a := range names {
+		for _, b := range names {
+			if a != b && bytes.HasPrefix(metadataKey(b, 0), pvKey(tableMetadata, a)) {
+				t.Errorf("a scan of %q finds %q", a, b)
+			}
+		}
+		if pv, rest, ok := pvOf(append(pvKey(tableChannel, a), 7)); pv != a || len(rest) != 1 || !ok {
+			t.Errorf("%q is read as %q, %v", a, pv, ok)
+		}
+	}
+}
+
+func TestAfterIsTheLeastGreaterKey(t *testing.T) {
+	for prefix, want := range map[string]string{"a": "b", "a\x00": "a\x01", "a\xff": "b", "a\xff\xff": "b", "ab\xfe": "ab\xff"} {
+		if got := string(after([]byte(prefix))); got != want {
+			t.Errorf("after(%q) = %q, not %q", prefix, got, want)
+		}
+	}
+}
+
+// A value cut short anywhere is refused, but for those that end with bytes of any
+// number.
+func TestTruncatedValuesAreRefused(t *testing.T) {
+	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h"}
+	for what, test := range map[string]struct {
+		value  []byte
+		decode func([]byte) error
+	}{
+		"claim":    {appendClaim(nil, &store.Claim{Epoch: 1, Closed: true}), func(v []byte) error { return decodeClaim(&store.Claim{}, v) }},
+		"header":   {appendHeader(nil, &store.Block{End: 1}), func(v []byte) error { return decodeHeader(&store.Block{}, v) }},
+		"metadata": {appendMetadata(nil, &m), func(v []byte) error { return decodeMetadata(&sample.Metadata{}, v) }},
+	} {
+		if err := test.decode(test.value); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		labels := len(test.value) - 2 // metadata without its label is whole
+		for n := range test.value {
+			if err := test.decode(test.value[:n]); err == nil && (what != "metadata" || n != labels) {
+				t.Errorf("%s cut to %d bytes is accepted", what, n)
+			}
+		}
+	}
+}
+
+// FuzzValues decodes any bytes as each kind of value. What is accepted is the same
+// after encoding and decoding again.
+func FuzzValues(f *testing.F) {
+	f.Add(appendClaim(nil, &store.Claim{Epoch: 3, Since: -1, Closed: true, Last: store.At(1, 2)}))
+	f.Add(appendRow(nil, &store.JournalRow{Index: []byte("index"), Blob: []byte("blob")}))
+	f.Add(appendHeader(nil, &store.Block{End: -5, Count: 7, Type: sample.Enum, Min: math.NaN()}))
+	f.Add(appendMark(nil, &sample.Mark{End: 9, Count: 3, Text: "why"}))
+	f.Add(appendMetadata(nil, &sample.Metadata{Units: "V", Labels: []string{"off", ""}, Precision: -1, Count: 1}))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, v []byte) {
+		again(t, v, decodeClaim, appendClaim)
+		again(t, v, decodeRow, appendRow)
+		again(t, v, decodeHeader, appendHeader)
+		again(t, v, decodeMark, appendMark)
+		again(t, v, decodeMetadata, appendMetadata)
+		if pv, rest, ok := pvOf(v); ok && len(pv)+len(rest)+5 != len(v) {
+			t.Errorf("a name of %d and a rest of %d bytes in a key of %d", len(pv), len(rest), len(v))
+		}
+	})
+}
+
+func again[T any](t *testing.T, v []byte, decode func(*T, []byte) error, encode func([]byte, *T) []byte) {
+	t.Helper()
+	var first, second T
+	if decode(&first, v) != nil {
+		return
+	}
+	if err := decode(&second, encode(nil, &first)); err != nil {
+		t.Errorf("a %T that was encoded again can not be decoded: %v", first, err)
+	}
+	if diff := cmp.Diff(first, second, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("a %T changes (-was +is):\n%s", first, diff)
+	}
+}

@@ -1,0 +1,61 @@
+package pebble_test
+
+import (
+	"crypto/rand"
+	"testing"
+
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+func positions(t *testing.T, st *pebble.Store, shard int, w store.Writer) (at []store.Position) {
+	t.Helper()
+	for r, err := range st.Journal(t.Context(), shard, w, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, r.At)
+	}
+	return at
+}
+
+// A journal does not grow without bound: rows go when the position after theirs is
+// sealed, and all with the claim.
+func TestSealedRowsGo(t *testing.T) {
+	st := open(t, t.TempDir(), pebble.Options{})
+	defer st.Close()
+	blob := make([]byte, 256<<10)
+	_, _ = rand.Read(blob)
+	w, other := store.Writer{1}, store.Writer{2}
+	put := func(w store.Writer, at store.Position) {
+		if err := st.PutJournal(t.Context(), store.JournalRow{Shard: 1, Writer: w, At: at, Blob: blob}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(other, store.At(1, 1))
+	const rounds, each = 40, 20
+	for round := range uint32(rounds) {
+		for seq := range uint32(each) {
+			put(w, store.At(round+1, seq+1))
+		}
+		if err := st.Seal(t.Context(), 1, w, store.At(round+1, each)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at := positions(t, st, 1, w); len(at) != each || at[0] != store.At(rounds, 1) {
+		t.Errorf("%d rows are left, from %x on; only those sealed last should be", len(at), at[0])
+	}
+	size, err := st.Size(t.Context())
+	if err != nil || size == 0 || size > rounds*each*int64(len(blob))*3/4 {
+		t.Errorf("the archive takes %d bytes (%v) after %d were written and sealed", size, err, rounds*each*len(blob))
+	}
+	if err := st.DropClaim(t.Context(), 1, w); err != nil {
+		t.Fatal(err)
+	}
+	if at := positions(t, st, 1, w); len(at) != 0 {
+		t.Errorf("%d rows are left of a writer that was dropped", len(at))
+	}
+	if at := positions(t, st, 1, other); len(at) != 1 {
+		t.Errorf("the other writer has %d rows, not 1", len(at))
+	}
+}
