@@ -140,8 +140,8 @@ type Store interface {
 	Seal(ctx context.Context, shard int, w Writer, to Position) error
 	// Claims returns the claims of a shard, highest epoch first.
 	Claims(ctx context.Context, shard int) ([]Claim, error)
-	// DropClaim forgets a writer that is closed and sealed up to its end, and
-	// its journal rows.
+	// DropClaim forgets a writer that is closed and sealed up to its end. Its
+	// journal rows may go as well, at once or later.
 	DropClaim(ctx context.Context, shard int, w Writer) error
 
 	// PutJournal writes a row.
