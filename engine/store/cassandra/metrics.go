@@ -10,6 +10,8 @@ import (
 
 // metrics of a store. Requests count pages and retries each.
 type metrics struct {
+	set *prometheus.Registry // holds all of them, to be registered as one
+
 	seconds  *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
 	retries  prometheus.Counter
@@ -18,10 +20,12 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
-	f := promauto.With(reg)
+func newMetrics() *metrics {
+	set := prometheus.NewRegistry()
+	f := promauto.With(set)
 	const namespace, subsystem = "varve", "cassandra"
 	return &metrics{
+		set: set,
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "request_seconds",
 			Help:    "Time until a request was answered, by operation.",

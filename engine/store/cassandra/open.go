@@ -32,7 +32,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if cfg.Datacenter, err = cfg.check(ctx); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(cfg.Registerer)}
+	s := &Store{cfg: cfg, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics()}
 	cluster := cfg.cluster()
 	cluster.Keyspace = cfg.Keyspace
 	cluster.RetryPolicy = retries{}
@@ -41,6 +41,12 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy())
 	if s.session, err = cluster.CreateSession(); err != nil {
 		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(cfg.Hosts, ", "), err)
+	}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(s.metrics.set); err != nil {
+			s.session.Close()
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -69,5 +75,8 @@ func (c *Config) check(ctx context.Context) (datacenter string, err error) {
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.session.Close()
+	if s.cfg.Registerer != nil {
+		s.cfg.Registerer.Unregister(s.metrics.set)
+	}
 	return nil
 }

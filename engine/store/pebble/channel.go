@@ -60,23 +60,23 @@ func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		var c store.Channel
-		any := false
+		begun := false
 		for e, err := range decoded(scan(ctx, s.db, prefix, after(prefix)), "the directory", decodeElement) {
 			if err != nil {
 				yield(store.Channel{}, err)
 				return
 			}
-			if any && e.pv != c.PV {
+			if begun && e.pv != c.PV {
 				if !yield(c, nil) {
 					return
 				}
 				c = store.Channel{}
 			}
-			any = true
+			begun = true
 			c.PV = e.pv
 			e.addTo(&c)
 		}
-		if any {
+		if begun {
 			yield(c, nil)
 		}
 	}

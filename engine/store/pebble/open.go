@@ -97,9 +97,9 @@ func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 		// Fixed, so that a newer Pebble does not change files without notice.
 		FormatMajorVersion: pebble.FormatTableFormatV6,
 		Logger:             logger{log},
-		// Room for some seconds of journal, most of which is sealed, and deleted,
-		// before it would reach a sorted file.
-		MemTableSize: 32 << 20,
+		// Room for journal rows, most of which are sealed, and deleted, before they
+		// would reach a sorted file. Pebble keeps some WALs of this size to use again.
+		MemTableSize: 16 << 20,
 	}
 }
 

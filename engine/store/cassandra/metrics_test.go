@@ -1,0 +1,73 @@
+package cassandra_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+)
+
+// sum returns the sum of a counter's, gauge's or histogram's values over its labels.
+func sum(t *testing.T, reg prometheus.Gatherer, name string) (total float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+		return total
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// Rows larger than the bound are written one at a time.
+func TestBytesInFlightAreBounded(t *testing.T) {
+	cfg := config(t)
+	reg := prometheus.NewPedanticRegistry()
+	cfg.Registerer, cfg.InFlightBytes = reg, 1000
+	st := open(t, cfg)
+	if err := st.PutBlocks(t.Context(), benchBlocks("A", 20)...); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"varve_cassandra_written_bytes_total": 20 * (8<<10 + 1), "varve_cassandra_in_flight_bytes": 0,
+		"varve_cassandra_request_seconds": 20, "varve_cassandra_retries_total": 0,
+	} {
+		if got := sum(t, reg, name); got != want {
+			t.Errorf("%s is %v, not %v", name, got, want)
+		}
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	cfg := config(t)
+	reg := prometheus.NewRegistry()
+	cfg.Registerer = reg
+	before := goleak.IgnoreCurrent()
+	st, err := cassandrastore.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.PutBlocks(t.Context(), benchBlocks("A", 3)...); err != nil {
+		t.Fatal(err)
+	}
+	for range st.Blocks(t.Context(), "A", benchBlocks("A", 1)[0].Bucket, 0, 1e6) {
+		break
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := reg.Gather(); err != nil || len(left) > 0 {
+		t.Errorf("%d metrics are left, %v", len(left), err)
+	}
+	goleak.VerifyNone(t, before)
+}
