@@ -21,8 +21,11 @@ var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store
 func (p *plan) lookBack(ctx context.Context) error {
 	for i := range slices.Backward(p.sizes) {
 		s := &p.sizes[i]
-		b := s.size.Of(p.from)
-		for n := 0; n < reach[s.size] && b.End() > p.floor; n++ {
+		n := 0
+		for b := range s.backFrom(p.from) {
+			if n++; n > reach[s.size] || b.End() <= p.floor {
+				break
+			}
 			found, err := p.lookInto(ctx, b)
 			if err != nil {
 				return err
@@ -31,7 +34,6 @@ func (p *plan) lookBack(ctx context.Context) error {
 				s.since = max(p.floor, b.Start())
 				break
 			}
-			b = b.Prev()
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ func BenchmarkRead(b *testing.B) {
 	for name, writers := range map[string]byte{"one writer": 1, "two writers": 2} {
 		b.Run(name, func(b *testing.B) {
 			a := newArchive(b, 1)
-			a.directory(store.Channel{Buckets: []store.BucketSize{store.Year}})
+			a.directory(store.Channel{})
 			samples := make([]typed, each)
 			for k := range int64(blocks) {
 				for i := range samples {

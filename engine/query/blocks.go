@@ -60,7 +60,7 @@ func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
 // its turn.
 func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
-		for b := s.size.Of(s.since); b.Start() <= p.to; b = b.Next() {
+		for b := range s.upTo(p.to) {
 			from, to := max(s.since, b.Start()), min(p.to, b.End()-1)
 			for blk, err := range p.store.Blocks(ctx, p.pv, b, from, to) {
 				if err != nil {

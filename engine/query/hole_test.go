@@ -54,7 +54,7 @@ func TestNoHole(t *testing.T) {
 	const want = "0:0 1:1 2:2 3:3 "
 	for at := 0; ; at++ {
 		a := newArchive(t, 1)
-		a.directory(store.Channel{Shards: []int{home()}, Buckets: []store.BucketSize{store.Day}})
+		a.directory(store.Channel{Shards: []int{home()}})
 		a.block(writer(1), store.Day.Of(epoch), float(epoch, 0))
 		a.reader() // puts it
 		held, dead := float(epoch+1, 1), float(epoch+2, 2)
@@ -66,7 +66,6 @@ func TestNoHole(t *testing.T) {
 		m := &moving{Store: a.store, at: at}
 		m.seal = func() {
 			a.store = m.Store
-			a.directory(store.Channel{Buckets: []store.BucketSize{store.Hour}})
 			a.block(writer(1), store.Hour.Of(epoch), held, dead)
 			a.check(a.store.PutBlocks(t.Context(), a.ready...))
 			for w := range byte(2) {

@@ -18,7 +18,7 @@ const (
 // scatter fills an archive with random samples in every place that may hold one.
 func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 	others := (home() + 1) % testShards
-	a.directory(store.Channel{Shards: []int{home(), others}, Buckets: sizes, Types: []sample.Type{sample.Float64, sample.String}})
+	a.directory(store.Channel{Shards: []int{home(), others}, Types: []sample.Type{sample.Float64, sample.String}})
 	mem, dead := writer(100), writer(101)
 	a.held = Held{Known: true, Covers: []store.Writer{mem}}
 	var history []typed // of what is in blocks, to carry

@@ -70,7 +70,7 @@ func TestNamesAreCanonical(t *testing.T) {
 func TestTiesAndTypes(t *testing.T) {
 	a := newArchive(t, 1)
 	b := store.Day.Of(epoch)
-	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	a.directory(store.Channel{})
 	a.block(writer(1), b, float(epoch+5, 2), float(epoch+5, 1), float(epoch+9, 3))
 	a.block(writer(2), b, float(epoch+5, 1), float(epoch+5, 7))
 	a.block(writer(1), b, text(epoch+5, "x"), text(epoch+6, "y"))
@@ -98,14 +98,13 @@ func TestBefore(t *testing.T) {
 			a.block(writer(2), d(0), carried(last), float(epoch+9*day/10, 9))
 		},
 		"in another size": func(a *archive) {
-			a.directory(store.Channel{Buckets: []store.BucketSize{store.Hour}})
 			a.block(writer(1), store.Hour.Of(epoch), last)
 			a.block(writer(1), d(0), float(epoch+20, 5))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, 1)
-			a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+			a.directory(store.Channel{})
 			fill(a)
 			a.reads(200, 300, "100:1 ")
 			if got := a.read(epoch+200, epoch+300, Options{Inside: true}); len(got) > 0 {
@@ -124,7 +123,7 @@ func TestBeforeLongAgo(t *testing.T) {
 		back int64 // days
 	}{{store.Hour, 6}, {store.Day, 300}, {store.Month, 3000}, {store.Year, 7000}} {
 		a := newArchive(t, 1)
-		a.directory(store.Channel{Buckets: []store.BucketSize{c.size}})
+		a.directory(store.Channel{})
 		a.block(writer(1), c.size.Of(old.Time), old)
 		a.reads(c.back*day, c.back*day, "0:1 ")
 		a.block(writer(1), c.size.Of(epoch+20000*day), carried(old))
@@ -152,7 +151,7 @@ func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, 
 // Blocks are read as they are needed: a consumer that stops leaves the rest.
 func TestBlocksAreReadLazily(t *testing.T) {
 	a := newArchive(t, 1)
-	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	a.directory(store.Channel{})
 	for i := range int64(50) {
 		samples := make([]typed, viewSamples)
 		for k := range samples {
@@ -175,7 +174,7 @@ func TestBlocksAreReadLazily(t *testing.T) {
 // Runs are short, so that a consumer holds little.
 func TestRunsAreBounded(t *testing.T) {
 	a := newArchive(t, 1)
-	a.directory(store.Channel{Buckets: []store.BucketSize{store.Day}})
+	a.directory(store.Channel{})
 	var floats, texts []typed
 	for i := range int64(3 * chunkSamples) {
 		floats = append(floats, float(epoch+i, 1))

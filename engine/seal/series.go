@@ -208,8 +208,13 @@ func (s *series) resize(r *sample.Run, now int64) {
 	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
 	if !s.sized {
 		s.sized, s.rate, s.size = true, rate, chooseSize(rate)
-		if len(s.known.Buckets) > 0 {
-			s.size = reviseSize(slices.Min(s.known.Buckets), rate, true)
+		for i, span := range s.known.Spans {
+			if i == 0 || span.Size() < s.size {
+				s.size = span.Size()
+			}
+		}
+		if len(s.known.Spans) > 0 {
+			s.size = reviseSize(s.size, rate, true)
 		}
 		return
 	}
@@ -220,25 +225,27 @@ func (s *series) resize(r *sample.Run, now int64) {
 	}
 }
 
-// missing returns what the directory must hold before samples of a type are
-// written, and does not: an entry to add, or false.
-func (s *series) missing(shard int, t sample.Type) (store.Channel, bool) {
+// missing returns what the directory must hold before blocks are written, and
+// does not: an entry to add, or false.
+func (s *series) missing(shard int, blocks []store.Block) (store.Channel, bool) {
 	c := store.Channel{PV: s.pv}
-	if !slices.Contains(s.known.Shards, shard) {
+	if len(blocks) > 0 && !slices.Contains(s.known.Shards, shard) {
 		c.Shards = []int{shard}
 	}
-	if !slices.Contains(s.known.Buckets, s.size) {
-		c.Buckets = []store.BucketSize{s.size}
+	for i := range blocks {
+		if span := blocks[i].Bucket.Span(); !slices.Contains(s.known.Spans, span) && !slices.Contains(c.Spans, span) {
+			c.Spans = append(c.Spans, span)
+		}
+		if t := blocks[i].Type; !slices.Contains(s.known.Types, t) && !slices.Contains(c.Types, t) {
+			c.Types = append(c.Types, t)
+		}
 	}
-	if !slices.Contains(s.known.Types, t) {
-		c.Types = []sample.Type{t}
-	}
-	return c, len(c.Shards)+len(c.Buckets)+len(c.Types) > 0
+	return c, len(c.Shards)+len(c.Spans)+len(c.Types) > 0
 }
 
 // added notes that the directory holds an entry.
 func (s *series) added(c store.Channel) {
 	s.known.Shards = append(s.known.Shards, c.Shards...)
-	s.known.Buckets = append(s.known.Buckets, c.Buckets...)
+	s.known.Spans = append(s.known.Spans, c.Spans...)
 	s.known.Types = append(s.known.Types, c.Types...)
 }

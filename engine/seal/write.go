@@ -32,18 +32,20 @@ func (s *Shard) write(ctx context.Context, parts []part) error {
 	samples := 0
 	for _, p := range parts {
 		ser := s.series[p.pv]
+		var of []store.Block
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
-			if c, ok := ser.missing(s.lane.Shard, p.run.Type); ok {
-				missing = append(missing, c)
-				ser.added(c)
-			}
 			samples += p.run.Len()
-			blocks = append(blocks, ser.plan(p.run)...)
+			of = ser.plan(p.run)
 		}
 		if ser.sized {
-			blocks = append(blocks, ser.carry(ser.size.Of(now))...)
+			of = append(of, ser.carry(ser.size.Of(now))...)
 		}
+		if c, ok := ser.missing(s.lane.Shard, of); ok {
+			missing = append(missing, c)
+			ser.added(c)
+		}
+		blocks = append(blocks, of...)
 	}
 	// What is planned counts as written, so it must be: there is no way back.
 	err := s.insist(ctx, "adding to the directory", func() error {

@@ -93,11 +93,11 @@ func (r *rig) check(err error) {
 	}
 }
 
-// know adds a PV to the directory.
-func (r *rig) know(pv string, t sample.Type) {
+// know adds a PV to the directory; at is a time that it has samples of.
+func (r *rig) know(pv string, t sample.Type, at int64) {
 	c := store.Channel{PV: pv, Shards: []int{0}}
 	if t.Valid() {
-		c.Types, c.Buckets = []sample.Type{t}, []store.BucketSize{store.Year}
+		c.Types, c.Spans = []sample.Type{t}, []store.Span{store.Year.Of(at).Span()}
 	}
 	r.check(r.store.AddChannel(context.Background(), c))
 }
@@ -105,7 +105,7 @@ func (r *rig) know(pv string, t sample.Type) {
 // put stores a run of samples of one bucket.
 func (r *rig) put(pv string, run *sample.Run, n uint32) {
 	r.t.Helper()
-	r.know(pv, run.Type)
+	r.know(pv, run.Type, run.Times[0])
 	r.check(r.store.PutBlocks(context.Background(), store.Block{
 		BlockKey: store.BlockKey{PV: pv, Bucket: store.Year.Of(run.Times[0]), Start: run.Times[0], Writer: store.Writer{1}, N: n},
 		End:      run.Times[run.Len()-1], Count: run.Len(), Type: run.Type, Blob: block.Append(nil, run),

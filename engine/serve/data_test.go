@@ -20,7 +20,7 @@ func TestGetData(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 11), 1) // to 00:00:10
 	r.put("SR:PRES", ramp(newYear+13*second, 5), 2)
-	r.know("SR:NEW", sample.Unknown)
+	r.know("SR:NEW", sample.Unknown, 0)
 	for _, c := range []struct {
 		path string
 		code int

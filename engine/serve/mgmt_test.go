@@ -26,7 +26,7 @@ func (r *rig) names(path string) []string {
 func TestNames(t *testing.T) {
 	r := newRig(t)
 	for _, pv := range []string{"SR:B", "BR:A", "SR:A"} {
-		r.know(pv, sample.Float64)
+		r.know(pv, sample.Float64, 0)
 	}
 	for path, want := range map[string]string{
 		"/mgmt/bpl/getAllPVs?limit=-1":                     "BR:A SR:A SR:B",
@@ -64,7 +64,7 @@ func (r *rig) capture() {
 		{PV: "D", Group: "ns/rf", State: capture.Paused, Sampling: "Monitor"},
 	}
 	for _, pv := range []string{"A", "B", "C", "D"} {
-		r.know(pv, sample.Unknown)
+		r.know(pv, sample.Unknown, 0)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestOthers(t *testing.T) {
 
 func TestVersionsOfNamesMatch(t *testing.T) {
 	r := newRig(t)
-	r.know("SR:A", sample.Float64)
+	r.know("SR:A", sample.Float64, 0)
 	if got := r.names("/mgmt/bpl/getAllPVs?pv=pva://SR:A.VAL"); !slices.Equal(got, []string{"SR:A"}) {
 		t.Errorf("got %v", got)
 	}

@@ -65,5 +65,29 @@ func (b Bucket) End() int64 { return b.Next().Start() }
 // Next returns the bucket of the same size that follows.
 func (b Bucket) Next() Bucket { return b + 8 }
 
+// Span returns the span the bucket is in: that of the year it begins in.
+func (b Bucket) Span() Span { return Span(int64(Year.Of(b.Start()))&^7 | int64(b.Size())) }
+
 // Prev returns the bucket of the same size before.
 func (b Bucket) Prev() Bucket { return b - 8 }
+
+// Span is the buckets of one size that begin in one year of 365 days: their size
+// in the low 3 bits, above them the number of years after 1970-01-01 UTC.
+type Span int64
+
+// Size returns the size of the buckets.
+func (s Span) Size() BucketSize { return BucketSize(s & 7) }
+
+func (s Span) year() Bucket { return Bucket(int64(s)&^7 | int64(Year)) }
+
+// First returns the first bucket of the span.
+func (s Span) First() Bucket {
+	begin := s.year().Start()
+	if b := s.Size().Of(begin); b.Start() >= begin {
+		return b
+	}
+	return s.Size().Of(begin).Next()
+}
+
+// Last returns the last bucket of the span.
+func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1) }

@@ -102,9 +102,9 @@ type Channel struct {
 	PV string
 	// Shards are those whose journals may hold rows of the PV.
 	Shards []int
-	// Buckets are the sizes in which blocks of the PV were written. A size is
-	// added, and acknowledged, before the first block that uses it.
-	Buckets []BucketSize
+	// Spans are those that hold buckets with blocks of the PV. A span is added, and
+	// acknowledged, before the first block in one of its buckets.
+	Spans []Span
 	// Types are those its samples have had.
 	Types []sample.Type
 }

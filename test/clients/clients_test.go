@@ -63,10 +63,11 @@ func server(t *testing.T, pvs []pv) *url.URL {
 // write stores the samples of a PV, each as a block of its own.
 func write(t *testing.T, st store.Store, p *pv) error {
 	ctx := t.Context()
-	err := st.AddChannel(ctx, store.Channel{
-		PV: p.name, Shards: []int{0}, Buckets: []store.BucketSize{store.Month}, Types: []sample.Type{p.run.Type},
-	})
-	if err != nil {
+	entry := store.Channel{PV: p.name, Shards: []int{0}, Types: []sample.Type{p.run.Type}}
+	for _, at := range p.run.Times {
+		entry.Spans = append(entry.Spans, store.Month.Of(at).Span())
+	}
+	if err := st.AddChannel(ctx, entry); err != nil {
 		return err
 	}
 	if err := st.PutMetadata(ctx, store.PVMetadata{PV: p.name, Time: p.run.Times[0], Metadata: p.meta}); err != nil {

@@ -17,21 +17,23 @@ const channelPage = 1000
 func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 	return s.write(ctx, write{
 		operation: "channel",
-		stmt: `UPDATE channel SET present = true, shards = shards + ?, buckets = buckets + ?, types = types + ?
+		stmt: `UPDATE channel SET present = true, shards = shards + ?, spans = spans + ?, types = types + ?
 			WHERE pv = ?`,
-		values: []any{c.Shards, ints(c.Buckets), ints(c.Types), c.PV},
+		values: []any{integers(c.Shards), integers(c.Spans), integers(c.Types), c.PV},
 	})
 }
 
-func ints[T ~uint8](in []T) []int {
-	out := make([]int, len(in))
+// integers returns the elements of a set as CQL's bigint.
+func integers[T ~int | ~int64 | ~uint8](in []T) []int64 {
+	out := make([]int64, len(in))
 	for i, v := range in {
-		out[i] = int(v)
+		out[i] = int64(v)
 	}
 	return out
 }
 
-func bytesOf[T ~uint8](in []int) []T {
+// elements is the reverse of integers.
+func elements[T ~int | ~int64 | ~uint8](in []int64) []T {
 	out := make([]T, len(in))
 	for i, v := range in {
 		out[i] = T(v)
@@ -41,7 +43,7 @@ func bytesOf[T ~uint8](in []int) []T {
 
 // Channel implements store.Store.
 func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
-	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, buckets, types FROM channel WHERE pv = ?", pv)
+	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, spans, types FROM channel WHERE pv = ?", pv)
 	for c, err := range channels(it) {
 		return c, err == nil, err
 	}
@@ -51,7 +53,7 @@ func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found 
 // Channels implements store.Store.
 func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
-		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, buckets, types FROM channel"))(yield)
+		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, spans, types FROM channel"))(yield)
 	}
 }
 
@@ -60,11 +62,11 @@ func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		for {
 			var c store.Channel
-			var buckets, types []int
-			if !it.Scan(&c.PV, &c.Shards, &buckets, &types) {
+			var shards, spans, types []int64
+			if !it.Scan(&c.PV, &shards, &spans, &types) {
 				break
 			}
-			c.Buckets, c.Types = bytesOf[store.BucketSize](buckets), bytesOf[sample.Type](types)
+			c.Shards, c.Spans, c.Types = elements[int](shards), elements[store.Span](spans), elements[sample.Type](types)
 			if !yield(c, nil) {
 				_ = it.Close() // the caller has what it wanted
 				return

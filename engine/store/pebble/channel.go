@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,7 +15,7 @@ import (
 const (
 	setPV byte = iota
 	setShards
-	setBuckets
+	setSpans
 	setTypes
 )
 
@@ -24,20 +23,20 @@ const (
 func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 	return s.commit(ctx, "channel", func(b *pebble.Batch) error {
 		var err error
-		add := func(set byte, element int) {
+		add := func(set byte, element int64) {
 			if err == nil {
-				err = b.Set(appendUint32(append(pvKey(tableChannel, c.PV), set), uint32(element)), nil, nil)
+				err = b.Set(appendInt64(append(pvKey(tableChannel, c.PV), set), element), nil, nil)
 			}
 		}
 		add(setPV, 0)
 		for _, shard := range c.Shards {
-			add(setShards, shard)
+			add(setShards, int64(shard))
 		}
-		for _, size := range c.Buckets {
-			add(setBuckets, int(size))
+		for _, span := range c.Spans {
+			add(setSpans, int64(span))
 		}
 		for _, t := range c.Types {
-			add(setTypes, int(t))
+			add(setTypes, int64(t))
 		}
 		return err
 	})
@@ -86,23 +85,23 @@ func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Cha
 type element struct {
 	pv  string
 	set byte
-	n   uint32
+	n   int64
 }
 
 func decodeElement(e entry) (element, error) {
 	pv, rest, ok := pvOf(e.key)
-	if !ok || len(rest) != 5 {
+	if !ok || len(rest) != 9 {
 		return element{}, errCorrupt
 	}
-	return element{pv, rest[0], binary.BigEndian.Uint32(rest[1:])}, nil
+	return element{pv, rest[0], int64At(rest[1:])}, nil
 }
 
 func (e element) addTo(c *store.Channel) {
 	switch e.set {
 	case setShards:
 		c.Shards = append(c.Shards, int(e.n))
-	case setBuckets:
-		c.Buckets = append(c.Buckets, store.BucketSize(e.n))
+	case setSpans:
+		c.Spans = append(c.Spans, store.Span(e.n))
 	case setTypes:
 		c.Types = append(c.Types, sample.Type(e.n))
 	}
