@@ -33,11 +33,12 @@ func newRoot() *cobra.Command {
   varve demo          see it work, with a simulated IOC
   varve standalone    archive the PVs of ArchiveGroup files, in one process
   varve get           read samples
-  varve status        see what is archived, and what is not`,
+  varve status        see what is archived, and what is not
+  varve schema        make the tables in Cassandra`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema())
 	return root
 }
 

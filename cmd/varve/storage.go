@@ -28,6 +28,10 @@ type storageOptions struct {
 
 func (o *storageOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "data", "varve-data", "directory to keep the archive in")
+	o.addCassandra(f)
+}
+
+func (o *storageOptions) addCassandra(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.hosts, "cassandra", nil, "keep the archive in Cassandra: contact points HOST[:PORT],…")
 	f.StringVar(&o.keyspace, "cassandra-keyspace", "varve", "keyspace of the archive; made if missing")
 	f.StringVar(&o.datacenter, "cassandra-datacenter", "", "data centre to use (default: that of the first contact point)")
@@ -44,15 +48,9 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 		}
 		return st, nil
 	}
-	cfg := cassandra.Config{
-		Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Username: o.user, Registerer: reg, Log: log,
-	}
-	if o.passwordFile != "" {
-		text, err := os.ReadFile(o.passwordFile)
-		if err != nil {
-			return nil, fmt.Errorf("--cassandra-password-file: %w", err)
-		}
-		cfg.Password = strings.TrimSpace(string(text))
+	cfg, err := o.cassandra(reg, log)
+	if err != nil {
+		return nil, err
 	}
 	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("preparing Cassandra: %w", err)
@@ -62,6 +60,21 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 		return nil, fmt.Errorf("opening Cassandra: %w", err)
 	}
 	return st, nil
+}
+
+// cassandra returns the configuration that the flags ask for.
+func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cassandra.Config, error) {
+	cfg := cassandra.Config{
+		Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Username: o.user, Registerer: reg, Log: log,
+	}
+	if o.passwordFile != "" {
+		text, err := os.ReadFile(o.passwordFile)
+		if err != nil {
+			return cfg, fmt.Errorf("--cassandra-password-file: %w", err)
+		}
+		cfg.Password = strings.TrimSpace(string(text))
+	}
+	return cfg, nil
 }
 
 // locked reports whether the store is one process's alone.
