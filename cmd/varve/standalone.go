@@ -22,7 +22,6 @@ import (
 	"varve.dev/varve/controllers/standalone"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
-	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve"
@@ -196,12 +195,7 @@ func (s *server) run(parent context.Context) error {
 		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.opts.log.Handler(), slog.LevelDebug),
 	}
-	applied := make(chan struct{})
-	once := sync.OnceFunc(func() { close(applied) })
-	files := standalone.Driver{
-		Path: s.opts.file, Shards: s.Shards(), Log: s.opts.log,
-		Apply: func(a capture.Assignment) { s.Apply(a); once() },
-	}
+	files := standalone.Driver{Path: s.opts.file, Shards: s.Shards(), Apply: s.Apply, Log: s.opts.log}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -211,10 +205,6 @@ func (s *server) run(parent context.Context) error {
 	wg.Go(func() { files.Run(ctx) })
 	if s.opts.pprof != "" {
 		wg.Go(func() { s.profiles(ctx) })
-	}
-	select { // the engine marks what a process before lost in the channels that it knows
-	case <-applied:
-	case <-ctx.Done():
 	}
 	unsaved := s.Run(ctx)
 	stop, end := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
