@@ -3,7 +3,7 @@
 # Variables, to be set on the command line or in the environment:
 GO           ?= go
 BIN          ?= bin
-# Packages to test and lint.
+# Packages to lint.
 PKG          ?= ./...
 # Flags of `go test`.
 TESTFLAGS    ?=
@@ -67,13 +67,19 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 ##@ Tests
 
 .PHONY: deps
-deps: ## Fetch what tests need: an EPICS environment and Cassandra.
+deps: ## Fetch what tests need: EPICS, Python clients and Cassandra.
 	hack/epics.sh
+	hack/clients.sh
 	hack/cassandra/cassandra.sh fetch
+
+# Packages whose tests run real IOCs or Cassandra in real time: one after another,
+# so that they do not starve each other.
+REAL = /engine/ca$$|/engine/ioc$$|/store/cassandra$$|/varve/test/
 
 .PHONY: test
 test: deps ## Run all tests, with the race detector.
-	$(GO) test -race $(TESTFLAGS) $(PKG)
+	$(GO) test -race $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(REAL)')
+	$(GO) test -race -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME.
