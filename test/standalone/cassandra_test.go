@@ -1,0 +1,54 @@
+package standalone
+
+import (
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/cassandra"
+)
+
+// TestCassandra runs scenarios on one node, one after another.
+func TestCassandra(t *testing.T) {
+	node := cassandra.Start(t)
+	t.Run("KillAndRestart", func(t *testing.T) {
+		killAndRestart(t, int(either(1, 2)), "--cassandra", node.Addr(), "--cassandra-keyspace", "kill")
+	})
+	t.Run("Pause", func(t *testing.T) {
+		cassandraAway(t, node, either(6*time.Second, 30*time.Second), node.Pause, node.Resume)
+	})
+	if long() {
+		t.Run("Crash", func(t *testing.T) {
+			cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Kill() }, node.Start)
+		})
+	}
+}
+
+// cassandraAway takes Cassandra away for a time, under load: nothing that is
+// received is lost, and reads answer again.
+func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, leave, comeBack func(testing.TB)) {
+	p := newPlant(t, many)
+	args := []string{"-f", p.groups, "--checkpoint", "15s", "--cassandra", node.Addr(), "--cassandra-keyspace", "away"}
+	a := standalone(t, p.ClientEnv(), args...)
+	begin := a.awaitSamples(many)
+	a.goOn(2 * time.Second)
+
+	leave(t)
+	a.goOn(away)
+	waiting := a.summary().Pending
+	if least := uint64(many * 5 * away.Seconds()); waiting < least {
+		t.Errorf("after %v without Cassandra %d samples wait for it: fewer than %d", away, waiting, least)
+	}
+	comeBack(t)
+	back := time.Now()
+	eventually(t, "all samples are stored", func() bool { return a.summary().Pending < many*10 })
+	t.Logf("%d samples waited for Cassandra; they were stored %.1f s after it was back", waiting, time.Since(back).Seconds())
+	checkBalance(t, a)
+
+	// A new process has nothing in memory: what it reads was stored.
+	o := outage{name: "SIGTERM", from: time.Now()}
+	a.stop()
+	a = standalone(t, p.ClientEnv(), args...)
+	a.awaitConnected(many)
+	o.to = time.Now()
+	checkHoles(t, a.readAll(p.pvs, begin), o)
+}

@@ -1,0 +1,69 @@
+package standalone
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The demo shows the product at work; its sum must be right.
+func TestDemo(t *testing.T) {
+	p := launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
+	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)
+	var url string
+	eventually(t, "the demo tells its address", func() bool {
+		if m := browser.FindStringSubmatch(p.out.String()); m != nil {
+			url = m[1]
+		}
+		return url != ""
+	})
+	archive := &archiver{process: p, url: url}
+	eventually(t, "samples are stored", func() bool { return archive.summary().Stored > 100 })
+
+	expect(t, []string{"status", "--url", url},
+		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `all +\d+ +\d+ `)
+	expect(t, []string{"status", "--url", url, "SIM:NOISE:*"}, `SIM:NOISE:0000 +connected +float64 +Monitor .*(deadband|rate) \d+`)
+	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--url", url}, `  -- connected 127\.0\.0\.1:`, `\n\d+ samples\n$`)
+	expect(t, []string{"get", "SIM:ENUM:0000", "--from", "-1m", "--format", "csv", "--url", url}, `^time,value,severity,status\n20\d\d-.*,NO_ALARM,NO_ALARM\n`)
+	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--format", "json", "--url", url}, `^\{"pv":"SIM:RAMP:0000"`)
+
+	if code := p.wait(); code != 0 {
+		t.Errorf("the demo exits with %d", code)
+	}
+	checkSum(t, p.out.String())
+}
+
+// expect runs a command, whose output must match patterns.
+func expect(t *testing.T, args []string, patterns ...string) {
+	t.Helper()
+	p := launch(t, nil, args...)
+	code := p.wait()
+	for _, pattern := range patterns {
+		if code != 0 || !regexp.MustCompile(pattern).MatchString(p.out.String()) {
+			t.Errorf("varve %s exits with %d; its output does not match %s:\n%.2000s%s", strings.Join(args, " "), code, pattern, p.out.String(), p.log.String())
+		}
+	}
+}
+
+// checkSum adds up what the demo says at its end.
+func checkSum(t *testing.T, out string) {
+	t.Helper()
+	_, summary, _ := strings.Cut(out, "\nreceived")
+	t.Logf("received%s", summary)
+	parts := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+) +(\d+)`).FindAllStringSubmatch("received"+summary, -1) {
+		n, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[m[1]] += n
+	}
+	if parts["received"] < 1000 || parts["received"] != parts["stored"]+parts["dropped"] || parts["pending"] != 0 {
+		t.Error(fmt.Sprintln("the demo's summary does not add up:", parts))
+	}
+	if !strings.Contains(out, "every sample is accounted for") || parts["sum"] != parts["received"] {
+		t.Error("the demo says that samples are not accounted for")
+	}
+}

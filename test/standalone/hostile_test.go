@@ -1,0 +1,88 @@
+package standalone
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// PVs that nobody serves, and a name server that sends garbage, disturb nobody.
+func TestHostileNetwork(t *testing.T) {
+	p := newPlant(t, 20)
+	p.write(t, "nobody", group("nobody", "", "NOBODY:SERVES:THIS", "NOR:THIS"))
+	garbage, calls := serveGarbage(t)
+	begin := time.Now()
+	a := standalone(t, append(p.ClientEnv(), "EPICS_CA_NAME_SERVERS="+garbage), "-f", p.groups, "--data", t.TempDir())
+	a.awaitConnected(len(p.pvs))
+	eventually(t, "the garbage server was called twice", func() bool { return calls() >= 2 })
+	a.goOn(2 * time.Second)
+	checkHoles(t, a.readAll(p.pvs, begin))
+	for _, pv := range []string{"NOBODY:SERVES:THIS", "NOR:THIS"} {
+		if c := a.channels()[pv]; c.State != "searching" {
+			t.Errorf("%s is %q", pv, c.State)
+		}
+	}
+	if s := a.summary(); s.States["connected"] != len(p.pvs) || s.States["searching"] != 2 {
+		t.Errorf("states are %v", s.States)
+	}
+	a.checkUnknown("NOT:IN:ANY:GROUP")
+}
+
+// checkUnknown fails the test unless reading a PV that was never archived is
+// refused as such.
+func (a *archiver) checkUnknown(pv string) {
+	a.t.Helper()
+	for _, path := range []string{
+		"/retrieval/data/getData.json", "/retrieval/data/getData.raw", "/retrieval/data/getData.csv", "/api/v1/samples", "/api/v1/marks",
+	} {
+		if code, body := a.get(path, url.Values{"pv": {pv}}); code != http.StatusNotFound || !strings.Contains(string(body), pv) {
+			a.t.Errorf("%s of an unknown PV answers %d: %s", path, code, body)
+		}
+	}
+	p := launch(a.t, nil, "get", pv, "--url", a.url)
+	if code := p.wait(); code != 1 || !strings.Contains(p.log.String(), pv) {
+		a.t.Errorf("varve get of an unknown PV exits with %d: %s", code, p.log.String())
+	}
+}
+
+// serveGarbage accepts circuits and sends random bytes. It returns its address
+// and how often it was called.
+func serveGarbage(t *testing.T) (addr string, calls func() uint64) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n atomic.Uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			noise := rand.New(rand.NewPCG(1, n.Add(1)))
+			wg.Go(func() { sendGarbage(conn, noise) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return l.Addr().String(), n.Load
+}
+
+// sendGarbage sends until the peer has had enough.
+func sendGarbage(conn net.Conn, noise *rand.Rand) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	b := make([]byte, 4<<10)
+	for err := error(nil); err == nil; {
+		for i := range b {
+			b[i] = byte(noise.Uint32())
+		}
+		_, err = conn.Write(b)
+	}
+}

@@ -1,0 +1,67 @@
+package standalone
+
+import (
+	"testing"
+	"time"
+)
+
+// many is the number of PVs of a load of 20,000 samples/s.
+const many = 2000
+
+// Every step of every PV is archived once, and what is archived is what another
+// client sees at the same time.
+func TestEveryStepOfARealIOC(t *testing.T) {
+	p := newPlant(t, many)
+	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
+	begin := a.awaitSamples(many)
+	seen := map[int]int{}
+	for range int(either(1, 6)) {
+		for pv, recorded := range p.record(t, either(8, 10)*time.Second, p.spread(6)...) {
+			for severity, n := range compare(t, pv, a.events(pv, begin), recorded) {
+				seen[severity] += n
+			}
+		}
+	}
+	t.Logf("updates compared, by severity: %v", seen)
+	for severity := range 3 {
+		if seen[severity] == 0 {
+			t.Errorf("no update with severity %d was compared", severity)
+		}
+	}
+	all := a.readAll(p.pvs, begin)
+	checkHoles(t, all)
+	checkRate(t, all)
+	checkBalance(t, a)
+}
+
+// checkRate fails the test if PVs counted too slowly to prove anything.
+func checkRate(t *testing.T, all map[string][]event) {
+	t.Helper()
+	samples, seconds := 0, 0.0
+	for _, events := range all {
+		samples += len(events)
+		seconds += float64(events[len(events)-1].Time-events[0].Time) / 1e9
+	}
+	rate := float64(samples) / seconds
+	t.Logf("%.2f samples per second and PV", rate)
+	if rate < 8 {
+		t.Errorf("the IOC made %.1f updates per second of each PV, not 10", rate)
+	}
+}
+
+// checkBalance fails the test unless received = stored + pending + dropped, with
+// nothing dropped but repetitions.
+func checkBalance(t *testing.T, a *archiver) {
+	t.Helper()
+	for pv, c := range a.channels() {
+		sum := c.Stored + c.Pending
+		for reason, n := range c.Dropped {
+			if sum += n; reason != "duplicate" {
+				t.Errorf("%s: %d samples dropped for %s", pv, n, reason)
+			}
+		}
+		if sum != c.Received {
+			t.Errorf("%s: %d received, but %d accounted for", pv, c.Received, sum)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package standalone
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// flush is how long a sample waits at most to be sent to the store; delay is what
+// a busy machine may add until the store has acknowledged it.
+const (
+	flush = 500 * time.Millisecond
+	delay = 1500 * time.Millisecond
+)
+
+func TestKillAndRestart(t *testing.T) { killAndRestart(t, 2, "--data", t.TempDir()) }
+
+// killAndRestart kills the program a number of times, and stops it once. A kill
+// costs the last flush interval and the time to connect again, which marks tell;
+// a stop costs nothing of what was received.
+func killAndRestart(t *testing.T, kills int, storage ...string) {
+	p := newPlant(t, many)
+	args := append([]string{"-f", p.groups, "--checkpoint", "10s"}, storage...)
+	load := either(3*time.Second, 20*time.Second)
+	a := standalone(t, p.ClientEnv(), args...)
+	begin := a.awaitSamples(many)
+	a.goOn(load)
+
+	restart := func(name string, end func()) outage {
+		o := outage{name: name, from: time.Now()}
+		end()
+		a = standalone(t, p.ClientEnv(), args...)
+		a.awaitConnected(many)
+		o.to = time.Now()
+		return o
+	}
+	var outages []outage
+	for range kills {
+		outages = append(outages, restart("kill -9", a.kill))
+		a.goOn(load)
+	}
+	told := a.channels()
+	outages = append(outages, restart("SIGTERM", a.stop))
+
+	all := a.readAll(p.pvs, begin)
+	for _, cost := range checkHoles(t, all, outages...)[:kills] {
+		if cost.early > flush+delay {
+			t.Errorf("a kill costs samples of the %v before it", cost.early)
+		}
+	}
+	checkPresent(t, all, told)
+	for _, pv := range p.spread(20) {
+		checkMarks(t, a, pv, all[pv], outages[:kills])
+	}
+}
+
+// checkPresent fails the test unless the last sample of each PV, as it was told
+// before, is in the archive.
+func checkPresent(t *testing.T, all map[string][]event, told map[string]channel) {
+	t.Helper()
+	for pv, c := range told {
+		if !slices.ContainsFunc(all[pv], func(e event) bool { return e.Time == c.Last.Time.UnixNano() }) {
+			t.Fatalf("%s: the sample of %v was received before the stop and is missing", pv, c.Last.Time)
+		}
+	}
+}
+
+// checkMarks fails the test unless the hole that each kill made is covered by
+// marks: from "died" to the "connected" that follows. Who shares a Cassandra waits
+// before he says that another died.
+func checkMarks(t *testing.T, a *archiver, pv string, events []event, kills []outage) {
+	t.Helper()
+	var marks []mark
+	deaths := func() (n int) {
+		marks = a.marks(pv, time.Unix(0, events[0].Time).Add(-time.Minute))
+		for _, m := range marks {
+			if m.Kind == "died" {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "every death is marked", func() bool { return deaths() >= len(kills) })
+	if n := deaths(); n != len(kills) {
+		t.Errorf("%s: %d deaths are marked, not %d: %v", pv, n, len(kills), marks)
+	}
+	for _, h := range holes(t, pv, events) {
+		// What a stop costs is no death.
+		if time.Unix(0, h.next.Time).Before(kills[len(kills)-1].to) && !explained(h, marks) {
+			t.Errorf("%s: no marks explain the gap: %v\n%v", pv, h, marks)
+		}
+	}
+}
+
+// explained reports whether marks cover a hole.
+func explained(h hole, marks []mark) bool {
+	const tolerance = 200 * time.Millisecond // between the clocks of a sample and of its arrival
+	begin, end := time.Unix(0, h.last.Time), time.Unix(0, h.next.Time)
+	for i, m := range marks {
+		if m.Kind != "died" || m.Time.After(begin.Add(tolerance)) || m.End.Before(end.Add(-delay)) {
+			continue
+		}
+		for _, next := range marks[i:] {
+			if next.Kind == "connected" && next.Time.After(end.Add(-tolerance)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package standalone
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/epics"
+)
+
+// putScript changes a PV again and again, each time waiting until the archive's
+// last sample has the value. It prints how long that took, in seconds.
+const putScript = `
+import json, sys, time, urllib.request
+import epics
+name, url = sys.argv[1:]
+web = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+pv = epics.PV(name)
+pv.wait_for_connection(timeout=10)
+took = []
+for value in range(10, 40):
+    start = time.time()
+    pv.put(value, wait=True)
+    while True:
+        with web.open(url) as answer:
+            data = json.load(answer)[0]["data"]
+        if data[-1]["val"] == value:
+            break
+        if time.time() - start > 20:
+            sys.exit("%s was put and is not readable; the last sample is %s" % (value, data[-1]))
+    took.append(time.time() - start)
+json.dump(took, sys.stdout)
+`
+
+// A change is readable at once: it need not be stored first.
+func TestReadableAtOnce(t *testing.T) {
+	ioc := epics.StartIOC(t, `record(ao, "T:SET") { field(VAL, "1") field(PINI, "YES") }`)
+	p := &plant{IOC: ioc, groups: t.TempDir()}
+	p.write(t, "set", group("set", "", "T:SET"))
+	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--flush", "10s")
+	a.awaitConnected(1)
+	var took []float64
+	if err := json.Unmarshal(p.Run(putScript, "T:SET", a.url+"/retrieval/data/getData.json?pv=T:SET"), &took); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(took)
+	seconds := func(s float64) time.Duration { return time.Duration(s * 1e9).Round(100 * time.Microsecond) }
+	median, worst := seconds(took[len(took)/2]), seconds(took[len(took)-1])
+	t.Logf("from caput to readable: median %v, worst %v of %d", median, worst, len(took))
+	if worst > 2*time.Second {
+		t.Errorf("a change is readable only after %v", worst)
+	}
+}

@@ -1,0 +1,93 @@
+package standalone
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// recordScript monitors PVs with EPICS's own client library, and prints what it
+// got: name, time in ns since 1970, value, severity, status.
+const recordScript = `
+import json, sys, time
+import epics
+from epics.dbr import DBE_LOG, DBE_ALARM
+got = []
+def take(pvname, value, severity, status, posixseconds, nanoseconds, **_):
+    got.append((pvname, int(posixseconds) * 10**9 + int(nanoseconds), value, severity, status))
+pvs = [epics.PV(name, callback=take, form='time', auto_monitor=DBE_LOG | DBE_ALARM) for name in sys.argv[2:]]
+time.sleep(float(sys.argv[1]))
+for pv in pvs:
+    pv.clear_callbacks()
+json.dump(got, sys.stdout)
+`
+
+// record returns the updates of PVs that an independent client gets for a time.
+func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string][]event {
+	t.Helper()
+	out := p.Run(recordScript, append([]string{strconv.FormatFloat(d.Seconds(), 'f', 1, 64)}, pvs...)...)
+	var raw []json.RawMessage
+	if err := json.Unmarshal(out, &raw); err != nil {
+		t.Fatalf("decoding what the client recorded: %v\n%.300s", err, out)
+	}
+	got := map[string][]event{}
+	for _, r := range raw {
+		var pv string
+		var e event
+		if err := json.Unmarshal(r, &[]any{&pv, &e.Time, &e.Value, &e.Severity, &e.Status}); err != nil {
+			t.Fatal(err)
+		}
+		got[pv] = append(got[pv], e)
+	}
+	return got
+}
+
+// compare fails the test unless the archive holds what the client recorded, and
+// between its first and last update nothing else. It returns the severities seen.
+func compare(t *testing.T, pv string, archived, recorded []event) map[int]int {
+	t.Helper()
+	seen := map[int]int{}
+	if len(recorded) == 0 {
+		t.Errorf("%s: the client recorded nothing", pv)
+		return seen
+	}
+	first, last := recorded[0].Time, recorded[len(recorded)-1].Time
+	archived = slices.DeleteFunc(slices.Clone(archived), func(e event) bool { return e.Time < first || e.Time > last })
+	for _, e := range recorded {
+		seen[e.Severity]++
+	}
+	if !slices.Equal(archived, recorded) {
+		t.Errorf("%s: the archive has %d samples where the client has %d; the first that differ: %+v",
+			pv, len(archived), len(recorded), firstDifference(archived, recorded))
+	}
+	return seen
+}
+
+// firstDifference returns the first elements that differ, archived and recorded.
+func firstDifference(a, b []event) (pair [2]event) {
+	for i := range max(len(a), len(b)) {
+		pair = [2]event{}
+		if i < len(a) {
+			pair[0] = a[i]
+		}
+		if i < len(b) {
+			pair[1] = b[i]
+		}
+		if pair[0] != pair[1] {
+			break
+		}
+	}
+	return pair
+}
+
+// spread returns n of the PVs of a plant.
+func (p *plant) spread(n int) []string {
+	pick := map[string]bool{}
+	for i := range n {
+		pick[p.pvs[i*(len(p.pvs)-1)/max(1, n-1)]] = true
+	}
+	return slices.Sorted(maps.Keys(pick))
+}

@@ -1,0 +1,75 @@
+package standalone
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// An IOC that stops, crashes or comes back costs nothing but the time it is away,
+// and marks say when that was.
+func TestIOCRestart(t *testing.T) {
+	p := newPlant(t, 50)
+	begin := time.Now()
+	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "2s")
+	a.awaitConnected(len(p.pvs))
+	// The PVs count from 0 again after each restart.
+	var lives []time.Time
+	for _, end := range []func(){p.Stop, p.Kill} {
+		a.goOn(1500 * time.Millisecond)
+		end()
+		eventually(t, "all PVs are disconnected", func() bool { return a.summary().States["disconnected"] == len(p.pvs) })
+		lives = append(lives, time.Now())
+		p.Start()
+		a.awaitConnected(len(p.pvs))
+		t.Logf("connected again %.2f s after the IOC was asked to start", time.Since(lives[len(lives)-1]).Seconds())
+	}
+	a.goOn(1500 * time.Millisecond)
+	checkBalance(t, a)
+	for _, pv := range p.pvs {
+		checkLives(t, pv, a.events(pv, begin), lives)
+		checkConnections(t, pv, a.marks(pv, begin), lives)
+	}
+}
+
+// checkLives fails the test unless all steps are there of each time that the IOC
+// was running; restarts are moments between those.
+func checkLives(t *testing.T, pv string, events []event, restarts []time.Time) {
+	t.Helper()
+	for i := 0; i <= len(restarts); i++ {
+		n := len(events)
+		if i < len(restarts) {
+			n = slices.IndexFunc(events, func(e event) bool { return e.Time > restarts[i].UnixNano() })
+		}
+		if n < 10 {
+			t.Errorf("%s: %d samples in life %d of the IOC", pv, n, i)
+			return
+		}
+		for _, h := range holes(t, pv, events[:n]) {
+			t.Errorf("%s: %v in life %d of the IOC", pv, h, i)
+		}
+		events = events[n:]
+	}
+}
+
+// checkConnections fails the test unless marks say that the PV was disconnected
+// before each restart and connected after it.
+func checkConnections(t *testing.T, pv string, marks []mark, restarts []time.Time) {
+	t.Helper()
+	want, got := []string{"connected"}, []string(nil)
+	for range restarts {
+		want = append(want, "disconnected", "connected")
+	}
+	for _, m := range marks {
+		got = append(got, m.Kind)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: marks are %v, not %v", pv, marks, want)
+		return
+	}
+	for i, at := range restarts {
+		if left, back := marks[2*i+1], marks[2*i+2]; left.Time.After(at) || back.Time.Before(at) || left.Text == "" {
+			t.Errorf("%s: around the restart at %v, marks are %v and %v", pv, at, left, back)
+		}
+	}
+}
