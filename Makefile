@@ -68,8 +68,8 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 
 .PHONY: deps
 deps: ## Fetch what tests need: EPICS, Python clients and Cassandra.
-	hack/epics.sh
-	hack/clients.sh
+	hack/venv.sh epics
+	hack/venv.sh clients
 	hack/cassandra/cassandra.sh fetch
 
 # Packages whose tests run real IOCs or Cassandra in real time: one after another,

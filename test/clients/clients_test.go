@@ -91,7 +91,7 @@ func write(t *testing.T, st store.Store, p *pv) error {
 // python runs a script of testdata and decodes what it prints.
 func python(t *testing.T, result any, args ...string) {
 	t.Helper()
-	path, err := exec.CommandContext(t.Context(), "../../hack/clients.sh").Output()
+	path, err := exec.CommandContext(t.Context(), "../../hack/venv.sh", "clients").Output()
 	if err != nil {
 		t.Fatalf("installing the clients: %v: %s", err, stderr(err))
 	}

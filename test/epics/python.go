@@ -18,7 +18,7 @@ import (
 // runTimeout bounds a script, with room for a busy machine.
 const runTimeout = 60 * time.Second
 
-// PythonVariable names an interpreter to use instead of that of hack/epics.sh.
+// PythonVariable names an interpreter to use instead of that of hack/venv.sh.
 const PythonVariable = "VARVE_EPICS_PYTHON"
 
 // python makes the environment once per process.
@@ -27,7 +27,7 @@ var python = sync.OnceValues(func() (string, error) {
 		return p, nil
 	}
 	_, file, _, _ := runtime.Caller(0)
-	cmd := exec.Command(filepath.Join(filepath.Dir(file), "../../hack/epics.sh"))
+	cmd := exec.Command(filepath.Join(filepath.Dir(file), "../../hack/venv.sh"), "epics")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -35,7 +35,7 @@ var python = sync.OnceValues(func() (string, error) {
 })
 
 // Python returns the path of an interpreter that has the packages of
-// hack/epics.sh, installing them if need be.
+// hack/venv.sh, installing them if need be.
 func Python(tb testing.TB) string {
 	tb.Helper()
 	path, err := python()
