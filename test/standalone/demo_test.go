@@ -1,7 +1,6 @@
 package standalone
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,7 +60,7 @@ func checkSum(t *testing.T, out string) {
 		parts[m[1]] += n
 	}
 	if parts["received"] < 1000 || parts["received"] != parts["stored"]+parts["dropped"] || parts["pending"] != 0 {
-		t.Error(fmt.Sprintln("the demo's summary does not add up:", parts))
+		t.Errorf("the demo's summary does not add up: %v", parts)
 	}
 	if !strings.Contains(out, "every sample is accounted for") || parts["sum"] != parts["received"] {
 		t.Error("the demo says that samples are not accounted for")

@@ -15,8 +15,8 @@ func TestEveryStepOfARealIOC(t *testing.T) {
 	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
 	begin := a.awaitSamples(many)
 	seen := map[int]int{}
-	for range int(either(1, 6)) {
-		for pv, recorded := range p.record(t, either(8, 10)*time.Second, p.spread(6)...) {
+	for range either(1, 6) {
+		for pv, recorded := range p.record(t, either(8*time.Second, 10*time.Second), p.spread(6)...) {
 			for severity, n := range compare(t, pv, a.events(pv, begin), recorded) {
 				seen[severity] += n
 			}

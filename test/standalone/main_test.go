@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // varve is the path of the program.
@@ -49,8 +48,8 @@ func build(m *testing.M) int {
 // long reports whether scenarios run at full length.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
-// either returns the second duration if scenarios run at full length.
-func either(short, full time.Duration) time.Duration {
+// either returns the second value if scenarios run at full length.
+func either[T any](short, full T) T {
 	if long() {
 		return full
 	}
