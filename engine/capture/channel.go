@@ -11,19 +11,20 @@ import (
 
 // channel is one PV that is captured: the sink of its subscription.
 type channel struct {
-	// What Sample touches comes first: at a million PVs every cache line counts.
-	mu     sync.Mutex
-	m      *Manager
-	set    *Settings
-	head   *journal.Head // nil until a type is known
-	filter filter
+	// What a sample touches comes first, in two cache lines: with many PVs, waiting
+	// for memory is most of the work.
+	mu       sync.Mutex
+	m        *Manager
+	lane     *journal.Lane
+	head     *journal.Head // nil until a type is known
+	received uint64
+	filter   filter // with the settings
+
 	ledger ledger
 	scan   scanner
-
-	pv    string
-	group string
-	lane  *journal.Lane
-	sub   Subscription // nil while paused
+	pv     string
+	group  string
+	sub    Subscription // nil while paused
 
 	state    State
 	since    int64
@@ -70,7 +71,7 @@ func (c *channel) open(t sample.Type, now int64) {
 		c.retire()
 	}
 	c.head = c.lane.Open(c.pv, t)
-	c.filter = filter{set: c.set, typ: t, fresh: true}
+	c.filter = filter{set: c.filter.set, typ: t, fresh: true}
 	c.scan.holding = false
 }
 
@@ -111,7 +112,7 @@ func (c *channel) Sample(s *sample.Sample) {
 	arrival := c.m.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.received++
+	c.received++
 	if c.head == nil {
 		c.ledger.drop(sample.Unsupported, 1, arrival)
 		return
@@ -121,21 +122,24 @@ func (c *channel) Sample(s *sample.Sample) {
 		c.ledger.drop(reason, 1, arrival)
 		return
 	}
-	if c.set.Mode == Monitor {
-		c.head.Append(s)
+	if c.filter.set.Mode == Monitor {
+		c.keep(s)
 		return
 	}
-	if passed := c.scan.offer(s, c.set.Period, c.head.Append); passed > 0 {
+	if passed := c.scan.offer(s, c.filter.set.Period, c.keep); passed > 0 {
 		c.ledger.drop(sample.Scan, passed, arrival)
 	}
 }
+
+// keep hands a sample on.
+func (c *channel) keep(s *sample.Sample) { c.lane.Append(c.head, c.filter.typ, s) }
 
 // tick gives out the sample held for a scan time that has passed.
 func (c *channel) tick(end int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.head != nil && c.set.Mode == Scan {
-		c.scan.tick(end, c.set.Period, c.head.Append)
+	if c.head != nil && c.filter.set.Mode == Scan {
+		c.scan.tick(end, c.filter.set.Period, c.keep)
 	}
 }
 
@@ -151,7 +155,7 @@ func (c *channel) Metadata(m *sample.Metadata) {
 func (c *channel) Dropped(r sample.Reason, n uint64) {
 	now := c.m.now()
 	c.mu.Lock()
-	c.ledger.received += n
+	c.received += n
 	c.ledger.drop(r, n, now)
 	c.mu.Unlock()
 }
@@ -196,20 +200,19 @@ func (c *channel) move(to *journal.Lane) {
 // configure brings the channel to settings: it subscribes, or not while paused.
 func (c *channel) configure(ch Channel) {
 	c.mu.Lock()
-	old, sub, started := c.set, c.sub, c.since != 0
-	c.set, c.group = ch.Settings, ch.Group
-	c.filter.set = c.set
-	resubscribe := sub != nil && (c.set.Paused || c.set.Events != old.Events)
-	subscribe := !c.set.Paused && (sub == nil || resubscribe)
-	if c.set.Mode != Scan && c.scan.holding {
-		c.scan.give(old.Period, c.head.Append)
+	old, sub, started := c.filter.set, c.sub, c.since != 0
+	c.filter.set, c.group = ch.Settings, ch.Group
+	resubscribe := sub != nil && (c.filter.set.Paused || c.filter.set.Events != old.Events)
+	subscribe := !c.filter.set.Paused && (sub == nil || resubscribe)
+	if c.filter.set.Mode != Scan && c.scan.holding {
+		c.scan.give(old.Period, c.keep)
 	}
 	c.mu.Unlock()
 
 	if resubscribe {
 		c.unsubscribe()
 	}
-	if c.set.Paused && (sub != nil || !started) {
+	if c.filter.set.Paused && (sub != nil || !started) {
 		c.pause()
 	}
 	if subscribe {
@@ -224,7 +227,7 @@ func (c *channel) subscribe(resumed bool) {
 	if resumed {
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
 	}
-	sub := c.m.source.Subscribe(c.pv, SubscribeOptions{Events: c.set.Events}, c)
+	sub := c.m.source.Subscribe(c.pv, SubscribeOptions{Events: c.filter.set.Events}, c)
 	c.mu.Lock()
 	c.sub = sub
 	c.mu.Unlock()
@@ -254,7 +257,7 @@ func (c *channel) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scan.holding && c.head != nil {
-		c.scan.give(c.set.Period, c.head.Append)
+		c.scan.give(c.filter.set.Period, c.keep)
 	}
 	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
 	c.retire()
@@ -264,7 +267,7 @@ func (c *channel) close() {
 func (c *channel) period() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.set.Period
+	return c.filter.set.Period
 }
 
 // enter changes the state. It needs the lock.
@@ -283,7 +286,7 @@ func (c *channel) report() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
-	c.rate.update(now, c.ledger.received)
+	c.rate.update(now, c.received)
 }
 
 // status returns a snapshot.
@@ -292,9 +295,9 @@ func (c *channel) status() Status {
 	defer c.mu.Unlock()
 	st := Status{
 		PV: c.pv, Group: c.group, State: c.state, Since: c.since, Cause: c.cause,
-		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.set.String(), Rate: c.rate.perSecond,
+		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.filter.set.String(), Rate: c.rate.perSecond,
 		Connects: c.connects, LostConnections: c.losses,
-		Received: c.ledger.received, Dropped: c.ledger.dropped,
+		Received: c.received, Dropped: c.ledger.dropped,
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
 	}
 	var shed uint64

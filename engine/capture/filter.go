@@ -9,13 +9,12 @@ import (
 // filter decides which samples of a channel are kept. It never blocks and
 // allocates only to remember long values.
 type filter struct {
-	set *Settings
-	typ sample.Type
-
+	set     *Settings
+	typ     sample.Type
 	fresh   bool          // the next sample is the first since the channel connected
-	last    sample.Sample // the latest one kept
-	lastSrc int64         // its time as the source gave it
 	has     bool          // last is set
+	lastSrc int64         // time of last as the source gave it
+	last    sample.Sample // the latest one kept
 	slot    int64         // of last, for maxRate
 }
 

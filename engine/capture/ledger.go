@@ -6,12 +6,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// ledger counts what became of a channel's samples. Losses are gathered into one
-// mark per reason until they are taken.
+// ledger counts the samples of a channel that were dropped. Losses are gathered
+// into one mark per reason until they are taken.
 type ledger struct {
-	received uint64
-	dropped  [sample.NumReasons]uint64
-	open     [sample.NumReasons]loss
+	dropped [sample.NumReasons]uint64
+	open    [sample.NumReasons]loss
 }
 
 // loss is a run of lost samples that has no mark yet.
@@ -41,14 +40,6 @@ func (l *ledger) take(emit func(sample.Mark)) {
 			emit(sample.Mark{Time: o.from, End: o.to, Kind: sample.Lost, Reason: sample.Reason(r), Count: o.count})
 			*o = loss{}
 		}
-	}
-}
-
-// add sums up another ledger's counts.
-func (l *ledger) add(o *ledger) {
-	l.received += o.received
-	for r, n := range o.dropped {
-		l.dropped[r] += n
 	}
 }
 

@@ -46,7 +46,7 @@ type Manager struct {
 	mu       sync.RWMutex
 	channels map[string]*channel
 	shards   map[string]int // shard of each channel
-	gone     ledger         // of channels that were removed
+	gone     Totals         // of channels that were removed
 
 	scans, reports clocks
 }
@@ -114,7 +114,7 @@ func (m *Manager) place(shard int, ch Channel) {
 	m.mu.Lock()
 	c, was := m.channels[ch.PV], m.shards[ch.PV]
 	if c == nil {
-		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), set: ch.Settings, group: ch.Group}
+		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
 	}
 	m.shards[ch.PV] = shard
@@ -132,7 +132,7 @@ func (m *Manager) remove(c *channel) {
 	defer c.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.gone.add(&c.ledger)
+	m.gone.add(c)
 	delete(m.channels, c.pv)
 	delete(m.shards, c.pv)
 }

@@ -15,22 +15,28 @@ type Totals struct {
 	LostLinks uint64
 }
 
+// add sums up what a channel counted.
+func (t *Totals) add(c *channel) {
+	t.Received += c.received
+	t.LostLinks += c.losses
+	for r, n := range c.ledger.dropped {
+		t.Dropped[r] += n
+	}
+}
+
 // Totals counts anew; its cost is that of a walk over all channels. Samples lost
 // for want of memory are counted by the journal.
 func (m *Manager) Totals() Totals {
 	m.mu.RLock()
-	sum := m.gone
+	t := m.gone
 	m.mu.RUnlock()
-	var t Totals
 	for _, c := range m.snapshot() {
 		c.mu.Lock()
 		t.Channels++
 		t.States[c.state]++
-		t.LostLinks += c.losses
-		sum.add(&c.ledger)
+		t.add(c)
 		c.mu.Unlock()
 	}
-	t.Received, t.Dropped = sum.received, sum.dropped
 	return t
 }
 

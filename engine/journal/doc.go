@@ -2,8 +2,8 @@
 // the Lane of their shard writes what is new, of all its heads, as one row per
 // flush interval; a head gives samples up when they stand in a block.
 //
-//	capture ── Head.Append ──▶ Head ─┐
-//	                           Head ─┼─ Lane: Row ──▶ store (journal) ── acknowledged
+//	capture ── Lane.Append ──▶ Head ─┐
+//	                           Head ─┼─ Lane: row ──▶ store (journal) ── acknowledged
 //	                           Head ─┘                                       │
 //	   query ◀── Lane.Recent ── Head ◀─────────── acked ─────────────────────┘
 //	                              └── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed

@@ -15,7 +15,6 @@ import (
 //
 // A PV whose type changes gets another head; the old one empties and goes.
 type Head struct {
-	// What Append touches comes first: at a million PVs every cache line counts.
 	mu             sync.Mutex
 	dirty          bool // in lane.dirty, or being flushed
 	retired        bool // no sample will be appended any more
@@ -24,13 +23,14 @@ type Head struct {
 	size           int // bytes last told to the lane
 
 	PV     string
+	typ    sample.Type
 	lane   *Lane
 	stored atomic.Uint64 // samples ever acknowledged
 	lost   atomic.Uint64 // samples dropped for want of memory
 }
 
-// Append adds a sample, copying its bytes. It never blocks on storage.
-func (h *Head) Append(s *sample.Sample) {
+// add puts a sample into the run.
+func (h *Head) add(s *sample.Sample) {
 	h.mu.Lock()
 	h.run.Append(s)
 	first := !h.dirty
@@ -42,7 +42,7 @@ func (h *Head) Append(s *sample.Sample) {
 }
 
 // Type returns the type of the head's samples.
-func (h *Head) Type() sample.Type { return h.run.Type }
+func (h *Head) Type() sample.Type { return h.typ }
 
 // Stored returns how many samples were acknowledged by the store.
 func (h *Head) Stored() uint64 { return h.stored.Load() }
@@ -52,6 +52,7 @@ func (h *Head) Lost() uint64 { return h.lost.Load() }
 
 // Retire says that no sample will be appended any more.
 func (h *Head) Retire() {
+	h.lane.settle()
 	h.mu.Lock()
 	h.retired = true
 	h.mu.Unlock()

@@ -139,7 +139,7 @@ func TestSamplesBecomeRowsInOrder(t *testing.T) {
 		b := newLane(t, 1<<20)
 		heads := []*Head{b.Open("b", sample.Int64), b.Open("a", sample.Int64)}
 		for i := range 5000 {
-			heads[i%2].Append(number(i / 2))
+			b.Append(heads[i%2], sample.Int64, number(i/2))
 			if i%500 == 0 {
 				time.Sleep(30 * time.Millisecond)
 			}
@@ -175,7 +175,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
 		for i := range 10 {
-			h.Append(number(i))
+			b.Append(h, sample.Int64, number(i))
 		}
 		var r sample.Run
 		r.Reset(sample.Int64)
@@ -183,7 +183,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 			t.Fatalf("%d samples can be sealed before they are durable", n)
 		}
 		time.Sleep(time.Second)
-		h.Append(number(10))
+		b.Append(h, sample.Int64, number(10))
 		if n := h.Unsealed(&r); n != 10 {
 			t.Fatalf("%d samples can be sealed, want 10", n)
 		}
@@ -213,7 +213,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 			return errAway
 		})
 		for i := range 300 {
-			h.Append(number(i))
+			b.Append(h, sample.Int64, number(i))
 			time.Sleep(100 * time.Millisecond)
 		}
 		if len(refused) < 5 {
@@ -247,7 +247,7 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		const n = 5000
 		for i := range n {
-			h.Append(number(i))
+			b.Append(h, sample.Int64, number(i))
 			time.Sleep(10 * time.Millisecond)
 		}
 		b.store.setFail(nil)
@@ -287,7 +287,7 @@ func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 		h := b.Open("a", sample.Int64)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		for i := range 7 {
-			h.Append(number(i))
+			b.Append(h, sample.Int64, number(i))
 		}
 		time.Sleep(time.Second)
 		if n := b.stop(); n != 7 {
@@ -304,7 +304,7 @@ func TestAPartitionEndsAfterAMinute(t *testing.T) {
 		b := newLane(t, 1<<20)
 		h := b.Open("a", sample.Int64)
 		for i := range 150 {
-			h.Append(number(i))
+			b.Append(h, sample.Int64, number(i))
 			time.Sleep(time.Second)
 		}
 		b.stop()
@@ -393,7 +393,7 @@ func BenchmarkLane(b *testing.B) {
 	for b.Loop() {
 		for range each {
 			for _, h := range heads {
-				h.Append(number(i))
+				l.Append(h, sample.Int64, number(i))
 			}
 			i++
 		}

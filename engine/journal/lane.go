@@ -50,9 +50,13 @@ type Lane struct {
 	cfg   *Config
 	mem   *Memory
 
-	mu    sync.Mutex
-	heads map[string][]*Head
-	dirty []*Head
+	mu       sync.Mutex
+	arrivals []arrival // of all heads, not in their runs yet
+	heads    map[string][]*Head
+	dirty    []*Head
+
+	settling sync.Mutex // held while arrivals move to runs; taken before mu
+	spare    []arrival  // empty: the memory of the arrivals before
 
 	acked   atomic.Uint64 // store.Position: all rows up to here are acknowledged
 	claimed chan struct{} // closed by Run when the claim is acknowledged
@@ -77,11 +81,50 @@ func NewLane(shard int, cfg *Config) *Lane {
 
 // Open returns a new head for samples of a PV and a type.
 func (l *Lane) Open(pv string, t sample.Type) *Head {
-	h := &Head{PV: pv, lane: l, run: sample.Run{Type: t}}
+	h := &Head{PV: pv, typ: t, lane: l, run: sample.Run{Type: t}}
 	l.mu.Lock()
 	l.heads[pv] = append(l.heads[pv], h)
 	l.mu.Unlock()
 	return h
+}
+
+// arrival is a sample of a Fixed type on its way to its head. Gathering samples
+// of many PVs in one place, and sorting them out when somebody looks, touches
+// each head once per flush instead of once per sample: at many PVs that is most
+// of the work.
+type arrival struct {
+	head *Head
+	time int64
+	word uint64
+	tag  sample.Tag
+}
+
+// Append adds a sample to a head of the lane, whose type is t, copying its bytes.
+// It never blocks on storage.
+func (l *Lane) Append(h *Head, t sample.Type, s *sample.Sample) {
+	if !t.Fixed() {
+		h.add(s)
+		return
+	}
+	l.mu.Lock()
+	l.arrivals = append(l.arrivals, arrival{h, s.Time, s.Word, s.Tag})
+	l.mu.Unlock()
+}
+
+// settle puts what has arrived into the runs of the heads. When it returns, every
+// sample appended before stands in its run.
+func (l *Lane) settle() {
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	l.mu.Lock()
+	got := l.arrivals
+	l.arrivals = l.spare
+	l.mu.Unlock()
+	for i := range got {
+		got[i].head.add(&sample.Sample{Time: got[i].time, Word: got[i].word, Tag: got[i].tag})
+	}
+	clear(got) // lets go of the heads
+	l.spare = got[:0]
 }
 
 // Recent returns copies of all samples held of a PV, in order of arrival.
@@ -89,6 +132,10 @@ func (l *Lane) Recent(pv string) []*sample.Run {
 	l.mu.Lock()
 	heads := slices.Clone(l.heads[pv])
 	l.mu.Unlock()
+	if len(heads) == 0 {
+		return nil
+	}
+	l.settle()
 	var runs []*sample.Run
 	for _, h := range heads {
 		if r := h.snapshot(); r != nil {
@@ -101,6 +148,7 @@ func (l *Lane) Recent(pv string) []*sample.Run {
 // Heads returns the heads of every PV, sorted by name, those of one PV in the
 // order in which they were opened. It forgets heads that are retired and empty.
 func (l *Lane) Heads() []*Head {
+	l.settle()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []*Head
@@ -135,6 +183,7 @@ func (l *Lane) markDirty(h *Head) {
 
 // takeDirty returns the heads with new samples, sorted by name.
 func (l *Lane) takeDirty() []*Head {
+	l.settle()
 	l.mu.Lock()
 	dirty := l.dirty
 	l.dirty = make([]*Head, 0, len(dirty))
