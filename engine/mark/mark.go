@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,8 +42,8 @@ type Log struct {
 	writer  store.Writer
 	queue   chan entry // never closed: Run drains it after its context ended
 	log     *slog.Logger
-	dropped prometheus.Counter
-	written prometheus.Counter
+	dropped atomic.Uint64
+	written atomic.Uint64
 }
 
 // entry is a mark, or metadata if that is set.
@@ -53,15 +54,15 @@ type entry struct {
 
 // NewLog returns a log that writes as one writer.
 func NewLog(st Store, w store.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
+	l := &Log{store: st, writer: w, queue: make(chan entry, queueLen), log: log}
 	f := promauto.With(reg)
-	counter := func(name, help string) prometheus.Counter {
-		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "mark", Name: name, Help: help})
+	total := func(name, help string, v *atomic.Uint64) {
+		f.NewCounterFunc(prometheus.CounterOpts{Namespace: "varve", Subsystem: "mark", Name: name, Help: help},
+			func() float64 { return float64(v.Load()) })
 	}
-	return &Log{
-		store: st, writer: w, queue: make(chan entry, queueLen), log: log,
-		written: counter("written_total", "Marks and metadata entries stored."),
-		dropped: counter("dropped_total", "Marks and metadata entries dropped because the store was away for too long."),
-	}
+	total("written_total", "Marks and metadata entries stored.", &l.written)
+	total("dropped_total", "Marks and metadata entries dropped because the store was away for too long.", &l.dropped)
+	return l
 }
 
 // Add queues a mark of a PV. It does not block.
@@ -79,7 +80,7 @@ func (l *Log) enqueue(e entry) {
 	select {
 	case l.queue <- e:
 	default:
-		l.dropped.Inc()
+		l.dropped.Add(1)
 	}
 }
 
@@ -118,7 +119,7 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		err := l.put(hard, batch)
 		if err == nil {
-			l.written.Add(float64(len(batch)))
+			l.written.Add(uint64(len(batch)))
 			return
 		}
 		l.log.Warn("marks wait: the store refuses", "entries", len(batch)+len(l.queue), "err", err)
@@ -126,7 +127,7 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
 			if err := l.put(hard, batch); err != nil {
-				l.dropped.Add(float64(len(batch)))
+				l.dropped.Add(uint64(len(batch)))
 				l.log.Error("marks are lost at the stop", "entries", len(batch), "err", err)
 			}
 			return

@@ -1,0 +1,127 @@
+package standalone
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+)
+
+// plant is a directory of groups, and what a Driver makes of it.
+type plant struct {
+	t   *testing.T
+	dir string
+
+	mu      sync.Mutex
+	applied string // the names of the PVs that are captured, sorted
+	log     bytes.Buffer
+}
+
+// Write takes what is logged.
+func (p *plant) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(b)
+}
+
+func (p *plant) apply(a capture.Assignment) {
+	var names []string
+	for _, list := range a {
+		for _, ch := range list {
+			names = append(names, ch.PV)
+		}
+	}
+	slices.Sort(names)
+	p.mu.Lock()
+	p.applied = strings.Join(names, " ")
+	p.mu.Unlock()
+}
+
+func (p *plant) group(file, more string, pvs ...string) {
+	p.t.Helper()
+	text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + file +
+		"}\nspec:\n  archiverRef: {name: main}\n" + more + "  channels:\n"
+	for _, pv := range pvs {
+		text += fmt.Sprintf("  - {name: %q}\n", pv)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, file+".yaml"), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// eventually waits until the PVs captured are the given ones, and the log has a
+// text.
+func (p *plant) eventually(pvs, logged string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		applied, log := p.applied, p.log.String()
+		p.mu.Unlock()
+		if applied == pvs && strings.Contains(log, logged) {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("captured are %q, want %q; the log is to have %q:\n%s", applied, pvs, logged, log)
+		}
+	}
+}
+
+func start(t *testing.T) *plant {
+	p := &plant{t: t, dir: t.TempDir()}
+	p.group("one", "", "SR:B", "SR:A")
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &Driver{Path: p.dir, Shards: 8, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
+	done := make(chan struct{})
+	go func() { d.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	p.eventually("SR:A SR:B", "groups applied")
+	return p
+}
+
+func TestEditsConverge(t *testing.T) {
+	p := start(t)
+	p.group("two", "", "SR:C", "SR:A")
+	p.eventually("SR:A SR:B SR:C", "a PV is in several groups")
+	p.group("one", "", "SR:D")
+	p.eventually("SR:A SR:C SR:D", "")
+	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
+	p.eventually("SR:A SR:C SR:D", "two.yaml") // what is wrong is named, and nothing ends
+	p.group("two", "", "SR:E")
+	p.eventually("SR:D SR:E", "")
+	if err := os.Remove(filepath.Join(p.dir, "one.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("SR:E", "")
+}
+
+func TestAGroupEndsWhenItExpires(t *testing.T) {
+	p := start(t)
+	soon := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
+	p.group("short", "  expiresAt: "+soon+"\n", "SR:C")
+	p.eventually("SR:A SR:B SR:C", "")
+	p.eventually("SR:A SR:B", "the group has expired")
+}
+
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	p := start(t)
+	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
+	p.eventually("SR:A SR:B", "two.yaml")
+	for i := range 3 {
+		p.group("three", "", fmt.Sprintf("SR:%d", i))
+		p.eventually(fmt.Sprintf("SR:%d SR:A SR:B", i), "")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := strings.Count(p.log.String(), "spec.sampling.mode"); n != 1 {
+		t.Errorf("the problem is logged %d times:\n%s", n, p.log.String())
+	}
+}

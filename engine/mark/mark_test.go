@@ -1,0 +1,154 @@
+package mark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// shelf keeps what is written, unless it is away.
+type shelf struct {
+	mu    sync.Mutex
+	away  bool
+	marks map[string]store.PVMark
+	meta  []store.PVMetadata
+}
+
+var errAway = errors.New("store is away")
+
+func (s *shelf) set(away bool) {
+	s.mu.Lock()
+	s.away = away
+	s.mu.Unlock()
+}
+
+func (s *shelf) PutMarks(_ context.Context, marks ...store.PVMark) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
+	for _, m := range marks {
+		s.marks[fmt.Sprint(m.PV, m.Time, m.Kind, m.Writer)] = m
+	}
+	return nil
+}
+
+func (s *shelf) PutMetadata(_ context.Context, m store.PVMetadata) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
+	s.meta = append(s.meta, m)
+	return nil
+}
+
+func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMetadata, found bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return m, false, errAway
+	}
+	for _, e := range s.meta {
+		if e.Time <= at {
+			m, found = e, true
+		}
+	}
+	return m, found, nil
+}
+
+// inLog runs a test of a log, in fake time. stop ends it in order, with a minute
+// to write what is queued.
+func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{marks: map[string]store.PVMark{}}
+		l := NewLog(s, store.Writer{7}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		hard, kill := context.WithCancel(t.Context())
+		defer kill()
+		done := make(chan struct{})
+		go func() { l.Run(ctx, hard); close(done) }()
+		stop := sync.OnceFunc(func() {
+			cancel()
+			timer := time.AfterFunc(time.Minute, kill)
+			defer timer.Stop()
+			<-done
+		})
+		defer stop()
+		f(l, s, stop)
+	})
+}
+
+func TestMarksAreStored(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, stop func()) {
+		for i := range 2000 {
+			l.Add("SR:A", sample.Mark{Time: int64(i), Kind: sample.Connected})
+		}
+		stop()
+		if len(s.marks) != 2000 {
+			t.Fatalf("%d of 2000 marks stored at the stop", len(s.marks))
+		}
+		if m := s.marks[fmt.Sprint("SR:A", 5, sample.Connected, store.Writer{7})]; m.PV != "SR:A" {
+			t.Fatalf("mark 5 is %+v", m)
+		}
+	})
+}
+
+func TestMarksWaitForTheStore(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, _ func()) {
+		s.set(true)
+		for i := range 100 {
+			l.Add("SR:A", sample.Mark{Time: int64(i)})
+			time.Sleep(time.Second)
+		}
+		s.set(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.marks) != 100 {
+			t.Fatalf("%d of 100 marks stored after the store came back", len(s.marks))
+		}
+	})
+}
+
+func TestMetadataIsStoredWhenItChanges(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, stop func()) {
+		m := sample.Metadata{Units: "mA", AlarmHigh: math.NaN(), Host: "ioc:5064"}
+		for i, units := range []string{"mA", "mA", "A", "A", "mA"} {
+			m.Units, m.Host = units, fmt.Sprintf("ioc:%d", i)
+			l.Metadata("SR:A", int64(i), &m)
+			time.Sleep(time.Second)
+		}
+		stop()
+		var got []string
+		for _, e := range s.meta {
+			got = append(got, fmt.Sprint(e.Time, e.Units))
+		}
+		if fmt.Sprint(got) != "[0mA 2A 4mA]" {
+			t.Fatalf("history %v, want only the changes", got)
+		}
+	})
+}
+
+func TestAFullQueueDropsAndCounts(t *testing.T) {
+	l := NewLog(&shelf{}, store.Writer{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	for range queueLen + 3 {
+		l.Add("SR:A", sample.Mark{})
+	}
+	if n := l.dropped.Load(); n != 3 {
+		t.Fatalf("%d dropped entries counted, want 3", n)
+	}
+}
