@@ -103,10 +103,10 @@ func (a *archive) directory(c store.Channel) {
 	a.check(a.store.AddChannel(a.t.Context(), c))
 }
 
-// block stores samples of one bucket and type as a block, after its span; carried
+// block stores samples of one bucket and type as a block, after its start; carried
 // ones may come first.
 func (a *archive) block(w store.Writer, b store.Bucket, samples ...typed) {
-	a.directory(store.Channel{Spans: []store.Span{b.Span()}})
+	a.directory(store.Channel{Starts: []store.Bucket{b}})
 	r := run(samples)
 	r.Normalize()
 	a.n[w]++

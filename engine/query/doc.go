@@ -21,8 +21,8 @@
 //     that position. A row that is deleted meanwhile was sealed before.
 //   - Rows of a PV stand in the shard of its name, in the one that it is captured
 //     in now, or in one that the directory names. The directory names the shard
-//     and the span of a block before the block is written. So it is read twice:
-//     for the shards before the claims, and for the spans after the journal.
+//     and the bucket of a block before the block is written. So it is read twice:
+//     for the shards before the claims, and for the buckets after the journal.
 //
 // What is read twice on the way is one sample of the set, and is shown once.
 //

@@ -94,61 +94,6 @@ type plan struct {
 	seen, floor int64
 }
 
-// sized is a bucket size in use, the spans it is used in, by time, and from when
-// on its blocks are of interest.
-type sized struct {
-	size  store.BucketSize
-	spans []store.Span
-	since int64
-}
-
-// bySize sorts spans by size and time.
-func bySize(spans []store.Span, since int64) []sized {
-	var out []sized
-	for size := store.Hour; size.Valid(); size++ {
-		of := slices.Compact(slices.Sorted(func(yield func(store.Span) bool) {
-			for _, s := range spans {
-				if s.Size() == size && !yield(s) {
-					return
-				}
-			}
-		}))
-		if len(of) > 0 {
-			out = append(out, sized{size, of, since})
-		}
-	}
-	return out
-}
-
-// upTo yields the buckets in use, by time, from the one that holds since on to
-// the one that holds a time.
-func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
-	return func(yield func(store.Bucket) bool) {
-		for _, span := range s.spans {
-			last := min(span.Last(), s.size.Of(to))
-			for b := max(span.First(), s.size.Of(s.since)); b <= last; b = b.Next() {
-				if !yield(b) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// backFrom yields the buckets in use, the latest first, from the one that holds
-// a time.
-func (s *sized) backFrom(t int64) iter.Seq[store.Bucket] {
-	return func(yield func(store.Bucket) bool) {
-		for _, span := range slices.Backward(s.spans) {
-			for b := min(span.Last(), s.size.Of(t)); b >= span.First(); b = b.Prev() {
-				if !yield(b) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // look reads everything but the blocks, in the order that the package comment
 // argues for.
 func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
@@ -176,7 +121,7 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if ch, _, err = p.store.Channel(ctx, p.pv); err != nil {
 		return err
 	}
-	p.sizes = bySize(ch.Spans, p.from)
+	p.sizes = bySize(ch.Starts, p.from)
 	p.settle()
 	return nil
 }

@@ -131,13 +131,19 @@ func TestBeforeLongAgo(t *testing.T) {
 	}
 }
 
-// counting counts the blocks that are read.
+// counting counts the buckets that are asked and the blocks that are read.
 type counting struct {
 	store.Store
-	blocks int
+	buckets, blocks int
+}
+
+func (c *counting) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error) {
+	c.buckets++
+	return c.Store.LastBlock(ctx, pv, b, at)
 }
 
 func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	c.buckets++
 	return func(yield func(store.Block, error) bool) {
 		for blk, err := range c.Store.Blocks(ctx, pv, b, from, to) {
 			c.blocks++
@@ -145,6 +151,21 @@ func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, 
 				return
 			}
 		}
+	}
+}
+
+// A range that begins long before the first sample, and ends years after the last
+// one, asks no bucket before the first, and none in another year.
+func TestOnlyBucketsInUseAreAsked(t *testing.T) {
+	a := newArchive(t, 1)
+	at := store.Year.Of(epoch).End() - 10*day
+	a.block(writer(1), store.Hour.Of(at), float(at, 1))
+	count := &counting{Store: a.store}
+	a.reader() // puts the block
+	a.store = count
+	got := brief(a.read(epoch-20000*day, epoch+20000*day, Options{}))
+	if want := fmt.Sprintf("%d:1 ", at-epoch); got != want || count.buckets > 24*10 {
+		t.Errorf("%d buckets were asked for %s, want %s", count.buckets, got, want)
 	}
 }
 

@@ -208,12 +208,12 @@ func (s *series) resize(r *sample.Run, now int64) {
 	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
 	if !s.sized {
 		s.sized, s.rate, s.size = true, rate, chooseSize(rate)
-		for i, span := range s.known.Spans {
-			if i == 0 || span.Size() < s.size {
-				s.size = span.Size()
+		for i, b := range s.known.Starts {
+			if i == 0 || b.Size() < s.size {
+				s.size = b.Size()
 			}
 		}
-		if len(s.known.Spans) > 0 {
+		if len(s.known.Starts) > 0 {
 			s.size = reviseSize(s.size, rate, true)
 		}
 		return
@@ -233,19 +233,24 @@ func (s *series) missing(shard int, blocks []store.Block) (store.Channel, bool) 
 		c.Shards = []int{shard}
 	}
 	for i := range blocks {
-		if span := blocks[i].Bucket.Span(); !slices.Contains(s.known.Spans, span) && !slices.Contains(c.Spans, span) {
-			c.Spans = append(c.Spans, span)
+		if b := blocks[i].Bucket; !begun(s.known.Starts, b) && !begun(c.Starts, b) {
+			c.Starts = append(c.Starts, b)
 		}
 		if t := blocks[i].Type; !slices.Contains(s.known.Types, t) && !slices.Contains(c.Types, t) {
 			c.Types = append(c.Types, t)
 		}
 	}
-	return c, len(c.Shards)+len(c.Spans)+len(c.Types) > 0
+	return c, len(c.Shards)+len(c.Starts)+len(c.Types) > 0
+}
+
+// begun reports whether blocks may stand in a bucket, after the starts listed.
+func begun(starts []store.Bucket, b store.Bucket) bool {
+	return slices.ContainsFunc(starts, func(s store.Bucket) bool { return s.Span() == b.Span() && s <= b })
 }
 
 // added notes that the directory holds an entry.
 func (s *series) added(c store.Channel) {
 	s.known.Shards = append(s.known.Shards, c.Shards...)
-	s.known.Spans = append(s.known.Spans, c.Spans...)
+	s.known.Starts = append(s.known.Starts, c.Starts...)
 	s.known.Types = append(s.known.Types, c.Types...)
 }

@@ -97,7 +97,7 @@ func (r *rig) check(err error) {
 func (r *rig) know(pv string, t sample.Type, at int64) {
 	c := store.Channel{PV: pv, Shards: []int{0}}
 	if t.Valid() {
-		c.Types, c.Spans = []sample.Type{t}, []store.Span{store.Year.Of(at).Span()}
+		c.Types, c.Starts = []sample.Type{t}, []store.Bucket{store.Year.Of(at)}
 	}
 	r.check(r.store.AddChannel(context.Background(), c))
 }

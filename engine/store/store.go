@@ -102,9 +102,10 @@ type Channel struct {
 	PV string
 	// Shards are those whose journals may hold rows of the PV.
 	Shards []int
-	// Spans are those that hold buckets with blocks of the PV. A span is added, and
-	// acknowledged, before the first block in one of its buckets.
-	Spans []Span
+	// Starts say where blocks of the PV are: a bucket can hold some only if it, or
+	// an earlier one of its span, is listed. It is added, and acknowledged, before
+	// the first such block.
+	Starts []Bucket
 	// Types are those its samples have had.
 	Types []sample.Type
 }

@@ -65,7 +65,7 @@ func write(t *testing.T, st store.Store, p *pv) error {
 	ctx := t.Context()
 	entry := store.Channel{PV: p.name, Shards: []int{0}, Types: []sample.Type{p.run.Type}}
 	for _, at := range p.run.Times {
-		entry.Spans = append(entry.Spans, store.Month.Of(at).Span())
+		entry.Starts = append(entry.Starts, store.Month.Of(at))
 	}
 	if err := st.AddChannel(ctx, entry); err != nil {
 		return err

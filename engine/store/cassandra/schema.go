@@ -135,7 +135,7 @@ var tables = []string{
 	PRIMARY KEY ((pv, bucket), start, writer, n)
 ) WITH compression = {'enabled': 'false'} AND compaction = {'class': 'UnifiedCompactionStrategy'}`,
 
-	`channel (pv text PRIMARY KEY, present boolean, shards set<bigint>, spans set<bigint>, types set<bigint>)`,
+	`channel (pv text PRIMARY KEY, present boolean, shards set<bigint>, starts set<bigint>, types set<bigint>)`,
 
 	`mark (
 	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,

@@ -15,7 +15,7 @@ import (
 const (
 	setPV byte = iota
 	setShards
-	setSpans
+	setStarts
 	setTypes
 )
 
@@ -32,8 +32,8 @@ func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 		for _, shard := range c.Shards {
 			add(setShards, int64(shard))
 		}
-		for _, span := range c.Spans {
-			add(setSpans, int64(span))
+		for _, b := range c.Starts {
+			add(setStarts, int64(b))
 		}
 		for _, t := range c.Types {
 			add(setTypes, int64(t))
@@ -100,8 +100,8 @@ func (e element) addTo(c *store.Channel) {
 	switch e.set {
 	case setShards:
 		c.Shards = append(c.Shards, int(e.n))
-	case setSpans:
-		c.Spans = append(c.Spans, store.Span(e.n))
+	case setStarts:
+		c.Starts = append(c.Starts, store.Bucket(e.n))
 	case setTypes:
 		c.Types = append(c.Types, sample.Type(e.n))
 	}

@@ -11,7 +11,7 @@ import (
 // sorted puts the sets of an entry in order: a store may return them in any.
 func sorted(c store.Channel) store.Channel {
 	slices.Sort(c.Shards)
-	slices.Sort(c.Spans)
+	slices.Sort(c.Starts)
 	slices.Sort(c.Types)
 	return c
 }
@@ -33,7 +33,7 @@ func testChannel(t *testing.T, s *suite) {
 	for _, add := range []store.Channel{
 		{PV: pv},
 		{PV: pv, Shards: []int{4095}, Types: []sample.Type{sample.Float64}},
-		{PV: pv, Spans: []store.Span{store.Year.Of(0).Span(), store.Hour.Of(-1).Span()}},
+		{PV: pv, Starts: []store.Bucket{store.Year.Of(0), store.Hour.Of(-1)}},
 		{PV: pv, Shards: []int{0, 4095}, Types: []sample.Type{sample.Struct.Array(), sample.Float64}},
 		{PV: pv},
 	} {
@@ -45,16 +45,16 @@ func testChannel(t *testing.T, s *suite) {
 
 // union returns an entry with the sets of both.
 func union(a, b store.Channel) store.Channel {
-	a.Shards, a.Spans, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Spans, b.Spans), slices.Concat(a.Types, b.Types)
+	a.Shards, a.Starts, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Starts, b.Starts), slices.Concat(a.Types, b.Types)
 	a = sorted(a)
-	a.Shards, a.Spans, a.Types = slices.Compact(a.Shards), slices.Compact(a.Spans), slices.Compact(a.Types)
+	a.Shards, a.Starts, a.Types = slices.Compact(a.Shards), slices.Compact(a.Starts), slices.Compact(a.Types)
 	return a
 }
 
 func testChannels(t *testing.T, s *suite) {
 	want := map[string]store.Channel{}
 	for i := range 1200 {
-		c := store.Channel{PV: s.pv(string(rune('A' + i))), Shards: []int{i}, Spans: []store.Span{store.Day.Of(0).Span()}}
+		c := store.Channel{PV: s.pv(string(rune('A' + i))), Shards: []int{i}, Starts: []store.Bucket{store.Day.Of(0)}}
 		want[c.PV] = c
 		must(t, s.AddChannel(t.Context(), c))
 	}
