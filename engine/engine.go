@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,7 +115,7 @@ func New(opts Options) *Engine {
 	})
 	sealers := &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Silence: opts.silence(), Died: e.capture.Died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+		Silence: opts.silence(), Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	for i := range opts.Shards {
 		e.lanes = append(e.lanes, journal.NewLane(i, lanes))
@@ -172,6 +173,21 @@ func (e *Engine) seal(ctx context.Context, s *seal.Shard) {
 		s.Run(ctx)
 	case <-ctx.Done():
 	}
+}
+
+// died marks, for each PV of a shard, that the writer before ended without
+// closing: between two times (ns since 1970) samples may be missing.
+func (e *Engine) died(ctx context.Context, shard int, from, to int64) error {
+	for pvs := range slices.Chunk(e.capture.InShard(shard), 500) {
+		marks := make([]store.PVMark, len(pvs))
+		for i, pv := range pvs {
+			marks[i] = store.PVMark{PV: pv, Writer: e.writer, Mark: sample.Mark{Time: from, End: to, Kind: sample.Died}}
+		}
+		if err := e.opts.Store.PutMarks(ctx, marks...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Apply makes an assignment the one that is captured.

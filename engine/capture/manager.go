@@ -137,16 +137,16 @@ func (m *Manager) remove(c *channel) {
 	delete(m.shards, c.pv)
 }
 
-// Died marks that the writer before ended without closing its claim: between
-// two times (ns since 1970) samples of the shard may be missing.
-func (m *Manager) Died(shard int, from, to int64) {
+// InShard returns the PVs that are captured in a shard.
+func (m *Manager) InShard(shard int) (pvs []string) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for pv, of := range m.shards {
 		if of == shard {
-			m.marks.Add(pv, sample.Mark{Time: from, End: to, Kind: sample.Died})
+			pvs = append(pvs, pv)
 		}
 	}
+	return pvs
 }
 
 // Shard returns the shard of a PV that is captured.

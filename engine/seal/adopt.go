@@ -2,6 +2,7 @@ package seal
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -126,7 +127,9 @@ func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error 
 		if !s.silent(c) {
 			return nil
 		}
-		s.cfg.Died(s.lane.Shard, g.flushed, time.Now().UnixNano())
+		if err := s.cfg.Died(ctx, s.lane.Shard, g.flushed, time.Now().UnixNano()); err != nil {
+			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
+		}
 	}
 	delete(s.watched, c.Writer)
 	return s.cfg.Store.DropClaim(ctx, s.lane.Shard, c.Writer)

@@ -36,9 +36,10 @@ type Config struct {
 	// Silence is how long a writer gives no sign of life before it counts as
 	// dead; 0 where a lock on the store says that no other writer lives.
 	Silence time.Duration
-	// Died is told once of each writer that ended without closing: nothing is
-	// known of the shard from its last sign of life until now (ns since 1970).
-	Died    func(shard int, from, to int64)
+	// Died marks that a writer ended without closing: nothing is known of the shard
+	// from its last sign of life until now (ns since 1970). It returns when that is
+	// durable; after an error it is called again.
+	Died    func(ctx context.Context, shard int, from, to int64) error
 	Metrics *Metrics
 	Log     *slog.Logger
 }
