@@ -27,6 +27,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/mark"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/quiet"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
@@ -65,6 +66,7 @@ func (o *Options) setDefaults() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Log = slog.New(quiet.New(o.Log.Handler(), complainEvery))
 }
 
 // silence is how long another writer must be silent to count as dead.
@@ -80,6 +82,10 @@ func setDefault[T comparable](v *T, def T) {
 		*v = def
 	}
 }
+
+// complainEvery is how often the log has the same warning: all shards have one
+// while the store is away.
+const complainEvery = 10 * time.Second
 
 // rowBytes is the size of a journal row's body before compression.
 const rowBytes = 256 << 10
