@@ -42,7 +42,7 @@ func (b *bench) measure(ctx context.Context, name string, l load, storage ...str
 	if err != nil {
 		return f, err
 	}
-	sim, err := start(dir, "ioc", nil, b.varve, "ioc", "--listen", iocAddr, "--kinds", "RAMP",
+	sim, err := start(dir, "ioc", nil, b.varve, "ioc", "--listen", iocAddr, "--kinds", "NOISE",
 		"--channels", fmt.Sprint(l.channels), "--rate", fmt.Sprint(l.rate))
 	if err != nil {
 		return f, err
@@ -114,18 +114,18 @@ func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow,
 	return f, nil
 }
 
-// writeGroups writes ArchiveGroups of ramps, 1,000 in each.
+// writeGroups writes ArchiveGroups of noisy PVs, 1,000 in each.
 func writeGroups(dir string, channels int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	names, err := ioc.Config{Kinds: []string{"RAMP"}, Channels: channels}.Names()
+	names, err := ioc.Config{Kinds: []string{"NOISE"}, Channels: channels}.Names()
 	if err != nil {
 		return err
 	}
 	i := 0
 	for chunk := range slices.Chunk(slices.Collect(names), 1000) {
-		name := fmt.Sprintf("ramps-%04d", i)
+		name := fmt.Sprintf("noise-%04d", i)
 		var text strings.Builder
 		fmt.Fprintf(&text, groupHead, name)
 		for _, pv := range chunk {
