@@ -15,7 +15,7 @@ import (
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=16
 // +kubebuilder:validation:Pattern=`^[0-9]+(ms|s|m|h|d|w|y)$`
-// +kubebuilder:validation:XValidation:rule="self.matches('^0*([0-9]{1,12}ms|[0-9]{1,9}s|[0-9]{1,8}m|[0-9]{1,6}h|[0-9]{1,5}d|[0-9]{1,4}w|1?[0-9]{1,2}y)$')",message="a duration has at most 12 digits of ms, 9 of s, 8 of m, 6 of h, 5 of d, 4 of w, and no more than 199y"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([0-9]{1,12}ms|[0-9]{1,9}s|[0-9]{1,8}m|[0-9]{1,6}h|[0-9]{1,5}d|[0-9]{1,4}w|1?[0-9]{1,2}y)$')",message="a duration has at most 12 digits of ms, 9 of s, 8 of m, 6 of h, 5 of d, 4 of w, and no more than 199y"
 type Duration string
 
 // Units of a Duration.

@@ -18,7 +18,7 @@ type Sampling struct {
 
 	// period of mode Scan, at least 100ms.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^0*([1-9][0-9]{2,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="period must be at least 100ms"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([1-9][0-9]{2,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="period must be at least 100ms"
 	Period *Duration `json:"period,omitempty"`
 
 	// events are the classes of updates to ask the IOC for: Log (past the
