@@ -2,7 +2,10 @@
 // the Lane of their shard writes what is new, of all its heads, as one row per
 // flush interval; a head gives samples up when they stand in a block.
 //
-//	capture ── Lane.Append ──▶ Head ─┐
+//	capture ── Lane.Append ──▶ arrivals
+//	                              │ settle: at a flush, or when somebody looks
+//	                              ▼
+//	                           Head ─┐
 //	                           Head ─┼─ Lane: row ──▶ store (journal) ── acknowledged
 //	                           Head ─┘                                       │
 //	   query ◀── Lane.Recent ── Head ◀─────────── acked ─────────────────────┘

@@ -80,14 +80,5 @@ func (s Span) Size() BucketSize { return BucketSize(s & 7) }
 
 func (s Span) year() Bucket { return Bucket(int64(s)&^7 | int64(Year)) }
 
-// First returns the first bucket of the span.
-func (s Span) First() Bucket {
-	begin := s.year().Start()
-	if b := s.Size().Of(begin); b.Start() >= begin {
-		return b
-	}
-	return s.Size().Of(begin).Next()
-}
-
 // Last returns the last bucket of the span.
 func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1) }
