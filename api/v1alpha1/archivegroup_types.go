@@ -39,12 +39,9 @@ type ArchiveGroupList struct {
 
 // Fields that are not acted on yet. Support for one deletes its line.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.channelsFrom)",fieldPath=".channelsFrom",reason=FieldValueForbidden,message="spec.channelsFrom is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="spec.enabledBy is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.properties) || self.properties.all(p, p in ['EGU', 'PREC', 'HIHI', 'HIGH', 'LOW', 'LOLO', 'HOPR', 'LOPR'])",fieldPath=".properties",reason=FieldValueForbidden,message="spec.properties other than EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR and LOPR are not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.retention)",fieldPath=".retention",reason=FieldValueForbidden,message="spec.retention is not supported yet: data is kept forever"
 // +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="spec.redundancy greater than 1 is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy == 'Retain'",fieldPath=".deletionPolicy",reason=FieldValueForbidden,message="spec.deletionPolicy Delete is not supported yet"
 
 // ArchiveGroupSpec is what a user asks for.
 type ArchiveGroupSpec struct {

@@ -6,7 +6,6 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="!self.name.startsWith('pva://')",fieldPath=".name",reason=FieldValueForbidden,message="names with pva:// are not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.properties) || self.properties.all(p, p in ['EGU', 'PREC', 'HIHI', 'HIGH', 'LOW', 'LOLO', 'HOPR', 'LOPR'])",fieldPath=".properties",reason=FieldValueForbidden,message="properties other than EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR and LOPR are not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.retention)",fieldPath=".retention",reason=FieldValueForbidden,message="retention is not supported yet: data is kept forever"
 // +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="redundancy greater than 1 is not supported yet"
 
 // Channel is one PV and its own settings: each that is given replaces the

@@ -1,8 +1,9 @@
 // Package v1alpha1 has the custom resources of varve.dev: what users write and
 // what the operator tells them.
 //
-//	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ controllers/compile
-//	         └── config/crd, made from the markers here ──┘
+//	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ controllers/compile ──▶ ArchiveShard
+//	         └── config/crd, made from ───┘     Archiver ──▶ controllers/render ──▶ pods    │
+//	             the markers here                                  agent in an engine ◀──────┘
 //
 // The same generated schema checks objects in a cluster and files read by
 // controllers/manifest, so both give the same messages. Fields that Varve does
@@ -22,12 +23,19 @@ import (
 // GroupVersion is the API group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: "varve.dev", Version: "v1alpha1"}
 
-// KindArchiveGroup is the kind of ArchiveGroup objects.
-const KindArchiveGroup = "ArchiveGroup"
+// Kinds of objects.
+const (
+	KindArchiver     = "Archiver"
+	KindArchiveGroup = "ArchiveGroup"
+	KindArchiveShard = "ArchiveShard"
+)
 
 // AddToScheme registers the types of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ArchiveGroup{}, &ArchiveGroupList{})
+	s.AddKnownTypes(GroupVersion,
+		&Archiver{}, &ArchiverList{},
+		&ArchiveGroup{}, &ArchiveGroupList{},
+		&ArchiveShard{}, &ArchiveShardList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
