@@ -1,10 +1,11 @@
 // Package compile turns ArchiveGroups into what engines capture. It is pure: the
 // same groups, in any order, give the same result.
 //
-//	groups ──▶ wants: PV × group × settings ──sort──▶ per PV: merge, shard ──▶ Assignment
-//	             │ bad names, bad settings                │ two groups
-//	             ▼                                        ▼
-//	          Problems                                Conflicts
+//	groups, names listed elsewhere ──▶ wants: PV × group × settings
+//	   │ bad names, bad settings             │ sort
+//	   ▼                                     ▼
+//	Problems            Conflicts ◀── per PV: merge, shard ──▶ Assignment
+//	                                         └── wanted by deleted groups only ──▶ Deletions
 //
 // A PV in several groups is captured once, under the settings that keep more.
 // Which shard it belongs to depends on its oldest group and its own name only,
@@ -20,12 +21,19 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
+// MaxTold bounds Conflicts and Problems of a group. Of what goes beyond only the
+// number is kept: 200,000 PVs may be wrong in the same way.
+const MaxTold = 100
+
 // Result is what the engines are to capture, and what to tell the groups.
 type Result struct {
 	// Assignment has an entry for every shard, also for those without
 	// channels. Channels are ordered by PV. Channels with equal settings share
 	// them; they must not be changed.
-	Assignment capture.Assignment
+	Assignment map[int][]capture.Channel
+	// Deletions are the PVs whose data is to be deleted, by shard, sorted. No
+	// group that stays names any of them.
+	Deletions map[int][]string
 	// Groups has what to tell each group, by namespace/name.
 	Groups map[string]*Group
 	// NextExpiry is when the next group expires, so that Compile has to run
@@ -33,71 +41,51 @@ type Result struct {
 	NextExpiry time.Time
 }
 
-// Group is the outcome for one ArchiveGroup.
-type Group struct {
-	// Expired says that the group's time is over: none of its PVs is captured
-	// on its behalf, and all other fields are zero.
-	Expired bool
-	// Channels counts the group's PVs without Problems; Paused those of them
-	// that are not captured because they are paused.
-	Channels, Paused int
-	// Conflicts are the group's PVs that other groups have too, by PV.
-	Conflicts []Conflict
-	// Problems are what keeps PVs from being archived as asked, by PV.
-	Problems []Problem
+// Listed is what the sources outside of a group (channelsFrom) came to.
+type Listed struct {
+	// Names of PVs as they are written there, in any order. Names that are
+	// there twice, or in the group too, do no harm.
+	Names []string
+	// Problems of the sources; MoreProblems is the number of those left out.
+	Problems     []Problem
+	MoreProblems int
 }
 
-// Conflict is a PV that several groups have.
-type Conflict struct {
-	PV     string
-	Groups []string // namespace/name, the oldest first, which gives the shard
-}
-
-// Problem is something wrong with one channel, or with the whole group if PV is
-// empty. The rest of the group is archived.
-type Problem struct {
-	PV      string
-	Message string
-}
-
-// want is one group's wish for one PV.
-type want struct {
-	pv       string
-	age      int // rank of the group, 0 is the oldest
-	settings capture.Settings
-}
-
-// Compile assigns the channels of groups to shards. Groups that expired at now
-// are left out. shards must be positive, and the same for all time: what is
-// captured moves otherwise.
-func Compile(groups []v1alpha1.ArchiveGroup, shards int, now time.Time) Result {
+// Compile assigns the channels of groups to shards: those in the groups, and
+// those listed for them by namespace/name. Groups that expired at now or are being
+// deleted are left out. shards must be positive, and the same for all time: what
+// is captured moves otherwise.
+func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards int, now time.Time) Result {
 	if shards <= 0 {
 		panic("BUG: compiling for no shards")
 	}
 	c := compiler{
-		result:  Result{Assignment: make(capture.Assignment, shards), Groups: make(map[string]*Group, len(groups))},
-		classes: map[capture.Settings]*capture.Settings{},
-		shards:  shards,
+		result: Result{
+			Assignment: make(map[int][]capture.Channel, shards),
+			Deletions:  map[int][]string{},
+			Groups:     make(map[string]*Group, len(groups)),
+		},
+		classes:  map[capture.Settings]*capture.Settings{},
+		shards:   shards,
+		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
 	}
 	for shard := range shards {
 		c.result.Assignment[shard] = nil
 	}
 	for _, g := range oldestFirst(groups) {
-		c.add(g, now)
+		c.add(g, listed[key(g)], now)
 	}
-	slices.SortFunc(c.wants, func(a, b want) int {
-		return cmp.Or(cmp.Compare(a.pv, b.pv), cmp.Compare(a.age, b.age))
-	})
+	slices.SortFunc(c.wants, compareWants)
 	for rest := c.wants; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].pv == rest[0].pv {
 			n++
 		}
-		c.assign(rest[:n])
+		c.decide(c.withoutDuplicates(rest[:n]))
 		rest = rest[n:]
 	}
-	for _, g := range c.result.Groups {
-		slices.SortStableFunc(g.Problems, func(a, b Problem) int { return cmp.Compare(a.PV, b.PV) })
+	for _, m := range c.members {
+		slices.SortStableFunc(m.out.Problems, func(a, b Problem) int { return cmp.Compare(a.PV, b.PV) })
 	}
 	return c.result
 }
@@ -118,69 +106,150 @@ func oldestFirst(groups []v1alpha1.ArchiveGroup) []*v1alpha1.ArchiveGroup {
 	return sorted
 }
 
+func key(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }
+
+// deletesData reports whether a group is being deleted together with its data.
+func deletesData(g *v1alpha1.ArchiveGroup) bool {
+	return !g.DeletionTimestamp.IsZero() && g.Spec.DeletionPolicy == v1alpha1.DeleteData &&
+		slices.Contains(g.Finalizers, v1alpha1.DataFinalizer)
+}
+
 // compiler is one run of Compile.
 type compiler struct {
-	result  Result
-	classes map[capture.Settings]*capture.Settings
-	shards  int
+	result   Result
+	classes  map[capture.Settings]*capture.Settings
+	shards   int
+	deleting bool // some group deletes data
 
-	// By age of the groups that take part.
-	names []string
-	keys  []keyFunc
-	wants []want
+	members []member // that take part, the oldest first
+	wants   []want
 }
+
+// member is a group that takes part.
+type member struct {
+	name string
+	role role
+	key  keyFunc
+	spec *v1alpha1.ArchiveGroupSpec
+	out  *Group
+}
+
+// role is what a group's naming a PV means.
+type role uint8
+
+const (
+	captures role = iota // the PV is to be captured
+	keeps                // its data is to be kept: the group has expired
+	deletes              // its data is to be deleted, if nobody else names it
+)
 
 // add collects what a group wants.
-func (c *compiler) add(g *v1alpha1.ArchiveGroup, now time.Time) {
-	name := g.Namespace + "/" + g.Name
-	out := &Group{}
-	c.result.Groups[name] = out
-	if at := g.Spec.ExpiresAt; at != nil {
-		if !at.After(now) {
-			out.Expired = true
+func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
+	m := member{name: key(g), spec: &g.Spec, out: &Group{}}
+	c.result.Groups[m.name] = m.out
+	at := g.Spec.ExpiresAt
+	switch {
+	case !g.DeletionTimestamp.IsZero():
+		if !deletesData(g) {
 			return
 		}
-		if c.result.NextExpiry.IsZero() || at.Time.Before(c.result.NextExpiry) {
-			c.result.NextExpiry = at.Time
+		m.role = deletes
+	case at != nil && !at.After(now):
+		m.out.Expired = true
+		if !c.deleting {
+			return
 		}
+		m.role = keeps
+	case at != nil && (c.result.NextExpiry.IsZero() || at.Time.Before(c.result.NextExpiry)):
+		c.result.NextExpiry = at.Time
 	}
-	key, err := shardKey(g.Spec.ShardBy, name)
-	if err != nil {
-		out.Problems = append(out.Problems, Problem{Message: err.Error()})
+	if m.role == captures {
+		m.out.Retention = hasRetention(&g.Spec)
+		m.out.addProblems(listed.Problems, listed.MoreProblems)
 	}
-	c.names = append(c.names, name)
-	c.keys = append(c.keys, key)
-	c.wants = slices.Grow(c.wants, len(g.Spec.Channels))
-	c.addChannels(&g.Spec, len(c.names)-1, out)
+	var err error
+	if m.key, err = shardKey(g.Spec.ShardBy, m.name); err != nil {
+		m.out.addProblem("", err.Error())
+	}
+	c.members = append(c.members, m)
+	c.wants = slices.Grow(c.wants, len(g.Spec.Channels)+len(listed.Names))
+	c.addChannels(m, listed.Names)
+	if m.role == keeps { // nothing of it is told
+		*m.out = Group{Expired: true}
+	}
 }
 
-// assign puts one PV into its shard. wants are of the same PV, the oldest
-// group's first.
+// decide says what becomes of one PV. wants are of different groups, the oldest
+// first.
+func (c *compiler) decide(wants []want) {
+	if !c.deleting {
+		c.assign(wants)
+		return
+	}
+	all := wants
+	if wants = ofRole(wants, captures, c.members); len(wants) > 0 {
+		c.assign(wants)
+		return
+	}
+	if len(ofRole(all, keeps, c.members)) > 0 {
+		return
+	}
+	oldest := all[0]
+	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
+	c.result.Deletions[shard] = append(c.result.Deletions[shard], oldest.pv)
+	for _, w := range all {
+		c.members[w.age].out.Deleting++
+	}
+}
+
+func ofRole(wants []want, r role, members []member) []want {
+	var out []want
+	for _, w := range wants {
+		if members[w.age].role == r {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// assign puts one PV into its shard. wants are of groups that capture it, the
+// oldest first.
 func (c *compiler) assign(wants []want) {
 	oldest := wants[0]
+	settings, decides := oldest.settings, oldest
 	if len(wants) > 1 {
-		conflict := Conflict{PV: oldest.pv}
-		for _, w := range wants {
-			conflict.Groups = append(conflict.Groups, c.names[w.age])
-		}
-		for _, name := range conflict.Groups {
-			c.result.Groups[name].Conflicts = append(c.result.Groups[name].Conflicts, conflict)
-		}
+		c.tellConflict(wants)
+		var merged capture.Settings
+		merged, decides = merge(wants)
+		settings = c.class(merged)
 	}
-	settings, decides := merge(wants)
+	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
 	for _, w := range wants {
-		g := c.result.Groups[c.names[w.age]]
-		g.Channels++
-		if settings.Paused {
-			g.Paused++
-		}
+		c.members[w.age].out.count(shard, settings.Paused)
 	}
-	shard := c.keys[oldest.age].shard(oldest.pv, c.shards)
 	c.result.Assignment[shard] = append(c.result.Assignment[shard], capture.Channel{
 		PV:       oldest.pv,
-		Group:    c.names[decides.age],
-		Settings: c.class(settings),
+		Group:    c.members[decides.age].name,
+		Settings: settings,
 	})
+}
+
+// tellConflict tells every group that wants a PV who else does.
+func (c *compiler) tellConflict(wants []want) {
+	var names []string // made once, if anybody takes it
+	for _, w := range wants {
+		g := c.members[w.age].out
+		if len(g.Conflicts) >= MaxTold {
+			g.MoreConflicts++
+			continue
+		}
+		if names == nil {
+			for _, w := range wants {
+				names = append(names, c.members[w.age].name)
+			}
+		}
+		g.Conflicts = append(g.Conflicts, Conflict{PV: w.pv, Groups: names})
+	}
 }
 
 // class returns the one copy of equal settings.

@@ -18,10 +18,10 @@ func merge(wants []want) (settings capture.Settings, decides want) {
 			break
 		}
 	}
-	settings = decides.settings
+	settings = *decides.settings
 	for _, w := range wants {
 		if w.settings.Paused == settings.Paused {
-			settings = keepMore(settings, w.settings)
+			settings = keepMore(settings, *w.settings)
 		}
 	}
 	return settings, decides

@@ -7,7 +7,6 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/pvname"
 )
 
 // Limits of the IOC's clock where a group gives none. An IOC that is ahead
@@ -17,35 +16,6 @@ const (
 	defaultAhead  = 5 * time.Minute
 	defaultBehind = 24 * time.Hour
 )
-
-// addChannels collects the wishes of a group of a given age.
-func (c *compiler) addChannels(spec *v1alpha1.ArchiveGroupSpec, age int, out *Group) {
-	group, groupErr := settingsOf(spec.Sampling)
-	first := make(map[string]string, len(spec.Channels))
-	for i := range spec.Channels {
-		ch := &spec.Channels[i]
-		pv := pvname.Canonical(ch.Name)
-		settings, err := group, groupErr
-		if ch.Sampling != nil {
-			settings, err = settingsOf(override(spec.Sampling, ch.Sampling))
-		}
-		if nameErr := pvname.Check(pv); nameErr != nil {
-			err = nameErr
-		} else if before, twice := first[pv]; twice {
-			err = fmt.Errorf("%q and %q are the same PV: the first one counts", before, ch.Name)
-		}
-		if err != nil {
-			out.Problems = append(out.Problems, Problem{PV: pv, Message: err.Error()})
-			continue
-		}
-		first[pv] = ch.Name
-		settings.Paused = spec.Paused
-		if ch.Paused != nil {
-			settings.Paused = *ch.Paused
-		}
-		c.wants = append(c.wants, want{pv: pv, age: age, settings: settings})
-	}
-}
 
 // override returns the group's sampling with the channel's fields over it. A
 // channel that gives a mode takes none of the settings that belong to the

@@ -66,7 +66,7 @@ func (d *Driver) Run(ctx context.Context) {
 
 // apply compiles the groups and returns when to do so again; zero: after a change.
 func (d *Driver) apply(errs []error) time.Time {
-	r := compile.Compile(d.groups, d.Shards, time.Now())
+	r := compile.Compile(d.groups, nil, d.Shards, time.Now())
 	d.Apply(r.Assignment)
 	channels := 0
 	for _, list := range r.Assignment {
