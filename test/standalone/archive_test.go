@@ -1,22 +1,19 @@
 package standalone
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"regexp"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"varve.dev/varve/test/archive"
 )
 
 // archiver is `varve standalone`, and a client of its HTTP interface.
 type archiver struct {
 	*process
-	url string
+	*archive.Client
 }
 
 // serving is what the log says once the address is bound.
@@ -34,172 +31,71 @@ func standalone(t *testing.T, env []string, args ...string) *archiver {
 		default:
 		}
 		if m := serving.FindStringSubmatch(a.log.String()); m != nil {
-			a.url = m[1]
+			a.Client = archive.NewClient(m[1], patience)
 		}
-		return a.url != ""
+		return a.Client != nil
 	})
 	return a
 }
 
-var web = http.Client{Timeout: patience, Transport: &http.Transport{}} // of no proxy
-
 // get requests a path and returns the status code and the body.
 func (a *archiver) get(path string, q url.Values) (code int, body []byte) {
 	a.t.Helper()
-	code, body, err := a.request(path, q)
+	code, body, err := a.Get(path, q)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return code, body
 }
 
-func (a *archiver) request(path string, q url.Values) (code int, body []byte, err error) {
-	resp, err := web.Get(a.url + path + "?" + q.Encode())
+// must returns what a request answered, and fails the test for an error.
+func must[T any](t *testing.T, v T, err error) T {
+	t.Helper()
 	if err != nil {
-		return 0, nil, err
+		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
+	return v
 }
 
-// decode requests a path and decodes the answer.
-func (a *archiver) decode(path string, q url.Values, into any) {
+// events returns the samples of a PV since a time.
+func (a *archiver) events(pv string, since time.Time) []archive.Event {
 	a.t.Helper()
-	if err := a.tryDecode(path, q, into); err != nil {
-		a.t.Fatal(err)
-	}
+	events, err := a.Events(pv, since)
+	return must(a.t, events, err)
 }
 
-func (a *archiver) tryDecode(path string, q url.Values, into any) error {
-	code, body, err := a.request(path, q)
-	if err != nil {
-		return err
-	}
-	if code != http.StatusOK {
-		return fmt.Errorf("%s?%s answers %d: %s", path, q.Encode(), code, body)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("decoding the answer of %s: %w\n%.300s", path, err, body)
-	}
-	return nil
-}
-
-// event is a sample of a number, as an EPICS client sees it.
-type event struct {
-	Time             int64 // ns since 1970
-	Value            float64
-	Severity, Status int
-}
-
-func (e event) String() string {
-	return fmt.Sprintf("%.2f at %s", e.Value, time.Unix(0, e.Time).Format("15:04:05.000"))
-}
-
-// events returns the samples of a PV since a time, as the Archiver Appliance's
-// clients read them.
-func (a *archiver) events(pv string, since time.Time) []event {
-	a.t.Helper()
-	events, err := a.read(pv, since)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return events
-}
-
-func (a *archiver) read(pv string, since time.Time) (events []event, err error) {
-	var answer []struct {
-		Data []struct {
-			Secs, Nanos      int64
-			Val              float64
-			Severity, Status int
-		}
-	}
-	q := url.Values{"pv": {pv}, "from": {since.UTC().Format(time.RFC3339Nano)}}
-	err = a.tryDecode("/retrieval/data/getData.json", q, &answer)
-	for _, series := range answer {
-		for _, d := range series.Data {
-			// The answer begins with the last sample before the range.
-			if e := (event{d.Secs*1e9 + d.Nanos, d.Val, d.Severity, d.Status}); e.Time >= since.UnixNano() {
-				events = append(events, e)
-			}
-		}
-	}
-	return events, err
-}
-
-// readAll returns the samples of PVs since a time, as several clients read them.
-func (a *archiver) readAll(pvs []string, since time.Time) map[string][]event {
+// readAll returns the samples of PVs since a time.
+func (a *archiver) readAll(pvs []string, since time.Time) map[string][]archive.Event {
 	a.t.Helper()
 	start := time.Now()
-	var g errgroup.Group
-	g.SetLimit(8)
-	lists := make([][]event, len(pvs))
-	for i, pv := range pvs {
-		g.Go(func() (err error) {
-			lists[i], err = a.read(pv, since)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		a.t.Fatal(err)
-	}
-	all, samples := map[string][]event{}, 0
-	for i, pv := range pvs {
-		all[pv] = lists[i]
-		samples += len(lists[i])
+	all, err := a.AllEvents(pvs, since)
+	samples := 0
+	for _, events := range must(a.t, all, err) {
+		samples += len(events)
 	}
 	a.t.Logf("read %d samples of %d PVs in %.1f s", samples, len(pvs), time.Since(start).Seconds())
 	return all
 }
 
-// mark is what explains the data of a PV.
-type mark struct {
-	Kind, Text string
-	Time, End  time.Time
-}
-
 // marks returns the marks of a PV since a time.
-func (a *archiver) marks(pv string, since time.Time) []mark {
+func (a *archiver) marks(pv string, since time.Time) []archive.Mark {
 	a.t.Helper()
-	var answer struct{ Marks []mark }
-	a.decode("/api/v1/marks", url.Values{"pv": {pv}, "from": {since.UTC().Format(time.RFC3339Nano)}}, &answer)
-	return answer.Marks
-}
-
-// channel is the state of a PV.
-type channel struct {
-	PV, Group, State, Sampling string
-	Received, Stored, Pending  uint64
-	Dropped                    map[string]uint64
-	Last                       *struct{ Time time.Time }
+	marks, err := a.Marks(pv, since)
+	return must(a.t, marks, err)
 }
 
 // channels returns the state of all PVs.
-func (a *archiver) channels() map[string]channel {
+func (a *archiver) channels() map[string]archive.Channel {
 	a.t.Helper()
-	var answer struct{ Channels []channel }
-	a.decode("/api/v1/channels", url.Values{"limit": {"10000"}}, &answer)
-	byPV := map[string]channel{}
-	for _, c := range answer.Channels {
-		byPV[c.PV] = c
-	}
-	return byPV
+	channels, err := a.Channels()
+	return must(a.t, channels, err)
 }
 
-// summary is the sum over all PVs.
-type summary struct {
-	Channels                  int
-	States                    map[string]int
-	Received, Stored, Pending uint64
-	Dropped                   map[string]uint64
-}
-
-func (a *archiver) summary() summary {
+// summary returns the sum over all PVs.
+func (a *archiver) summary() archive.Summary {
 	a.t.Helper()
-	var answer struct{ Total summary }
-	a.decode("/api/v1/status", nil, &answer)
-	return answer.Total
+	sum, err := a.Summary()
+	return must(a.t, sum, err)
 }
 
 // awaitConnected waits until n PVs are connected.

@@ -46,8 +46,8 @@ func TestBadInput(t *testing.T) {
 			want: "spec.sampling.deadband.absolute in body should be greater than or equal to 0",
 		},
 		{
-			name: "not supported yet", spec: "channels: [{name: X}], retention: {raw: 90d}",
-			want: "spec.retention is not supported yet",
+			name: "not supported yet", spec: "channels: [{name: X}], redundancy: 2",
+			want: "spec.redundancy greater than 1 is not supported yet",
 		},
 		{name: "no such path", args: []string{"-f", "/no/such/path"}, want: "stat /no/such/path: no such file or directory"},
 		{name: "path through a file", args: []string{"-f", filepath.Join(file, "groups")}, want: "stat " + filepath.Join(file, "groups") + ": not a directory"},

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"varve.dev/varve/test/archive"
 )
 
 // The demo shows the product at work; its sum must be right.
@@ -18,8 +20,8 @@ func TestDemo(t *testing.T) {
 		}
 		return url != ""
 	})
-	archive := &archiver{process: p, url: url}
-	eventually(t, "samples are stored", func() bool { return archive.summary().Stored > 100 })
+	a := &archiver{process: p, Client: archive.NewClient(url, patience)}
+	eventually(t, "samples are stored", func() bool { return a.summary().Stored > 100 })
 
 	expect(t, []string{"status", "--url", url},
 		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `all +\d+ +\d+ `)

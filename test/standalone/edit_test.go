@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
 
 // Edits of the files are taken up while the program runs; wrong ones change
@@ -19,10 +21,10 @@ func TestEditConverges(t *testing.T) {
 	a.awaitConnected(10)
 	e := &editor{t: t, plant: p, archiver: a, begin: begin}
 
-	e.edit("a PV is added", group("edited", "", p.pvs[:6]...), func(c map[string]channel) bool {
+	e.edit("a PV is added", group("edited", "", p.pvs[:6]...), func(c map[string]archive.Channel) bool {
 		return c[p.pvs[5]].State == "connected" && c[p.pvs[5]].Stored > 0
 	})
-	e.edit("PVs are removed", group("edited", "", p.pvs[2:6]...), func(c map[string]channel) bool {
+	e.edit("PVs are removed", group("edited", "", p.pvs[2:6]...), func(c map[string]archive.Channel) bool {
 		return c[p.pvs[0]].PV == "" && c[p.pvs[1]].PV == "" && len(c) == 9
 	})
 	if n := len(a.events(p.pvs[0], begin)); n == 0 {
@@ -34,7 +36,7 @@ func TestEditConverges(t *testing.T) {
 	e.broken()
 
 	p.remove(t, "other")
-	e.await("a deleted file ends its group", func(c map[string]channel) bool { return c[p.pvs[15]].PV == "" && len(c) == 4 })
+	e.await("a deleted file ends its group", func(c map[string]archive.Channel) bool { return c[p.pvs[15]].PV == "" && len(c) == 4 })
 	if n := len(a.events(p.pvs[15], begin)); n == 0 {
 		t.Error("the data of a group that was removed is gone")
 	}
@@ -51,14 +53,14 @@ type editor struct {
 	outages []outage // of the PVs of the group, as asked for
 }
 
-func (e *editor) edit(what, manifest string, done func(map[string]channel) bool) {
+func (e *editor) edit(what, manifest string, done func(map[string]archive.Channel) bool) {
 	e.t.Helper()
 	e.write(e.t, "part-0", manifest)
 	e.await(what, done)
 }
 
 // await waits until the channels are as they should be, for seconds only.
-func (e *editor) await(what string, done func(map[string]channel) bool) {
+func (e *editor) await(what string, done func(map[string]archive.Channel) bool) {
 	e.t.Helper()
 	start := time.Now()
 	eventually(e.t, what, func() bool { return done(e.channels()) })
@@ -70,7 +72,7 @@ func (e *editor) await(what string, done func(map[string]channel) bool) {
 }
 
 // monitored says that the group is as at the beginning.
-func (e *editor) monitored(c map[string]channel) bool {
+func (e *editor) monitored(c map[string]archive.Channel) bool {
 	return c[e.pvs[2]].State == "connected" && c[e.pvs[2]].Sampling == "Monitor"
 }
 
@@ -78,7 +80,7 @@ func (e *editor) monitored(c map[string]channel) bool {
 func (e *editor) scan() {
 	from := time.Now()
 	e.edit("the group is scanned", group("edited", "sampling: {mode: Scan, period: 1s}", e.pvs[2:6]...),
-		func(c map[string]channel) bool { return c[e.pvs[2]].Sampling == "Scan 1s" })
+		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].Sampling == "Scan 1s" })
 	scanned := time.Now()
 	e.goOn(3 * time.Second)
 	to := time.Now()
@@ -99,7 +101,7 @@ func (e *editor) scan() {
 func (e *editor) pause() {
 	from := time.Now()
 	e.edit("the group is paused", group("edited", "paused: true", e.pvs[2:6]...),
-		func(c map[string]channel) bool { return c[e.pvs[2]].State == "paused" })
+		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].State == "paused" })
 	paused := time.Now()
 	e.goOn(time.Second)
 	if n := len(e.events(e.pvs[2], paused)); n > 0 {
@@ -121,17 +123,17 @@ func (e *editor) pause() {
 func (e *editor) deadband() {
 	from := time.Now()
 	e.edit("the group has a deadband", group("edited", "sampling: {deadband: {absolute: 0.55}}", e.pvs[2:6]...),
-		func(c map[string]channel) bool { return c[e.pvs[2]].Dropped["deadband"] > 20 })
+		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].Dropped["deadband"] > 20 })
 	to := time.Now()
-	e.edit("the group has no deadband", group("edited", "", e.pvs[2:6]...), func(c map[string]channel) bool {
+	e.edit("the group has no deadband", group("edited", "", e.pvs[2:6]...), func(c map[string]archive.Channel) bool {
 		return time.Since(to) > time.Second && e.monitored(c)
 	})
 	e.outages = append(e.outages, outage{"deadband", from, time.Now()})
 	for _, h := range holes(e.t, e.pvs[2], e.events(e.pvs[2], from)) {
-		if h.next.Time > to.UnixNano() {
+		if h.Next.Time > to.UnixNano() {
 			break
 		}
-		if alarm := h.next.Severity != h.last.Severity; h.missing() != 5 && !alarm {
+		if alarm := h.Next.Severity != h.Last.Severity; h.Missing() != 5 && !alarm {
 			e.t.Errorf("with a deadband of 0.55: %v", h)
 		}
 	}

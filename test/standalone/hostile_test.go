@@ -45,7 +45,7 @@ func (a *archiver) checkUnknown(pv string) {
 			a.t.Errorf("%s of an unknown PV answers %d: %s", path, code, body)
 		}
 	}
-	p := launch(a.t, nil, "get", pv, "--url", a.url)
+	p := launch(a.t, nil, "get", pv, "--url", a.URL)
 	if code := p.wait(); code != 1 || !strings.Contains(p.log.String(), pv) {
 		a.t.Errorf("varve get of an unknown PV exits with %d: %s", code, p.log.String())
 	}

@@ -3,6 +3,8 @@ package standalone
 import (
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
 
 // many is the number of PVs of a load of 20,000 samples/s.
@@ -35,7 +37,7 @@ func TestEveryStepOfARealIOC(t *testing.T) {
 }
 
 // checkRate fails the test if PVs counted too slowly to prove anything.
-func checkRate(t *testing.T, all map[string][]event) {
+func checkRate(t *testing.T, all map[string][]archive.Event) {
 	t.Helper()
 	samples, seconds := 0, 0.0
 	for _, events := range all {

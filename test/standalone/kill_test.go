@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
 
 // flush is how long a sample waits at most to be sent to the store; delay is what
@@ -56,10 +58,10 @@ func killAndRestart(t *testing.T, kills int, storage ...string) {
 
 // checkPresent fails the test unless the last sample of each PV, as it was told
 // before, is in the archive.
-func checkPresent(t *testing.T, all map[string][]event, told map[string]channel) {
+func checkPresent(t *testing.T, all map[string][]archive.Event, told map[string]archive.Channel) {
 	t.Helper()
 	for pv, c := range told {
-		if !slices.ContainsFunc(all[pv], func(e event) bool { return e.Time == c.Last.Time.UnixNano() }) {
+		if !slices.ContainsFunc(all[pv], func(e archive.Event) bool { return e.Time == c.Last.Time.UnixNano() }) {
 			t.Fatalf("%s: the sample of %v was received before the stop and is missing", pv, c.Last.Time)
 		}
 	}
@@ -68,9 +70,9 @@ func checkPresent(t *testing.T, all map[string][]event, told map[string]channel)
 // checkMarks fails the test unless the hole that each kill made is covered by
 // marks: from "died" to the "connected" that follows. Who shares a Cassandra waits
 // before he says that another died.
-func checkMarks(t *testing.T, a *archiver, pv string, events []event, kills []outage) {
+func checkMarks(t *testing.T, a *archiver, pv string, events []archive.Event, kills []outage) {
 	t.Helper()
-	var marks []mark
+	var marks []archive.Mark
 	deaths := func() (n int) {
 		marks = a.marks(pv, time.Unix(0, events[0].Time).Add(-time.Minute))
 		for _, m := range marks {
@@ -86,16 +88,16 @@ func checkMarks(t *testing.T, a *archiver, pv string, events []event, kills []ou
 	}
 	for _, h := range holes(t, pv, events) {
 		// What a stop costs is no death.
-		if time.Unix(0, h.next.Time).Before(kills[len(kills)-1].to) && !explained(h, marks) {
+		if time.Unix(0, h.Next.Time).Before(kills[len(kills)-1].to) && !explained(h, marks) {
 			t.Errorf("%s: no marks explain the gap: %v\n%v", pv, h, marks)
 		}
 	}
 }
 
 // explained reports whether marks cover a hole.
-func explained(h hole, marks []mark) bool {
+func explained(h archive.Hole, marks []archive.Mark) bool {
 	const tolerance = 200 * time.Millisecond // between the clocks of a sample and of its arrival
-	begin, end := time.Unix(0, h.last.Time), time.Unix(0, h.next.Time)
+	begin, end := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	for i, m := range marks {
 		if m.Kind != "died" || m.Time.After(begin.Add(tolerance)) || m.End.Before(end.Add(-delay)) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/epics"
 )
 
@@ -21,22 +22,13 @@ type plant struct {
 // beginning after some seconds.
 func newPlant(t *testing.T, n int) *plant {
 	t.Helper()
-	p := &plant{groups: t.TempDir()}
-	var db strings.Builder
-	for i := range n {
-		pv := fmt.Sprintf("T:%05d", i)
-		p.pvs = append(p.pvs, pv)
-		fmt.Fprintf(&db, `record(calc, "%s") {
-			field(SCAN, ".1 second") field(CALC, "A+0.1") field(INPA, "%[1]s.VAL") field(EGU, "mA") field(PREC, "1")
-			field(HIGH, "3") field(HSV, "MINOR") field(HIHI, "6") field(HHSV, "MAJOR")
-		}`, pv)
-	}
+	p := &plant{groups: t.TempDir(), pvs: archive.Names("T:", n)}
 	const most = 1000 // channels of a group
 	for from := 0; from < n; from += most {
 		name := fmt.Sprintf("part-%d", from/most)
 		p.write(t, name, group(name, "", p.pvs[from:min(n, from+most)]...))
 	}
-	p.IOC = epics.StartIOC(t, db.String())
+	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs))
 	return p
 }
 

@@ -41,7 +41,7 @@ func TestReadableAtOnce(t *testing.T) {
 	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--flush", "10s")
 	a.awaitConnected(1)
 	var took []float64
-	if err := json.Unmarshal(p.Run(putScript, "T:SET", a.url+"/retrieval/data/getData.json?pv=T:SET"), &took); err != nil {
+	if err := json.Unmarshal(p.Run(putScript, "T:SET", a.URL+"/retrieval/data/getData.json?pv=T:SET"), &took); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(took)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
 
 // recordScript monitors PVs with EPICS's own client library, and prints what it
@@ -26,17 +28,17 @@ json.dump(got, sys.stdout)
 `
 
 // record returns the updates of PVs that an independent client gets for a time.
-func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string][]event {
+func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string][]archive.Event {
 	t.Helper()
 	out := p.Run(recordScript, append([]string{strconv.FormatFloat(d.Seconds(), 'f', 1, 64)}, pvs...)...)
 	var raw []json.RawMessage
 	if err := json.Unmarshal(out, &raw); err != nil {
 		t.Fatalf("decoding what the client recorded: %v\n%.300s", err, out)
 	}
-	got := map[string][]event{}
+	got := map[string][]archive.Event{}
 	for _, r := range raw {
 		var pv string
-		var e event
+		var e archive.Event
 		if err := json.Unmarshal(r, &[]any{&pv, &e.Time, &e.Value, &e.Severity, &e.Status}); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string]
 
 // compare fails the test unless the archive holds what the client recorded, and
 // between its first and last update nothing else. It returns the severities seen.
-func compare(t *testing.T, pv string, archived, recorded []event) map[int]int {
+func compare(t *testing.T, pv string, archived, recorded []archive.Event) map[int]int {
 	t.Helper()
 	seen := map[int]int{}
 	if len(recorded) == 0 {
@@ -55,7 +57,7 @@ func compare(t *testing.T, pv string, archived, recorded []event) map[int]int {
 		return seen
 	}
 	first, last := recorded[0].Time, recorded[len(recorded)-1].Time
-	archived = slices.DeleteFunc(slices.Clone(archived), func(e event) bool { return e.Time < first || e.Time > last })
+	archived = slices.DeleteFunc(slices.Clone(archived), func(e archive.Event) bool { return e.Time < first || e.Time > last })
 	for _, e := range recorded {
 		seen[e.Severity]++
 	}
@@ -67,9 +69,9 @@ func compare(t *testing.T, pv string, archived, recorded []event) map[int]int {
 }
 
 // firstDifference returns the first elements that differ, archived and recorded.
-func firstDifference(a, b []event) (pair [2]event) {
+func firstDifference(a, b []archive.Event) (pair [2]archive.Event) {
 	for i := range max(len(a), len(b)) {
-		pair = [2]event{}
+		pair = [2]archive.Event{}
 		if i < len(a) {
 			pair[0] = a[i]
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
 
 // An IOC that stops, crashes or comes back costs nothing but the time it is away,
@@ -34,12 +36,12 @@ func TestIOCRestart(t *testing.T) {
 
 // checkLives fails the test unless all steps are there of each time that the IOC
 // was running; restarts are moments between those.
-func checkLives(t *testing.T, pv string, events []event, restarts []time.Time) {
+func checkLives(t *testing.T, pv string, events []archive.Event, restarts []time.Time) {
 	t.Helper()
 	for i := 0; i <= len(restarts); i++ {
 		n := len(events)
 		if i < len(restarts) {
-			n = slices.IndexFunc(events, func(e event) bool { return e.Time > restarts[i].UnixNano() })
+			n = slices.IndexFunc(events, func(e archive.Event) bool { return e.Time > restarts[i].UnixNano() })
 		}
 		if n < 10 {
 			t.Errorf("%s: %d samples in life %d of the IOC", pv, n, i)
@@ -54,7 +56,7 @@ func checkLives(t *testing.T, pv string, events []event, restarts []time.Time) {
 
 // checkConnections fails the test unless marks say that the PV was disconnected
 // before each restart and connected after it.
-func checkConnections(t *testing.T, pv string, marks []mark, restarts []time.Time) {
+func checkConnections(t *testing.T, pv string, marks []archive.Mark, restarts []time.Time) {
 	t.Helper()
 	want, got := []string{"connected"}, []string(nil)
 	for range restarts {

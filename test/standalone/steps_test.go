@@ -1,39 +1,21 @@
 package standalone
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/archive"
 )
-
-// step is what a PV of a plant rises by at a time. The sum is the IOC's, bit by
-// bit.
-const step = 0.1
-
-// hole is where steps of a counting PV are missing.
-type hole struct{ last, next event } // around it
-
-func (h hole) missing() int { return int((h.next.Value-h.last.Value)/step+0.5) - 1 }
-
-func (h hole) String() string {
-	return fmt.Sprintf("%d steps missing from %v to %v", h.missing(), h.last, h.next)
-}
 
 // holes returns where the samples of a PV that counts leave out steps. It fails
 // the test for a step that is there twice, or out of order.
-func holes(t *testing.T, pv string, events []event) (found []hole) {
+func holes(t *testing.T, pv string, events []archive.Event) []archive.Hole {
 	t.Helper()
-	for i := 1; i < len(events); i++ {
-		last, next := events[i-1], events[i]
-		switch {
-		case next.Value == last.Value+step && next.Time > last.Time:
-		case next.Value > last.Value+step && next.Time > last.Time:
-			found = append(found, hole{last, next})
-		default:
-			t.Errorf("%s: %v (%d) is followed by %v (%d)", pv, last, last.Time, next, next.Time)
-		}
+	found, err := archive.Holes(events)
+	if err != nil {
+		t.Errorf("%s: %v", pv, err)
 	}
 	return found
 }
@@ -53,7 +35,7 @@ type losses struct {
 
 // checkHoles fails the test for steps that are missing outside of outages, and
 // returns what each of these cost.
-func checkHoles(t *testing.T, all map[string][]event, outages ...outage) []losses {
+func checkHoles(t *testing.T, all map[string][]archive.Event, outages ...outage) []losses {
 	t.Helper()
 	cost := make([]losses, len(outages))
 	for _, pv := range slices.Sorted(maps.Keys(all)) {
@@ -79,12 +61,12 @@ func checkHoles(t *testing.T, all map[string][]event, outages ...outage) []losse
 }
 
 // charge adds a hole to the cost of the outage that overlaps it.
-func charge(cost []losses, outages []outage, h hole) bool {
-	begin, end := time.Unix(0, h.last.Time), time.Unix(0, h.next.Time)
+func charge(cost []losses, outages []outage, h archive.Hole) bool {
+	begin, end := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	for i, o := range outages {
 		if begin.Before(o.to) && end.After(o.from) {
 			c := &cost[i]
-			c.samples += h.missing()
+			c.samples += h.Missing()
 			c.pvs++
 			c.early = max(c.early, o.from.Sub(begin))
 			c.late = max(c.late, end.Sub(o.to))

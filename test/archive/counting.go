@@ -1,0 +1,59 @@
+package archive
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Step is what a counting PV rises by at a time. The sum is the IOC's, bit by
+// bit.
+const Step = 0.1
+
+// Counting returns an EPICS database of records that rise by Step ten times a
+// second, alarms beginning after some seconds.
+func Counting(pvs []string) string {
+	var db strings.Builder
+	for _, pv := range pvs {
+		fmt.Fprintf(&db, `record(calc, "%s") {
+			field(SCAN, ".1 second") field(CALC, "A+0.1") field(INPA, "%[1]s.VAL") field(EGU, "mA") field(PREC, "1")
+			field(HIGH, "3") field(HSV, "MINOR") field(HIHI, "6") field(HHSV, "MAJOR")
+		}`, pv)
+	}
+	return db.String()
+}
+
+// Names returns n names with a prefix.
+func Names(prefix string, n int) []string {
+	pvs := make([]string, n)
+	for i := range pvs {
+		pvs[i] = fmt.Sprintf("%s%05d", prefix, i)
+	}
+	return pvs
+}
+
+// Hole is where steps of a counting PV are missing.
+type Hole struct{ Last, Next Event } // around it
+
+// Missing returns the number of steps.
+func (h Hole) Missing() int { return int((h.Next.Value-h.Last.Value)/Step+0.5) - 1 }
+
+// String says what is missing.
+func (h Hole) String() string {
+	return fmt.Sprintf("%d steps missing from %v to %v", h.Missing(), h.Last, h.Next)
+}
+
+// Holes returns where the samples of a PV that counts leave out steps. A step
+// that is there twice, or out of order, is an error.
+func Holes(events []Event) (found []Hole, err error) {
+	for i := 1; i < len(events); i++ {
+		last, next := events[i-1], events[i]
+		switch {
+		case next.Value == last.Value+Step && next.Time > last.Time:
+		case next.Value > last.Value+Step && next.Time > last.Time:
+			found = append(found, Hole{last, next})
+		default:
+			return found, fmt.Errorf("%v (%d) is followed by %v (%d)", last, last.Time, next, next.Time)
+		}
+	}
+	return found, nil
+}
