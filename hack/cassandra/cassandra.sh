@@ -16,6 +16,7 @@
 #   CASSANDRA_HEAP      Java heap of a node            (512M)
 #   CASSANDRA_PORT, CASSANDRA_STORAGE_PORT             (9042, 7000)
 #   CASSANDRA_JMX_PORT                                 (7199 + N)
+#   CASSANDRA_ADDRESS   address to listen at           (127.0.0.N)
 #   CASSANDRA_SEEDS     addresses of seeds             (127.0.0.1)
 set -euo pipefail
 
@@ -148,7 +149,7 @@ fi
 [[ $n =~ ^[1-9][0-9]?$ ]] || usage
 shift 2
 dir=${CASSANDRA_DIR:-$cache/cassandra-nodes}/$n
-ip=127.0.0.$n
+ip=${CASSANDRA_ADDRESS:-127.0.0.$n}
 port=${CASSANDRA_PORT:-9042}
 jmx=${CASSANDRA_JMX_PORT:-$((7199 + n))}
 

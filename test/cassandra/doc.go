@@ -5,6 +5,6 @@
 //	     └─ Shared ──▶ one such node for the process, or $VARVE_TEST_CASSANDRA
 //	                   └─▶ a keyspace of the test's own, dropped when it ends
 //
-// Everything listens on loopback. A test fails, with the end of the node's log,
+// Everything listens on loopback, unless the test asks for another address. A test fails, with the end of the node's log,
 // if Cassandra can not be started.
 package cassandra

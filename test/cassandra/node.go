@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	host = "127.0.0.1"
+	loopback = "127.0.0.1"
 	// startTimeout covers a machine that is busy with other tests, and the fetch.
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 60 * time.Second
@@ -24,7 +24,8 @@ const (
 // Node is a Cassandra in a process of its own. Its methods are not safe for
 // concurrent use.
 type Node struct {
-	// Port serves CQL on 127.0.0.1.
+	// Host is the address the node listens at, Port serves CQL there.
+	Host string
 	Port int
 
 	dir, script string
@@ -37,7 +38,13 @@ type Node struct {
 // Lines of YAML are added to its cassandra.yaml.
 func Start(tb testing.TB, yaml ...string) *Node {
 	tb.Helper()
-	n, err := newNode(tb.TempDir(), yaml)
+	return StartOn(tb, loopback, yaml...)
+}
+
+// StartOn is Start at another address of this machine.
+func StartOn(tb testing.TB, host string, yaml ...string) *Node {
+	tb.Helper()
+	n, err := newNode(host, tb.TempDir(), yaml)
 	if err == nil {
 		tb.Cleanup(func() {
 			n.kill()
@@ -53,26 +60,26 @@ func Start(tb testing.TB, yaml ...string) *Node {
 	return n
 }
 
-// newNode prepares a node on free ports, with its files in dir.
-func newNode(dir string, yaml []string) (*Node, error) {
+// newNode prepares a node on free ports of host, with its files in dir.
+func newNode(host, dir string, yaml []string) (*Node, error) {
 	ports, err := freePorts(host, 3)
 	if err != nil {
 		return nil, err
 	}
 	_, file, _, _ := runtime.Caller(0)
 	n := &Node{
-		Port: ports[0], dir: dir, yaml: yaml,
+		Host: host, Port: ports[0], dir: dir, yaml: yaml,
 		script: filepath.Join(filepath.Dir(file), "../../hack/cassandra/cassandra.sh"),
 	}
 	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {
 		n.env = append(n.env, name+"="+strconv.Itoa(ports[i]))
 	}
-	n.env = append(n.env, "CASSANDRA_DIR="+dir, "CASSANDRA_SEEDS="+host)
+	n.env = append(n.env, "CASSANDRA_DIR="+dir, "CASSANDRA_ADDRESS="+host, "CASSANDRA_SEEDS="+host)
 	return n, nil
 }
 
 // Addr returns the address of the CQL server, host:port.
-func (n *Node) Addr() string { return net.JoinHostPort(host, strconv.Itoa(n.Port)) }
+func (n *Node) Addr() string { return net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
 
 // Start starts the node again after Stop or Kill, with its data and on the same
 // ports.

@@ -77,7 +77,7 @@ func startShared() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := newNode(dir, nil)
+	n, err := newNode(loopback, dir, nil)
 	if err != nil {
 		return "", err
 	}
