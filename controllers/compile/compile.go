@@ -31,9 +31,10 @@ type Result struct {
 	// channels. Channels are ordered by PV. Channels with equal settings share
 	// them; they must not be changed.
 	Assignment map[int][]capture.Channel
-	// Deletions are the PVs whose data is to be deleted, by shard, sorted. No
-	// group that stays names any of them.
-	Deletions map[int][]string
+	// Deletions are the PVs whose data is to be deleted, by shard, ordered by
+	// PV. No group that stays names any of them. Group is the oldest of those
+	// that are being deleted; there are no Settings.
+	Deletions map[int][]capture.Channel
 	// Groups has what to tell each group, by namespace/name.
 	Groups map[string]*Group
 	// NextExpiry is when the next group expires, so that Compile has to run
@@ -62,7 +63,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards in
 	c := compiler{
 		result: Result{
 			Assignment: make(map[int][]capture.Channel, shards),
-			Deletions:  map[int][]string{},
+			Deletions:  map[int][]capture.Channel{},
 			Groups:     make(map[string]*Group, len(groups)),
 		},
 		classes:  map[capture.Settings]*capture.Settings{},
@@ -194,9 +195,9 @@ func (c *compiler) decide(wants []want) {
 	if len(ofRole(all, keeps, c.members)) > 0 {
 		return
 	}
-	oldest := all[0]
-	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
-	c.result.Deletions[shard] = append(c.result.Deletions[shard], oldest.pv)
+	oldest, owner := all[0], c.members[all[0].age]
+	shard := owner.key.shard(oldest.pv, c.shards)
+	c.result.Deletions[shard] = append(c.result.Deletions[shard], capture.Channel{PV: oldest.pv, Group: owner.name})
 	for _, w := range all {
 		c.members[w.age].out.Deleting++
 	}
