@@ -2,19 +2,23 @@
 # Installs a pinned Go tool, once, and prints the path of its binary.
 #
 #   hack/tools.sh controller-gen
-#   hack/tools.sh golangci-lint
+#   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
+#   hack/tools.sh helm
 #
 # Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve},
 # in a directory named by the tool's version and Go's: a linter that was built
 # with an older Go refuses newer code. Callers may run at the same time.
 set -euo pipefail
 
-usage() { echo "usage: ${0##*/} controller-gen|golangci-lint" >&2; exit 2; }
+usage() { echo "usage: ${0##*/} controller-gen|golangci-lint|helm" >&2; exit 2; }
 [[ $# -eq 1 ]] || usage
+
+linter=$(dirname "$(readlink -f "$0")")/linter # a module of its own
 
 case $1 in
   controller-gen) version=v0.21.0 package=sigs.k8s.io/controller-tools/cmd/controller-gen ;;
-  golangci-lint)  version=v2.13.2 package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
+  golangci-lint)  version=$(cat "$linter"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12) ;;
+  helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
   *) usage ;;
 esac
 
@@ -29,7 +33,12 @@ if [[ ! -x $binary ]]; then
   flock 9
   if [[ ! -x $binary ]]; then # another caller may have installed it meanwhile
     echo "installing $1 $version" >&2
-    GOBIN=$dir/new GOFLAGS= go install "$package@$version" >&2
+    export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=0
+    if [[ $1 == golangci-lint ]]; then
+      (cd "$linter" && go build -trimpath -o "$GOBIN/$1" .) >&2
+    else
+      go install -trimpath "$package@$version" >&2
+    fi
     mv "$dir/new/$1" "$binary" # only a complete binary gets its name
     rmdir "$dir/new"
   fi

@@ -6,16 +6,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // every 30 seconds. The state of every single channel is not here but in
 // `varve status` and in the engines' HTTP API.
 type ArchiveGroupStatus struct {
-	// observedGeneration is the generation of the spec that this status is of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are Ready, Progressing, Degraded, Conflicted and Expired.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status is of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// channels counts the group's channels by state.
 	// +optional
@@ -47,7 +47,7 @@ type ChannelCounts struct {
 	// neverConnected since the group took the channel.
 	// +optional
 	NeverConnected int32 `json:"neverConnected"`
-	// silent: connected, but without updates for longer than usual.
+	// silent channels are connected, but without updates for longer than usual.
 	// +optional
 	Silent int32 `json:"silent"`
 	// paused by the group or by their own setting.
@@ -70,12 +70,14 @@ type Rates struct {
 type WorstChannel struct {
 	// name of the PV, canonical.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// reason in one word, for programs.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty"`
 	// message for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

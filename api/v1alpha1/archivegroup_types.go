@@ -16,12 +16,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ArchiveGroup struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata has the name, labels and so on.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says which PVs to archive and how.
 	// +required
-	Spec ArchiveGroupSpec `json:"spec"`
+	Spec ArchiveGroupSpec `json:"spec,omitzero"`
 	// status is what the operator observed.
 	// +optional
 	Status *ArchiveGroupStatus `json:"status,omitempty"`
@@ -49,7 +50,7 @@ type ArchiveGroupSpec struct {
 	// same namespace. It has no effect where there is one archiver only, as in
 	// `varve standalone`.
 	// +required
-	ArchiverRef ArchiverReference `json:"archiverRef"`
+	ArchiverRef ArchiverReference `json:"archiverRef,omitzero"`
 
 	// channels are the PVs, up to 1,000. More than that belong in
 	// channelsFrom or in several groups.
@@ -119,7 +120,7 @@ type ArchiverReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // DeletionPolicy is what deleting a group does to its data.

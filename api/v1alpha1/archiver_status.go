@@ -5,16 +5,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // ArchiverStatus is what the operator observed: rounded, and written at most
 // every 30 seconds but for transitions.
 type ArchiverStatus struct {
-	// observedGeneration is the generation of the spec that this status is of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
 	// conditions are Ready, Progressing, Degraded and StorageReady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status is of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// replicas is the number of engine pods, for the scale subresource.
 	// +optional

@@ -24,12 +24,13 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name of an Archiver has at most 40 small letters, digits and '-', and starts with a letter: Services and labels are made of it"
 type Archiver struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata has the name, labels and so on.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the fleet that is asked for.
 	// +required
-	Spec ArchiverSpec `json:"spec"`
+	Spec ArchiverSpec `json:"spec,omitzero"`
 	// status is what the operator observed.
 	// +optional
 	Status *ArchiverStatus `json:"status,omitempty"`
@@ -52,12 +53,12 @@ type ArchiverSpec struct {
 	// engines capture PVs.
 	// +optional
 	// +kubebuilder:default={}
-	Engines EnginesSpec `json:"engines,omitempty"`
+	Engines EnginesSpec `json:"engines,omitempty,omitzero"`
 
 	// retrieval pods serve the archive over HTTP.
 	// +optional
 	// +kubebuilder:default={}
-	Retrieval RetrievalSpec `json:"retrieval,omitempty"`
+	Retrieval RetrievalSpec `json:"retrieval,omitempty,omitzero"`
 
 	// shards is into how many parts the PVs are divided, which move between
 	// engines as a whole. It can not be changed: have some for every engine
@@ -82,10 +83,11 @@ type ArchiverSpec struct {
 	// storage is where the archive is kept. Its kind can not be changed.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="the kind of storage can not be changed: make another Archiver"
-	Storage StorageSpec `json:"storage"`
+	Storage StorageSpec `json:"storage,omitzero"`
 
 	// image of all pods. Default: the operator's own.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
 	// imagePullPolicy of all pods.
@@ -170,7 +172,7 @@ type PodSpec struct {
 	// a limit on memory.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// podAnnotations, for instance k8s.v1.cni.cncf.io/networks for Multus.
+	// podAnnotations are set on the pods, for instance k8s.v1.cni.cncf.io/networks for Multus.
 	// +optional
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 	// podLabels in addition to the operator's own.
@@ -186,6 +188,7 @@ type PodSpec struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// priorityClassName of the pods.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
@@ -250,6 +253,7 @@ type CassandraSpec struct {
 	// keyspace of the archive, which no other archive may use. Default: the
 	// namespace and the name of the Archiver, with '_' for other characters.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=48
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="keyspace can not be changed"
@@ -266,9 +270,10 @@ type ExternalCassandra struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^[^\s,]+$`
-	ContactPoints []string `json:"contactPoints"`
+	ContactPoints []string `json:"contactPoints,omitempty"`
 	// datacenter to use. Default: that of the first contact point.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Datacenter string `json:"datacenter,omitempty"`
 	// secretRef names a Secret with the keys username and password.
@@ -289,6 +294,7 @@ type CassandraTLS struct {
 	// serverName that certificates must have. Default: the name or address of
 	// the node.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
 }
@@ -300,7 +306,7 @@ type SecretReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // EmbeddedSpec describes the volume of an embedded archive.

@@ -18,12 +18,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ArchiveShard struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata has the name, labels and so on.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what to capture, and who does.
 	// +required
-	Spec ArchiveShardSpec `json:"spec"`
+	Spec ArchiveShardSpec `json:"spec,omitzero"`
 	// status is what the engines answer, written on transitions only.
 	// +optional
 	Status *ArchiveShardStatus `json:"status,omitempty"`
@@ -43,13 +44,13 @@ type ArchiveShardList struct {
 type ArchiveShardSpec struct {
 	// archiverRef names the Archiver.
 	// +required
-	ArchiverRef ArchiverReference `json:"archiverRef"`
+	ArchiverRef ArchiverReference `json:"archiverRef,omitzero"`
 
 	// index of the shard, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4095
-	Index *int32 `json:"index"`
+	Index *int32 `json:"index,omitempty"`
 
 	// engines that have to do with the shard. The first one seals. An engine
 	// that is missing here and was never told to drain goes on capturing.
@@ -87,11 +88,11 @@ type ShardEngine struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// order is Capture, or Drain: to stop as soon as another engine with the
 	// order Capture is in phase Capturing.
 	// +required
-	Order EngineOrder `json:"order"`
+	Order EngineOrder `json:"order,omitempty"`
 }
 
 // EngineOrder is what an engine is to do with a shard.
@@ -112,7 +113,7 @@ type ChannelListReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // ArchiveShardStatus is what the engines answer.
@@ -136,10 +137,10 @@ type ShardEngineStatus struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// phase of the engine in this shard.
 	// +required
-	Phase ShardPhase `json:"phase"`
+	Phase ShardPhase `json:"phase,omitempty"`
 	// lists that the engine captures, by hash. It differs from the spec while
 	// a change is on its way, or if a list can not be read.
 	// +optional

@@ -20,7 +20,7 @@ type Channel struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\S+$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// provider is the protocol: CA (Channel Access, the default) or PVA
 	// (pvAccess).
@@ -89,21 +89,22 @@ type ConfigMapSource struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // ChannelFinderSource is a query to a ChannelFinder service.
 type ChannelFinderSource struct {
 	// url of the service, for instance http://channelfinder:8080/ChannelFinder.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^https?://\S+$`
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
 	// query in ChannelFinder's syntax, for instance "~tag=archive".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	Query string `json:"query"`
+	Query string `json:"query,omitempty"`
 }
 
 // Gate is a condition on the value of another PV.
@@ -113,11 +114,11 @@ type Gate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\S+$`
-	Channel string `json:"channel"`
+	Channel string `json:"channel,omitempty"`
 	// op compares the PV's value (left) with value (right).
 	// +required
 	// +kubebuilder:validation:Enum="==";"!=";"<";"<=";">";">="
-	Op string `json:"op"`
+	Op string `json:"op,omitempty"`
 	// value to compare with. A float, since PVs are.
 	// +required
 	Value float64 `json:"value"`
@@ -158,5 +159,5 @@ type ShardByPrefix struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) || !''.matches(self)",message="regex is not a regular expression in RE2 syntax"
-	Regex string `json:"regex"`
+	Regex string `json:"regex,omitempty"`
 }

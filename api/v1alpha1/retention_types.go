@@ -23,7 +23,7 @@ type Rollup struct {
 	// every is the width of a bin, at least 1s.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.matches('^0*([1-9][0-9]{3,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="every must be at least 1s"
-	Every Duration `json:"every"`
+	Every Duration `json:"every,omitempty"`
 	// keep is how long bins are kept. Default: forever.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^0*[1-9][0-9]*(h|d|w|y)$')",message="data is kept for at least 1h, given in h, d, w or y"
