@@ -1,0 +1,121 @@
+package render
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	apps "k8s.io/client-go/applyconfigurations/apps/v1"
+	core "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// Engines get the time to hand their shards over.
+const engineGraceSeconds = 300
+
+// engineDeployment runs the engines.
+func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
+	a := in.Archiver
+	settings := &a.Spec.Engines
+	res := resources(&settings.PodSpec, engineResources)
+	flags, volumes := storage(a)
+	volumes = append(volumes, volume{
+		// Survives the container, not the pod: what the engine captured last.
+		VolumeApplyConfiguration: core.Volume().WithName("state").WithEmptyDir(core.EmptyDirVolumeSource()),
+		path:                     stateDir,
+	})
+	container := core.Container().
+		WithArgs(engineArgs(a, res)...).
+		WithArgs(flags...).
+		WithEnv(podEnv()...).
+		WithEnv(epics(a)...).
+		WithResources(requirements(res))
+	if limit := goMemory(res); limit != "" {
+		container.WithEnv(env("GOMEMLIMIT", limit))
+	}
+	probed(container)
+
+	template := in.template(podTemplate{
+		component: v1alpha1.ComponentEngine, settings: &settings.PodSpec, container: container, volumes: volumes,
+	})
+	template.Spec.
+		WithServiceAccountName(EngineName(a.Name)).
+		WithAutomountServiceAccountToken(true).
+		WithTerminationGracePeriodSeconds(engineGraceSeconds)
+	spread(template.Spec, a.Name, v1alpha1.ComponentEngine)
+	if settings.HostNetwork {
+		template.Spec.WithHostNetwork(true).WithDNSPolicy(corev1.DNSClusterFirstWithHostNet)
+	}
+	return deployment(a, v1alpha1.ComponentEngine, settings.Replicas, engineStrategy(a), template)
+}
+
+func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string {
+	args := []string{
+		"engine",
+		"--name=$(POD_NAME)",
+		"--namespace=$(POD_NAMESPACE)",
+		"--archiver=" + a.Name,
+		fmt.Sprintf("--shards=%d", a.Spec.Shards),
+		fmt.Sprintf("--listen=:%d", Port),
+		"--state=" + stateDir,
+		"--memory=" + sampleMemory(res),
+	}
+	args = append(args, logArgs(a)...)
+	if Embedded(a) {
+		args = append(args, "--retrieval")
+	}
+	return args
+}
+
+func logArgs(a *v1alpha1.Archiver) []string {
+	level := a.Spec.LogLevel
+	if level == "" {
+		level = "info"
+	}
+	return []string{"--log-level=" + level, "--log-format=json"}
+}
+
+// engineStrategy starts the new engine before an old one is asked to hand over.
+//
+// Two engines on hostNetwork do not fit on one node, for they have the same
+// port. So an old one may go first: it keeps its shards until a new one takes
+// them, or for as long as it waits for an answer.
+func engineStrategy(a *v1alpha1.Archiver) *apps.DeploymentStrategyApplyConfiguration {
+	switch {
+	case Embedded(a):
+		// One process at a time can have the volume.
+		return apps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)
+	case a.Spec.Engines.HostNetwork:
+		return rolling(1)
+	}
+	return rolling(0)
+}
+
+func rolling(maxUnavailable int) *apps.DeploymentStrategyApplyConfiguration {
+	return apps.DeploymentStrategy().
+		WithType(appsv1.RollingUpdateDeploymentStrategyType).
+		WithRollingUpdate(apps.RollingUpdateDeployment().
+			WithMaxSurge(intstr.FromInt32(1)).
+			WithMaxUnavailable(intstr.FromInt(maxUnavailable)))
+}
+
+func deployment(
+	a *v1alpha1.Archiver, component string, replicas *int32,
+	strategy *apps.DeploymentStrategyApplyConfiguration, template *core.PodTemplateSpecApplyConfiguration,
+) *apps.DeploymentApplyConfiguration {
+	n := int32(1)
+	if replicas != nil {
+		n = *replicas
+	}
+	return apps.Deployment(componentName(a.Name, component), a.Namespace).
+		WithLabels(Labels(a.Name, component)).
+		WithOwnerReferences(owner(a)).
+		WithSpec(apps.DeploymentSpec().
+			WithReplicas(n).
+			WithRevisionHistoryLimit(3).
+			WithSelector(matching(a.Name, component)).
+			WithStrategy(strategy).
+			WithTemplate(template))
+}

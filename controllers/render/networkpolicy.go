@@ -1,0 +1,39 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
+	net "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// engineNetworkPolicy leaves EPICS traffic open, also in a namespace that denies
+// by default: IOCs may be anywhere, and answer searches from any port to any
+// port. Other ports of TCP are closed.
+func engineNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
+	anyUDP := net.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP)
+	return networkPolicy(a, v1alpha1.ComponentEngine, httpPort(), anyUDP)
+}
+
+// retrievalNetworkPolicy lets everybody read. Egress is open: Cassandra may be anywhere.
+func retrievalNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
+	return networkPolicy(a, v1alpha1.ComponentRetrieval, httpPort())
+}
+
+func httpPort() *net.NetworkPolicyPortApplyConfiguration {
+	return net.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(portName)
+}
+
+func networkPolicy(
+	a *v1alpha1.Archiver, component string, ingress ...*net.NetworkPolicyPortApplyConfiguration,
+) *net.NetworkPolicyApplyConfiguration {
+	return net.NetworkPolicy(componentName(a.Name, component), a.Namespace).
+		WithLabels(Labels(a.Name, component)).
+		WithOwnerReferences(owner(a)).
+		WithSpec(net.NetworkPolicySpec().
+			WithPodSelector(matching(a.Name, component)).
+			WithPolicyTypes(netv1.PolicyTypeIngress, netv1.PolicyTypeEgress).
+			WithIngress(net.NetworkPolicyIngressRule().WithPorts(ingress...)).
+			WithEgress(net.NetworkPolicyEgressRule()))
+}

@@ -1,0 +1,52 @@
+package render
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	core "k8s.io/client-go/applyconfigurations/core/v1"
+	rbac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// engineRules are what the agent does: read shards and lists, answer, renew its
+// Lease, and look at its own pod.
+func engineRules() []*rbac.PolicyRuleApplyConfiguration {
+	return []*rbac.PolicyRuleApplyConfiguration{
+		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
+		rule(v1alpha1.GroupVersion.Group, "archiveshards/status", "patch", "update"),
+		rule("", "configmaps", "get"),
+		rule("", "pods", "get"),
+		rule("coordination.k8s.io", "leases", "get", "create", "update", "patch"),
+	}
+}
+
+// retrievalRules are what finding the engine of a PV takes.
+func retrievalRules() []*rbac.PolicyRuleApplyConfiguration {
+	return []*rbac.PolicyRuleApplyConfiguration{
+		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
+		rule("", "configmaps", "get"),
+		rule("", "pods", "get", "list", "watch"),
+	}
+}
+
+func rule(group, resource string, verbs ...string) *rbac.PolicyRuleApplyConfiguration {
+	return rbac.PolicyRule().WithAPIGroups(group).WithResources(resource).WithVerbs(verbs...)
+}
+
+// access returns the account of a component's pods, its role, and the binding of
+// the two.
+func access(a *v1alpha1.Archiver, component string, rules []*rbac.PolicyRuleApplyConfiguration) []Object {
+	name := componentName(a.Name, component)
+	account := core.ServiceAccount(name, a.Namespace).
+		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).
+		// Pods that need the token say so.
+		WithAutomountServiceAccountToken(false)
+	role := rbac.Role(name, a.Namespace).
+		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).
+		WithRules(rules...)
+	binding := rbac.RoleBinding(name, a.Namespace).
+		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).
+		WithRoleRef(rbac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
+		WithSubjects(rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(a.Namespace).WithName(name))
+	return []Object{account, role, binding}
+}

@@ -1,0 +1,46 @@
+package render
+
+import (
+	"fmt"
+
+	apps "k8s.io/client-go/applyconfigurations/apps/v1"
+	core "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// Downloads that run get this long to end.
+const retrievalGraceSeconds = 60
+
+// retrievalDeployment runs the pods that serve an archive in Cassandra.
+func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
+	a := in.Archiver
+	settings := &a.Spec.Retrieval
+	res := resources(&settings.PodSpec, retrievalResources)
+	flags, volumes := storage(a)
+	container := core.Container().
+		WithArgs(
+			"retrieval",
+			"--namespace=$(POD_NAMESPACE)",
+			"--archiver="+a.Name,
+			fmt.Sprintf("--shards=%d", a.Spec.Shards),
+			fmt.Sprintf("--listen=:%d", Port)).
+		WithArgs(logArgs(a)...).
+		WithArgs(flags...).
+		WithEnv(podEnv()...).
+		WithResources(requirements(res))
+	if limit := goMemory(res); limit != "" {
+		container.WithEnv(env("GOMEMLIMIT", limit))
+	}
+	probed(container)
+
+	template := in.template(podTemplate{
+		component: v1alpha1.ComponentRetrieval, settings: &settings.PodSpec, container: container, volumes: volumes,
+	})
+	template.Spec.
+		WithServiceAccountName(RetrievalName(a.Name)).
+		WithAutomountServiceAccountToken(true).
+		WithTerminationGracePeriodSeconds(retrievalGraceSeconds)
+	spread(template.Spec, a.Name, v1alpha1.ComponentRetrieval)
+	return deployment(a, v1alpha1.ComponentRetrieval, settings.Replicas, rolling(0), template)
+}

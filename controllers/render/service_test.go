@@ -1,0 +1,37 @@
+package render
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// TestEmbeddedIsServedByItsEngine checks the one Service that clients know.
+func TestEmbeddedIsServedByItsEngine(t *testing.T) {
+	a := load(t, "testdata/embedded.in.yaml")
+	s := rendered[corev1.Service](t, a, "Service", RetrievalName(a.Name))
+	if s.Spec.Selector[v1alpha1.LabelComponent] != v1alpha1.ComponentEngine {
+		t.Errorf("selector %v", s.Spec.Selector)
+	}
+	if len(s.Spec.Ports) != 2 || s.Spec.Ports[0].Port != 80 || s.Spec.Ports[1].Port != Port {
+		t.Errorf("ports %v", s.Spec.Ports)
+	}
+}
+
+// TestEPICSTrafficIsOpen checks that PVs work in a namespace that denies by default.
+func TestEPICSTrafficIsOpen(t *testing.T) {
+	p := rendered[netv1.NetworkPolicy](t, inCassandra("lab", "main"), "NetworkPolicy", "main-engine")
+	udp := false
+	for _, port := range p.Spec.Ingress[0].Ports {
+		udp = udp || *port.Protocol == corev1.ProtocolUDP && port.Port == nil
+	}
+	if !udp || len(p.Spec.Ingress[0].From) != 0 {
+		t.Errorf("ingress %v, want UDP from everywhere to all ports", p.Spec.Ingress)
+	}
+	if len(p.Spec.Egress) != 1 || len(p.Spec.Egress[0].To) != 0 || len(p.Spec.Egress[0].Ports) != 0 {
+		t.Errorf("egress %v, want everything", p.Spec.Egress)
+	}
+}

@@ -1,0 +1,53 @@
+package render
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// TestSecrets checks that Secrets are named, and that a missing one keeps the pod
+// from starting instead of letting it try without.
+func TestSecrets(t *testing.T) {
+	pod := engines(t, load(t, "testdata/external.in.yaml")).Spec.Template.Spec
+	want := map[string]string{"cassandra-login": credentialsDir, "cassandra-tls": tlsDir}
+	for _, v := range pod.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		if v.Secret.Optional == nil || *v.Secret.Optional {
+			t.Errorf("Secret %s is optional", v.Secret.SecretName)
+		}
+		for _, m := range pod.Containers[0].VolumeMounts {
+			if m.Name == v.Name && m.ReadOnly && m.MountPath == want[v.Secret.SecretName] {
+				delete(want, v.Secret.SecretName)
+			}
+		}
+	}
+	if len(want) != 0 {
+		t.Errorf("not mounted: %v", want)
+	}
+}
+
+func TestTLSWithoutSecret(t *testing.T) {
+	a := inCassandra("lab", "main")
+	a.Spec.Storage.Cassandra.External.TLS = &v1alpha1.CassandraTLS{}
+	flags, volumes := storage(a)
+	if len(volumes) != 0 || flags[len(flags)-1] != "--cassandra-tls=true" {
+		t.Errorf("flags %v, volumes %v", flags, volumes)
+	}
+}
+
+// TestVolumeGoesOnRequest checks the volume's owner by deletionPolicy.
+func TestVolumeGoesOnRequest(t *testing.T) {
+	a := load(t, "testdata/embedded.in.yaml")
+	for policy, owners := range map[v1alpha1.DeletionPolicy]int{v1alpha1.RetainData: 0, v1alpha1.DeleteData: 1} {
+		a.Spec.Storage.Embedded.DeletionPolicy = policy
+		claim := rendered[corev1.PersistentVolumeClaim](t, a, "PersistentVolumeClaim", VolumeName(a.Name))
+		if len(claim.OwnerReferences) != owners {
+			t.Errorf("%s: owners %v", policy, claim.OwnerReferences)
+		}
+	}
+}
