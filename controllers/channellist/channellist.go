@@ -2,8 +2,8 @@
 // engines: compressed lists, named by the hash of their content, in ConfigMaps
 // that never change.
 //
-//	operator: channels of a shard ──Encode──▶ Lists ──▶ ConfigMaps, references in an ArchiveShard
-//	engine:                 channels ◀──Decode── bytes ◀── ConfigMap
+//	operator: channels of a shard ──split──▶ parts ──Encode──▶ Lists ──▶ ConfigMaps, references in an ArchiveShard
+//	engine:                                channels ◀──Decode── bytes ◀── ConfigMap
 //
 // docs/format/channel-list.md draws the bytes.
 package channellist
@@ -11,6 +11,8 @@ package channellist
 import (
 	"crypto/sha256"
 	"encoding/hex"
+
+	"github.com/cespare/xxhash/v2"
 
 	"varve.dev/varve/engine/capture"
 )
@@ -24,21 +26,53 @@ type List struct {
 	Channels int
 }
 
+// MaxSize of a list, in bytes. A ConfigMap holds 1 MiB.
+const MaxSize = 900 << 10
+
+// Limits of a list's body, before compression. maxPart is below MaxSize, so
+// that what can not be compressed fits too.
+const (
+	maxPart = 880 << 10
+	// meanPart is the mean number of channels of a part.
+	meanPart = 32 << 10
+)
+
 // Encode returns the lists of a shard's channels, which must be ordered by PV,
-// each PV once. Equal channels give equal lists, in every process. Each list fits
-// into a ConfigMap. No channels give no lists.
+// each PV once; or of PVs to be deleted, which have no Settings. Equal channels
+// give equal lists, in every process. No channels give no lists.
+//
+// A list ends at a PV whose name says so, if it is not full before. So what is
+// added or removed changes the lists around it, not all that follow.
 func Encode(channels []capture.Channel) []List {
-	if len(channels) == 0 {
-		return nil
+	var lists []List
+	p := newPart()
+	flush := func() {
+		if p.channels > 0 {
+			data := compress(p.body())
+			lists = append(lists, List{Name: Hash(data), Data: data, Channels: p.channels})
+			p = newPart()
+		}
 	}
-	return nil
+	for i := range channels {
+		ch := &channels[i]
+		if i > 0 && ch.PV <= channels[i-1].PV {
+			panic("BUG: encoding channels that are not in order")
+		}
+		if !p.fits(ch) {
+			flush()
+		}
+		p.add(ch)
+		if isEnd(ch.PV) {
+			flush()
+		}
+	}
+	flush()
+	return lists
 }
 
-// Decode returns the channels of a list. Channels with equal settings share them;
-// they must not be changed.
-func Decode(data []byte) ([]capture.Channel, error) {
-	return nil, nil
-}
+// isEnd reports whether a list ends after a PV. It takes the upper half of the
+// hash: the lower one chose the shard.
+func isEnd(pv string) bool { return uint32(xxhash.Sum64String(pv)>>32)%meanPart == 0 }
 
 // Hash names data: 20 hexadecimal digits of its SHA-256.
 func Hash(data []byte) string {

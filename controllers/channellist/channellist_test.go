@@ -1,0 +1,217 @@
+package channellist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+)
+
+// everything has no zero field.
+var everything = capture.Settings{
+	Mode: capture.Scan, Period: 1500 * time.Millisecond, Events: capture.EventLog | capture.EventAlarm | capture.EventValue,
+	Absolute: 0.1, Relative: 1e-300, MaxRate: 2.5,
+	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse, Paused: true,
+}
+
+var monitor = capture.Settings{Events: capture.EventLog | capture.EventAlarm, Ahead: 5 * time.Minute, Behind: 24 * time.Hour}
+
+// plant returns channels with names as accelerators have them, in order: of all
+// that a rule would give, some.
+func plant(n int) []capture.Channel {
+	rng := rand.New(rand.NewPCG(uint64(n), 7))
+	areas := []string{"SR", "BO", "LT", "BT", "FE", "ID"}
+	devices := []string{"VA-IMG", "VA-GV", "PS-QF", "PS-QD", "PS-COR", "DI-BPM", "RF-CAV", "MG-TEMP"}
+	signals := []string{"PRES-MON", "POS-RBV", "I-RB", "I-SP", "X", "Y", "STATUS", "TEMP-01", "TEMP-02", "INTLK", "V-RB.HIHI"}
+	fast := monitor
+	fast.MaxRate = 10
+	seen := map[string]bool{}
+	var out []capture.Channel
+	for len(out) < n {
+		pv := fmt.Sprintf("%s%02d-%s-%02d:%s", areas[rng.IntN(len(areas))], 1+rng.IntN(48), devices[rng.IntN(len(devices))],
+			1+rng.IntN(40), signals[rng.IntN(len(signals))])
+		if seen[pv] {
+			continue
+		}
+		seen[pv] = true
+		ch := capture.Channel{PV: pv, Group: "ops/" + pv[5:10], Settings: &monitor}
+		if rng.IntN(5) == 0 {
+			ch.Settings = &fast
+		}
+		out = append(out, ch)
+	}
+	sortByPV(out)
+	return out
+}
+
+func sortByPV(channels []capture.Channel) {
+	slices.SortFunc(channels, func(a, b capture.Channel) int { return strings.Compare(a.PV, b.PV) })
+}
+
+func decodeAll(t *testing.T, lists []List) []capture.Channel {
+	t.Helper()
+	var out []capture.Channel
+	for _, l := range lists {
+		channels, err := Decode(l.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(channels) != l.Channels || l.Name != Hash(l.Data) || len(l.Name) != 20 {
+			t.Errorf("list %s says %d channels and has %d", l.Name, l.Channels, len(channels))
+		}
+		out = append(out, channels...)
+	}
+	return out
+}
+
+func TestRoundTrip(t *testing.T) {
+	many := plant(5000)
+	for name, channels := range map[string][]capture.Channel{
+		"nothing": nil,
+		"one":     {{PV: "SR:X", Group: "ops/a", Settings: &everything}},
+		"prefixes of each other": {
+			{PV: "SR", Group: "ops/a", Settings: &monitor}, {PV: "SR:X", Group: "ops/b", Settings: &everything}, {PV: "SR:XY", Group: "ops/a", Settings: &monitor},
+		},
+		"to be deleted": {{PV: "SR:X", Group: "ops/a"}, {PV: "SR:Y"}},
+		"many":          many,
+	} {
+		if diff := cmp.Diff(channels, decodeAll(t, Encode(channels))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A field of settings that lists do not carry would be lost on the way.
+func TestEverySettingIsCarried(t *testing.T) {
+	v := reflect.ValueOf(everything)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("%s is zero in this test", v.Type().Field(i).Name)
+		}
+		one := monitor
+		one.Mode, one.Period = capture.Scan, time.Second
+		reflect.ValueOf(&one).Elem().Field(i).Set(v.Field(i))
+		got := decodeAll(t, Encode([]capture.Channel{{PV: "X", Settings: &one}}))
+		if diff := cmp.Diff(one, *got[0].Settings); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestEqualSettingsAreShared(t *testing.T) {
+	again := monitor
+	got := decodeAll(t, Encode([]capture.Channel{{PV: "A", Settings: &monitor}, {PV: "B", Settings: &again}, {PV: "C", Settings: &everything}}))
+	if got[0].Settings != got[1].Settings || got[0].Settings == got[2].Settings {
+		t.Error("settings are not classes")
+	}
+}
+
+// TestBytes fixes the bytes: other ones would give every list of every archive
+// another name.
+func TestBytes(t *testing.T) {
+	lists := Encode(plant(10_000))
+	var names []string
+	for _, l := range lists {
+		names = append(names, l.Name)
+	}
+	if want := []string{"c0a63d0df37ed3d787db"}; !slices.Equal(names, want) {
+		t.Errorf("the lists are %q, want %q", names, want)
+	}
+}
+
+func TestListsFitIntoConfigMaps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var long []capture.Channel // nothing to compress
+	for i := range 20_000 {
+		name := []byte(fmt.Sprintf("%05d", i))
+		for len(name) < 250 {
+			name = append(name, byte('!'+rng.IntN(90)))
+		}
+		long = append(long, capture.Channel{PV: string(name), Group: "ops/a", Settings: &monitor})
+	}
+	var distinct []capture.Channel // settings of its own each
+	for i := range 50_000 {
+		s := monitor
+		s.Absolute = rng.Float64()
+		distinct = append(distinct, capture.Channel{PV: fmt.Sprintf("%05d", i), Group: fmt.Sprint("ops/", rng.Uint64()), Settings: &s})
+	}
+	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "plant": plant(300_000)} {
+		lists := Encode(channels)
+		if len(lists) < 2 || len(lists) > 64 {
+			t.Errorf("%s: %d lists", name, len(lists))
+		}
+		for _, l := range lists {
+			if len(l.Data) > MaxSize {
+				t.Errorf("%s: a list has %d bytes", name, len(l.Data))
+			}
+		}
+		if got := decodeAll(t, lists); len(got) != len(channels) {
+			t.Errorf("%s: %d channels of %d", name, len(got), len(channels))
+		}
+	}
+}
+
+// Adding and removing PVs changes the lists around them, wherever they are.
+func TestEditsChangeFewLists(t *testing.T) {
+	channels := plant(300_000)
+	before := Encode(channels)
+	old := map[string]bool{}
+	for _, l := range before {
+		old[l.Name] = true
+	}
+	for seed := range uint64(5) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		edited := slices.Clone(channels)
+		at := rng.IntN(len(edited))
+		if seed%2 == 0 {
+			edited = slices.Delete(edited, at, at+1)
+		} else {
+			edited = slices.Insert(edited, at+1, capture.Channel{PV: edited[at].PV + "!", Group: "ops/new", Settings: &monitor})
+		}
+		changed := 0
+		for _, l := range Encode(edited) {
+			if !old[l.Name] {
+				changed++
+			}
+		}
+		if changed > 3 {
+			t.Errorf("seed %d: %d of %d lists changed", seed, changed, len(before))
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	channels := plant(200_000 / 64)
+	lists := Encode(channels)
+	bytes := 0
+	for _, l := range lists {
+		bytes += len(l.Data)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Encode(channels)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(channels)), "ns/PV")
+	b.ReportMetric(float64(bytes)/float64(len(channels)), "bytes/PV")
+}
+
+func BenchmarkDecode(b *testing.B) {
+	channels := plant(200_000 / 64)
+	lists := Encode(channels)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, l := range lists {
+			if _, err := Decode(l.Data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(channels)), "ns/PV")
+}

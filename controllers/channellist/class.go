@@ -1,0 +1,145 @@
+package channellist
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+)
+
+// class is the JSON form of settings. A reader refuses fields that it does not
+// know: an engine must not archive otherwise than it was asked to.
+type class struct {
+	Mode     string   `json:"mode"`
+	Period   string   `json:"period,omitempty"`
+	Events   []string `json:"events,omitempty"`
+	Absolute float64  `json:"absolute,omitempty"`
+	Relative float64  `json:"relative,omitempty"`
+	MaxRate  float64  `json:"maxRate,omitempty"`
+	Clock    string   `json:"clock"`
+	Ahead    string   `json:"ahead,omitempty"`
+	Behind   string   `json:"behind,omitempty"`
+	OnClock  string   `json:"onClock"`
+	Paused   bool     `json:"paused,omitempty"`
+}
+
+// Words for the values of enumerations, by value.
+var (
+	modes   = []string{capture.Monitor: "Monitor", capture.Scan: "Scan"}
+	clocks  = []string{capture.SourceClock: "Source", capture.EngineClock: "Engine"}
+	actions = []string{capture.Restamp: "Restamp", capture.Refuse: "Refuse"}
+	events  = []struct {
+		bit  capture.Events
+		word string
+	}{{capture.EventLog, "Log"}, {capture.EventAlarm, "Alarm"}, {capture.EventValue, "Value"}}
+)
+
+// encodeClass returns the JSON form of settings, null for none.
+func encodeClass(s *capture.Settings) []byte {
+	if s == nil {
+		return []byte("null")
+	}
+	c := class{
+		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
+		Absolute: s.Absolute, Relative: s.Relative, MaxRate: s.MaxRate,
+		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
+		Paused: s.Paused,
+	}
+	for _, e := range events {
+		if s.Events&e.bit != 0 {
+			c.Events = append(c.Events, e.word)
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic("BUG: settings that are no JSON: " + err.Error())
+	}
+	return text
+}
+
+func encodeDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// decodeClass is the inverse of encodeClass.
+func decodeClass(text []byte) (*capture.Settings, error) {
+	if string(text) == "null" {
+		return nil, nil
+	}
+	var c class
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the object")
+	}
+	return c.settings()
+}
+
+func (c *class) settings() (*capture.Settings, error) {
+	s := &capture.Settings{Absolute: c.Absolute, Relative: c.Relative, MaxRate: c.MaxRate, Paused: c.Paused}
+	var errs [7]error
+	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
+	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
+	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
+	s.Period, errs[3] = decodeDuration("period", c.Period)
+	s.Ahead, errs[4] = decodeDuration("ahead", c.Ahead)
+	s.Behind, errs[5] = decodeDuration("behind", c.Behind)
+	s.Events, errs[6] = decodeEvents(c.Events)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	if s.Mode == capture.Scan && s.Period == 0 {
+		return nil, errors.New("mode Scan has no period")
+	}
+	if s.Absolute < 0 || s.Relative < 0 || s.MaxRate < 0 {
+		return nil, errors.New("a deadband or a rate is negative")
+	}
+	return s, nil
+}
+
+func fromWord[T ~uint8](field string, words []string, word string) (T, error) {
+	for i, w := range words {
+		if w == word {
+			return T(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%s %q is unknown", field, word)
+}
+
+func decodeDuration(field, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%q is not positive", text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", field, err)
+	}
+	return d, nil
+}
+
+func decodeEvents(words []string) (out capture.Events, err error) {
+next:
+	for _, word := range words {
+		for _, e := range events {
+			if e.word == word {
+				out |= e.bit
+				continue next
+			}
+		}
+		return 0, fmt.Errorf("event %q is unknown", word)
+	}
+	return out, nil
+}

@@ -1,0 +1,143 @@
+package channellist
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+)
+
+// list returns a list with one channel and the given class.
+func list(class string) []byte {
+	var body []byte
+	body = append(body, 1)
+	body = appendBytes(body, class)
+	body = append(body, 1)
+	body = appendBytes(body, "ops/a")
+	body = append(body, 1, 0)
+	body = appendBytes(body, "SR:X")
+	return compress(append(body, 0, 0))
+}
+
+// An engine must not archive otherwise than it was asked to, so what it does not
+// know it refuses, and goes on with the list that it has.
+func TestUnknownSettingsAreRefused(t *testing.T) {
+	const good = `"clock":"Source","onClock":"Restamp"`
+	if _, err := Decode(list(`{"mode":"Monitor",` + good + `}`)); err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[string]string{
+		`{"mode":"Monitor","provider":"PVA",` + good + `}`: `unknown field "provider"`,
+		`{"mode":"Dream",` + good + `}`:                    `mode "Dream" is unknown`,
+		`{"mode":"Monitor"}`:                               `clock "" is unknown`,
+		`{"mode":"Monitor","events":["Big"],` + good + `}`: `event "Big" is unknown`,
+		`{"mode":"Scan",` + good + `}`:                     "no period",
+		`{"mode":"Scan","period":"-1s",` + good + `}`:      "not positive",
+		`{"mode":"Monitor","maxRate":-1,` + good + `}`:     "negative",
+		`{"mode":"Monitor",` + good + `} {}`:               "after the object",
+		`[]`:                                               "array",
+	} {
+		if _, err := Decode(list(class)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want something with %q", class, err, want)
+		}
+	}
+}
+
+func TestWrongBytes(t *testing.T) {
+	good := Encode(plant(100))[0].Data
+	newer := slices.Clone(good)
+	newer[3]++
+	big := encoder().EncodeAll(make([]byte, 64<<20), nil)
+	twice := encoder().EncodeAll(make([]byte, maxBody), nil)
+	body, err := decompress(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	channel := capture.Channel{PV: "A", Group: "ops/a", Settings: &monitor}
+	twoOf := newPart()
+	twoOf.add(&channel)
+	twoOf.add(&channel)
+	space := newPart()
+	space.add(&capture.Channel{PV: "A B", Group: "ops/a", Settings: &monitor})
+	for name, tc := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"nothing":              {nil, "does not begin as a channel list"},
+		"something else":       {[]byte("SR:X\nSR:Y\n"), "does not begin as a channel list"},
+		"a newer version":      {newer, "version 2, this program reads version 1"},
+		"a bomb":               {append([]byte("VCL\x01"), big...), "decompress"},
+		"a bomb of two frames": {append([]byte("VCL\x01"), append(twice, twice...)...), "decompress"},
+		"bytes after the end":  {compress(append(slices.Clone(body), 0)), "1 bytes after the end"},
+		"a PV twice":           {compress(twoOf.body()), "not after the one before"},
+		"a name with a space":  {compress(space.body()), "space"},
+		"counts without end":   {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
+	} {
+		if _, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want something with %q", name, err, tc.want)
+		}
+	}
+}
+
+func TestTruncation(t *testing.T) {
+	data := Encode(plant(50))[0].Data
+	for n := range data {
+		if _, err := Decode(data[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are a list", n, len(data))
+		}
+	}
+	body, err := decompress(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range body {
+		if _, err := decodeBody(body[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are a body", n, len(body))
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(Encode(plant(20))[0].Data)
+	f.Add(list("null"))
+	f.Add([]byte("VCL\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		channels, err := Decode(data)
+		if err != nil {
+			return
+		}
+		again := decodeAll(t, Encode(channels))
+		if len(again) != len(channels) {
+			t.Errorf("%d channels become %d", len(channels), len(again))
+		}
+	})
+}
+
+// FuzzDecodeBody leaves out the compression, whose checksum stops most of what
+// FuzzDecode tries.
+func FuzzDecodeBody(f *testing.F) {
+	body, err := decompress(Encode(plant(20))[0].Data)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add([]byte{0, 0, 0})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		channels, err := decodeBody(body)
+		if err != nil {
+			return
+		}
+		p := newPart()
+		for i := range channels {
+			p.add(&channels[i])
+		}
+		again, err := decodeBody(p.body())
+		if diff := cmp.Diff(channels, again); err != nil || diff != "" {
+			t.Errorf("channels differ when encoded again: %v %s", err, diff)
+		}
+	})
+}
