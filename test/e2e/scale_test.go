@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// The PVs are served by nobody: this is about the control plane.
+var _ = Describe("200,000 PVs", Label("large"), func() {
+	const lists, perList, groups = 200, 1000, 20
+
+	It("are compiled into shards at once, and an edit touches little", func(ctx SpecContext) {
+		l := newLab(ctx, "large", spec{"engines": spec{"replicas": 2}, "epics": spec{"caAddrList": []string{hostIP + ":9"}, "autoAddrList": false}})
+		writes := apiWrites()
+		applied := time.Now()
+		for g := range groups {
+			var b strings.Builder
+			var names []string
+			for i := g * lists / groups; i < (g+1)*lists/groups; i++ {
+				name := fmt.Sprintf("pvs-%03d", i)
+				names = append(names, name)
+				b.WriteString(configMap(name, listOf(i, perList)...))
+			}
+			apply(l.namespace, b.String()+group(fmt.Sprintf("group-%02d", g), from(names...)))
+		}
+		figure("kubectl apply of 220 objects took", "%.1f s", time.Since(applied).Seconds())
+		l.awaitChannels(ctx, lists*perList)
+		figure("all in channel lists after another", "%.1f s", time.Since(applied).Seconds())
+		Eventually(ctx, func() (int, error) {
+			sum, err := l.Summary()
+			return sum.Channels, err
+		}).WithTimeout(patience).Should(Equal(lists*perList), "channels that engines search")
+		figure("all searched by engines", "%.1f s after the first apply", time.Since(applied).Seconds())
+		figure("API writes", "%v", apiWrites().since(writes))
+		l.showSizes(ctx)
+
+		By("editing ten PVs")
+		writes, applied = apiWrites(), time.Now()
+		edited := listOf(0, perList)
+		for i := range 10 {
+			edited[i*100] = fmt.Sprintf("EDITED:%03d", i)
+		}
+		apply(l.namespace, configMap("pvs-000", edited...))
+		Eventually(ctx, func() bool { _, found := l.connects()["EDITED:000"]; return found }).WithPolling(time.Second).Should(BeTrue())
+		figure("an edit of 10 PVs reached the engines", "%.1f s", time.Since(applied).Seconds())
+		Eventually(ctx, time.After(5*time.Second)).Should(Receive())
+		figure("API writes of an edit of 10 PVs", "%v", apiWrites().since(writes))
+
+		By("looking at an idle minute")
+		writes = apiWrites()
+		Eventually(ctx, time.After(either(30*time.Second, time.Minute))).WithTimeout(2 * time.Minute).Should(Receive())
+		figure("API writes of an idle time", "%v in %v", apiWrites().since(writes), either(30*time.Second, time.Minute))
+		show("top", "pod", "-n", operatorNamespace)
+		show("top", "pod", "-n", l.namespace)
+	}, SpecTimeout(15*time.Minute))
+
+	It("may be listed a thousand to a group, as kubectl applies it", func(ctx SpecContext) {
+		l := &lab{namespace: "largest"}
+		makeNamespace(l.namespace)
+		var b strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&b, "\n  - {name: %q}", fmt.Sprintf("%0200d", i))
+		}
+		apply(l.namespace, group("client-side", "channels:"+b.String()))
+		b.Reset()
+		for i := range 1000 {
+			fmt.Fprintf(&b, "\n  - {name: %q, sampling: {mode: Monitor, events: [Log, Alarm, Value], deadband: {absolute: 0.001, relative: 0.001}, maxRate: 100, clock: Source, clockLimit: {ahead: 5m, behind: 1d, onExceeded: Refuse}}, retention: {raw: 90d, rollups: [{every: 1s, keep: 1y}, {every: 10s, keep: 1y}, {every: 1m, keep: 2y}, {every: 5m, keep: 2y}, {every: 10m, keep: 5y}, {every: 1h, keep: 5y}, {every: 6h, keep: 10y}, {every: 1d}]}}", fmt.Sprintf("%0256d", i))
+		}
+		_, err := feed(group("server-side", "channels:"+b.String()), "kubectl", "apply", "--server-side", "-n", l.namespace, "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), "the rules of the definition are within their budget")
+	}, SpecTimeout(patience))
+})
+
+func listOf(list, n int) []string {
+	pvs := make([]string, n)
+	for i := range pvs {
+		pvs[i] = fmt.Sprintf("SR%02d-VA:PRES-%03d:%04d", list%24, list, i)
+	}
+	return pvs
+}
+
+// awaitChannels waits until the shards list n channels.
+func (l *lab) awaitChannels(ctx SpecContext, n int) {
+	GinkgoHelper()
+	Eventually(ctx, func() (sum int, err error) {
+		var shards v1alpha1.ArchiveShardList
+		err = kube.List(ctx, &shards, client.InNamespace(l.namespace))
+		for _, s := range shards.Items {
+			sum += int(s.Spec.Channels)
+		}
+		return sum, err
+	}).WithTimeout(patience).Should(Equal(n), "channels in shards")
+}
+
+// showSizes reports the size of what the operator wrote.
+func (l *lab) showSizes(ctx SpecContext) {
+	GinkgoHelper()
+	var maps corev1.ConfigMapList
+	Expect(kube.List(ctx, &maps, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})).To(Succeed())
+	total, largest := 0, 0
+	for _, m := range maps.Items {
+		n := len(m.BinaryData[v1alpha1.ChannelListKey])
+		total += n
+		largest = max(largest, n)
+	}
+	figure("channel lists", "%d, %d KiB in all, the largest %d KiB", len(maps.Items), total>>10, largest>>10)
+}
+
+// writeCounts counts the API server's writes by resource.
+type writeCounts map[string]float64
+
+// apiWrites reads the API server's own metrics.
+func apiWrites() writeCounts {
+	GinkgoHelper()
+	counts := writeCounts{}
+	lines := bufio.NewScanner(strings.NewReader(kubectl("get", "--raw", "/metrics")))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		labels, value, ok := strings.Cut(lines.Text(), "} ")
+		name, labels, _ := strings.Cut(labels, "{")
+		if !ok || name != "apiserver_request_total" || !isWrite(labels) {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		Expect(err).NotTo(HaveOccurred())
+		counts[label(labels, "resource")+label(labels, "subresource")] += n
+	}
+	return counts
+}
+
+func isWrite(labels string) bool {
+	switch label(labels, "verb") {
+	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
+		return strings.HasPrefix(label(labels, "code"), "2")
+	}
+	return false
+}
+
+// label returns the value of a label of a metric.
+func label(labels, name string) string {
+	_, rest, _ := strings.Cut(labels, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// since returns what was written since an earlier count, of what Varve writes.
+func (c writeCounts) since(before writeCounts) writeCounts {
+	grown := writeCounts{}
+	for _, r := range []string{"archivers", "archiversstatus", "archivegroups", "archivegroupsstatus", "archiveshards", "archiveshardsstatus", "configmaps", "leases"} {
+		if n := c[r] - before[r]; n > 0 {
+			grown[r] = n
+		}
+	}
+	return grown
+}
