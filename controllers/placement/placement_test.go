@@ -1,0 +1,228 @@
+package placement_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/placement"
+)
+
+// slots reads "a:C:Capturing b:D": engine, order, phase.
+func slots(text string) (out []placement.Slot) {
+	for _, field := range strings.Fields(text) {
+		part := strings.Split(field, ":")
+		slot := placement.Slot{Name: part[0], Order: v1alpha1.OrderCapture}
+		if part[1] == "D" {
+			slot.Order = v1alpha1.OrderDrain
+		}
+		if len(part) > 2 {
+			slot.Phase = v1alpha1.ShardPhase(part[2])
+		}
+		out = append(out, slot)
+	}
+	return out
+}
+
+// orders writes engines as slots reads them.
+func orders(engines []v1alpha1.ShardEngine) string {
+	var out []string
+	for _, e := range engines {
+		out = append(out, e.Name+":"+string(e.Order[0]))
+	}
+	return strings.Join(out, " ")
+}
+
+// engines reads "a b? c- d!": usable, not usable yet, leaving, dead.
+func engines(text string) (out []placement.Engine) {
+	for _, name := range strings.Fields(text) {
+		e := placement.Engine{Name: strings.TrimRight(name, "?-!"), Usable: true}
+		switch name[len(name)-1] {
+		case '?':
+			e.Usable = false
+		case '-':
+			e.Leaving = true
+		case '!':
+			e.Dead = true
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// What becomes of one shard.
+func TestOneShard(t *testing.T) {
+	holds := func(orphaned bool, names ...string) map[int][]placement.Holder {
+		var out []placement.Holder
+		for _, name := range names {
+			out = append(out, placement.Holder{Name: name, Orphaned: orphaned})
+		}
+		return map[int][]placement.Holder{0: out}
+	}
+	for _, tc := range []struct {
+		name    string
+		engines string
+		shard   string
+		holding map[int][]placement.Holder
+		want    string
+		reason  placement.Reason
+	}{
+		{"a new shard goes to an engine at once", "a", "", nil, "a:C", placement.Unassigned},
+		{"a new shard goes to a usable engine only", "a? b c- d!", "", nil, "b:C", placement.Unassigned},
+		{"no engine: the shard waits", "a?", "", nil, "", ""},
+		{"an engine that has it keeps it", "a b", "a:C:Capturing", nil, "a:C", ""},
+		{"not ready for a moment: it keeps it", "a? b", "a:C:Capturing", nil, "a:C", ""},
+
+		{"a lost shard goes to who has it", "a b c", "", holds(true, "c"), "c:C", placement.Adopted},
+		{"of two that have it the other stops", "a b c", "", holds(true, "c", "a"), "c:C a:D", placement.Adopted},
+		{"who has it is leaving: join first", "a b-", "", holds(true, "b"), "a:C b:D", placement.Unassigned},
+		{"an orphan stops", "a b", "a:C:Capturing", holds(true, "b"), "a:C b:D", ""},
+		{"an orphan that was told to stop", "a b", "a:C:Capturing b:D", holds(true, "b"), "a:C b:D", ""},
+		{"an old report is waited out", "a b", "a:C:Capturing b:D:Drained", holds(true, "b"), "a:C b:D", ""},
+		{"an orphan of no pod", "a", "a:C:Capturing", holds(true, "b"), "a:C", ""},
+		{"a report of one who is named", "a b", "a:C:Capturing b:D:Drained", holds(false, "b"), "a:C", ""},
+
+		{"dead, its pod gone", "b", "a:C:Capturing", nil, "b:C", placement.Dead},
+		{"dead, its pod there", "a! b", "a:C:Capturing", nil, "b:C a:D", placement.Dead},
+		{"dead, and nobody to follow", "a!", "a:C:Capturing", nil, "a:C", ""},
+		{"gone, and nobody to follow", "", "a:C:Capturing", nil, "a:C", ""},
+		{"dead: waits for its pod to go", "a! b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
+		{"dead: its pod went", "b", "b:C:Joining a:D", nil, "b:C", ""},
+		{"the dead lives: it stops as in a move", "a b", "b:C:Joining a:D:Capturing", nil, "b:C a:D", ""},
+
+		{"leaving: another joins first", "a- b", "a:C:Capturing", nil, "a:C b:C", placement.Leaving},
+		{"leaving, and nobody to follow", "a-", "a:C:Capturing", nil, "a:C", ""},
+		{"joining: wait", "a- b", "a:C:Capturing b:C:Joining", nil, "a:C b:C", ""},
+		{"joined: the other stops", "a- b", "a:C:Capturing b:C:Capturing", nil, "b:C a:D", ""},
+		{"stopping: wait", "a- b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
+		{"stopped: done", "a- b", "b:C:Capturing a:D:Drained", nil, "b:C", ""},
+
+		{"the target dies", "a b! c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
+		{"the target goes", "a c", "a:C:Capturing b:C:Joining", nil, "a:C", ""},
+		{"the target dies while the source leaves", "a- b! c", "a:C:Capturing b:C:Joining", nil, "a:C c:C b:D", placement.Leaving},
+		{"the target dies after its turn", "a b! c", "b:C:Capturing a:D:Draining", nil, "a:C b:D", ""},
+		{"the target dies when the source has stopped", "a b! c", "b:C:Capturing a:D:Drained", nil, "a:C b:D", placement.Dead},
+		{"the target leaves", "a b- c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
+		{"both leave", "a- b- c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
+		{"both leave, and the target captures", "a- b- c", "a:C:Capturing b:C:Capturing", nil, "b:C a:D", ""},
+		{"the source dies", "a! b", "a:C:Capturing b:C:Joining", nil, "b:C a:D", ""},
+		{"the source goes", "b", "a:C:Capturing b:C:Joining", nil, "b:C", ""},
+		{"leaving while another stops: one move at a time", "a- b c", "a:C:Capturing b:D:Draining", nil, "a:C b:D", ""},
+		{"leaving while a dead one stays", "a- b! c", "a:C:Capturing b:D", nil, "a:C c:C b:D", placement.Leaving},
+
+		{"too many orders", "a b c", "a:C:Capturing b:C:Capturing c:C", nil, "b:C c:D a:D", ""},
+		{"too many dead", "a b! c! d! e!", "a:C:Capturing b:D c:D d:D e:D", nil, "a:C b:D c:D", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := placement.Input{
+				Shards:  []placement.Shard{{Weight: 10, Engines: slots(tc.shard)}},
+				Engines: engines(tc.engines), Holding: tc.holding, Rebalance: true, Moves: 8,
+			}
+			got := placement.Plan(in)
+			want := tc.want
+			if tc.reason == placement.Unassigned || tc.reason == placement.Dead { // any usable engine is right
+				want = strings.ReplaceAll(want, want[:1], got.Engines[0][0].Name)
+			}
+			if s := orders(got.Engines[0]); s != tc.want && s != want {
+				t.Errorf("got %q, want %q", s, tc.want)
+			}
+			var reason placement.Reason
+			for _, m := range got.Moves {
+				reason = m.Reason
+			}
+			if reason != tc.reason {
+				t.Errorf("a move for reason %q, want %q", reason, tc.reason)
+			}
+			again := in
+			again.Shards = []placement.Shard{{Weight: 10, Engines: phasesKept(slots(tc.shard), got.Engines[0])}}
+			if second := placement.Plan(again); !cmp.Equal(second.Engines, got.Engines) {
+				t.Errorf("a second time: %q", orders(second.Engines[0]))
+			}
+		})
+	}
+}
+
+// phasesKept are the engines after a decision, with the answers of before.
+func phasesKept(before []placement.Slot, after []v1alpha1.ShardEngine) (out []placement.Slot) {
+	for _, e := range after {
+		slot := placement.Slot{Name: e.Name, Order: e.Order}
+		for _, b := range before {
+			if b.Name == e.Name {
+				slot.Phase = b.Phase
+			}
+		}
+		out = append(out, slot)
+	}
+	return out
+}
+
+// Counts for status.
+func TestCounts(t *testing.T) {
+	got := placement.Plan(placement.Input{
+		Engines: engines("a! b?"),
+		Shards: []placement.Shard{
+			{Index: 0, Engines: slots("a:C:Capturing")},
+			{Index: 1, Engines: slots("b:C:Capturing")},
+			{Index: 2},
+		},
+	})
+	if got.Unplaced != 2 || got.Moving != 0 {
+		t.Errorf("%d unplaced, %d moving", got.Unplaced, got.Moving)
+	}
+	got = placement.Plan(placement.Input{
+		Engines: engines("a b"),
+		Shards: []placement.Shard{
+			{Index: 0, Engines: slots("a:C:Capturing b:C:Joining")},
+			{Index: 1, Engines: slots("a:C:Capturing b:D:Draining")},
+			{Index: 2, Engines: slots("b:C:Capturing")},
+		},
+	})
+	if got.Unplaced != 0 || got.Moving != 2 {
+		t.Errorf("%d unplaced, %d moving", got.Unplaced, got.Moving)
+	}
+}
+
+// The order in which engines are listed does not matter.
+func TestSameInputSameOutput(t *testing.T) {
+	in := placement.Input{Engines: engines("a b c d e")}
+	for i := range 64 {
+		in.Shards = append(in.Shards, placement.Shard{Index: i, Weight: float64(i % 7)})
+	}
+	want := placement.Plan(in)
+	in.Engines = engines("e c a d b")
+	if diff := cmp.Diff(want, placement.Plan(in)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	const shards, count = 4096, 100
+	in := placement.Input{Rebalance: true, Moves: 8}
+	for i := range count {
+		in.Engines = append(in.Engines, placement.Engine{Name: fmt.Sprint("engine-", i), Usable: true})
+	}
+	for i := range shards {
+		in.Shards = append(in.Shards, placement.Shard{Index: i, Weight: float64(i%13 + 1)})
+	}
+	b.Run("seed", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			placement.Plan(in)
+		}
+	})
+	first := placement.Plan(in)
+	for i := range in.Shards {
+		in.Shards[i].Engines = []placement.Slot{{
+			Name: first.Engines[i][0].Name, Order: v1alpha1.OrderCapture, Phase: v1alpha1.Capturing,
+		}}
+	}
+	b.Run("steady", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			placement.Plan(in)
+		}
+	})
+}

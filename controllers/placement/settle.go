@@ -1,0 +1,146 @@
+package placement
+
+import (
+	"slices"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// read takes a shard as it is.
+func (p *plan) read(from Shard) shard {
+	s := shard{index: from.Index}
+	for _, slot := range from.Engines {
+		if slot.Order == v1alpha1.OrderCapture {
+			s.captures = append(s.captures, slot)
+		} else {
+			s.drains = append(s.drains, slot)
+		}
+	}
+	s.moving = p.between(&s)
+	return s
+}
+
+// between says whether two living engines have to do with a shard.
+func (p *plan) between(s *shard) bool {
+	living := 0
+	for _, slot := range slices.Concat(s.captures, s.drains) {
+		if p.living(slot.Name) != nil {
+			living++
+		}
+	}
+	return living > 1
+}
+
+// settle takes the next step of a move that is under way, or gives it up, and
+// ends the part of engines that are gone.
+func (p *plan) settle(s *shard) {
+	captures, drains := s.captures, s.drains
+	s.captures, s.drains = nil, nil
+	for _, slot := range captures {
+		if p.living(slot.Name) != nil {
+			s.captures = append(s.captures, slot)
+			continue
+		}
+		if s.lost.Name == "" {
+			s.lost = slot
+		}
+		drains = append(drains, slot)
+	}
+	for _, slot := range drains {
+		p.drain(s, slot)
+	}
+	switch len(s.captures) {
+	case 0:
+		p.takeBack(s)
+	case 1:
+	default:
+		p.advance(s)
+	}
+	p.drainOrphans(s)
+	p.livingFirst(s)
+	s.moving = p.between(s)
+}
+
+// drain gives an engine the order to stop, unless it has.
+func (p *plan) drain(s *shard, slot Slot) {
+	if !p.ended(s.index, slot) {
+		slot.Order = v1alpha1.OrderDrain
+		s.drains = append(s.drains, slot)
+	}
+}
+
+// ended says whether an engine that had to drain has nothing of the shard any
+// more. A report that says otherwise is older than the answer, and waited for:
+// the engine would be told to drain again.
+func (p *plan) ended(shard int, slot Slot) bool {
+	if p.engines[slot.Name] == nil {
+		return true
+	}
+	return slot.Phase == v1alpha1.Drained && !slices.Contains(p.holding[shard], Holder{slot.Name, true})
+}
+
+// takeBack lets an engine that was about to stop go on, because the one that was
+// to follow died.
+func (p *plan) takeBack(s *shard) {
+	for i, slot := range s.drains {
+		if p.living(slot.Name) != nil && slot.Phase != v1alpha1.Drained {
+			slot.Order = v1alpha1.OrderCapture
+			s.captures = []Slot{slot}
+			s.drains = slices.Delete(s.drains, i, i+1)
+			return
+		}
+	}
+}
+
+// advance lets the first engine stop if the second captures, or gives the move
+// up if the second one is leaving and the first one is not.
+func (p *plan) advance(s *shard) {
+	from, to := s.captures[0], s.captures[1]
+	for _, slot := range s.captures[2:] { // nobody but a human gives such orders
+		p.drain(s, slot)
+	}
+	s.captures = s.captures[:2:2]
+	switch fromLeaves, toLeaves := p.engines[from.Name].Leaving, p.engines[to.Name].Leaving; {
+	case toLeaves && !fromLeaves:
+		s.captures = []Slot{from}
+		p.drain(s, to)
+	case to.Phase == v1alpha1.Capturing:
+		s.captures = []Slot{to}
+		p.drain(s, from)
+	case toLeaves:
+		s.captures = []Slot{from}
+		p.drain(s, to)
+	}
+}
+
+// drainOrphans tells engines to stop that capture the shard without being asked
+// to. If nobody is asked to, assign takes one of them.
+func (p *plan) drainOrphans(s *shard) {
+	if len(s.captures) == 0 {
+		return
+	}
+	for _, h := range p.holding[s.index] {
+		named := func(slot Slot) bool { return slot.Name == h.Name }
+		if h.Orphaned && p.living(h.Name) != nil &&
+			!slices.ContainsFunc(s.captures, named) && !slices.ContainsFunc(s.drains, named) {
+			p.drain(s, Slot{Name: h.Name})
+		}
+	}
+}
+
+// livingFirst puts those to drain first who can hear it, and drops the last ones
+// of too many. If one of these lives, or comes to life again, it reports the
+// shard as orphaned and gets its order then.
+func (p *plan) livingFirst(s *shard) {
+	slices.SortStableFunc(s.drains, func(a, b Slot) int {
+		switch aLives, bLives := p.living(a.Name) != nil, p.living(b.Name) != nil; {
+		case aLives == bLives:
+			return 0
+		case aLives:
+			return -1
+		}
+		return 1
+	})
+	room := maxEngines - max(len(s.captures), 2)
+	s.drains = s.drains[:min(len(s.drains), room)]
+}
