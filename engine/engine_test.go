@@ -121,13 +121,23 @@ func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string
 	return l
 }
 
+// allOf returns an assignment of PVs to four shards, all sealed.
+func allOf(pvs ...string) Assignment {
+	a := Assignment{}
+	for i := range 4 {
+		a[i] = Shard{Seal: true}
+	}
+	for i, pv := range pvs {
+		s := a[i%4]
+		s.Channels = append(s.Channels, capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{}})
+		a[i%4] = s
+	}
+	return a
+}
+
 // assign applies an assignment of PVs with no filters.
 func (l *life) assign(pvs ...string) {
-	a := capture.Assignment{}
-	for i, pv := range pvs {
-		a[i%4] = append(a[i%4], capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{}})
-	}
-	l.Apply(a)
+	l.Apply(allOf(pvs...))
 }
 
 // kill ends the engine as kill -9 would: nothing reaches the store any more.

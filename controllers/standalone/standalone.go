@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/manifest"
-	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine"
 )
 
 // Driver keeps what is captured equal to what the files of a path say.
@@ -25,8 +25,8 @@ type Driver struct {
 	Path string
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Apply takes every assignment.
-	Apply func(capture.Assignment)
+	// Apply takes every assignment: of all shards, and all to be sealed.
+	Apply func(engine.Assignment)
 	Log   *slog.Logger
 
 	groups []v1alpha1.ArchiveGroup
@@ -67,11 +67,13 @@ func (d *Driver) Run(ctx context.Context) {
 // apply compiles the groups and returns when to do so again; zero: after a change.
 func (d *Driver) apply(errs []error) time.Time {
 	r := compile.Compile(d.groups, nil, d.Shards, time.Now())
-	d.Apply(r.Assignment)
 	channels := 0
-	for _, list := range r.Assignment {
-		channels += len(list)
+	a := make(engine.Assignment, d.Shards)
+	for shard := range d.Shards {
+		a[shard] = engine.Shard{Channels: r.Assignment[shard], Seal: true}
+		channels += len(r.Assignment[shard])
 	}
+	d.Apply(a)
 	d.Log.Info("groups applied", "groups", len(d.groups), "channels", channels, "errors", len(errs))
 	d.tell(errs, r)
 	return r.NextExpiry

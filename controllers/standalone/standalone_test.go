@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine"
 )
 
 // plant is a directory of groups, and what a Driver makes of it.
@@ -33,10 +33,10 @@ func (p *plant) Write(b []byte) (int, error) {
 	return p.log.Write(b)
 }
 
-func (p *plant) apply(a capture.Assignment) {
+func (p *plant) apply(a engine.Assignment) {
 	var names []string
-	for _, list := range a {
-		for _, ch := range list {
+	for _, shard := range a {
+		for _, ch := range shard.Channels {
 			names = append(names, ch.PV)
 		}
 	}

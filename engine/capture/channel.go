@@ -24,6 +24,7 @@ type channel struct {
 	scan   scanner
 	pv     string
 	group  string
+	shard  int          // belongs to the manager's lock
 	sub    Subscription // nil while paused
 
 	state    State

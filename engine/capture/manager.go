@@ -24,7 +24,8 @@ type Marks interface {
 // Config of a Manager.
 type Config struct {
 	Source Source
-	// Lane returns the lane of a shard, always the same.
+	// Lane returns the lane of a shard: the same one for as long as assignments
+	// list the shard.
 	Lane  func(shard int) *journal.Lane
 	Marks Marks
 	// Now returns the engine's time in ns since 1970; nil means time.Now.
@@ -45,8 +46,8 @@ type Manager struct {
 
 	mu       sync.RWMutex
 	channels map[string]*channel
-	shards   map[string]int // shard of each channel
-	gone     Totals         // of channels that were removed
+	shards   map[int]map[*channel]struct{}
+	gone     Totals // of channels that were removed
 
 	scans, reports clocks
 }
@@ -58,7 +59,7 @@ const reportEvery = 10 * time.Second
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
 		source: cfg.Source, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
-		channels: map[string]*channel{}, shards: map[string]int{},
+		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
 	if m.now == nil {
 		m.now = func() int64 { return time.Now().UnixNano() }
@@ -112,17 +113,29 @@ func (m *Manager) tick(period time.Duration, end int64) {
 // place starts or changes the capture of a channel.
 func (m *Manager) place(shard int, ch Channel) {
 	m.mu.Lock()
-	c, was := m.channels[ch.PV], m.shards[ch.PV]
+	c := m.channels[ch.PV]
 	if c == nil {
 		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
+	} else {
+		m.leave(c)
 	}
-	m.shards[ch.PV] = shard
+	if m.shards[shard] == nil {
+		m.shards[shard] = map[*channel]struct{}{}
+	}
+	m.shards[shard][c] = struct{}{}
+	c.shard = shard
 	m.mu.Unlock()
-	if was != shard {
-		c.move(m.lane(shard))
-	}
+	c.move(m.lane(shard))
 	c.configure(ch)
+}
+
+// leave takes a channel out of its shard. It needs the lock.
+func (m *Manager) leave(c *channel) {
+	delete(m.shards[c.shard], c)
+	if len(m.shards[c.shard]) == 0 {
+		delete(m.shards, c.shard)
+	}
 }
 
 // remove ends the capture of a channel.
@@ -134,27 +147,51 @@ func (m *Manager) remove(c *channel) {
 	defer m.mu.Unlock()
 	m.gone.add(c)
 	delete(m.channels, c.pv)
-	delete(m.shards, c.pv)
+	m.leave(c)
 }
 
 // InShard returns the PVs that are captured in a shard.
 func (m *Manager) InShard(shard int) (pvs []string) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for pv, of := range m.shards {
-		if of == shard {
-			pvs = append(pvs, pv)
-		}
+	for c := range m.shards[shard] {
+		pvs = append(pvs, c.pv)
 	}
 	return pvs
+}
+
+// ShardStatus sums up the channels of a shard.
+type ShardStatus struct {
+	Channels int
+	States   [NumStates]int
+	// Rate is the samples/s received, smoothed.
+	Rate float64
+}
+
+// ShardStatus sums up the channels that are captured in a shard.
+func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
+	m.mu.RLock()
+	channels := slices.Collect(maps.Keys(m.shards[shard]))
+	m.mu.RUnlock()
+	s.Channels = len(channels)
+	for _, c := range channels {
+		c.mu.Lock()
+		s.States[c.state]++
+		s.Rate += c.rate.perSecond
+		c.mu.Unlock()
+	}
+	return s
 }
 
 // Shard returns the shard of a PV that is captured.
 func (m *Manager) Shard(pv string) (shard int, captured bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	shard, captured = m.shards[pv]
-	return shard, captured
+	c := m.channels[pv]
+	if c == nil {
+		return 0, false
+	}
+	return c.shard, true
 }
 
 // Names yields the PVs being captured, in no particular order.

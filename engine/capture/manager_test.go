@@ -99,7 +99,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
 		var wg sync.WaitGroup
 		for i := range 2 {
-			lane := journal.NewLane(i, cfg)
+			lane := journal.NewLane(i, store.Writer{byte(i + 1)}, cfg)
 			r.lanes = append(r.lanes, lane)
 			wg.Go(func() { lane.Run(ctx, t.Context()) })
 		}

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // Head holds the samples of a PV and a type that are not in a block yet, in
@@ -19,8 +21,9 @@ type Head struct {
 	dirty          bool // in lane.dirty, or being flushed
 	retired        bool // no sample will be appended any more
 	run            sample.Run
-	acked, flushed int // samples from the start of run; acked ≤ flushed
-	size           int // bytes last told to the lane
+	acked, flushed int       // samples from the start of run; acked ≤ flushed
+	stretches      []stretch // of the acked samples, in order
+	size           int       // bytes last told to the lane
 
 	PV     string
 	typ    sample.Type
@@ -28,6 +31,15 @@ type Head struct {
 	stored atomic.Uint64 // samples ever acknowledged
 	lost   atomic.Uint64 // samples dropped for want of memory
 }
+
+// stretch is samples of a head that stand in the rows of one partition, the
+// latest of which is at last.
+type stretch struct {
+	last store.Position
+	n    int
+}
+
+const stretchBytes = 16
 
 // add puts a sample into the run.
 func (h *Head) add(s *sample.Sample) {
@@ -71,9 +83,49 @@ func (h *Head) Unsealed(dst *sample.Run) int {
 // blocks now.
 func (h *Head) Sealed(n int) {
 	h.mu.Lock()
+	h.drop(n)
+	h.mu.Unlock()
+}
+
+// drop gives up the first n samples, which are acked. It needs the lock.
+func (h *Head) drop(n int) {
 	h.run.DropFirst(n)
 	h.acked -= n
 	h.flushed -= n
+	whole := 0
+	for whole < len(h.stretches) && n >= h.stretches[whole].n {
+		n -= h.stretches[whole].n
+		whole++
+	}
+	h.stretches = slices.Delete(h.stretches, 0, whole)
+	if n > 0 {
+		h.stretches[0].n -= n
+	}
+	h.resize()
+}
+
+// giveUp drops the samples whose rows, and those of their partition, stand at or
+// before a position.
+func (h *Head) giveUp(to store.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, s := range h.stretches {
+		if s.last > to {
+			break
+		}
+		n += s.n
+	}
+	if n > 0 {
+		h.drop(n)
+	}
+}
+
+// forget drops everything: the head must take no sample any more.
+func (h *Head) forget() {
+	h.mu.Lock()
+	h.run, h.stretches = sample.Run{Type: h.run.Type}, nil
+	h.acked, h.flushed = 0, 0
 	h.resize()
 	h.mu.Unlock()
 }
@@ -138,10 +190,18 @@ func (h *Head) fit(room int) int {
 	return n
 }
 
-// ack says that everything in the row under way is durable.
-func (h *Head) ack() {
+// ack says that everything in the row under way is durable, at a position.
+func (h *Head) ack(at store.Position) {
 	h.mu.Lock()
-	h.stored.Add(uint64(h.flushed - h.acked))
+	n := h.flushed - h.acked
+	if last := len(h.stretches) - 1; n == 0 {
+		// the row holds several runs of the head
+	} else if last >= 0 && h.stretches[last].last.N() == at.N() {
+		h.stretches[last] = stretch{last: at, n: h.stretches[last].n + n}
+	} else {
+		h.stretches = append(h.stretches, stretch{last: at, n: n})
+	}
+	h.stored.Add(uint64(n))
 	h.acked = h.flushed
 	h.mu.Unlock()
 }
@@ -174,7 +234,7 @@ func (h *Head) measure() {
 
 // resize tells the lane how the memory taken has changed. It needs the lock.
 func (h *Head) resize() {
-	now := h.run.Size()
+	now := h.run.Size() + stretchBytes*cap(h.stretches)
 	h.lane.mem.add(int64(now - h.size))
 	h.size = now
 }

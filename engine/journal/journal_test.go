@@ -107,8 +107,8 @@ type bench struct {
 func newLane(t *testing.T, memory int64) *bench {
 	b := &bench{store: &faulty{}}
 	mem := NewMemory(memory)
-	b.Lane = NewLane(3, &Config{
-		Store: b.store, Writer: store.Writer{1}, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem,
+	b.Lane = NewLane(3, store.Writer{1}, &Config{
+		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem,
 		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
 	})
@@ -382,7 +382,7 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkLane(b *testing.B) {
 	const pvs, each = 1000, 5
 	mem := NewMemory(1 << 30)
-	l := NewLane(0, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
+	l := NewLane(0, store.Writer{1}, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 	heads := make([]*Head, pvs)
 	for i := range heads {

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,8 +23,7 @@ type Store interface {
 
 // Config is shared by the lanes of an engine.
 type Config struct {
-	Store  Store
-	Writer store.Writer
+	Store Store
 	// Flush is how long a sample waits at most for its row to be sent.
 	Flush time.Duration
 	// RowBytes is the size of a row's body that is sent without waiting.
@@ -46,9 +46,10 @@ const RenewEvery = 5 * time.Second
 
 // Lane journals the heads of one shard. Run is its only goroutine.
 type Lane struct {
-	Shard int
-	cfg   *Config
-	mem   *Memory
+	Shard  int
+	writer store.Writer
+	cfg    *Config
+	mem    *Memory
 
 	mu       sync.Mutex
 	arrivals []arrival // of all heads, not in their runs yet
@@ -58,8 +59,12 @@ type Lane struct {
 	settling sync.Mutex // held while arrivals move to runs; taken before mu
 	spare    []arrival  // empty: the memory of the arrivals before
 
-	acked   atomic.Uint64 // store.Position: all rows up to here are acknowledged
-	claimed chan struct{} // closed by Run when the claim is acknowledged
+	acked   atomic.Uint64          // store.Position: all rows up to here are acknowledged
+	trouble atomic.Pointer[string] // why the latest write failed; nil after one that did not
+	givenUp store.Position         // belongs to who calls GiveUp
+	claimed chan struct{}          // closed by Run when the claim is acknowledged
+	syncs   chan chan<- struct{}   // taken by Run: closed after the next flush
+	ended   chan struct{}          // closed by Run at its end
 
 	// The rest belongs to Run.
 	claim     store.Claim
@@ -71,11 +76,13 @@ type Lane struct {
 	scratch   sample.Run
 }
 
-// NewLane returns a lane; nothing is stored until Run is called.
-func NewLane(shard int, cfg *Config) *Lane {
+// NewLane returns a lane that writes as w, which no other lane does or did: a
+// claim that is closed stays closed. Nothing is stored until Run is called.
+func NewLane(shard int, w store.Writer, cfg *Config) *Lane {
 	return &Lane{
-		Shard: shard, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
-		claim: store.Claim{Shard: shard, Writer: cfg.Writer}, claimed: make(chan struct{}),
+		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
+		claim: store.Claim{Shard: shard, Writer: w}, claimed: make(chan struct{}),
+		syncs: make(chan chan<- struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -169,11 +176,63 @@ func (l *Lane) Heads() []*Head {
 // them is, from before Acked returns, in Head.Unsealed or in a block.
 func (l *Lane) Acked() store.Position { return store.Position(l.acked.Load()) }
 
+// GiveUp drops samples whose rows, up to a position, are sealed: others than the
+// lane's own sealer may have done that. It is called by one goroutine at a time.
+func (l *Lane) GiveUp(sealed store.Position) {
+	if sealed <= l.givenUp {
+		return
+	}
+	l.givenUp = sealed
+	for _, h := range l.Heads() {
+		h.giveUp(sealed)
+	}
+}
+
+// Forget gives up all samples, so that they count as memory no more. Run must
+// have ended, and nobody may count on the lane to know what is in its rows.
+func (l *Lane) Forget() {
+	for _, h := range l.Heads() {
+		h.forget()
+	}
+}
+
+// Sync waits until every sample appended before is durable. It fails when ctx or
+// Run ends.
+func (l *Lane) Sync(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case l.syncs <- done:
+	case <-l.ended:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-l.ended:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errEnded = errors.New("the journal of the shard has ended")
+
+// Trouble says why the latest write to the store failed; it is empty after one
+// that did not.
+func (l *Lane) Trouble() string {
+	if t := l.trouble.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
 // Claimed is closed when the lane's claim stands in the store.
 func (l *Lane) Claimed() <-chan struct{} { return l.claimed }
 
 // Writer returns the writer of the lane's rows.
-func (l *Lane) Writer() store.Writer { return l.cfg.Writer }
+func (l *Lane) Writer() store.Writer { return l.writer }
 
 func (l *Lane) markDirty(h *Head) {
 	l.mu.Lock()

@@ -10,37 +10,51 @@ import (
 )
 
 // Run claims the shard and journals its heads until ctx ends. Then it flushes
-// once more and closes the claim, for which it has until hard ends. It returns
-// the number of samples that are in no acknowledged row.
+// once more and closes the claim, which it tries until hard ends: while the store
+// is away that may take long. It returns the number of samples that are in no
+// acknowledged row. No sample may be appended once ctx has ended.
 func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
+	defer close(l.ended)
 	if !l.retry(ctx, "claiming a shard", l.insertClaim) {
-		// Not a single row was written; a last try, for samples that came meanwhile.
-		if err := l.insertClaim(hard); err != nil {
+		if l.claim.Epoch == 0 && l.Unsaved() == 0 {
+			return 0 // nothing was ever sent
+		}
+		if !l.retry(hard, "claiming a shard", l.insertClaim) {
 			return l.Unsaved()
 		}
 	}
 	close(l.claimed)
-	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		start := time.Now()
-		l.flush(ctx)
-		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
-			l.report("renewing a claim", l.putClaim(ctx))
-		}
-		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
-	}
+	l.journal(ctx)
 	l.flush(hard)
 	if n := l.Unsaved(); n > 0 {
 		return n
 	}
 	l.claim.Closed, l.claim.Last = true, l.Acked()
-	l.report("closing a claim", l.putClaim(hard))
+	l.retry(hard, "closing a claim", l.putClaim)
 	return 0
+}
+
+// journal flushes and keeps the claim alive until ctx ends.
+func (l *Lane) journal(ctx context.Context) {
+	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		var synced chan<- struct{}
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case synced = <-l.syncs:
+		}
+		start := time.Now()
+		l.flush(ctx)
+		if synced != nil && ctx.Err() == nil {
+			close(synced)
+		}
+		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
+			l.report("renewing a claim", l.putClaim(ctx))
+		}
+		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
+	}
 }
 
 // insertClaim ranks the writer above all that claimed the shard before.
@@ -116,7 +130,7 @@ func (l *Lane) build(dirty []*Head) []*Head {
 	}
 	index, blob := l.row.finish()
 	l.pending = &pendingRow{heads: heads, built: now, samples: l.row.samples, JournalRow: store.JournalRow{
-		Shard: l.Shard, Writer: l.cfg.Writer, At: l.next(now), Index: index, Blob: blob,
+		Shard: l.Shard, Writer: l.writer, At: l.next(now), Index: index, Blob: blob,
 	}}
 	return dirty
 }
@@ -147,7 +161,7 @@ func (l *Lane) send(ctx context.Context) error {
 		return err
 	}
 	for _, h := range p.heads {
-		h.ack()
+		h.ack(p.At)
 	}
 	l.acked.Store(uint64(p.At))
 	l.partBytes += len(p.Index) + len(p.Blob)
@@ -163,6 +177,7 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 	for pause := first; ; pause = min(2*pause, longest) {
 		err := f(ctx)
 		if err == nil {
+			l.report(what, nil)
 			return true
 		}
 		if ctx.Err() != nil {
@@ -183,7 +198,11 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 }
 
 func (l *Lane) report(what string, err error) {
-	if err != nil {
+	if err == nil {
+		l.trouble.Store(nil)
+	} else {
+		text := err.Error()
+		l.trouble.Store(&text)
 		l.cfg.Log.Warn("journal: the store refuses; samples wait in memory",
 			"doing", what, "shard", l.Shard, "err", err)
 	}

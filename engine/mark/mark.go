@@ -46,10 +46,12 @@ type Log struct {
 	written atomic.Uint64
 }
 
-// entry is a mark, or metadata if that is set.
+// entry is a mark, or metadata if that is set, or a request to close a channel
+// once all entries before are written or dropped.
 type entry struct {
 	mark store.PVMark
 	meta *store.PVMetadata
+	sync chan<- struct{}
 }
 
 // NewLog returns a log that writes as one writer.
@@ -81,6 +83,22 @@ func (l *Log) enqueue(e entry) {
 	case l.queue <- e:
 	default:
 		l.dropped.Add(1)
+	}
+}
+
+// Sync waits until what was queued before is written, or dropped at the stop.
+func (l *Log) Sync(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case l.queue <- entry{sync: done}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -116,6 +134,13 @@ func (l *Log) batch(first entry) []entry {
 // write stores a batch, and tries again until it succeeds, or until ctx has
 // ended and one more try with hard failed.
 func (l *Log) write(hard, ctx context.Context, batch []entry) {
+	defer func() {
+		for _, e := range batch {
+			if e.sync != nil {
+				close(e.sync)
+			}
+		}
+	}()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		err := l.put(hard, batch)
 		if err == nil {
@@ -140,11 +165,12 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	g.SetLimit(parallel)
 	var marks []store.PVMark
 	for _, e := range batch {
-		if e.meta == nil {
+		switch {
+		case e.meta != nil:
+			g.Go(func() error { return l.putMetadata(ctx, *e.meta) })
+		case e.sync == nil:
 			marks = append(marks, e.mark)
-			continue
 		}
-		g.Go(func() error { return l.putMetadata(ctx, *e.meta) })
 	}
 	if len(marks) > 0 {
 		g.Go(func() error { return l.store.PutMarks(ctx, marks...) })

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -60,7 +61,7 @@ func newArchive(t testing.TB, seed uint64) *archive {
 }
 
 // Recent implements Recent.
-func (a *archive) Recent(pv string) Held {
+func (a *archive) Recent(_ context.Context, pv string) Held {
 	if pv != testPV {
 		return Held{}
 	}

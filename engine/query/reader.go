@@ -30,7 +30,7 @@ type Held struct {
 
 // Recent answers with what engines hold of a PV.
 type Recent interface {
-	Recent(pv string) Held
+	Recent(ctx context.Context, pv string) Held
 }
 
 // Reader reads an archive. Its fields are set before use.
@@ -99,7 +99,7 @@ type plan struct {
 func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
-		held = recent.Recent(p.pv)
+		held = recent.Recent(ctx, p.pv)
 	}
 	ch, found, err := p.store.Channel(ctx, p.pv)
 	if err != nil {

@@ -17,10 +17,16 @@ const rowsExpire = 7 * 24 * time.Hour
 // adoptBytes is how many bytes of samples are gathered before they are sealed.
 const adoptBytes = 32 << 20
 
-// adopt seals the rows of all other writers of the shard that are not sealed
-// yet. Rows of a writer thought dead may still appear: they are found the next
-// time.
-func (s *Shard) adopt(ctx context.Context) error {
+// look adopts what writers left that are closed or dead. Those that live have
+// their rows sealed at checkpoints only, or their blocks would be written again
+// every few seconds.
+func (s *Shard) look(ctx context.Context) error { return s.adopt(ctx, false) }
+
+// adopt seals the rows of other writers of the shard that are not sealed yet: of
+// all, or only of those that live no more. Rows of a writer thought dead may still
+// appear: they are found the next time. Of its own rows it gives up those that
+// others have sealed.
+func (s *Shard) adopt(ctx context.Context, all bool) error {
 	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
 	if err != nil {
 		return err
@@ -29,19 +35,24 @@ func (s *Shard) adopt(ctx context.Context) error {
 	s.watched = map[store.Writer]life{}
 	for _, c := range claims {
 		if c.Writer == s.lane.Writer() {
+			s.lane.GiveUp(c.Sealed)
 			continue
 		}
 		if l, ok := watched[c.Writer]; ok {
 			s.watched[c.Writer] = l
 		}
-		if err := s.adoptWriter(ctx, c); err != nil {
+		dead := !c.Closed && s.silent(c)
+		if !all && !c.Closed && !dead {
+			continue
+		}
+		if err := s.adoptWriter(ctx, c, dead); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Shard) adoptWriter(ctx context.Context, c store.Claim) error {
+func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
 	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive}
 	for row, err := range s.cfg.Store.Journal(ctx, s.lane.Shard, c.Writer, c.Sealed) {
 		if err != nil {
@@ -61,6 +72,9 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim) error {
 	}
 	if err := s.sealGathered(ctx, c, &got); err != nil {
 		return err
+	}
+	if !c.Closed && !dead {
+		return nil
 	}
 	return s.dismiss(ctx, c, &got)
 }
@@ -124,9 +138,6 @@ func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error 
 		return nil // its last rows can not be read yet
 	}
 	if !c.Closed {
-		if !s.silent(c) {
-			return nil
-		}
 		if err := s.cfg.Died(ctx, s.lane.Shard, g.flushed, time.Now().UnixNano()); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}

@@ -71,7 +71,7 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
 		}}
 		mem := journal.NewMemory(1 << 20)
-		lane := journal.NewLane(0, &journal.Config{Store: claims, Writer: store.Writer{9}, Flush: time.Second, RowBytes: 1,
+		lane := journal.NewLane(0, store.Writer{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 		var deaths []int64
 		begun := time.Now()

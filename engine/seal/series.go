@@ -23,6 +23,7 @@ type series struct {
 	pv     string
 	writer store.Writer
 	n      uint32 // of the latest block
+	round  int    // of the sealer when it was last written
 
 	known store.Channel // what the directory holds, acknowledged
 	sized bool          // size is chosen

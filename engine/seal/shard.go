@@ -17,6 +17,7 @@ type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error
 	DropClaim(ctx context.Context, shard int, w store.Writer) error
+	Delete(ctx context.Context, pv string) error
 	Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error]
 	PutBlocks(ctx context.Context, blocks ...store.Block) error
 	AddChannel(ctx context.Context, c store.Channel) error
@@ -49,13 +50,21 @@ const (
 	pressedEvery = 5 * time.Second
 	// watchEvery is the time between two looks at writers that may be dead.
 	watchEvery = 2 * time.Second
+	// followEvery is the time between two looks at what others have sealed.
+	followEvery = 15 * time.Second
 )
 
-// Shard seals one shard. Run is its only goroutine.
+// Shard seals one shard, or follows another engine that does. Run or Follow is
+// its only goroutine, but for Delete.
 type Shard struct {
-	cfg     *Config
-	lane    *journal.Lane
+	cfg  *Config
+	lane *journal.Lane
+	turn chan struct{} // held by who works with what follows: its capacity is 1
+
+	writer  store.Writer // of the blocks: nobody else writes, or wrote, as this one
+	n       uint32       // the highest number of a block of the series that were forgotten
 	series  map[string]*series
+	round   int                   // counts checkpoints
 	watched map[store.Writer]life // writers that have neither closed nor died
 }
 
@@ -69,10 +78,15 @@ type life struct {
 
 // NewShard returns the sealer of a lane's shard.
 func NewShard(lane *journal.Lane, cfg *Config) *Shard {
-	return &Shard{cfg: cfg, lane: lane, series: map[string]*series{}, watched: map[store.Writer]life{}}
+	return &Shard{
+		cfg: cfg, lane: lane, turn: make(chan struct{}, 1), writer: store.NewWriter(),
+		series: map[string]*series{}, watched: map[store.Writer]life{},
+	}
 }
 
-// Run seals what other writers left, then makes checkpoints until ctx ends.
+// Run seals what other writers left, then makes checkpoints until ctx ends. It is
+// called once: a checkpoint that ctx interrupts may have stored what heads hold
+// and a sealer no longer knows of. That is harmless, as doubles are.
 func (s *Shard) Run(ctx context.Context) {
 	select {
 	case <-s.lane.Claimed():
@@ -80,7 +94,7 @@ func (s *Shard) Run(ctx context.Context) {
 		return
 	}
 	last, looked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // shards take turns
-	s.checkpoint(ctx, s.adopt)
+	s.checkpoint(ctx, s.look)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
 	for {
@@ -93,7 +107,7 @@ func (s *Shard) Run(ctx context.Context) {
 			s.checkpoint(ctx, s.Checkpoint)
 			last, looked = time.Now(), time.Now()
 		} else if len(s.watched) > 0 && time.Since(looked) >= watchEvery {
-			s.checkpoint(ctx, s.adopt)
+			s.checkpoint(ctx, s.look)
 			looked = time.Now()
 		}
 	}
@@ -101,13 +115,56 @@ func (s *Shard) Run(ctx context.Context) {
 
 func (s *Shard) pressed() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
 
-// checkpoint waits for a slot, runs f and reports how it ended.
-func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
+// Follow gives up the samples of the lane that another engine has sealed, until
+// ctx ends. Should memory be short all the same, it seals them itself: doubles on
+// disk are better than losses.
+func (s *Shard) Follow(ctx context.Context) {
 	select {
-	case s.cfg.Slots <- struct{}{}:
-		defer func() { <-s.cfg.Slots }()
+	case <-s.lane.Claimed():
 	case <-ctx.Done():
 		return
+	}
+	tick := time.NewTicker(min(followEvery, s.cfg.Every))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.checkpoint(ctx, s.follow)
+	}
+}
+
+func (s *Shard) follow(ctx context.Context) error {
+	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.Writer == s.lane.Writer() {
+			s.lane.GiveUp(c.Sealed)
+		}
+	}
+	if !s.pressed() {
+		return nil
+	}
+	err = s.sealOwn(ctx)
+	for pv := range s.series { // others change the directory meanwhile
+		s.forget(pv)
+	}
+	return err
+}
+
+// checkpoint waits for a slot, runs f and reports how it ended.
+func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
+	for _, place := range []chan struct{}{s.turn, s.cfg.Slots} {
+		select {
+		case place <- struct{}{}:
+			defer func() { <-place }()
+		case <-ctx.Done():
+			return
+		}
 	}
 	start := time.Now()
 	err := f(ctx)
@@ -121,9 +178,49 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 // Checkpoint seals the rows that other writers added, and everything the lane
 // has made durable.
 func (s *Shard) Checkpoint(ctx context.Context) error {
-	if err := s.adopt(ctx); err != nil {
+	s.round++
+	if err := s.adopt(ctx, true); err != nil {
 		return err
 	}
+	if err := s.sealOwn(ctx); err != nil {
+		return err
+	}
+	for pv, ser := range s.series {
+		if ser.round < s.round {
+			s.forget(pv) // nobody captures it any more
+		}
+	}
+	return nil
+}
+
+// Delete makes a checkpoint, then deletes everything that is stored of PVs, whose
+// last samples must be durable.
+func (s *Shard) Delete(ctx context.Context, pvs []string) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := s.Checkpoint(ctx); err != nil {
+		return err
+	}
+	for _, pv := range pvs {
+		s.forget(pv)
+	}
+	return inParallel(ctx, pvs, s.cfg.Store.Delete)
+}
+
+// forget drops what is known of a PV. Numbers of blocks are not used again.
+func (s *Shard) forget(pv string) {
+	if ser := s.series[pv]; ser != nil {
+		s.n = max(s.n, ser.n)
+		delete(s.series, pv)
+	}
+}
+
+// sealOwn seals everything that the lane has made durable.
+func (s *Shard) sealOwn(ctx context.Context) error {
 	to := s.lane.Acked()
 	heads := s.lane.Heads()
 	for len(heads) > 0 {

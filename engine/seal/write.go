@@ -32,6 +32,7 @@ func (s *Shard) write(ctx context.Context, parts []part) error {
 	samples := 0
 	for _, p := range parts {
 		ser := s.series[p.pv]
+		ser.round = s.round
 		var of []store.Block
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
@@ -69,7 +70,7 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 	var fresh []*series
 	for _, p := range parts {
 		if s.series[p.pv] == nil {
-			ser := &series{pv: p.pv, writer: s.lane.Writer()}
+			ser := &series{pv: p.pv, writer: s.writer, n: s.n}
 			s.series[p.pv] = ser
 			fresh = append(fresh, ser)
 		}

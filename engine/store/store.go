@@ -16,6 +16,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"iter"
@@ -23,9 +24,18 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Writer identifies one process that writes, from its start to its end. It is
-// random (a version 4 UUID), so no two processes ever share a key.
+// Writer identifies who writes: an engine its marks, a lane its journal rows for
+// as long as it holds a shard once, a sealer its blocks. It is random (a version 4
+// UUID), so no two writers ever share a key.
 type Writer [16]byte
+
+// NewWriter returns a writer that nobody else is.
+func NewWriter() (w Writer) {
+	rand.Read(w[:])
+	w[6] = w[6]&0x0f | 0x40
+	w[8] = w[8]&0x3f | 0x80
+	return w
+}
 
 // String returns the 32 hexadecimal digits.
 func (w Writer) String() string { return hex.EncodeToString(w[:]) }
@@ -178,6 +188,11 @@ type Store interface {
 	// MetadataAt returns the metadata in force at a time: the latest entry at or
 	// before it, or else the first one.
 	MetadataAt(ctx context.Context, pv string, at int64) (m PVMetadata, found bool, err error)
+
+	// Delete deletes everything that is stored of a PV but its journal rows, the
+	// directory entry last. So it can be repeated after an error, or after a crash
+	// in the middle. Rows that are written while it runs may stay, or go.
+	Delete(ctx context.Context, pv string) error
 
 	// Size returns the bytes the archive takes on disk, as far as the store can
 	// tell; 0 where it can not.

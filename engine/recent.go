@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+)
+
+// Recent implements query.Recent.
+func (e *Engine) Recent(_ context.Context, pv string) query.Held {
+	shard, captured := e.capture.Shard(pv)
+	held := query.Held{Known: captured}
+	if captured {
+		held.Shards = []int{shard}
+	}
+	// The lock is kept until all is copied: a lane that is being released forgets
+	// its samples when nobody can count on it to hold them.
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.all {
+		held.Covers = append(held.Covers, h.lane.Writer())
+		held.Runs = append(held.Runs, h.lane.Recent(pv)...)
+	}
+	held.Known = held.Known || len(held.Runs) > 0
+	return held
+}
+
+// Status returns a snapshot of a PV that is captured. It never fails.
+func (e *Engine) Status(_ context.Context, pv string) (capture.Status, bool, error) {
+	s, captured := e.capture.Status(pv)
+	return s, captured, nil
+}
+
+// Statuses yields snapshots of all PVs that are captured, sorted by name. It never
+// fails.
+func (e *Engine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		for s := range e.capture.Statuses() {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Summary is what became of all samples since the start.
+type Summary struct {
+	capture.Totals
+	// Stored samples are acknowledged by the store; Pending ones are in memory only.
+	Stored, Pending uint64
+	// JournalBytes are acknowledged.
+	JournalBytes uint64
+	// MemoryBytes are taken by samples that are in no block yet.
+	MemoryBytes int64
+}
+
+// Unsaved counts the samples that the store has not acknowledged yet.
+func (e *Engine) Unsaved() (n int) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.all {
+		n += h.lane.Unsaved()
+	}
+	return n
+}
+
+// Storage says why the store does not take samples; it is empty while it does.
+func (e *Engine) Storage() string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.all {
+		if trouble := h.lane.Trouble(); trouble != "" {
+			return trouble
+		}
+	}
+	return ""
+}
+
+// Summary counts anew. Received = Stored + Pending + the sum of Dropped, but for
+// samples held back until their scan time, and for what moves while it counts.
+func (e *Engine) Summary() Summary {
+	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
+	s.Pending = uint64(e.Unsaved())
+	s.Stored, s.JournalBytes = e.journal.Samples.Load(), e.journal.Bytes.Load()
+	s.Dropped[sample.Overflow] += e.journal.Dropped.Load()
+	return s
+}
