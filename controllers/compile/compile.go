@@ -42,16 +42,6 @@ type Result struct {
 	NextExpiry time.Time
 }
 
-// Listed is what the sources outside of a group (channelsFrom) came to.
-type Listed struct {
-	// Names of PVs as they are written there, in any order. Names that are
-	// there twice, or in the group too, do no harm.
-	Names []string
-	// Problems of the sources; MoreProblems is the number of those left out.
-	Problems     []Problem
-	MoreProblems int
-}
-
 // Compile assigns the channels of groups to shards: those in the groups, and
 // those listed for them by namespace/name. Groups that expired at now or are being
 // deleted are left out. shards must be positive, and the same for all time: what
