@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The first process of a node, in namespaces of its own: when it ends, the node ends.
+#
+#   node-init.sh NAME NODE_DIR BIN_DIR PKI_DIR IMAGE_DIR...
+set -euo pipefail
+
+name=$1 node=$2 bin=$3 pki=$4
+shift 4
+
+# As after a boot: /run is empty, disks are as they were.
+mount --make-rshared /
+mount -t tmpfs tmpfs /run
+mount --bind "$node/kubelet" /var/lib/kubelet
+echo "$name" >/proc/sys/kernel/hostname
+echo 1 >/proc/sys/net/ipv4/ip_forward
+
+containerd --config "$node/containerd.toml" &
+until ctr --address "$node/containerd.sock" version >/dev/null 2>&1; do
+  kill -0 $! # it may have ended
+  sleep 0.1
+done
+
+for directory; do
+  for image in "$directory"/*.tar; do
+    if [[ -e $image && ! $node/imported -nt $image ]]; then
+      ctr --address "$node/containerd.sock" --namespace k8s.io images import "$image"
+    fi
+  done
+done
+touch "$node/imported"
+
+"$bin/kubelet" --config="$node/kubelet.yaml" --kubeconfig="$pki/$name.conf" --hostname-override="$name" \
+  --node-ip="$(sed -n 's/^address: //p' "$node/kubelet.yaml")" --node-labels=topology.kubernetes.io/zone="zone-${name#node-}" &
+"$bin/kube-proxy" --config="$node/kube-proxy.yaml" &
+
+wait -n
+echo "a daemon of $name has ended, and so does the node" >&2

@@ -1,0 +1,197 @@
+# The nodes of a bare cluster. Sourced by bare.sh.
+#
+#   node_start ─▶ wire (netns varve-N, veth) ─▶ configure ─▶ spawn node-init.sh ─▶ node_wait
+#   node_kill  ─▶ cut the wire ─▶ kill node-init.sh, and with it all of the node
+# shellcheck shell=bash disable=SC2154
+
+node_number() {
+  local n=${1#node-}
+  [[ $n =~ ^[1-9]$ ]] || die "$1 is not a node: node-1 to node-9"
+  echo "$n"
+}
+
+node_ip() { echo "$lan.$((10 + $1))"; }
+
+node_ctr() { ctr --address "$dir/nodes/$1/containerd.sock" --namespace k8s.io "${@:2}"; }
+
+node_up() {
+  local n
+  n=$(node_number "$1")
+  [[ -e $dir/complete ]] || die "no cluster is up"
+  if alive "node-$n"; then
+    say "node-$n is up already"
+    return
+  fi
+  node_clean "$n"
+  node_start "$n"
+  node_wait "$n"
+}
+
+node_down() {
+  local n
+  n=$(node_number "$1")
+  alive "node-$n" || die "node-$n is not up"
+  node_kill "$n"
+  node_clean "$n"
+}
+
+node_start() {
+  local n=$1 node=$dir/nodes/$1
+  mkdir -p "$node/kubelet" "$node/cni" /var/lib/kubelet
+  make_node_certificates "node-$n" "$(node_ip "$n")"
+  node_wire "$n"
+  node_cgroups "$n"
+  containerd_config >"$node/containerd.toml"
+  cni_config >"$node/cni/10-pods.conflist"
+  kubelet_config >"$node/kubelet.yaml"
+  kube_proxy_config >"$node/kube-proxy.yaml"
+  : >"$node/resolv.conf" # nothing outside of the cluster is ever asked
+  spawn "node-$n" nsenter --net="/run/netns/varve-$n" \
+    unshare --fork --kill-child --pid --mount --mount-proc --uts --propagation slave \
+    "$here/lib/node-init.sh" "node-$n" "$node" "$bin" "$pki" "$build/images" "$dir/images"
+}
+
+node_wait() {
+  local ready='jsonpath={.status.conditions[?(@.type=="Ready")].status}' since
+  since=$(date -u +%FT%TZ -d "@$(stat -c %Y "$dir/pids/node-$1")")
+  # A node that comes back counts as ready until its absence is noticed, so ask for
+  # a heartbeat of the new kubelet.
+  node_ready() {
+    [[ $(kubectl get node "node-$1" -o "$ready") == True ]] &&
+      [[ $(kubectl get node "node-$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}') > $since ]]
+  }
+  poll 120 node_ready "$1" || die "node-$1 is not ready; its log is $dir/logs/node-$1.log"
+}
+
+# node_wire connects the node. It has routes to its kind and to this machine only, and
+# no default route, so nothing leaves by this machine even if it forwards.
+node_wire() {
+  local n=$1 name=varve-$1 o
+  ip netns add "$name"
+  ip link add "$name" type veth peer name eth0 netns "$name"
+  ip link set "$name" master $bridge up
+  ip -netns "$name" link set lo up
+  ip -netns "$name" address add "$(node_ip "$n")/24" dev eth0
+  ip -netns "$name" link set eth0 up
+  for o in "${all_nodes[@]}"; do
+    [[ $o == "$n" ]] || ip -netns "$name" route add $pod_net."$o".0/24 via "$(node_ip "$o")"
+  done
+  # The node's own processes need some route to services; kube-proxy does the rest.
+  ip -netns "$name" route add $service_net via $host_ip
+}
+
+# node_cgroups makes the cgroup that all pods of the node are below.
+node_cgroups() {
+  local root
+  for root in $(cgroup_roots); do
+    mkdir -p "$root/varve-$1"
+    if [[ -e $root/cgroup.controllers ]]; then
+      local controller
+      for controller in $(<"$root/cgroup.controllers"); do echo "+$controller" >"$root/cgroup.subtree_control" || true; done
+    elif [[ -e $root/cpuset.cpus ]]; then
+      cat "$root/cpuset.cpus" >"$root/varve-$1/cpuset.cpus"
+      cat "$root/cpuset.mems" >"$root/varve-$1/cpuset.mems"
+    fi
+  done
+}
+
+cgroup_roots() { awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts; }
+
+# node_kill cuts the wire first: the kernel says goodbye for a killed process, and a
+# machine without power does not.
+node_kill() {
+  ip link delete "varve-$1" 2>/dev/null || true
+  kill_process "node-$1"
+}
+
+# node_clean takes away what is not the node's own namespaces. Cgroups can go when the
+# last process has ended.
+node_clean() {
+  local root
+  ip netns delete "varve-$1" 2>/dev/null || true
+  for root in $(cgroup_roots); do
+    poll 20 remove_cgroup "$root/varve-$1" || die "processes are left in $root/varve-$1"
+  done
+}
+
+remove_cgroup() {
+  [[ -d $1 ]] || return 0
+  find "$1" -depth -type d -exec rmdir {} +
+}
+
+containerd_config() {
+  cat <<TOML
+version = 2
+root = "$node/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "$node/containerd.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "$node/opt"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true # needed without CAP_SYS_RESOURCE
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "$node/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+TOML
+}
+
+# Pods are routed, not bridged: so traffic between two pods of a node also passes the
+# rules of kube-proxy.
+cni_config() {
+  cat <<JSON
+{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipam": {
+  "type": "host-local", "dataDir": "/run/cni",
+  "ranges": [[{"subnet": "$pod_net.$n.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+JSON
+}
+
+# A quarter of the memory for each node; the processors are everybody's.
+kubelet_config() {
+  cat <<YAML
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+containerRuntimeEndpoint: unix://$node/containerd.sock
+address: $(node_ip "$n")
+healthzBindAddress: 127.0.0.1
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $pki/ca.crt}}
+authorization: {mode: Webhook}
+tlsCertFile: $pki/node-$n-serving.crt
+tlsPrivateKeyFile: $pki/node-$n-serving.key
+clusterDNS: [$dns_ip]
+clusterDomain: cluster.local
+resolvConf: $node/resolv.conf
+cgroupDriver: cgroupfs
+cgroupRoot: /varve-$n
+failCgroupV1: false
+failSwapOn: false
+makeIPTablesUtilChains: false
+podLogsDir: $node/pod-logs
+systemReserved: {memory: $(awk '/^MemTotal/ { printf "%dKi", $2 * 3 / 4 }' /proc/meminfo)}
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
+imageGCHighThresholdPercent: 100
+nodeStatusUpdateFrequency: 4s
+nodeLeaseDurationSeconds: 16
+# Needed without CAP_SYS_RESOURCE:
+maxOpenFiles: 20000
+oomScoreAdj: 0
+YAML
+}
+
+kube_proxy_config() {
+  cat <<YAML
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+clientConnection: {kubeconfig: $pki/kube-proxy.conf}
+hostnameOverride: node-$n
+clusterCIDR: $pod_net.0.0/16
+bindAddress: $(node_ip "$n")
+nodePortAddresses: [$(node_ip "$n")/32]
+oomScoreAdj: 0
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+YAML
+}
