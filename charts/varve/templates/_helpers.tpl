@@ -1,0 +1,28 @@
+{{- define "varve.archiver" -}}
+{{- $name := .Values.archiver.name | default .Release.Name }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]{0,39}$" $name) }}
+{{- fail (printf "archiver.name: %q is no name of an Archiver, which has at most 40 small letters, digits and '-', and starts with a letter: give one" $name) }}
+{{- end }}
+{{- $name }}
+{{- end }}
+
+{{- define "varve.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/name: varve
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- /* The operator makes this Service. */ -}}
+{{- define "varve.service" -}}
+{{ include "varve.archiver" . }}-retrieval
+{{- end }}
+
+{{- define "varve.credentials" -}}
+{{ include "varve.archiver" . }}-cassandra
+{{- end }}
+
+{{- define "varve.image" -}}
+{{- printf "%s:%s" .Values.test.image.repository (.Values.test.image.tag | default .Chart.AppVersion) }}
+{{- end }}

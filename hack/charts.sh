@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Writes those files of charts/ that follow from others: CRDs, rules, schemas of
+# values, tables of values. With check, only says which are out of date.
+#
+#   hack/charts.sh
+#   hack/charts.sh check
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case ${1:-} in
+  '')    go run ./hack/charts ;;
+  check) go run ./hack/charts -check ;;
+  *)     echo "usage: ${0##*/} [check]" >&2; exit 2 ;;
+esac
