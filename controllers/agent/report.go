@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/engine/capture"
+)
+
+// reportAge is how old a report may be that is given out again: making one
+// looks at every channel.
+const reportAge = 5 * time.Second
+
+// reports keeps the latest report.
+type reports struct {
+	mu     sync.Mutex // held while one is made
+	latest *report.Report
+	at     time.Time
+	losses losses
+}
+
+// expire makes the next report a new one.
+func (r *reports) expire() {
+	r.mu.Lock()
+	r.latest = nil
+	r.mu.Unlock()
+}
+
+// ServeHTTP answers the report of the engine at report.Path.
+func (a *Agent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(a.Report()) // a client that is gone needs no answer
+}
+
+// Report returns the state of the engine, at most some seconds old. It must not
+// be changed.
+func (a *Agent) Report() *report.Report {
+	a.reports.mu.Lock()
+	defer a.reports.mu.Unlock()
+	now := time.Now()
+	if r := a.reports.latest; r != nil && now.Sub(a.reports.at) < reportAge {
+		return r
+	}
+	a.reports.latest, a.reports.at = a.report(now), now
+	return a.reports.latest
+}
+
+// report makes a report. It needs the lock of reports.
+func (a *Agent) report(now time.Time) *report.Report {
+	sum := a.cfg.Engine.Summary()
+	r := &report.Report{
+		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
+		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
+		Shards: []report.Shard{},
+	}
+	for _, n := range sum.Dropped {
+		r.Dropped += n
+	}
+	elsewhere := a.reportShards(r)
+	c := census{now: now, groups: map[string]*report.Group{}, hosts: map[string]int{}, losses: a.reports.losses.next()}
+	if sum.Stored > 0 {
+		c.sampleBytes = float64(sum.JournalBytes) / float64(sum.Stored)
+	}
+	for s := range a.cfg.Channels.Statuses() {
+		c.host(&s)
+		if shard, ok := a.cfg.Channels.Shard(s.PV); ok && !elsewhere[shard] {
+			c.add(&s)
+		}
+	}
+	a.reports.losses = c.losses
+	r.Groups, r.Circuits = c.result()
+	return r
+}
+
+// reportShards adds the shards, and returns those whose channels another engine
+// counts.
+func (a *Agent) reportShards(r *report.Report) (elsewhere map[int]bool) {
+	elsewhere = map[int]bool{}
+	a.mu.Lock()
+	r.Draining = a.draining != nil
+	for i, s := range a.shards {
+		elsewhere[i] = s.isCountedElsewhere(a.cfg.Name)
+		r.Shards = append(r.Shards, report.Shard{
+			Index: i, Phase: string(s.phase), Orphaned: s.decision.orphaned, Sealing: s.decision.seal, Lists: s.captured.names(),
+		})
+	}
+	a.mu.Unlock()
+	slices.SortFunc(r.Shards, func(x, y report.Shard) int { return cmp.Compare(x.Index, y.Index) })
+	for i := range r.Shards {
+		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
+		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
+		r.Shards[i].SamplesPerSecond = st.Rate
+	}
+	return elsewhere
+}
+
+// isCountedElsewhere reports whether the channels of a shard are in the report of
+// another engine: while the shard moves, that is the one that has them connected
+// and was not told to stop.
+func (s *shard) isCountedElsewhere(engine string) bool {
+	switch s.phase {
+	case v1alpha1.Drained, "":
+		return true
+	case v1alpha1.Capturing:
+		if _, named := orderFor(&s.spec, engine); named {
+			return false
+		}
+	}
+	return successor(known{engine: engine, spec: &s.spec, status: s.status()})
+}

@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// shard is all that the agent knows of one shard.
+type shard struct {
+	index int
+	name  string // of the ArchiveShard
+
+	// object is the ArchiveShard as seen last; nil: only the state on disk told.
+	object   *v1alpha1.ArchiveShard
+	spec     v1alpha1.ArchiveShardSpec
+	presence presence
+	lookedUp time.Time // while it is not watched: when it was asked for by name
+	gone     bool      // the API server said that there is none of that name
+
+	decision decision
+	captured lists             // what the engine is told to capture
+	wanted   lists             // lists of the spec that are read
+	broken   map[string]string // why others can not be
+	// settled: the lists were tried, so the engine may get the shard. An engine
+	// that gets channels later than the shard could not mark the death of the
+	// writer before for them.
+	settled bool
+	applied bool // the engine has the shard
+
+	join   joining
+	joined bool
+	phase  v1alpha1.ShardPhase
+	since  time.Time
+
+	deleted       map[string]bool // lists of spec.deletions that are done
+	deletionStuck bool
+
+	// written is the latest answer written, upon the object of version base.
+	written answer
+	base    string
+}
+
+// see takes the ArchiveShard as the API server tells it.
+func (s *shard) see(obj *v1alpha1.ArchiveShard, p presence) {
+	s.object, s.spec, s.presence, s.gone = obj, obj.Spec, p, false
+}
+
+func (s *shard) status() *v1alpha1.ArchiveShardStatus {
+	if s.object == nil {
+		return nil
+	}
+	return s.object.Status
+}
+
+// decide decides anew, and reports whether that changes what the engine does.
+func (s *shard) decide(engine string) (changed bool) {
+	was := s.decision
+	s.decision = decide(known{engine: engine, presence: s.presence, spec: &s.spec, status: s.status(), before: was})
+	if was.hold && !s.decision.hold {
+		s.captured, s.settled, s.joined = nil, false, false
+	}
+	return was.hold != s.decision.hold || was.seal != s.decision.seal
+}
+
+// take takes the lists that are read, and reports whether that changes what is
+// captured.
+func (s *shard) take(p progress) (changed bool) {
+	s.wanted, s.broken = p.lists, p.broken
+	if p.wait {
+		return false
+	}
+	next := p.next(s.captured)
+	if !s.settled && len(next) == 0 && len(p.broken) > 0 {
+		return false // nothing to begin with
+	}
+	changed = !s.settled || !maps.Equal(next, s.captured)
+	s.captured, s.settled = next, true
+	return changed
+}
+
+// complete reports whether exactly the lists of the spec are captured.
+func (s *shard) complete() bool {
+	return s.settled && len(s.broken) == 0 && maps.Equal(s.wanted, s.captured)
+}
+
+// channels returns how many channels are in the lists captured.
+func (s *shard) channels() (n int) {
+	for _, l := range s.captured {
+		n += len(l.channels)
+	}
+	return n
+}
+
+// enter sets the phase.
+func (s *shard) enter(p v1alpha1.ShardPhase, now time.Time) {
+	if s.phase != p {
+		s.phase, s.since = p, now
+	}
+}
+
+// isOver reports whether nothing of the shard is left to be done or said.
+func (s *shard) isOver(engine string, open bool) bool {
+	if s.decision.hold || open {
+		return false
+	}
+	return s.presence == missing || s.phase == "" && entryOf(s.status(), engine) == nil
+}
+
+// isWritten reports whether an answer was written upon the object as it was seen
+// last, so that it is on its way back.
+func (s *shard) isWritten(a *answer) bool {
+	return s.base == s.object.ResourceVersion && s.written.seals == a.seals && sameEntry(&s.written.entry, &a.entry)
+}
+
+// pendingDeletions returns the lists of PVs whose data is to be deleted now.
+func (s *shard) pendingDeletions(engine string) (names []string) {
+	if !s.decision.hold || !s.decision.seal || !s.applied || !s.complete() {
+		return nil
+	}
+	for _, ref := range s.spec.Deletions {
+		if !s.isDeleted(engine, ref.Name) {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}
+
+func (s *shard) isDeleted(engine, name string) bool {
+	e := entryOf(s.status(), engine)
+	return s.deleted[name] || e != nil && slices.Contains(e.Deleted, name)
+}
+
+// answer returns what to say in the status.
+func (s *shard) answer(engine string) answer {
+	a := answer{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: s.phase}, since: metav1.NewTime(s.since.Truncate(time.Second))}
+	if s.phase == "" {
+		return a
+	}
+	a.seals = s.decision.seal
+	a.entry.Message = clip(s.message(), maxMessage)
+	if s.decision.hold {
+		a.entry.Lists = s.captured.names()
+		a.entry.Lists = a.entry.Lists[:min(len(a.entry.Lists), maxLists)]
+	}
+	for _, ref := range s.spec.Deletions {
+		if s.isDeleted(engine, ref.Name) {
+			a.entry.Deleted = append(a.entry.Deleted, ref.Name)
+		}
+	}
+	slices.Sort(a.entry.Deleted)
+	return a
+}
+
+// message says what is wrong.
+func (s *shard) message() string {
+	var parts []string
+	if s.decision.message != "" {
+		parts = append(parts, s.decision.message)
+	}
+	if s.decision.hold {
+		for _, name := range slices.Sorted(maps.Keys(s.broken)) {
+			parts = append(parts, fmt.Sprintf("channel list %s: %s", name, s.broken[name]))
+		}
+		if len(s.broken) > 0 {
+			parts = append(parts, "capture goes on with the lists before")
+		}
+	}
+	if s.deletionStuck {
+		parts = append(parts, "data to be deleted is still there: the log of the engine says why")
+	}
+	return strings.Join(parts, "; ")
+}
