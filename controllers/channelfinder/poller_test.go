@@ -1,0 +1,169 @@
+package channelfinder
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// finder answers as it is told to, and counts.
+type finder struct {
+	mu      sync.Mutex
+	names   []string
+	err     error
+	asked   int
+	changes int
+}
+
+func (f *finder) ask(ctx context.Context, _, _ string) ([]string, error) {
+	select { // as long as a service takes
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	return f.names, f.err
+}
+
+func (f *finder) changed(string, string) {
+	f.mu.Lock()
+	f.changes++
+	f.mu.Unlock()
+}
+
+func (f *finder) set(err error, names ...string) {
+	f.mu.Lock()
+	f.names, f.err = names, err
+	f.mu.Unlock()
+}
+
+// counts returns the numbers since the last call.
+func (f *finder) counts() (asked, changes int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	asked, changes = f.asked, f.changes
+	f.asked, f.changes = 0, 0
+	return asked, changes
+}
+
+// polling runs a test with a Poller, in a time of its own.
+func polling(t *testing.T, test func(t *testing.T, p *Poller, f *finder)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &finder{}
+		p := NewPoller(f.ask, f.changed)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := p.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, p, f)
+		cancel()
+		<-done
+	})
+}
+
+func TestPollerKeepsTheLastAnswer(t *testing.T) {
+	polling(t, func(t *testing.T, p *Poller, f *finder) {
+		f.set(nil, "SR:A")
+		if _, known, err := p.Names("u", "q"); known || err != nil {
+			t.Errorf("before the first answer: %v, %v", known, err)
+		}
+		time.Sleep(2 * time.Second)
+		names, known, err := p.Names("u", "q")
+		if !slices.Equal(names, []string{"SR:A"}) || !known || err != nil {
+			t.Errorf("%q, %v, %v", names, known, err)
+		}
+		f.counts()
+
+		f.set(errors.New("HTTP 500"))
+		down := time.Now()
+		time.Sleep(20 * time.Minute)
+		names, known, err = p.Names("u", "q")
+		failure, ok := errors.AsType[*Failure](err)
+		if !slices.Equal(names, []string{"SR:A"}) || !known || !ok || err.Error() != "HTTP 500" {
+			t.Fatalf("while the service is down: %q, %v, %v", names, known, err)
+		}
+		if late := failure.Since.Sub(down); late < 0 || late > 7*time.Minute {
+			t.Errorf("it is said to fail since %v after it did", late)
+		}
+		if asked, changes := f.counts(); changes != 1 || asked < 20 || asked > 50 {
+			t.Errorf("%d requests and %d changes while the service is down", asked, changes)
+		}
+
+		f.set(nil, "SR:A", "SR:B")
+		time.Sleep(time.Minute)
+		names, _, err = p.Names("u", "q")
+		if !slices.Equal(names, []string{"SR:A", "SR:B"}) || err != nil {
+			t.Errorf("when it is back: %q, %v", names, err)
+		}
+	})
+}
+
+func TestPollerTellsChangesOnly(t *testing.T) {
+	polling(t, func(t *testing.T, p *Poller, f *finder) {
+		f.set(nil, "SR:A")
+		p.Names("u", "q")
+		time.Sleep(29 * time.Minute)
+		if asked, changes := f.counts(); changes != 1 || asked < 5 || asked > 8 {
+			t.Errorf("%d requests and %d changes in 29 minutes", asked, changes)
+		}
+		p.Names("u", "q")
+		f.set(nil, "SR:B")
+		time.Sleep(7 * time.Minute)
+		if _, changes := f.counts(); changes != 1 {
+			t.Errorf("%d changes after one", changes)
+		}
+	})
+}
+
+// Nobody tells the Poller that a group is gone. It asks whoever might still want
+// a query, by changed, before it forgets it.
+func TestPollerForgets(t *testing.T) {
+	polling(t, func(t *testing.T, p *Poller, f *finder) {
+		f.set(nil, "SR:A")
+		p.Names("u", "q")
+		time.Sleep(10 * time.Minute)
+		f.counts()
+		time.Sleep(26 * time.Minute)
+		if _, changes := f.counts(); changes != 1 {
+			t.Errorf("%d reminders after half an hour", changes)
+		}
+		p.Names("u", "q")
+		time.Sleep(55 * time.Minute)
+		if _, known, _ := p.Names("u", "q"); !known {
+			t.Error("a query is forgotten that somebody asked for")
+		}
+		time.Sleep(2 * time.Hour)
+		f.counts()
+		time.Sleep(time.Hour)
+		if asked, _ := f.counts(); asked != 0 {
+			t.Errorf("%d requests of a query that nobody wants", asked)
+		}
+		if _, known, _ := p.Names("u", "q"); known {
+			t.Error("a forgotten query has an answer")
+		}
+	})
+}
+
+// A slow service does not keep others waiting.
+func TestPollerAsksAtTheSameTime(t *testing.T) {
+	polling(t, func(t *testing.T, p *Poller, f *finder) {
+		f.set(nil, "SR:A")
+		for _, q := range []string{"1", "2", "3", "4"} {
+			p.Names("u", q)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if asked, _ := f.counts(); asked != 4 {
+			t.Errorf("%d of 4 answers after the time of one", asked)
+		}
+	})
+}
