@@ -9,10 +9,13 @@ complain() { echo "verify: $*" >&2; failed=1; }
 
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-cp -R api config "$before"
+generated=(api config docs/reference charts)
+cp -R --parents "${generated[@]}" "$before"
 make --no-print-directory generate manifests
-for dir in api config; do
-  diff -ru "$before/$dir" "$dir" || complain "$dir was out of date: commit what 'make generate manifests' made"
+go run ./hack/apiref
+hack/charts.sh
+for dir in "${generated[@]}"; do
+  diff -ru "$before/$dir" "$dir" || complain "$dir was out of date: commit what hack/verify.sh made"
 done
 
 # Also files that are not committed yet.
