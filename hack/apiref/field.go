@@ -93,13 +93,8 @@ func limits(s *schema) []string {
 		}
 		say("One of %s.", strings.Join(names, ", "))
 	}
-	switch {
-	case s.Minimum != nil && s.Maximum != nil && s.ExclusiveMaximum:
-		say("From %s to below %s.", number(*s.Minimum), number(*s.Maximum))
-	case s.Minimum != nil && s.Maximum != nil:
-		say("From %s to %s.", number(*s.Minimum), number(*s.Maximum))
-	case s.Minimum != nil:
-		say("At least %s.", number(*s.Minimum))
+	if r := rangeOf(s); r != "" {
+		say("%s.", r)
 	}
 	if s.MaxLength != nil && !isDuration(s) {
 		say("At most %d characters.", *s.MaxLength)
@@ -116,6 +111,18 @@ func limits(s *schema) []string {
 		}
 	}
 	return out
+}
+
+func rangeOf(s *schema) string {
+	switch {
+	case s.Minimum != nil && s.Maximum != nil && s.ExclusiveMaximum:
+		return "From " + number(*s.Minimum) + " to below " + number(*s.Maximum)
+	case s.Minimum != nil && s.Maximum != nil:
+		return "From " + number(*s.Minimum) + " to " + number(*s.Maximum)
+	case s.Minimum != nil:
+		return "At least " + number(*s.Minimum)
+	}
+	return ""
 }
 
 // isDuration tells by the pattern that all durations have.
