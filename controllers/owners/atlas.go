@@ -1,0 +1,154 @@
+package owners
+
+import (
+	"cmp"
+	"iter"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/channellist"
+)
+
+// names are the PVs of a channel list.
+type names struct {
+	data   []byte   // the list
+	hashes []uint64 // of its PVs, sorted
+}
+
+func decodeNames(data []byte) (*names, error) {
+	channels, err := channellist.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	n := &names{data: data, hashes: make([]uint64, len(channels))}
+	for i := range channels {
+		n.hashes[i] = xxhash.Sum64String(channels[i].PV)
+	}
+	slices.Sort(n.hashes)
+	return n, nil
+}
+
+// place is a shard and where it is captured.
+type place struct {
+	shard int
+	// engines that capture it are addressed by URL, the sealer first.
+	engines []string
+	lists   []*names
+	// whole says that all lists are read. If not, any PV may be in the shard.
+	whole bool
+}
+
+// atlas says who captures what, as of one moment.
+type atlas struct {
+	places []place
+	// engines are the URLs of all engines, also of those that no shard names.
+	engines []string
+}
+
+// find returns the shards that a PV is captured in, or may be. Certain says that
+// a list has the PV.
+func (a *atlas) find(pv string) (in []*place, certain bool) {
+	hash := xxhash.Sum64String(pv)
+	for i := range a.places {
+		p := &a.places[i]
+		listed := slices.ContainsFunc(p.lists, func(n *names) bool {
+			_, found := slices.BinarySearch(n.hashes, hash)
+			return found
+		})
+		if listed || !p.whole {
+			in = append(in, p)
+			certain = certain || listed
+		}
+	}
+	return in, certain
+}
+
+// sealer returns the engine whose view of a PV counts; empty: none is known.
+func (a *atlas) sealer(pv string) string {
+	in, _ := a.find(pv)
+	for _, p := range in {
+		if len(p.engines) > 0 {
+			return p.engines[0]
+		}
+	}
+	return ""
+}
+
+// all yields the PVs of all lists.
+func (a *atlas) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range a.places {
+			for _, n := range a.places[i].lists {
+				channels, err := channellist.Decode(n.data)
+				if err != nil {
+					panic("BUG: a list that was decoded can not be any more: " + err.Error())
+				}
+				for j := range channels {
+					if !yield(channels[j].PV) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// draw makes an atlas. get returns a list that is read.
+func draw(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]string, get func(name string) (*names, bool)) *atlas {
+	a := &atlas{}
+	for _, obj := range shards {
+		if obj.Spec.Index == nil {
+			continue
+		}
+		p := place{shard: int(*obj.Spec.Index), whole: true, engines: holders(obj, addresses)}
+		for _, ref := range obj.Spec.Lists {
+			n, ok := get(ref.Name)
+			if ok {
+				p.lists = append(p.lists, n)
+			}
+			p.whole = p.whole && ok
+		}
+		a.places = append(a.places, p)
+	}
+	slices.SortFunc(a.places, func(x, y place) int { return cmp.Compare(x.shard, y.shard) })
+	for _, url := range addresses {
+		a.engines = append(a.engines, url)
+	}
+	slices.Sort(a.engines)
+	return a
+}
+
+// holders returns the addresses of the engines that hold samples of a shard in
+// memory, the sealer first.
+func holders(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []string) {
+	if obj.Status == nil {
+		return nil
+	}
+	for _, e := range obj.Status.Engines {
+		url, known := addresses[e.Name]
+		switch {
+		case !known || e.Phase == v1alpha1.Drained:
+		case e.Name == obj.Status.Sealer:
+			urls = slices.Insert(urls, 0, url)
+		default:
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+// addressesOf returns the URLs of pods that run, by name.
+func addressesOf(pods map[string]*corev1.Pod, port int) map[string]string {
+	urls := map[string]string{}
+	for name, pod := range pods {
+		if ip := pod.Status.PodIP; ip != "" && pod.Status.Phase == corev1.PodRunning {
+			urls[name] = "http://" + net.JoinHostPort(ip, strconv.Itoa(port))
+		}
+	}
+	return urls
+}
