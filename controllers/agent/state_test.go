@@ -67,9 +67,13 @@ func TestStateSurvivesARestart(t *testing.T) {
 func TestDamagedStateIsNotUsed(t *testing.T) {
 	st, lists := aState()
 	for name, damage := range map[string]func(d *stateDirectory, path, list string){
-		"truncated":         func(_ *stateDirectory, p, _ string) { os.Truncate(p, 100) },
-		"empty":             func(_ *stateDirectory, p, _ string) { os.Truncate(p, 0) },
-		"one bit":           func(_ *stateDirectory, p, _ string) { text, _ := os.ReadFile(p); text[90] ^= 1; os.WriteFile(p, text, 0o600) },
+		"truncated": func(_ *stateDirectory, p, _ string) { os.Truncate(p, 100) },
+		"empty":     func(_ *stateDirectory, p, _ string) { os.Truncate(p, 0) },
+		"one bit": func(_ *stateDirectory, p, _ string) {
+			text, _ := os.ReadFile(p)
+			text[90] ^= 1
+			os.WriteFile(p, text, 0o600)
+		},
 		"too large":         func(_ *stateDirectory, p, _ string) { os.Truncate(p, maxState+1) },
 		"a directory":       func(_ *stateDirectory, p, _ string) { os.Remove(p); os.Mkdir(p, 0o700) },
 		"of another engine": func(d *stateDirectory, _, _ string) { d.engine = "b" },
