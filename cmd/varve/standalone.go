@@ -178,7 +178,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 			Store: s.store, Recent: s.Engine, Shards: s.Shards(),
 			Captured: func() iter.Seq[string] { return s.Capture().Names() },
 		},
-		Channels: s.Capture(), Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Channels: s.Engine, Gatherer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: func() error { return nil }, Version: version(), Now: time.Now, Log: s.opts.log,
 	})
 	return err

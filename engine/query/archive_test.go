@@ -1,8 +1,8 @@
 package query
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"

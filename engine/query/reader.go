@@ -14,6 +14,10 @@ import (
 // ErrUnknownPV is returned for a PV that was never captured.
 var ErrUnknownPV = errors.New("unknown PV")
 
+// ErrNotAsked is wrapped by errors that say that an engine could not be asked for
+// what only it knows.
+var ErrNotAsked = errors.New("an engine could not be asked")
+
 // Held is what engines hold of a PV in memory.
 type Held struct {
 	// Known says that the PV is being captured, also if it has no sample yet.
@@ -28,7 +32,18 @@ type Held struct {
 	Covers []store.Writer
 }
 
-// Recent answers with what engines hold of a PV.
+// Add joins what another engine holds of the same PV.
+func (h *Held) Add(o Held) {
+	h.Known = h.Known || o.Known
+	h.Shards = append(h.Shards, o.Shards...)
+	h.Runs = append(h.Runs, o.Runs...)
+	h.Covers = append(h.Covers, o.Covers...)
+}
+
+// Recent answers with what engines hold of a PV, as of a moment after it was
+// called. An engine that can not be asked is left out: its writers are not
+// covered, and their journal is read. But it must be known who captures the PV
+// then, in which shard.
 type Recent interface {
 	Recent(ctx context.Context, pv string) Held
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -38,23 +39,32 @@ type rig struct {
 // channels are the states of PVs, sorted by name.
 type channels []capture.Status
 
-func (c *channels) Statuses() iter.Seq[capture.Status] {
-	return func(yield func(capture.Status) bool) {
+func (c *channels) Statuses(context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
 		for _, s := range *c {
-			if !yield(s) {
+			if s.Group == unreachable && !yield(capture.Status{}, query.ErrNotAsked) {
+				return
+			}
+			if s.Group != unreachable && !yield(s, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (c *channels) Status(pv string) (capture.Status, bool) {
+// unreachable is the group of channels whose engine can not be asked.
+const unreachable = "unreachable"
+
+func (c *channels) Status(_ context.Context, pv string) (capture.Status, bool, error) {
 	for _, s := range *c {
-		if s.PV == pv {
-			return s, true
+		switch {
+		case s.PV == pv && s.Group == unreachable:
+			return capture.Status{}, false, fmt.Errorf("asking for %s: %w", pv, query.ErrNotAsked)
+		case s.PV == pv:
+			return s, true, nil
 		}
 	}
-	return capture.Status{}, false
+	return capture.Status{}, false, nil
 }
 
 func openStore(t *testing.T) store.Store {

@@ -4,7 +4,10 @@
 //	              ┌─ /retrieval, /mgmt  appliance ─┐
 //	request ─▶ mux├─ /api/v1            native     ├─▶ query ─▶ store, memory
 //	              ├─ /metrics                      ┘
-//	              └─ /healthz, /readyz, /
+//	              ├─ /healthz, /readyz, /
+//	              └─ /internal: Config.Extra, as peer
+//
+// An engine that reads nothing serves without the read APIs.
 //
 // Answers are streamed: a request holds what is being encoded, and no more. A
 // client that does not read loses its connection. Answers are compressed with

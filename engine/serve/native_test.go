@@ -3,8 +3,15 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -106,5 +113,68 @@ func TestSamplesAndMarks(t *testing.T) {
 		if code, got := r.get("/api/v1/" + path + "?pv=X&to=x"); code != 400 || !strings.Contains(got, "parameter to") {
 			t.Errorf("%s with a wrong time gives %d %s", path, code, got)
 		}
+	}
+}
+
+// What an engine that can not be asked would add is said to be missing: never
+// that it does not exist.
+func TestChannelsOfAnEngineThatCanNotBeAsked(t *testing.T) {
+	r := newRig(t)
+	r.capture()
+	r.channels[1].Group = unreachable
+	for _, path := range []string{"/api/v1/channels", "/api/v1/status"} {
+		code, got := r.get(path)
+		if code != 200 || !strings.Contains(got, `"incomplete":"an engine could not be asked"`) {
+			t.Errorf("%s gives %d %s", path, code, got)
+		}
+	}
+	for _, path := range []string{"/api/v1/channels/B", "/mgmt/bpl/getPVStatus?pv=B"} {
+		if code, got := r.get(path); code != 503 || !strings.Contains(got, "could not be asked") {
+			t.Errorf("%s gives %d %s", path, code, got)
+		}
+	}
+	if code, _ := r.get("/retrieval/data/getData.json?pv=B"); code != 200 {
+		t.Errorf("data of B gives %d", code)
+	}
+}
+
+// An engine that reads nothing has its own paths, and no read API.
+func TestWithoutReading(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	h, err := New(&Config{
+		Gatherer: reg, Metrics: NewMetrics(reg), Ready: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
+		Extra: func(mux *http.ServeMux) {
+			mux.HandleFunc("GET /internal/report", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "mine") })
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	r := &rig{t: t, url: srv.URL}
+	for path, want := range map[string]int{
+		"/metrics": 200, "/healthz": 200, "/readyz": 200, "/internal/report": 200,
+		"/": 404, "/api/v1/status": 404, "/retrieval/data/getData.json?pv=A": 404, "/mgmt/bpl/getAllPVs": 404,
+	} {
+		if code, text := r.get(path); code != want {
+			t.Errorf("%s gives %d %s", path, code, text)
+		}
+	}
+}
+
+// A store that is not open yet is no fault of the request, and passes.
+func TestAStoreThatIsNotOpen(t *testing.T) {
+	st := store.OpenLater(func(context.Context) (store.Store, error) { return nil, errors.New("nobody answers") },
+		func(error) string { return "StorageAway: nobody answers" })
+	defer st.Close()
+	r := newRigOn(t, st)
+	for _, path := range []string{"/retrieval/data/getData.json?pv=A", "/api/v1/samples?pv=A", "/mgmt/bpl/getAllPVs"} {
+		if code, got := r.get(path); code != 503 || !strings.Contains(got, "not open yet") {
+			t.Errorf("%s gives %d %s", path, code, got)
+		}
+	}
+	if code, _ := r.get("/readyz"); code != 200 {
+		t.Errorf("/readyz gives %d", code)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/serve/native"
@@ -17,8 +18,12 @@ import (
 
 // Config is what a server is made of.
 type Config struct {
+	// Reader and Channels are what the read APIs show. Without a Reader there are
+	// none: only /metrics, /healthz, /readyz and what Extra adds.
 	Reader   *query.Reader
 	Channels native.Channels
+	// Extra adds other paths; nil for none.
+	Extra func(*http.ServeMux)
 	// Gatherer provides what /metrics shows.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
@@ -32,21 +37,31 @@ type Config struct {
 // New returns the handler of all paths. It needs nothing to be closed.
 func New(cfg *Config) (http.Handler, error) {
 	mux := http.NewServeMux()
-	(&appliance.Handler{
-		Reader: cfg.Reader, Channels: cfg.Channels, Version: "Varve " + cfg.Version, Name: "varve", Now: cfg.Now, Log: cfg.Log,
-	}).Register(mux)
-	(&native.Handler{Reader: cfg.Reader, Channels: cfg.Channels, Now: cfg.Now, Log: cfg.Log}).Register(mux)
+	if cfg.Reader != nil {
+		cfg.registerRead(mux)
+	}
+	if cfg.Extra != nil {
+		cfg.Extra(mux)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", cfg.ready)
-	mux.HandleFunc("GET /{$}", cfg.index)
 
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
-		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
+		gzhttp.ExceptContentTypes([]string{"application/x-protobuf", peer.ContentType}))
 	if err != nil {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}
 	return cfg.Metrics.count(patient(allowBrowsers(compress(mux)))), nil
+}
+
+// registerRead adds the APIs that read the archive.
+func (c *Config) registerRead(mux *http.ServeMux) {
+	(&appliance.Handler{
+		Reader: c.Reader, Channels: c.Channels, Version: "Varve " + c.Version, Name: "varve", Now: c.Now, Log: c.Log,
+	}).Register(mux)
+	(&native.Handler{Reader: c.Reader, Channels: c.Channels, Now: c.Now, Log: c.Log}).Register(mux)
+	mux.HandleFunc("GET /{$}", c.index)
 }
 
 func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {

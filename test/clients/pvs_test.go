@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"context"
 	"encoding/binary"
 	"iter"
 	"math"
@@ -111,10 +112,10 @@ func chars() pv {
 type states []pv
 
 // Statuses implements native.Channels.
-func (s states) Statuses() iter.Seq[capture.Status] {
-	return func(yield func(capture.Status) bool) {
+func (s states) Statuses(ctx context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
 		for i := range s {
-			if st, _ := s.Status(s[i].name); !yield(st) {
+			if st, _, err := s.Status(ctx, s[i].name); !yield(st, err) {
 				return
 			}
 		}
@@ -122,14 +123,14 @@ func (s states) Statuses() iter.Seq[capture.Status] {
 }
 
 // Status implements native.Channels.
-func (s states) Status(name string) (capture.Status, bool) {
+func (s states) Status(_ context.Context, name string) (capture.Status, bool, error) {
 	for i := range s {
 		if p := &s[i]; p.name == name {
 			return capture.Status{
 				PV: name, Group: "test/group", State: capture.Connected, Since: newYear, Sampling: "Monitor", Type: p.run.Type,
 				Connects: 1, HasLast: true, Last: p.run.At(p.run.Len() - 1), Metadata: &p.meta,
-			}, true
+			}, true, nil
 		}
 	}
-	return capture.Status{}, false
+	return capture.Status{}, false, nil
 }

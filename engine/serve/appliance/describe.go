@@ -18,7 +18,7 @@ type header struct{ name, val string }
 // precision, and if asked also its limits and the labels of its states.
 func (h *Handler) describe(ctx context.Context, name string, all bool) (headers []header, count int, err error) {
 	var m *sample.Metadata
-	if s, ok := h.Channels.Status(pvname.Canonical(name)); ok {
+	if s, ok, err := h.Channels.Status(ctx, pvname.Canonical(name)); ok && err == nil {
 		m = s.Metadata
 	}
 	if m == nil {

@@ -1,6 +1,7 @@
 package appliance
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -9,11 +10,14 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/request"
 )
 
 // Channels tells the state of PVs being captured.
 type Channels interface {
-	Status(pv string) (capture.Status, bool)
+	// Status returns the state of one. An error says that whoever captures the PV
+	// can not be asked.
+	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
 // Handler serves /retrieval and /mgmt. Its fields are set before use.
@@ -53,7 +57,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client is gone
 	}
 	h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
-	http.Error(w, err.Error(), http.StatusInternalServerError)
+	http.Error(w, err.Error(), request.Code(err))
 }
 
 func badRequest(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadRequest) }

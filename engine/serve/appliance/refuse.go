@@ -23,7 +23,7 @@ var changes = []string{
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	text := "PVs are archived as ArchiveGroups say; add the PV to the manifest of one"
 	if pv := r.URL.Query().Get("pv"); pv != "" {
-		if s, ok := h.Channels.Status(pvname.Canonical(pv)); ok {
+		if s, ok, err := h.Channels.Status(r.Context(), pvname.Canonical(pv)); ok && err == nil {
 			text = fmt.Sprintf("PV %s is archived as ArchiveGroup %s says; edit its manifest", pv, s.Group)
 		}
 	}

@@ -89,8 +89,10 @@ func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
 
 func (h *Handler) statusOf(r *http.Request, name string) (pvStatus, error) {
 	pv := pvname.Canonical(name)
-	s, ok := h.Channels.Status(pv)
+	s, ok, err := h.Channels.Status(r.Context(), pv)
 	switch {
+	case err != nil:
+		return pvStatus{}, err
 	case !ok:
 		return pvStatus{PVName: name, Status: "Not being archived"}, nil
 	case s.State == capture.Paused:

@@ -20,6 +20,8 @@ const (
 type page struct {
 	Channels []channel `json:"channels"`
 	Next     string    `json:"next,omitempty"`
+	// Incomplete says why channels are missing that should be there.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 // channels answers the channels, sorted by name, that pass the filters pv (a
@@ -42,7 +44,11 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 		match = request.Glob(q.Get("pv"))
 	}
 	p := page{Channels: []channel{}}
-	for s := range h.Channels.Statuses() {
+	for s, err := range h.Channels.Statuses(r.Context()) {
+		if err != nil {
+			p.Incomplete = err.Error()
+			continue
+		}
 		if s.PV <= q.Get("after") || !match(s.PV) || !is(q.Get("state"), s.State.String()) || !is(q.Get("group"), s.Group) {
 			continue
 		}
@@ -70,7 +76,11 @@ func isState(name string) bool {
 // channel answers one channel.
 func (h *Handler) channel(w http.ResponseWriter, r *http.Request) {
 	pv := pvname.Canonical(r.PathValue("pv"))
-	s, ok := h.Channels.Status(pv)
+	s, ok, err := h.Channels.Status(r.Context(), pv)
+	if err != nil {
+		answerError(w, http.StatusServiceUnavailable, err)
+		return
+	}
 	if !ok {
 		answerError(w, http.StatusNotFound, fmt.Errorf("no ArchiveGroup captures %s", pv))
 		return

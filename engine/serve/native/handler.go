@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -10,13 +11,18 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/request"
 )
 
-// Channels tells the state of PVs being captured.
+// Channels tells the state of PVs being captured: of an engine in the process, or
+// of many that are asked.
 type Channels interface {
-	// Statuses yields all, sorted by name.
-	Statuses() iter.Seq[capture.Status]
-	Status(pv string) (capture.Status, bool)
+	// Statuses yields all, sorted by name. An error says that some are missing, as
+	// those of an engine that can not be asked; the others follow.
+	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
+	// Status returns one. An error says that whoever captures the PV can not be
+	// asked.
+	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
 // Handler serves /api/v1. Its fields are set before use.
@@ -54,7 +60,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil: // the client is gone
 	default:
 		h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
-		answerError(w, http.StatusInternalServerError, err)
+		answerError(w, request.Code(err), err)
 	}
 }
 

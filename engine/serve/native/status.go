@@ -40,10 +40,15 @@ func (m *summary) add(s *capture.Status) {
 }
 
 // status answers the summaries of all groups, and their sum.
-func (h *Handler) status(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 	total := &summary{States: map[string]int{}}
 	groups := map[string]*summary{}
-	for s := range h.Channels.Statuses() {
+	incomplete := ""
+	for s, err := range h.Channels.Statuses(r.Context()) {
+		if err != nil {
+			incomplete = err.Error()
+			continue
+		}
 		g := groups[s.Group]
 		if g == nil {
 			g = &summary{Group: s.Group}
@@ -59,5 +64,7 @@ func (h *Handler) status(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, struct {
 		Total  *summary   `json:"total"`
 		Groups []*summary `json:"groups"`
-	}{total, append([]*summary{}, list...)})
+		// Incomplete says why channels are missing that should be there.
+		Incomplete string `json:"incomplete,omitempty"`
+	}{total, append([]*summary{}, list...), incomplete})
 }

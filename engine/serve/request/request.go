@@ -6,13 +6,25 @@
 package request
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/store"
 )
+
+// Code returns the status code of the answer to a request that failed for err,
+// and not for what it asked.
+func Code(err error) int {
+	if errors.Is(err, store.ErrNotOpen) || errors.Is(err, query.ErrNotAsked) {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
 
 // layouts are the forms of ISO 8601 that clients send. Fractions of a second are
 // accepted with any.

@@ -1,0 +1,151 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+)
+
+// Bounds of what an engine may answer, in bytes.
+const (
+	maxRecent = 256 << 20 // of one PV: as much as a block may hold several times over
+	maxLine   = 96 << 20  // of one channel: a value, and its encoding
+	maxError  = 1 << 10
+)
+
+// Client asks engines. How long it waits is for the contexts to say, and for the
+// http.Client.
+type Client struct{ HTTP *http.Client }
+
+// Recent asks an engine, which serves at baseURL, what it holds of a PV. Errors
+// wrap query.ErrNotAsked.
+func (c *Client) Recent(ctx context.Context, baseURL, pv string) (query.Held, error) {
+	body, err := c.get(ctx, baseURL+RecentPath, url.Values{"pv": {pv}})
+	if err != nil {
+		return query.Held{}, err
+	}
+	defer body.Close()
+	in := bufio.NewReader(body)
+	size, err := binary.ReadUvarint(in)
+	if err == nil && size > maxRecent {
+		err = fmt.Errorf("%w: %d bytes", ErrCorrupt, size)
+	}
+	var text []byte
+	if err == nil {
+		text, err = read(in, int(size))
+		_, _ = in.ReadByte() // the end: it lets the connection be used again
+	}
+	var held query.Held
+	if err == nil {
+		held, err = DecodeHeld(text)
+	}
+	if err != nil {
+		return query.Held{}, refused(baseURL, err)
+	}
+	return held, nil
+}
+
+// read returns the next size bytes. What is there to read, and not the size that
+// is announced, says how much memory is taken.
+func read(in io.Reader, size int) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(in, int64(size)))
+	if err == nil && len(text) < size {
+		err = io.ErrUnexpectedEOF
+	}
+	return text, err
+}
+
+// Statuses yields the states of all channels that an engine captures, sorted by
+// name. It ends after its first error, which wraps query.ErrNotAsked.
+func (c *Client) Statuses(ctx context.Context, baseURL string) iter.Seq2[capture.Status, error] {
+	return c.statuses(ctx, baseURL, nil)
+}
+
+// Status returns the state of one PV.
+func (c *Client) Status(ctx context.Context, baseURL, pv string) (s capture.Status, captured bool, err error) {
+	for s, err := range c.statuses(ctx, baseURL, url.Values{"name": {pv}}) {
+		return s, err == nil, err
+	}
+	return s, false, nil
+}
+
+func (c *Client) statuses(ctx context.Context, baseURL string, q url.Values) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		body, err := c.get(ctx, baseURL+ChannelsPath, q)
+		if err != nil {
+			yield(capture.Status{}, err)
+			return
+		}
+		defer body.Close()
+		for s, err := range lines(body) {
+			if err != nil {
+				yield(capture.Status{}, refused(baseURL, err))
+				return
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lines yields the channels of an answer, which must have an end.
+func lines(body io.Reader) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		in := bufio.NewScanner(body)
+		in.Buffer(nil, maxLine)
+		for in.Scan() {
+			var l line
+			if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+				yield(capture.Status{}, fmt.Errorf("%w: %w", ErrCorrupt, err))
+				return
+			}
+			if l.End {
+				in.Scan() // the end: it lets the connection be used again
+				return
+			}
+			s, err := l.status()
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+		err := in.Err()
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		yield(capture.Status{}, err)
+	}
+}
+
+// get returns the body of an answer, which the caller closes.
+func (c *Client) get(ctx context.Context, path string, q url.Values) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path+"?"+q.Encode(), nil)
+	if err != nil {
+		return nil, refused(path, err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, refused(path, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // what can be read says more than nothing
+		return nil, refused(path, errors.New(res.Status+": "+strings.TrimSpace(string(text))))
+	}
+	return res.Body, nil
+}
+
+func refused(url string, err error) error {
+	return fmt.Errorf("%w: asking %s: %w", query.ErrNotAsked, url, err)
+}

@@ -1,0 +1,114 @@
+package peer
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve/request"
+)
+
+// Paths that a Handler serves.
+const (
+	RecentPath   = "/internal/recent"
+	ChannelsPath = "/internal/channels"
+)
+
+// maxAsked is how many PVs one request may name.
+const maxAsked = 1000
+
+// Engine is what is asked.
+type Engine interface {
+	query.Recent
+	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
+	Status(ctx context.Context, pv string) (capture.Status, bool, error)
+}
+
+// Handler answers for an engine.
+type Handler struct{ Engine Engine }
+
+// Register adds the paths to a mux.
+func (h *Handler) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+RecentPath, h.recent)
+	mux.HandleFunc("GET "+ChannelsPath, h.channels)
+}
+
+// recent answers what the engine holds of each PV that is named, in the order
+// asked for, each with its length before it.
+func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
+	pvs := r.URL.Query()["pv"]
+	if len(pvs) == 0 || len(pvs) > maxAsked {
+		http.Error(w, fmt.Sprintf("parameter pv: 1 to %d are needed", maxAsked), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", ContentType)
+	var buf []byte
+	for _, pv := range pvs {
+		held := h.Engine.Recent(r.Context(), pvname.Canonical(pv))
+		buf = AppendHeld(buf[:0], &held)
+		if _, err := w.Write(append(binary.AppendUvarint(nil, uint64(len(buf))), buf...)); err != nil {
+			return // the client is gone
+		}
+	}
+}
+
+// channels answers the states of the channels that pass the filters pv (a glob),
+// state and group, sorted by name and after the name after, up to limit; or of
+// the one that name has. Its last line says that it is whole.
+func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := request.Limit(q, -1)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	enc := json.NewEncoder(w)
+	n := 0
+	for s, err := range h.wanted(r.Context(), q) {
+		if err != nil {
+			panic(http.ErrAbortHandler) // so that the client does not take it for whole
+		}
+		if n == limit {
+			break
+		}
+		if enc.Encode(newLine(&s)) != nil {
+			return // the client is gone
+		}
+		n++
+	}
+	_ = enc.Encode(line{End: true}) // as above
+}
+
+// wanted yields the channels that pass the filters.
+func (h *Handler) wanted(ctx context.Context, q url.Values) iter.Seq2[capture.Status, error] {
+	if q.Has("name") {
+		return func(yield func(capture.Status, error) bool) {
+			s, captured, err := h.Engine.Status(ctx, pvname.Canonical(q.Get("name")))
+			if captured || err != nil {
+				yield(s, err)
+			}
+		}
+	}
+	match := request.Matcher(request.All)
+	if q.Get("pv") != "" {
+		match = request.Glob(q.Get("pv"))
+	}
+	return func(yield func(capture.Status, error) bool) {
+		for s, err := range h.Engine.Statuses(ctx) {
+			passes := err != nil || s.PV > q.Get("after") && match(s.PV) &&
+				cmp.Or(q.Get("state"), s.State.String()) == s.State.String() && cmp.Or(q.Get("group"), s.Group) == s.Group
+			if passes && !yield(s, err) {
+				return
+			}
+		}
+	}
+}

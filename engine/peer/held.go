@@ -1,0 +1,156 @@
+package peer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// ContentType is that of an answer to /internal/recent. It holds blocks, which no
+// compression makes smaller.
+const ContentType = "application/vnd.varve.recent"
+
+// version is the first byte of an answer. docs/format/recent.md draws it.
+const version = 1
+
+// maxShards is more than any archive has.
+const maxShards = 1 << 16
+
+// ErrCorrupt is returned for bytes that no engine has sent.
+var ErrCorrupt = errors.New("corrupt answer of an engine")
+
+// AppendHeld appends the encoding of what an engine holds of a PV. Runs that are
+// longer than a block may be are cut.
+func AppendHeld(dst []byte, h *query.Held) []byte {
+	known := byte(0)
+	if h.Known {
+		known = 1
+	}
+	dst = append(dst, version, known)
+	dst = binary.AppendUvarint(dst, uint64(len(h.Shards)))
+	for _, s := range h.Shards {
+		dst = binary.AppendUvarint(dst, uint64(s))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(h.Covers)))
+	for _, w := range h.Covers {
+		dst = append(dst, w[:]...)
+	}
+	var blob []byte
+	for _, r := range h.Runs {
+		for part := range parts(r) {
+			blob = block.Append(blob[:0], part)
+			dst = binary.AppendUvarint(dst, uint64(len(blob)))
+			dst = append(dst, blob...)
+		}
+	}
+	return binary.AppendUvarint(dst, 0)
+}
+
+// Limits of one part of a run: what block.Decode takes.
+const (
+	partSamples = 4096
+	partBytes   = block.MaxBytes / 4
+)
+
+// parts yields a run in parts that a block can hold.
+func parts(r *sample.Run) func(yield func(*sample.Run) bool) {
+	return func(yield func(*sample.Run) bool) {
+		for from := 0; from < r.Len(); {
+			to, size := from, 0
+			for to < min(from+partSamples, r.Len()) && (to == from || size < partBytes) {
+				if !r.Type.Fixed() {
+					size += len(r.Value(to))
+				}
+				to++
+			}
+			part := &sample.Run{Type: r.Type}
+			part.AppendRange(r, from, to)
+			if !yield(part) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// DecodeHeld decodes what AppendHeld has written. The runs share no memory with
+// src.
+func DecodeHeld(src []byte) (query.Held, error) {
+	d := decoder{rest: src}
+	if v := d.byte(); d.err == nil && v != version {
+		return query.Held{}, fmt.Errorf("an engine answers in version %d, which is not known to this program", v)
+	}
+	h := query.Held{Known: d.byte() == 1}
+	for range d.count(maxShards, 1) {
+		h.Shards = append(h.Shards, int(d.uvarint(maxShards)))
+	}
+	for range d.count(maxShards, len(store.Writer{})) {
+		h.Covers = append(h.Covers, store.Writer(d.bytes(len(store.Writer{}))))
+	}
+	for d.err == nil {
+		size := d.uvarint(uint64(len(d.rest)))
+		if size == 0 {
+			break
+		}
+		r := new(sample.Run)
+		if blob := d.bytes(int(size)); d.err == nil {
+			d.fail(block.Decode(r, blob))
+		}
+		h.Runs = append(h.Runs, r)
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		d.err = ErrCorrupt
+	}
+	if d.err != nil {
+		return query.Held{}, d.err
+	}
+	return h, nil
+}
+
+// decoder takes values from the front of rest. After the first error all are 0.
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoder) fail(err error) {
+	if d.err == nil && err != nil {
+		d.err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if d.err == nil && n > len(d.rest) {
+		d.err = ErrCorrupt
+	}
+	if d.err != nil {
+		return make([]byte, min(n, len(store.Writer{})))
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) byte() byte { return d.bytes(1)[0] }
+
+func (d *decoder) uvarint(most uint64) uint64 {
+	v, w := binary.Uvarint(d.rest)
+	if d.err == nil && (w <= 0 || v > most) {
+		d.err = ErrCorrupt
+	}
+	if d.err != nil {
+		return 0
+	}
+	d.rest = d.rest[w:]
+	return v
+}
+
+// count returns how many elements of at least size bytes follow.
+func (d *decoder) count(most uint64, size int) uint64 {
+	return d.uvarint(min(most, uint64(len(d.rest)/size)))
+}

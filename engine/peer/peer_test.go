@@ -1,0 +1,310 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// plant is an engine with fixed answers.
+type plant struct {
+	held     map[string]query.Held
+	statuses []capture.Status // sorted by name
+	fails    int              // Statuses fail after so many; -1: never
+}
+
+func (p *plant) Recent(_ context.Context, pv string) query.Held { return p.held[pv] }
+
+func (p *plant) Statuses(context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		for i, s := range p.statuses {
+			if i == p.fails {
+				yield(capture.Status{}, errors.New("no more"))
+				return
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (p *plant) Status(_ context.Context, pv string) (capture.Status, bool, error) {
+	for _, s := range p.statuses {
+		if s.PV == pv {
+			return s, true, nil
+		}
+	}
+	return capture.Status{}, false, nil
+}
+
+// serve returns the address of an engine.
+func serve(t *testing.T, p *plant) string {
+	mux := http.NewServeMux()
+	(&Handler{Engine: p}).Register(mux)
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func client(t *testing.T) *Client {
+	c := &Client{HTTP: &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(c.HTTP.CloseIdleConnections)
+	return c
+}
+
+func numbers(n int) *sample.Run {
+	r := &sample.Run{Type: sample.Float64}
+	for i := range n {
+		r.Append(&sample.Sample{Time: int64(i) * 1e9, Word: math.Float64bits(float64(i)), Tag: sample.MakeTag(sample.Minor, 4)})
+	}
+	return r
+}
+
+func text(values ...string) *sample.Run {
+	r := &sample.Run{Type: sample.String}
+	for i, v := range values {
+		r.Append(&sample.Sample{Time: int64(len(values) - i), Bytes: []byte(v)}) // as they arrived
+	}
+	return r
+}
+
+// joined returns all samples of runs that follow each other with one type.
+func joined(runs []*sample.Run) (out []*sample.Run) {
+	for _, r := range runs {
+		if n := len(out); n == 0 || out[n-1].Type != r.Type {
+			out = append(out, &sample.Run{Type: r.Type})
+		}
+		out[len(out)-1].AppendRange(r, 0, r.Len())
+	}
+	return out
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), sameMetadata); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+var sameMetadata = cmp.Comparer(func(a, b *sample.Metadata) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(b) && a.Host == b.Host
+})
+
+func TestRecentIsWhatTheEngineHolds(t *testing.T) {
+	p := &plant{held: map[string]query.Held{
+		"NEW":  {Known: true, Shards: []int{7}, Covers: []store.Writer{{1}}},
+		"LONG": {Known: true, Shards: []int{7, 4000}, Covers: []store.Writer{{1}, {2, 3}}, Runs: []*sample.Run{numbers(10_000), text("b", "", "a")}},
+	}}
+	url, c := serve(t, p), client(t)
+	for _, pv := range []string{"NEW", "LONG", "NOBODY"} {
+		got, err := c.Recent(t.Context(), url, pv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := p.held[pv]
+		got.Runs, want.Runs = joined(got.Runs), joined(want.Runs)
+		equal(t, pv, got, want)
+	}
+	if _, err := c.Recent(t.Context(), url, "ca://LONG.VAL"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALargeValueIsHeldWhole(t *testing.T) {
+	big := strings.Repeat("x", 9<<20)
+	want := text(big, big, big, "end")
+	url := serve(t, &plant{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
+	got, err := client(t).Recent(t.Context(), url, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := joined(got.Runs); len(r) != 1 || !bytes.Equal(r[0].Bytes, want.Bytes) || !slices.Equal(r[0].Times, want.Times) {
+		t.Error("the values differ")
+	}
+}
+
+// Whatever keeps an engine from answering is said to be just that.
+func TestAnEngineThatCanNotBeAsked(t *testing.T) {
+	held := query.Held{Runs: []*sample.Run{numbers(10)}}
+	whole := AppendHeld(nil, &held)
+	answers := map[string]http.HandlerFunc{
+		"refuses":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not now", http.StatusServiceUnavailable) },
+		"says nothing": func(http.ResponseWriter, *http.Request) {},
+		"breaks off":   func(w http.ResponseWriter, _ *http.Request) { w.Write(append([]byte{200, 1}, whole[:20]...)) },
+		"boasts":       func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{255, 255, 255, 255, 255, 255, 1}) },
+		"is newer":     func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{3, 9, 0, 0}) },
+		"is a stranger": func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("<!doctype html><title>Sign in</title>"))
+		},
+	}
+	for name, answer := range answers {
+		srv := httptest.NewServer(answer)
+		c := client(t)
+		if _, err := c.Recent(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+			t.Errorf("Recent of an engine that %s gives %v", name, err)
+		}
+		if _, _, err := c.Status(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+			t.Errorf("Status of an engine that %s gives %v", name, err)
+		}
+		srv.Close()
+		if _, err := c.Recent(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+			t.Errorf("Recent of an engine that is gone gives %v", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	if _, err := client(t).Recent(ctx, srv.URL, "A"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Recent of a cancelled context gives %v", err)
+	}
+}
+
+func channels() []capture.Status {
+	all := []capture.Status{
+		{PV: "A", Group: "lab/one", State: capture.Searching, Sampling: "Scan 10s", Cause: "no IOC has it"},
+		{
+			PV: "B", Group: "lab/one", State: capture.Connected, Since: 1_700_000_000e9, Host: "ioc:5064", Type: sample.String, Count: 1,
+			Sampling: "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true,
+			Last: sample.Sample{Time: 5, Bytes: []byte{0xff, 'x'}, Tag: sample.MakeTag(sample.Major, 3)},
+			Metadata: &sample.Metadata{
+				Units: "mbar", Precision: 2, WarnHigh: 1.5, WarnLow: math.NaN(), Labels: []string{"", "on"},
+				Type: sample.String, Count: 1, Host: "ioc:5064",
+			},
+		},
+		{PV: "C", Group: "lab/two", State: capture.Connected, Type: sample.Float64, HasLast: true, Last: sample.Sample{Word: math.Float64bits(math.NaN())}},
+	}
+	all[1].Dropped[sample.Deadband], all[1].Dropped[sample.Overflow] = 5, 6
+	return all
+}
+
+func TestStatuses(t *testing.T) {
+	p := &plant{statuses: channels(), fails: -1}
+	url, c := serve(t, p), client(t)
+	var got []capture.Status
+	for s, err := range c.Statuses(t.Context(), url) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s)
+	}
+	equal(t, "all channels", got, p.statuses)
+	for range c.Statuses(t.Context(), url) {
+		break // an answer need not be read to its end
+	}
+	s, captured, err := c.Status(t.Context(), url, "B")
+	if err != nil || !captured {
+		t.Fatalf("B: captured is %v, %v", captured, err)
+	}
+	equal(t, "B", s, p.statuses[1])
+	if _, captured, err := c.Status(t.Context(), url, "Z"); captured || err != nil {
+		t.Errorf("a PV that nobody captures: %v, %v", captured, err)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	url := serve(t, &plant{statuses: channels(), fails: -1})
+	for q, want := range map[string]string{
+		"": "ABC", "pv=B": "B", "pv=%3F": "ABC", "state=connected": "BC", "group=lab/one": "AB", "after=A": "BC",
+		"limit=2": "AB", "limit=0": "", "after=A&state=connected&limit=1": "B", "name=C": "C", "name=D": "",
+	} {
+		res, err := http.Get(url + ChannelsPath + "?" + q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for s, err := range lines(res.Body) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += s.PV
+		}
+		res.Body.Close()
+		if got != want {
+			t.Errorf("%q gives %s, want %s", q, got, want)
+		}
+	}
+	res, err := http.Get(url + ChannelsPath + "?limit=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusBadRequest {
+		t.Errorf("a wrong limit gives %s", res.Status)
+	}
+}
+
+// A list that is cut short is never taken for all there is.
+func TestAListThatIsCutShort(t *testing.T) {
+	url := serve(t, &plant{statuses: channels(), fails: 2})
+	n := 0
+	var last error
+	for _, err := range client(t).Statuses(t.Context(), url) {
+		n, last = n+1, err
+	}
+	if !errors.Is(last, query.ErrNotAsked) || n > 3 {
+		t.Errorf("%d entries, the last is %v", n, last)
+	}
+}
+
+func FuzzDecodeHeld(f *testing.F) {
+	held := query.Held{Known: true, Shards: []int{1, 300}, Covers: []store.Writer{{1}}, Runs: []*sample.Run{numbers(3), text("a", "b")}}
+	whole := AppendHeld(nil, &held)
+	f.Add(whole)
+	f.Add(AppendHeld(nil, &query.Held{}))
+	f.Add([]byte{1, 0, 255, 255, 3})
+	f.Add([]byte{2})
+	for i := range whole {
+		if _, err := DecodeHeld(whole[:i]); err == nil {
+			f.Errorf("an answer cut after %d bytes of %d is taken for whole", i, len(whole))
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		h, err := DecodeHeld(src)
+		if err != nil {
+			return
+		}
+		again, err := DecodeHeld(AppendHeld(nil, &h))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Runs, h.Runs = joined(again.Runs), joined(h.Runs)
+		if d := cmp.Diff(h, again, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("encoded again it differs:\n%s", d)
+		}
+	})
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("{\"pv\":\"A\",\"type\":1}\n{\"end\":true}\n"))
+	f.Add([]byte("{\"pv\":\"A\",\"last\":\"AQ==\"}\n"))
+	f.Add([]byte("[]\n{}"))
+	f.Fuzz(func(_ *testing.T, src []byte) {
+		for s, err := range lines(bytes.NewReader(src)) {
+			if err == nil {
+				_ = newLine(&s)
+			}
+		}
+	})
+}
