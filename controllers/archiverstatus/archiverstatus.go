@@ -1,0 +1,176 @@
+// Package archiverstatus says how an Archiver is doing. It is pure: the same
+// observations give the same status.
+//
+//	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready
+//	reports of engines ──────┘                └─▶ counts and rates, rounded
+//
+// Each condition comes from an ordered list of checks over the same Input; the
+// first one that has something to say gives the reason.
+package archiverstatus
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/render"
+)
+
+// Input is what was observed.
+type Input struct {
+	// Archiver with the status that was written last.
+	Archiver *v1alpha1.Archiver
+
+	// Engines, Retrieval and Schema are nil before they exist, and where an
+	// embedded archive has none.
+	Engines   *appsv1.Deployment
+	Retrieval *appsv1.Deployment
+	Schema    *batchv1.Job
+	// Pods of all components.
+	Pods []corev1.Pod
+	// Mounts says, by name of a pod, why its volumes can not be mounted.
+	Mounts map[string]string
+	// Refused says which objects the API server did not take, and why.
+	Refused string
+
+	// Shards of the archive, in any order.
+	Shards []v1alpha1.ArchiveShard
+	// Unplaced is the number of shards with channels that no engine captures
+	// yet; Moving of those between two engines.
+	Unplaced, Moving int
+
+	// Fleet has the engines and their reports.
+	Fleet []fleet.Engine
+	// Settled says that the operator has run for long enough to have had a
+	// report of every engine. Until then, old figures are kept.
+	Settled bool
+
+	Now time.Time
+}
+
+// Reasons of StorageReady, which are a column of `kubectl get`.
+const (
+	ReasonConnected        = "Connected"
+	ReasonEmbedded         = "Embedded"
+	ReasonWaitingForSchema = "WaitingForSchema"
+	ReasonSchemaFailed     = "SchemaFailed"
+	ReasonAway             = "Away"
+	ReasonWaitingForEngine = "WaitingForEngine"
+)
+
+// Reasons of Ready, besides those of StorageReady.
+const (
+	ReasonReady             = "Ready"
+	ReasonNoEngines         = "NoEngines"
+	ReasonEnginesNotReady   = "EnginesNotReady"
+	ReasonShardsNotCaptured = "ShardsNotCaptured"
+	ReasonRetrievalNotReady = "RetrievalNotReady"
+)
+
+// Reasons of Progressing.
+const (
+	ReasonSchemaRuns   = "SchemaRuns"
+	ReasonRollingOut   = "RollingOut"
+	ReasonShardsMoving = "ShardsMoving"
+	ReasonUpToDate     = "UpToDate"
+)
+
+// Reasons of Degraded, in the order in which they are looked for.
+const (
+	ReasonRefused             = "Refused"
+	ReasonPodSecurity         = "PodSecurity"
+	ReasonFailedCreate        = "FailedCreate"
+	ReasonUnschedulable       = "Unschedulable"
+	ReasonFailedMount         = "FailedMount"
+	ReasonCrashing            = "Crashing"
+	ReasonImagePull           = "ImagePull"
+	ReasonContainerNotCreated = "ContainerNotCreated"
+	ReasonEngineLost          = "EngineLost"
+	ReasonStorageAway         = "StorageAway"
+	ReasonNoReport            = "NoReport"
+	ReasonShardObjectMissing  = "ShardObjectMissing"
+	ReasonTooManyCircuits     = "TooManyCircuits"
+	ReasonAsExpected          = "AsExpected"
+)
+
+// Compute returns the status.
+func Compute(in Input) v1alpha1.ArchiverStatus {
+	a := in.Archiver
+	status := v1alpha1.ArchiverStatus{
+		ObservedGeneration: a.Generation,
+		Selector:           render.EngineSelector(a.Name),
+		URL:                render.URL(a),
+		Shards:             fmt.Sprintf("%d/%d", len(captured(&in)), a.Spec.Shards),
+	}
+	var ready int32
+	if in.Engines != nil {
+		status.Replicas, ready = in.Engines.Status.Replicas, in.Engines.Status.ReadyReplicas
+	}
+	status.Engines = fmt.Sprintf("%d/%d", ready, wanted(a.Spec.Engines.Replicas))
+	status.Channels, status.Rates = counts(&in)
+	status.Conditions = conditions(&in)
+	return status
+}
+
+// conditions are in the order in which people should read them.
+func conditions(in *Input) []metav1.Condition {
+	storage := storageReady(in)
+	problems := problems(in)
+	all := []metav1.Condition{
+		ready(in, storage, problems),
+		progressing(in),
+		degraded(problems),
+		storage,
+	}
+	for i := range all {
+		c := &all[i]
+		c.ObservedGeneration = in.Archiver.Generation
+		c.Message = cut(c.Message)
+		c.LastTransitionTime = metav1.NewTime(in.Now)
+		if old := previous(in.Archiver, c.Type); old != nil && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	return all
+}
+
+// previous returns the condition that was written last, or nil.
+func previous(a *v1alpha1.Archiver, kind string) *metav1.Condition {
+	if a.Status == nil {
+		return nil
+	}
+	for i := range a.Status.Conditions {
+		if c := &a.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// wanted is a number of replicas as the API server understands it.
+func wanted(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+// cut bounds a message: some come from other programs.
+func cut(message string) string {
+	const most = 1024
+	if len(message) <= most {
+		return message
+	}
+	for i := most; ; i-- {
+		if message[i]&0xC0 != 0x80 { // the first byte of a character
+			return message[:i] + " …"
+		}
+	}
+}

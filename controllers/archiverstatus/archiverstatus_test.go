@@ -1,0 +1,282 @@
+package archiverstatus
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/report"
+)
+
+var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+// healthy returns an Archiver of two engines, two retrieval pods and two shards,
+// of which all is well.
+func healthy() Input {
+	two, zero, one := int32(2), int32(0), int32(1)
+	deployment := func(component string) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelComponent: component}},
+			Spec:       appsv1.DeploymentSpec{Replicas: &two},
+			Status:     appsv1.DeploymentStatus{Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2},
+		}
+	}
+	shard := func(index *int32, engine string) v1alpha1.ArchiveShard {
+		return v1alpha1.ArchiveShard{
+			Spec: v1alpha1.ArchiveShardSpec{Index: index, Channels: 50},
+			Status: &v1alpha1.ArchiveShardStatus{
+				Engines: []v1alpha1.ShardEngineStatus{{Name: engine, Phase: v1alpha1.Capturing}},
+			},
+		}
+	}
+	return Input{
+		Archiver: &v1alpha1.Archiver{
+			ObjectMeta: metav1.ObjectMeta{Name: "main", Namespace: "lab", Generation: 3},
+			Spec: v1alpha1.ArchiverSpec{
+				Shards:    2,
+				Engines:   v1alpha1.EnginesSpec{Replicas: &two},
+				Retrieval: v1alpha1.RetrievalSpec{Replicas: &two},
+				EPICS:     v1alpha1.EPICSSpec{MaxCircuitsPerServer: 8},
+				Storage:   v1alpha1.StorageSpec{Cassandra: &v1alpha1.CassandraSpec{External: &v1alpha1.ExternalCassandra{}}},
+			},
+		},
+		Engines:   deployment(v1alpha1.ComponentEngine),
+		Retrieval: deployment(v1alpha1.ComponentRetrieval),
+		Schema: &batchv1.Job{Status: batchv1.JobStatus{
+			Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}},
+		}},
+		Pods:   []corev1.Pod{readyPod("a"), readyPod("b")},
+		Shards: []v1alpha1.ArchiveShard{shard(&zero, "a"), shard(&one, "b")},
+		Fleet: []fleet.Engine{
+			{Name: "a", Ready: true, Report: reporting(40, 1234.5)},
+			{Name: "b", Ready: true, Report: reporting(50, 0.025)},
+		},
+		Settled: true,
+		Now:     now,
+	}
+}
+
+// readyPod has been ready for a minute.
+func readyPod(name string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentEngine}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-time.Minute)),
+		}}},
+	}
+}
+
+func reporting(connected int, rate float64) *report.Report {
+	return &report.Report{
+		Groups: map[string]report.Group{
+			"lab/vacuum": {Channels: 50, Connected: connected, Disconnected: 50 - connected, SamplesPerSecond: rate, BytesPerDay: 1e6},
+		},
+		Circuits: []report.Circuit{{Host: "10.0.0.1:5064", Count: 3}},
+	}
+}
+
+func condition(t *testing.T, s v1alpha1.ArchiverStatus, kind string) metav1.Condition {
+	t.Helper()
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	t.Fatalf("no condition %s", kind)
+	return metav1.Condition{}
+}
+
+func TestHealthy(t *testing.T) {
+	s := Compute(healthy())
+	for kind, want := range map[string]string{
+		v1alpha1.ConditionReady:        "True Ready",
+		v1alpha1.ConditionProgressing:  "False UpToDate",
+		v1alpha1.ConditionDegraded:     "False AsExpected",
+		v1alpha1.ConditionStorageReady: "True Connected",
+	} {
+		c := condition(t, s, kind)
+		if got := string(c.Status) + " " + c.Reason; got != want || c.ObservedGeneration != 3 || c.Message == "" {
+			t.Errorf("%s: %s of generation %d (%s), want %s", kind, got, c.ObservedGeneration, c.Message, want)
+		}
+	}
+	if s.Engines != "2/2" || s.Shards != "2/2" || s.Replicas != 2 || s.URL != "http://main-retrieval.lab.svc" {
+		t.Errorf("engines %s, shards %s, replicas %d, url %s", s.Engines, s.Shards, s.Replicas, s.URL)
+	}
+	if want := (v1alpha1.ChannelCounts{Total: 100, Connected: 90, Disconnected: 10}); *s.Channels != want {
+		t.Errorf("channels %+v, want %+v", *s.Channels, want)
+	}
+	if want := (v1alpha1.Rates{SamplesPerSecond: 1200, BytesPerDay: 2_000_000}); *s.Rates != want {
+		t.Errorf("rates %+v, want %+v", *s.Rates, want)
+	}
+}
+
+// TestConditions breaks one thing at a time.
+func TestConditions(t *testing.T) {
+	zero := int32(0)
+	for _, c := range []struct {
+		name    string
+		breakIt func(*Input)
+		kind    string
+		want    string // status, reason
+		says    string
+	}{
+		{"scaled to none", func(in *Input) { in.Archiver.Spec.Engines.Replicas = &zero },
+			v1alpha1.ConditionReady, "False NoEngines", "nothing is captured"},
+		{"an engine is missing", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 },
+			v1alpha1.ConditionReady, "False EnginesNotReady", "1 of 2"},
+		{"no Deployment yet", func(in *Input) { in.Engines = nil },
+			v1alpha1.ConditionReady, "False EnginesNotReady", "0 of 2"},
+		{"a shard's engine died", func(in *Input) { in.Fleet[1].Dead = true },
+			v1alpha1.ConditionReady, "False ShardsNotCaptured", "1 shards"},
+		{"nobody can read", func(in *Input) { in.Retrieval.Status.ReadyReplicas = 0 },
+			v1alpha1.ConditionReady, "False RetrievalNotReady", "no retrieval pod"},
+		{"retrieval is not wanted", func(in *Input) {
+			in.Retrieval.Status.ReadyReplicas = 0
+			in.Archiver.Spec.Retrieval.Replicas = &zero
+		}, v1alpha1.ConditionReady, "True Ready", ""},
+
+		{"a new image", func(in *Input) { in.Engines.Status.UpdatedReplicas = 1 },
+			v1alpha1.ConditionProgressing, "True RollingOut", ""},
+		{"shards move", func(in *Input) { in.Moving = 1 },
+			v1alpha1.ConditionProgressing, "True ShardsMoving", ""},
+		{"the schema is checked again", func(in *Input) { in.Schema.Status.Conditions = nil },
+			v1alpha1.ConditionProgressing, "True SchemaRuns", ""},
+		{"while engines write, they are believed", func(in *Input) { in.Schema = nil },
+			v1alpha1.ConditionStorageReady, "True Connected", ""},
+
+		{"the first start", func(in *Input) { in.Schema, in.Fleet = nil, nil },
+			v1alpha1.ConditionStorageReady, "False WaitingForSchema", ""},
+		{"Cassandra went away", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+			v1alpha1.ConditionStorageReady, "False Away", "no hosts available"},
+		{"Cassandra went away: degraded", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+			v1alpha1.ConditionDegraded, "True StorageAway", "no hosts available"},
+		{"Cassandra went away: not ready", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+			v1alpha1.ConditionReady, "False Away", "no hosts available"},
+		{"no engine reports", func(in *Input) { in.Fleet[0].Report, in.Fleet[1].Report = nil, nil },
+			v1alpha1.ConditionStorageReady, "Unknown WaitingForEngine", ""},
+
+		{"an engine does not report", func(in *Input) { in.Fleet[0].Report = nil },
+			v1alpha1.ConditionDegraded, "True NoReport", "1 engine is ready but not reporting"},
+		{"an engine of a new operator", func(in *Input) { in.Fleet[0].Report, in.Settled = nil, false },
+			v1alpha1.ConditionDegraded, "False AsExpected", ""},
+		{"an engine that is new", func(in *Input) {
+			in.Fleet[0].Report = nil
+			in.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-5 * time.Second))
+		}, v1alpha1.ConditionDegraded, "False AsExpected", ""},
+		{"an engine died", func(in *Input) { in.Fleet[0].Dead = true },
+			v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
+		{"too many circuits", func(in *Input) {
+			in.Fleet[0].Report.Circuits[0].Count = 7
+		}, v1alpha1.ConditionDegraded, "True TooManyCircuits", "more than 8 connections to IOC 10.0.0.1:5064"},
+		{"an ArchiveShard was removed", func(in *Input) {
+			in.Fleet[0].Report.Shards = []report.Shard{{Index: 0, Orphaned: true}}
+		}, v1alpha1.ConditionDegraded, "True ShardObjectMissing", "1 shards"},
+		{"the API server refuses an object", func(in *Input) { in.Refused = "Deployment main-engine: invalid" },
+			v1alpha1.ConditionDegraded, "True Refused", "main-engine"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := healthy()
+			c.breakIt(&in)
+			got := condition(t, Compute(in), c.kind)
+			if string(got.Status)+" "+got.Reason != c.want || !strings.Contains(got.Message, c.says) {
+				t.Errorf("%s is %s %s (%s), want %s (%s)", c.kind, got.Status, got.Reason, got.Message, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	in := healthy()
+	in.Archiver.Spec.Storage = v1alpha1.StorageSpec{Embedded: &v1alpha1.EmbeddedSpec{}}
+	in.Retrieval, in.Schema = nil, nil
+	s := Compute(in)
+	if c := condition(t, s, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue {
+		t.Errorf("not ready: %v", c)
+	}
+	if c := condition(t, s, v1alpha1.ConditionStorageReady); c.Reason != ReasonEmbedded || c.Status != metav1.ConditionTrue {
+		t.Errorf("storage: %v", c)
+	}
+	if c := condition(t, s, v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse {
+		t.Errorf("progressing: %v", c)
+	}
+}
+
+// TestOperatorRestarts checks that nothing flickers before the first reports.
+func TestOperatorRestarts(t *testing.T) {
+	in := healthy()
+	before := Compute(in)
+	in.Archiver.Status = &before
+	in.Fleet[0].Report, in.Fleet[1].Report = nil, nil
+	in.Settled = false
+	in.Now = now.Add(time.Hour)
+	if d := Differs(&before, Compute(in)); d != Same {
+		t.Errorf("difference %v:\n%+v\n%+v", d, before, Compute(in))
+	}
+}
+
+func TestTransitionTime(t *testing.T) {
+	in := healthy()
+	first := Compute(in)
+	in.Archiver.Status = &first
+	in.Now = now.Add(time.Hour)
+	in.Fleet[0].Dead = true
+	second := Compute(in)
+	if c := condition(t, second, v1alpha1.ConditionStorageReady); !c.LastTransitionTime.Time.Equal(now) {
+		t.Errorf("unchanged since %v, but its time is %v", now, c.LastTransitionTime)
+	}
+	if c := condition(t, second, v1alpha1.ConditionDegraded); !c.LastTransitionTime.Time.Equal(in.Now) {
+		t.Errorf("changed at %v, but its time is %v", in.Now, c.LastTransitionTime)
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	old := Compute(healthy())
+	for _, c := range []struct {
+		name   string
+		change func(*Input)
+		want   Difference
+	}{
+		{"nothing", func(*Input) {}, Same},
+		{"noise", func(in *Input) { in.Fleet[0].Report = reporting(40, 1236) }, Same},
+		{"rate", func(in *Input) { in.Fleet[0].Report = reporting(40, 2000) }, Figures},
+		{"connected", func(in *Input) { in.Fleet[0].Report = reporting(30, 1234.5) }, Figures},
+		{"total", func(in *Input) { in.Shards[0].Spec.Channels = 60 }, Transition},
+		{"engines", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 }, Transition},
+	} {
+		in := healthy()
+		c.change(&in)
+		if got := Differs(&old, Compute(in)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	if Differs(nil, old) != Transition {
+		t.Error("the first status can not wait")
+	}
+}
+
+func TestRounded(t *testing.T) {
+	for x, want := range map[float64]float64{
+		0: 0, -1: 0, 1: 1, 9.96: 10, 0.0333: 0.033, 12345: 12000, 99.6: 100, 1e12 + 1: 1e12, 0.1 + 0.2: 0.3,
+	} {
+		if got := rounded(x); got != want {
+			t.Errorf("rounded(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	long := strings.Repeat("ü", 2000)
+	if got := cut(long); len(got) > 1024+len(" …") || !strings.HasPrefix(long, strings.TrimSuffix(got, " …")) {
+		t.Errorf("cut to %d bytes", len(got))
+	}
+	if got := cut("short"); got != "short" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,122 @@
+package archiverstatus
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// notCreated says why Kubernetes makes no pods.
+func notCreated(in *Input) []problem {
+	var all []problem
+	for _, d := range []*appsv1.Deployment{in.Engines, in.Retrieval} {
+		if d == nil {
+			continue
+		}
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+				all = append(all, replicaFailure(d, c.Message))
+			}
+		}
+	}
+	return all
+}
+
+// replicaFailure explains a message such as `pods "main-engine-5d-x" is forbidden:
+// violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`.
+func replicaFailure(d *appsv1.Deployment, message string) problem {
+	component := d.Labels[v1alpha1.LabelComponent]
+	if i := strings.Index(message, "violates PodSecurity"); i >= 0 {
+		return problem{ReasonPodSecurity, fmt.Sprintf(
+			"%s pods are not allowed in this namespace: label it pod-security.kubernetes.io/enforce=privileged (%s)",
+			component, message[i:])}
+	}
+	// The name of a pod that does not exist tells nothing, and changes.
+	if strings.HasPrefix(message, `pods "`) {
+		if _, rest, ok := strings.Cut(message, `" `); ok {
+			message = rest
+		}
+	}
+	return problem{ReasonFailedCreate, fmt.Sprintf("%s pods can not be made: %s", component, message)}
+}
+
+// podProblems says what keeps pods from running: each thing once, without names
+// of pods.
+func podProblems(in *Input) []problem {
+	var all []problem
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.DeletionTimestamp != nil || p.Labels[v1alpha1.LabelComponent] == "" {
+			continue
+		}
+		if found := podProblem(p, in.Mounts[p.Name]); found.reason != "" {
+			found.message = p.Labels[v1alpha1.LabelComponent] + " pod: " + found.message
+			all = append(all, found)
+		}
+	}
+	slices.SortFunc(all, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.message, b.message))
+	})
+	return slices.Compact(all)
+}
+
+// podProblem returns what keeps one pod from running.
+func podProblem(p *corev1.Pod, mount string) problem {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return problem{ReasonUnschedulable, c.Message}
+		}
+	}
+	if mount != "" {
+		return problem{ReasonFailedMount, mount}
+	}
+	for i := range p.Status.ContainerStatuses {
+		if found := containerProblem(p, &p.Status.ContainerStatuses[i]); found.reason != "" {
+			return found
+		}
+	}
+	return problem{}
+}
+
+func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
+	if said, failed := lastWords(s); failed && !s.Ready {
+		if p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSchema {
+			return problem{} // StorageReady tells
+		}
+		return problem{ReasonCrashing, "it ended with: " + cmp.Or(said, "nothing said; see its log")}
+	}
+	if s.State.Waiting == nil {
+		return problem{}
+	}
+	switch w := s.State.Waiting; w.Reason {
+	case "ContainerCreating", "PodInitializing", "CrashLoopBackOff":
+		return problem{}
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+		// The kubelet's reason and message change while it tries.
+		return problem{ReasonImagePull, "the image " + s.Image + " can not be pulled"}
+	default:
+		return problem{ReasonContainerNotCreated, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")}
+	}
+}
+
+// lastWords returns the last line that a container wrote before it failed. That
+// is its error: containers have the policy FallbackToLogsOnError.
+func lastWords(s *corev1.ContainerStatus) (said string, failed bool) {
+	for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+		if end == nil || end.ExitCode == 0 {
+			continue
+		}
+		if end.Reason == "OOMKilled" {
+			return "it took more memory than its limit", true
+		}
+		text := strings.TrimSpace(end.Message)
+		return text[strings.LastIndexByte(text, '\n')+1:], true
+	}
+	return "", false
+}

@@ -1,0 +1,188 @@
+package archiverstatus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// problem is something that a person may have to look at.
+type problem struct{ reason, message string }
+
+// shown is the most problems that a message lists.
+const shown = 4
+
+// reportPatience is how long an engine may be ready before it reports.
+const reportPatience = 30 * time.Second
+
+// checks look for problems, the most telling first.
+var checks = []func(*Input) []problem{
+	refused,
+	notCreated,
+	podProblems,
+	enginesLost,
+	storageProblem,
+	noReports,
+	shardObjects,
+	circuits,
+}
+
+func problems(in *Input) []problem {
+	var all []problem
+	for _, check := range checks {
+		all = append(all, check(in)...)
+	}
+	return all
+}
+
+// degraded: something is not as asked.
+func degraded(problems []problem) metav1.Condition {
+	if len(problems) == 0 {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: ReasonAsExpected,
+			Message: "nothing is wrong",
+		}
+	}
+	var messages []string
+	for _, p := range problems[:min(len(problems), shown)] {
+		messages = append(messages, p.message)
+	}
+	if more := len(problems) - shown; more > 0 {
+		messages = append(messages, fmt.Sprintf("and %d more", more))
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: problems[0].reason,
+		Message: strings.Join(messages, "; "),
+	}
+}
+
+func refused(in *Input) []problem {
+	if in.Refused == "" {
+		return nil
+	}
+	return []problem{{ReasonRefused, in.Refused}}
+}
+
+// enginesLost counts engines that no longer renew their Lease.
+func enginesLost(in *Input) []problem {
+	n := 0
+	for i := range in.Fleet {
+		if in.Fleet[i].Dead {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []problem{{ReasonEngineLost, fmt.Sprintf("%s no longer renewing their Lease: others take their shards", enginesAre(n))}}
+}
+
+// storageProblem tells a storage that went away, or that can not be set up, from
+// one that is being set up.
+func storageProblem(in *Input) []problem {
+	switch c := storageReady(in); c.Reason {
+	case ReasonAway:
+		return []problem{{ReasonStorageAway, c.Message}}
+	case ReasonSchemaFailed:
+		return []problem{{ReasonSchemaFailed, c.Message}}
+	}
+	return nil
+}
+
+// noReports counts engines that Kubernetes can reach and the operator can not.
+func noReports(in *Input) []problem {
+	if !in.Settled {
+		return nil
+	}
+	n := 0
+	for i := range in.Fleet {
+		if e := &in.Fleet[i]; e.Report == nil && !e.Dead && !e.Deleting && in.Now.Sub(readySince(in, e.Name)) > reportPatience {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []problem{{ReasonNoReport, fmt.Sprintf(
+		"%s ready but not reporting: does a network policy keep the operator from port 17665?", enginesAre(n))}}
+}
+
+// readySince returns since when a pod is ready: now if it is not.
+func readySince(in *Input, pod string) time.Time {
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Name == pod {
+			for _, c := range p.Status.Conditions {
+				if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+					return c.LastTransitionTime.Time
+				}
+			}
+		}
+	}
+	return in.Now
+}
+
+// shardObjects counts shards whose order to be captured is gone. Capture goes on.
+func shardObjects(in *Input) []problem {
+	orphaned := map[int]bool{}
+	for i := range in.Fleet {
+		r := in.Fleet[i].Report
+		if r == nil {
+			continue
+		}
+		for _, s := range r.Shards {
+			if s.Orphaned {
+				orphaned[s.Index] = true
+			}
+		}
+	}
+	if len(orphaned) == 0 {
+		return nil
+	}
+	return []problem{{ReasonShardObjectMissing, fmt.Sprintf(
+		"engines go on with %d shards whose ArchiveShard is missing or does not name them", len(orphaned))}}
+}
+
+// circuits names IOCs with more connections than they should have to bear.
+func circuits(in *Input) []problem {
+	most := int(in.Archiver.Spec.EPICS.MaxCircuitsPerServer)
+	if most == 0 {
+		return nil
+	}
+	count := map[string]int{}
+	for i := range in.Fleet {
+		if r := in.Fleet[i].Report; r != nil {
+			for _, c := range r.Circuits {
+				count[c.Host] += c.Count
+			}
+		}
+	}
+	var hosts []string
+	for host, n := range count {
+		if n > most {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	slices.Sort(hosts)
+	names := strings.Join(hosts[:min(len(hosts), shown)], ", ")
+	if more := len(hosts) - shown; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return []problem{{ReasonTooManyCircuits, fmt.Sprintf(
+		"more than %d connections to IOC %s: shardBy with a prefix keeps an IOC's PVs on few engines", most, names)}}
+}
+
+func enginesAre(n int) string {
+	if n == 1 {
+		return "1 engine is"
+	}
+	return fmt.Sprintf("%d engines are", n)
+}

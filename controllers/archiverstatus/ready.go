@@ -1,0 +1,95 @@
+package archiverstatus
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/render"
+)
+
+// ready: all engines are, they can write, what is to be captured is, and it can
+// be read.
+func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condition {
+	no := func(reason, message string) metav1.Condition {
+		if len(problems) > 0 {
+			message += ": " + problems[0].message
+		}
+		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	engines := wanted(in.Archiver.Spec.Engines.Replicas)
+	up := readyReplicas(in.Engines)
+	uncaptured := uncaptured(in)
+	switch {
+	case engines == 0:
+		return no(ReasonNoEngines, "spec.engines.replicas is 0: nothing is captured")
+	case up < engines:
+		return no(ReasonEnginesNotReady, fmt.Sprintf("%d of %d engines are ready", up, engines))
+	case storage.Status != metav1.ConditionTrue:
+		return metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: storage.Status, Reason: storage.Reason, Message: storage.Message,
+		}
+	case uncaptured > 0:
+		return no(ReasonShardsNotCaptured, fmt.Sprintf("%d shards with channels are not captured yet", uncaptured))
+	case !render.Embedded(in.Archiver) && wanted(in.Archiver.Spec.Retrieval.Replicas) > 0 && readyReplicas(in.Retrieval) == 0:
+		return no(ReasonRetrievalNotReady, "PVs are captured, but no retrieval pod is ready")
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady,
+		Message: "PVs are captured, and the archive can be read",
+	}
+}
+
+// progressing: something is on its way and needs nobody.
+func progressing(in *Input) metav1.Condition {
+	yes := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+	}
+	switch {
+	case !render.Embedded(in.Archiver) && !complete(in.Schema):
+		return yes(ReasonSchemaRuns, "tables are being made or checked")
+	case !rolledOut(in.Engines):
+		return yes(ReasonRollingOut, "engines are being updated")
+	case !render.Embedded(in.Archiver) && !rolledOut(in.Retrieval):
+		return yes(ReasonRollingOut, "retrieval pods are being updated")
+	case in.Unplaced+in.Moving > 0:
+		return yes(ReasonShardsMoving, "shards are on their way to engines")
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: ReasonUpToDate,
+		Message: "pods and shards are as the spec asks",
+	}
+}
+
+func readyReplicas(d *appsv1.Deployment) int32 {
+	if d == nil {
+		return 0
+	}
+	return d.Status.ReadyReplicas
+}
+
+// rolledOut reports whether all pods are of the latest template.
+func rolledOut(d *appsv1.Deployment) bool {
+	if d == nil {
+		return false
+	}
+	n := wanted(d.Spec.Replicas)
+	s := &d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == n && s.Replicas == n && s.ReadyReplicas == n
+}
+
+func complete(job *batchv1.Job) bool {
+	if job == nil {
+		return false
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
