@@ -87,6 +87,7 @@ if [[ $verb == assets ]]; then
   exit
 fi
 driver=$(driver)
+# shellcheck source=lib/bare.sh
 source "$here/lib/$driver.sh"
 
 case $verb:$# in

@@ -50,19 +50,20 @@ check_machine() {
 # has are unreachable, rather than sent to the machine's router.
 network_up() {
   local n
-  ip link add $bridge type bridge
-  ip address add $host_ip/24 dev $bridge
-  ip address add $host_ip2/24 dev $bridge
-  ip link set $bridge up
-  for n in "${all_nodes[@]}"; do ip route add $pod_net."$n".0/24 via "$(node_ip "$n")"; done
-  ip route add unreachable $pod_net.0.0/16
-  ip route add unreachable $service_net
+  ip link add "$bridge" type bridge
+  ip address add "$host_ip/24" dev "$bridge"
+  ip address add "$host_ip2/24" dev "$bridge"
+  ip link set "$bridge" up
+  for n in "${all_nodes[@]}"; do ip route add "$pod_net.$n.0/24" via "$(node_ip "$n")"; done
+  ip route add unreachable "$pod_net.0.0/16"
+  ip route add unreachable "$service_net"
 }
 
 network_down() {
-  ip link delete $bridge
-  ip route delete unreachable $pod_net.0.0/16
-  ip route delete unreachable $service_net
+  if [[ -z $(ls /run/netns) ]]; then umount /run/netns; fi
+  ip link delete "$bridge"
+  ip route delete unreachable "$pod_net.0.0/16"
+  ip route delete unreachable "$service_net"
 } 2>/dev/null
 
 cluster_up() {
@@ -106,12 +107,12 @@ cluster_down() {
   local n part
   [[ $EUID -eq 0 ]] || die "ending a bare cluster needs root"
   for n in "${all_nodes[@]}"; do node_kill "$n"; done
-  for part in kube-scheduler kube-controller-manager kube-apiserver etcd; do end_process $part; done
+  for part in kube-scheduler kube-controller-manager kube-apiserver etcd; do kill_process $part; done
   for n in "${all_nodes[@]}"; do node_clean "$n"; done
   network_down || true
   # Nothing but what was made here: CLUSTER_DIR may be a directory of the user's.
   rm -rf "$dir"/{complete,kubeconfig,pki,etcd,nodes,pids,images,volumes}
-  rmdir /var/lib/kubelet 2>/dev/null || true
+  rmdir "${fixed_folders[@]}" 2>/dev/null || true
 }
 
 cluster_env() {

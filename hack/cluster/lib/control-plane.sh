@@ -32,7 +32,7 @@ start_etcd() {
 # machine has no route to services.
 start_apiserver() {
   spawn kube-apiserver "$bin/kube-apiserver" --etcd-servers=http://127.0.0.1:12379 \
-    --bind-address=$host_ip --advertise-address=$host_ip --secure-port=6443 --service-cluster-ip-range=$service_net \
+    --bind-address="$host_ip" --advertise-address="$host_ip" --secure-port=6443 --service-cluster-ip-range="$service_net" \
     --tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" --client-ca-file="$pki/ca.crt" \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
     --service-account-issuer=https://kubernetes.default.svc.cluster.local \
@@ -44,7 +44,7 @@ start_apiserver() {
     --requestheader-username-headers=X-Remote-User \
     --proxy-client-cert-file="$pki/front-proxy.crt" --proxy-client-key-file="$pki/front-proxy.key" \
     --enable-aggregator-routing=true
-  poll 120 kubectl get --raw /readyz || die "the API server is not ready; its log is $dir/logs/kube-apiserver.log"
+  await kube-apiserver 120 kubectl get --raw /readyz
 }
 
 # A lost node is seen after 16 s rather than 40 s, and the horizontal pod autoscaler

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first process of a node, in namespaces of its own: when it ends, the node ends.
 #
-#   node-init.sh NAME NODE_DIR BIN_DIR PKI_DIR IMAGE_DIR...
+#   node-init.sh NAME NODE_DIR BIN_DIR PKI_DIR OWN_FOLDER... -- IMAGE...
 set -euo pipefail
 
 name=$1 node=$2 bin=$3 pki=$4
@@ -10,7 +10,11 @@ shift 4
 # As after a boot: /run is empty, disks are as they were.
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
-mount --bind "$node/kubelet" /var/lib/kubelet
+while [[ $1 != -- ]]; do
+  mount --bind "$node$1" "$1"
+  shift
+done
+shift
 echo "$name" >/proc/sys/kernel/hostname
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
@@ -20,12 +24,10 @@ until ctr --address "$node/containerd.sock" version >/dev/null 2>&1; do
   sleep 0.1
 done
 
-for directory; do
-  for image in "$directory"/*.tar; do
-    if [[ -e $image && ! $node/imported -nt $image ]]; then
-      ctr --address "$node/containerd.sock" --namespace k8s.io images import "$image"
-    fi
-  done
+for image; do
+  if [[ -e $image && ! $node/imported -nt $image ]]; then
+    ctr --address "$node/containerd.sock" --namespace k8s.io images import "$image"
+  fi
 done
 touch "$node/imported"
 

@@ -4,6 +4,9 @@
 #   node_kill  ─▶ cut the wire ─▶ kill node-init.sh, and with it all of the node
 # shellcheck shell=bash disable=SC2154
 
+# Paths that kubelet and CNI cannot be told to leave. Each node binds its own there.
+fixed_folders=(/var/lib/kubelet /var/lib/cni /var/log/containers)
+
 node_number() {
   local n=${1#node-}
   [[ $n =~ ^[1-9]$ ]] || die "$1 is not a node: node-1 to node-9"
@@ -37,7 +40,7 @@ node_down() {
 
 node_start() {
   local n=$1 node=$dir/nodes/$1
-  mkdir -p "$node/kubelet" "$node/cni" /var/lib/kubelet
+  mkdir -p "$node/cni" "${fixed_folders[@]}" "${fixed_folders[@]/#/$node}"
   make_node_certificates "node-$n" "$(node_ip "$n")"
   node_wire "$n"
   node_cgroups "$n"
@@ -48,19 +51,22 @@ node_start() {
   : >"$node/resolv.conf" # nothing outside of the cluster is ever asked
   spawn "node-$n" nsenter --net="/run/netns/varve-$n" \
     unshare --fork --kill-child --pid --mount --mount-proc --uts --propagation slave \
-    "$here/lib/node-init.sh" "node-$n" "$node" "$bin" "$pki" "$build/images" "$dir/images"
+    "$here/lib/node-init.sh" "node-$n" "$node" "$bin" "$pki" "${fixed_folders[@]}" -- "$build"/images/*.tar "$dir"/images/*.tar
 }
 
 node_wait() {
-  local ready='jsonpath={.status.conditions[?(@.type=="Ready")].status}' since
+  local since
   since=$(date -u +%FT%TZ -d "@$(stat -c %Y "$dir/pids/node-$1")")
-  # A node that comes back counts as ready until its absence is noticed, so ask for
-  # a heartbeat of the new kubelet.
-  node_ready() {
-    [[ $(kubectl get node "node-$1" -o "$ready") == True ]] &&
-      [[ $(kubectl get node "node-$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}') > $since ]]
-  }
-  poll 120 node_ready "$1" || die "node-$1 is not ready; its log is $dir/logs/node-$1.log"
+  await "node-$1" 120 node_ready "$1" "$since"
+}
+
+# node_ready N TIME says whether the node is ready and has said so after TIME: one that
+# comes back counts as ready until its absence is noticed.
+node_ready() {
+  local status beat
+  read -r status beat < <(kubectl get node "node-$1" \
+    -o 'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime}{end}')
+  [[ $status == True && $beat > $2 ]]
 }
 
 # node_wire connects the node. It has routes to its kind and to this machine only, and
@@ -69,15 +75,15 @@ node_wire() {
   local n=$1 name=varve-$1 o
   ip netns add "$name"
   ip link add "$name" type veth peer name eth0 netns "$name"
-  ip link set "$name" master $bridge up
+  ip link set "$name" master "$bridge" up
   ip -netns "$name" link set lo up
   ip -netns "$name" address add "$(node_ip "$n")/24" dev eth0
   ip -netns "$name" link set eth0 up
   for o in "${all_nodes[@]}"; do
-    [[ $o == "$n" ]] || ip -netns "$name" route add $pod_net."$o".0/24 via "$(node_ip "$o")"
+    [[ $o == "$n" ]] || ip -netns "$name" route add "$pod_net.$o.0/24" via "$(node_ip "$o")"
   done
   # The node's own processes need some route to services; kube-proxy does the rest.
-  ip -netns "$name" route add $service_net via $host_ip
+  ip -netns "$name" route add "$service_net" via "$host_ip"
 }
 
 # node_cgroups makes the cgroup that all pods of the node are below.

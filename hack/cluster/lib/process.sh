@@ -36,3 +36,17 @@ kill_process() {
   fi
   rm -f "$dir/pids/$1"
 }
+
+# await NAME SECONDS COMMAND... repeats the command until it succeeds, as long as the
+# process runs.
+await() {
+  local name=$1 deadline=$((SECONDS + $2))
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    if ! alive "$name" || ((SECONDS >= deadline)); then
+      tail -n 5 "$dir/logs/$name.log" >&2
+      die "$name is not ready; its log is $dir/logs/$name.log"
+    fi
+    sleep 0.1
+  done
+}
