@@ -1,0 +1,207 @@
+package groupstatus
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// state is a condition without its type.
+type state struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// conditions of a group, in the order in which they are listed. A rule that
+// returns false takes its condition away.
+var conditions = []struct {
+	kind string
+	rule func(Input) (state, bool)
+}{
+	{v1alpha1.ConditionReady, ready},
+	{v1alpha1.ConditionProgressing, progressing},
+	{v1alpha1.ConditionDegraded, degraded},
+	{v1alpha1.ConditionConflicted, conflicted},
+	{v1alpha1.ConditionExpired, expired},
+	{v1alpha1.ConditionRetentionApplied, retentionApplied},
+}
+
+func setConditions(of *[]metav1.Condition, in Input) {
+	for _, c := range conditions {
+		s, there := c.rule(in)
+		if !there {
+			meta.RemoveStatusCondition(of, c.kind)
+			continue
+		}
+		meta.SetStatusCondition(of, metav1.Condition{
+			Type: c.kind, Status: s.status, Reason: s.reason, Message: s.message,
+			ObservedGeneration: observed(in), LastTransitionTime: metav1.NewTime(in.Now),
+		})
+	}
+}
+
+func isTrue(reason, message string) (state, bool) {
+	return state{metav1.ConditionTrue, reason, message}, true
+}
+
+func isFalse(reason, message string) (state, bool) {
+	return state{metav1.ConditionFalse, reason, message}, true
+}
+
+func isUnknown(reason, message string) (state, bool) {
+	return state{metav1.ConditionUnknown, reason, message}, true
+}
+
+// unknown tells what keeps the operator from knowing anything of the group.
+func unknown(in Input) (reason, message string, is bool) {
+	switch {
+	case !in.ArchiverFound:
+		return v1alpha1.ReasonArchiverNotFound, fmt.Sprintf("there is no Archiver %q in this namespace", in.Group.Spec.ArchiverRef.Name), true
+	case in.Compiled == nil:
+		return v1alpha1.ReasonCompiling, "the operator has not come to the group yet", true
+	}
+	return "", "", false
+}
+
+func ready(in Input) (state, bool) {
+	if reason, message, is := unknown(in); is {
+		return isFalse(reason, message)
+	}
+	c := in.Compiled
+	switch {
+	case !in.Group.DeletionTimestamp.IsZero():
+		return isFalse(deletion(in))
+	case c.Expired:
+		return isFalse(v1alpha1.ReasonExpired, "the group is not captured any more; its data stays")
+	case c.Channels == 0:
+		return isFalse(v1alpha1.ReasonNoChannels, "the group has no channel that can be captured")
+	case in.Outdated > 0:
+		return isFalse(pending(in))
+	case c.Paused == c.Channels:
+		return isTrue(v1alpha1.ReasonPaused, "all channels of the group are paused")
+	}
+	return isTrue(v1alpha1.ReasonCaptured, "engines capture all channels of the group")
+}
+
+func progressing(in Input) (state, bool) {
+	reason, message, is := unknown(in)
+	switch {
+	case is && reason == v1alpha1.ReasonCompiling:
+		return isTrue(reason, message)
+	case is:
+		return isFalse(reason, message)
+	case !in.Group.DeletionTimestamp.IsZero():
+		return isTrue(deletion(in))
+	case in.CompiledGeneration != in.Group.Generation:
+		return isTrue(v1alpha1.ReasonCompiling, "a change of the group is being compiled")
+	case in.Outdated > 0:
+		return isTrue(pending(in))
+	}
+	return isFalse(v1alpha1.ReasonCaptured, "engines do as the group says")
+}
+
+func deletion(in Input) (reason, message string) {
+	if n := in.Compiled.Deleting; n > 0 {
+		return v1alpha1.ReasonDeletingData, "the data of " + count(n, "PV") + " is being deleted"
+	}
+	return v1alpha1.ReasonDeleting, "the group is being deleted"
+}
+
+// pending says why engines do not do as the group says yet.
+func pending(in Input) (reason, message string) {
+	of := len(in.Compiled.ByShard)
+	if in.Unplaced > 0 {
+		return v1alpha1.ReasonNoEngine, fmt.Sprintf("%d of the group's %s are not captured as asked: there is no engine for %s of the Archiver",
+			in.Outdated, count(of, "shard"), count(in.Unplaced, "shard"))
+	}
+	return v1alpha1.ReasonRollingOut, fmt.Sprintf("engines are taking up %d of the group's %s", in.Outdated, count(of, "shard"))
+}
+
+func degraded(in Input) (state, bool) {
+	if reason, message, is := unknown(in); is {
+		return isUnknown(reason, message)
+	}
+	total := len(in.Compiled.Problems) + in.Compiled.MoreProblems
+	if total == 0 {
+		return isFalse(v1alpha1.ReasonNoProblems, "")
+	}
+	var texts []string
+	for _, p := range in.Compiled.Problems {
+		text := p.Message
+		if p.PV != "" {
+			text = p.PV + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return isTrue(v1alpha1.ReasonProblems, some(texts, total, "problem", ": "))
+}
+
+func conflicted(in Input) (state, bool) {
+	if reason, message, is := unknown(in); is {
+		return isUnknown(reason, message)
+	}
+	total := len(in.Compiled.Conflicts) + in.Compiled.MoreConflicts
+	if total == 0 {
+		return isFalse(v1alpha1.ReasonNoSharedChannels, "")
+	}
+	var texts []string
+	for _, c := range in.Compiled.Conflicts {
+		texts = append(texts, c.PV+" ("+strings.Join(c.Groups, ", ")+")")
+	}
+	return isTrue(v1alpha1.ReasonSharedChannels,
+		some(texts, total, "PV", " in other groups too, where what keeps more wins and one group counts the state: "))
+}
+
+func expired(in Input) (state, bool) {
+	at := in.Group.Spec.ExpiresAt
+	switch {
+	case at == nil:
+		return isFalse(v1alpha1.ReasonNotExpired, "the group has no end")
+	case at.After(in.Now):
+		return isFalse(v1alpha1.ReasonNotExpired, "expiresAt is to come")
+	}
+	return isTrue(v1alpha1.ReasonExpired, "expiresAt has passed")
+}
+
+func retentionApplied(in Input) (state, bool) {
+	if in.Compiled == nil || !in.Compiled.Retention {
+		return state{}, false
+	}
+	return isFalse(v1alpha1.ReasonKeptForever, "retention is not supported yet: all data is kept as it came, forever")
+}
+
+// some shows the first texts of total.
+func some(texts []string, total int, noun, intro string) string {
+	const most, longest = 3, 400
+	var b strings.Builder
+	b.WriteString(count(total, noun) + intro)
+	for i, text := range texts[:min(most, len(texts))] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(cut(text, longest))
+	}
+	if more := total - min(most, len(texts)); more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	return b.String()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// cut shortens a text to so many bytes and an ellipsis.
+func cut(text string, longest int) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
+}

@@ -1,0 +1,288 @@
+package groupstatus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/controllers/report"
+)
+
+var now = time.Date(2027, 6, 30, 12, 0, 0, 0, time.UTC)
+
+// good is a group of 3 channels that all is well with.
+func good(changes ...func(*Input)) Input {
+	in := Input{
+		Group: &v1alpha1.ArchiveGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "va", Generation: 7},
+			Spec:       v1alpha1.ArchiveGroupSpec{ArchiverRef: v1alpha1.ArchiverReference{Name: "main"}},
+		},
+		ArchiverFound:      true,
+		Compiled:           &compile.Group{Channels: 3, ByShard: map[int]int{1: 2, 5: 1}},
+		CompiledGeneration: 7,
+		Now:                now,
+	}
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+// texts shows conditions as "Type=Status Reason: message".
+func texts(s v1alpha1.ArchiveGroupStatus) map[string]string {
+	out := map[string]string{}
+	for _, c := range s.Conditions {
+		out[c.Type] = strings.TrimSuffix(fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message), ": ")
+	}
+	return out
+}
+
+func TestConditions(t *testing.T) {
+	usual := map[string]string{
+		"Ready":       "True Captured: engines capture all channels of the group",
+		"Progressing": "False Captured: engines do as the group says",
+		"Degraded":    "False NoProblems",
+		"Conflicted":  "False NoSharedChannels",
+		"Expired":     "False NotExpired: the group has no end",
+	}
+	at := func(d time.Duration) *metav1.Time { end := metav1.NewTime(now.Add(d)); return &end }
+	for _, tc := range []struct {
+		name   string
+		change func(*Input)
+		want   map[string]string // what differs from usual; "" is not there
+	}{
+		{"all is well", func(*Input) {}, nil},
+		{"no Archiver", func(in *Input) { in.ArchiverFound, in.Compiled = false, nil }, map[string]string{
+			"Ready":       `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
+			"Progressing": `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
+			"Degraded":    `Unknown ArchiverNotFound: there is no Archiver "main" in this namespace`,
+			"Conflicted":  `Unknown ArchiverNotFound: there is no Archiver "main" in this namespace`,
+		}},
+		{"new", func(in *Input) { in.Compiled = nil }, map[string]string{
+			"Ready":       "False Compiling: the operator has not come to the group yet",
+			"Progressing": "True Compiling: the operator has not come to the group yet",
+			"Degraded":    "Unknown Compiling: the operator has not come to the group yet",
+			"Conflicted":  "Unknown Compiling: the operator has not come to the group yet",
+		}},
+		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
+			"Progressing": "True Compiling: a change of the group is being compiled",
+		}},
+		{"on its way", func(in *Input) { in.Outdated = 1 }, map[string]string{
+			"Ready":       "False RollingOut: engines are taking up 1 of the group's 2 shards",
+			"Progressing": "True RollingOut: engines are taking up 1 of the group's 2 shards",
+		}},
+		{"no engine", func(in *Input) { in.Outdated, in.Unplaced = 2, 64 }, map[string]string{
+			"Ready":       "False NoEngine: 2 of the group's 2 shards are not captured as asked: there is no engine for 64 shards of the Archiver",
+			"Progressing": "True NoEngine: 2 of the group's 2 shards are not captured as asked: there is no engine for 64 shards of the Archiver",
+		}},
+		{"nothing to capture", func(in *Input) { in.Compiled = &compile.Group{} }, map[string]string{
+			"Ready": "False NoChannels: the group has no channel that can be captured",
+		}},
+		{"paused", func(in *Input) { in.Compiled.Paused = 3 }, map[string]string{
+			"Ready": "True Paused: all channels of the group are paused",
+		}},
+		{"expires", func(in *Input) { in.Group.Spec.ExpiresAt = at(time.Hour) }, map[string]string{
+			"Expired": "False NotExpired: expiresAt is to come",
+		}},
+		{"expired", func(in *Input) {
+			in.Group.Spec.ExpiresAt, in.Compiled = at(0), &compile.Group{Expired: true}
+		}, map[string]string{
+			"Ready":   "False Expired: the group is not captured any more; its data stays",
+			"Expired": "True Expired: expiresAt has passed",
+		}},
+		{"deleting data", func(in *Input) {
+			in.Group.DeletionTimestamp, in.Compiled = at(0), &compile.Group{Deleting: 3}
+		}, map[string]string{
+			"Ready":       "False DeletingData: the data of 3 PVs is being deleted",
+			"Progressing": "True DeletingData: the data of 3 PVs is being deleted",
+		}},
+		{"deleted", func(in *Input) { in.Group.DeletionTimestamp = at(0) }, map[string]string{
+			"Ready":       "False Deleting: the group is being deleted",
+			"Progressing": "True Deleting: the group is being deleted",
+		}},
+		{"one problem", func(in *Input) {
+			in.Compiled.Problems = []compile.Problem{{Message: `ConfigMap "pvs" is missing`}}
+		}, map[string]string{
+			"Degraded": `True Problems: 1 problem: ConfigMap "pvs" is missing`,
+		}},
+		{"many problems", func(in *Input) {
+			for i := range 100 {
+				in.Compiled.Problems = append(in.Compiled.Problems, compile.Problem{PV: fmt.Sprintf("SR %02d", i), Message: "wrong"})
+			}
+			in.Compiled.MoreProblems = 200_000
+		}, map[string]string{
+			"Degraded": "True Problems: 200100 problems: SR 00: wrong; SR 01: wrong; SR 02: wrong; and 200097 more",
+		}},
+		{"conflicts", func(in *Input) {
+			in.Compiled.Conflicts = []compile.Conflict{{PV: "SR:A", Groups: []string{"ops/a", "ops/va"}}, {PV: "SR:B", Groups: []string{"ops/va", "ops/b"}}}
+			in.Compiled.MoreConflicts = 3
+		}, map[string]string{
+			"Conflicted": "True SharedChannels: 5 PVs in other groups too, where what keeps more wins and one group counts the state: " +
+				"SR:A (ops/a, ops/va); SR:B (ops/va, ops/b); and 3 more",
+		}},
+		{"retention", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
+			"RetentionApplied": "False KeptForever: retention is not supported yet: all data is kept as it came, forever",
+		}},
+	} {
+		want := map[string]string{}
+		for kind, text := range usual {
+			want[kind] = text
+		}
+		for kind, text := range tc.want {
+			want[kind] = text
+		}
+		if diff := cmp.Diff(want, texts(Compute(good(tc.change)))); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+	}
+}
+
+// Messages stay below what a condition can hold.
+func TestMessagesAreBounded(t *testing.T) {
+	s := Compute(good(func(in *Input) {
+		for range 100 {
+			in.Compiled.Problems = append(in.Compiled.Problems, compile.Problem{Message: strings.Repeat("ä", 20_000)})
+		}
+	}))
+	if n := len(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDegraded).Message); n > 2000 {
+		t.Errorf("a message has %d bytes", n)
+	}
+}
+
+func reports(groups ...report.Group) (out []report.Report) {
+	for i, g := range groups {
+		out = append(out, report.Report{Engine: fmt.Sprint("engine-", i), Groups: map[string]report.Group{"ops/va": g, "ops/other": {Connected: 99, SamplesPerSecond: 99}}})
+	}
+	return out
+}
+
+func TestCountsAreSumsOverEngines(t *testing.T) {
+	since := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	s := Compute(good(func(in *Input) {
+		in.Compiled.Channels = 10
+		in.Reports = reports(
+			report.Group{
+				Channels: 4, Connected: 2, Disconnected: 1, NeverConnected: 1, SamplesPerSecond: 100.4, BytesPerDay: 1_234_567,
+				Worst: []report.Channel{{PV: "SR:A", Reason: "NeverConnected", Since: since(-9)}, {PV: "SR:B", Reason: "Disconnected", Message: "IOC away", Since: since(-1)}},
+			},
+			report.Group{
+				Channels: 5, Connected: 3, Silent: 1, Paused: 2, SamplesPerSecond: 23.2,
+				Worst: []report.Channel{{PV: "SR:C", Reason: "Disconnected", Since: since(-5)}, {PV: "SR:A", Reason: "NeverConnected", Since: since(-8)}},
+			},
+		)
+	}))
+	want := v1alpha1.ArchiveGroupStatus{
+		Channels: &v1alpha1.ChannelCounts{Total: 10, Connected: 5, Disconnected: 1, NeverConnected: 1, Silent: 1, Paused: 2},
+		Rates:    &v1alpha1.Rates{SamplesPerSecond: 120, BytesPerDay: 1_200_000},
+		WorstChannels: []v1alpha1.WorstChannel{
+			{Name: "SR:A", Reason: "NeverConnected"}, {Name: "SR:C", Reason: "Disconnected"}, {Name: "SR:B", Reason: "Disconnected", Message: "IOC away"},
+		},
+	}
+	s.Conditions, s.ObservedGeneration = nil, 0
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWorstChannelsAreTwenty(t *testing.T) {
+	var g report.Group
+	for i := range 50 {
+		g.Worst = append(g.Worst, report.Channel{PV: fmt.Sprint("SR:", i), Reason: strings.Repeat("x", 100), Message: strings.Repeat("ü", 1000), Since: now.Add(time.Duration(i))})
+	}
+	w := Compute(good(func(in *Input) { in.Reports = reports(g, g) })).WorstChannels
+	if len(w) != 20 || w[0].Name != "SR:0" || w[19].Name != "SR:19" {
+		t.Errorf("%d channels: %v", len(w), w)
+	}
+	if len(w[0].Reason) > 64 || len(w[0].Message) > 512 {
+		t.Errorf("a reason of %d and a message of %d bytes", len(w[0].Reason), len(w[0].Message))
+	}
+}
+
+// Noise in the rates changes nothing, and neither does time.
+func TestNoiseChangesNothing(t *testing.T) {
+	in := good(func(in *Input) { in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 149, BytesPerDay: 1e9}) })
+	first := Compute(in)
+	in.Group.Status = &first
+	in.Now = now.Add(time.Hour)
+	for _, rate := range []float64{149.9, 150.1, 144, 156} {
+		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: rate, BytesPerDay: 1e9 + rate})
+		if s := Compute(in); Changed(&first, s, time.Hour) {
+			t.Errorf("%v samples/s: %s", rate, cmp.Diff(first, s))
+		}
+	}
+	in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 170, BytesPerDay: 1e9})
+	if s := Compute(in); !Changed(&first, s, time.Hour) || s.Rates.SamplesPerSecond != 170 {
+		t.Errorf("170 samples/s are %v", s.Rates.SamplesPerSecond)
+	}
+	in.Reports = nil
+	if s := Compute(in); s.Rates.SamplesPerSecond != 0 || s.Channels.Connected != 0 {
+		t.Errorf("without engines: %+v %+v", s.Rates, s.Channels)
+	}
+}
+
+// An operator that starts knows nothing, and takes nothing back.
+func TestRestartOfTheOperatorChangesNothing(t *testing.T) {
+	in := good(func(in *Input) {
+		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 5, Worst: []report.Channel{{PV: "SR:A", Reason: "Disconnected"}}})
+	})
+	before := Compute(in)
+	in.Group.Status, in.Reports, in.Starting = &before, nil, true
+	compiled := in.Compiled
+	in.Compiled, in.CompiledGeneration = nil, 0
+	if s := Compute(in); Changed(&before, s, time.Hour) {
+		t.Errorf("before the first compilation: %s", cmp.Diff(before, s))
+	}
+	in.Compiled, in.CompiledGeneration = compiled, 7
+	if s := Compute(in); Changed(&before, s, time.Hour) {
+		t.Errorf("before the first report: %s", cmp.Diff(before, s))
+	}
+}
+
+func TestTransitions(t *testing.T) {
+	in := good()
+	before := Compute(in)
+	in.Group.Status = &before
+	in.Now = now.Add(time.Hour)
+	in.Compiled = &compile.Group{Channels: 3, Problems: []compile.Problem{{Message: "wrong"}}}
+	after := Compute(in)
+	if at := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDegraded).LastTransitionTime; !at.Time.Equal(in.Now) {
+		t.Errorf("Degraded since %v", at)
+	}
+	if at := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady).LastTransitionTime; !at.Time.Equal(now) {
+		t.Errorf("Ready since %v", at)
+	}
+	if texts(before)[v1alpha1.ConditionDegraded] != "False NoProblems" {
+		t.Error("the status of the group was changed")
+	}
+
+	// A transition is written at once, another text or number later.
+	other := *after.DeepCopy()
+	meta.FindStatusCondition(other.Conditions, v1alpha1.ConditionDegraded).Message = "another"
+	counted := *after.DeepCopy()
+	counted.Channels.Connected++
+	retention := *after.DeepCopy()
+	meta.RemoveStatusCondition(&retention.Conditions, v1alpha1.ConditionExpired)
+	for name, tc := range map[string]struct {
+		old         *v1alpha1.ArchiveGroupStatus
+		computed    v1alpha1.ArchiveGroupStatus
+		soon, later bool
+	}{
+		"none yet":       {nil, after, true, true},
+		"the same":       {&after, after, false, false},
+		"transition":     {&before, after, true, true},
+		"text":           {&after, other, false, true},
+		"number":         {&after, counted, false, true},
+		"condition gone": {&after, retention, true, true},
+	} {
+		if soon, later := Changed(tc.old, tc.computed, time.Second), Changed(tc.old, tc.computed, 30*time.Second); soon != tc.soon || later != tc.later {
+			t.Errorf("%s: %v after 1 s, %v after 30 s", name, soon, later)
+		}
+	}
+}
