@@ -1,12 +1,32 @@
 // Package fleet knows the engines of every Archiver: their pods, whether they
 // live, and what they report.
 //
-//	pods, Leases ──┐
-//	               ├─▶ Fleet ──▶ Engines ──▶ placement, status
-//	/internal/report ┘
+//	pods ─── cache ─────────────────────────┐
+//	Leases ─ list, every 2 s ─▶ clocks ─────┼─▶ Engines ──▶ placement, status
+//	engines ─ GET /internal/report, 10 s ───┘      ▲
+//	                 └── Changes, Reports ──▶ reconcilers
+//
+// Nothing here goes by the time in a Lease: an engine is dead if its Lease was
+// seen unchanged for longer than it may be, by the operator's own clock, in lists
+// that were never far apart. An API server that was away makes nobody dead.
 package fleet
 
-import "varve.dev/varve/controllers/report"
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/report"
+)
 
 // Engine is one engine pod as the operator sees it.
 type Engine struct {
@@ -22,4 +42,170 @@ type Engine struct {
 	// Report is the latest one; nil before the first, or when it is too old to
 	// be believed.
 	Report *report.Report
+}
+
+// Leaving says that the engine is about to end, and wants others to take its
+// shards.
+func (e Engine) Leaving() bool {
+	return e.Deleting || (e.Report != nil && e.Report.Draining)
+}
+
+// Usable says that the engine can take shards.
+func (e Engine) Usable() bool { return e.Ready && !e.Dead && !e.Leaving() }
+
+// Config is what a Fleet works with.
+type Config struct {
+	// Pods reads pods, from a cache: at least those with v1alpha1.LabelArchiver.
+	Pods client.Reader
+	// API reads Leases and nodes, from the API server.
+	API client.Reader
+	// Namespaces to look at; empty: all.
+	Namespaces []string
+	// Fetch gets a report. Default: by HTTP.
+	Fetch func(ctx context.Context, podIP string) (*report.Report, error)
+
+	Log        logr.Logger
+	Registerer prometheus.Registerer
+}
+
+// Fleet observes engines. It is a Runnable of a manager, for the leader only.
+type Fleet struct {
+	cfg     Config
+	metrics *metrics
+
+	mu      sync.Mutex
+	synced  bool
+	engines map[types.NamespacedName]*engine // by pod
+	nodes   nodes
+	listed  time.Time // the latest list of Leases; zero if it failed
+
+	changes, reports listeners
+}
+
+// engine is what is known of an engine besides its pod.
+type engine struct {
+	archiver types.NamespacedName
+	lease    clock
+	report   *report.Report
+	reported time.Time
+}
+
+// New returns a Fleet that knows nothing before Start.
+func New(cfg Config) *Fleet {
+	if cfg.Fetch == nil {
+		cfg.Fetch = newFetcher()
+	}
+	if len(cfg.Namespaces) == 0 {
+		cfg.Namespaces = []string{""}
+	}
+	return &Fleet{cfg: cfg, metrics: newMetrics(cfg.Registerer), engines: map[types.NamespacedName]*engine{}}
+}
+
+// NeedLeaderElection says that one operator polls, not all that stand by.
+func (f *Fleet) NeedLeaderElection() bool { return true }
+
+// Start observes until ctx ends.
+func (f *Fleet) Start(ctx context.Context) error {
+	f.pollLeases(ctx)
+	f.pollReports(ctx)
+	f.sync()
+	var g errgroup.Group
+	g.Go(func() error { every(ctx, leaseInterval, f.pollLeases); return nil })
+	g.Go(func() error { every(ctx, reportInterval, f.pollReports); return nil })
+	return g.Wait()
+}
+
+// every calls do again and again, until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do(ctx)
+		}
+	}
+}
+
+// sync says that all that can be known is known, and tells everybody.
+func (f *Fleet) sync() {
+	f.mu.Lock()
+	f.synced = true
+	archivers := f.archiversLocked()
+	f.mu.Unlock()
+	f.changes.tell(archivers)
+	f.reports.tell(archivers)
+}
+
+// Synced says whether all engines were asked once. Before that Engines says less
+// than there is.
+func (f *Fleet) Synced() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.synced
+}
+
+// Engines returns the engines of an Archiver that have a pod whose container may
+// run, by name. Reports must not be changed.
+func (f *Fleet) Engines(ctx context.Context, archiver types.NamespacedName) ([]Engine, error) {
+	pods, err := f.pods(ctx, client.InNamespace(archiver.Namespace),
+		client.MatchingLabels{v1alpha1.LabelArchiver: archiver.Name})
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]Engine, 0, len(pods))
+	for i := range pods {
+		out = append(out, f.engineLocked(&pods[i], time.Now()))
+	}
+	return out, nil
+}
+
+func (f *Fleet) engineLocked(pod *corev1.Pod, now time.Time) Engine {
+	out := Engine{
+		Name:     pod.Name,
+		Node:     pod.Spec.NodeName,
+		Zone:     f.nodes.zone(pod.Spec.NodeName),
+		Deleting: pod.DeletionTimestamp != nil,
+	}
+	if known := f.engines[client.ObjectKeyFromObject(pod)]; known != nil {
+		out.Ready, out.Dead = ready(pod) && known.lease.seen(), known.lease.dead
+		if known.report != nil && now.Sub(known.reported) <= reportKept {
+			out.Report = known.report
+		}
+	}
+	return out
+}
+
+// pods returns engine pods that have not ended, by namespace and name. An evicted
+// pod stays as an object, but has no container any more.
+func (f *Fleet) pods(ctx context.Context, opts ...client.ListOption) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	opts = append(opts, client.MatchingLabels{v1alpha1.LabelComponent: v1alpha1.ComponentEngine})
+	if err := f.cfg.Pods.List(ctx, &list, opts...); err != nil {
+		return nil, err
+	}
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return compareKeys(&a, &b) })
+	return pods, nil
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// archiversLocked returns the Archivers that have engines.
+func (f *Fleet) archiversLocked() []types.NamespacedName {
+	set := map[types.NamespacedName]bool{}
+	for _, e := range f.engines {
+		set[e.archiver] = true
+	}
+	return keys(set)
 }

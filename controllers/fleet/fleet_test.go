@@ -1,0 +1,362 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/report"
+)
+
+var mainArchiver = types.NamespacedName{Namespace: "ns", Name: "main"}
+
+// plant is an API server that can be taken away, with engines that renew their
+// Leases and report. It lives in a synctest bubble.
+type plant struct {
+	t      *testing.T
+	client client.WithWatch
+	fleet  *Fleet
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	away  atomic.Bool  // lists of Leases fail
+	delay atomic.Int64 // or take so long
+
+	mu      sync.Mutex
+	renew   map[string]bool
+	reports map[string]*report.Report // by pod IP
+	asking  int
+	most    int // that were asked at once
+}
+
+// newPlant starts a Fleet.
+func newPlant(t *testing.T) *plant {
+	p := &plant{t: t, renew: map[string]bool{}, reports: map[string]*report.Report{}}
+	p.client = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, leases := list.(*coordinationv1.LeaseList); leases {
+				if p.away.Load() {
+					return errors.New("the API server is away")
+				}
+				if wait(ctx, time.Duration(p.delay.Load())); ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	p.fleet = New(Config{
+		Pods: p.client, API: p.client, Fetch: p.fetch,
+		Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
+	})
+	p.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(p.queue.ShutDown)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	t.Cleanup(func() { cancel(); running.Wait() })
+	requests := func(_ context.Context, archiver types.NamespacedName) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: archiver}}
+	}
+	if err := p.fleet.Changes(requests).Start(ctx, p.queue); err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { p.renewLeases(ctx) })
+	running.Go(func() {
+		if err := p.fleet.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// wait sleeps, but not longer than ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (p *plant) renewLeases(ctx context.Context) {
+	for n := 1; ctx.Err() == nil; n++ {
+		p.mu.Lock()
+		for name, yes := range p.renew {
+			if yes {
+				p.write(name, n)
+			}
+		}
+		p.mu.Unlock()
+		wait(ctx, 2*time.Second)
+	}
+}
+
+// write renews a Lease. Its clock is wrong by years: it must not matter.
+func (p *plant) write(name string, n int) {
+	at := metav1.NewMicroTime(time.Date(1990, 1, 1, 0, 0, n, 0, time.UTC))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
+	}}
+	_ = p.client.Create(context.Background(), lease)
+	if err := p.client.Get(context.Background(), client.ObjectKeyFromObject(lease), lease); err != nil {
+		p.t.Error(err)
+	}
+	lease.Spec.RenewTime = &at
+	if err := p.client.Update(context.Background(), lease); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func (p *plant) fetch(ctx context.Context, ip string) (*report.Report, error) {
+	p.mu.Lock()
+	r := p.reports[ip]
+	p.asking++
+	p.most = max(p.most, p.asking)
+	p.mu.Unlock()
+	wait(ctx, time.Second)
+	p.mu.Lock()
+	p.asking--
+	p.mu.Unlock()
+	if r == nil {
+		return nil, errors.New("no answer")
+	}
+	return r, nil
+}
+
+// start adds an engine whose pod is ready.
+func (p *plant) start(name string) *corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ip := fmt.Sprint("10.0.0.", len(p.reports)+1)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, Finalizers: []string{"test/kubelet"},
+			Labels: map[string]string{v1alpha1.LabelArchiver: "main", v1alpha1.LabelComponent: v1alpha1.ComponentEngine},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1"},
+		Status: corev1.PodStatus{
+			PodIP:      ip,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	if err := p.client.Create(p.t.Context(), pod); err != nil {
+		p.t.Fatal(err)
+	}
+	p.renew[name] = true
+	p.reports[ip] = &report.Report{Engine: name}
+	return pod
+}
+
+func (p *plant) stopRenewing(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.renew[name] = false
+}
+
+// only returns the one engine there is.
+func (p *plant) only() Engine {
+	p.t.Helper()
+	engines, err := p.fleet.Engines(p.t.Context(), mainArchiver)
+	if err != nil || len(engines) != 1 {
+		p.t.Fatalf("%d engines, %v", len(engines), err)
+	}
+	return engines[0]
+}
+
+// told says whether there was news since it was asked last.
+func (p *plant) told() bool {
+	synctest.Wait()
+	told := p.queue.Len() > 0
+	for p.queue.Len() > 0 {
+		r, _ := p.queue.Get()
+		p.queue.Done(r)
+		if r.NamespacedName != mainArchiver {
+			p.t.Errorf("told of %s", r)
+		}
+	}
+	return told
+}
+
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t)
+		sleep(3 * time.Second)
+		if !p.fleet.Synced() {
+			t.Error("not synced though there is nobody to ask")
+		}
+		pod := p.start("e1")
+		if e := p.only(); e.Usable() || e.Dead {
+			t.Error("usable or dead without a Lease")
+		}
+		sleep(5 * time.Second)
+		if !p.only().Usable() || !p.told() {
+			t.Error("not usable, or nobody is told, after a Lease is there")
+		}
+		sleep(time.Minute)
+		if !p.only().Usable() || p.told() {
+			t.Error("a minute in which nothing happens changes something")
+		}
+		p.stopRenewing("e1")
+		sleep(8 * time.Second)
+		if p.only().Dead {
+			t.Error("dead after 8 s")
+		}
+		sleep(6 * time.Second)
+		if e := p.only(); !e.Dead || e.Usable() || !p.told() {
+			t.Error("not dead, or nobody is told, after 14 s")
+		}
+		p.write("e1", 1000)
+		sleep(3 * time.Second)
+		if e := p.only(); e.Dead || !e.Usable() || !p.told() {
+			t.Error("dead, or nobody is told, though the Lease is renewed again")
+		}
+		if err := p.client.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		if e := p.only(); !e.Leaving() || e.Usable() {
+			t.Error("a deleted pod is not leaving")
+		}
+	})
+}
+
+// An API server that is away, or answers late, kills nobody. When it is back, who
+// does not renew dies in the usual time.
+func TestAPIServerAway(t *testing.T) {
+	for name, trouble := range map[string]func(p *plant, on bool){
+		"away": func(p *plant, on bool) { p.away.Store(on) },
+		"slow": func(p *plant, on bool) {
+			if p.delay.Store(0); on {
+				p.delay.Store(int64(20 * time.Second))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlant(t)
+				p.start("e1")
+				sleep(10 * time.Second)
+				trouble(p, true)
+				p.stopRenewing("e1") // it can not either
+				sleep(time.Minute)
+				trouble(p, false)
+				sleep(6 * time.Second)
+				if p.only().Dead {
+					t.Error("dead, because the API server was in trouble")
+				}
+				sleep(40 * time.Second)
+				if !p.only().Dead {
+					t.Error("not dead, though the API server is well")
+				}
+			})
+		})
+	}
+}
+
+func TestReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t)
+		pod := p.start("e1")
+		sleep(12 * time.Second)
+		if p.only().Report == nil || !p.told() {
+			t.Fatal("no report")
+		}
+		p.set(pod, &report.Report{Engine: "e1", Draining: true})
+		sleep(12 * time.Second)
+		if e := p.only(); !e.Leaving() || !p.told() {
+			t.Error("an engine that wants to drain is not leaving, or nobody is told")
+		}
+		p.set(pod, &report.Report{Engine: "e2"})
+		sleep(20 * time.Second)
+		if r := p.only().Report; r == nil || r.Engine != "e1" {
+			t.Errorf("report of another engine at the address, or none: %+v", r)
+		}
+		sleep(20 * time.Second)
+		if r := p.only().Report; r != nil {
+			t.Errorf("an old report is believed: %+v", r)
+		}
+	})
+}
+
+func (p *plant) set(pod *corev1.Pod, r *report.Report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reports[pod.Status.PodIP] = r
+}
+
+func TestReportsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t)
+		for i := range 50 {
+			p.start(fmt.Sprintf("e%02d", i))
+		}
+		sleep(20 * time.Second)
+		engines, _ := p.fleet.Engines(t.Context(), mainArchiver)
+		for _, e := range engines {
+			if e.Report == nil {
+				t.Errorf("no report of %s", e.Name)
+			}
+		}
+		if len(engines) != 50 || p.most != reportsAtOnce {
+			t.Errorf("%d engines, %d asked at once", len(engines), p.most)
+		}
+	})
+}
+
+// A pod that was evicted stays as an object.
+func TestEndedPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t)
+		p.start("e1")
+		evicted := p.start("e2")
+		evicted.Status.Phase = corev1.PodFailed
+		if err := p.client.Status().Update(t.Context(), evicted); err != nil {
+			t.Fatal(err)
+		}
+		sleep(5 * time.Second)
+		if e := p.only(); e.Name != "e1" {
+			t.Errorf("%s", e.Name)
+		}
+	})
+}
+
+func TestZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t)
+		p.start("e1")
+		sleep(5 * time.Second)
+		if e := p.only(); e.Node != "node-1" || e.Zone != "" {
+			t.Errorf("node %q, zone %q", e.Node, e.Zone)
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: "node-1", Labels: map[string]string{corev1.LabelTopologyZone: "hall"},
+		}}
+		if err := p.client.Create(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		sleep(zoneKept + 5*time.Second)
+		if e := p.only(); e.Zone != "hall" {
+			t.Errorf("zone %q", e.Zone)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/report"
+)
+
+const (
+	// reportInterval is how often engines are asked.
+	reportInterval = 10 * time.Second
+	// reportTimeout bounds one answer, reportsAtOnce how many are waited for.
+	reportTimeout = 3 * time.Second
+	reportsAtOnce = 16
+	// reportKept is for how long a report is believed: three intervals, and the
+	// time that asking takes.
+	reportKept = 35 * time.Second
+	// reportSize bounds the body. 4,096 shards and 1,000 groups with 20 channels
+	// each to look at need less.
+	reportSize = 16 << 20
+	// reportPort is the engines' HTTP port.
+	reportPort = "17665"
+)
+
+// pollReports asks all engines once.
+func (f *Fleet) pollReports(ctx context.Context) {
+	pods, err := f.pods(ctx)
+	if err != nil {
+		f.cfg.Log.Error(err, "Listing pods of engines failed")
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(reportsAtOnce)
+	for i := range pods {
+		if pods[i].Status.PodIP != "" {
+			g.Go(func() error { f.pollReport(ctx, &pods[i]); return nil })
+		}
+	}
+	_ = g.Wait() // its functions return no errors
+	f.mu.Lock()
+	archivers := f.archiversLocked()
+	f.mu.Unlock()
+	f.reports.tell(archivers)
+}
+
+// pollReport asks one engine. One that does not answer is not dead for it: Leases
+// tell that.
+func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP)
+	if err == nil && r.Engine != pod.Name {
+		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address is another pod's by now
+	}
+	if err != nil {
+		f.metrics.reportFailures.Inc()
+		f.cfg.Log.V(1).Info("Engine does not report", "namespace", pod.Namespace, "engine", pod.Name, "err", err.Error())
+		return
+	}
+	f.mu.Lock()
+	e := f.knownLocked(client.ObjectKeyFromObject(pod), pod.Labels[v1alpha1.LabelArchiver])
+	news := (e.report != nil && e.report.Draining) != r.Draining
+	e.report, e.reported = r, time.Now()
+	archiver := e.archiver
+	f.mu.Unlock()
+	if news {
+		f.changes.tell([]types.NamespacedName{archiver})
+	}
+}
+
+// newFetcher returns what asks engines by HTTP. It heeds no proxy: pods are near.
+func newFetcher() func(ctx context.Context, podIP string) (*report.Report, error) {
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: reportKept}}
+	return func(ctx context.Context, podIP string) (*report.Report, error) {
+		return fetch(ctx, c, "http://"+net.JoinHostPort(podIP, reportPort)+report.Path)
+	}
+}
+
+func fetch(ctx context.Context, c *http.Client, url string) (*report.Report, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("asking %s: %s", url, resp.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, reportSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of %s: %w", url, err)
+	}
+	if len(body) > reportSize {
+		return nil, fmt.Errorf("the report of %s has more than %d bytes", url, reportSize)
+	}
+	var r report.Report
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("reading the report of %s: %w", url, err)
+	}
+	return &r, nil
+}
+
+func keys(set map[types.NamespacedName]bool) []types.NamespacedName {
+	return slices.Collect(maps.Keys(set))
+}
