@@ -207,7 +207,9 @@ func TestWorstChannelsAreTwenty(t *testing.T) {
 
 // Noise in the rates changes nothing, and neither does time.
 func TestNoiseChangesNothing(t *testing.T) {
-	in := good(func(in *Input) { in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 149, BytesPerDay: 1e9}) })
+	in := good(func(in *Input) {
+		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 149, BytesPerDay: 1e9})
+	})
 	first := Compute(in)
 	in.Group.Status = &first
 	in.Now = now.Add(time.Hour)
