@@ -1,0 +1,147 @@
+package charts_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// server is a real API server for one test.
+type server struct {
+	client.Client
+	kubeconfig string
+}
+
+// newServer starts an API server, with the CRDs of those directories.
+func newServer(t *testing.T, crds ...string) *server {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
+	}
+	log.SetLogger(logr.Discard())
+	env := &envtest.Environment{
+		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
+	}
+	cfg, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{Client: client.WithFieldValidation(c, metav1.FieldValidationStrict), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	if err := os.WriteFile(s.kubeconfig, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"epics", "beamlines", "varve-system"} {
+		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// dryRun asks the server to take an object, as kubectl apply --dry-run=server
+// does, and to refuse fields that it does not know.
+func (s *server) dryRun(t *testing.T, u *unstructured.Unstructured) error {
+	if u.GetNamespace() == "" {
+		u.SetNamespace("epics") // ignored where there is none
+	}
+	return s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u),
+		client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
+}
+
+// documents are the objects of a YAML text.
+func documents(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := d.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(u.Object) > 0 {
+			out = append(out, u)
+		}
+	}
+}
+
+// Kinds of others, whose CRDs the server does not have.
+var elsewhere = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true}
+
+func TestServerTakesCharts(t *testing.T) {
+	s := newServer(t, "../../config/crd")
+	cases(t, func(t *testing.T, chart, values string) {
+		args := []string{"--values=" + values}
+		if chart == operatorChart {
+			args = append(args, "--set=crds.enabled=true")
+		}
+		out, complaint, err := render(t, chart, args...)
+		if err != nil {
+			t.Fatal(complaint)
+		}
+		for _, u := range documents(t, out) {
+			if elsewhere[u.GetKind()] {
+				continue
+			}
+			if err := s.dryRun(t, u); err != nil {
+				t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
+			}
+		}
+	})
+	// That it takes everything says something only if it looks.
+	unknown := documents(t, "{apiVersion: varve.dev/v1alpha1, kind: Archiver, metadata: {name: main}, spec: {storage: {embedded: {}}, engnes: {}}}")[0]
+	if err := s.dryRun(t, unknown); err == nil || !strings.Contains(err.Error(), "engnes") {
+		t.Error("an unknown field was taken:", err)
+	}
+	t.Run("samples", func(t *testing.T) { serverTakesSamples(t, s) })
+}
+
+func serverTakesSamples(t *testing.T, s *server) {
+	var files []string
+	err := filepath.WalkDir("../../config/samples", func(path string, _ os.DirEntry, err error) error {
+		if filepath.Ext(path) == ".yaml" && filepath.Base(path) != "kustomization.yaml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatal("no samples", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range documents(t, string(text)) {
+			if err := s.dryRun(t, u); err != nil {
+				t.Errorf("%s: %s %s: %v", file, u.GetKind(), u.GetName(), err)
+			}
+		}
+	}
+}

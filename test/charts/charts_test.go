@@ -1,0 +1,149 @@
+// Package charts_test tests the Helm charts, by the real helm:
+//
+//	testdata/CHART/*.values.yaml ──▶ helm template ──┬─▶ *.golden.yaml
+//	config/samples ──────────────────────────────────┴─▶ a real API server, dry run
+//	charts ──▶ helm install, upgrade, uninstall ──▶ a real API server
+//
+// `go test ./test/charts -update` writes the golden files.
+package charts_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const (
+	operatorChart = "../../charts/varve-operator"
+	varveChart    = "../../charts/varve"
+	// helm template asks no cluster, and what it assumes is old.
+	kubeVersion = "--kube-version=1.30.0"
+)
+
+// helmPath installs helm at first use.
+var helmPath = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("../../hack/tools.sh", "helm")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+})
+
+// helm runs a command and returns what it printed, and what it complained about.
+func helm(t *testing.T, env []string, args ...string) (string, string, error) {
+	t.Helper()
+	path, err := helmPath()
+	if err != nil {
+		t.Fatal("installing helm:", err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	return stdout.String(), stderr.String(), err
+}
+
+// render runs helm template as it is run for release main in namespace epics.
+func render(t *testing.T, chart string, args ...string) (string, string, error) {
+	t.Helper()
+	return helm(t, nil, append([]string{"template", "main", chart, "--namespace=epics", kubeVersion}, args...)...)
+}
+
+// cases calls do for each values file of each chart.
+func cases(t *testing.T, do func(t *testing.T, chart, values string)) {
+	for _, chart := range []string{operatorChart, varveChart} {
+		name := filepath.Base(chart)
+		files, err := filepath.Glob(filepath.Join("testdata", name, "*.values.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatal("no values files of", name, err)
+		}
+		for _, values := range files {
+			test := strings.TrimSuffix(filepath.Base(values), ".values.yaml")
+			t.Run(name+"/"+test, func(t *testing.T) { do(t, chart, values) })
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	cases(t, func(t *testing.T, chart, values string) {
+		out, complaint, err := render(t, chart, "--values="+values)
+		if err != nil {
+			t.Fatal(err, complaint)
+		}
+		golden := strings.Replace(values, ".values.", ".golden.", 1)
+		if *update {
+			if err := os.WriteFile(golden, []byte(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), out); d != "" {
+			t.Errorf("-want +got; if it is meant: go test ./test/charts -update\n%s", d)
+		}
+	})
+}
+
+func TestLint(t *testing.T) {
+	cases(t, func(t *testing.T, chart, values string) {
+		out, complaint, err := helm(t, nil, "lint", "--strict", chart, "--values="+values, kubeVersion)
+		if err != nil {
+			t.Error(out, complaint)
+		}
+	})
+}
+
+// A mistake in the values is refused before anything reaches the cluster, and
+// the message names it.
+func TestRefusals(t *testing.T) {
+	storage := `archiver.spec.storage={"embedded":{}}`
+	for _, c := range []struct{ name, chart, set, want string }{
+		{"unknown key of the operator", operatorChart, `crds.protected=true`, "'/crds': additional properties 'protected' not allowed"},
+		{"third operator", operatorChart, `replicas=3`, "'/replicas': maximum: got 3, want 2"},
+		{"wrong log level", operatorChart, `log.level="loud"`, "'/log/level': value must be one of 'debug', 'info', 'warn', 'error'"},
+		{"wrong digest", operatorChart, `image.digest="latest"`, "'/image/digest': 'latest' does not match pattern"},
+		{"no storage", varveChart, `archiver.spec.engines.replicas=2`, "archiver.spec.storage is missing. It says where the archive is kept"},
+		{"unknown key", varveChart, `group={}`, "additional properties 'group' not allowed"},
+		{"unknown field of an Archiver", varveChart, `archiver.spec.engines.replica=2`, "'/archiver/spec/engines': additional properties 'replica' not allowed"},
+		{"unknown field of a group", varveChart, `groups.a.sampling.rate=2`, "'/groups/a/sampling': additional properties 'rate' not allowed"},
+		{"archiverRef of a group", varveChart, `groups.a.archiverRef.name="b"`, "'/groups/a': additional properties 'archiverRef' not allowed"},
+		{"wrong duration", varveChart, `groups.a.retention.raw="90 days"`, "'/groups/a/retention/raw': '90 days' does not match pattern"},
+		{"space in the name of a PV", varveChart, `channelLists.a=["SR01 VA"]`, "'SR01 VA' does not match pattern"},
+		{"wrong name of a list", varveChart, `channelLists.Vacuum=["a"]`, "'Vacuum' does not match pattern"},
+		{"credentials without Cassandra", varveChart, `cassandraCredentials.username="u"`, "cassandraCredentials are for archiver.spec.storage.cassandra.external"},
+		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is missing: it names the Gateway"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := []string{"--set-json=" + c.set}
+			if c.name != "no storage" && c.chart == varveChart {
+				args = append(args, "--set-json="+storage)
+			}
+			_, complaint, err := render(t, c.chart, args...)
+			if err == nil || !strings.Contains(complaint, c.want) {
+				t.Errorf("got %v: %s\nwant %s", err, complaint, c.want)
+			}
+		})
+	}
+}
+
+func TestNameOfArchiver(t *testing.T) {
+	path := []string{"template", "1st.release", varveChart, kubeVersion, `--set-json=archiver.spec.storage={"embedded":{}}`}
+	if _, complaint, err := helm(t, nil, path...); err == nil || !strings.Contains(complaint, "archiver.name") {
+		t.Errorf("a release whose name is none for an Archiver: got %v: %s", err, complaint)
+	}
+	if _, complaint, err := helm(t, nil, append(path, "--set=archiver.name=main")...); err != nil {
+		t.Error(complaint)
+	}
+}

@@ -1,0 +1,221 @@
+package charts_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// helm runs a command on the server, which has to succeed.
+func (s *server) helm(t *testing.T, args ...string) string {
+	t.Helper()
+	out, complaint, err := helm(t, []string{"KUBECONFIG=" + s.kubeconfig}, args...)
+	if err != nil {
+		t.Fatalf("helm %s: %s", strings.Join(args, " "), complaint)
+	}
+	return out
+}
+
+var (
+	crdKind     = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	archivers   = schema.GroupVersionKind{Group: "varve.dev", Version: "v1alpha1", Kind: "Archiver"}
+	groups      = schema.GroupVersionKind{Group: "varve.dev", Version: "v1alpha1", Kind: "ArchiveGroup"}
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+)
+
+// get returns an object, or nil if there is none.
+func (s *server) get(t *testing.T, kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	err := s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, u)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (s *server) crd(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	return s.get(t, crdKind, "", "archivers.varve.dev")
+}
+
+const system = "--namespace=varve-system"
+
+func TestOperatorRelease(t *testing.T) {
+	s := newServer(t)
+
+	s.helm(t, "install", "varve-operator", operatorChart, system, "--set=crds.enabled=false")
+	if s.crd(t) != nil {
+		t.Error("there are CRDs, though crds.enabled is false")
+	}
+	s.helm(t, "uninstall", "varve-operator", system)
+
+	notes := s.helm(t, "install", "varve-operator", operatorChart, system)
+	if !strings.Contains(notes, "rollout status deployment/varve-operator") {
+		t.Error("the notes tell no next step:\n", notes)
+	}
+	if s.get(t, deployments, "varve-system", "varve-operator") == nil || s.crd(t) == nil {
+		t.Fatal("no operator, or no CRD")
+	}
+	protected(t, s)
+
+	s.helm(t, "upgrade", "varve-operator", nextVersion(t), system)
+	if names, _, _ := unstructured.NestedStringSlice(s.crd(t).Object, "spec", "names", "shortNames"); len(names) != 2 {
+		t.Error("the upgrade did not change the CRD:", names)
+	}
+
+	s.helm(t, "install", "main", varveChart, "--namespace=epics", "--values=testdata/varve/embedded.values.yaml")
+	s.helm(t, "uninstall", "varve-operator", system)
+	if s.get(t, deployments, "varve-system", "varve-operator") != nil {
+		t.Error("the operator survived its release")
+	}
+	if s.crd(t) == nil || s.get(t, archivers, "epics", "main") == nil {
+		t.Fatal("the CRDs or an Archiver went with the operator's release")
+	}
+	deletable(t, s)
+
+	s.helm(t, "install", "varve-operator", operatorChart, system)
+	if s.get(t, deployments, "varve-system", "varve-operator") == nil || s.get(t, archivers, "epics", "main") == nil {
+		t.Error("installing again did not bring the operator, or lost the Archiver")
+	}
+	s.helm(t, "uninstall", "main", "--namespace=epics")
+	if s.get(t, archivers, "epics", "main") != nil {
+		t.Error("the Archiver survived its release")
+	}
+}
+
+// protected expects that a CRD can be deleted only by somebody who says so.
+func protected(t *testing.T, s *server) {
+	t.Helper()
+	var err error
+	eventually(t, "the CRD is protected", func() bool {
+		err = s.Delete(t.Context(), s.crd(t), client.DryRunAll)
+		return apierrors.IsForbidden(err)
+	})
+	if how := "kubectl annotate crd archivers.varve.dev varve.dev/allow-deletion=true"; !strings.Contains(err.Error(), how) {
+		t.Error("the refusal does not say what to do:", err)
+	}
+	crd := s.crd(t)
+	allowed := crd.DeepCopy()
+	allowed.SetAnnotations(map[string]string{"varve.dev/allow-deletion": "true"})
+	if err := s.Patch(t.Context(), allowed, client.MergeFrom(crd)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a CRD with the annotation can be deleted", func() bool {
+		return s.Delete(t.Context(), allowed, client.DryRunAll) == nil
+	})
+	// Those of others are nobody's business.
+	text := strings.NewReplacer("varve.dev", "example.org").Replace(rendered(t, "templates/crds/varve.dev_archiveshards.yaml"))
+	u := documents(t, text)[0]
+	if err := s.Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), u); err != nil {
+		t.Error("deleting a CRD of somebody else:", err)
+	}
+}
+
+// deletable expects that without the operator's release CRDs can be deleted.
+func deletable(t *testing.T, s *server) {
+	t.Helper()
+	crd := s.get(t, crdKind, "", "archivegroups.varve.dev")
+	eventually(t, "the CRD can be deleted", func() bool {
+		return s.Delete(t.Context(), crd, client.DryRunAll) == nil
+	})
+}
+
+// eventually waits for what the API server takes a moment to notice.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 30 s:", what)
+		}
+	}
+}
+
+func rendered(t *testing.T, template string) string {
+	t.Helper()
+	out, complaint, err := render(t, operatorChart, "--show-only="+template)
+	if err != nil {
+		t.Fatal(complaint)
+	}
+	return out
+}
+
+// nextVersion is the operator's chart of a later version, whose Archiver has
+// another short name.
+func nextVersion(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, filepath.Join(dir, "Chart.yaml"), "version: 0.1.0", "version: 0.1.1")
+	edit(t, filepath.Join(dir, "templates/crds/varve.dev_archivers.yaml"), "    - arc\n", "    - arc\n    - archive\n")
+	return dir
+}
+
+func edit(t *testing.T, file, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(from)) {
+		t.Fatalf("%s has no %q", file, from)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(from), []byte(to), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestArchiveRelease(t *testing.T) {
+	s := newServer(t, "../../config/crd")
+	const n = "--namespace=epics"
+	values := "--values=testdata/varve/external.values.yaml"
+
+	s.helm(t, "install", "main", varveChart, n, values)
+	archiver := s.get(t, archivers, "epics", "storage-ring")
+	secret, _, _ := unstructured.NestedString(archiver.Object, "spec", "storage", "cassandra", "external", "secretRef", "name")
+	if secret != "storage-ring-cassandra" {
+		t.Error("the Archiver names the Secret", secret)
+	}
+	if s.get(t, groups, "epics", "vacuum") == nil || s.get(t, groups, "epics", "magnets") == nil {
+		t.Error("groups are missing")
+	}
+
+	s.helm(t, "upgrade", "main", varveChart, n, values, "--set=groups.vacuum.paused=true", "--set-json=groups.extra={}")
+	if paused, _, _ := unstructured.NestedBool(s.get(t, groups, "epics", "vacuum").Object, "spec", "paused"); !paused {
+		t.Error("the upgrade did not change the group")
+	}
+	if s.get(t, groups, "epics", "extra") == nil {
+		t.Error("the upgrade did not add a group")
+	}
+	s.helm(t, "upgrade", "main", varveChart, n, values)
+	if s.get(t, groups, "epics", "extra") != nil {
+		t.Error("the upgrade did not remove a group")
+	}
+
+	s.helm(t, "uninstall", "main", n)
+	if s.get(t, groups, "epics", "vacuum") != nil {
+		t.Error("a group survived its release")
+	}
+	// As its annotation asks.
+	if s.get(t, archivers, "epics", "storage-ring") == nil {
+		t.Error("helm.sh/resource-policy: keep did not keep the Archiver")
+	}
+	s.helm(t, "install", "main", varveChart, n, values)
+}
