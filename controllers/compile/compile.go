@@ -63,6 +63,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards in
 	for shard := range shards {
 		c.result.Assignment[shard] = nil
 	}
+	c.wants = make([]want, 0, names(groups, listed))
 	for _, g := range oldestFirst(groups) {
 		c.add(g, listed[key(g)], now)
 	}
@@ -95,6 +96,14 @@ func oldestFirst(groups []v1alpha1.ArchiveGroup) []*v1alpha1.ArchiveGroup {
 			cmp.Compare(a.Name, b.Name))
 	})
 	return sorted
+}
+
+// names is how many names groups have, with what is listed for them.
+func names(groups []v1alpha1.ArchiveGroup, listed map[string]Listed) (n int) {
+	for i := range groups {
+		n += len(groups[i].Spec.Channels) + len(listed[key(&groups[i])].Names)
+	}
+	return n
 }
 
 func key(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }
@@ -163,7 +172,6 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 		m.out.addProblem("", err.Error())
 	}
 	c.members = append(c.members, m)
-	c.wants = slices.Grow(c.wants, len(g.Spec.Channels)+len(listed.Names))
 	c.addChannels(m, listed.Names)
 	if m.role == keeps { // nothing of it is told
 		*m.out = Group{Expired: true}

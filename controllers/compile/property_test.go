@@ -115,19 +115,3 @@ func TestEditChangesOneShard(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCompile200kPVs(b *testing.B) {
-	var groups []v1alpha1.ArchiveGroup
-	for g := range 20 {
-		spec := v1alpha1.ArchiveGroupSpec{ShardBy: &v1alpha1.ShardBy{Prefix: &v1alpha1.ShardByPrefix{Regex: "^SR[0-9]+"}}}
-		for i := range 10_000 {
-			spec.Channels = append(spec.Channels, v1alpha1.Channel{Name: fmt.Sprintf("SR%02d-VA%02d:PRES-%d", i%100, g, i)})
-		}
-		groups = append(groups, group(fmt.Sprint("g", g), g, spec))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		Compile(groups, nil, 64, now)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/PV")
-}

@@ -1,0 +1,100 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+func TestListedNamesJoinInlineOnes(t *testing.T) {
+	scan := &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: ptr(v1alpha1.Duration("10s"))}
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "SR:B", Sampling: scan}, {Name: "SR:C"}}}),
+		group("b", 1, v1alpha1.ArchiveGroupSpec{Sampling: scan}),
+	}, map[string]Listed{
+		"ns/a": {
+			Names:    []string{"SR:D", "SR:B", "SR:A", "ca://SR:A.VAL", "SR:A", "SR X"},
+			Problems: []Problem{{Message: `ConfigMap "pvs" is missing`}}, MoreProblems: 5,
+		},
+		"ns/b": {Names: []string{"SR:E"}},
+	}, 8, now)
+	got := byPV(r)
+	if want := []string{"SR:A", "SR:B", "SR:C", "SR:D", "SR:E"}; !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
+		t.Errorf("captured: %v", slices.Sorted(maps.Keys(got)))
+	}
+	for pv, scans := range map[string]bool{"SR:A": false, "SR:B": true, "SR:C": false, "SR:D": false, "SR:E": true} {
+		if (got[pv].Settings.Period != 0) != scans {
+			t.Errorf("%s has the settings %+v", pv, *got[pv].Settings)
+		}
+	}
+	a := r.Groups["ns/a"]
+	if diff := cmp.Diff([]Problem{{"", `ConfigMap "pvs" is missing`}, {"SR X", "the name has a space or control character at byte 2"}}, a.Problems); diff != "" {
+		t.Error(diff)
+	}
+	if a.Channels != 4 || a.MoreProblems != 5 || len(a.Conflicts) != 0 {
+		t.Errorf("%d channels, %d more problems, conflicts %v", a.Channels, a.MoreProblems, a.Conflicts)
+	}
+}
+
+func TestChannelsAreCountedByShard(t *testing.T) {
+	groups := []v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("A", "B", "C", "D", "E")}),
+		group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: channels("A", "X")}),
+	}
+	r := Compile(groups, nil, 4, now)
+	want := map[int]int{}
+	for shard, list := range r.Assignment {
+		for _, ch := range list {
+			if ch.PV != "X" {
+				want[shard]++
+			}
+		}
+	}
+	if diff := cmp.Diff(want, r.Groups["ns/a"].ByShard); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is wrong with every one of 200,000 PVs takes no more memory than what is
+// wrong with some.
+func TestWhatIsToldIsBounded(t *testing.T) {
+	const n = 1000
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("SR:%04d", i), fmt.Sprintf("BAD %04d", i))
+	}
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{}), group("b", 0, v1alpha1.ArchiveGroupSpec{})},
+		map[string]Listed{"ns/a": {Names: names}, "ns/b": {Names: names}}, 4, now)
+	for name, g := range r.Groups {
+		if len(g.Conflicts) != MaxTold || len(g.Conflicts)+g.MoreConflicts != n || g.Conflicts[0].PV != "SR:0000" {
+			t.Errorf("%s: %d conflicts and %d more", name, len(g.Conflicts), g.MoreConflicts)
+		}
+		if len(g.Problems) != MaxTold || len(g.Problems)+g.MoreProblems != n || !strings.HasPrefix(g.Problems[0].PV, "BAD") {
+			t.Errorf("%s: %d problems and %d more", name, len(g.Problems), g.MoreProblems)
+		}
+	}
+}
+
+func TestRetentionIsToldOnly(t *testing.T) {
+	limit := &v1alpha1.Retention{Raw: ptr(v1alpha1.Duration("90d"))}
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: limit, Channels: channels("A")}),
+		group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "B", Retention: limit}}}),
+		group("c", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("C")}),
+	}, nil, 4, now)
+	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
+		if r.Groups[name].Retention != want {
+			t.Errorf("%s: retention %v", name, !want)
+		}
+	}
+	got := byPV(r)
+	if got["A"].Settings != got["B"].Settings || got["A"].Settings != got["C"].Settings {
+		t.Error("retention makes a class")
+	}
+}
