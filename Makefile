@@ -13,8 +13,18 @@ FUZZTIME     ?= 10s
 DEMO_SECONDS ?=
 # File for the results of `make bench` as JSON lines; empty: a table only.
 BENCH_JSON   ?=
+# Version of the container image, and its name.
+VERSION      ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
+IMG          ?= localhost/varve:$(VERSION)
+# Specs that `make e2e` runs, as a label filter of Ginkgo; empty: all.
+LABELS       ?=
+# Number of nodes of a test cluster.
+NODES        ?= 3
 # Where tools, jars and virtual environments are kept, outside of the tree.
 VARVE_CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
+
+IMAGE_FILE = $(BIN)/varve-image.tar
+REVISION   = $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 
 export VARVE_CACHE DEMO_SECONDS BENCH_JSON
 
@@ -33,7 +43,7 @@ all: build lint test ## Build, lint and test.
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*##"; printf "Usage: make \033[36m<target>\033[0m\n" } \
-	  /^[a-zA-Z0-9_-]+:.*##/ { printf "  \033[36m%-11s\033[0m%s\n", $$1, $$2 } \
+	  /^[a-zA-Z0-9_-]+:.*##/ { printf "  \033[36m%-17s \033[0m%s\n", $$1, $$2 } \
 	  /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 ##@ Development
@@ -41,6 +51,26 @@ help: ## Show this help.
 .PHONY: build
 build: ## Build bin/varve.
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/varve ./cmd/varve
+
+# Without Docker, the same image is written file by file. GOARCH says what it runs on.
+.PHONY: image
+image: ## Make the container image IMG, in bin/varve-image.tar.
+	@mkdir -p $(BIN)/linux
+	@if docker info >/dev/null 2>&1; then \
+	  docker build --platform "linux/$$($(GO) env GOARCH)" \
+	    --build-arg "VERSION=$(VERSION)" --build-arg "REVISION=$(REVISION)" --tag "$(IMG)" . && \
+	  docker save --output $(IMAGE_FILE) "$(IMG)"; \
+	else \
+	  GOOS=linux CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o $(BIN)/linux/varve ./cmd/varve && \
+	  GOARCH= $(GO) run ./hack/image -o $(IMAGE_FILE) -tag "$(IMG)" -arch "$$($(GO) env GOARCH)" \
+	    -entrypoint /varve -add $(BIN)/linux/varve:/varve \
+	    -label org.opencontainers.image.title=varve \
+	    -label "org.opencontainers.image.version=$(VERSION)" -label "org.opencontainers.image.revision=$(REVISION)"; \
+	fi
+	@echo "$(IMG) is in $(IMAGE_FILE). Give it to a cluster:"
+	@echo "  hack/cluster/cluster.sh load $(IMAGE_FILE)        the test cluster"
+	@echo "  ctr -n k8s.io images import $(IMAGE_FILE)         a node with containerd"
+	@echo "  docker load -i $(IMAGE_FILE)                      Docker; then tag and push it"
 
 .PHONY: generate
 generate: ## Generate the DeepCopy methods of the API types.
@@ -67,19 +97,40 @@ verify: ## Check that generated files, formatting and go.mod are up to date.
 ##@ Tests
 
 .PHONY: deps
-deps: ## Fetch what tests need: EPICS, Python clients and Cassandra.
+deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 	hack/venv.sh epics
 	hack/venv.sh clients
 	hack/cassandra/cassandra.sh fetch
+	hack/cluster/cluster.sh assets
+	hack/tools.sh helm
 
-# Packages whose tests run real IOCs or Cassandra in real time: one after another,
-# so that they do not starve each other.
-REAL = /engine/ca$$|/engine/ioc$$|/store/cassandra$$|/varve/test/
+# Packages whose tests run real IOCs, Cassandra or API servers in real time: one after
+# another, so that they do not starve each other.
+REAL = /engine/ca$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/varve/test/
+
+# What tests that start an API server find it by; deps has made it.
+ASSETS = KUBEBUILDER_ASSETS="$$(hack/cluster/cluster.sh assets)"
 
 .PHONY: test
 test: deps ## Run all tests, with the race detector.
 	$(GO) test -race $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(REAL)')
-	$(GO) test -race -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
+	$(ASSETS) $(GO) test -race -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
+
+.PHONY: e2e
+e2e: image cluster-up ## Run the tests on a cluster, which stays up; LABELS=smoke for some.
+	hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(LABELS)" $(TESTFLAGS)
+
+.PHONY: e2e-smoke
+e2e-smoke: ## Run the tests on a cluster that CI runs.
+	$(MAKE) e2e LABELS=smoke
+
+.PHONY: cluster-up
+cluster-up: ## Start a Kubernetes cluster of NODES nodes for tests.
+	hack/cluster/cluster.sh up $(NODES)
+
+.PHONY: cluster-down
+cluster-down: ## End that cluster.
+	hack/cluster/cluster.sh down
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME.
@@ -94,6 +145,14 @@ bench: ## Run the benchmarks of the whole pipeline and print a table.
 .PHONY: demo
 demo: build ## Archive a simulated IOC; DEMO_SECONDS=60 ends by itself.
 	$(BIN)/varve demo
+
+.PHONY: demo-cluster
+demo-cluster: image ## Archive a real IOC in Cassandra, on a Kubernetes cluster.
+	hack/demo-cluster.sh up $(IMG) $(IMAGE_FILE)
+
+.PHONY: demo-cluster-down
+demo-cluster-down: ## End that demo and its cluster.
+	hack/demo-cluster.sh down
 
 .PHONY: clean
 clean: ## Remove what make built.

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests on the cluster that cluster.sh has started.
+#
+#   e2e.sh IMAGE FILE LABELS [GO_TEST_FLAGS...]
+#
+# IMAGE is the name of the image under test, and FILE holds it. LABELS is a label
+# filter of Ginkgo; if it is empty, all specs run.
+set -euo pipefail
+
+[[ $# -ge 3 ]] || { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
+image=$1 file=$2 labels=$3
+shift 3
+cluster=$(dirname "$0")/cluster.sh
+
+environment=$("$cluster" env)
+eval "$environment"
+"$cluster" load "$file"
+
+# Specs labelled bare know the nodes and processes of a bare cluster.
+if [[ $CLUSTER == kind ]]; then labels=${labels:+($labels) && }!bare; fi
+
+plain=()
+[[ -t 1 ]] || plain=(-ginkgo.no-color)
+
+VARVE_E2E=1 VARVE_IMAGE=$image go test ./test/e2e/... -count=1 -timeout=120m "$@" \
+  -ginkgo.v -ginkgo.label-filter="$labels" "${plain[@]}"
