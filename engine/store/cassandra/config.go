@@ -84,6 +84,13 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
+// Validate returns what is wrong with the configuration, without asking the
+// cluster.
+func (c Config) Validate() error {
+	_, err := c.complete()
+	return err
+}
+
 // cluster returns the driver's configuration of what all connections share.
 func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster := gocql.NewCluster(c.Hosts...)
