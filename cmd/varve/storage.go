@@ -2,28 +2,38 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"varve.dev/varve/engine/quiet"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/late"
 	"varve.dev/varve/engine/store/pebble"
 )
 
 // storageOptions say where an archive is kept: in a directory, or in Cassandra
 // where hosts are given.
 type storageOptions struct {
-	dir          string
-	hosts        []string
-	keyspace     string
-	datacenter   string
-	user         string
-	passwordFile string
+	dir        string
+	hosts      []string
+	keyspace   string
+	datacenter string
+	// credentials and tlsDir are directories, as Secrets are mounted.
+	credentials   string
+	tls           bool
+	tlsDir        string
+	tlsServerName string
 }
 
 func (o *storageOptions) add(f *pflag.FlagSet) {
@@ -33,20 +43,19 @@ func (o *storageOptions) add(f *pflag.FlagSet) {
 
 func (o *storageOptions) addCassandra(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.hosts, "cassandra", nil, "keep the archive in Cassandra: contact points HOST[:PORT],…")
-	f.StringVar(&o.keyspace, "cassandra-keyspace", "varve", "keyspace of the archive; made if missing")
+	f.StringVar(&o.keyspace, "cassandra-keyspace", "varve", "keyspace of the archive")
 	f.StringVar(&o.datacenter, "cassandra-datacenter", "", "data centre to use (default: that of the first contact point)")
-	f.StringVar(&o.user, "cassandra-user", "", "user name")
-	f.StringVar(&o.passwordFile, "cassandra-password-file", "", "file that holds the password")
+	f.StringVar(&o.credentials, "cassandra-credentials", "", "directory with the files username and password")
+	f.BoolVar(&o.tls, "cassandra-tls", false, "encrypt connections, and check the servers' certificates")
+	f.StringVar(&o.tlsDir, "cassandra-tls-dir", "",
+		"directory with ca.crt (default: the system's authorities), and tls.crt and tls.key where servers ask for a certificate")
+	f.StringVar(&o.tlsServerName, "cassandra-tls-server-name", "", "name in the servers' certificates (default: the address)")
 }
 
 // open opens the store, and makes its schema first where that is missing.
 func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
-	if len(o.hosts) == 0 {
-		st, err := pebble.Open(o.dir, pebble.Options{Registerer: reg, Log: log})
-		if err != nil {
-			return nil, fmt.Errorf("--data: %w", err)
-		}
-		return st, nil
+	if o.locked() {
+		return o.openDirectory(reg, log)
 	}
 	cfg, err := o.cassandra(reg, log)
 	if err != nil {
@@ -55,6 +64,18 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("preparing Cassandra: %w", err)
 	}
+	return openCassandra(ctx, cfg)
+}
+
+func (o *storageOptions) openDirectory(reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
+	st, err := pebble.Open(o.dir, pebble.Options{Registerer: reg, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return st, nil
+}
+
+func openCassandra(ctx context.Context, cfg cassandra.Config) (store.Store, error) {
 	st, err := cassandra.Open(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("opening Cassandra: %w", err)
@@ -62,17 +83,90 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 	return st, nil
 }
 
-// cassandra returns the configuration that the flags ask for.
-func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cassandra.Config, error) {
-	cfg := cassandra.Config{
-		Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Username: o.user, Registerer: reg, Log: log,
+// reopenEvery is how often Cassandra is tried that is away at the start, or has
+// no schema yet.
+const reopenEvery = time.Second
+
+// openLate opens a store whose schema is made elsewhere. Cassandra may be away:
+// then the store is open as soon as it can be.
+func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
+	if o.locked() {
+		return o.openDirectory(reg, log)
 	}
-	if o.passwordFile != "" {
-		text, err := os.ReadFile(o.passwordFile)
-		if err != nil {
-			return cfg, fmt.Errorf("--cassandra-password-file: %w", err)
+	if _, err := o.cassandra(reg, log); err != nil {
+		return nil, err
+	}
+	calm := slog.New(quiet.New(log.Handler(), 10*time.Second))
+	return late.Open(
+		func(ctx context.Context) (store.Store, error) {
+			cfg, err := o.cassandra(reg, log) // anew: the password may have changed
+			if err != nil {
+				return nil, err
+			}
+			return openCassandra(ctx, cfg)
+		},
+		reopenEvery,
+		func(err error) { calm.Warn("the store can not be opened yet", "err", err) },
+	), nil
+}
+
+// cassandra returns the configuration that the flags ask for.
+func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cassandra.Config, err error) {
+	cfg = cassandra.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
+	if o.credentials != "" {
+		if cfg.Username, err = o.secret("username"); err != nil {
+			return cfg, err
 		}
-		cfg.Password = strings.TrimSpace(string(text))
+		if cfg.Password, err = o.secret("password"); err != nil {
+			return cfg, err
+		}
+	}
+	if cfg.TLS, err = o.tlsConfig(); err != nil {
+		return cfg, err
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, fmt.Errorf("--cassandra: %w", err)
+	}
+	return cfg, nil
+}
+
+// secret reads one of the credentials.
+func (o *storageOptions) secret(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(o.credentials, name))
+	if err != nil {
+		return "", fmt.Errorf("--cassandra-credentials: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// tlsConfig returns nil for connections that are not encrypted.
+func (o *storageOptions) tlsConfig() (*tls.Config, error) {
+	if !o.tls {
+		if o.tlsDir != "" || o.tlsServerName != "" {
+			return nil, errors.New("--cassandra-tls-dir and --cassandra-tls-server-name: they need --cassandra-tls")
+		}
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.tlsServerName}
+	if o.tlsDir == "" {
+		return cfg, nil
+	}
+	authorities, err := os.ReadFile(filepath.Join(o.tlsDir, "ca.crt"))
+	switch {
+	case err == nil:
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(authorities) {
+			return nil, errors.New("--cassandra-tls-dir: ca.crt has no certificate")
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("--cassandra-tls-dir: %w", err)
+	}
+	own, err := tls.LoadX509KeyPair(filepath.Join(o.tlsDir, "tls.crt"), filepath.Join(o.tlsDir, "tls.key"))
+	switch {
+	case err == nil:
+		cfg.Certificates = []tls.Certificate{own}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("--cassandra-tls-dir: %w", err)
 	}
 	return cfg, nil
 }
