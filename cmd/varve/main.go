@@ -34,11 +34,13 @@ func newRoot() *cobra.Command {
   varve standalone    archive the PVs of ArchiveGroup files, in one process
   varve get           read samples
   varve status        see what is archived, and what is not
-  varve schema        make the tables in Cassandra`,
+  varve schema        make the tables in Cassandra
+
+Pods of a cluster run varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newEngine(), newRetrieval())
 	return root
 }
 

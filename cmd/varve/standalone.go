@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/controllers/manifest"
@@ -102,17 +101,10 @@ EPICS_CA_CONN_TMO.`,
 }
 
 func (o *standaloneOptions) check() error {
-	switch {
-	case o.file == "":
+	if o.file == "" {
 		return errors.New("--file: it is empty")
-	case o.flush < 10*time.Millisecond || o.flush > time.Minute:
-		return fmt.Errorf("--flush: %v is not between 10ms and 1m", o.flush)
-	case o.checkpoint < time.Second || o.checkpoint > 6*time.Hour:
-		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", o.checkpoint)
-	case o.memory < 16<<20:
-		return fmt.Errorf("--memory: %v is less than 16Mi", &o.memory)
 	}
-	return nil
+	return checkPipeline(o.memory, o.flush, o.checkpoint)
 }
 
 // drops lists counts of dropped samples by reason.
@@ -155,8 +147,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.listener, err = net.Listen("tcp", o.listen); err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg := newRegistry()
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
 	}
@@ -191,27 +182,15 @@ func (s *server) run(parent context.Context) error {
 	defer s.close()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	srv := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.opts.log.Handler(), slog.LevelDebug),
-	}
+	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
 	files := standalone.Driver{Path: s.opts.file, Shards: s.Shards(), Apply: s.Apply, Log: s.opts.log}
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			cancel(fmt.Errorf("serving HTTP: %w", err))
-		}
-	})
 	wg.Go(func() { files.Run(ctx) })
 	if s.opts.pprof != "" {
 		wg.Go(func() { s.profiles(ctx) })
 	}
 	unsaved := s.Run(ctx)
-	stop, end := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer end()
-	if srv.Shutdown(stop) != nil {
-		_ = srv.Close() // requests that take longer are cut off
-	}
+	stopHTTP(2 * time.Second)
 	wg.Wait()
 	if unsaved > 0 {
 		return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", unsaved)

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"varve.dev/varve/controllers/agent"
+	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/peer"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/store"
+)
+
+// engineOptions are what the flags of `varve engine` set.
+type engineOptions struct {
+	clusterOptions
+	name, listen, state string
+	retrieval           bool
+	drainTimeout        time.Duration
+	memory              byteSize
+	flush, checkpoint   time.Duration
+	storage             storageOptions
+	source              ca.Config
+	log                 *slog.Logger
+}
+
+func newEngine() *cobra.Command {
+	var logs logFlags
+	o := engineOptions{memory: 1 << 30}
+	cmd := &cobra.Command{
+		Use:   "engine",
+		Short: "Capture the shards that a cluster gives to this engine",
+		Long: `Captures the PVs of the ArchiveShards that name this engine. The operator runs
+it, in the pods of an Archiver. It goes on with what it knows while the API
+server, the operator or Cassandra are away.
+
+Channel Access is set up by the usual variables: EPICS_CA_ADDR_LIST,
+EPICS_CA_AUTO_ADDR_LIST, EPICS_CA_NAME_SERVERS, EPICS_CA_SERVER_PORT,
+EPICS_CA_MAX_ARRAY_BYTES, EPICS_CA_CONN_TMO. POD_UID, if it is set, lets the
+Lease of the engine go with the pod.
+
+SIGTERM lets it hand its shards over to other engines before it ends.`,
+		Example: `  # As in a pod:
+  varve engine --name $(POD_NAME) --namespace $(POD_NAMESPACE) --archiver main \
+    --listen :17665 --state /run/varve --cassandra cass-1,cass-2 --cassandra-datacenter dc1
+
+  # By hand, outside of the cluster:
+  varve engine --kubeconfig ~/.kube/config --name debug --namespace beamline --archiver main \
+    --listen 127.0.0.1:17666 --data /tmp/varve-debug --retrieval`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.log, err = logs.logger(); err != nil {
+				return err
+			}
+			if o.source, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
+				return err
+			}
+			logKubernetes(o.log)
+			p, err := openEngine(&o)
+			if err != nil {
+				return err
+			}
+			return p.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	o.clusterOptions.add(f)
+	f.StringVar(&o.name, "name", "", "name of the engine: that of its pod (needed)")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.StringVar(&o.state, "state", "", "directory to keep the assignment in, for a restart of the container; empty: none")
+	f.BoolVar(&o.retrieval, "retrieval", false, "serve the read APIs, too")
+	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "longest time to hand shards over, after SIGTERM")
+	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
+	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
+	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
+	o.storage.add(f)
+	logs.add(cmd)
+	return cmd
+}
+
+func (o *engineOptions) check() error {
+	if err := o.clusterOptions.check(); err != nil {
+		return err
+	}
+	if err := checkName("--name", o.name); err != nil {
+		return err
+	}
+	if o.drainTimeout < 0 {
+		return fmt.Errorf("--drain-timeout: %v is negative", o.drainTimeout)
+	}
+	return checkPipeline(o.memory, o.flush, o.checkpoint)
+}
+
+// checkPipeline checks the flags that all engines have.
+func checkPipeline(memory byteSize, flush, checkpoint time.Duration) error {
+	switch {
+	case flush < 10*time.Millisecond || flush > time.Minute:
+		return fmt.Errorf("--flush: %v is not between 10ms and 1m", flush)
+	case checkpoint < time.Second || checkpoint > 6*time.Hour:
+		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", checkpoint)
+	case memory < 16<<20:
+		return fmt.Errorf("--memory: %v is less than 16Mi", &memory)
+	}
+	return nil
+}
+
+// enginePod is an engine with its agent.
+type enginePod struct {
+	opts     *engineOptions
+	listener net.Listener
+	store    store.Store
+	source   *ca.Client
+	engine   *engine.Engine
+	agent    *agent.Agent
+	handler  http.Handler
+}
+
+// openEngine acquires everything that can fail for want of something. The API
+// server and Cassandra may be away.
+func openEngine(o *engineOptions) (_ *enginePod, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	api, err := o.connect()
+	if err != nil {
+		return nil, err
+	}
+	p := &enginePod{opts: o}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.listener, err = net.Listen("tcp", o.listen); err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	reg := newRegistry()
+	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
+		return nil, err
+	}
+	o.source.Registerer, o.source.Log = reg, o.log
+	if p.source, err = ca.New(o.source); err != nil {
+		return nil, fmt.Errorf("starting Channel Access: %w", err)
+	}
+	p.engine = engine.New(engine.Options{
+		Store: p.store, Source: p.source, Shards: o.shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
+		Exclusive: o.storage.locked(), Registerer: reg, Log: o.log,
+	})
+	p.agent = agent.New(agent.Config{
+		Name: o.name, Namespace: o.namespace, Archiver: o.archiver, PodUID: types.UID(os.Getenv("POD_UID")),
+		Shards: o.shards, State: o.state, Version: version(),
+		Client: api, Engine: p.engine, Channels: p.engine.Capture(), Registerer: reg, Log: o.log,
+	})
+	return p, p.serve(reg)
+}
+
+// serve makes the handler.
+func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
+	cfg := &serve.Config{
+		Extra: func(mux *http.ServeMux) {
+			mux.Handle("GET "+report.Path, p.agent)
+			(&peer.Handler{Engine: p.engine}).Register(mux)
+		},
+		Gatherer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Version: version(), Now: time.Now, Log: p.opts.log,
+	}
+	if p.opts.retrieval {
+		cfg.Reader = &query.Reader{
+			Store: p.store, Recent: p.engine, Shards: p.engine.Shards(),
+			Captured: func() iter.Seq[string] { return p.engine.Capture().Names() },
+		}
+		cfg.Channels = p.engine
+	}
+	p.handler, err = serve.New(cfg)
+	return err
+}
+
+// run captures until ctx ends, hands the shards over, and stops in order.
+func (p *enginePod) run(ctx context.Context) error {
+	defer p.close()
+	log := p.opts.log
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	stopHTTP := serveHTTP(p.listener, p.handler, log, fail)
+	log.Info("serving", "addr", p.listener.Addr().String(), "store", p.opts.storage.where(), "engine", p.opts.name)
+
+	capturing, endCapture := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCapture()
+	answering, endAgent := context.WithCancel(context.WithoutCancel(ctx))
+	defer endAgent()
+	unsaved := 0
+	var capture, agents sync.WaitGroup
+	capture.Go(func() { unsaved = p.engine.Run(capturing) })
+	agents.Go(func() { p.agent.Run(answering) })
+
+	<-failed.Done()
+	if ctx.Err() != nil {
+		p.drain(ctx)
+	}
+	endCapture()
+	capture.Wait()
+	endAgent()
+	agents.Wait()
+	stopHTTP(2 * time.Second)
+
+	sum := p.engine.Summary()
+	log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
+	if unsaved > 0 {
+		return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", unsaved)
+	}
+	if ctx.Err() == nil {
+		return context.Cause(failed)
+	}
+	return nil
+}
+
+// drain hands the shards over to other engines, where there can be some.
+func (p *enginePod) drain(ctx context.Context) {
+	if p.opts.storage.locked() {
+		return // nobody else can write to this store
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.drainTimeout)
+	defer cancel()
+	p.opts.log.Info("handing over the shards", "at_most", p.opts.drainTimeout.String())
+	p.opts.log.Info("shards handed over", "outcome", p.agent.Drain(limit))
+}
+
+// close releases what was opened.
+func (p *enginePod) close() {
+	if p.listener != nil {
+		_ = p.listener.Close() // closed already where the pod ran
+	}
+	if p.source != nil {
+		if err := p.source.Close(); err != nil {
+			p.opts.log.Error("closing Channel Access", "err", err)
+		}
+	}
+	if p.store != nil {
+		if err := p.store.Close(); err != nil {
+			p.opts.log.Error("closing the store", "err", err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// serveHTTP serves until stop is called, which waits for requests for a while.
+// It tells failed if it ends before.
+func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(patience time.Duration)) {
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			failed(fmt.Errorf("serving HTTP: %w", err))
+		}
+	})
+	return func(patience time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			_ = srv.Close() // requests that take longer are cut off
+		}
+		wg.Wait()
+	}
+}
+
+// newRegistry returns a registry with the metrics of the process.
+func newRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"varve.dev/varve/controllers/owners"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/engine/store"
+)
+
+// retrievalOptions are what the flags of `varve retrieval` set.
+type retrievalOptions struct {
+	clusterOptions
+	listen     string
+	enginePort int
+	storage    storageOptions
+	log        *slog.Logger
+}
+
+func newRetrieval() *cobra.Command {
+	var logs logFlags
+	var o retrievalOptions
+	cmd := &cobra.Command{
+		Use:   "retrieval",
+		Short: "Serve the archive of a cluster over HTTP",
+		Long: `Serves the archive of an Archiver over HTTP. The operator runs it, in the
+retrieval pods. What is not in the store yet it asks the engines for, which it
+finds by the ArchiveShards; while the API server is away, it goes on with those
+that it knows.`,
+		Example: `  # As in a pod:
+  varve retrieval --namespace $(POD_NAMESPACE) --archiver main --listen :17665 \
+    --cassandra cass-1,cass-2 --cassandra-datacenter dc1
+
+  # By hand, outside of the cluster, where pods can be reached:
+  varve retrieval --kubeconfig ~/.kube/config --namespace beamline --archiver main --cassandra cass-1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.log, err = logs.logger(); err != nil {
+				return err
+			}
+			logKubernetes(o.log)
+			p, err := openRetrieval(&o)
+			if err != nil {
+				return err
+			}
+			return p.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	o.clusterOptions.add(f)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.IntVar(&o.enginePort, "engine-port", 17665, "HTTP port of the engines")
+	o.storage.addCassandra(f)
+	logs.add(cmd)
+	return cmd
+}
+
+func (o *retrievalOptions) check() error {
+	if err := o.clusterOptions.check(); err != nil {
+		return err
+	}
+	if o.enginePort < 1 || o.enginePort > 65535 {
+		return fmt.Errorf("--engine-port: %d is not a port", o.enginePort)
+	}
+	if o.storage.locked() {
+		return errors.New("--cassandra: at least one contact point is needed")
+	}
+	return nil
+}
+
+// retrievalPod serves an archive.
+type retrievalPod struct {
+	opts     *retrievalOptions
+	listener net.Listener
+	store    store.Store
+	owners   *owners.Owners
+	handler  http.Handler
+}
+
+// openRetrieval acquires everything that can fail for want of something. The API
+// server and Cassandra may be away.
+func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	api, err := o.connect()
+	if err != nil {
+		return nil, err
+	}
+	p := &retrievalPod{opts: o}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.listener, err = net.Listen("tcp", o.listen); err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	reg := newRegistry()
+	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
+		return nil, err
+	}
+	p.owners = owners.New(owners.Config{
+		Namespace: o.namespace, Archiver: o.archiver, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
+	})
+	p.handler, err = serve.New(&serve.Config{
+		Reader:   &query.Reader{Store: p.store, Recent: p.owners, Shards: o.shards, Captured: p.owners.Names},
+		Channels: p.owners, Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: p.owners.Ready, Version: version(), Now: time.Now, Log: o.log,
+	})
+	return p, err
+}
+
+// run serves until ctx ends.
+func (p *retrievalPod) run(ctx context.Context) error {
+	defer p.close()
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	stopHTTP := serveHTTP(p.listener, p.handler, p.opts.log, fail)
+	p.opts.log.Info("serving", "addr", p.listener.Addr().String(), "store", p.opts.storage.where())
+
+	// Requests that run when the pod is asked to end still need the owners.
+	asking, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var wg sync.WaitGroup
+	wg.Go(func() { p.owners.Run(asking) })
+	<-failed.Done()
+	stopHTTP(30 * time.Second)
+	end()
+	wg.Wait()
+	if ctx.Err() == nil {
+		return context.Cause(failed)
+	}
+	return nil
+}
+
+// close releases what was opened.
+func (p *retrievalPod) close() {
+	if p.listener != nil {
+		_ = p.listener.Close() // closed already where the pod ran
+	}
+	if p.store != nil {
+		if err := p.store.Close(); err != nil {
+			p.opts.log.Error("closing the store", "err", err)
+		}
+	}
+}
