@@ -22,37 +22,46 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// taps is a source whose updates the test sends itself.
+// taps is a source whose updates the test sends itself, to all who subscribed.
 type taps struct {
 	mu    sync.Mutex
-	sinks map[string]capture.Sink
+	sinks map[string][]capture.Sink
 }
 
 func (s *taps) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sinks == nil {
-		s.sinks = map[string]capture.Sink{}
+		s.sinks = map[string][]capture.Sink{}
 	}
-	s.sinks[pv] = sink
+	s.sinks[pv] = append(s.sinks[pv], sink)
 	sink.Connected(capture.ChannelInfo{Type: sample.Float64, TypeName: "DBR_DOUBLE", Count: 1, Host: "ioc:5064"})
-	return untapped{}
+	return tapped{s, pv, sink}
 }
 
 func (s *taps) Close() error { return nil }
 
-type untapped struct{}
+type tapped struct {
+	s    *taps
+	pv   string
+	sink capture.Sink
+}
 
-func (untapped) Close() {}
+func (t tapped) Close() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.sinks[t.pv] = slices.DeleteFunc(t.s.sinks[t.pv], func(s capture.Sink) bool { return s == t.sink })
+}
 
 // send delivers the values from (inclusive) to to (exclusive) of a PV, one every
 // millisecond since t0.
 func (s *taps) send(pv string, from, to int) {
 	s.mu.Lock()
-	sink := s.sinks[pv]
-	s.mu.Unlock()
-	for i := from; i < to; i++ {
-		sink.Sample(&sample.Sample{Time: t0 + int64(i)*1e6, Word: math.Float64bits(float64(i))})
+	defer s.mu.Unlock()
+	for _, sink := range s.sinks[pv] {
+		for i := from; i < to; i++ {
+			sink.Sample(&sample.Sample{Time: t0 + int64(i)*1e6, Word: math.Float64bits(float64(i))})
+		}
 	}
 }
 
@@ -108,16 +117,22 @@ type life struct {
 }
 
 func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string) *life {
-	l := &life{source: &taps{}, store: &mortal{Store: st}}
-	l.Engine = New(Options{Store: l.store, Source: l.source, Shards: 4, Flush: 10 * time.Millisecond,
-		Checkpoint: checkpoint, Grace: 200 * time.Millisecond, Exclusive: true})
+	l := launch(t, st, &taps{}, Options{Checkpoint: checkpoint, Exclusive: true})
+	l.assign(pvs...)
+	return l
+}
+
+// launch runs an engine that holds nothing yet.
+func launch(t *testing.T, st store.Store, source *taps, opts Options) *life {
+	l := &life{source: source, store: &mortal{Store: st}}
+	opts.Store, opts.Source, opts.Shards, opts.Flush, opts.Grace = l.store, source, 4, 10*time.Millisecond, 200*time.Millisecond
+	l.Engine = New(opts)
 	l.reader = &query.Reader{Store: st, Recent: l, Shards: 4}
 	ctx, cancel := context.WithCancel(t.Context())
 	unsaved := make(chan int, 1)
 	go func() { unsaved <- l.Run(ctx) }()
 	l.end = sync.OnceValue(func() int { cancel(); return <-unsaved })
 	t.Cleanup(func() { l.end() })
-	l.assign(pvs...)
 	return l
 }
 

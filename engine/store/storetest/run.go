@@ -44,7 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"Channel", testChannel}, {"Channels", testChannels},
 		{"Marks", testMarks}, {"MarkFields", testMarkFields},
 		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields},
-		{"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
+		{"Delete", testDelete}, {"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.names = fmt.Sprintf("%s:%s:", test.name, rand.Text()[:8])

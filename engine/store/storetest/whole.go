@@ -98,6 +98,7 @@ func testCancelled(t *testing.T, s *suite) {
 		"AddChannel":  func() error { return s.AddChannel(ctx, e.entry) },
 		"PutMarks":    func() error { return s.PutMarks(ctx, e.mark) },
 		"PutMetadata": func() error { return s.PutMetadata(ctx, e.meta) },
+		"Delete":      func() error { return s.Delete(ctx, e.block.PV) },
 		"Claims":      func() error { _, err := s.Claims(ctx, e.claim.Shard); return err },
 		"Journal": func() (last error) {
 			for _, err := range s.Journal(ctx, e.claim.Shard, e.claim.Writer, 0) {

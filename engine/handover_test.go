@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// fleet answers for several engines, as a retrieval pod asks them.
+type fleet []*life
+
+func (f fleet) Recent(ctx context.Context, pv string) (held query.Held) {
+	for _, l := range f {
+		held.Add(l.Recent(ctx, pv))
+	}
+	return held
+}
+
+func (f fleet) reader(st store.Store) *query.Reader {
+	return &query.Reader{Store: st, Recent: f, Shards: 4}
+}
+
+// one is an assignment of one shard.
+func one(shard int, sealing bool, pvs ...string) Assignment {
+	s := Shard{Seal: sealing}
+	for _, pv := range pvs {
+		s.Channels = append(s.Channels, capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{}})
+	}
+	return Assignment{shard: s}
+}
+
+// marks returns the kinds of the marks of a PV, but for connections.
+func marks(t *testing.T, st store.Store, pv string) (kinds []string) {
+	t.Helper()
+	for m, err := range st.Marks(t.Context(), pv, 0, time.Now().Add(time.Hour).UnixNano()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Kind != sample.Connected {
+			kinds = append(kinds, m.Kind.String())
+		}
+	}
+	return kinds
+}
+
+func claims(t *testing.T, st store.Store, shard int) []store.Claim {
+	t.Helper()
+	all, err := st.Claims(t.Context(), shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inBlocks counts the samples of a PV in blocks, doubles as often as they stand.
+func inBlocks(t *testing.T, st store.Store, pv string) (n int) {
+	t.Helper()
+	c, _, err := st.Channel(t.Context(), pv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range c.Starts {
+		for b := first; b <= first.Span().Last(); b = b.Next() {
+			for blk, err := range st.Blocks(t.Context(), pv, b, b.Start(), b.End()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += blk.Count
+			}
+		}
+	}
+	return n
+}
+
+// wantAll reads a PV and compares it with the values 0 to n.
+func wantAll(t *testing.T, r *query.Reader, pv string, n int, when string) {
+	t.Helper()
+	if got := values(t, r, pv); !slices.Equal(got, count(0, n)) {
+		t.Fatalf("%s: %d samples of %d read: %s", when, len(got), n, firstGap(got))
+	}
+}
+
+// TestHandOver moves a shard from one engine to another while samples come, in
+// the steps of the operator. At every moment the archive is whole, and nothing in
+// it tells of an outage.
+func TestHandOver(t *testing.T) {
+	for _, checkpoint := range []time.Duration{20 * time.Millisecond, time.Hour} {
+		st, ioc := openStore(t), &taps{}
+		a := launch(t, st, ioc, Options{Checkpoint: checkpoint})
+		b := launch(t, st, ioc, Options{Checkpoint: checkpoint})
+		both := fleet{a, b}.reader(st)
+		sent := 0
+		send := func(when string) {
+			for range 5 {
+				ioc.send("A", sent, sent+300)
+				sent += 300
+				wantAll(t, both, "A", sent, when)
+			}
+		}
+		a.Apply(one(0, true, "A"))
+		send("before")
+		b.Apply(one(0, false, "A"))
+		send("while both capture")
+		eventually(t, "the new engine has claimed", func() bool { s := b.ShardStatus(0); return s.Claimed && s.States[capture.Connected] == 1 })
+		a.Apply(Assignment{})
+		send("while the old one drains")
+		eventually(t, "the old one has drained", func() bool { return len(a.Held()) == 0 })
+		send("when the old one has drained")
+		b.Apply(one(0, true, "A"))
+		send("when the new one seals")
+		if n := a.Unsaved(); n != 0 || a.Summary().MemoryBytes != 0 {
+			t.Errorf("the old one holds %d samples, %d bytes", n, a.Summary().MemoryBytes)
+		}
+		eventually(t, "the claim of the old one is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+		send("when the claim of the old one is gone")
+		a.end()
+		b.end()
+		wantAll(t, &query.Reader{Store: st, Shards: 4}, "A", sent, "at the end")
+		if kinds := marks(t, st, "A"); len(kinds) > 0 {
+			t.Errorf("the hand-over left the marks %v", kinds)
+		}
+	}
+}
+
+// TestReleaseWhileTheStoreIsAway releases a shard that can not be flushed, and
+// takes it again before and after the store is back.
+func TestReleaseWhileTheStoreIsAway(t *testing.T) {
+	st, ioc := openStore(t), &taps{}
+	// The directory knows the PV, as after the first checkpoint.
+	if err := st.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{0}}); err != nil {
+		t.Fatal(err)
+	}
+	l := launch(t, st, ioc, Options{Checkpoint: time.Hour})
+	l.Apply(one(0, true, "A"))
+	ioc.send("A", 0, 100)
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	l.store.dead.Store(true)
+	ioc.send("A", 100, 200)
+	eventually(t, "the engine notices", func() bool { return l.Storage() != "" })
+	l.Apply(Assignment{})
+	if got := l.Held(); !slices.Equal(got, []int{0}) {
+		t.Fatalf("held are %v: what is not durable is released", got)
+	}
+	if s := l.ShardStatus(0); s.Channels != 0 || !s.Held || s.Unsaved != 100 {
+		t.Fatalf("the shard that is being released: %+v", s)
+	}
+	l.Apply(one(0, true, "A"))
+	ioc.send("A", 200, 300)
+	wantAll(t, l.reader, "A", 300, "taken again while the store is away")
+	l.Apply(Assignment{})
+	l.Apply(one(0, true, "A"))
+	ioc.send("A", 300, 400)
+	l.store.dead.Store(false)
+	eventually(t, "all is durable, and all claims but one are closed", func() bool {
+		open := 0
+		for _, c := range claims(t, st, 0) {
+			if !c.Closed {
+				open++
+			}
+		}
+		return l.Unsaved() == 0 && open == 1 && l.Storage() == ""
+	})
+	wantAll(t, l.reader, "A", 400, "when the store is back")
+	l.Apply(Assignment{})
+	eventually(t, "the shard is released", func() bool { return len(l.Held()) == 0 })
+	wantAll(t, l.reader, "A", 400, "when all is released")
+	if n := l.Summary().MemoryBytes; n != 0 {
+		t.Errorf("%d bytes are taken by what is released", n)
+	}
+	l.Apply(one(0, true, "A"))
+	ioc.send("A", 400, 500)
+	wantAll(t, l.reader, "A", 500, "taken again")
+	if n := l.end(); n != 0 {
+		t.Errorf("%d samples unsaved", n)
+	}
+	if kinds := marks(t, st, "A"); len(kinds) > 0 {
+		t.Errorf("marks %v", kinds)
+	}
+}
+
+// TestSealingPasses passes the role of the sealer to and fro. Who does not seal
+// gives up what the other sealed, and does not seal it again.
+func TestSealingPasses(t *testing.T) {
+	st := openStore(t)
+	// Each engine sees an IOC of its own, so that no sample is captured twice.
+	iocs := []*taps{{}, {}}
+	pair := fleet{
+		launch(t, st, iocs[0], Options{Checkpoint: 10 * time.Millisecond}),
+		launch(t, st, iocs[1], Options{Checkpoint: 10 * time.Millisecond}),
+	}
+	both := pair.reader(st)
+	sent := 0
+	for round := range 6 {
+		sealer := round % 2
+		pair[1-sealer].Apply(one(0, false, "A"))
+		pair[sealer].Apply(one(0, true, "A"))
+		for range 5 {
+			for _, ioc := range iocs {
+				ioc.send("A", sent, sent+100)
+				sent += 100
+			}
+			wantAll(t, both, "A", sent, "in between")
+		}
+		eventually(t, "all samples are in blocks", func() bool {
+			return pair[0].Summary().MemoryBytes+pair[1].Summary().MemoryBytes < 500 && inBlocks(t, st, "A") >= sent
+		})
+		wantAll(t, both, "A", sent, "sealed")
+		if s := pair[sealer].ShardStatus(0); !s.Sealing || pair[1-sealer].ShardStatus(0).Sealing {
+			t.Fatalf("round %d: the sealer does not seal, or the other does", round)
+		}
+	}
+	// A term that ends during a checkpoint leaves some doubles; more is a fault.
+	if n := inBlocks(t, st, "A"); n > sent*3/2 {
+		t.Errorf("%d samples in blocks, %d sent", n, sent)
+	}
+}
+
+// TestNobodySeals: who does not seal has to when memory is short.
+func TestNobodySeals(t *testing.T) {
+	st, ioc := openStore(t), &taps{}
+	l := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Memory: 1 << 18})
+	l.Apply(one(0, false, "A"))
+	const n = 100_000 // some 2 MiB
+	for sent := 0; sent < n; sent += 1000 {
+		ioc.send("A", sent, sent+1000)
+		eventually(t, "memory is given up", func() bool { return l.Unsaved() == 0 && l.Summary().MemoryBytes < 1<<17 })
+	}
+	wantAll(t, l.reader, "A", n, "sealed by who does not seal")
+	if s := l.Summary(); s.Dropped[sample.Overflow] != 0 {
+		t.Errorf("%d samples were dropped", s.Dropped[sample.Overflow])
+	}
+}
+
+// A death is no gap for a PV that the engine which takes over had all the time.
+func TestADeathThatNobodyMissed(t *testing.T) {
+	st, ioc := openStore(t), &taps{}
+	b := launch(t, st, ioc, Options{Checkpoint: time.Hour, Exclusive: true})
+	b.Apply(one(0, false, "A"))
+	eventually(t, "the second has claimed", func() bool { return b.ShardStatus(0).Claimed })
+	a := launch(t, st, ioc, Options{Checkpoint: time.Hour})
+	a.Apply(one(0, true, "A", "B"))
+	ioc.send("A", 0, 100)
+	eventually(t, "samples are durable", func() bool { return a.Unsaved() == 0 && a.ShardStatus(0).Claimed })
+	a.kill()
+	b.Apply(one(0, true, "A", "B"))
+	eventually(t, "the dead claim is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+	if kinds := marks(t, st, "A"); len(kinds) > 0 {
+		t.Errorf("a PV that was captured all the time has marks %v", kinds)
+	}
+	if kinds := marks(t, st, "B"); !slices.Equal(kinds, []string{"died"}) {
+		t.Errorf("a PV that only the dead engine captured has marks %v", kinds)
+	}
+}
+
+func TestAMoveBetweenShardsKeepsTheSubscription(t *testing.T) {
+	st, ioc := openStore(t), &taps{}
+	l := launch(t, st, ioc, Options{Checkpoint: time.Hour})
+	l.Apply(one(0, true, "A"))
+	ioc.send("A", 0, 100)
+	l.Apply(one(3, true, "A")) // and shard 0 is released
+	ioc.send("A", 100, 200)
+	eventually(t, "the old shard is released", func() bool { return slices.Equal(l.Held(), []int{3}) })
+	wantAll(t, l.reader, "A", 200, "moved")
+	if s, _ := l.Capture().Status("A"); s.Connects != 1 {
+		t.Errorf("the PV connected %d times", s.Connects)
+	}
+	eventually(t, "all counts as stored", func() bool { s, _ := l.Capture().Status("A"); return s.Stored == 200 })
+}
+
+func TestDelete(t *testing.T) {
+	st := openStore(t)
+	l := start(t, st, time.Hour, "A", "B", "C", "D", "A2") // A and A2 share shard 0
+	for _, pv := range []string{"A", "A2"} {
+		l.source.send(pv, 0, 100)
+	}
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	l.kill() // its rows are found by the next engine
+	l = start(t, st, time.Hour, "A", "B", "C", "D", "A2")
+	for _, pv := range []string{"A", "A2"} {
+		l.source.send(pv, 100, 200)
+	}
+	eventually(t, "the shard is sealed by this engine", func() bool { return l.ShardStatus(0).Sealing })
+	if err := l.Delete(t.Context(), 0, []string{"A2"}); !errors.Is(err, ErrCaptured) {
+		t.Fatalf("deleting what is captured gives %v", err)
+	}
+	l.assign("A", "B", "C", "D")
+	for range 2 {
+		if err := l.Delete(t.Context(), 0, []string{"A2", "never seen"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.reader.Read(t.Context(), "A2", t0, t0+1e15, query.Options{}); !errors.Is(err, query.ErrUnknownPV) {
+			t.Fatalf("reading what is deleted gives %v", err)
+		}
+		if kinds := marks(t, st, "A2"); len(kinds) > 0 {
+			t.Errorf("marks %v are left", kinds)
+		}
+	}
+	wantAll(t, l.reader, "A", 200, "the PV that stays")
+	l.assign("A", "B", "C", "D", "A2")
+	l.source.send("A2", 500, 600)
+	if got := values(t, l.reader, "A2"); !slices.Equal(got, count(500, 600)) {
+		t.Errorf("captured anew, %d samples are read", len(got))
+	}
+	l.end()
+	l = start(t, st, 10*time.Millisecond, "A", "B", "C", "D", "A2")
+	eventually(t, "all is in blocks", func() bool { return inBlocks(t, st, "A2") == 100 })
+	if got := values(t, &query.Reader{Store: st, Shards: 4}, "A2"); !slices.Equal(got, count(500, 600)) {
+		t.Errorf("captured anew and sealed, %d samples are read", len(got))
+	}
+}
+
+func TestOnlyASealerDeletes(t *testing.T) {
+	l := launch(t, openStore(t), &taps{}, Options{})
+	for _, a := range []Assignment{{}, one(1, true), one(0, false)} {
+		l.Apply(a)
+		if err := l.Delete(t.Context(), 0, []string{"A"}); !errors.Is(err, ErrNotSealing) {
+			t.Errorf("deleting gives %v", err)
+		}
+	}
+}
+
+// A deletion ends with its context, however long the store is away.
+func TestADeletionWhileTheStoreIsAway(t *testing.T) {
+	l := start(t, openStore(t), time.Hour)
+	eventually(t, "the shard is sealed", func() bool { s := l.ShardStatus(0); return s.Sealing && s.Claimed })
+	l.store.dead.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := l.Delete(ctx, 0, []string{"A"}); err == nil {
+		t.Error("it succeeds")
+	}
+}

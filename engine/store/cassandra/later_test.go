@@ -1,0 +1,62 @@
+package cassandra_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+// eventually waits until the state of a store begins with a text.
+func eventually(t *testing.T, p *store.Pending, text string) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for !strings.HasPrefix(p.State(), text) || text == "" && p.State() != "" {
+		select {
+		case <-deadline:
+			t.Fatalf("the state is %q, not %q", p.State(), text)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// A store without its schema waits for it, and then is as any other.
+func TestLaterWaitsForTheSchema(t *testing.T) {
+	ks := cassandra.Shared(t)
+	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second}
+	p, err := cassandrastore.Later(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	eventually(t, p, "WaitingForSchema: keyspace "+ks.Name)
+	if _, err := p.Claims(t.Context(), 0); !errors.Is(err, store.ErrNotOpen) {
+		t.Fatalf("before it is open, a call gives %v", err)
+	}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, p, "")
+	if claims, err := p.Claims(t.Context(), 0); err != nil || len(claims) != 0 {
+		t.Fatalf("once it is open, claims are %v, %v", claims, err)
+	}
+}
+
+// Where nobody answers, the state says so, and Close does not wait for anybody.
+func TestLaterOfAClusterThatIsAway(t *testing.T) {
+	p, err := cassandrastore.Later(cassandrastore.Config{Hosts: []string{"127.0.0.1:1"}, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, p, "StorageAway: ")
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := cassandrastore.Later(cassandrastore.Config{}); err == nil {
+		t.Error("no host at all is taken")
+	}
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// crowd writes a PV with blocks in buckets of all sizes, two of each, the second
+// some way after the start that the directory names. It returns the buckets.
+func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket) {
+	t.Helper()
+	w := newWriter()
+	var blocks []store.Block
+	entry := store.Channel{PV: pv, Shards: []int{1}, Types: []sample.Type{sample.Float64}}
+	for size := store.Hour; size.Valid(); size++ {
+		first := size.Of(nanos(2020))
+		entry.Starts = append(entry.Starts, first)
+		for _, b := range []store.Bucket{first, first.Span().Last()} {
+			buckets = append(buckets, b)
+			for i := range uint32(2) {
+				blk := block(pv, w, n+i, b.Start()+int64(i), b.Start()+int64(time.Minute)*int64(n))
+				blk.Bucket = b
+				blocks = append(blocks, blk)
+			}
+		}
+	}
+	must(t, s.AddChannel(t.Context(), entry))
+	must(t, s.PutBlocks(t.Context(), blocks...))
+	for year := 2018; year < 2022; year++ {
+		must(t, s.PutMarks(t.Context(), mark(pv, w, nanos(year), sample.Connected), mark(pv, w, nanos(year), sample.Lost)))
+		must(t, s.PutMetadata(t.Context(), store.PVMetadata{PV: pv, Time: nanos(year), Metadata: sample.Metadata{Units: "mA"}}))
+	}
+	return buckets
+}
+
+// left counts what the store has of a PV.
+func left(t *testing.T, s *suite, pv string, buckets []store.Bucket) (n int) {
+	t.Helper()
+	for _, b := range buckets {
+		n += len(s.blocks(t, pv, b, b.Start(), b.End())) + len(s.last(t, pv, b, b.End()))
+	}
+	n += len(s.channel(t, pv)) + len(s.marks(t, pv, 0, nanos(2100))) + len(s.metadata(t, pv, nanos(2100)))
+	for c, err := range s.Channels(t.Context()) {
+		must(t, err)
+		if c.PV == pv {
+			n++
+		}
+	}
+	return n
+}
+
+func testDelete(t *testing.T, s *suite) {
+	pv, longer, shorter := s.pv("ab"), s.pv("abc"), s.pv("a")
+	shard, w := s.shard(), newWriter()
+	must(t, s.PutJournal(t.Context(), row(shard, w, store.At(1, 1), pv)))
+	must(t, s.Delete(t.Context(), s.pv("nothing")))
+	buckets := crowd(t, s, pv, 30)
+	crowd(t, s, longer, 30)
+	crowd(t, s, shorter, 30)
+	all := left(t, s, pv, buckets)
+
+	for range 2 { // again, as after a crash
+		must(t, s.Delete(t.Context(), pv))
+		equal(t, "rows of the PV that was deleted", left(t, s, pv, buckets), 0)
+	}
+	for _, other := range []string{longer, shorter} {
+		equal(t, "rows of "+other, left(t, s, other, buckets), all)
+	}
+	equal(t, "rows of the journal", len(s.journal(t, shard, w, 0)), 1)
+
+	// The PV begins anew, in the same buckets, with blocks that are not as long.
+	crowd(t, s, pv, 10)
+	equal(t, "rows of the PV that began anew", left(t, s, pv, buckets), all)
+	for _, b := range buckets {
+		at := b.Start() + int64(9*time.Minute)
+		equal(t, fmt.Sprint("blocks that reach into a time in bucket ", b), len(s.blocks(t, pv, b, at, at)), 2)
+	}
+	must(t, s.Delete(t.Context(), pv))
+	equal(t, "rows of the PV that was deleted again", left(t, s, pv, buckets), 0)
+}
