@@ -55,8 +55,8 @@ func isSeparator(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// parse returns the groups of a file and its errors.
-func parse(file string, content []byte) (groups []*v1alpha1.ArchiveGroup, errs []error) {
+// parse returns the objects of a file and its errors.
+func parse(file string, content []byte) (found objects, errs []error) {
 	for _, doc := range split(content) {
 		obj, err := doc.decode()
 		if err != nil {
@@ -70,17 +70,13 @@ func parse(file string, content []byte) (groups []*v1alpha1.ArchiveGroup, errs [
 		if obj == nil { // comments only
 			continue
 		}
-		group, wrong := checkObject(obj)
-		if len(wrong) == 0 {
-			groups = append(groups, group)
-			continue
-		}
+		wrong := found.add(obj)
 		name := nameOf(obj)
 		for _, err := range wrong {
 			errs = append(errs, &Error{File: file, Line: doc.lineOf(fieldOf(err)), Group: name, Err: err})
 		}
 	}
-	return groups, errs
+	return found, errs
 }
 
 // decode returns the document's object, nil if it has none.
@@ -131,29 +127,7 @@ func yamlError(err error) error {
 	return placed{line: line, text: text[:at[0]] + text[at[1]:]}
 }
 
-// checkObject refuses objects of other kinds, and gives the group the namespace
-// that kubectl would give it.
-func checkObject(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
-	version, kind := v1alpha1.GroupVersion.String(), v1alpha1.KindArchiveGroup
-	if obj["apiVersion"] != version || obj["kind"] != kind {
-		return nil, []error{fmt.Errorf("apiVersion is %v and kind is %v: only %s of %s is read from files",
-			quote(obj["apiVersion"]), quote(obj["kind"]), kind, version)}
-	}
-	delete(obj, "status") // as a cluster does, when an object is created
-	if meta, ok := obj["metadata"].(map[string]any); ok && meta["namespace"] == nil {
-		meta["namespace"] = "default"
-	}
-	return groupChecker().check(obj)
-}
-
-func quote(v any) string {
-	if s, ok := v.(string); ok {
-		return fmt.Sprintf("%q", s)
-	}
-	return "missing"
-}
-
-// nameOf returns the name of an object that may be wrong in any way.
+// nameOf returns the name of a group that may be wrong in any way.
 func nameOf(obj map[string]any) string {
 	if obj["kind"] != v1alpha1.KindArchiveGroup {
 		return ""

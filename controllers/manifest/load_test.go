@@ -97,10 +97,10 @@ func TestOneBadFileDoesNotHideTheOthers(t *testing.T) {
 	want := []string{
 		`a.yaml:15: ArchiveGroup "bad": spec.channels[0].name: Invalid value: "A B": spec.channels[0].name in body should match '^\S+$'`,
 		`b.yaml:8: yaml: did not find expected node content`,
-		`c.yaml:9: apiVersion is "v1" and kind is "Pod": only ArchiveGroup of varve.dev/v1alpha1 is read from files`,
+		`c.yaml:9: apiVersion is "v1" and kind is "Pod": only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1 are read from files`,
 		`c.yaml:12: the document is not an object but of type array`,
 		`d.yaml: ArchiveGroup "good": namespace "default" has a group of this name in a.yaml already`,
-		`e.yaml:1: apiVersion is missing and kind is missing: only ArchiveGroup of varve.dev/v1alpha1 is read from files`,
+		`e.yaml:1: apiVersion is missing and kind is missing: only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1 are read from files`,
 		`e.yaml:11: yaml: unmarshal errors: key "paused" already set in map`,
 		`f.yaml: reading the file: no such file or directory`,
 	}
@@ -147,7 +147,7 @@ func TestMetadataIsChecked(t *testing.T) {
 		"name: x, namespace: A_": `metadata.namespace: Invalid value: "A_"`,
 	} {
 		text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {" + meta + "}\nspec: {archiverRef: {name: main}}\n"
-		if groups, errs := parse("f.yaml", []byte(text)); len(groups) != 0 || !mention(errs, want) {
+		if found, errs := parse("f.yaml", []byte(text)); len(found.groups) != 0 || !mention(errs, want) {
 			t.Errorf("%s: %v", meta, errs)
 		}
 	}
@@ -159,8 +159,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: 1\nspec: {channels: {}}"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		groups, errs := parse("f.yaml", content)
-		for _, g := range groups {
+		found, errs := parse("f.yaml", content)
+		for _, g := range found.groups {
 			if g.Name == "" || g.Namespace == "" || g.Spec.ArchiverRef.Name == "" {
 				t.Errorf("accepted: %+v (%v)", g, errs)
 			}

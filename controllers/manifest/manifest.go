@@ -1,9 +1,10 @@
 // Package manifest reads ArchiveGroups from YAML files, with the checks that a
-// cluster makes, and watches the files for changes.
+// cluster makes, and the ConfigMaps that they take names from. It watches the
+// files for changes.
 //
-//	directory ──list──▶ files ──split──▶ documents ──check──▶ groups ──merge──▶ Result
-//	    ▲                 │ errors          │ errors     │ errors    │ errors      │
-//	    └── fsnotify,     └─────────────────┴────────────┴───────────┴────────────▶┘
+//	directory ──list──▶ files ──split──▶ documents ──check──▶ objects ──merge──▶ Result
+//	    ▲                 │ errors          │ errors     │ errors     │ errors      │
+//	    └── fsnotify,     └─────────────────┴────────────┴────────────┴────────────▶┘
 //	        and a look now and then
 //
 // Documents are checked by the schema and the CEL rules of the CRD itself, so
@@ -18,6 +19,9 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"varve.dev/varve/api/v1alpha1"
 )
 
@@ -26,6 +30,8 @@ type Result struct {
 	// Groups are the valid groups, ordered by file and place in it, and then
 	// the stale ones. Results share them: do not change them.
 	Groups []v1alpha1.ArchiveGroup
+	// ConfigMaps are the valid ConfigMaps, in the same order. Results share them.
+	ConfigMaps []*corev1.ConfigMap
 	// Stale names the groups (namespace/name) that are what they were before
 	// their file went wrong.
 	Stale []string
@@ -38,7 +44,8 @@ func (r Result) Err() error { return errors.Join(r.Errors...) }
 
 // Equal reports whether two results say the same.
 func (r Result) Equal(o Result) bool {
-	return slices.EqualFunc(r.Groups, o.Groups, equalGroups) &&
+	return equality.Semantic.DeepEqual(r.Groups, o.Groups) &&
+		equality.Semantic.DeepEqual(r.ConfigMaps, o.ConfigMaps) &&
 		slices.Equal(r.Stale, o.Stale) &&
 		slices.EqualFunc(r.Errors, o.Errors, func(a, b error) bool { return a.Error() == b.Error() })
 }
@@ -67,7 +74,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Load reads a file, or the *.yaml, *.yml and *.json files of a directory (not
-// of those below it). It returns all valid groups, and all errors beside them.
+// of those below it). It returns all valid objects, and all errors beside them.
 func Load(path string) Result {
 	result, _ := newReader(path).read()
 	return result

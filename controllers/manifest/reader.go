@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
 )
@@ -34,8 +35,8 @@ type reader struct {
 // file is what was read of a file.
 type file struct {
 	content []byte
-	fresh   []*v1alpha1.ArchiveGroup // valid now
-	stale   []*v1alpha1.ArchiveGroup // valid before; their document may be wrong now
+	fresh   objects // valid now
+	stale   objects // valid before; their document may be wrong now
 	errs    []error
 	missing int // reads in a row
 }
@@ -124,7 +125,7 @@ func (r *reader) readFile(name string) {
 	}
 	content, err := readBounded(name)
 	if err != nil {
-		f.keep(nil, []error{&Error{File: name, Err: err}})
+		f.keep(objects{}, []error{&Error{File: name, Err: err}})
 		f.content = nil
 		return
 	}
@@ -155,56 +156,71 @@ func readBounded(name string) ([]byte, error) {
 	return content, nil
 }
 
-// keep takes what a file says now. If something is wrong with it, the groups
+// keep takes what a file says now. If something is wrong with it, the objects
 // that it no longer says stay: their document may be the wrong one.
-func (f *file) keep(fresh []*v1alpha1.ArchiveGroup, errs []error) {
-	var stale []*v1alpha1.ArchiveGroup
+func (f *file) keep(fresh objects, errs []error) {
+	var stale objects
 	if len(errs) > 0 {
-		said := map[string]bool{}
-		for _, g := range fresh {
-			said[key(g)] = true
-		}
-		for _, g := range slices.Concat(f.fresh, f.stale) {
-			if !said[key(g)] {
-				stale = append(stale, g)
-			}
-		}
+		stale = f.fresh.and(f.stale).stale(fresh)
 	}
 	f.fresh, f.stale, f.errs = fresh, stale, errs
 }
 
-// merge puts the groups of all files together. Of a group that is written twice
-// the first counts; one that is valid counts before one that was.
+// merge puts the objects of all files together. Of an object that is written
+// twice the first counts; one that is valid counts before one that was.
 func (r *reader) merge() Result {
 	var result Result
-	where := map[string]string{}
+	groups, configMaps := collector[*v1alpha1.ArchiveGroup]{}, collector[*corev1.ConfigMap]{}
 	names := slices.Sorted(maps.Keys(r.files))
 	for _, name := range names {
 		f := r.files[name]
 		result.Errors = append(result.Errors, f.errs...)
-		for _, g := range f.fresh {
-			if other, twice := where[key(g)]; twice {
+		for _, g := range f.fresh.groups {
+			if other, twice := groups.add(g, name); twice {
 				err := fmt.Errorf("namespace %q has a group of this name in %s already", g.Namespace, other)
 				result.Errors = append(result.Errors, &Error{File: name, Group: g.Name, Err: err})
-				continue
 			}
-			where[key(g)] = name
-			result.Groups = append(result.Groups, *g)
+		}
+		for _, cm := range f.fresh.configMaps {
+			if other, twice := configMaps.add(cm, name); twice {
+				err := fmt.Errorf("namespace %q has a ConfigMap %q in %s already", cm.Namespace, cm.Name, other)
+				result.Errors = append(result.Errors, &Error{File: name, Err: err})
+			}
 		}
 	}
 	for _, name := range names {
-		for _, g := range r.files[name].stale {
-			if _, twice := where[key(g)]; twice {
-				continue
+		for _, g := range r.files[name].stale.groups {
+			if _, twice := groups.add(g, name); !twice {
+				result.Stale = append(result.Stale, key(g))
 			}
-			where[key(g)] = name
-			result.Groups = append(result.Groups, *g)
-			result.Stale = append(result.Stale, key(g))
+		}
+		for _, cm := range r.files[name].stale.configMaps {
+			configMaps.add(cm, name)
 		}
 	}
+	for _, g := range groups.objects {
+		result.Groups = append(result.Groups, *g)
+	}
+	result.ConfigMaps = configMaps.objects
 	return result
 }
 
-func key(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }
+// collector gathers objects of one kind, each name once.
+type collector[T metav1.Object] struct {
+	objects []T
+	where   map[string]string // file, by key
+}
 
-func equalGroups(a, b v1alpha1.ArchiveGroup) bool { return equality.Semantic.DeepEqual(a, b) }
+// add takes an object unless there is one of its name, and returns in which
+// file.
+func (c *collector[T]) add(obj T, file string) (other string, twice bool) {
+	if other, twice = c.where[key(obj)]; twice {
+		return other, true
+	}
+	if c.where == nil {
+		c.where = map[string]string{}
+	}
+	c.where[key(obj)] = file
+	c.objects = append(c.objects, obj)
+	return "", false
+}

@@ -33,9 +33,13 @@ func TestAccepted(t *testing.T) {
 		"shardBy: {channel: {}}",
 		"shardBy: {group: {}}",
 		`shardBy: {prefix: {regex: "^([^:]+):"}}`,
+		"channelsFrom: [{configMap: {name: x}}, {channelFinder: {url: 'http://cf:8080/ChannelFinder', query: '~tag=archive&~name=SR*'}}]",
+		"retention: {raw: 90d, rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 10y}, {every: 6h}]}",
+		channel("retention: {raw: 90d}"),
+		"deletionPolicy: Delete",
 	} {
-		groups, errs := parse("f.yaml", []byte(wrap(spec)))
-		if len(groups) != 1 || len(errs) != 0 {
+		found, errs := parse("f.yaml", []byte(wrap(spec)))
+		if len(found.groups) != 1 || len(errs) != 0 {
 			t.Errorf("%s: %v", spec, errs)
 		}
 	}
@@ -74,7 +78,13 @@ func TestRefused(t *testing.T) {
 		{"expiresAt: tomorrow", "spec.expiresAt"},
 		{"redundancy: 3", "spec.redundancy in body should be less than or equal to 2"},
 
-		// Wrong, in fields that are not acted on yet.
+		// Wrong, in fields that are not acted on yet or point elsewhere.
+		{"channelsFrom: []", "spec.channelsFrom in body should have at least 1 items"},
+		{"channelsFrom: [{configMap: {name: x}, channelFinder: {url: 'http://cf', query: a}}]", "spec.channelsFrom[0]: Invalid value: exactly one of the fields in [configMap channelFinder] must be set"},
+		{"channelsFrom: [{configMap: {name: ''}}]", "spec.channelsFrom[0].configMap.name in body should be at least 1 chars long"},
+		{"channelsFrom: [{channelFinder: {url: cf, query: a}}]", "spec.channelsFrom[0].channelFinder.url in body should match '^https?://"},
+		{"channelsFrom: [{channelFinder: {url: 'http://cf', query: ''}}]", "spec.channelsFrom[0].channelFinder.query in body should be at least 1 chars long"},
+		{"deletionPolicy: Purge", `spec.deletionPolicy: Unsupported value: "Purge"`},
 		{"channelsFrom: [{}]", "spec.channelsFrom[0]: Invalid value: exactly one of the fields in [configMap channelFinder] must be set"},
 		{"retention: {raw: 0d}", "raw data is kept for at least 1h"},
 		{"retention: {rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 104w}]}", "spec.retention.rollups: Invalid value: rollups: keep must not decrease with the level"},
@@ -83,21 +93,17 @@ func TestRefused(t *testing.T) {
 		{"retention: {rollups: [{every: 1m}, {every: 60s}]}", "spec.retention.rollups: Invalid value: rollups must be in order, the smallest every first"},
 
 		// Not supported yet.
-		{"channelsFrom: [{configMap: {name: x}}]", "spec.channelsFrom: Forbidden: spec.channelsFrom is not supported yet"},
 		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
 		{"properties: [DESC]", "spec.properties: Forbidden: spec.properties other than EGU, "},
-		{"retention: {raw: 90d, rollups: [{every: 10s, keep: 2y}, {every: 5m, keep: 10y}, {every: 6h}]}", "spec.retention: Forbidden: spec.retention is not supported yet"},
 		{"redundancy: 2", "spec.redundancy: Forbidden: spec.redundancy greater than 1 is not supported yet"},
-		{"deletionPolicy: Delete", "spec.deletionPolicy: Forbidden: spec.deletionPolicy Delete is not supported yet"},
 		{channel("provider: PVA"), "spec.channels[0].provider: Forbidden: provider PVA is not supported yet"},
 		{"channels: [{name: pva://X}]", "spec.channels[0].name: Forbidden: names with pva:// are not supported yet"},
 		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
 		{channel("properties: [DESC]"), "spec.channels[0].properties: Forbidden: properties other than EGU, "},
-		{channel("retention: {raw: 90d}"), "spec.channels[0].retention: Forbidden: retention is not supported yet"},
 		{channel("redundancy: 2"), "spec.channels[0].redundancy: Forbidden: redundancy greater than 1 is not supported yet"},
 	} {
-		groups, errs := parse("f.yaml", []byte(wrap(tc.spec)))
-		if len(groups) != 0 || !mention(errs, tc.want) {
+		found, errs := parse("f.yaml", []byte(wrap(tc.spec)))
+		if len(found.groups) != 0 || !mention(errs, tc.want) {
 			t.Errorf("%s: %v\nwant: %s", tc.spec, errs, tc.want)
 		}
 	}
@@ -120,11 +126,11 @@ func TestLargestGroup(t *testing.T) {
 			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
 			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
 	}
-	groups, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"]")))
+	found, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"]")))
 	if len(errs) > 0 {
 		t.Fatal(errs[0])
 	}
-	if n := len(groups[0].Spec.Channels); n != 1000 {
+	if n := len(found.groups[0].Spec.Channels); n != 1000 {
 		t.Errorf("%d channels", n)
 	}
 	if _, errs := parse("f.yaml", []byte(wrap("channels: ["+b.String()+"{name: y}]"))); !mention(errs, "spec.channels: Too many: 1001: must have at most 1000 items") {

@@ -1,0 +1,94 @@
+package manifest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// archivers checks Archivers as an API server does.
+func archivers(t *testing.T) *checker {
+	t.Helper()
+	definition, err := os.ReadFile("../../config/crd/varve.dev_archivers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newChecker(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// archiver returns an object, with the defaults of the schema.
+func archiver(t *testing.T, c *checker, name, spec string) map[string]any {
+	t.Helper()
+	text := "apiVersion: varve.dev/v1alpha1\nkind: Archiver\nmetadata: {namespace: ops, name: " + name + "}\nspec: {" + spec + "}\n"
+	obj, err := split([]byte(text))[0].decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaulting.Default(obj, c.structural)
+	return obj
+}
+
+func TestArchivers(t *testing.T) {
+	const (
+		external = "storage: {cassandra: {external: {contactPoints: ['cassandra:9042']}}}"
+		embedded = "storage: {embedded: {}}"
+	)
+	c := archivers(t)
+	for _, tc := range []struct{ name, spec, want string }{
+		{"main", external, ""},
+		{"main", embedded, ""},
+		{"main", external + ", engines: {replicas: 20}, shards: 4096", ""},
+		{"main", embedded + ", engines: {replicas: 0}", ""},
+		{strings.Repeat("a", 40), embedded, ""},
+		{strings.Repeat("a", 41), embedded, "the name of an Archiver has at most 40 small letters"},
+		{"ring.vacuum", embedded, "the name of an Archiver has at most 40 small letters"},
+		{"2ring", embedded, "the name of an Archiver has at most 40 small letters"},
+		{"main", "storage: {}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
+		{"main", "storage: {embedded: {}, cassandra: {external: {contactPoints: [a]}}}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
+		{"main", "storage: {cassandra: {}}", "spec.storage.cassandra: Invalid value: exactly one of the fields in [external] must be set"},
+		{"main", "storage: {cassandra: {external: {contactPoints: []}}}", "spec.storage.cassandra.external.contactPoints"},
+		{"main", "engines: {}", "spec.storage: Required value"},
+		{"main", embedded + ", engines: {replicas: 2}", "spec.engines.replicas: Invalid value: storage.embedded belongs to one engine"},
+		{"main", embedded + ", shards: 0", "spec.shards"},
+		{"main", embedded + ", shards: 4097", "spec.shards"},
+		{"main", external + ", rebalance: Sometimes", `spec.rebalance: Unsupported value: "Sometimes"`},
+		{"main", external + ", epics: {caAddrList: ['a b']}", "spec.epics.caAddrList[0]"},
+	} {
+		errs := c.validate(archiver(t, c, tc.name, tc.spec))
+		if (tc.want == "") != (len(errs) == 0) || (tc.want != "" && !mention(errs, tc.want)) {
+			t.Errorf("%s, %s: %v\nwant: %s", tc.name, tc.spec, errs, tc.want)
+		}
+	}
+}
+
+func TestWhatAnArchiverCanNotChange(t *testing.T) {
+	const external = "cassandra: {external: {contactPoints: [a]}, keyspace: ring}"
+	c := archivers(t)
+	for _, tc := range []struct{ from, to, want string }{
+		{"storage: {embedded: {}}, shards: 64", "storage: {embedded: {}}, shards: 64, engines: {replicas: 0}", ""},
+		{"storage: {embedded: {}}", "storage: {embedded: {}}, shards: 128", "shards can not be changed"},
+		{"storage: {embedded: {}}", "storage: {" + external + "}", "the kind of storage can not be changed"},
+		{"storage: {" + external + "}", "storage: {cassandra: {external: {contactPoints: [a]}, keyspace: other}}", "keyspace can not be changed"},
+		{"storage: {" + external + "}", "storage: {cassandra: {external: {contactPoints: [b, c]}, keyspace: ring}}", ""},
+		{"storage: {embedded: {size: 10Gi}}", "storage: {embedded: {size: 20Gi}}", "size can not be changed"},
+	} {
+		from, to := archiver(t, c, "main", tc.from), archiver(t, c, "main", tc.to)
+		broken, _ := c.rules.Validate(context.Background(), nil, c.structural, to, runtime.DeepCopyJSON(from), celconfig.RuntimeCELCostBudget)
+		var errs []error
+		for _, err := range broken {
+			errs = append(errs, err)
+		}
+		if (tc.want == "") != (len(errs) == 0) || (tc.want != "" && !mention(errs, tc.want)) {
+			t.Errorf("from %s to %s: %v\nwant: %s", tc.from, tc.to, errs, tc.want)
+		}
+	}
+}
