@@ -102,6 +102,18 @@ func (e *Engine) all(yield func(*holding) bool) {
 	}
 }
 
+// holds reports whether a writer is that of a holding.
+func (e *Engine) holds(w store.Writer) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.all {
+		if h.lane.Writer() == w {
+			return true
+		}
+	}
+	return false
+}
+
 // Held returns, sorted, the shards that are listed, and those that were and are
 // not flushed and closed yet.
 func (e *Engine) Held() []int {

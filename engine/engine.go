@@ -124,7 +124,7 @@ func New(opts Options) *Engine {
 	}
 	e.sealCfg = &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Silence: opts.silence(), Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+		Silence: opts.silence(), Ours: e.holds, Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
 		Source: opts.Source, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,

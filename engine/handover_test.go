@@ -132,12 +132,18 @@ func TestHandOver(t *testing.T) {
 // TestReleaseWhileTheStoreIsAway releases a shard that can not be flushed, and
 // takes it again before and after the store is back.
 func TestReleaseWhileTheStoreIsAway(t *testing.T) {
+	for _, opts := range []Options{{Checkpoint: time.Hour}, {Checkpoint: 10 * time.Millisecond, Exclusive: true}} {
+		releaseWhileAway(t, opts)
+	}
+}
+
+func releaseWhileAway(t *testing.T, opts Options) {
 	st, ioc := openStore(t), &taps{}
 	// The directory knows the PV, as after the first checkpoint.
 	if err := st.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{0}}); err != nil {
 		t.Fatal(err)
 	}
-	l := launch(t, st, ioc, Options{Checkpoint: time.Hour})
+	l := launch(t, st, ioc, opts)
 	l.Apply(one(0, true, "A"))
 	ioc.send("A", 0, 100)
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })

@@ -7,6 +7,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // Recent implements query.Recent.
@@ -67,13 +68,17 @@ func (e *Engine) Unsaved() (n int) {
 	return n
 }
 
-// Storage says why the store does not take samples; it is empty while it does.
+// Storage says, in a stable text that begins with a word for programs, why the
+// store does not take samples; it is empty while it does. The log has more.
 func (e *Engine) Storage() string {
+	if p, ok := e.opts.Store.(*store.Pending); ok && p.State() != "" {
+		return p.State()
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		if trouble := h.lane.Trouble(); trouble != "" {
-			return trouble
+		if h.lane.Failing() {
+			return "StorageAway: the store does not take samples"
 		}
 	}
 	return ""

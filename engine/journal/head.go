@@ -137,6 +137,15 @@ func (h *Head) Done() bool {
 	return h.retired && h.run.Len() == 0
 }
 
+// over reports whether the head is done, and then lets go of its memory.
+func (h *Head) over() bool {
+	done := h.Done()
+	if done {
+		h.forget()
+	}
+	return done
+}
+
 // unsaved counts the samples that are in no acknowledged row.
 func (h *Head) unsaved() int {
 	h.mu.Lock()

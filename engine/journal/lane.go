@@ -60,7 +60,7 @@ type Lane struct {
 	spare    []arrival  // empty: the memory of the arrivals before
 
 	acked   atomic.Uint64          // store.Position: all rows up to here are acknowledged
-	trouble atomic.Pointer[string] // why the latest write failed; nil after one that did not
+	failing atomic.Bool            // the latest write failed
 	givenUp store.Position         // belongs to who calls GiveUp
 	claimed chan struct{}          // closed by Run when the claim is acknowledged
 	syncs   chan chan<- struct{}   // taken by Run: closed after the next flush
@@ -160,7 +160,7 @@ func (l *Lane) Heads() []*Head {
 	defer l.mu.Unlock()
 	var all []*Head
 	for pv, heads := range l.heads {
-		heads = slices.DeleteFunc(heads, (*Head).Done)
+		heads = slices.DeleteFunc(heads, (*Head).over)
 		if len(heads) == 0 {
 			delete(l.heads, pv)
 			continue
@@ -219,14 +219,8 @@ func (l *Lane) Sync(ctx context.Context) error {
 
 var errEnded = errors.New("the journal of the shard has ended")
 
-// Trouble says why the latest write to the store failed; it is empty after one
-// that did not.
-func (l *Lane) Trouble() string {
-	if t := l.trouble.Load(); t != nil {
-		return *t
-	}
-	return ""
-}
+// Failing reports whether the latest write to the store failed.
+func (l *Lane) Failing() bool { return l.failing.Load() }
 
 // Claimed is closed when the lane's claim stands in the store.
 func (l *Lane) Claimed() <-chan struct{} { return l.claimed }

@@ -198,11 +198,8 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 }
 
 func (l *Lane) report(what string, err error) {
-	if err == nil {
-		l.trouble.Store(nil)
-	} else {
-		text := err.Error()
-		l.trouble.Store(&text)
+	l.failing.Store(err != nil)
+	if err != nil {
 		l.cfg.Log.Warn("journal: the store refuses; samples wait in memory",
 			"doing", what, "shard", l.Shard, "err", err)
 	}

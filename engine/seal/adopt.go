@@ -41,7 +41,7 @@ func (s *Shard) adopt(ctx context.Context, all bool) error {
 		if l, ok := watched[c.Writer]; ok {
 			s.watched[c.Writer] = l
 		}
-		dead := !c.Closed && s.silent(c)
+		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.silent(c)
 		if !all && !c.Closed && !dead {
 			continue
 		}

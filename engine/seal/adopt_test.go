@@ -76,7 +76,7 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 		var deaths []int64
 		begun := time.Now()
 		shard := NewShard(lane, &Config{Store: claims, Every: time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
-			Silence: 15 * time.Second, Died: func(_ context.Context, _ int, from, _ int64) error { deaths = append(deaths, from); return nil },
+			Silence: 15 * time.Second, Ours: func(store.Writer) bool { return false }, Died: func(_ context.Context, _ int, from, _ int64) error { deaths = append(deaths, from); return nil },
 			Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

@@ -37,6 +37,9 @@ type Config struct {
 	// Silence is how long a writer gives no sign of life before it counts as
 	// dead; 0 where a lock on the store says that no other writer lives.
 	Silence time.Duration
+	// Ours reports whether a writer is of this process, and lives: a shard that is
+	// taken again may have another one, which is being closed.
+	Ours func(w store.Writer) bool
 	// Died marks that a writer ended without closing: nothing is known of the shard
 	// from its last sign of life until now (ns since 1970). It returns when that is
 	// durable; after an error it is called again.
