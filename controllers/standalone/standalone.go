@@ -1,21 +1,23 @@
 // Package standalone drives an engine from ArchiveGroup files, as the operator
 // does from a cluster:
 //
-//	files ──▶ manifest.Watch ──▶ compile.Compile ──▶ engine.Apply
-//	                 ▲                  │
-//	               edits            next expiry: compile again
+//	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
+//	                 ▲                 ▲                 │
+//	               edits       channelfinder.Poller   next expiry: compile again
 package standalone
 
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
+	"sync"
 	"time"
 
-	"varve.dev/varve/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"varve.dev/varve/controllers/channelfinder"
 	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/manifest"
+	"varve.dev/varve/controllers/sources"
 	"varve.dev/varve/engine"
 )
 
@@ -29,83 +31,101 @@ type Driver struct {
 	Apply func(engine.Assignment)
 	Log   *slog.Logger
 
-	groups []v1alpha1.ArchiveGroup
-	told   map[string]bool // messages that the log has and that still hold
+	files    manifest.Result
+	finder   *channelfinder.Poller
+	compiled compile.Result
+	told     map[string]bool // messages that the log has and that still hold
 }
 
 // Run applies the groups, and again after each change, until ctx ends.
 func (d *Driver) Run(ctx context.Context) {
-	results := make(chan manifest.Result) // never closed: Run takes from it until the watch has ended
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	ctx, cancel := context.WithCancel(ctx)
+	client := channelfinder.NewClient()
+	defer client.Close()
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer cancel()
+	results := make(chan manifest.Result) // never closed: Run takes from it until ctx ends
+	parts.Go(func() {
 		manifest.Watch(ctx, d.Path, func(r manifest.Result) {
 			select {
 			case results <- r:
 			case <-ctx.Done():
 			}
 		})
-	}()
+	})
+	answers := make(chan struct{}, 1) // never closed: the poller says that it has something new
+	d.finder = channelfinder.NewPoller(client.Names, func(string, string) {
+		select {
+		case answers <- struct{}{}:
+		default:
+		}
+	})
+	parts.Go(func() { _ = d.finder.Start(ctx) }) // it always returns nil
+
 	expiry := time.NewTimer(0)
 	expiry.Stop()
 	defer expiry.Stop()
-	var errs []error
 	for {
 		select {
-		case r := <-results:
-			d.groups, errs = r.Groups, r.Errors
+		case d.files = <-results:
+		case <-answers:
 		case <-expiry.C:
-		case <-done:
+		case <-ctx.Done():
 			return
 		}
-		if next := d.apply(errs); !next.IsZero() {
+		if next := d.apply(); !next.IsZero() {
 			expiry.Reset(time.Until(next))
 		}
 	}
 }
 
 // apply compiles the groups and returns when to do so again; zero: after a change.
-func (d *Driver) apply(errs []error) time.Time {
-	r := compile.Compile(d.groups, nil, d.Shards, time.Now())
+func (d *Driver) apply() time.Time {
+	listed := map[string]compile.Listed{}
+	for i := range d.files.Groups {
+		g := &d.files.Groups[i]
+		if len(g.Spec.ChannelsFrom) > 0 {
+			listed[g.Namespace+"/"+g.Name], _ = sources.List(g, d.lookup())
+		}
+	}
+	d.compiled = compile.Compile(d.files.Groups, listed, d.Shards, time.Now())
 	channels := 0
 	a := make(engine.Assignment, d.Shards)
 	for shard := range d.Shards {
-		a[shard] = engine.Shard{Channels: r.Assignment[shard], Seal: true}
-		channels += len(r.Assignment[shard])
+		a[shard] = engine.Shard{Channels: d.compiled.Assignment[shard], Seal: true}
+		channels += len(d.compiled.Assignment[shard])
 	}
 	d.Apply(a)
-	d.Log.Info("groups applied", "groups", len(d.groups), "channels", channels, "errors", len(errs))
-	d.tell(errs, r)
-	return r.NextExpiry
+	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
+	d.tell()
+	return d.compiled.NextExpiry
 }
 
-// tell logs what is wrong, each thing once for as long as it is.
-func (d *Driver) tell(errs []error, r compile.Result) {
-	now := map[string]bool{}
-	isNew := func(problem string) bool {
-		now[problem] = true
-		return !d.told[problem]
-	}
-	for _, err := range errs {
-		if isNew(err.Error()) {
-			d.Log.Error("a manifest is wrong; the rest goes on", "err", err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
-		g := r.Groups[name]
-		if g.Expired && isNew(name) {
-			d.Log.Info("the group has expired; its data stays", "group", name)
-		}
-		for _, p := range g.Problems {
-			if isNew(name + p.PV + p.Message) {
-				d.Log.Warn("a channel can not be archived as asked", "group", name, "pv", p.PV, "problem", p.Message)
+// lookup finds ConfigMaps in the files, which need no label.
+func (d *Driver) lookup() sources.Lookup {
+	return sources.Lookup{
+		ConfigMap: func(namespace, name string) (*corev1.ConfigMap, sources.State) {
+			for _, cm := range d.files.ConfigMaps {
+				if cm.Namespace == namespace && cm.Name == name {
+					return cm, sources.Found
+				}
 			}
-		}
-		for _, c := range g.Conflicts {
-			if isNew(name + c.PV) {
-				d.Log.Warn("a PV is in several groups; what keeps more wins", "pv", c.PV, "groups", c.Groups)
+			return nil, sources.Missing
+		},
+		ChannelFinder: d.finder.Names,
+		Held:          d.held,
+	}
+}
+
+// held returns the PVs that are captured for a group.
+func (d *Driver) held(group string) (pvs []string) {
+	for _, channels := range d.compiled.Assignment {
+		for i := range channels {
+			if channels[i].Group == group {
+				pvs = append(pvs, channels[i].PV)
 			}
 		}
 	}
-	d.told = now
+	return pvs
 }

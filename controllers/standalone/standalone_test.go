@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,4 +126,65 @@ func TestAProblemIsLoggedOnce(t *testing.T) {
 	if n := strings.Count(p.log.String(), "spec.sampling.mode"); n != 1 {
 		t.Errorf("the problem is logged %d times:\n%s", n, p.log.String())
 	}
+}
+
+func (p *plant) file(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// from is a group that takes its names from elsewhere.
+func from(name, source string) string {
+	return "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + name +
+		"}\nspec:\n  archiverRef: {name: main}\n  channelsFrom: [" + source + "]\n"
+}
+
+func TestNamesFromConfigMaps(t *testing.T) {
+	p := start(t)
+	p.file("two.yaml", from("two", "{configMap: {name: pvs}}"))
+	p.eventually("SR:A SR:B", `ConfigMap \"pvs\" is missing`)
+	pvs := func(names string) {
+		p.file("pvs.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pvs}\ndata: {list: \""+names+"\"}\n")
+	}
+	pvs("SR:X # the first\\nSR:Y")
+	p.eventually("SR:A SR:B SR:X SR:Y", "")
+	pvs("SR:Y\\nSR Z")
+	p.eventually("SR:A SR:B SR:Y", `line 2`)
+
+	// A ConfigMap that is missing ends nothing; a group that does not name it does.
+	if err := os.Remove(filepath.Join(p.dir, "pvs.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.group("three", "", "SR:T")
+	p.eventually("SR:A SR:B SR:T SR:Y", "")
+	p.file("two.yaml", from("two", "{configMap: {name: other}}"))
+	p.file("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {list: SR:O}\n")
+	p.eventually("SR:A SR:B SR:O SR:T", "")
+}
+
+func TestNamesFromChannelFinder(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/ChannelFinder/resources/channels" || r.FormValue("~tag") != "archive" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `[{"name":"SR:CF1","owner":"o","properties":[],"tags":[{"name":"archive"}]},{"name":"SR:CF2"}]`)
+	}))
+	defer service.Close()
+	p := start(t)
+	p.file("two.yaml", from("two", "{channelFinder: {url: '"+service.URL+"/ChannelFinder', query: '~tag=archive'}}"))
+	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "")
+	p.file("three.yaml", from("three", "{channelFinder: {url: '"+service.URL+"/wrong', query: '~tag=archive'}}"))
+	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
+}
+
+// What has no effect without a cluster, or not yet, is said.
+func TestWhatIsNotActedOnIsLogged(t *testing.T) {
+	p := start(t)
+	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 90d}\n", "SR:C")
+	p.eventually("SR:A SR:B SR:C", "retention is not supported yet; data is kept forever")
+	p.eventually("SR:A SR:B SR:C", "deletionPolicy Delete is acted on in a cluster only")
 }
