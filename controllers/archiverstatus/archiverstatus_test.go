@@ -216,8 +216,8 @@ func TestOperatorRestarts(t *testing.T) {
 	in.Fleet[0].Report, in.Fleet[1].Report = nil, nil
 	in.Settled = false
 	in.Now = now.Add(time.Hour)
-	if d := Differs(&before, Compute(in)); d != Same {
-		t.Errorf("difference %v:\n%+v\n%+v", d, before, Compute(in))
+	if Changed(&before, Compute(in), time.Hour) {
+		t.Errorf("before and after:\n%+v\n%+v", before, Compute(in))
 	}
 }
 
@@ -236,28 +236,31 @@ func TestTransitionTime(t *testing.T) {
 	}
 }
 
-func TestDiffers(t *testing.T) {
+// TestChanged checks what is written a second after the last status, and what a
+// minute after.
+func TestChanged(t *testing.T) {
 	old := Compute(healthy())
 	for _, c := range []struct {
-		name   string
-		change func(*Input)
-		want   Difference
+		name        string
+		change      func(*Input)
+		soon, later bool
 	}{
-		{"nothing", func(*Input) {}, Same},
-		{"noise", func(in *Input) { in.Fleet[0].Report = reporting(40, 1236) }, Same},
-		{"rate", func(in *Input) { in.Fleet[0].Report = reporting(40, 2000) }, Figures},
-		{"connected", func(in *Input) { in.Fleet[0].Report = reporting(30, 1234.5) }, Figures},
-		{"total", func(in *Input) { in.Shards[0].Spec.Channels = 60 }, Transition},
-		{"engines", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 }, Transition},
+		{"nothing", func(*Input) {}, false, false},
+		{"noise", func(in *Input) { in.Fleet[0].Report = reporting(40, 1236) }, false, false},
+		{"rate", func(in *Input) { in.Fleet[0].Report = reporting(40, 2000) }, false, true},
+		{"connected", func(in *Input) { in.Fleet[0].Report = reporting(30, 1234.5) }, false, true},
+		{"total", func(in *Input) { in.Shards[0].Spec.Channels = 60 }, true, true},
+		{"engines", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 }, true, true},
 	} {
 		in := healthy()
 		c.change(&in)
-		if got := Differs(&old, Compute(in)); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		s := Compute(in)
+		if soon, later := Changed(&old, s, time.Second), Changed(&old, s, time.Minute); soon != c.soon || later != c.later {
+			t.Errorf("%s: written %v, later %v; want %v, %v", c.name, soon, later, c.soon, c.later)
 		}
 	}
-	if Differs(nil, old) != Transition {
-		t.Error("the first status can not wait")
+	if !Changed(nil, old, 0) {
+		t.Error("the first status is not written")
 	}
 }
 

@@ -15,7 +15,8 @@ const (
 	PortName = "http"
 )
 
-const managedBy = "varve-operator"
+// ManagedBy is the value of v1alpha1.LabelManagedBy.
+const ManagedBy = "varve-operator"
 
 // EngineName is the name of everything that belongs to the engines of an
 // Archiver: their Deployment, Service, budget, network policy, account and role.
@@ -40,7 +41,7 @@ func Labels(archiver, component string) map[string]string {
 	l := map[string]string{
 		v1alpha1.LabelName:      "varve",
 		v1alpha1.LabelInstance:  archiver,
-		v1alpha1.LabelManagedBy: managedBy,
+		v1alpha1.LabelManagedBy: ManagedBy,
 		v1alpha1.LabelArchiver:  archiver,
 	}
 	if component != "" {

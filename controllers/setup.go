@@ -1,0 +1,96 @@
+package controllers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/render"
+)
+
+// Options are what an administrator sets of the operator.
+type Options struct {
+	// Image of Archivers that name none.
+	Image string
+	// Namespaces to look at; empty: all.
+	Namespaces []string
+	// LeaderElect lets one of several operators work, and the others stand by.
+	LeaderElect bool
+	// Metrics and Probes are addresses of HTTP servers; "0": none.
+	Metrics, Probes string
+	Log             logr.Logger
+}
+
+// leaderElectionID is the name of the Lease in the operator's namespace.
+const leaderElectionID = "varve-operator"
+
+// NewManager returns a manager whose cache has only what the operator looks at,
+// without any reconciler.
+func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	own := rest.CopyConfig(cfg)
+	own.QPS, own.Burst = 50, 100 // an edit may write 64 shards and their lists
+	mgr, err := ctrl.NewManager(own, ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        o.Log,
+		Cache:                         CacheOptions(o.Namespaces),
+		Metrics:                       server.Options{BindAddress: o.Metrics},
+		HealthProbeBindAddress:        o.Probes,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(10 * time.Second),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the operator: %w", err)
+	}
+	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return nil, fmt.Errorf("setting up probes: %w", err)
+		}
+	}
+	return mgr, nil
+}
+
+// CacheOptions limit the operator's cache: a cluster has many pods and ConfigMaps
+// of others, and their content is none of its business.
+func CacheOptions(namespaces []string) cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: render.ManagedBy})}
+	marked, err := labels.NewRequirement(v1alpha1.LabelChannels, selection.Exists, nil)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	by := map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*marked)},
+		&corev1.Pod{}:       {Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: "varve"})},
+	}
+	for o := range childKinds() {
+		by[o] = ours
+	}
+	options := cache.Options{ByObject: by}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, n := range namespaces {
+			options.DefaultNamespaces[n] = cache.Config{}
+		}
+	}
+	return options
+}
