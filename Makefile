@@ -147,7 +147,7 @@ demo: build ## Archive a simulated IOC; DEMO_SECONDS=60 ends by itself.
 	$(BIN)/varve demo
 
 .PHONY: demo-cluster
-demo-cluster: image ## Archive a real IOC in Cassandra, on a Kubernetes cluster.
+demo-cluster: build image ## Archive a real IOC in Cassandra, on a Kubernetes cluster.
 	hack/demo-cluster.sh up $(IMG) $(IMAGE_FILE)
 
 .PHONY: demo-cluster-down
