@@ -25,12 +25,12 @@ import (
 type State int
 
 const (
-	// Missing: there is none.
+	// Missing says that there is none.
 	Missing State = iota
-	// Unlabelled: there is one without the label v1alpha1.LabelChannels, so its
+	// Unlabelled says that there is one without the label v1alpha1.LabelChannels, so its
 	// content was not read.
 	Unlabelled
-	// Found: its content was read.
+	// Found says that its content was read.
 	Found
 )
 
