@@ -71,7 +71,11 @@ func TestOperatorRelease(t *testing.T) {
 	}
 	protected(t, s)
 
+	deleteShards(t, s)
 	s.helm(t, "upgrade", "varve-operator", nextVersion(t), system)
+	if s.get(t, crdKind, "", "archiveshards.varve.dev") == nil {
+		t.Error("the upgrade did not bring a CRD back that somebody deleted")
+	}
 	if names, _, _ := unstructured.NestedStringSlice(s.crd(t).Object, "spec", "names", "shortNames"); len(names) != 2 {
 		t.Error("the upgrade did not change the CRD:", names)
 	}
@@ -96,6 +100,27 @@ func TestOperatorRelease(t *testing.T) {
 	}
 }
 
+// deleteShards deletes the CRD of ArchiveShards, in the way that the refusal tells.
+func deleteShards(t *testing.T, s *server) {
+	t.Helper()
+	crd := s.get(t, crdKind, "", "archiveshards.varve.dev")
+	allow(t, s, crd)
+	eventually(t, "the CRD is gone", func() bool {
+		return apierrors.IsNotFound(s.Delete(t.Context(), crd))
+	})
+}
+
+func allow(t *testing.T, s *server, crd *unstructured.Unstructured) {
+	t.Helper()
+	old := crd.DeepCopy()
+	annotations := crd.GetAnnotations() // those of Helm, too
+	annotations["varve.dev/allow-deletion"] = "true"
+	crd.SetAnnotations(annotations)
+	if err := s.Patch(t.Context(), crd, client.MergeFrom(old)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // protected expects that a CRD can be deleted only by somebody who says so.
 func protected(t *testing.T, s *server) {
 	t.Helper()
@@ -107,12 +132,8 @@ func protected(t *testing.T, s *server) {
 	if how := "kubectl annotate crd archivers.varve.dev varve.dev/allow-deletion=true"; !strings.Contains(err.Error(), how) {
 		t.Error("the refusal does not say what to do:", err)
 	}
-	crd := s.crd(t)
-	allowed := crd.DeepCopy()
-	allowed.SetAnnotations(map[string]string{"varve.dev/allow-deletion": "true"})
-	if err := s.Patch(t.Context(), allowed, client.MergeFrom(crd)); err != nil {
-		t.Fatal(err)
-	}
+	allowed := s.crd(t)
+	allow(t, s, allowed)
 	eventually(t, "a CRD with the annotation can be deleted", func() bool {
 		return s.Delete(t.Context(), allowed, client.DryRunAll) == nil
 	})
