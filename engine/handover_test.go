@@ -92,40 +92,44 @@ func wantAll(t *testing.T, r *query.Reader, pv string, n int, when string) {
 // it tells of an outage.
 func TestHandOver(t *testing.T) {
 	for _, checkpoint := range []time.Duration{20 * time.Millisecond, time.Hour} {
-		st, ioc := openStore(t), &taps{}
-		a := launch(t, st, ioc, Options{Checkpoint: checkpoint})
-		b := launch(t, st, ioc, Options{Checkpoint: checkpoint})
-		both := fleet{a, b}.reader(st)
-		sent := 0
-		send := func(when string) {
-			for range 5 {
-				ioc.send("A", sent, sent+300)
-				sent += 300
-				wantAll(t, both, "A", sent, when)
-			}
+		handOver(t, openStore(t), checkpoint)
+	}
+}
+
+func handOver(t *testing.T, st store.Store, checkpoint time.Duration) {
+	ioc := &taps{}
+	a := launch(t, st, ioc, Options{Checkpoint: checkpoint})
+	b := launch(t, st, ioc, Options{Checkpoint: checkpoint})
+	both := fleet{a, b}.reader(st)
+	sent := 0
+	send := func(when string) {
+		for range 5 {
+			ioc.send("A", sent, sent+300)
+			sent += 300
+			wantAll(t, both, "A", sent, when)
 		}
-		a.Apply(one(0, true, "A"))
-		send("before")
-		b.Apply(one(0, false, "A"))
-		send("while both capture")
-		eventually(t, "the new engine has claimed", func() bool { s := b.ShardStatus(0); return s.Claimed && s.States[capture.Connected] == 1 })
-		a.Apply(Assignment{})
-		send("while the old one drains")
-		eventually(t, "the old one has drained", func() bool { return len(a.Held()) == 0 })
-		send("when the old one has drained")
-		b.Apply(one(0, true, "A"))
-		send("when the new one seals")
-		if n := a.Unsaved(); n != 0 || a.Summary().MemoryBytes != 0 {
-			t.Errorf("the old one holds %d samples, %d bytes", n, a.Summary().MemoryBytes)
-		}
-		eventually(t, "the claim of the old one is gone", func() bool { return len(claims(t, st, 0)) == 1 })
-		send("when the claim of the old one is gone")
-		a.end()
-		b.end()
-		wantAll(t, &query.Reader{Store: st, Shards: 4}, "A", sent, "at the end")
-		if kinds := marks(t, st, "A"); len(kinds) > 0 {
-			t.Errorf("the hand-over left the marks %v", kinds)
-		}
+	}
+	a.Apply(one(0, true, "A"))
+	send("before")
+	b.Apply(one(0, false, "A"))
+	send("while both capture")
+	eventually(t, "the new engine has claimed", func() bool { s := b.ShardStatus(0); return s.Claimed && s.States[capture.Connected] == 1 })
+	a.Apply(Assignment{})
+	send("while the old one drains")
+	eventually(t, "the old one has drained", func() bool { return len(a.Held()) == 0 })
+	send("when the old one has drained")
+	b.Apply(one(0, true, "A"))
+	send("when the new one seals")
+	if n := a.Unsaved(); n != 0 || a.Summary().MemoryBytes != 0 {
+		t.Errorf("the old one holds %d samples, %d bytes", n, a.Summary().MemoryBytes)
+	}
+	eventually(t, "the claim of the old one is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+	send("when the claim of the old one is gone")
+	a.end()
+	b.end()
+	wantAll(t, &query.Reader{Store: st, Shards: 4}, "A", sent, "at the end")
+	if kinds := marks(t, st, "A"); len(kinds) > 0 {
+		t.Errorf("the hand-over left the marks %v", kinds)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package journal makes samples durable. Samples wait in a Head per PV and type;
 // the Lane of their shard writes what is new, of all its heads, as one row per
-// flush interval; a head gives samples up when they stand in a block.
+// flush interval; a head gives samples up when they stand in a block,
+// sealed here or by another engine.
 //
 //	capture ── Lane.Append ──▶ arrivals
 //	                              │ settle: at a flush, or when somebody looks
@@ -9,7 +10,8 @@
 //	                           Head ─┼─ Lane: row ──▶ store (journal) ── acknowledged
 //	                           Head ─┘                                       │
 //	   query ◀── Lane.Recent ── Head ◀─────────── acked ─────────────────────┘
-//	                              └── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed
+//	                              ├── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed
+//	                              └── another engine sealed the rows: Lane.GiveUp
 //
 // A lane has one row under way at a time, so the rows of a writer appear in the
 // store in the order of their positions: whoever seals them up to a position can

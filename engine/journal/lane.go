@@ -59,12 +59,12 @@ type Lane struct {
 	settling sync.Mutex // held while arrivals move to runs; taken before mu
 	spare    []arrival  // empty: the memory of the arrivals before
 
-	acked   atomic.Uint64          // store.Position: all rows up to here are acknowledged
-	failing atomic.Bool            // the latest write failed
-	givenUp store.Position         // belongs to who calls GiveUp
-	claimed chan struct{}          // closed by Run when the claim is acknowledged
-	syncs   chan chan<- struct{}   // taken by Run: closed after the next flush
-	ended   chan struct{}          // closed by Run at its end
+	acked   atomic.Uint64        // store.Position: all rows up to here are acknowledged
+	failing atomic.Bool          // the latest write failed
+	givenUp store.Position       // belongs to who calls GiveUp
+	claimed chan struct{}        // closed by Run when the claim is acknowledged
+	syncs   chan chan<- struct{} // taken by Run: closed after the next flush
+	ended   chan struct{}        // closed by Run at its end
 
 	// The rest belongs to Run.
 	claim     store.Claim

@@ -24,6 +24,13 @@
 //     and the bucket of a block before the block is written. So it is read twice:
 //     for the shards before the claims, and for the buckets after the journal.
 //
+// Memory may be that of several engines, each asked over the network: each answers
+// for its own writers, so the argument holds for every one by itself. An answer is
+// older than what is read after it, which is the order above, but must not be older
+// than the beginning of the read. An engine that can not be asked covers nobody:
+// its rows are read as those of any other writer. A shard that an engine released
+// is not covered any more, and its claim stands until its rows are sealed.
+//
 // What is read twice on the way is one sample of the set, and is shown once.
 //
 // # Memory

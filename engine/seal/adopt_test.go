@@ -21,6 +21,7 @@ type ledgerOf struct {
 	Store
 	mu     sync.Mutex
 	claims map[store.Writer]store.Claim
+	reads  map[store.Writer]int // of the journal
 }
 
 func (l *ledgerOf) Claims(context.Context, int) ([]store.Claim, error) {
@@ -58,7 +59,10 @@ func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return 
 
 func (l *ledgerOf) Seal(context.Context, int, store.Writer, store.Position) error { return nil }
 
-func (l *ledgerOf) Journal(context.Context, int, store.Writer, store.Position) iter.Seq2[store.JournalRow, error] {
+func (l *ledgerOf) Journal(_ context.Context, _ int, w store.Writer, _ store.Position) iter.Seq2[store.JournalRow, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads[w]++
 	return func(func(store.JournalRow, error) bool) {}
 }
 
@@ -69,7 +73,7 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 		alive, dying, closed := store.Writer{1}, store.Writer{2}, store.Writer{3}
 		claims := &ledgerOf{claims: map[store.Writer]store.Claim{
 			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
-		}}
+		}, reads: map[store.Writer]int{}}
 		mem := journal.NewMemory(1 << 20)
 		lane := journal.NewLane(0, store.Writer{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
@@ -104,6 +108,9 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 		}
 		if claims.holds(dying) {
 			t.Error("the dead writer is still there after 40 s")
+		}
+		if claims.reads[alive] != 0 || claims.reads[dying] == 0 || claims.reads[closed] == 0 {
+			t.Errorf("before a checkpoint journals were read as often as %v: want none of a writer that lives", claims.reads)
 		}
 		if want := []int64{begun.Add(15*time.Second).UnixNano() - behind}; !slices.Equal(deaths, want) {
 			t.Errorf("deaths told: %v, want one, from its last sign of life: %v", deaths, want)

@@ -12,6 +12,12 @@
 // sees each sample in at least one of them at every moment: a sample missing
 // from the first two left them after it stood in a block, which is read later.
 //
+// Rows of writers that are closed or dead are sealed as soon as they are seen,
+// those of a writer that lives at checkpoints. An engine that holds a shard and
+// does not seal it follows: it looks up its own sealed position, and its heads
+// give up the samples up to there. Two sealers at a time are harmless: each writes
+// blocks under a writer of its own, and what both sealed is read once.
+//
 // A writer that is neither closed nor gives a sign of life is taken for dead: its
 // rows are sealed and its claim is dropped. Being wrong is harmless: a writer
 // that was only slow claims the shard again before it sends another row, and the
