@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,7 +46,7 @@ func entries(t *testing.T, data []byte) (map[string]*tar.Header, map[string][]by
 	headers, files := map[string]*tar.Header{}, map[string][]byte{}
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return headers, files
 		}
 		if err != nil {
