@@ -30,7 +30,8 @@
 #
 # Environment:
 #   CLUSTER             bare or kind, instead of a guess
-#   CLUSTER_DIR         where the cluster keeps its files   ($VARVE_CACHE/cluster)
+#   CLUSTER_DIR         where the cluster keeps its files   ($VARVE_CACHE/cluster);
+#                       containerd cannot have them on an overlay file system
 #   VARVE_CACHE         where binaries are kept             (~/.cache/varve)
 #   KUBEBUILDER_ASSETS  what `assets` prints, if it is set
 #
@@ -41,7 +42,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
-dir=${CLUSTER_DIR:-$cache/cluster}
+dir=$(realpath -m "${CLUSTER_DIR:-$cache/cluster}")
 kubeconfig=$dir/kubeconfig
 
 die() { echo "cluster.sh: $*" >&2; exit 1; }
