@@ -89,8 +89,10 @@ func TestErrors(t *testing.T) {
 		handler func(http.ResponseWriter, *http.Request)
 		want    string
 	}{
-		"500":      {func(w http.ResponseWriter, _ *http.Request) { fail(w, 500, "Search failed for: {~tag=[a]}") }, "HTTP 500 Internal Server Error: Search failed for: {~tag=[a]}"},
-		"503":      {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>now 14:00:01</html>", http.StatusServiceUnavailable) }, "HTTP 503 Service Unavailable"},
+		"500": {func(w http.ResponseWriter, _ *http.Request) { fail(w, 500, "Search failed for: {~tag=[a]}") }, "HTTP 500 Internal Server Error: Search failed for: {~tag=[a]}"},
+		"503": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>now 14:00:01</html>", http.StatusServiceUnavailable)
+		}, "HTTP 503 Service Unavailable"},
 		"401":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "HTTP 401 Unauthorized"},
 		"login":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in</html>") }, "not JSON but text/html"},
 		"garbage":  {func(w http.ResponseWriter, _ *http.Request) { answer(w, "SR:A") }, "not a list of channels"},
