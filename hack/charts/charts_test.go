@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func parse(t *testing.T, values string) []value {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, err := readValues(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+const exampleValues = `# Of the file.
+
+# How many
+# there are.
+# @schema {minimum: 1}
+replicas: 2
+log:
+  # What is logged, as A|B.
+  # @schema {enum: [info, debug]}
+  level: info
+# Anything.
+labels: {}
+`
+
+func TestSchemaFollowsFromValues(t *testing.T) {
+	text, err := valuesSchema(parse(t, exampleValues), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	object := func(properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	}
+	want := object(map[string]any{
+		"global":   map[string]any{"type": "object"},
+		"replicas": map[string]any{"type": "integer", "minimum": 1.0, "description": "How many there are."},
+		"log": object(map[string]any{"level": map[string]any{
+			"type": "string", "enum": []any{"info", "debug"}, "description": "What is logged, as A|B."}}),
+		"labels": map[string]any{"type": "object", "description": "Anything."},
+	})
+	want["$schema"] = got["$schema"]
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error("-want +got\n" + d)
+	}
+}
+
+func TestTableFollowsFromValues(t *testing.T) {
+	before := "# Chart\n" + string(tableStart) + "old\n" + string(tableEnd) + "\nend\n"
+	got, err := withTable([]byte(before), parse(t, exampleValues))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Chart\n" + string(tableStart) + `
+| value | default | meaning |
+|---|---|---|
+| ` + "`replicas` | `2`" + ` | How many there are. |
+| ` + "`log.level` | `\"info\"`" + ` | What is logged, as A\|B. One of ` + "`info`, `debug`" + `. |
+| ` + "`labels` | `{}`" + ` | Anything. |
+
+` + string(tableEnd) + "\nend\n"
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Error("-want +got\n" + d)
+	}
+}
+
+func TestValueWithoutCommentIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte("a:\n  b: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readValues(file); err == nil || !strings.Contains(err.Error(), "a.b has no comment") {
+		t.Error(err)
+	}
+}
+
+// A spec is checked by what the API server checks it with, but for what the chart
+// or another file of values adds.
+func TestSchemaOfSpec(t *testing.T) {
+	crds, err := readCRDs("../../config/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := builder{crds: crds, defs: map[string]any{}}
+	ref, err := b.define("ArchiveGroup", []any{"archiverRef"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ref != "#/$defs/ArchiveGroup" {
+		t.Error(ref)
+	}
+	group := b.defs["ArchiveGroup"].(map[string]any)
+	properties := group["properties"].(map[string]any)
+	if group["additionalProperties"] != false || group["required"] != nil || properties["archiverRef"] != nil {
+		t.Errorf("%v", group)
+	}
+	channel := properties["channels"].(map[string]any)["items"].(map[string]any)
+	if d := cmp.Diff([]any{"name"}, channel["required"]); d != "" {
+		t.Error(d)
+	}
+	if _, err := b.define("Nothing", nil); err == nil {
+		t.Error("a kind that does not exist was found")
+	}
+}
+
+func TestCRDTemplate(t *testing.T) {
+	c := crd{text: []byte("---\nmetadata:\n  annotations:\n    a: b\n  name: x\nspec: {description: 'a {{b}}'}\n")}
+	got := string(c.template())
+	for _, want := range []string{
+		"{{- if .Values.crds.enabled }}\nmetadata:\n",
+		"  annotations:\n    helm.sh/resource-policy: keep\n    a: b\n",
+		`'a {{ "{{" }}b}}'`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}
+
+func TestRulesAreDivided(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "role.yaml")
+	role := `kind: ClusterRole
+rules:
+- {apiGroups: [""], resources: [nodes, pods], verbs: [list]}
+- {apiGroups: [apps], resources: [deployments], verbs: [get]}
+`
+	if err := os.WriteFile(file, []byte(role), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := readRules(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaced, cluster, _ := strings.Cut(string(text), `{{- define "varve-operator.clusterRules" -}}`)
+	if strings.Contains(namespaced, "nodes") || !strings.Contains(namespaced, "pods") || !strings.Contains(namespaced, "deployments") {
+		t.Error(namespaced)
+	}
+	if !strings.Contains(cluster, "nodes") || strings.Contains(cluster, "pods") || strings.Contains(cluster, "deployments") {
+		t.Error(cluster)
+	}
+}
