@@ -147,3 +147,18 @@ func TestNameOfArchiver(t *testing.T) {
 		t.Error(complaint)
 	}
 }
+
+// A tag that is made of a commit may happen to have digits only, which YAML and
+// --set take for a number.
+func TestTagOfDigits(t *testing.T) {
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(values, []byte("image: {tag: 12345678}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--set=image.tag=12345678"}, {"--values=" + values}} {
+		out, complaint, err := render(t, operatorChart, args...)
+		if err != nil || !strings.Contains(out, "image: varve.dev/varve:12345678\n") {
+			t.Error(args, err, complaint)
+		}
+	}
+}

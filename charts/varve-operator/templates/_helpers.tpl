@@ -42,7 +42,7 @@ app.kubernetes.io/part-of: varve
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion | toJson | trimAll "\"") }}
 {{- end }}
 {{- end }}
 

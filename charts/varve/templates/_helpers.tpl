@@ -24,5 +24,5 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "varve.image" -}}
-{{- printf "%s:%s" .Values.test.image.repository (.Values.test.image.tag | default .Chart.AppVersion) }}
+{{- printf "%s:%s" .Values.test.image.repository (.Values.test.image.tag | default .Chart.AppVersion | toJson | trimAll "\"") }}
 {{- end }}
