@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
@@ -39,17 +40,14 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	match := request.Matcher(request.All)
-	if q.Get("pv") != "" {
-		match = request.Glob(q.Get("pv"))
-	}
 	p := page{Channels: []channel{}}
+	passes := filter(q)
 	for s, err := range h.Channels.Statuses(r.Context()) {
 		if err != nil {
 			p.Incomplete = err.Error()
 			continue
 		}
-		if s.PV <= q.Get("after") || !match(s.PV) || !is(q.Get("state"), s.State.String()) || !is(q.Get("group"), s.Group) {
+		if !passes(&s) {
 			continue
 		}
 		if len(p.Channels) == limit {
@@ -59,6 +57,18 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 		p.Channels = append(p.Channels, newChannel(&s))
 	}
 	answer(w, http.StatusOK, p)
+}
+
+// filter returns what the parameters pv, state, group and after ask for.
+func filter(q url.Values) func(s *capture.Status) bool {
+	match := request.Matcher(request.All)
+	if q.Get("pv") != "" {
+		match = request.Glob(q.Get("pv"))
+	}
+	after, state, group := q.Get("after"), q.Get("state"), q.Get("group")
+	return func(s *capture.Status) bool {
+		return s.PV > after && match(s.PV) && is(state, s.State.String()) && is(group, s.Group)
+	}
 }
 
 // is reports whether a filter passes a value; an empty filter passes all.
