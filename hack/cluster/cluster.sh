@@ -22,11 +22,12 @@
 # of namespaces with its own containerd, kubelet and kube-proxy. Nothing is pulled
 # from an image registry.
 #
-# Of a bare cluster: pods reach this machine at 10.250.0.1 and 10.250.0.2, and this
-# machine reaches pods by their addresses; nothing else is reached. Services have
-# their addresses in pods only. Claims of up to 100Gi are bound to directories of this
-# machine, which all nodes see, so a volume outlives its node. NetworkPolicies are not
-# enforced. The image localhost/busybox:1 is on each node.
+# A machine has one bare cluster at a time. Its pods reach this machine at 10.250.0.1
+# and 10.250.0.2, and this machine reaches pods by their addresses; nothing else is
+# reached. Services have their addresses in pods only; NodePorts work from here. Claims
+# of up to 100Gi are bound to directories of this machine, which all nodes see, so a
+# volume outlives its node. NetworkPolicies are not enforced. The image
+# localhost/busybox:1 is on each node.
 #
 # Environment:
 #   CLUSTER             bare or kind, instead of a guess

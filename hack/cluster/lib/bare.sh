@@ -18,6 +18,11 @@ service_net=10.96.0.0/16
 dns_ip=10.96.0.10
 all_nodes=(1 2 3 4 5 6 7 8 9)
 
+# Programs are not to ask a proxy for what is in the cluster.
+inside=$lan.0/24,$pod_net.0.0/16,127.0.0.1,localhost
+[[ ${NO_PROXY:-} == *$inside* ]] || NO_PROXY=$inside${NO_PROXY:+,$NO_PROXY}
+export NO_PROXY no_proxy=$NO_PROXY
+
 source "$here/lib/process.sh"
 source "$here/lib/certificates.sh"
 source "$here/lib/control-plane.sh"
@@ -122,6 +127,7 @@ export CLUSTER_DIR='$dir'
 export KUBECONFIG='$kubeconfig'
 export KUBEBUILDER_ASSETS='${KUBEBUILDER_ASSETS:-$bin}'
 export PATH='$bin':"\$PATH"
+export NO_PROXY='$NO_PROXY' no_proxy='$NO_PROXY'
 export VARVE_HOST_IP=$host_ip
 export VARVE_HOST_IP2=$host_ip2
 SH
