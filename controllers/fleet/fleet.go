@@ -209,3 +209,10 @@ func (f *Fleet) archiversLocked() []types.NamespacedName {
 	}
 	return keys(set)
 }
+
+// Differs says whether two versions of a pod are different engines to others.
+func Differs(a, b *corev1.Pod) bool {
+	return ready(a) != ready(b) || a.Status.Phase != b.Status.Phase || a.Spec.NodeName != b.Spec.NodeName ||
+		(a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) ||
+		a.Labels[v1alpha1.LabelArchiver] != b.Labels[v1alpha1.LabelArchiver]
+}

@@ -107,8 +107,9 @@ type Result struct {
 	Engines [][]v1alpha1.ShardEngine
 	// Moves that begin, by shard.
 	Moves []Move
-	// Unplaced is the number of shards that no living engine is to capture;
-	// Moving of those that are on the way from one living engine to another.
+	// Unplaced is the number of shards with a weight that no living engine is to
+	// capture; Moving of those that are on the way from one living engine to
+	// another.
 	Unplaced, Moving int
 }
 
@@ -153,6 +154,7 @@ type engine struct {
 type shard struct {
 	index    int
 	weight   float64
+	empty    bool   // without what counts as shard
 	captures []Slot // living engines with the order Capture, first the one that seals
 	drains   []Slot // all others, the living first
 	moving   bool   // between two living engines
@@ -173,7 +175,7 @@ func newPlan(in Input) *plan {
 	base := baseWeight(in.Shards)
 	for i, s := range in.Shards {
 		p.shards[i] = p.read(s)
-		p.shards[i].weight = base + max(s.Weight, 0)
+		p.shards[i].weight, p.shards[i].empty = base+max(s.Weight, 0), s.Weight <= 0
 	}
 	return p
 }
@@ -207,7 +209,7 @@ func (p *plan) result() Result {
 		for _, slot := range slices.Concat(s.captures, s.drains) {
 			r.Engines[i] = append(r.Engines[i], v1alpha1.ShardEngine{Name: slot.Name, Order: slot.Order})
 		}
-		if !slices.ContainsFunc(s.captures, func(slot Slot) bool { return p.living(slot.Name) != nil }) {
+		if !s.empty && !slices.ContainsFunc(s.captures, func(slot Slot) bool { return p.living(slot.Name) != nil }) {
 			r.Unplaced++
 		}
 		if s.moving {

@@ -164,9 +164,10 @@ func TestCounts(t *testing.T) {
 	got := placement.Plan(placement.Input{
 		Engines: engines("a! b?"),
 		Shards: []placement.Shard{
-			{Index: 0, Engines: slots("a:C:Capturing")},
-			{Index: 1, Engines: slots("b:C:Capturing")},
-			{Index: 2},
+			{Index: 0, Weight: 1, Engines: slots("a:C:Capturing")},
+			{Index: 1, Weight: 1, Engines: slots("b:C:Capturing")},
+			{Index: 2, Weight: 1},
+			{Index: 3},
 		},
 	})
 	if got.Unplaced != 2 || got.Moving != 0 {

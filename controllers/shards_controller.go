@@ -1,0 +1,145 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+)
+
+// +kubebuilder:rbac:groups=varve.dev,resources=archivers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=varve.dev,resources=archivegroups,verbs=get;list;watch;patch;update
+// +kubebuilder:rbac:groups=varve.dev,resources=archivegroups/finalizers,verbs=update
+// +kubebuilder:rbac:groups=varve.dev,resources=archiveshards,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=varve.dev,resources=archiveshards/status,verbs=get;patch;update
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=archivegroups.varve.dev,verbs=get
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// unsettledInterval is how often is looked again for what is not there: a
+	// ConfigMap without its label makes no events.
+	unsettledInterval = 30 * time.Second
+	// moves is how many shards of an Archiver may be on the way before none moves
+	// only to even out the load. Each costs IOCs a second subscription for a while.
+	moves = 8
+)
+
+// ShardsReconciler turns the groups of an Archiver into ArchiveShards and their
+// channel lists, and gives them to engines.
+type ShardsReconciler struct {
+	// Client reads from a cache; API asks the API server.
+	Client client.Client
+	API    client.Reader
+
+	Fleet         *fleet.Fleet
+	ChannelFinder ChannelFinder
+	Outcomes      *Outcomes
+	Recorder      events.EventRecorder
+	Registerer    prometheus.Registerer
+
+	metrics *shardsMetrics
+	found   Wakeups // Archivers for which a ChannelFinder has another answer
+	// known has what is remembered of each Archiver. There is one worker only.
+	known map[types.NamespacedName]*archive
+}
+
+// ChannelFinder has the latest answers of ChannelFinder services.
+type ChannelFinder interface {
+	// Names returns the names that a query gave last, which must not be changed.
+	// known is false before the first answer; err says why there is no newer one.
+	Names(url, query string) (names []string, known bool, err error)
+}
+
+// archive is what is remembered of an Archiver, to do less. All of it can be lost.
+type archive struct {
+	made    *compiled // the latest compilation
+	outcome *Outcome  // as told last
+	told    uint64    // fingerprint of the compilation that it is of
+	// unused has the channel lists that no shard names, and since when.
+	unused map[string]time.Time
+	moving bool
+}
+
+// Reconcile brings the shards of one Archiver up to date.
+func (r *ShardsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	in, err := r.observe(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if in.archiver == nil {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, r.releaseGroups(ctx, in)
+	}
+	known := r.remember(req.NamespacedName)
+	made, err := r.compile(ctx, in, known)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	placed := r.place(in, made)
+
+	if err := r.writeLists(ctx, in, made); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.writeShards(ctx, in, made, placed.Engines); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.tellMoves(in, known, placed)
+	wait, err := r.prune(ctx, in, made, known)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.guardGroups(ctx, in, made); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.publish(req.NamespacedName, in, made, placed, known)
+	return ctrl.Result{RequeueAfter: earliest(wait, made.next(time.Now()))}, nil
+}
+
+// remember returns what is known of an Archiver.
+func (r *ShardsReconciler) remember(name types.NamespacedName) *archive {
+	if r.known == nil {
+		r.known = map[types.NamespacedName]*archive{}
+	}
+	if r.known[name] == nil {
+		r.known[name] = &archive{unused: map[string]time.Time{}}
+	}
+	return r.known[name]
+}
+
+func (r *ShardsReconciler) forget(name types.NamespacedName) {
+	if r.known[name] != nil {
+		delete(r.known, name)
+		r.Outcomes.Delete(name)
+	}
+}
+
+// earliest returns the shortest wait; zero is none.
+func earliest(waits ...time.Duration) (out time.Duration) {
+	for _, w := range waits {
+		if w > 0 && (out == 0 || w < out) {
+			out = w
+		}
+	}
+	return out
+}
+
+// listName returns the name of the ConfigMap of a channel list.
+func listName(archiver, hash string) string { return archiver + "-" + hash }
+
+// shardName returns the name of an ArchiveShard.
+func shardName(archiver string, index int) string { return fmt.Sprintf("%s-%04d", archiver, index) }
+
+// groupName returns a group's name as compile and engines have it.
+func groupName(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }
