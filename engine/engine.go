@@ -129,6 +129,7 @@ func New(opts Options) *Engine {
 	e.capture = capture.NewManager(capture.Config{
 		Source: opts.Source, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
 	})
+	e.register(opts.Registerer)
 	return e
 }
 

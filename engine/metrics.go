@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// register adds the metrics of the shards.
+func (e *Engine) register(reg prometheus.Registerer) {
+	gauge := func(name, help string, count func() int) {
+		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "engine", Name: name, Help: help},
+			func() float64 {
+				e.mu.RLock()
+				defer e.mu.RUnlock()
+				return float64(count())
+			})
+	}
+	gauge("shards_held", "Shards that this engine is to hold.", func() int { return len(e.held) })
+	gauge("shards_sealing", "Shards that this engine seals.", func() (n int) {
+		for _, h := range e.held {
+			if h.sealerNow() != nil {
+				n++
+			}
+		}
+		return n
+	})
+	gauge("shards_leaving", "Shards that were released, and are not flushed and closed yet.", func() int { return len(e.leaving) })
+}
