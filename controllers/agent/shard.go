@@ -110,7 +110,7 @@ func (s *shard) isOver(engine string, open bool) bool {
 	if s.decision.hold || open {
 		return false
 	}
-	return s.presence == missing || s.phase == "" && entryOf(s.status(), engine) == nil
+	return s.gone || s.phase == "" && entryOf(s.status(), engine) == nil
 }
 
 // isWritten reports whether an answer was written upon the object as it was seen

@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"context"
+	crand "crypto/rand"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+func TestAShardIsTakenAndFollowed(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.list("A", "B"), w.list("C")
+	w.newShard(one, two)
+	w.start()
+	w.capturing("A B C")
+	w.Expect(w.engine.seals(7)).To(BeTrue())
+	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
+	w.Expect(w.says().Lists).To(ConsistOf(one, two))
+
+	// An edit: what stays is never given up.
+	three := w.list("A", "D")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{three, two}) })
+	w.Eventually(w.engine.captured).Should(Equal("A C D"))
+	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(two, three))
+	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"B": 1}))
+
+	// No lists are an order, too.
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = nil })
+	w.Eventually(w.engine.captured).Should(BeEmpty())
+	w.Expect(w.engine.Held()).To(ConsistOf(7))
+	w.Expect(w.phase()).To(Equal(v1alpha1.Capturing))
+}
+
+func TestStatusIsWrittenOnTransitionsOnly(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	writes := func() float64 { return value(w.agent.metrics.writes) }
+	w.capturing("A")
+	w.Eventually(w.relisted()).Should(BeTrue())
+	before := writes()
+	w.Expect(before).To(BeNumerically("<=", 2), "Joining, Capturing")
+	// Watching anew, as after an outage, changes nothing; nor does time.
+	for range 3 {
+		w.cable.cut()
+		w.Eventually(func() float64 { return value(w.agent.metrics.leaseFailures) }).Should(BeNumerically(">", 0))
+		w.cable.mend()
+		w.Eventually(w.relisted()).Should(BeTrue())
+	}
+	w.Consistently(writes, "1s").Should(Equal(before))
+}
+
+// value returns what a counter has counted.
+func value(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return m.GetCounter().GetValue()
+}
+
+// relisted returns a function that tells whether the agent has seen the shard as
+// it is now.
+func (w *world) relisted() func() bool {
+	w.edit(func(s *v1alpha1.ArchiveShard) { metav1.SetMetaDataLabel(&s.ObjectMeta, "seen", crand.Text()) })
+	version := w.get().ResourceVersion
+	return func() bool {
+		all, _ := w.agent.objects.All()
+		return all[shardName] != nil && all[shardName].ResourceVersion == version
+	}
+}
+
+func TestTheLabelIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Labels = nil })
+	w.Eventually(w.orphans).Should(Equal(1))
+	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("label"))
+	// Its orders are obeyed all the same.
+	two := w.list("B")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two}) })
+	w.capturing("B")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Labels = map[string]string{v1alpha1.EngineLabel("a"): ""} })
+	w.Eventually(w.orphans).Should(BeZero())
+	w.Eventually(func() string { return w.says().Message }).Should(BeEmpty())
+	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"A": 1}))
+}
+
+func TestAListIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	one := w.list("A", "B")
+	w.newShard(one)
+	w.start()
+	w.capturing("A B")
+
+	// One that was read is not needed any more; one that never was ends nothing.
+	w.unlist(one)
+	two, three := w.list("C"), w.list("A", "D")
+	w.unlist(two)
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two, three}) })
+	w.Eventually(w.engine.captured).Should(Equal("A B D"))
+	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("does not exist"))
+	w.Expect(w.says().Lists).To(ConsistOf(one, three))
+	w.Expect(w.engine.everLost()).To(BeEmpty())
+
+	// It comes back.
+	w.list("C")
+	w.Eventually(w.engine.captured).Should(Equal("A C D"))
+	w.Eventually(w.says).Should(And(HaveField("Message", ""), HaveField("Lists", ConsistOf(two, three))))
+}
+
+func TestTheShardIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	w.Expect(w.client.Delete(t.Context(), w.get())).To(Succeed())
+	w.Eventually(w.orphans).Should(Equal(1))
+	w.Expect(w.agent.Report().Shards).To(HaveLen(1))
+	w.Expect(w.engine.captured()).To(Equal("A"))
+	// The operator makes it again.
+	w.newShard(w.list("A"))
+	w.Eventually(w.orphans).Should(BeZero())
+	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
+	w.Expect(w.engine.everLost()).To(BeEmpty())
+}
+
+func TestTheDefinitionIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	scheme := runtime.NewScheme()
+	w.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+	c, err := client.New(apiServer, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "archiveshards.varve.dev"}}
+	w.Expect(c.Delete(t.Context(), crd)).To(Succeed())
+	w.Eventually(func() error { return client.IgnoreNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(crd), crd)) }).Should(Succeed())
+	w.Eventually(w.orphans).Should(Equal(1))
+	w.Expect(w.engine.captured()).To(Equal("A"))
+
+	w.Eventually(func() error {
+		_, err := envtest.InstallCRDs(apiServer, envtest.CRDInstallOptions{Paths: crdPaths})
+		return err
+	}).Should(Succeed())
+	w.newShard(w.list("A", "B"))
+	w.capturing("A B")
+	w.Expect(w.orphans()).To(BeZero())
+	w.Expect(w.engine.everLost()).To(BeEmpty())
+}
+
+func TestTheAPIServerIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	w.cable.cut()
+	two := w.list("A", "B")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two}) })
+	w.Consistently(w.engine.captured, "1s").Should(Equal("A"))
+	w.Expect(w.agent.Ready()).To(Succeed())
+	w.Expect(w.orphans()).To(BeZero())
+	w.cable.mend()
+	w.Eventually(w.engine.captured).Should(Equal("A B"))
+	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(two))
+	w.Expect(w.engine.everLost()).To(BeEmpty())
+}
+
+func TestARestartWithoutAPIServerCapturesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A", "B"))
+	w.start()
+	w.Expect(w.agent.Ready()).NotTo(Succeed(), "before anything is known")
+	w.capturing("A B")
+	w.cable.cut()
+	w.start()
+	w.Expect(w.engine.captured()).To(Equal("A B"), "as soon as the process runs")
+	w.Expect(w.engine.seals(7)).To(BeTrue())
+	w.Expect(w.agent.Ready()).To(Succeed())
+	w.cable.mend()
+	two := w.list("B", "C")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two}) })
+	w.Eventually(w.engine.captured).Should(Equal("B C"))
+	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"A": 1}))
+}
+
+func TestAMove(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", drains).Engines })
+	w.Eventually(w.phase).Should(Equal(v1alpha1.Draining))
+	w.others("b", v1alpha1.Joining)
+	w.Consistently(w.engine.captured, "500ms").Should(Equal("A"))
+
+	w.engine.set(func(f *fakeEngine) { f.slow = true })
+	w.others("b", v1alpha1.Capturing)
+	w.Eventually(w.engine.captured).Should(BeEmpty())
+	w.Expect(w.phase()).To(Equal(v1alpha1.Draining), "while samples are flushed")
+	w.engine.set(func(f *fakeEngine) { f.closing = nil })
+	w.Eventually(w.phase).Should(Equal(v1alpha1.Drained))
+
+	// A restart, or a successor that starts again, does not bring it back.
+	w.others("b", v1alpha1.Joining)
+	w.start()
+	w.Eventually(w.agent.objects.Synced).Should(BeTrue())
+	w.Consistently(w.engine.captured, "500ms").Should(BeEmpty())
+
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines, s.Labels = orders("b", captures).Engines, nil })
+	w.Eventually(w.phase).Should(BeEmpty(), "an engine that has nothing to do with a shard says nothing")
+}
+
+func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", captures).Engines })
+	w.others("b", v1alpha1.Capturing)
+	w.start()
+	w.engine.set(func(f *fakeEngine) { f.dark = true })
+	w.Eventually(w.engine.captured).Should(Equal("A"))
+	w.Expect(w.engine.seals(7)).To(BeFalse())
+	w.Eventually(w.phase).Should(Equal(v1alpha1.Joining))
+	w.Consistently(w.phase, "1s").Should(Equal(v1alpha1.Joining))
+	w.Expect(w.agent.Report().Groups).To(BeEmpty(), "the channels are counted by the other engine")
+	w.engine.set(func(f *fakeEngine) { f.dark = false })
+	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
+}
+
+func TestDataIsDeletedByTheSealer(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.engine.set(func(f *fakeEngine) { f.broken = true })
+	w.capturing("A")
+	gone := w.list("X", "Y")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = refs([]string{gone}) })
+	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("deleted"))
+	w.Expect(w.says().Deleted).To(BeEmpty())
+	w.engine.set(func(f *fakeEngine) { f.broken = false })
+	w.Eventually(w.says).Should(And(HaveField("Deleted", ConsistOf(gone)), HaveField("Message", "")))
+	w.Expect(w.engine.deleted).To(Equal([]string{"X", "Y"}))
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = nil })
+	w.Eventually(w.says).Should(HaveField("Deleted", BeEmpty()))
+}
+
+func TestTheLeaseIsRenewed(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	var lease coordinationv1.Lease
+	get := func() time.Time {
+		if w.client.Get(t.Context(), client.ObjectKey{Namespace: w.ns, Name: "a"}, &lease) != nil {
+			return time.Time{}
+		}
+		return lease.Spec.RenewTime.Time
+	}
+	w.Eventually(get).ShouldNot(BeZero())
+	first := get()
+	w.Expect(*lease.Spec.HolderIdentity).To(Equal(w.engine.Writer().String()))
+	w.Expect(*lease.Spec.LeaseDurationSeconds).To(BeEquivalentTo(10))
+	w.Expect(lease.Labels).To(HaveKeyWithValue(v1alpha1.LabelArchiver, "main"))
+	w.Expect(lease.OwnerReferences).To(HaveLen(1))
+	w.Eventually(get).Should(BeTemporally(">", first))
+	// Somebody removes it.
+	w.Expect(w.client.Delete(t.Context(), &lease)).To(Succeed())
+	w.Eventually(get).Should(BeTemporally(">", first))
+}
+
+func TestDrain(t *testing.T) {
+	t.Run("until the shards are elsewhere", func(t *testing.T) {
+		w := newWorld(t)
+		w.newShard(w.list("A"))
+		w.start()
+		w.capturing("A")
+		why := w.drain()
+		w.Eventually(func() bool { return w.agent.Report().Draining }).Should(BeTrue())
+		w.Expect(w.agent.Ready()).NotTo(Succeed())
+		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", drains).Engines })
+		w.Consistently(why, "300ms").ShouldNot(Receive())
+		w.others("b", v1alpha1.Capturing)
+		w.Eventually(why).Should(Receive(Equal(drainEmpty)))
+		w.Expect(w.phase()).To(Equal(v1alpha1.Drained))
+	})
+	t.Run("not while the shards are deleted", func(t *testing.T) {
+		w := newWorld(t)
+		w.newShard(w.list("A"))
+		w.start()
+		w.capturing("A")
+		why := w.drain()
+		w.Expect(w.client.Delete(t.Context(), w.get())).To(Succeed())
+		w.Eventually(why, "5s").Should(Receive(Equal(drainGone)))
+		w.Expect(w.engine.captured()).To(Equal("A"))
+	})
+	t.Run("not without an answer", func(t *testing.T) {
+		w := newWorld(t)
+		w.newShard(w.list("A"))
+		w.start()
+		w.capturing("A")
+		w.agent.Drain(cancelled(t))
+		w.Expect(w.agent.drained(time.Now().Add(answerWithin - time.Second))).To(BeEmpty())
+		w.Expect(w.agent.drained(time.Now().Add(answerWithin))).To(Equal(drainIgnored))
+		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
+		w.Eventually(func() string { return w.agent.drained(time.Now().Add(answerWithin)) }).Should(BeEmpty(), "an answer has come")
+	})
+	t.Run("not when nothing is held", func(t *testing.T) {
+		w := newWorld(t)
+		w.start()
+		w.Eventually(w.drain(), "2s").Should(Receive(Equal(drainEmpty)))
+	})
+}
+
+// drain asks the engine to end, and returns why that is done.
+func (w *world) drain() chan string {
+	why := make(chan string, 1)
+	go func() { why <- w.agent.Drain(w.t.Context()) }()
+	return why
+}
+
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

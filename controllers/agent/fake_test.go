@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/store"
+)
+
+// fakeEngine takes assignments. Its channels connect at once, unless it is told
+// otherwise.
+type fakeEngine struct {
+	mu      sync.Mutex
+	applied engine.Assignment
+	applies int
+	// lost says how often a PV that was captured was not any more.
+	lost    map[string]int
+	slow    bool // released shards stay open
+	closing map[int]bool
+	dark    bool // no channel connects
+	deleted []string
+	broken  bool // Delete fails
+}
+
+var errBroken = errors.New("the store is away")
+
+func (f *fakeEngine) Apply(a engine.Assignment) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.applies++
+	now := pvsOf(a)
+	for _, pv := range pvsOf(f.applied) {
+		if !slices.Contains(now, pv) {
+			if f.lost == nil {
+				f.lost = map[string]int{}
+			}
+			f.lost[pv]++
+		}
+	}
+	for i := range f.applied {
+		if _, still := a[i]; !still && f.slow {
+			if f.closing == nil {
+				f.closing = map[int]bool{}
+			}
+			f.closing[i] = true
+		}
+	}
+	f.applied = a
+}
+
+func pvsOf(a engine.Assignment) (pvs []string) {
+	for _, s := range a {
+		for _, ch := range s.Channels {
+			pvs = append(pvs, ch.PV)
+		}
+	}
+	slices.Sort(pvs)
+	return pvs
+}
+
+// captured returns the PVs, "sealed" first where the engine seals.
+func (f *fakeEngine) captured() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(pvsOf(f.applied), " ")
+}
+
+func (f *fakeEngine) seals(shard int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.applied[shard].Seal
+}
+
+func (f *fakeEngine) everLost() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.lost)
+}
+
+// set changes what the engine does.
+func (f *fakeEngine) set(change func(*fakeEngine)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+func (f *fakeEngine) Held() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := slices.Collect(maps.Keys(f.applied))
+	return append(held, slices.Collect(maps.Keys(f.closing))...)
+}
+
+func (f *fakeEngine) ShardStatus(shard int) (st engine.ShardStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st.Channels, st.Claimed = len(f.applied[shard].Channels), true
+	if f.dark {
+		st.States[capture.Searching] = st.Channels
+	} else {
+		st.States[capture.Connected] = st.Channels
+	}
+	return st
+}
+
+func (f *fakeEngine) Delete(_ context.Context, _ int, pvs []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken {
+		return errBroken
+	}
+	f.deleted = append(f.deleted, pvs...)
+	return nil
+}
+
+func (f *fakeEngine) Writer() store.Writer    { return store.Writer{1, 2, 3} }
+func (f *fakeEngine) Summary() engine.Summary { return engine.Summary{} }
+func (f *fakeEngine) Storage() string         { return "" }
+
+func (f *fakeEngine) Statuses() iter.Seq[capture.Status] {
+	return func(yield func(capture.Status) bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, s := range f.applied {
+			for _, ch := range s.Channels {
+				if !yield(capture.Status{PV: ch.PV, Group: ch.Group, State: capture.Connected, HasLast: true}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (f *fakeEngine) Shard(pv string) (int, bool) {
+	for i, s := range f.applied { // Statuses has the lock
+		for _, ch := range s.Channels {
+			if ch.PV == pv {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
