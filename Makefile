@@ -79,8 +79,11 @@ generate: ## Generate the DeepCopy methods of the API types.
 # Deadbands and rates are compared with values of PVs, which are floats; hence
 # allowDangerousTypes.
 .PHONY: manifests
-manifests: ## Generate the custom resource definitions.
+manifests: ## Generate the CRDs, the operator's rights, and what follows from them.
 	$(CONTROLLER_GEN) crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
+	$(CONTROLLER_GEN) rbac:roleName=varve-operator paths=./controllers/... output:rbac:dir=config/rbac
+	hack/charts.sh
+	$(GO) run ./hack/apiref
 
 .PHONY: fmt
 fmt: ## Format the code.

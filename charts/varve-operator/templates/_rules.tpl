@@ -17,22 +17,27 @@
 - apiGroups:
   - ""
   resources:
+  - events
+  verbs:
+  - list
+- apiGroups:
+  - ""
+  resources:
   - persistentvolumeclaims
   verbs:
   - create
   - get
   - list
   - patch
+  - update
   - watch
 - apiGroups:
   - ""
   resources:
   - pods
   verbs:
-  - delete
   - get
   - list
-  - patch
   - watch
 - apiGroups:
   - apps
@@ -64,14 +69,10 @@
   - leases
   verbs:
   - create
-  - delete
   - get
   - list
-  - patch
   - update
-  - watch
 - apiGroups:
-  - ""
   - events.k8s.io
   resources:
   - events
@@ -88,6 +89,7 @@
   - get
   - list
   - patch
+  - update
   - watch
 - apiGroups:
   - networking.k8s.io
@@ -99,6 +101,7 @@
   - get
   - list
   - patch
+  - update
   - watch
 - apiGroups:
   - policy
@@ -110,6 +113,7 @@
   - get
   - list
   - patch
+  - update
   - watch
 - apiGroups:
   - rbac.authorization.k8s.io
@@ -128,7 +132,6 @@
   - varve.dev
   resources:
   - archivegroups
-  - archivers
   verbs:
   - get
   - list
@@ -155,6 +158,14 @@
 - apiGroups:
   - varve.dev
   resources:
+  - archivers
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
+  - varve.dev
+  resources:
   - archiveshards
   verbs:
   - create
@@ -169,10 +180,15 @@
 - apiGroups:
   - ""
   resources:
-  - namespaces
   - nodes
   verbs:
   - get
-  - list
-  - watch
+- apiGroups:
+  - apiextensions.k8s.io
+  resourceNames:
+  - archivegroups.varve.dev
+  resources:
+  - customresourcedefinitions
+  verbs:
+  - get
 {{- end }}
