@@ -14,7 +14,9 @@ DEMO_SECONDS ?=
 # File for the results of `make bench` as JSON lines; empty: a table only.
 BENCH_JSON   ?=
 # Version of the container image, and its name.
-VERSION      ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
+ifndef VERSION
+VERSION      := $(or $(shell git describe --tags --always --dirty 2>/dev/null),devel)
+endif
 IMG          ?= localhost/varve:$(VERSION)
 # Specs that `make e2e` runs, as a label filter of Ginkgo; empty: all.
 LABELS       ?=
@@ -24,7 +26,7 @@ NODES        ?= 3
 VARVE_CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
 
 IMAGE_FILE = $(BIN)/varve-image.tar
-REVISION   = $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
+REVISION  := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 
 export VARVE_CACHE DEMO_SECONDS BENCH_JSON
 

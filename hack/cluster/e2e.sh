@@ -22,5 +22,5 @@ if [[ $CLUSTER == kind ]]; then labels=${labels:+($labels) && }!bare; fi
 plain=()
 [[ -t 1 ]] || plain=(-ginkgo.no-color)
 
-VARVE_E2E=1 VARVE_IMAGE=$image go test ./test/e2e/... -count=1 -timeout=120m "$@" \
+VARVE_E2E=1 VARVE_IMAGE=$image go test ./test/e2e/... -v -count=1 -timeout=120m "$@" \
   -ginkgo.v -ginkgo.label-filter="$labels" "${plain[@]}"

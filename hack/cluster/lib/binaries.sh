@@ -6,7 +6,7 @@
 # shellcheck shell=bash disable=SC2154
 
 module=$here/module
-build=$cache/kubernetes-$({ cat "$module"/go.* "$module"/*/*.go; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-12)
+build=$cache/kubernetes-$({ cat "$module"/go.* "$module"/*/*.go; go env -C "$module" GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-12)
 bin=$build/bin
 
 envtest_programs=(etcd kube-apiserver kubectl)
