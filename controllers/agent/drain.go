@@ -13,13 +13,17 @@ type draining struct {
 	since time.Time
 	// before are the engines of each shard held when it began.
 	before map[int][]v1alpha1.ShardEngine
+	// empty is when the engine was first seen without a shard.
+	empty time.Time
 }
 
 // Limits of draining.
 const (
 	// answerWithin is how long a first shard may take to be given to another engine.
 	answerWithin = 30 * time.Second
-	drainEvery   = 100 * time.Millisecond
+	// toldWithin is how long the last answers to the API server may take.
+	toldWithin = 5 * time.Second
+	drainEvery = 100 * time.Millisecond
 )
 
 // Ends of draining, for the log.
@@ -65,9 +69,10 @@ func (a *Agent) drained(now time.Time) string {
 	open := a.cfg.Engine.Held()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held, going, answered := 0, 0, false
+	held, going, answered, told := 0, 0, false, true
 	for i, s := range a.shards {
 		if !s.decision.hold {
+			told = told && s.isTold(a.cfg.Name)
 			continue
 		}
 		held++
@@ -78,8 +83,11 @@ func (a *Agent) drained(now time.Time) string {
 		answered = answered || was && !slices.Equal(before, s.spec.Engines)
 	}
 	answered = answered || held < len(a.draining.before)
+	if held == 0 && len(open) == 0 && a.draining.empty.IsZero() {
+		a.draining.empty = now
+	}
 	switch {
-	case held == 0 && len(open) == 0:
+	case held == 0 && len(open) == 0 && (told || now.Sub(a.draining.empty) >= toldWithin):
 		return drainEmpty
 	case held > 0 && going == held:
 		return drainGone

@@ -119,6 +119,15 @@ func (s *shard) isWritten(a *answer) bool {
 	return s.base == s.object.ResourceVersion && s.written.seals == a.seals && sameEntry(&s.written.entry, &a.entry)
 }
 
+// isTold reports whether the status says that the shard is given up.
+func (s *shard) isTold(engine string) bool {
+	if s.object == nil || s.gone {
+		return true
+	}
+	a := s.answer(engine)
+	return s.phase != v1alpha1.Draining && (a.isIn(s.status()) || s.isWritten(&a))
+}
+
 // pendingDeletions returns the lists of PVs whose data is to be deleted now.
 func (s *shard) pendingDeletions(engine string) (names []string) {
 	if !s.decision.hold || !s.decision.seal || !s.applied || !s.complete() {
