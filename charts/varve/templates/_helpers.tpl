@@ -23,6 +23,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "varve.archiver" . }}-cassandra
 {{- end }}
 
-{{- define "varve.image" -}}
-{{- printf "%s:%s" .Values.test.image.repository (.Values.test.image.tag | default .Chart.AppVersion | toJson | trimAll "\"") }}
+{{- define "varve.testImage" -}}
+{{- .Values.test.image | default .Values.archiver.spec.image | default (printf "varve.dev/varve:%s" .Chart.AppVersion) }}
 {{- end }}
