@@ -117,17 +117,23 @@ func (m *Manager) place(shard int, ch Channel) {
 	if c == nil {
 		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
-	} else {
+		m.enter(shard, c)
+	} else if c.shard != shard {
 		m.leave(c)
+		m.enter(shard, c)
 	}
+	m.mu.Unlock()
+	c.move(m.lane(shard))
+	c.configure(ch)
+}
+
+// enter puts a channel into a shard. It needs the lock.
+func (m *Manager) enter(shard int, c *channel) {
 	if m.shards[shard] == nil {
 		m.shards[shard] = map[*channel]struct{}{}
 	}
 	m.shards[shard][c] = struct{}{}
 	c.shard = shard
-	m.mu.Unlock()
-	c.move(m.lane(shard))
-	c.configure(ch)
 }
 
 // leave takes a channel out of its shard. It needs the lock.

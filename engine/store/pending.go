@@ -38,7 +38,7 @@ const (
 func OpenLater(open func(ctx context.Context) (Store, error), explain func(error) string) *Pending {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Pending{explain: explain, cancel: cancel}
-	p.note("opening the store")
+	p.note("Opening: the store was not reached yet")
 	p.opening.Go(func() { p.open(ctx, open) })
 	return p
 }

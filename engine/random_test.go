@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// herd is some engines on one store, each of which may do anything at any time,
+// but for one rule: every PV is captured by at least one whose store answers.
+type herd struct {
+	t     *testing.T
+	rng   *rand.Rand
+	st    store.Store
+	ioc   *taps
+	lives fleet
+	does  []Assignment // by engine
+	sent  int
+	trace []string
+}
+
+// pvs are captured in shards 0 and 1.
+var pvs = []string{"A", "B"}
+
+func (h *herd) launch(i int) {
+	h.lives[i] = launch(h.t, h.st, h.ioc, Options{Checkpoint: time.Duration(1+h.rng.IntN(40)) * time.Millisecond})
+	h.does[i] = Assignment{}
+}
+
+// captured reports whether every PV would be captured without an engine.
+func (h *herd) captured(without int) bool {
+	for shard := range pvs {
+		by := 0
+		for i, a := range h.does {
+			if i != without && len(a[shard].Channels) > 0 && !h.lives[i].store.dead.Load() {
+				by++
+			}
+		}
+		if by == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// step changes something about an engine, and returns what.
+func (h *herd) step() string {
+	i := h.rng.IntN(len(h.lives))
+	l := h.lives[i]
+	what := h.rng.IntN(10)
+	switch {
+	case what == 0 && h.captured(i):
+		if l.store.dead.Load() {
+			l.store.dead.Store(false)
+		}
+		if n := l.end(); n != 0 {
+			h.t.Fatalf("engine %d ends with %d samples unsaved", i, n)
+		}
+		h.launch(i)
+		return fmt.Sprint("restart ", i)
+	case what == 1 && h.captured(i) && !l.store.dead.Load():
+		eventually(h.t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+		l.kill()
+		h.launch(i)
+		return fmt.Sprint("kill ", i)
+	case what == 2 && h.captured(i):
+		l.store.dead.Store(true)
+		return fmt.Sprint("store away of ", i)
+	case what <= 4:
+		l.store.dead.Store(false)
+		return fmt.Sprint("store back of ", i)
+	}
+	a := Assignment{}
+	for shard, pv := range pvs {
+		switch h.rng.IntN(4) {
+		case 0: // not listed
+		case 1:
+			a[shard] = Shard{Seal: h.rng.IntN(2) == 0}
+		default:
+			a[shard] = one(shard, h.rng.IntN(2) == 0, pv)[shard]
+		}
+	}
+	was := h.does[i]
+	if h.does[i] = a; !h.captured(-1) {
+		h.does[i] = was
+		return "nothing"
+	}
+	l.Apply(a)
+	return fmt.Sprintf("engine %d does %v", i, a)
+}
+
+// TestAnythingAtAnyTime does random things to engines that share shards. Whatever
+// happens, a read of all engines gives every sample, once.
+func TestAnythingAtAnyTime(t *testing.T) {
+	for range 4 {
+		seed := rand.Uint64()
+		h := &herd{
+			t: t, rng: rand.New(rand.NewPCG(seed, 0)), st: openStore(t), ioc: &taps{},
+			lives: make(fleet, 3), does: make([]Assignment, 3),
+		}
+		for shard, pv := range pvs {
+			c := store.Channel{PV: pv, Shards: []int{shard}}
+			if err := h.st.AddChannel(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range h.lives {
+			h.launch(i)
+		}
+		all := Assignment{}
+		for shard, pv := range pvs {
+			all[shard] = one(shard, true, pv)[shard]
+		}
+		h.does[0] = all
+		h.lives[0].Apply(all)
+		for range 60 {
+			h.trace = append(h.trace, h.step())
+			for _, pv := range pvs {
+				h.ioc.send(pv, h.sent, h.sent+50)
+			}
+			h.sent += 50
+			for _, pv := range pvs {
+				wantAll(t, h.lives.reader(h.st), pv, h.sent, fmt.Sprintf("seed %d: %v", seed, h.trace))
+			}
+		}
+		h.finish(seed)
+	}
+}
+
+// finish ends all engines, and reads what is stored.
+func (h *herd) finish(seed uint64) {
+	for i, l := range h.lives {
+		l.store.dead.Store(false)
+		if n := l.end(); n != 0 {
+			h.t.Fatalf("seed %d: engine %d ends with %d samples unsaved", seed, i, n)
+		}
+		if s := l.Summary(); s.Dropped[sample.Overflow] != 0 || s.States[capture.Connected] != 0 {
+			h.t.Errorf("seed %d: engine %d at the end: %+v", seed, i, s)
+		}
+	}
+	for _, pv := range pvs {
+		wantAll(h.t, fleet{}.reader(h.st), pv, h.sent, fmt.Sprintf("seed %d: at the end", seed))
+	}
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sized is a store that has a size, and says whether it is closed.
+type sized struct {
+	Store
+	closed bool
+}
+
+func (s *sized) Size(context.Context) (int64, error) { return 42, nil }
+
+func (s *sized) Channel(context.Context, string) (Channel, bool, error) {
+	return Channel{PV: "A"}, true, nil
+}
+
+func (s *sized) Close() error { s.closed = true; return nil }
+
+func TestPendingOpensWhenItCan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		real, away := &sized{}, errors.New("10.0.0.7: connection refused")
+		begun, tries := time.Now(), []time.Duration{}
+		p := OpenLater(func(context.Context) (Store, error) {
+			tries = append(tries, time.Since(begun))
+			if time.Since(begun) < time.Minute {
+				return nil, away
+			}
+			return real, nil
+		}, func(err error) string {
+			if !errors.Is(err, away) {
+				t.Errorf("to be explained is %v", err)
+			}
+			return "StorageAway: nobody answers"
+		})
+		time.Sleep(30 * time.Second)
+		if p.State() != "StorageAway: nobody answers" {
+			t.Errorf("the state is %q", p.State())
+		}
+		if _, err := p.Size(t.Context()); !errors.Is(err, ErrNotOpen) || !strings.HasSuffix(err.Error(), p.State()) {
+			t.Errorf("a call gives %v", err)
+		}
+		for _, err := range p.Channels(t.Context()) {
+			if !errors.Is(err, ErrNotOpen) {
+				t.Errorf("a sequence gives %v", err)
+			}
+		}
+		time.Sleep(time.Minute)
+		for i, at := range tries[1:] {
+			if pause := at - tries[i]; pause > longestPause || pause < firstPause/2 {
+				t.Errorf("a pause of %v before try %d", pause, i+1)
+			}
+		}
+		if n := len(tries); n < 12 || n > 40 {
+			t.Errorf("%d tries in a minute", n)
+		}
+		if n, err := p.Size(t.Context()); n != 42 || err != nil || p.State() != "" {
+			t.Errorf("open, it has size %d, %v, and state %q", n, err, p.State())
+		}
+		if c, found, err := p.Channel(t.Context(), "A"); c.PV != "A" || !found || err != nil {
+			t.Errorf("open, it has channel %v, %v, %v", c, found, err)
+		}
+		if err := p.Close(); err != nil || !real.closed {
+			t.Errorf("closing gives %v; the store is closed: %v", err, real.closed)
+		}
+	})
+}
+
+func TestPendingIsClosedBeforeItIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := OpenLater(func(ctx context.Context) (Store, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, error.Error)
+		time.Sleep(time.Second)
+		if !strings.HasPrefix(p.State(), "Opening: ") {
+			t.Errorf("the state is %q", p.State())
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
