@@ -246,6 +246,7 @@ type StorageSpec struct {
 // CassandraSpec says which Cassandra cluster: exactly one of its fields is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=external
+// +kubebuilder:validation:XValidation:rule="has(self.keyspace) == has(oldSelf.keyspace)",fieldPath=".keyspace",message="keyspace can not be changed"
 type CassandraSpec struct {
 	// external is a cluster that somebody else runs.
 	// +optional
@@ -310,6 +311,8 @@ type SecretReference struct {
 }
 
 // EmbeddedSpec describes the volume of an embedded archive.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName can not be changed"
 type EmbeddedSpec struct {
 	// size of the volume.
 	// +optional

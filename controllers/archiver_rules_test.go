@@ -1,0 +1,146 @@
+package controllers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+const goodArchiver = `
+apiVersion: varve.dev/v1alpha1
+kind: Archiver
+metadata: {name: main}
+spec:
+  storage: {cassandra: {keyspace: plant, external: {contactPoints: [cassandra]}}}
+`
+
+const defaultKeyspace = `
+apiVersion: varve.dev/v1alpha1
+kind: Archiver
+metadata: {name: main}
+spec:
+  storage: {cassandra: {external: {contactPoints: [cassandra]}}}
+`
+
+const embeddedArchiver = `
+apiVersion: varve.dev/v1alpha1
+kind: Archiver
+metadata: {name: main}
+spec:
+  storage: {embedded: {}}
+`
+
+// The rules of Archivers are tested one by one in controllers/manifest; here is
+// how the API server applies them.
+var _ = Describe("The API server", func() {
+	var namespace string
+	BeforeEach(func(ctx SpecContext) { namespace = newNamespace(ctx) })
+
+	DescribeTable("refuses an Archiver that can not work", func(ctx SpecContext, manifest, path, value, message string) {
+		Expect(k8s.Create(ctx, object(namespace, manifest, path, value))).To(MatchError(ContainSubstring(message)))
+	},
+		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 small letters"),
+		Entry("two storages", goodArchiver, "spec.storage.embedded", `{}`, "exactly one of the fields in [cassandra embedded]"),
+		Entry("two embedded engines", embeddedArchiver, "spec.engines.replicas", `2`, "storage.embedded belongs to one engine: use storage.cassandra for more"),
+	)
+
+	DescribeTable("refuses changes that would lose an archive", func(ctx SpecContext, manifest, path, value, message string) {
+		good := object(namespace, manifest, "", "")
+		Expect(k8s.Create(ctx, good)).To(Succeed())
+		set(good, path, value)
+		Expect(k8s.Update(ctx, good)).To(MatchError(ContainSubstring(message)))
+	},
+		Entry("shards", goodArchiver, "spec.shards", `65`, "shards can not be changed"),
+		Entry("kind of storage", goodArchiver, "spec.storage", `{"embedded": {}}`, "the kind of storage can not be changed: make another Archiver"),
+		Entry("keyspace", goodArchiver, "spec.storage.cassandra.keyspace", `"other"`, "keyspace can not be changed"),
+		Entry("keyspace that was the default", defaultKeyspace, "spec.storage.cassandra.keyspace", `"other"`, "keyspace can not be changed"),
+		Entry("storage class that was the default", embeddedArchiver, "spec.storage.embedded.storageClassName", `"fast"`, "storageClassName can not be changed"),
+		Entry("size", embeddedArchiver, "spec.storage.embedded.size", `"1Ti"`, "size can not be changed"),
+	)
+
+	It("fills in defaults", func(ctx SpecContext) {
+		Expect(k8s.Create(ctx, object(namespace, embeddedArchiver, "", ""))).To(Succeed())
+		a := &v1alpha1.Archiver{}
+		Expect(k8s.Get(ctx, key(namespace, "main"), a)).To(Succeed())
+		Expect(a.Spec.Shards).To(BeEquivalentTo(64))
+		Expect(a.Spec.Engines.Replicas).To(HaveValue(BeEquivalentTo(1)))
+		Expect(a.Spec.Retrieval.Replicas).To(HaveValue(BeEquivalentTo(1)))
+		Expect(a.Spec.Rebalance).To(Equal(v1alpha1.RebalanceAuto))
+		Expect(a.Spec.Storage.Embedded.Size.String()).To(Equal("10Gi"))
+		Expect(a.Spec.Storage.Embedded.DeletionPolicy).To(Equal(v1alpha1.RetainData))
+	})
+
+	// Rules of CEL have a budget, which grows with the object. Client-side apply
+	// keeps a copy of the object in an annotation of at most 256 KiB; etcd takes
+	// 1.5 MiB, in which managed fields name every channel once more.
+	It("takes the largest group that client-side apply can send", func(ctx SpecContext) {
+		group, text := largestGroup(namespace, 277, largestSampling+","+largestRetention)
+		Expect(len(text)).To(BeNumerically("~", 256<<10, 8<<10))
+		group.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": text[:min(len(text), 256<<10-100)]})
+		Expect(k8s.Create(ctx, group)).To(Succeed())
+		// An update checks the rules of what was and of what is to be.
+		set(group, "spec.paused", "true")
+		Expect(k8s.Update(ctx, group)).To(Succeed())
+	})
+
+	It("takes a group of 1,000 channels that are sampled each in its own way", func(ctx SpecContext) {
+		group, text := largestGroup(namespace, 1000, largestSampling)
+		GinkgoWriter.Printf("%d bytes\n", len(text))
+		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(group), client.FieldOwner("kubectl"))).To(Succeed())
+	})
+})
+
+// object returns an object of a manifest, with one field set.
+func object(namespace, manifest, path, value string) *unstructured.Unstructured {
+	GinkgoHelper()
+	u := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal([]byte(manifest), &u.Object)).To(Succeed())
+	u.SetNamespace(namespace)
+	if path != "" {
+		set(u, path, value)
+	}
+	return u
+}
+
+// set sets a field to a value in JSON.
+func set(u *unstructured.Unstructured, path, value string) {
+	GinkgoHelper()
+	parsed := &unstructured.Unstructured{}
+	Expect(json.Unmarshal([]byte(`{"kind":"x","value":`+value+`}`), parsed)).To(Succeed())
+	Expect(unstructured.SetNestedField(u.Object, parsed.Object["value"], strings.Split(path, ".")...)).To(Succeed())
+}
+
+// largestGroup returns a group with settings of each of its channels, and its
+// JSON. Names are as long as may be.
+func largestGroup(namespace string, channels int, settings string) (*unstructured.Unstructured, string) {
+	GinkgoHelper()
+	var text strings.Builder
+	text.WriteString(`{"apiVersion":"varve.dev/v1alpha1","kind":"ArchiveGroup","metadata":{"name":"large"},"spec":{"archiverRef":{"name":"main"},` +
+		largestSampling + `,` + largestRetention + `,"shardBy":{"prefix":{"regex":"` + strings.Repeat("x", 256) + `"}},"channels":[`)
+	for i := range channels {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, `{"name":"SR:%04d:%s","provider":"CA","redundancy":1,"paused":false,%s}`, i, strings.Repeat("N", 248), settings)
+	}
+	text.WriteString(`]}}`)
+	return object(namespace, text.String(), "", ""), text.String()
+}
+
+// The longest forms of all settings, of mode Monitor, which has more of them than
+// Scan.
+const (
+	largestSampling = `"sampling":{"mode":"Monitor","events":["Log","Value","Alarm"],"deadband":{"absolute":1.2345678901234567e-7,"relative":0.12345678901234567},` +
+		`"maxRate":123456.78901234567,"clock":"Source","clockLimit":{"ahead":"86400s","behind":"604800s","onExceeded":"Restamp"}}`
+	largestRetention = `"properties":["EGU","PREC","HIHI","HIGH","LOW","LOLO","HOPR","LOPR"],` +
+		`"retention":{"raw":"70000d","rollups":[{"every":"1s","keep":"70001d"},{"every":"10s","keep":"70002d"},{"every":"60s","keep":"70003d"},` +
+		`{"every":"600s","keep":"70004d"},{"every":"3600s","keep":"70005d"},{"every":"21600s","keep":"70006d"},{"every":"86400s","keep":"70007d"},{"every":"604800s"}]}`
+)
