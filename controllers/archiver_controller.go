@@ -42,7 +42,7 @@ import (
 //
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
 
 // unreadyInterval is how often an Archiver is looked at that is not ready: what
 // is wrong with it may show in events of pods only, or be mended in a quota.

@@ -8,15 +8,14 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineRules are what the agent does: read shards and lists, answer, renew its
-// Lease, and look at its own pod.
+// engineRules are what the agent does: read shards and lists, answer, and renew
+// its Lease.
 func engineRules() []*rbac.PolicyRuleApplyConfiguration {
 	return []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
 		rule(v1alpha1.GroupVersion.Group, "archiveshards/status", "patch", "update"),
 		rule("", "configmaps", "get"),
-		rule("", "pods", "get"),
-		rule("coordination.k8s.io", "leases", "get", "create", "update", "patch"),
+		rule("coordination.k8s.io", "leases", "get", "create", "update"),
 	}
 }
 
