@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Wakeups let news that is in no object of the API server wake reconcilers. A
@@ -29,8 +29,8 @@ func (w *Wakeups) Wake(name types.NamespacedName) {
 }
 
 // source makes requests of news.
-func (w *Wakeups) source(requests func(context.Context, types.NamespacedName) []reconcile.Request) source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (w *Wakeups) source(requests func(context.Context, types.NamespacedName) []reconcile.Request) ctrlsource.Source {
+	return ctrlsource.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.listen = append(w.listen, func(name types.NamespacedName) {
