@@ -1,0 +1,93 @@
+package charts_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// rights lists what rules allow, a line each.
+func rights(rules []rbacv1.PolicyRule) []string {
+	set := map[string]bool{}
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, verb := range r.Verbs {
+					set[strings.Join(append([]string{verb, group, resource}, r.ResourceNames...), " ")] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// granted returns the rights of the roles that the operator's chart makes, by
+// kind and namespace, without those for its leader election and for people.
+func granted(t *testing.T, args ...string) map[string][]string {
+	t.Helper()
+	out, complaint, err := render(t, operatorChart, append(args, "--show-only=templates/rbac.yaml")...)
+	if err != nil {
+		t.Fatal(complaint)
+	}
+	all := map[string][]string{}
+	for _, u := range documents(t, out) {
+		if !strings.HasSuffix(u.GetKind(), "Role") || strings.HasSuffix(u.GetName(), "-leader-election") {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		all[u.GetKind()+" "+u.GetNamespace()] = rights(role.Rules)
+	}
+	return all
+}
+
+func TestRights(t *testing.T) {
+	text, err := os.ReadFile("../../config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var needed rbacv1.ClusterRole
+	if err := yaml.UnmarshalStrict(text, &needed); err != nil {
+		t.Fatal(err)
+	}
+	want := rights(needed.Rules)
+
+	t.Run("all namespaces", func(t *testing.T) {
+		if d := cmp.Diff(map[string][]string{"ClusterRole ": want}, granted(t)); d != "" {
+			t.Error("-want +got\n" + d)
+		}
+	})
+	t.Run("some namespaces", func(t *testing.T) {
+		got := granted(t, "--set=watchNamespaces={epics,beamlines}")
+		if d := cmp.Diff(got["Role epics"], got["Role beamlines"]); d != "" {
+			t.Error(d)
+		}
+		for _, right := range got["ClusterRole "] {
+			if strings.Contains(right, "varve.dev archive") && !strings.Contains(right, "customresourcedefinitions") {
+				t.Error("in all namespaces:", right)
+			}
+		}
+		together := slices.Sorted(slices.Values(slices.Concat(got["ClusterRole "], got["Role epics"])))
+		if d := cmp.Diff(want, together); d != "" {
+			t.Error("-want +got\n" + d)
+		}
+	})
+}
+
+// No right to read Secrets, which would be one to everything.
+func TestNoSecrets(t *testing.T) {
+	for _, right := range granted(t)["ClusterRole "] {
+		if strings.Contains(right, "secrets") || strings.Contains(right, "*") {
+			t.Error("the operator may", right)
+		}
+	}
+}
