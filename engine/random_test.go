@@ -55,12 +55,7 @@ func (h *herd) step() string {
 	what := h.rng.IntN(10)
 	switch {
 	case what == 0 && h.captured(i):
-		if l.store.dead.Load() {
-			l.store.dead.Store(false)
-		}
-		if n := l.end(); n != 0 {
-			h.t.Fatalf("engine %d ends with %d samples unsaved", i, n)
-		}
+		h.end(l)
 		h.launch(i)
 		return fmt.Sprint("restart ", i)
 	case what == 1 && h.captured(i) && !l.store.dead.Load():
@@ -92,6 +87,16 @@ func (h *herd) step() string {
 	}
 	l.Apply(a)
 	return fmt.Sprintf("engine %d does %v", i, a)
+}
+
+// end ends an engine in order. Its store may have been away, so that lanes pause
+// for longer than the time they have at the end.
+func (h *herd) end(l *life) {
+	l.store.dead.Store(false)
+	eventually(h.t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	if n := l.end(); n != 0 {
+		h.t.Fatalf("an engine ends with %d samples unsaved", n)
+	}
 }
 
 // TestAnythingAtAnyTime does random things to engines that share shards. Whatever
@@ -135,10 +140,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 // finish ends all engines, and reads what is stored.
 func (h *herd) finish(seed uint64) {
 	for i, l := range h.lives {
-		l.store.dead.Store(false)
-		if n := l.end(); n != 0 {
-			h.t.Fatalf("seed %d: engine %d ends with %d samples unsaved", seed, i, n)
-		}
+		h.end(l)
 		if s := l.Summary(); s.Dropped[sample.Overflow] != 0 || s.States[capture.Connected] != 0 {
 			h.t.Errorf("seed %d: engine %d at the end: %+v", seed, i, s)
 		}
