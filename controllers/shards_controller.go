@@ -70,6 +70,7 @@ type archive struct {
 	// unused has the channel lists that no shard names, and since when.
 	unused map[string]time.Time
 	moving bool
+	writes ownWrites
 }
 
 // Reconcile brings the shards of one Archiver up to date.
@@ -83,6 +84,9 @@ func (r *ShardsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{}, r.releaseGroups(ctx, in)
 	}
 	known := r.remember(req.NamespacedName)
+	if known.writes.behind(in.shards) {
+		return ctrl.Result{RequeueAfter: behindInterval}, nil
+	}
 	made, err := r.compile(ctx, in, known)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -92,7 +96,7 @@ func (r *ShardsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if err := r.writeLists(ctx, in, made); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.writeShards(ctx, in, made, placed.Engines); err != nil {
+	if err := r.writeShards(ctx, in, made, placed.Engines, &known.writes); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.tellMoves(in, known, placed)

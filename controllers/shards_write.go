@@ -19,7 +19,7 @@ import (
 )
 
 // writeShards writes the shards that are not as they should be.
-func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *compiled, engines [][]v1alpha1.ShardEngine) error {
+func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *compiled, engines [][]v1alpha1.ShardEngine, own *ownWrites) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writesAtOnce)
 	for i := range made.shards {
@@ -28,9 +28,11 @@ func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *
 			continue
 		}
 		g.Go(func() error {
-			if err := r.writeShard(ctx, in.shards[i], wanted); err != nil {
+			version, err := r.writeShard(ctx, in.shards[i], wanted)
+			if err != nil {
 				return fmt.Errorf("writing shard %s: %w", wanted.Name, err)
 			}
+			own.wrote(i, version)
 			r.metrics.shards.Inc()
 			return nil
 		})
@@ -87,20 +89,21 @@ func ourLabels(s *v1alpha1.ArchiveShard) map[string]string {
 	return out
 }
 
-// writeShard writes an ArchiveShard.
-func (r *ShardsReconciler) writeShard(ctx context.Context, have, wanted *v1alpha1.ArchiveShard) error {
+// writeShard writes an ArchiveShard, and returns its version.
+func (r *ShardsReconciler) writeShard(ctx context.Context, have, wanted *v1alpha1.ArchiveShard) (version string, err error) {
 	if have != nil && editedByOthers(have) {
 		if err := r.takeOver(ctx, have, wanted); err != nil {
-			return err
+			return "", err
 		}
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
-		return err
+		return "", err
 	}
-	u := &unstructured.Unstructured{Object: fields}
 	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
-	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	u := &unstructured.Unstructured{Object: fields}
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	return u.GetResourceVersion(), err
 }
 
 // editedByOthers says whether somebody else has fields of a shard. What they
