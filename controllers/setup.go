@@ -15,9 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/channelfinder"
+	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/render"
 )
 
@@ -93,4 +97,42 @@ func CacheOptions(namespaces []string) cache.Options {
 		}
 	}
 	return options
+}
+
+// Setup adds the reconcilers, and what they observe the world with.
+func Setup(mgr ctrl.Manager, o Options) error {
+	engines := fleet.New(fleet.Config{
+		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: o.Namespaces,
+		Log: o.Log.WithName("fleet"), Registerer: metrics.Registry,
+	})
+	compiled := &Wakeups{}
+	outcomes := NewOutcomes(compiled.Wake)
+	recorder := mgr.GetEventRecorder("varve-operator")
+
+	shards := &ShardsReconciler{
+		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
+		Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry,
+	}
+	service := channelfinder.NewClient()
+	poller := channelfinder.NewPoller(service.Names, shards.ChannelFinderChanged)
+	shards.ChannelFinder = poller
+
+	for _, r := range []manager.Runnable{engines, poller} {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("setting up the operator: %w", err)
+		}
+	}
+	for _, r := range []interface{ SetupWithManager(ctrl.Manager) error }{
+		shards,
+		&ArchiverReconciler{
+			Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
+			Outcomes: outcomes, Compiled: compiled, Recorder: recorder, Image: o.Image,
+		},
+		&GroupReconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Compiled: compiled, Recorder: recorder},
+	} {
+		if err := r.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("setting up the operator: %w", err)
+		}
+	}
+	return nil
 }

@@ -57,16 +57,18 @@ func checkName(flag, name string) error {
 
 // connect returns a client of the API server, which may be away.
 func (o *clusterOptions) connect() (kube.WithWatch, error) {
-	cfg, err := o.config()
+	cfg, err := clusterConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	return mirror.NewClient(cfg)
 }
 
-func (o *clusterOptions) config() (*rest.Config, error) {
-	if o.kubeconfig != "" {
-		cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+// clusterConfig says how to reach the API server: by a file, or as the pod's
+// service account.
+func clusterConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 		if err != nil {
 			return nil, fmt.Errorf("--kubeconfig: %w", err)
 		}

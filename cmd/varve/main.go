@@ -36,11 +36,11 @@ func newRoot() *cobra.Command {
   varve status        see what is archived, and what is not
   varve schema        make the tables in Cassandra
 
-Pods of a cluster run varve engine and varve retrieval.`,
+Pods of a cluster run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newEngine(), newRetrieval())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newEngine(), newRetrieval(), newOperator())
 	return root
 }
 
