@@ -104,6 +104,7 @@ up() {
   kubectl -n archive apply -f "$here/demo-cluster/group.yaml"
   pv=$(head -n 1 "$dir/pvs")
   wait_for 120 "waiting for samples of $pv" has_samples "$pv"
+  wait_for 120 "waiting for the group" kubectl -n archive wait --for=condition=Ready archivegroup/storage-ring-vacuum --timeout=5s
   kubectl -n archive get archivers,archivegroups,pods
   explain "$pv"
 }
