@@ -25,14 +25,14 @@ func (s *sized) Close() error { s.closed = true; return nil }
 
 func TestPendingOpensWhenItCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		real, away := &sized{}, errors.New("10.0.0.7: connection refused")
+		opened, away := &sized{}, errors.New("10.0.0.7: connection refused")
 		begun, tries := time.Now(), []time.Duration{}
 		p := OpenLater(func(context.Context) (Store, error) {
 			tries = append(tries, time.Since(begun))
 			if time.Since(begun) < time.Minute {
 				return nil, away
 			}
-			return real, nil
+			return opened, nil
 		}, func(err error) string {
 			if !errors.Is(err, away) {
 				t.Errorf("to be explained is %v", err)
@@ -66,8 +66,8 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 		if c, found, err := p.Channel(t.Context(), "A"); c.PV != "A" || !found || err != nil {
 			t.Errorf("open, it has channel %v, %v, %v", c, found, err)
 		}
-		if err := p.Close(); err != nil || !real.closed {
-			t.Errorf("closing gives %v; the store is closed: %v", err, real.closed)
+		if err := p.Close(); err != nil || !opened.closed {
+			t.Errorf("closing gives %v; the store is closed: %v", err, opened.closed)
 		}
 	})
 }
