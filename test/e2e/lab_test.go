@@ -50,7 +50,7 @@ func newLab(ctx context.Context, namespace string, archiver spec, iocs ...*epics
 		archiver["storage"] = spec{"cassandra": spec{"external": spec{"contactPoints": []string{database.Addr()}}}}
 	}
 	archiver["retrieval"] = spec{"service": spec{"type": "NodePort"}}
-	text, err := yaml.Marshal(spec{"archiver": archiver})
+	text, err := yaml.Marshal(spec{"archiver": spec{"spec": archiver}, "test": spec{"image": image}})
 	Expect(err).NotTo(HaveOccurred())
 	l.values = filepath.Join(GinkgoT().TempDir(), "values.yaml")
 	Expect(os.WriteFile(l.values, text, 0o600)).To(Succeed())
