@@ -44,10 +44,7 @@ func childKinds() map[client.Object]client.ObjectList {
 	}
 }
 
-const (
-	kindServiceMonitor = "ServiceMonitor"
-	kindVolumeClaim    = "PersistentVolumeClaim"
-)
+const kindVolumeClaim = "PersistentVolumeClaim"
 
 // childKey names an object of one Archiver.
 type childKey struct{ kind, name string }
@@ -66,19 +63,11 @@ type children struct {
 // digest stands for an object as it is, together with what is wanted of it.
 type digest [sha256.Size]byte
 
-// list returns the objects that belong to an Archiver.
-func (c *children) list(ctx context.Context, from client.Client, a *v1alpha1.Archiver, monitors bool) (map[childKey]client.Object, error) {
-	var lists []client.ObjectList
-	for _, l := range childKinds() {
-		lists = append(lists, l)
-	}
-	if monitors {
-		l := &unstructured.UnstructuredList{}
-		l.SetGroupVersionKind(serviceMonitorGVK.GroupVersion().WithKind(kindServiceMonitor + "List"))
-		lists = append(lists, l)
-	}
+// listChildren returns the objects that belong to an Archiver, but for
+// ServiceMonitors.
+func listChildren(ctx context.Context, from client.Client, a *v1alpha1.Archiver) (map[childKey]client.Object, error) {
 	live := map[childKey]client.Object{}
-	for _, l := range lists {
+	for _, l := range childKinds() {
 		if err := from.List(ctx, l, client.InNamespace(a.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: a.Name}); err != nil {
 			return nil, fmt.Errorf("listing children: %w", err)
 		}

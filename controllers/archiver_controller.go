@@ -79,8 +79,11 @@ func (r *ArchiverReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 		return ctrl.Result{}, nil // garbage collection takes what the Archiver owns
 	}
 
-	monitored := r.monitors.exist(r.Client.RESTMapper())
-	live, err := r.children.list(ctx, r.Client, a, monitored)
+	live, err := listChildren(ctx, r.Client, a)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	monitored, err := r.monitors.list(ctx, r.Client, a, live)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

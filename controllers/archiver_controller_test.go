@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
@@ -15,19 +16,23 @@ import (
 	netv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers"
 	"varve.dev/varve/controllers/archiverstatus"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/render"
 )
 
 var _ = Describe("ArchiverReconciler", func() {
@@ -160,6 +165,66 @@ var _ = Describe("ArchiverReconciler", func() {
 		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
 		Expect(c.Message).To(And(ContainSubstring("Deployment main-engine"), ContainSubstring("not a label")))
 		Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), &appsv1.Deployment{})).To(Succeed())
+	})
+
+	It("says which Secret is missing", func(ctx SpecContext) {
+		a := create(ctx, newArchiver(namespace, "main"))
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main-engine-x", Labels: render.Labels("main", v1alpha1.ComponentEngine)},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: "varve:test"}}},
+		}
+		Expect(k8s.Create(ctx, pod)).To(Succeed())
+		event := &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: "main-engine-x.1"},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID},
+			Reason:         "FailedMount", Message: `MountVolume.SetUp failed for volume "credentials" : secret "login" not found`,
+		}
+		Expect(k8s.Create(ctx, event)).To(Succeed())
+		pod.Status = corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)),
+			}},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "engine", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			}},
+		}
+		Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
+		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, archiverstatus.ReasonFailedMount)
+		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
+		Expect(c.Message).To(Equal(`engine pod: MountVolume.SetUp failed for volume "credentials" : secret "login" not found`))
+		Eventually(func() []corev1.Event {
+			var events corev1.EventList
+			list(ctx, namespace, &events)
+			return events.Items
+		}).Should(ContainElement(And(HaveField("InvolvedObject.Name", "main"), HaveField("Type", corev1.EventTypeWarning),
+			HaveField("Reason", archiverstatus.ReasonFailedMount))))
+	})
+
+	It("has ServiceMonitors while their definition is there", func(ctx SpecContext) {
+		definitions := []*apiextensionsv1.CustomResourceDefinition{serviceMonitorDefinition()}
+		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions})
+		Expect(err).NotTo(HaveOccurred())
+		uninstall := func() error { return envtest.UninstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions}) }
+		DeferCleanup(uninstall)
+		monitor := &unstructured.Unstructured{}
+		monitor.SetAPIVersion("monitoring.coreos.com/v1")
+		monitor.SetKind("ServiceMonitor")
+
+		a := create(ctx, newArchiver(namespace, "main"))
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), monitor)).To(Succeed())
+			g.Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), monitor)).To(Succeed())
+		}).Should(Succeed())
+		Expect(metav1.IsControlledBy(monitor, a)).To(BeTrue())
+
+		Expect(uninstall()).To(Succeed())
+		Eventually(func() error { return k8s.Get(ctx, key(namespace, "main-engine"), monitor) }).ShouldNot(Succeed())
+		Expect(scaleTo(ctx, a, 2)).To(Succeed())
+		Eventually(func(g Gomega) {
+			d := &appsv1.Deployment{}
+			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), d)).To(Succeed())
+			g.Expect(d.Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+		}).Should(Succeed())
 	})
 
 	It("runs an embedded archive in one pod, and keeps its volume", func(ctx SpecContext) {
@@ -329,4 +394,21 @@ func versions(objects map[string]client.Object) map[string]string {
 		all[name] = o.GetResourceVersion()
 	}
 	return all
+}
+
+// serviceMonitorDefinition is that of Prometheus' operator, without its schema.
+func serviceMonitorDefinition() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "servicemonitors.monitoring.coreos.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "monitoring.coreos.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "servicemonitors", Singular: "servicemonitor", Kind: "ServiceMonitor", ListKind: "ServiceMonitorList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
 }

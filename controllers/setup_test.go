@@ -1,0 +1,113 @@
+package controllers_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers"
+)
+
+var _ = Describe("The operator", func() {
+	It("works with the rights that it is given", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		grantOperator(ctx, namespace)
+		cfg := rest.CopyConfig(restConfig)
+		cfg.Impersonate.UserName = "system:serviceaccount:" + namespace + ":varve-operator"
+		o := controllers.Options{Image: "varve:test", Namespaces: []string{namespace}, Metrics: "0", Probes: "0", Log: GinkgoLogr}
+		mgr, err := controllers.NewManager(cfg, o)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(controllers.Setup(mgr, o)).To(Succeed())
+		running, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(done)
+			Expect(mgr.Start(running)).To(Succeed())
+		}()
+		DeferCleanup(func() { cancel(); <-done })
+
+		a := newArchiver(namespace, "main")
+		a.Spec.Shards = 4
+		create(ctx, a)
+		group := &v1alpha1.ArchiveGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "vacuum"},
+			Spec: v1alpha1.ArchiveGroupSpec{
+				ArchiverRef: v1alpha1.ArchiverReference{Name: "main"},
+				Channels:    []v1alpha1.Channel{{Name: "SR01-VA:PRES-01"}, {Name: "SR01-VA:PRES-02"}},
+				ChannelsFrom: []v1alpha1.ChannelSource{
+					{ConfigMap: &v1alpha1.ConfigMapSource{Name: "missing"}},
+				},
+				DeletionPolicy: v1alpha1.DeleteData,
+			},
+		}
+		Expect(k8s.Create(ctx, group)).To(Succeed())
+
+		Eventually(func(g Gomega) {
+			g.Expect(childrenOf(ctx, namespace)).To(HaveLen(15))
+			var shards v1alpha1.ArchiveShardList
+			g.Expect(k8s.List(ctx, &shards)).To(Succeed())
+			var channels int32
+			for _, s := range shards.Items {
+				if s.Namespace == namespace {
+					channels += s.Spec.Channels
+				}
+			}
+			g.Expect(channels).To(BeEquivalentTo(2))
+			g.Expect(get(ctx, a).Status.Channels).To(HaveValue(HaveField("Total", BeEquivalentTo(2))))
+			g.Expect(k8s.Get(ctx, key(namespace, "vacuum"), group)).To(Succeed())
+			g.Expect(group.Finalizers).To(ContainElement(v1alpha1.DataFinalizer))
+			g.Expect(group.Status).To(HaveValue(HaveField("ObservedGeneration", group.Generation)))
+			g.Expect(group.Status.Conditions).NotTo(BeEmpty())
+			var events eventsv1.EventList
+			list(ctx, namespace, &events)
+			g.Expect(events.Items).To(ContainElement(HaveField("Regarding.Kind", v1alpha1.KindArchiveGroup)))
+		}).Should(Succeed())
+
+		// With no engine that has anything of it, its data is gone at once or never
+		// was; and an Archiver that is gone holds nobody up.
+		Expect(k8s.Delete(ctx, a)).To(Succeed())
+		Expect(k8s.Delete(ctx, group)).To(Succeed())
+		Eventually(func() error { return k8s.Get(ctx, key(namespace, "vacuum"), group) }).Should(MatchError(ContainSubstring("not found")))
+	})
+
+	It("may read no Secrets", func() {
+		for _, rule := range operatorRole().Rules {
+			Expect(rule.Resources).NotTo(ContainElements("secrets", "*"))
+			Expect(rule.APIGroups).NotTo(ContainElement("*"))
+			Expect(rule.Verbs).NotTo(ContainElement("*"))
+		}
+	})
+})
+
+// operatorRole is the ClusterRole that `make manifests` writes.
+func operatorRole() *rbacv1.ClusterRole {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("..", "config", "rbac", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	role := &rbacv1.ClusterRole{}
+	Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
+	return role
+}
+
+// grantOperator gives the operator's rights to an account in a namespace.
+func grantOperator(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	role := operatorRole()
+	role.Name = namespace
+	Expect(k8s.Create(ctx, role)).To(Succeed())
+	Expect(k8s.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "varve-operator"}},
+	})).To(Succeed())
+}
