@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -65,10 +66,7 @@ func releaseWhilePaused(t *testing.T, node *cassandra.Node, st store.Store) {
 
 // beforeTheSchema captures while there is no table to write to.
 func beforeTheSchema(t *testing.T, cfg cassandrastore.Config) {
-	st, err := cassandrastore.Later(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := cassandrastore.Later(func() (cassandrastore.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = st.Close() })
 	l := launch(t, st, &taps{}, Options{Checkpoint: time.Hour})
 	l.Apply(one(0, true, "A"))

@@ -18,7 +18,6 @@ import (
 	"varve.dev/varve/engine/quiet"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
-	"varve.dev/varve/engine/store/late"
 	"varve.dev/varve/engine/store/pebble"
 )
 
@@ -83,8 +82,8 @@ func openCassandra(ctx context.Context, cfg cassandra.Config) (store.Store, erro
 	return st, nil
 }
 
-// reopenEvery is how often Cassandra is tried that is away at the start, or has
-// no schema yet.
+// reopenEvery is how often Cassandra is tried that is away when its schema is to
+// be made.
 const reopenEvery = time.Second
 
 // openLate opens a store whose schema is made elsewhere. Cassandra may be away:
@@ -97,17 +96,7 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 		return nil, err
 	}
 	calm := slog.New(quiet.New(log.Handler(), 10*time.Second))
-	return late.Open(
-		func(ctx context.Context) (store.Store, error) {
-			cfg, err := o.cassandra(reg, log) // anew: the password may have changed
-			if err != nil {
-				return nil, err
-			}
-			return openCassandra(ctx, cfg)
-		},
-		reopenEvery,
-		func(err error) { calm.Warn("the store can not be opened yet", "err", err) },
-	), nil
+	return cassandra.Later(func() (cassandra.Config, error) { return o.cassandra(reg, log) }, calm), nil
 }
 
 // cassandra returns the configuration that the flags ask for.

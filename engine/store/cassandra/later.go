@@ -9,32 +9,32 @@ import (
 )
 
 // Later returns a store that is opened as soon as the cluster answers and has the
-// schema. Only a configuration that can never do is an error. State of the store
-// tells what it waits for; it begins with a word that programs can rely on.
-func Later(config Config) (*store.Pending, error) {
-	cfg, err := config.complete()
-	if err != nil {
-		return nil, err
-	}
-	log := cfg.Log
+// schema. The configuration is asked for at each try: a password may change. State
+// of the store tells what it waits for; it begins with a word that programs can
+// rely on.
+func Later(config func() (Config, error), log *slog.Logger) *store.Pending {
 	return store.OpenLater(func(ctx context.Context) (store.Store, error) {
-		st, err := Open(ctx, config)
+		cfg, err := config()
+		var st *Store
+		if err == nil {
+			st, err = Open(ctx, cfg)
+		}
 		if err != nil {
 			log.Warn("the archive can not be opened; trying again", "err", err)
 			return nil, err
 		}
-		log.Info("the archive is open", slog.String("keyspace", cfg.Keyspace))
+		log.Info("the archive is open", "keyspace", st.cfg.Keyspace)
 		return st, nil
-	}, func(err error) string { return waiting(cfg.Keyspace, err) }), nil
+	}, waiting)
 }
 
 // waiting says what an error of Open means, in a stable text.
-func waiting(keyspace string, err error) string {
+func waiting(err error) string {
 	switch {
 	case errors.Is(err, ErrNoSchema):
-		return "WaitingForSchema: keyspace " + keyspace + " does not hold the schema"
+		return "WaitingForSchema: the keyspace does not hold the schema"
 	case errors.Is(err, ErrVersion):
-		return "WaitingForSchema: the schema of keyspace " + keyspace + " has another version"
+		return "WaitingForSchema: the keyspace holds the schema of another version"
 	case errors.Is(err, ErrDatacenter):
 		return "WrongDatacenter: the cluster has no datacenter of the name given"
 	case errors.Is(err, ErrCredentials):

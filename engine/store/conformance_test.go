@@ -1,0 +1,32 @@
+package store_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/engine/store/storetest"
+)
+
+// Once it is open, a Pending store is as the one that it opened.
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		opened := make(chan struct{})
+		p := store.OpenLater(func(context.Context) (store.Store, error) {
+			defer close(opened)
+			return pebble.Open(t.TempDir(), pebble.Options{})
+		}, error.Error)
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		<-opened
+		for p.State() != "" { // it is about to be
+			runtime.Gosched()
+		}
+		return p
+	}, nil)
+}
