@@ -68,6 +68,7 @@ type Agent struct {
 	metrics *metrics
 	started time.Time
 	wake    chan struct{} // holds one token: there is something to look at
+	unsaved chan struct{} // holds one token: the state on disk is old
 
 	objects *mirror.Objects[*v1alpha1.ArchiveShard]
 	lists   *mirror.Lists[*list]
@@ -91,7 +92,7 @@ type Agent struct {
 func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), started: time.Now(),
-		wake: make(chan struct{}, 1), shards: map[int]*shard{},
+		wake: make(chan struct{}, 1), unsaved: make(chan struct{}, 1), shards: map[int]*shard{},
 	}
 	a.objects = mirror.NewObjects[*v1alpha1.ArchiveShard](cfg.Client, &v1alpha1.ArchiveShardList{},
 		mirror.Select{Namespace: cfg.Namespace, Has: []string{v1alpha1.EngineLabel(cfg.Name)}}, a.poke)
@@ -134,7 +135,7 @@ const (
 func (a *Agent) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.objects.Run, a.lists.Run, a.writes.run, a.looks.run, a.deletes.run, a.keepLease,
+		a.objects.Run, a.lists.Run, a.writes.run, a.looks.run, a.deletes.run, a.keepLease, a.keepState,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -70,15 +71,52 @@ func (a *Agent) restoredList(name string) (*list, error) {
 	return decodeList(data)
 }
 
+// keepState writes the assignment to disk after each change, until ctx ends.
+// Nothing waits for it: only a restart of the container reads it.
+func (a *Agent) keepState(ctx context.Context) {
+	for {
+		select {
+		case <-a.unsaved:
+			a.save()
+		case <-ctx.Done():
+			select {
+			case <-a.unsaved:
+				a.save()
+			default:
+			}
+			return
+		}
+	}
+}
+
+// markUnsaved asks for the state to be written. It never blocks.
+func (a *Agent) markUnsaved() {
+	select {
+	case a.unsaved <- struct{}{}:
+	default:
+	}
+}
+
 // save writes the assignment to disk.
 func (a *Agent) save() {
 	if a.state == nil {
 		return
 	}
-	st := savedState{Engine: a.cfg.Name, Archiver: a.cfg.Archiver}
-	data := map[string][]byte{}
+	st, data := a.snapshot()
+	if err := a.state.save(&st, data); err != nil {
+		a.metrics.stateFailures.Inc()
+		a.log.Error("the state can not be written to disk: a restart of the container has to wait for the API server", "err", err)
+	}
+}
+
+// snapshot returns the assignment and its lists.
+func (a *Agent) snapshot() (st savedState, data map[string][]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	st = savedState{Engine: a.cfg.Name, Archiver: a.cfg.Archiver}
+	data = map[string][]byte{}
 	for _, s := range a.shards {
-		if !s.decision.hold && !s.decision.released || s.decision.hold && !s.settled {
+		if s.decision.hold && !s.settled || !s.decision.hold && !s.decision.released {
 			continue
 		}
 		st.Shards = append(st.Shards, savedShard{
@@ -88,8 +126,5 @@ func (a *Agent) save() {
 			data[name] = l.data
 		}
 	}
-	if err := a.state.save(&st, data); err != nil {
-		a.metrics.stateFailures.Inc()
-		a.log.Error("the state can not be written to disk: a restart of the container has to wait for the API server", "err", err)
-	}
+	return st, data
 }

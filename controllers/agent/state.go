@@ -39,7 +39,7 @@ type savedState struct {
 type savedShard struct {
 	Name string                    `json:"name"`
 	Spec v1alpha1.ArchiveShardSpec `json:"spec"`
-	// Captured are the lists captured; they differ from those of the spec while one
+	// Captured are the lists captured. They differ from those of the spec while one
 	// could not be read.
 	Captured []string `json:"captured,omitempty"`
 	Seal     bool     `json:"seal,omitempty"`
@@ -111,6 +111,7 @@ func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("making the directory of lists: %w", err)
 	}
+	changed := false
 	for name, data := range lists {
 		path := filepath.Join(folder, name)
 		if info, err := os.Stat(path); err == nil && info.Size() == int64(len(data)) {
@@ -119,10 +120,24 @@ func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
 		if err := replaceFile(path, data); err != nil {
 			return fmt.Errorf("writing a list: %w", err)
 		}
+		changed = true
+	}
+	if changed {
+		if err := syncDirectory(folder); err != nil {
+			return fmt.Errorf("writing lists: %w", err)
+		}
 	}
 	if err := replaceFile(filepath.Join(d.path, stateFile), encodeState(st)); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
+	if err := syncDirectory(d.path); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return removeOthers(folder, lists)
+}
+
+// removeOthers removes the lists that are not needed any more.
+func removeOthers(folder string, lists map[string][]byte) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return fmt.Errorf("looking for old lists: %w", err)
@@ -137,7 +152,8 @@ func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
 	return nil
 }
 
-// replaceFile makes a file have a content, or keeps the one it has.
+// replaceFile makes a file have a content, or keeps the one it has. The rename is
+// durable when the directory is synchronized.
 func replaceFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -153,10 +169,7 @@ func replaceFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(path))
+	return os.Rename(f.Name(), path)
 }
 
 func syncDirectory(path string) error {

@@ -45,7 +45,7 @@ func (a *Agent) step(now time.Time) (busy bool) {
 		for _, s := range fresh {
 			s.join = joining{since: now}
 		}
-		a.save()
+		a.markUnsaved()
 	}
 	busy = a.advance(now, open)
 	a.publish()
