@@ -30,7 +30,6 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers"
-	"varve.dev/varve/controllers/archiverstatus"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/render"
 )
@@ -56,7 +55,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			"ServiceAccount main-engine", "ServiceAccount main-retrieval",
 		}
 		Eventually(func() []string { return names(childrenOf(ctx, namespace)) }).Should(Equal(want))
-		awaitCondition(ctx, a, v1alpha1.ConditionStorageReady, metav1.ConditionFalse, archiverstatus.ReasonWaitingForSchema)
+		awaitCondition(ctx, a, v1alpha1.ConditionStorageReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForSchema)
 
 		before := versions(childrenOf(ctx, namespace))
 		reconcileOnce(ctx, namespace, a.Name)
@@ -151,7 +150,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			Message: `pods "main-engine-5c-" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`,
 		}}
 		Expect(k8s.Status().Update(ctx, d)).To(Succeed())
-		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, archiverstatus.ReasonPodSecurity)
+		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonPodSecurity)
 		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
 		Expect(c.Message).To(ContainSubstring("pod-security.kubernetes.io/enforce=privileged"))
 		Expect(c.Message).NotTo(ContainSubstring("main-engine-5c-"))
@@ -161,7 +160,7 @@ var _ = Describe("ArchiverReconciler", func() {
 		a := newArchiver(namespace, "main")
 		a.Spec.Engines.PodLabels = map[string]string{"not a label": "x"}
 		create(ctx, a)
-		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, archiverstatus.ReasonRefused)
+		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonRefused)
 		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
 		Expect(c.Message).To(And(ContainSubstring("Deployment main-engine"), ContainSubstring("not a label")))
 		Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), &appsv1.Deployment{})).To(Succeed())
@@ -189,7 +188,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			}},
 		}
 		Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
-		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, archiverstatus.ReasonFailedMount)
+		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonFailedMount)
 		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
 		Expect(c.Message).To(Equal(`engine pod: MountVolume.SetUp failed for volume "credentials" : secret "login" not found`))
 		Eventually(func() []corev1.Event {
@@ -197,7 +196,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			list(ctx, namespace, &events)
 			return events.Items
 		}).Should(ContainElement(And(HaveField("InvolvedObject.Name", "main"), HaveField("Type", corev1.EventTypeWarning),
-			HaveField("Reason", archiverstatus.ReasonFailedMount))))
+			HaveField("Reason", v1alpha1.ReasonFailedMount))))
 	})
 
 	It("has ServiceMonitors while their definition is there", func(ctx SpecContext) {

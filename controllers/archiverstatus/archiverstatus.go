@@ -55,51 +55,6 @@ type Input struct {
 	Now time.Time
 }
 
-// Reasons of StorageReady, which are a column of `kubectl get`.
-const (
-	ReasonConnected        = "Connected"
-	ReasonEmbedded         = "Embedded"
-	ReasonWaitingForSchema = "WaitingForSchema"
-	ReasonSchemaFailed     = "SchemaFailed"
-	ReasonAway             = "Away"
-	ReasonWaitingForEngine = "WaitingForEngine"
-)
-
-// Reasons of Ready, besides those of StorageReady.
-const (
-	ReasonReady             = "Ready"
-	ReasonNoEngines         = "NoEngines"
-	ReasonEnginesNotReady   = "EnginesNotReady"
-	ReasonShardsNotCaptured = "ShardsNotCaptured"
-	ReasonRetrievalNotReady = "RetrievalNotReady"
-)
-
-// Reasons of Progressing.
-const (
-	ReasonSchemaRuns   = "SchemaRuns"
-	ReasonRollingOut   = "RollingOut"
-	ReasonShardsMoving = "ShardsMoving"
-	ReasonUpToDate     = "UpToDate"
-)
-
-// Reasons of Degraded, in the order in which they are looked for.
-const (
-	ReasonRefused             = "Refused"
-	ReasonPodSecurity         = "PodSecurity"
-	ReasonFailedCreate        = "FailedCreate"
-	ReasonUnschedulable       = "Unschedulable"
-	ReasonFailedMount         = "FailedMount"
-	ReasonCrashing            = "Crashing"
-	ReasonImagePull           = "ImagePull"
-	ReasonContainerNotCreated = "ContainerNotCreated"
-	ReasonEngineLost          = "EngineLost"
-	ReasonStorageAway         = "StorageAway"
-	ReasonNoReport            = "NoReport"
-	ReasonShardObjectMissing  = "ShardObjectMissing"
-	ReasonTooManyCircuits     = "TooManyCircuits"
-	ReasonAsExpected          = "AsExpected"
-)
-
 // Compute returns the status.
 func Compute(in Input) v1alpha1.ArchiverStatus {
 	a := in.Archiver

@@ -200,7 +200,7 @@ func TestEmbedded(t *testing.T) {
 	if c := condition(t, s, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue {
 		t.Errorf("not ready: %v", c)
 	}
-	if c := condition(t, s, v1alpha1.ConditionStorageReady); c.Reason != ReasonEmbedded || c.Status != metav1.ConditionTrue {
+	if c := condition(t, s, v1alpha1.ConditionStorageReady); c.Reason != v1alpha1.ReasonEmbedded || c.Status != metav1.ConditionTrue {
 		t.Errorf("storage: %v", c)
 	}
 	if c := condition(t, s, v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse {

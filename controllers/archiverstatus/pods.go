@@ -33,7 +33,7 @@ func notCreated(in *Input) []problem {
 func replicaFailure(d *appsv1.Deployment, message string) problem {
 	component := d.Labels[v1alpha1.LabelComponent]
 	if i := strings.Index(message, "violates PodSecurity"); i >= 0 {
-		return problem{ReasonPodSecurity, fmt.Sprintf(
+		return problem{v1alpha1.ReasonPodSecurity, fmt.Sprintf(
 			"%s pods are not allowed in this namespace: label it pod-security.kubernetes.io/enforce=privileged (%s)",
 			component, message[i:])}
 	}
@@ -43,7 +43,7 @@ func replicaFailure(d *appsv1.Deployment, message string) problem {
 			message = rest
 		}
 	}
-	return problem{ReasonFailedCreate, fmt.Sprintf("%s pods can not be made: %s", component, message)}
+	return problem{v1alpha1.ReasonFailedCreate, fmt.Sprintf("%s pods can not be made: %s", component, message)}
 }
 
 // podProblems says what keeps pods from running: each thing once, without names
@@ -70,11 +70,11 @@ func podProblems(in *Input) []problem {
 func podProblem(p *corev1.Pod, mount string) problem {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return problem{ReasonUnschedulable, c.Message}
+			return problem{v1alpha1.ReasonUnschedulable, c.Message}
 		}
 	}
 	if mount != "" {
-		return problem{ReasonFailedMount, mount}
+		return problem{v1alpha1.ReasonFailedMount, mount}
 	}
 	for i := range p.Status.ContainerStatuses {
 		if found := containerProblem(p, &p.Status.ContainerStatuses[i]); found.reason != "" {
@@ -89,7 +89,7 @@ func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
 		if p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSchema {
 			return problem{} // StorageReady tells
 		}
-		return problem{ReasonCrashing, "it ended with: " + cmp.Or(said, "nothing said; see its log")}
+		return problem{v1alpha1.ReasonCrashing, "it ended with: " + cmp.Or(said, "nothing said; see its log")}
 	}
 	if s.State.Waiting == nil {
 		return problem{}
@@ -99,9 +99,9 @@ func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
 		return problem{}
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
 		// The kubelet's reason and message change while it tries.
-		return problem{ReasonImagePull, "the image " + s.Image + " can not be pulled"}
+		return problem{v1alpha1.ReasonImagePull, "the image " + s.Image + " can not be pulled"}
 	default:
-		return problem{ReasonContainerNotCreated, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")}
+		return problem{v1alpha1.ReasonContainerNotCreated, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")}
 	}
 }
 

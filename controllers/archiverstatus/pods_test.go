@@ -47,21 +47,21 @@ func TestPods(t *testing.T) {
 		{"being made", pod(engine, "", waiting("ContainerCreating", "")), "", problem{}},
 		{"restarted once", pod(engine, "", ended(corev1.ContainerStatus{Ready: true}, "Error", "varve: boom")), "", problem{}},
 		{"unschedulable", unschedulable, "",
-			problem{ReasonUnschedulable, "engine pod: 0/3 nodes are available: 3 Insufficient cpu."}},
+			problem{v1alpha1.ReasonUnschedulable, "engine pod: 0/3 nodes are available: 3 Insufficient cpu."}},
 		{"no Secret", pod(engine, "", waiting("ContainerCreating", "")), `secret "login" not found`,
-			problem{ReasonFailedMount, `engine pod: secret "login" not found`}},
+			problem{v1alpha1.ReasonFailedMount, `engine pod: secret "login" not found`}},
 		{"no image", pod(engine, "", waiting("ImagePullBackOff", "Back-off pulling …")), "",
-			problem{ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
+			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
 		{"no image, a moment later", pod(engine, "", waiting("ErrImagePull", "rpc error …")), "",
-			problem{ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
+			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
 		{"crash loop", pod(engine, "", ended(waiting("CrashLoopBackOff", "back-off 5m"), "Error", "a log line\nvarve: --listen: address in use\n")), "",
-			problem{ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
 		{"crash loop, a moment later", pod(engine, "", ended(corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "Error", "varve: --listen: address in use")), "",
-			problem{ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
 		{"memory", pod(engine, "", ended(waiting("CrashLoopBackOff", ""), "OOMKilled", "")), "",
-			problem{ReasonCrashing, "engine pod: it ended with: it took more memory than its limit"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: it took more memory than its limit"}},
 		{"something else", pod(engine, "", waiting("CreateContainerConfigError", "no such user")), "",
-			problem{ReasonContainerNotCreated, "engine pod: CreateContainerConfigError: no such user"}},
+			problem{v1alpha1.ReasonContainerNotCreated, "engine pod: CreateContainerConfigError: no such user"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.pod, c.pod
@@ -91,7 +91,7 @@ func TestSchemaFails(t *testing.T) {
 	s := Compute(in)
 	for _, kind := range []string{v1alpha1.ConditionStorageReady, v1alpha1.ConditionDegraded} {
 		c := condition(t, s, kind)
-		if c.Reason != ReasonSchemaFailed ||
+		if c.Reason != v1alpha1.ReasonSchemaFailed ||
 			c.Message != "making the tables in Cassandra failed, and is tried again: varve: preparing Cassandra: bad credentials" {
 			t.Errorf("%s: %v", kind, c)
 		}
@@ -104,10 +104,10 @@ func TestPodsNotMade(t *testing.T) {
 		want    problem
 	}{
 		{`pods "main-engine-7d9c5-" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`,
-			problem{ReasonPodSecurity, "engine pods are not allowed in this namespace: label it " +
+			problem{v1alpha1.ReasonPodSecurity, "engine pods are not allowed in this namespace: label it " +
 				"pod-security.kubernetes.io/enforce=privileged (violates PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true))"}},
 		{`pods "main-engine-7d9c5-x" is forbidden: exceeded quota: compute`,
-			problem{ReasonFailedCreate, "engine pods can not be made: is forbidden: exceeded quota: compute"}},
+			problem{v1alpha1.ReasonFailedCreate, "engine pods can not be made: is forbidden: exceeded quota: compute"}},
 	} {
 		in := healthy()
 		in.Engines.Status.Conditions = []appsv1.DeploymentCondition{{

@@ -45,7 +45,7 @@ func problems(in *Input) []problem {
 func degraded(problems []problem) metav1.Condition {
 	if len(problems) == 0 {
 		return metav1.Condition{
-			Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: ReasonAsExpected,
+			Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAsExpected,
 			Message: "nothing is wrong",
 		}
 	}
@@ -66,7 +66,7 @@ func refused(in *Input) []problem {
 	if in.Refused == "" {
 		return nil
 	}
-	return []problem{{ReasonRefused, in.Refused}}
+	return []problem{{v1alpha1.ReasonRefused, in.Refused}}
 }
 
 // enginesLost counts engines that no longer renew their Lease.
@@ -80,17 +80,17 @@ func enginesLost(in *Input) []problem {
 	if n == 0 {
 		return nil
 	}
-	return []problem{{ReasonEngineLost, fmt.Sprintf("%s no longer renewing their Lease: others take their shards", enginesAre(n))}}
+	return []problem{{v1alpha1.ReasonEngineLost, fmt.Sprintf("%s no longer renewing their Lease: others take their shards", enginesAre(n))}}
 }
 
 // storageProblem tells a storage that went away, or that can not be set up, from
 // one that is being set up.
 func storageProblem(in *Input) []problem {
 	switch c := storageReady(in); c.Reason {
-	case ReasonAway:
-		return []problem{{ReasonStorageAway, c.Message}}
-	case ReasonSchemaFailed:
-		return []problem{{ReasonSchemaFailed, c.Message}}
+	case v1alpha1.ReasonAway:
+		return []problem{{v1alpha1.ReasonStorageAway, c.Message}}
+	case v1alpha1.ReasonSchemaFailed:
+		return []problem{{v1alpha1.ReasonSchemaFailed, c.Message}}
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func noReports(in *Input) []problem {
 	if n == 0 {
 		return nil
 	}
-	return []problem{{ReasonNoReport, fmt.Sprintf(
+	return []problem{{v1alpha1.ReasonNoReport, fmt.Sprintf(
 		"%s ready but not reporting: does a network policy keep the operator from port 17665?", enginesAre(n))}}
 }
 
@@ -144,7 +144,7 @@ func shardObjects(in *Input) []problem {
 	if len(orphaned) == 0 {
 		return nil
 	}
-	return []problem{{ReasonShardObjectMissing, fmt.Sprintf(
+	return []problem{{v1alpha1.ReasonShardObjectMissing, fmt.Sprintf(
 		"engines go on with %d shards whose ArchiveShard is missing or does not name them", len(orphaned))}}
 }
 
@@ -176,7 +176,7 @@ func circuits(in *Input) []problem {
 	if more := len(hosts) - shown; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return []problem{{ReasonTooManyCircuits, fmt.Sprintf(
+	return []problem{{v1alpha1.ReasonTooManyCircuits, fmt.Sprintf(
 		"more than %d connections to IOC %s: shardBy with a prefix keeps an IOC's PVs on few engines", most, names)}}
 }
 

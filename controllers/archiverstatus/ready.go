@@ -26,20 +26,20 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 	uncaptured := uncaptured(in)
 	switch {
 	case engines == 0:
-		return no(ReasonNoEngines, "spec.engines.replicas is 0: nothing is captured")
+		return no(v1alpha1.ReasonNoEngines, "spec.engines.replicas is 0: nothing is captured")
 	case up < engines:
-		return no(ReasonEnginesNotReady, fmt.Sprintf("%d of %d engines are ready", up, engines))
+		return no(v1alpha1.ReasonEnginesNotReady, fmt.Sprintf("%d of %d engines are ready", up, engines))
 	case storage.Status != metav1.ConditionTrue:
 		return metav1.Condition{
 			Type: v1alpha1.ConditionReady, Status: storage.Status, Reason: storage.Reason, Message: storage.Message,
 		}
 	case uncaptured > 0:
-		return no(ReasonShardsNotCaptured, fmt.Sprintf("%d shards with channels are not captured yet", uncaptured))
+		return no(v1alpha1.ReasonShardsNotCaptured, fmt.Sprintf("%d shards with channels are not captured yet", uncaptured))
 	case !render.Embedded(in.Archiver) && wanted(in.Archiver.Spec.Retrieval.Replicas) > 0 && readyReplicas(in.Retrieval) == 0:
-		return no(ReasonRetrievalNotReady, "PVs are captured, but no retrieval pod is ready")
+		return no(v1alpha1.ReasonRetrievalNotReady, "PVs are captured, but no retrieval pod is ready")
 	}
 	return metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady,
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady,
 		Message: "PVs are captured, and the archive can be read",
 	}
 }
@@ -51,16 +51,16 @@ func progressing(in *Input) metav1.Condition {
 	}
 	switch {
 	case !render.Embedded(in.Archiver) && !complete(in.Schema):
-		return yes(ReasonSchemaRuns, "tables are being made or checked")
+		return yes(v1alpha1.ReasonSchemaRuns, "tables are being made or checked")
 	case !rolledOut(in.Engines):
-		return yes(ReasonRollingOut, "engines are being updated")
+		return yes(v1alpha1.ReasonRollingOut, "engines are being updated")
 	case !render.Embedded(in.Archiver) && !rolledOut(in.Retrieval):
-		return yes(ReasonRollingOut, "retrieval pods are being updated")
+		return yes(v1alpha1.ReasonRollingOut, "retrieval pods are being updated")
 	case in.Unplaced+in.Moving > 0:
-		return yes(ReasonShardsMoving, "shards are on their way to engines")
+		return yes(v1alpha1.ReasonShardsMoving, "shards are on their way to engines")
 	}
 	return metav1.Condition{
-		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: ReasonUpToDate,
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUpToDate,
 		Message: "pods and shards are as the spec asks",
 	}
 }

@@ -21,21 +21,21 @@ func storageReady(in *Input) metav1.Condition {
 	embedded := render.Embedded(in.Archiver)
 	switch {
 	case reports > 0 && away == "" && embedded:
-		return set(metav1.ConditionTrue, ReasonEmbedded, "the engine writes to its volume")
+		return set(metav1.ConditionTrue, v1alpha1.ReasonEmbedded, "the engine writes to its volume")
 	case reports > 0 && away == "":
-		return set(metav1.ConditionTrue, ReasonConnected, "engines write to Cassandra")
+		return set(metav1.ConditionTrue, v1alpha1.ReasonConnected, "engines write to Cassandra")
 	case !embedded && !complete(in.Schema):
 		if failed := schemaFailure(in); failed != "" {
-			return set(metav1.ConditionFalse, ReasonSchemaFailed, "making the tables in Cassandra failed, and is tried again: "+failed)
+			return set(metav1.ConditionFalse, v1alpha1.ReasonSchemaFailed, "making the tables in Cassandra failed, and is tried again: "+failed)
 		}
-		return set(metav1.ConditionFalse, ReasonWaitingForSchema, "tables are being made in Cassandra")
+		return set(metav1.ConditionFalse, v1alpha1.ReasonWaitingForSchema, "tables are being made in Cassandra")
 	case away != "":
-		return set(metav1.ConditionFalse, ReasonAway, "engines keep samples in memory: "+away)
+		return set(metav1.ConditionFalse, v1alpha1.ReasonAway, "engines keep samples in memory: "+away)
 	}
 	if old := previous(in.Archiver, c.Type); old != nil && !in.Settled {
 		return set(old.Status, old.Reason, old.Message)
 	}
-	return set(metav1.ConditionUnknown, ReasonWaitingForEngine, "no engine has reported")
+	return set(metav1.ConditionUnknown, v1alpha1.ReasonWaitingForEngine, "no engine has reported")
 }
 
 // storageAway returns what the first engine says that can not write, and how
