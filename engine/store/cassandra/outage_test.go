@@ -34,7 +34,13 @@ func TestOutages(t *testing.T) {
 			t.Errorf("opening as %q gives %v", c.Username, err)
 		}
 	}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	// Cassandra makes its first user some time after it began to serve.
+	err := cassandrastore.CreateSchema(t.Context(), cfg)
+	for begun := time.Now(); errors.Is(err, cassandrastore.ErrCredentials) && time.Since(begun) < time.Minute; {
+		wait(100 * time.Millisecond)
+		err = cassandrastore.CreateSchema(t.Context(), cfg)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	w := startWriter(t, open(t, cfg))
