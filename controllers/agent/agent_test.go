@@ -316,6 +316,7 @@ func TestDrain(t *testing.T) {
 		w.Expect(w.agent.drained(time.Now().Add(answerWithin))).To(Equal(drainIgnored))
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
 		w.Eventually(func() string { return w.agent.drained(time.Now().Add(answerWithin)) }).Should(BeEmpty(), "an answer has come")
+		w.Expect(w.agent.drained(time.Now().Add(3*answerWithin))).To(Equal(drainIgnored), "nothing followed it")
 	})
 	t.Run("not when nothing is held", func(t *testing.T) {
 		w := newWorld(t)

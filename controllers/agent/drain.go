@@ -2,24 +2,24 @@ package agent
 
 import (
 	"context"
-	"slices"
+	"maps"
 	"time"
-
-	"varve.dev/varve/api/v1alpha1"
 )
 
 // draining is an engine's wish to end.
 type draining struct {
-	since time.Time
-	// before are the engines of each shard held when it began.
-	before map[int][]v1alpha1.ShardEngine
+	// versions are those of the ArchiveShards held, and progress is when one of them
+	// last changed, or went.
+	versions map[int]string
+	progress time.Time
 	// empty is when the engine was first seen without a shard.
 	empty time.Time
 }
 
 // Limits of draining.
 const (
-	// answerWithin is how long a first shard may take to be given to another engine.
+	// answerWithin is how long nothing may happen to the shards: the operator is
+	// away, or there is no engine to take them, as when a namespace is deleted.
 	answerWithin = 30 * time.Second
 	// toldWithin is how long the last answers to the API server may take.
 	toldWithin = 5 * time.Second
@@ -30,7 +30,7 @@ const (
 const (
 	drainEmpty   = "every shard is released"
 	drainGone    = "the shards are being deleted"
-	drainIgnored = "no shard was given to another engine in time"
+	drainIgnored = "nobody takes the shards"
 	drainCut     = "time is up"
 )
 
@@ -39,14 +39,8 @@ const (
 // the shards are being deleted. Run must be running. It returns why it ended. What
 // is still held then is for the engine to flush and close.
 func (a *Agent) Drain(ctx context.Context) (why string) {
-	now := time.Now()
 	a.mu.Lock()
-	a.draining = &draining{since: now, before: map[int][]v1alpha1.ShardEngine{}}
-	for i, s := range a.shards {
-		if s.decision.hold {
-			a.draining.before[i] = s.spec.Engines
-		}
-	}
+	a.draining = &draining{versions: a.heldVersions(), progress: time.Now()}
 	a.mu.Unlock()
 	a.reports.expire()
 	a.poke()
@@ -69,8 +63,8 @@ func (a *Agent) drained(now time.Time) string {
 	open := a.cfg.Engine.Held()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held, going, answered, told := 0, 0, false, true
-	for i, s := range a.shards {
+	held, going, told := 0, 0, true
+	for _, s := range a.shards {
 		if !s.decision.hold {
 			told = told && s.isTold(a.cfg.Name)
 			continue
@@ -79,10 +73,10 @@ func (a *Agent) drained(now time.Time) string {
 		if s.gone || s.object != nil && s.object.DeletionTimestamp != nil {
 			going++
 		}
-		before, was := a.draining.before[i]
-		answered = answered || was && !slices.Equal(before, s.spec.Engines)
 	}
-	answered = answered || held < len(a.draining.before)
+	if versions := a.heldVersions(); !maps.Equal(versions, a.draining.versions) {
+		a.draining.versions, a.draining.progress = versions, now
+	}
 	if held == 0 && len(open) == 0 && a.draining.empty.IsZero() {
 		a.draining.empty = now
 	}
@@ -91,8 +85,23 @@ func (a *Agent) drained(now time.Time) string {
 		return drainEmpty
 	case held > 0 && going == held:
 		return drainGone
-	case !answered && now.Sub(a.draining.since) >= answerWithin:
+	case held > 0 && now.Sub(a.draining.progress) >= answerWithin:
 		return drainIgnored
 	}
 	return ""
+}
+
+// heldVersions returns the versions of the ArchiveShards held, as seen last. It
+// needs the lock.
+func (a *Agent) heldVersions() map[int]string {
+	versions := map[int]string{}
+	for i, s := range a.shards {
+		if !s.decision.hold {
+			continue
+		}
+		if versions[i] = ""; s.object != nil {
+			versions[i] = s.object.ResourceVersion
+		}
+	}
+	return versions
 }
