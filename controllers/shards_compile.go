@@ -31,7 +31,7 @@ type compiled struct {
 	names       []string // of groups
 	expiry      time.Time
 	// absent says that some source is not there; withdrawn that the groups'
-	// definition is not, so that nothing was compiled and all stays as it was.
+	// definition is not, so that all stays as it was compiled last.
 	absent, withdrawn bool
 	// data of lists by name; only right after compiling.
 	data map[string][]byte
@@ -47,6 +47,10 @@ type compiledShard struct {
 	// be read, and somebody's source is not there.
 	kept bool
 }
+
+// unknown says that nothing is known of what the shard captures. It must not be
+// written then: a shard without lists is an order to end.
+func (s *compiledShard) unknown() bool { return s.kept && len(s.lists) == 0 }
 
 // next returns in how long something changes by itself.
 func (c *compiled) next(now time.Time) time.Duration {
@@ -67,6 +71,10 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 	switch {
 	case err != nil:
 		return nil, err
+	case withdrawn && known.made != nil:
+		made := *known.made
+		made.withdrawn = true
+		return &made, nil
 	case withdrawn:
 		return in.asItIs(), nil
 	}
@@ -82,9 +90,7 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 	listed := map[string]compile.Listed{}
 	for i := range in.groups {
 		g := &in.groups[i]
-		l, complete := sources.List(g, read.lookup())
-		listed[groupName(g)] = l
-		read.absent = read.absent || !complete
+		listed[groupName(g)], _ = sources.List(g, read.lookup())
 	}
 	result := compile.Compile(in.groups, listed, int(in.archiver.Spec.Shards), now)
 	made := encode(in, &result, read.lost)
@@ -106,7 +112,8 @@ func (in *observed) asItIs() *compiled {
 	return made
 }
 
-// keep leaves what a shard captures as it is.
+// keep leaves what a shard captures as it is. Of a shard that was lost that is what
+// engines report.
 func (in *observed) keep(index int) compiledShard {
 	out := compiledShard{kept: true}
 	s := in.shards[index]
@@ -193,12 +200,16 @@ func (r *reader) fingerprint(groups []v1alpha1.ArchiveGroup, now time.Time) uint
 				fmt.Fprintf(h, "%d %s %s\n", state, cm.UID, cm.ResourceVersion)
 			case s.ChannelFinder != nil:
 				names, known, err := r.reconciler.ChannelFinder.Names(s.ChannelFinder.URL, s.ChannelFinder.Query)
+				r.absent = r.absent || !known
 				fmt.Fprintf(h, "%t %v %d\n", known, err, len(names))
 				for _, name := range names {
 					_, _ = h.WriteString(name + "\n")
 				}
 			}
 		}
+	}
+	if r.absent { // it counts what engines have
+		fmt.Fprintf(h, "%t\n", r.reconciler.Fleet.Synced())
 	}
 	return h.Sum64()
 }

@@ -103,6 +103,8 @@ func (r *ShardsReconciler) groupsWithdrawn(ctx context.Context, in *observed, kn
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
+	case apierrors.IsForbidden(err): // with rights in some namespaces only
+		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("getting the definition of ArchiveGroup: %w", err)
 	}

@@ -50,6 +50,7 @@ type playedEngine struct {
 	silent bool // neither renews its Lease, nor reports, nor answers
 	phases map[int]v1alpha1.ShardPhase
 	named  map[int]bool // shards whose spec names it
+	lists  map[int][]string
 }
 
 func newPlant(ctx SpecContext) *plant {
@@ -189,7 +190,7 @@ func (p *plant) startEngines(ctx context.Context, names ...string) {
 		Expect(k8s.Create(ctx, pod)).To(Succeed())
 		p.mu.Lock()
 		ip := fmt.Sprint("10.0.0.", len(p.engines)+1)
-		p.engines[name] = &playedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}}
+		p.engines[name] = &playedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}}
 		p.mu.Unlock()
 		pod.Status.PodIP = ip
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -224,7 +225,7 @@ func (p *plant) fetch(_ context.Context, ip string) (*report.Report, error) {
 		}
 		r := &report.Report{Engine: name}
 		for index, phase := range e.phases {
-			r.Shards = append(r.Shards, report.Shard{Index: index, Phase: string(phase), Orphaned: !e.named[index]})
+			r.Shards = append(r.Shards, report.Shard{Index: index, Phase: string(phase), Orphaned: !e.named[index], Lists: e.lists[index]})
 		}
 		return r, nil
 	}
@@ -325,6 +326,7 @@ func (p *plant) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.S
 		delete(p.engines[e.Name].phases, int(*s.Spec.Index))
 	} else {
 		p.engines[e.Name].phases[int(*s.Spec.Index)] = now.Phase
+		p.engines[e.Name].lists[int(*s.Spec.Index)] = now.Lists
 	}
 	p.mu.Unlock()
 	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) {

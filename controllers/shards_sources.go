@@ -72,6 +72,9 @@ func (r *reader) heldBy(group string) []string {
 	if r.held == nil {
 		r.held = map[string][]string{}
 		for index := range int(r.in.archiver.Spec.Shards) {
+			if r.in.shards[index] == nil && !r.reconciler.Fleet.Synced() {
+				r.lost[index] = true // an engine may have it
+			}
 			for _, name := range r.in.listsInForce(index) {
 				r.hold(index, name)
 			}

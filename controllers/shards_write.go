@@ -24,7 +24,7 @@ func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *
 	g.SetLimit(writesAtOnce)
 	for i := range made.shards {
 		wanted := in.shard(i, &made.shards[i], engines[i])
-		if in.isShard(wanted) {
+		if in.isShard(wanted) || in.shards[i] == nil && made.shards[i].unknown() {
 			continue
 		}
 		g.Go(func() error {
