@@ -15,11 +15,16 @@ import (
 const askTimeout = 300 * time.Millisecond
 
 // Recent implements query.Recent: it asks all engines that capture the PV, at
-// once.
+// once. Of a PV that nobody captures any more all engines are asked: the last
+// samples of one that was removed a short time ago may be in no block yet.
 func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
-	in, certain := o.atlas.Load().find(pv)
+	at := o.atlas.Load()
+	in, certain := at.find(pv)
 	held := query.Held{Known: certain}
 	var urls []string
+	if len(in) == 0 {
+		urls = at.engines
+	}
 	for _, p := range in {
 		held.Shards = append(held.Shards, p.shard)
 		urls = append(urls, p.engines...)
