@@ -35,9 +35,12 @@ func (f *fakeEngine) Apply(a engine.Assignment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.applies++
-	now := pvsOf(a)
+	now := map[string]bool{}
+	for _, pv := range pvsOf(a) {
+		now[pv] = true
+	}
 	for _, pv := range pvsOf(f.applied) {
-		if !slices.Contains(now, pv) {
+		if !now[pv] {
 			if f.lost == nil {
 				f.lost = map[string]int{}
 			}
@@ -65,7 +68,7 @@ func pvsOf(a engine.Assignment) (pvs []string) {
 	return pvs
 }
 
-// captured returns the PVs, "sealed" first where the engine seals.
+// captured returns the PVs.
 func (f *fakeEngine) captured() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
