@@ -63,45 +63,44 @@ func (a *Agent) drained(now time.Time) string {
 	open := a.cfg.Engine.Held()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	held, going, told := 0, 0, true
-	for _, s := range a.shards {
-		if !s.decision.hold {
-			told = told && s.isTold(a.cfg.Name)
-			continue
-		}
-		held++
-		if s.gone || s.object != nil && s.object.DeletionTimestamp != nil {
-			going++
-		}
-	}
-	if versions := a.heldVersions(); !maps.Equal(versions, a.draining.versions) {
-		a.draining.versions, a.draining.progress = versions, now
-	}
-	if held == 0 && len(open) == 0 && a.draining.empty.IsZero() {
+	at := a.remains()
+	isEmpty := at.held == 0 && len(open) == 0
+	if isEmpty && a.draining.empty.IsZero() {
 		a.draining.empty = now
 	}
 	switch {
-	case held == 0 && len(open) == 0 && (told || now.Sub(a.draining.empty) >= toldWithin):
+	case isEmpty && (at.told || now.Sub(a.draining.empty) >= toldWithin):
 		return drainEmpty
-	case held > 0 && going == held:
+	case at.held > 0 && at.going == at.held:
 		return drainGone
-	case held > 0 && now.Sub(a.draining.progress) >= answerWithin:
+	case !at.answered && now.Sub(a.draining.since) >= answerWithin:
 		return drainIgnored
 	}
 	return ""
 }
 
-// heldVersions returns the versions of the ArchiveShards held, as seen last. It
-// needs the lock.
-func (a *Agent) heldVersions() map[int]string {
-	versions := map[int]string{}
+// remains is what draining has come to.
+type remains struct {
+	held, going int  // shards, and those of them that are being deleted
+	answered    bool // something was done for a shard
+	told        bool // the statuses say which shards are given up
+}
+
+// remains counts. It needs the lock.
+func (a *Agent) remains() remains {
+	r := remains{told: true}
 	for i, s := range a.shards {
 		if !s.decision.hold {
+			r.told = r.told && s.isTold(a.cfg.Name)
 			continue
 		}
-		if versions[i] = ""; s.object != nil {
-			versions[i] = s.object.ResourceVersion
+		r.held++
+		if s.gone || s.object != nil && s.object.DeletionTimestamp != nil {
+			r.going++
 		}
+		before, was := a.draining.before[i]
+		r.answered = r.answered || was && !slices.Equal(before, s.spec.Engines)
 	}
-	return versions
+	r.answered = r.answered || r.held < len(a.draining.before)
+	return r
 }
