@@ -63,44 +63,54 @@ func (a *Agent) drained(now time.Time) string {
 	open := a.cfg.Engine.Held()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := a.remains()
-	isEmpty := at.held == 0 && len(open) == 0
-	if isEmpty && a.draining.empty.IsZero() {
-		a.draining.empty = now
+	d := a.draining
+	held, going, told := a.remaining()
+	isEmpty := held == 0 && len(open) == 0
+	if isEmpty && d.empty.IsZero() {
+		d.empty = now
+	}
+	if versions := a.heldVersions(); !maps.Equal(versions, d.versions) {
+		d.versions, d.progress = versions, now
 	}
 	switch {
-	case isEmpty && (at.told || now.Sub(a.draining.empty) >= toldWithin):
+	case isEmpty && (told || now.Sub(d.empty) >= toldWithin):
 		return drainEmpty
-	case at.held > 0 && at.going == at.held:
+	case held > 0 && going == held:
 		return drainGone
-	case !at.answered && now.Sub(a.draining.since) >= answerWithin:
+	case held > 0 && now.Sub(d.progress) >= answerWithin:
 		return drainIgnored
 	}
 	return ""
 }
 
-// remains is what draining has come to.
-type remains struct {
-	held, going int  // shards, and those of them that are being deleted
-	answered    bool // something was done for a shard
-	told        bool // the statuses say which shards are given up
+// remaining counts the shards held, and those of them that are being deleted. told
+// says that the statuses have which ones are given up. It needs the lock.
+func (a *Agent) remaining() (held, going int, told bool) {
+	told = true
+	for _, s := range a.shards {
+		switch {
+		case !s.decision.hold:
+			told = told && s.isTold(a.cfg.Name)
+		case s.gone || s.object != nil && s.object.DeletionTimestamp != nil:
+			held, going = held+1, going+1
+		default:
+			held++
+		}
+	}
+	return held, going, told
 }
 
-// remains counts. It needs the lock.
-func (a *Agent) remains() remains {
-	r := remains{told: true}
+// heldVersions returns the versions of the ArchiveShards held, as seen last. It
+// needs the lock.
+func (a *Agent) heldVersions() map[int]string {
+	versions := map[int]string{}
 	for i, s := range a.shards {
 		if !s.decision.hold {
-			r.told = r.told && s.isTold(a.cfg.Name)
 			continue
 		}
-		r.held++
-		if s.gone || s.object != nil && s.object.DeletionTimestamp != nil {
-			r.going++
+		if versions[i] = ""; s.object != nil {
+			versions[i] = s.object.ResourceVersion
 		}
-		before, was := a.draining.before[i]
-		r.answered = r.answered || was && !slices.Equal(before, s.spec.Engines)
 	}
-	r.answered = r.answered || r.held < len(a.draining.before)
-	return r
+	return versions
 }
