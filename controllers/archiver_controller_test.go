@@ -68,10 +68,11 @@ var _ = Describe("ArchiverReconciler", func() {
 		Eventually(func() int { list(ctx, namespace, &jobs); return len(jobs.Items) }).Should(Equal(1))
 		first := jobs.Items[0].Name
 
-		a.Spec.Image = "varve:new"
-		a.Spec.Engines.Replicas = new(int32(5))
-		a.Spec.EPICS.CAAddrList = []string{"10.1.2.3"}
-		Expect(k8s.Update(ctx, a)).To(Succeed())
+		edit(ctx, a, func() {
+			a.Spec.Image = "varve:new"
+			a.Spec.Engines.Replicas = new(int32(5))
+			a.Spec.EPICS.CAAddrList = []string{"10.1.2.3"}
+		})
 		Eventually(func(g Gomega) {
 			d := &appsv1.Deployment{}
 			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), d)).To(Succeed())
@@ -84,9 +85,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			g.Expect(jobs.Items[0].Name).NotTo(Equal(first))
 		}).Should(Succeed())
 
-		a = get(ctx, a)
-		a.Spec.EPICS.CAAddrList = nil
-		Expect(k8s.Update(ctx, a)).To(Succeed())
+		edit(ctx, a, func() { a.Spec.EPICS.CAAddrList = nil })
 		Eventually(func(g Gomega) {
 			d := &appsv1.Deployment{}
 			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), d)).To(Succeed())
@@ -102,13 +101,12 @@ var _ = Describe("ArchiverReconciler", func() {
 			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), &appsv1.Deployment{})).To(Succeed())
 		}).Should(Succeed())
 
-		service.Spec.Ports[0].Port = 8080
-		Expect(k8s.Update(ctx, service)).To(Succeed())
-		account := &corev1.ServiceAccount{}
-		Expect(k8s.Get(ctx, key(namespace, "main-engine"), account)).To(Succeed())
-		account.Annotations = map[string]string{"example.org/role": "archive"}
-		account.AutomountServiceAccountToken = new(true)
-		Expect(k8s.Update(ctx, account)).To(Succeed())
+		edit(ctx, service, func() { service.Spec.Ports[0].Port = 8080 })
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main-engine"}}
+		edit(ctx, account, func() {
+			account.Annotations = map[string]string{"example.org/role": "archive"}
+			account.AutomountServiceAccountToken = new(true)
+		})
 		Expect(k8s.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main-engine"}})).To(Succeed())
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), service)).To(Succeed())
@@ -121,8 +119,7 @@ var _ = Describe("ArchiverReconciler", func() {
 		}).Should(Succeed())
 
 		// The label by which the operator finds it.
-		service.Labels = nil
-		Expect(k8s.Update(ctx, service)).To(Succeed())
+		edit(ctx, service, func() { service.Labels = nil })
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), service)).To(Succeed())
 			g.Expect(service.Labels).To(HaveKeyWithValue(v1alpha1.LabelArchiver, "main"))
@@ -145,11 +142,12 @@ var _ = Describe("ArchiverReconciler", func() {
 		a := create(ctx, newArchiver(namespace, "main"))
 		d := &appsv1.Deployment{}
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "main-engine"), d) }).Should(Succeed())
+		old := d.DeepCopy()
 		d.Status.Conditions = []appsv1.DeploymentCondition{{
 			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
 			Message: `pods "main-engine-5c-" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`,
 		}}
-		Expect(k8s.Status().Update(ctx, d)).To(Succeed())
+		Expect(k8s.Status().Patch(ctx, d, client.MergeFrom(old))).To(Succeed())
 		awaitCondition(ctx, a, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonPodSecurity)
 		c := meta.FindStatusCondition(get(ctx, a).Status.Conditions, v1alpha1.ConditionDegraded)
 		Expect(c.Message).To(ContainSubstring("pod-security.kubernetes.io/enforce=privileged"))
@@ -240,16 +238,12 @@ var _ = Describe("ArchiverReconciler", func() {
 		claim := &corev1.PersistentVolumeClaim{}
 		Expect(k8s.Get(ctx, key(namespace, "try-data"), claim)).To(Succeed())
 		Expect(claim.OwnerReferences).To(BeEmpty())
-		a = get(ctx, a)
-		a.Spec.Storage.Embedded.DeletionPolicy = v1alpha1.DeleteData
-		Expect(k8s.Update(ctx, a)).To(Succeed())
+		edit(ctx, a, func() { a.Spec.Storage.Embedded.DeletionPolicy = v1alpha1.DeleteData })
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, key(namespace, "try-data"), claim)).To(Succeed())
 			g.Expect(metav1.IsControlledBy(claim, a)).To(BeTrue())
 		}).Should(Succeed())
-		a = get(ctx, a)
-		a.Spec.Storage.Embedded.DeletionPolicy = v1alpha1.RetainData
-		Expect(k8s.Update(ctx, a)).To(Succeed())
+		edit(ctx, a, func() { a.Spec.Storage.Embedded.DeletionPolicy = v1alpha1.RetainData })
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, key(namespace, "try-data"), claim)).To(Succeed())
 			g.Expect(claim.OwnerReferences).To(BeEmpty())
@@ -321,6 +315,16 @@ func create(ctx context.Context, a *v1alpha1.Archiver) *v1alpha1.Archiver {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, a)).To(Succeed())
 	return a
+}
+
+// edit changes an object, also while the operator writes it.
+func edit(ctx context.Context, o client.Object, change func()) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		change()
+		g.Expect(k8s.Update(ctx, o)).To(Succeed())
+	}).Should(Succeed())
 }
 
 func get(ctx context.Context, a *v1alpha1.Archiver) *v1alpha1.Archiver {
