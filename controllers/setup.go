@@ -51,7 +51,7 @@ func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		}
 	}
 	own := rest.CopyConfig(cfg)
-	own.QPS, own.Burst = 50, 100 // an edit may write 64 shards and their lists
+	own.QPS = -1 // an edit may write all shards and their lists: the API server keeps what is fair
 	mgr, err := ctrl.NewManager(own, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        o.Log,

@@ -264,16 +264,6 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestRounded(t *testing.T) {
-	for x, want := range map[float64]float64{
-		0: 0, -1: 0, 1: 1, 9.96: 10, 0.0333: 0.033, 12345: 12000, 99.6: 100, 1e12 + 1: 1e12, 0.1 + 0.2: 0.3,
-	} {
-		if got := rounded(x); got != want {
-			t.Errorf("rounded(%v) = %v, want %v", x, got, want)
-		}
-	}
-}
-
 func TestCut(t *testing.T) {
 	long := strings.Repeat("ü", 2000)
 	if got := cut(long); len(got) > 1024+len(" …") || !strings.HasPrefix(long, strings.TrimSuffix(got, " …")) {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/figures"
 )
 
 // writeEvery is how often figures are written.
@@ -20,17 +21,13 @@ func Changed(old *v1alpha1.ArchiverStatus, computed v1alpha1.ArchiverStatus, sin
 	if equality.Semantic.DeepEqual(*old, computed) {
 		return false
 	}
-	if sinceWritten >= writeEvery || total(old) != total(&computed) {
+	if sinceWritten >= writeEvery || figures.Appeared(figuresOf(old), figuresOf(&computed)) {
 		return true
 	}
 	computed.Channels, computed.Rates = old.Channels, old.Rates
 	return !equality.Semantic.DeepEqual(*old, computed)
 }
 
-// total is the number of channels, which changes by edits only.
-func total(s *v1alpha1.ArchiverStatus) int32 {
-	if s.Channels == nil {
-		return -1
-	}
-	return s.Channels.Total
+func figuresOf(s *v1alpha1.ArchiverStatus) figures.Figures {
+	return figures.Figures{Channels: s.Channels, Rates: s.Rates}
 }

@@ -1,56 +1,38 @@
 package archiverstatus
 
 import (
-	"math"
+	"maps"
 	"slices"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/figures"
+	"varve.dev/varve/controllers/report"
 )
 
 // counts sums up what engines report. Without any report, figures stay as they
 // were while the operator is new; later on, they are gone.
 func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
-	channels, rates := &v1alpha1.ChannelCounts{}, &v1alpha1.Rates{}
+	var groups []report.Group
 	reports := 0
-	var samples, bytes float64
 	for i := range in.Fleet {
-		r := in.Fleet[i].Report
-		if r == nil {
-			continue
-		}
-		reports++
-		for _, g := range r.Groups {
-			channels.Connected += int32(g.Connected)
-			channels.Disconnected += int32(g.Disconnected)
-			channels.NeverConnected += int32(g.NeverConnected)
-			channels.Silent += int32(g.Silent)
-			channels.Paused += int32(g.Paused)
-			samples += g.SamplesPerSecond
-			bytes += g.BytesPerDay
+		if r := in.Fleet[i].Report; r != nil {
+			reports++
+			groups = slices.AppendSeq(groups, maps.Values(r.Groups))
 		}
 	}
-	if old := in.Archiver.Status; reports == 0 && !in.Settled && old != nil && old.Channels != nil && old.Rates != nil {
-		*channels, *rates = *old.Channels, *old.Rates
-	} else {
-		rates.SamplesPerSecond, rates.BytesPerDay = rounded(samples), int64(rounded(bytes))
-	}
-	channels.Total = 0
+	var total int32
 	for i := range in.Shards {
-		channels.Total += in.Shards[i].Spec.Channels
+		total += in.Shards[i].Spec.Channels
 	}
-	return channels, rates
-}
-
-// rounded keeps two digits, so that noise is not written.
-func rounded(x float64) float64 {
-	if x <= 0 {
-		return 0
+	var old v1alpha1.ArchiverStatus
+	if in.Archiver.Status != nil {
+		old = *in.Archiver.Status.DeepCopy()
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
-	if unit < 1 {
-		return math.Round(x*(1/unit)) / (1 / unit) // exact decimals: 1/unit is whole
+	if reports == 0 && !in.Settled && old.Channels != nil && old.Rates != nil {
+		old.Channels.Total = total
+		return old.Channels, old.Rates
 	}
-	return math.Round(x/unit) * unit
+	return figures.Sum(groups, total, old.Rates)
 }
 
 // captured returns the indices of shards that an engine captures that is alive.

@@ -2,9 +2,7 @@ package groupstatus
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -21,57 +19,6 @@ func (in Input) of() []report.Group {
 		}
 	}
 	return out
-}
-
-func counts(in Input, old *v1alpha1.ChannelCounts) *v1alpha1.ChannelCounts {
-	out := &v1alpha1.ChannelCounts{}
-	if in.Starting {
-		if old != nil {
-			*out = *old
-		}
-	} else {
-		for _, g := range in.of() {
-			out.Connected += int32(g.Connected)
-			out.Disconnected += int32(g.Disconnected)
-			out.NeverConnected += int32(g.NeverConnected)
-			out.Silent += int32(g.Silent)
-			out.Paused += int32(g.Paused)
-		}
-	}
-	out.Total = int32(in.Compiled.Channels)
-	return out
-}
-
-func rates(in Input, old *v1alpha1.Rates) *v1alpha1.Rates {
-	if old == nil {
-		old = &v1alpha1.Rates{}
-	}
-	var samples, bytes float64
-	for _, g := range in.of() {
-		samples += g.SamplesPerSecond
-		bytes += g.BytesPerDay
-	}
-	return &v1alpha1.Rates{
-		SamplesPerSecond: settle(old.SamplesPerSecond, samples),
-		BytesPerDay:      int64(settle(float64(old.BytesPerDay), bytes)),
-	}
-}
-
-// settle returns the old value while it is about right, and the new one to two
-// digits otherwise. So noise changes nothing.
-func settle(old, measured float64) float64 {
-	const about = 0.05
-	switch {
-	case math.IsNaN(measured) || math.IsInf(measured, 0) || measured <= 0:
-		return 0
-	case math.Abs(measured-old) <= about*old:
-		return old
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(measured, 'e', 1, 64), 64)
-	if err != nil {
-		return measured
-	}
-	return rounded
 }
 
 // worst are the channels that have had a problem for longest.

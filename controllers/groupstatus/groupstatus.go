@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/controllers/figures"
 	"varve.dev/varve/controllers/report"
 )
 
@@ -57,11 +58,14 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 	case !in.ArchiverFound:
 		out.Channels, out.Rates, out.WorstChannels = nil, nil, nil
 	case in.Compiled != nil:
-		out.Channels = counts(in, out.Channels)
+		total := int32(in.Compiled.Channels)
 		if !in.Starting {
-			out.Rates = rates(in, out.Rates)
+			out.Channels, out.Rates = figures.Sum(in.of(), total, out.Rates)
 			out.WorstChannels = worst(in)
+		} else if out.Channels == nil {
+			out.Channels = &v1alpha1.ChannelCounts{}
 		}
+		out.Channels.Total = total
 	}
 	if in.Compiled != nil || !in.ArchiverFound {
 		out.ObservedGeneration = observed(in)
@@ -81,7 +85,8 @@ func observed(in Input) int64 {
 const writeEvery = 30 * time.Second
 
 // Changed reports whether a status is to be written: at once if a condition
-// changes, now and then if only texts and numbers do.
+// changes or a figure that people wait for is there, now and then if only texts
+// and numbers move.
 func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupStatus, sinceWritten time.Duration) bool {
 	if old == nil {
 		return true
@@ -89,7 +94,8 @@ func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupSta
 	if apiequality.Semantic.DeepEqual(*old, computed) {
 		return false
 	}
-	return sinceWritten >= writeEvery || transition(old, &computed)
+	return sinceWritten >= writeEvery || transition(old, &computed) ||
+		figures.Appeared(figures.Figures{Channels: old.Channels, Rates: old.Rates}, figures.Figures{Channels: computed.Channels, Rates: computed.Rates})
 }
 
 func transition(old, computed *v1alpha1.ArchiveGroupStatus) bool {
