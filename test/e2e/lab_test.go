@@ -184,6 +184,19 @@ func (l *lab) awaitReadable(ctx context.Context, pvs []string, since time.Time) 
 	}).WithTimeout(patience).Should(BeEmpty(), "PVs without samples since %v", since)
 }
 
+// lastBegun returns when the last of the PVs had its first sample since a time.
+func (l *lab) lastBegun(pvs []string, since time.Time) (last time.Time) {
+	GinkgoHelper()
+	all, err := l.AllEvents(pvs, since)
+	Expect(err).NotTo(HaveOccurred())
+	for _, events := range all {
+		if first := time.Unix(0, events[0].Time); first.After(last) {
+			last = first
+		}
+	}
+	return last
+}
+
 // checkComplete fails the spec if a step of a counting PV is missing or doubled
 // since a time, and returns the number of samples. The time is to be after the
 // first sample.
