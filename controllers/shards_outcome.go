@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/placement"
 )
 
@@ -45,7 +46,8 @@ func (in *observed) outdated(made *compiled) map[string]int {
 	return out
 }
 
-// upToDate says whether an engine that is to capture a shard captures these lists.
+// upToDate says whether a living engine that is to capture a shard captures these
+// lists.
 func (in *observed) upToDate(index int, lists []string) bool {
 	s := in.shards[index]
 	if s == nil || s.Status == nil {
@@ -54,6 +56,11 @@ func (in *observed) upToDate(index int, lists []string) bool {
 	wanted := slices.Sorted(slices.Values(lists))
 	return slices.ContainsFunc(s.Status.Engines, func(answer v1alpha1.ShardEngineStatus) bool {
 		captures := slices.Contains(s.Spec.Engines, v1alpha1.ShardEngine{Name: answer.Name, Order: v1alpha1.OrderCapture})
-		return captures && slices.Equal(wanted, slices.Sorted(slices.Values(answer.Lists)))
+		return captures && in.lives(answer.Name) && slices.Equal(wanted, slices.Sorted(slices.Values(answer.Lists)))
 	})
+}
+
+// lives says whether an engine has a pod and gives signs of life.
+func (in *observed) lives(engine string) bool {
+	return slices.ContainsFunc(in.engines, func(e fleet.Engine) bool { return e.Name == engine && !e.Dead })
 }
