@@ -170,11 +170,16 @@ func makeNamespace(name string) {
 		if CurrentSpecReport().Failed() {
 			explain(name)
 		}
+		// Kubernetes looks at a namespace with ending pods again after half of their
+		// grace period; without them it goes at once.
+		_ = kube.DeleteAllOf(ctx, &v1alpha1.Archiver{}, client.InNamespace(name))
+		Eventually(ctx, func() (int, error) {
+			var pods corev1.PodList
+			err := kube.List(ctx, &pods, client.InNamespace(name))
+			return len(pods.Items), err
+		}).WithTimeout(patience).Should(BeZero(), "pods in %s", name)
 		_ = client.IgnoreNotFound(kube.Delete(ctx, ns))
-		Eventually(ctx, func() bool {
-			return client.IgnoreNotFound(kube.Get(ctx, client.ObjectKeyFromObject(ns), &corev1.Namespace{})) == nil &&
-				kube.Get(ctx, client.ObjectKeyFromObject(ns), &corev1.Namespace{}) != nil
-		}).WithTimeout(patience).Should(BeTrue(), "the namespace %s goes", name)
+		Eventually(ctx, func() bool { return gone(ctx, ns) }).WithTimeout(patience).Should(BeTrue(), "the namespace %s goes", name)
 	}, NodeTimeout(2*patience))
 }
 
