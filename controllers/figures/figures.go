@@ -76,6 +76,8 @@ func (f Figures) total() int32 {
 	return f.Channels.Total
 }
 
-func (f Figures) connected() bool { return f.Channels != nil && f.Channels.Connected == f.Channels.Total }
+func (f Figures) connected() bool {
+	return f.Channels != nil && f.Channels.Connected == f.Channels.Total
+}
 
 func (f Figures) flows() bool { return f.Rates != nil && f.Rates.SamplesPerSecond > 0 }
