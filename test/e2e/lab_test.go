@@ -161,15 +161,6 @@ func (l *lab) counts(group string) func() v1alpha1.ChannelCounts {
 	}
 }
 
-// awaitConnected waits until exactly n PVs are connected.
-func (l *lab) awaitConnected(ctx context.Context, n int) {
-	GinkgoHelper()
-	Eventually(ctx, func() (int, error) {
-		sum, err := l.Summary()
-		return sum.States["connected"], err
-	}).WithTimeout(patience).Should(Equal(n), "PVs are connected")
-}
-
 // awaitReadable waits until samples of every PV since a time can be read.
 func (l *lab) awaitReadable(ctx context.Context, pvs []string, since time.Time) {
 	GinkgoHelper()
