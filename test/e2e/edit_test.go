@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -99,9 +100,9 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events).NotTo(BeEmpty(), "deletionPolicy Retain")
 		Eventually(ctx, func() (int, error) {
-			events, err := l.Events(pvs[254], begin)
-			return len(events), err
-		}).Should(BeZero(), "deletionPolicy Delete")
+			code, _, err := l.Get("/api/v1/samples", url.Values{"pv": {pvs[254]}, "from": {begin.UTC().Format(time.RFC3339Nano)}})
+			return code, err
+		}).Should(Equal(http.StatusNotFound), "deletionPolicy Delete")
 		l.checkComplete(pvs[60:61], begin)
 	}, SpecTimeout(patience))
 
