@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -22,7 +21,6 @@ import (
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
-	"varve.dev/varve/engine/store"
 )
 
 // engineOptions are what the flags of `varve engine` set.
@@ -120,13 +118,11 @@ func checkPipeline(memory byteSize, flush, checkpoint time.Duration) error {
 
 // enginePod is an engine with its agent.
 type enginePod struct {
-	opts     *engineOptions
-	listener net.Listener
-	store    store.Store
-	source   *ca.Client
-	engine   *engine.Engine
-	agent    *agent.Agent
-	handler  http.Handler
+	opts *engineOptions
+	resources
+	engine  *engine.Engine
+	agent   *agent.Agent
+	handler http.Handler
 }
 
 // openEngine acquires everything that can fail for want of something. The API
@@ -142,11 +138,11 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	p := &enginePod{opts: o}
 	defer func() {
 		if err != nil {
-			p.close()
+			p.release(o.log)
 		}
 	}()
-	if p.listener, err = net.Listen("tcp", o.listen); err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+	if err = p.bind(o.listen); err != nil {
+		return nil, err
 	}
 	reg := newRegistry()
 	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
@@ -190,7 +186,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 
 // run captures until ctx ends, hands the shards over, and stops in order.
 func (p *enginePod) run(ctx context.Context) error {
-	defer p.close()
+	defer p.release(p.opts.log)
 	log := p.opts.log
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -236,21 +232,4 @@ func (p *enginePod) drain(ctx context.Context) {
 	defer cancel()
 	p.opts.log.Info("handing over the shards", "at_most", p.opts.drainTimeout.String())
 	p.opts.log.Info("shards handed over", "outcome", p.agent.Drain(limit))
-}
-
-// close releases what was opened.
-func (p *enginePod) close() {
-	if p.listener != nil {
-		_ = p.listener.Close() // closed already where the pod ran
-	}
-	if p.source != nil {
-		if err := p.source.Close(); err != nil {
-			p.opts.log.Error("closing Channel Access", "err", err)
-		}
-	}
-	if p.store != nil {
-		if err := p.store.Close(); err != nil {
-			p.opts.log.Error("closing the store", "err", err)
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"varve.dev/varve/controllers/owners"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
-	"varve.dev/varve/engine/store"
 )
 
 // retrievalOptions are what the flags of `varve retrieval` set.
@@ -80,11 +78,10 @@ func (o *retrievalOptions) check() error {
 
 // retrievalPod serves an archive.
 type retrievalPod struct {
-	opts     *retrievalOptions
-	listener net.Listener
-	store    store.Store
-	owners   *owners.Owners
-	handler  http.Handler
+	opts *retrievalOptions
+	resources
+	owners  *owners.Owners
+	handler http.Handler
 }
 
 // openRetrieval acquires everything that can fail for want of something. The API
@@ -100,11 +97,11 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	p := &retrievalPod{opts: o}
 	defer func() {
 		if err != nil {
-			p.close()
+			p.release(o.log)
 		}
 	}()
-	if p.listener, err = net.Listen("tcp", o.listen); err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+	if err = p.bind(o.listen); err != nil {
+		return nil, err
 	}
 	reg := newRegistry()
 	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
@@ -123,7 +120,7 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 
 // run serves until ctx ends.
 func (p *retrievalPod) run(ctx context.Context) error {
-	defer p.close()
+	defer p.release(p.opts.log)
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	stopHTTP := serveHTTP(p.listener, p.handler, p.opts.log, fail)
@@ -142,16 +139,4 @@ func (p *retrievalPod) run(ctx context.Context) error {
 		return context.Cause(failed)
 	}
 	return nil
-}
-
-// close releases what was opened.
-func (p *retrievalPod) close() {
-	if p.listener != nil {
-		_ = p.listener.Close() // closed already where the pod ran
-	}
-	if p.store != nil {
-		if err := p.store.Close(); err != nil {
-			p.opts.log.Error("closing the store", "err", err)
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
@@ -24,7 +23,6 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve"
-	"varve.dev/varve/engine/store"
 )
 
 const standaloneExample = `  # Archive the groups in ./groups, into ./data; edits are taken up at once:
@@ -121,11 +119,9 @@ func drops(s engine.Summary) string {
 // server is a standalone archiver: engine, files and HTTP.
 type server struct {
 	*engine.Engine
-	opts     *standaloneOptions
-	store    store.Store
-	source   *ca.Client
-	listener net.Listener
-	handler  http.Handler
+	opts *standaloneOptions
+	resources
+	handler http.Handler
 }
 
 // openStandalone acquires everything that can fail for want of something.
@@ -141,11 +137,11 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	s := &server{opts: o}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.release(o.log)
 		}
 	}()
-	if s.listener, err = net.Listen("tcp", o.listen); err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+	if err = s.bind(o.listen); err != nil {
+		return nil, err
 	}
 	reg := newRegistry()
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
@@ -179,7 +175,7 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // run archives and serves until parent ends, then stops in order.
 func (s *server) run(parent context.Context) error {
-	defer s.close()
+	defer s.release(s.opts.log)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
@@ -212,23 +208,6 @@ func (s *server) profiles(ctx context.Context) {
 	defer stop()
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		s.opts.log.Error("--pprof: profiles are not served", "err", err)
-	}
-}
-
-// close releases what was opened.
-func (s *server) close() {
-	if s.listener != nil {
-		_ = s.listener.Close() // closed already where the server ran
-	}
-	if s.source != nil {
-		if err := s.source.Close(); err != nil {
-			s.opts.log.Error("closing Channel Access", "err", err)
-		}
-	}
-	if s.store != nil {
-		if err := s.store.Close(); err != nil {
-			s.opts.log.Error("closing the store", "err", err)
-		}
 	}
 }
 

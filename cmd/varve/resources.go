@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/store"
+)
+
+// resources are what an archiver's program acquires before it runs, and releases
+// at its end. Those that it does not use, or that could not be had, are nil.
+type resources struct {
+	listener net.Listener
+	store    store.Store
+	source   *ca.Client
+}
+
+// bind takes the address of the flag --listen.
+func (r *resources) bind(addr string) (err error) {
+	if r.listener, err = net.Listen("tcp", addr); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	return nil
+}
+
+// release closes what was acquired.
+func (r *resources) release(log *slog.Logger) {
+	if r.listener != nil {
+		_ = r.listener.Close() // closed already where the server ran
+	}
+	if r.source != nil {
+		if err := r.source.Close(); err != nil {
+			log.Error("closing Channel Access", "err", err)
+		}
+	}
+	if r.store != nil {
+		if err := r.store.Close(); err != nil {
+			log.Error("closing the store", "err", err)
+		}
+	}
+}
