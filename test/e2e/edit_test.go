@@ -117,15 +117,14 @@ var _ = Describe("Edits of groups", Ordered, func() {
 
 	It("archives the rest of a group with mistakes", func(ctx SpecContext) {
 		kubectl("create", "configmap", "unlabelled", "-n", l.namespace, "--from-literal=pvs="+pvs[270])
-		apply(l.namespace, group("mistaken", from("no-such", "unlabelled"), inline(pvs[256]),
-			`shardBy: {prefix: {regex: "("}}`))
+		apply(l.namespace, group("mistaken", from("no-such", "unlabelled"), inline(pvs[256])))
 		Eventually(ctx, l.condition("mistaken", "Degraded")).Should(And(HavePrefix("True"),
-			ContainSubstring("no-such"), ContainSubstring("varve.dev/channels"), ContainSubstring("regex")))
+			ContainSubstring("no-such"), ContainSubstring("varve.dev/channels")))
 		l.awaitReadable(ctx, pvs[256:257], begin)
 		By("mending them one by one")
 		kubectl("label", "configmap", "unlabelled", "-n", l.namespace, "varve.dev/channels=true")
 		l.awaitReadable(ctx, pvs[270:271], begin)
-		apply(l.namespace, configMap("no-such", pvs[271])+group("mistaken", from("no-such", "unlabelled"), inline(pvs[256]), `shardBy: {channel: {}}`))
+		apply(l.namespace, configMap("no-such", pvs[271])+group("mistaken", from("no-such", "unlabelled"), inline(pvs[256])))
 		l.awaitReadable(ctx, pvs[271:272], begin)
 		Eventually(ctx, l.condition("mistaken", "Degraded")).Should(HavePrefix("False"))
 	}, SpecTimeout(patience))
@@ -147,6 +146,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 			{group("x", "sampling: {deadband: {absolute: -1}}", inline("A")), "spec.sampling.deadband.absolute"},
 			{group("x", "retention: {raw: 5 days}", inline("A")), "spec.retention.raw"},
 			{group("x", "redundancy: 3", inline("A")), "spec.redundancy"},
+			{group("x", `shardBy: {prefix: {regex: "("}}`, inline("A")), "spec.shardBy.prefix.regex"},
 			{group("x", "chanels: []"), "chanels"},
 		} {
 			_, err := feed(wrong.manifest, "kubectl", "apply", "-n", l.namespace, "-f", "-")
