@@ -186,6 +186,7 @@ func startFinder(pvs ...string) *finder {
 	Expect(err).NotTo(HaveOccurred())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ChannelFinder/resources/channels", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		from, _ := strconv.Atoi(r.URL.Query().Get("~from"))
 		fmt.Fprint(w, "[")
 		if from == 0 && r.URL.Query().Get("~tag") == "archive" {
