@@ -1,0 +1,122 @@
+// Package authority makes certificates for tests.
+//
+//	New ──▶ Authority ── Issue ──▶ certificate and key, in PEM
+//	                  ── Secret ──▶ the files of a client
+//	                  ── Certificate, Pool ──▶ the same for package tls
+//
+// Everything is valid for an hour, and kept nowhere.
+package authority
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+// New returns an authority that signed itself.
+func New(tb testing.TB) *Authority {
+	tb.Helper()
+	a := &Authority{key: newKey(tb)}
+	a.cert = a.sign(tb, &a.key.PublicKey, &x509.Certificate{
+		// Two authorities in one test have two names, as in life.
+		Subject: pkix.Name{CommonName: "authority " + rand.Text()}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	})
+	return a
+}
+
+func newKey(tb testing.TB) *ecdsa.PrivateKey {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
+}
+
+// sign completes a certificate; the first one is the authority's own.
+func (a *Authority) sign(tb testing.TB, key *ecdsa.PublicKey, c *x509.Certificate) *x509.Certificate {
+	tb.Helper()
+	c.SerialNumber = new(big.Int).SetBytes([]byte(rand.Text()[:16]))
+	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent := a.cert
+	if parent == nil {
+		parent = c
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, key, a.key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if c, err = x509.ParseCertificate(der); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// PEM returns the authority's own certificate.
+func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
+
+// Issue returns a new certificate for hosts, names or addresses, and its key. It
+// is good for servers and for clients.
+func (a *Authority) Issue(tb testing.TB, hosts ...string) (cert, key []byte) {
+	tb.Helper()
+	c := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "varve"}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else {
+			c.DNSNames = append(c.DNSNames, h)
+		}
+	}
+	own := newKey(tb)
+	der, err := x509.MarshalPKCS8PrivateKey(own)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encode("CERTIFICATE", a.sign(tb, &own.PublicKey, c).Raw), encode("PRIVATE KEY", der)
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// Secret returns the files of a client, as in a Secret.
+func (a *Authority) Secret(tb testing.TB) map[string]string {
+	tb.Helper()
+	cert, key := a.Issue(tb)
+	return map[string]string{"ca.crt": string(a.PEM()), "tls.crt": string(cert), "tls.key": string(key)}
+}
+
+// Certificate returns a new certificate for hosts.
+func (a *Authority) Certificate(tb testing.TB, hosts ...string) tls.Certificate {
+	tb.Helper()
+	own, err := tls.X509KeyPair(a.Issue(tb, hosts...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return own
+}
+
+// Pool returns the authority as the only one to trust.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
