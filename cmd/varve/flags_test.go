@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -43,36 +41,5 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("varve %s: the error is %v; it should name %s", args, err, want)
 		}
-	}
-}
-
-func TestCredentialsAndCertificatesComeFromDirectories(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("username", "archiver\n")
-	write("password", "secret\n")
-	o := storageOptions{hosts: []string{"h"}, keyspace: "varve", credentials: dir, tls: true, tlsDir: dir, tlsServerName: "cass"}
-	cfg, err := o.cassandra(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cfg.Username != "archiver" || cfg.Password != "secret" || cfg.TLS.ServerName != "cass" || cfg.TLS.RootCAs != nil || cfg.TLS.InsecureSkipVerify {
-		t.Errorf("the configuration is %+v", cfg)
-	}
-	write("ca.crt", "no certificate")
-	if _, err := o.cassandra(nil, nil); err == nil || !strings.Contains(err.Error(), "ca.crt") {
-		t.Errorf("a bad authority gives %v", err)
-	}
-	if err := os.Remove(filepath.Join(dir, "ca.crt")); err != nil {
-		t.Fatal(err)
-	}
-	write("tls.crt", "no certificate")
-	write("tls.key", "no key")
-	if _, err := o.cassandra(nil, nil); err == nil || !strings.Contains(err.Error(), "--cassandra-tls-dir") {
-		t.Errorf("a bad certificate gives %v", err)
 	}
 }

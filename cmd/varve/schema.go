@@ -45,7 +45,7 @@ may do so; varve standalone does it at its start.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			if err := createSchema(ctx, cfg, log); err != nil {
-				return err
+				return o.explain(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has the schema of version %d\n", o.keyspace, cassandra.SchemaVersion)
 			return nil
@@ -63,7 +63,9 @@ func createSchema(ctx context.Context, cfg cassandra.Config, log *slog.Logger) e
 	calm := slog.New(quiet.New(log.Handler(), 10*time.Second))
 	for {
 		err := cassandra.CreateSchema(ctx, cfg)
-		for _, final := range []error{nil, cassandra.ErrVersion, cassandra.ErrDatacenter, cassandra.ErrCredentials} {
+		for _, final := range []error{
+			nil, cassandra.ErrVersion, cassandra.ErrDatacenter, cassandra.ErrCredentials, cassandra.ErrForbidden, cassandra.ErrTLS,
+		} {
 			if errors.Is(err, final) {
 				return err
 			}

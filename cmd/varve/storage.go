@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,7 +44,7 @@ func (o *storageOptions) addCassandra(f *pflag.FlagSet) {
 	f.BoolVar(&o.tls, "cassandra-tls", false, "encrypt connections, and check the servers' certificates")
 	f.StringVar(&o.tlsDir, "cassandra-tls-dir", "",
 		"directory with ca.crt (default: the system's authorities), and tls.crt and tls.key where servers ask for a certificate")
-	f.StringVar(&o.tlsServerName, "cassandra-tls-server-name", "", "name in the servers' certificates (default: the address)")
+	f.StringVar(&o.tlsServerName, "cassandra-tls-server-name", "", "name in the servers' certificates (default: the address of the server, or a name in --cassandra)")
 }
 
 // open opens the store, and makes its schema first where that is missing.
@@ -61,23 +57,19 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 		return nil, err
 	}
 	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("preparing Cassandra: %w", err)
+		return nil, fmt.Errorf("preparing Cassandra: %w", o.explain(err))
 	}
-	return openCassandra(ctx, cfg)
+	st, err := cassandra.Open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("opening Cassandra: %w", o.explain(err))
+	}
+	return st, nil
 }
 
 func (o *storageOptions) openDirectory(reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
 	st, err := pebble.Open(o.dir, pebble.Options{Registerer: reg, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("--data: %w", err)
-	}
-	return st, nil
-}
-
-func openCassandra(ctx context.Context, cfg cassandra.Config) (store.Store, error) {
-	st, err := cassandra.Open(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("opening Cassandra: %w", err)
 	}
 	return st, nil
 }
@@ -103,59 +95,22 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cassandra.Config, err error) {
 	cfg = cassandra.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
 	if o.credentials != "" {
-		if cfg.Username, err = o.secret("username"); err != nil {
-			return cfg, err
-		}
-		if cfg.Password, err = o.secret("password"); err != nil {
+		cfg.Login = o.login
+		if _, _, err := o.login(); err != nil {
 			return cfg, err
 		}
 	}
-	if cfg.TLS, err = o.tlsConfig(); err != nil {
-		return cfg, err
+	if !o.tls && (o.tlsDir != "" || o.tlsServerName != "") {
+		return cfg, errors.New("--cassandra-tls-dir and --cassandra-tls-server-name: they need --cassandra-tls")
+	}
+	if o.tls {
+		cfg.TLS = o.tlsConfig
+		if _, err := o.tlsConfig(); err != nil {
+			return cfg, err
+		}
 	}
 	if err := cfg.Validate(); err != nil {
 		return cfg, fmt.Errorf("--cassandra: %w", err)
-	}
-	return cfg, nil
-}
-
-// secret reads one of the credentials.
-func (o *storageOptions) secret(name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(o.credentials, name))
-	if err != nil {
-		return "", fmt.Errorf("--cassandra-credentials: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// tlsConfig returns nil for connections that are not encrypted.
-func (o *storageOptions) tlsConfig() (*tls.Config, error) {
-	if !o.tls {
-		if o.tlsDir != "" || o.tlsServerName != "" {
-			return nil, errors.New("--cassandra-tls-dir and --cassandra-tls-server-name: they need --cassandra-tls")
-		}
-		return nil, nil
-	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.tlsServerName}
-	if o.tlsDir == "" {
-		return cfg, nil
-	}
-	authorities, err := os.ReadFile(filepath.Join(o.tlsDir, "ca.crt"))
-	switch {
-	case err == nil:
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(authorities) {
-			return nil, errors.New("--cassandra-tls-dir: ca.crt has no certificate")
-		}
-	case !errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("--cassandra-tls-dir: %w", err)
-	}
-	own, err := tls.LoadX509KeyPair(filepath.Join(o.tlsDir, "tls.crt"), filepath.Join(o.tlsDir, "tls.key"))
-	switch {
-	case err == nil:
-		cfg.Certificates = []tls.Certificate{own}
-	case !errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("--cassandra-tls-dir: %w", err)
 	}
 	return cfg, nil
 }

@@ -28,9 +28,13 @@ type Config struct {
 	// default. What is not sealed by then is lost.
 	JournalTTL time.Duration
 
-	Username, Password string
-	// TLS is used if it is not nil.
-	TLS *tls.Config
+	// Login returns the user name and password; nil for none. It is asked at each
+	// connection: a password may change while a store is open.
+	Login func() (username, password string, err error)
+	// TLS is used if it is not nil. It is asked at each connection as well:
+	// certificates are renewed. Without a ServerName, a node's certificate must
+	// have the node's address, or the name of one of Hosts.
+	TLS func() (*tls.Config, error)
 
 	// Timeout of one attempt at a request, and of connecting; 5 s by default.
 	Timeout time.Duration
@@ -101,11 +105,16 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.Logger = logger{c.Log}
 	cluster.ReconnectInterval = reconnectEvery
 	cluster.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: reconnectEvery / 2}
-	if c.Username != "" {
-		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+	if c.Login != nil {
+		cluster.AuthProvider = c.authenticator
 	}
-	if c.TLS != nil {
-		cluster.SslOpts = &gocql.SslOptions{Config: c.TLS}
-	}
+	d := c.dialer()
+	cluster.HostDialer = &d
 	return cluster
+}
+
+// authenticator is what a new connection logs in with.
+func (c *Config) authenticator(*gocql.HostInfo) (gocql.Authenticator, error) {
+	username, password, err := c.Login()
+	return gocql.PasswordAuthenticator{Username: username, Password: password}, err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Later returns a store that is opened as soon as the cluster answers and has the
-// schema. The configuration is asked for at each try: a password may change. State
+// schema. The configuration is asked for at each try. State
 // of the store tells what it waits for; it begins with a word that programs can
 // rely on.
 func Later(config func() (Config, error), log *slog.Logger) *store.Pending {
@@ -39,6 +39,10 @@ func waiting(err error) string {
 		return "WrongDatacenter: the cluster has no datacenter of the name given"
 	case errors.Is(err, ErrCredentials):
 		return "WrongCredentials: Cassandra refuses the user name and password"
+	case errors.Is(err, ErrForbidden):
+		return "Forbidden: Cassandra does not let the user read the keyspace"
+	case errors.Is(err, ErrTLS):
+		return "TLSFailed: one side does not take the other's certificate, or does not use TLS; the log tells more"
 	}
 	return "StorageAway: Cassandra does not answer"
 }

@@ -3,7 +3,6 @@ package cassandra
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/semaphore"
@@ -23,7 +22,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the cluster. Where the cause is not that the cluster is away,
-// the error wraps ErrNoSchema, ErrVersion, ErrDatacenter or ErrCredentials.
+// the error wraps ErrNoSchema, ErrVersion, ErrDatacenter, ErrCredentials, ErrForbidden
+// or ErrTLS.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	cfg, err := config.complete()
 	if err != nil {
@@ -39,8 +39,8 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	cluster.QueryObserver, cluster.BatchObserver = s.metrics, s.metrics
 	cluster.HostFilter = gocql.DataCenterHostFilter(cfg.Datacenter)
 	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy())
-	if s.session, err = cluster.CreateSession(); err != nil {
-		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(cfg.Hosts, ", "), err)
+	if s.session, err = cfg.connect(cluster, false); err != nil {
+		return nil, err
 	}
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.set); err != nil {

@@ -20,18 +20,22 @@ const (
 	shortTimeout = 2 * time.Second
 )
 
+func login(username, password string) func() (string, string, error) {
+	return func() (string, string, error) { return username, password, nil }
+}
+
 // TestOutages ends, kills and pauses a node of its own while a writer goes on,
 // and looks for what was acknowledged.
 func TestOutages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
 	cfg := cassandrastore.Config{
-		Hosts: []string{node.Addr()}, Username: "cassandra", Password: "cassandra", Timeout: shortTimeout,
+		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout,
 	}
 	wrong := cfg
-	wrong.Password = "guess"
-	for _, c := range []cassandrastore.Config{wrong, {Hosts: cfg.Hosts}} {
+	wrong.Login = login("cassandra", "guess")
+	for name, c := range map[string]cassandrastore.Config{"a wrong password": wrong, "none": {Hosts: cfg.Hosts}} {
 		if _, err := cassandrastore.Open(t.Context(), c); !errors.Is(err, cassandrastore.ErrCredentials) {
-			t.Errorf("opening as %q gives %v", c.Username, err)
+			t.Errorf("opening with %s gives %v", name, err)
 		}
 	}
 	// Cassandra makes its first user some time after it began to serve.

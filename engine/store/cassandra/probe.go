@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
@@ -22,7 +21,15 @@ var (
 	ErrDatacenter = errors.New("no such datacenter")
 	// ErrCredentials: the user name or password is wrong or missing.
 	ErrCredentials = errors.New("cassandra refuses the user name and password")
+	// ErrForbidden: the user may not do what is needed.
+	ErrForbidden = errors.New("cassandra does not let the user do it")
+	// ErrTLS: one side does not take the other's certificate, or does not use TLS.
+	ErrTLS = errors.New("no TLS connection that both sides trust")
 )
+
+// ErrHungUp is that a node ends a connection before it answers. It may be starting
+// or stopping; or it waits for TLS, or for a certificate.
+var ErrHungUp = errors.New("cassandra ended the connection before it answered")
 
 // topology is what a probe finds.
 type topology struct {
@@ -38,44 +45,7 @@ func (c *Config) probe() (*gocql.Session, error) {
 	cluster.DisableInitialHostLookup = true
 	cluster.ReconnectInterval = 0
 	cluster.Consistency = gocql.LocalOne
-	failures := &connectFailures{}
-	cluster.ConnectObserver = failures
-	session, err := cluster.CreateSession()
-	if err != nil {
-		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(c.Hosts, ", "), failures.explain(err))
-	}
-	return session, nil
-}
-
-// connectFailures keeps why connections failed: the driver's own error has it as
-// text only.
-type connectFailures struct {
-	mu   sync.Mutex
-	last error
-}
-
-// ObserveConnect implements gocql.ConnectObserver.
-func (f *connectFailures) ObserveConnect(o gocql.ObservedConnect) {
-	if o.Err != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.last = o.Err
-	}
-}
-
-func (f *connectFailures) explain(err error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var refused gocql.RequestError
-	switch {
-	case errors.As(f.last, &refused) && refused.Code() == gocql.ErrCodeCredentials:
-		return fmt.Errorf("%w: %s", ErrCredentials, refused.Message())
-	case f.last != nil && strings.Contains(f.last.Error(), "authentication required"):
-		return fmt.Errorf("%w: none are given", ErrCredentials)
-	case f.last != nil:
-		return f.last
-	}
-	return err
+	return c.connect(cluster, true)
 }
 
 // topology asks for the datacenters.

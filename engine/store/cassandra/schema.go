@@ -40,13 +40,13 @@ func CreateSchema(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	statements, err := cfg.statements(&top)
+	statements, err := cfg.statements(ctx, session, &top)
 	if err != nil {
 		return err
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
-			return fmt.Errorf("creating the schema of keyspace %s: %w", cfg.Keyspace, err)
+			return fmt.Errorf("creating the schema of keyspace %s: %w", cfg.Keyspace, permitted(err))
 		}
 	}
 	if err := session.AwaitSchemaAgreement(ctx); err != nil {
@@ -74,9 +74,18 @@ func (c *Config) readVersion(ctx context.Context, session *gocql.Session) (versi
 	case errors.Is(err, gocql.ErrNotFound):
 		return 0, fmt.Errorf("%w in keyspace %s: create it with `varve schema`", ErrNoSchema, c.Keyspace)
 	case err != nil:
-		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", c.Keyspace, err)
+		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", c.Keyspace, permitted(err))
 	}
 	return version, nil
+}
+
+// permitted makes the error of a statement that the user may not run ErrForbidden.
+func permitted(err error) error {
+	var refused gocql.RequestError
+	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized {
+		return fmt.Errorf("%w: %s", ErrForbidden, refused.Message())
+	}
+	return err
 }
 
 func versionError(keyspace string, version int) error {
@@ -84,24 +93,36 @@ func versionError(keyspace string, version int) error {
 }
 
 // statements returns the DDL, in order.
-func (c *Config) statements(top *topology) ([]string, error) {
+func (c *Config) statements(ctx context.Context, session *gocql.Session, top *topology) (out []string, err error) {
 	dc, err := top.choose(c.Datacenter)
 	if err != nil {
 		return nil, err
 	}
-	replicas := c.ReplicationFactor
-	if replicas == 0 {
-		replicas = min(defaultReplicas, top.nodes[dc])
+	var name string
+	err = session.Query("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", c.Keyspace).ScanContext(ctx, &name)
+	switch {
+	case errors.Is(err, gocql.ErrNotFound):
+		out = append(out, c.createKeyspace(top, dc))
+	case err != nil:
+		return nil, fmt.Errorf("looking for keyspace %s: %w", c.Keyspace, err)
 	}
-	out := []string{fmt.Sprintf(
-		"CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
-		c.Keyspace, dc, replicas)}
 	for _, table := range tables {
 		out = append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace, table))
 	}
 	windows := max(1, int(c.JournalTTL.Hours()/24))
 	return append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace,
 		fmt.Sprintf(journalTable, windows, int(c.JournalTTL.Seconds())))), nil
+}
+
+// createKeyspace is not for a keyspace that exists: even IF NOT EXISTS takes the
+// right to make any, which a user with a keyspace of its own need not have.
+func (c *Config) createKeyspace(top *topology, dc string) string {
+	replicas := c.ReplicationFactor
+	if replicas == 0 {
+		replicas = min(defaultReplicas, top.nodes[dc])
+	}
+	return fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
+		c.Keyspace, dc, replicas)
 }
 
 // journalTable has one TTL, so that whole SSTables expire, in windows of a 24th

@@ -1,0 +1,145 @@
+package cassandra
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// connect makes a session. A probe takes the most care to find out why it fails.
+func (c *Config) connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
+	failures := &connectFailures{}
+	cluster.ConnectObserver = failures
+	if probing {
+		cluster.HostDialer = &notingDialer{c.dialer(), failures}
+	}
+	session, err := cluster.CreateSession()
+	if err != nil {
+		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(c.Hosts, ", "), failures.explain(err))
+	}
+	return session, nil
+}
+
+// connectFailures keeps why connections failed: the driver's own error has it as
+// text only.
+type connectFailures struct {
+	mu   sync.Mutex
+	last error
+}
+
+// ObserveConnect implements gocql.ConnectObserver. What an administrator must
+// change is not hidden by another node that is away.
+func (f *connectFailures) ObserveConnect(o gocql.ObservedConnect) {
+	if o.Err != nil {
+		f.note(reason(o.Err))
+	}
+}
+
+func (f *connectFailures) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if telling(err) >= telling(f.last) {
+		f.last = err
+	}
+}
+
+// explain returns why no session could be made. The driver's error is for when
+// it did not come as far as to connect.
+func (f *connectFailures) explain(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil {
+		return f.last
+	}
+	return err
+}
+
+// notingDialer makes connections that note why they end: as often as not, all that
+// the driver says of one that a node ends is that nobody answered.
+type notingDialer struct {
+	dialer
+	failures *connectFailures
+}
+
+// DialHost implements gocql.HostDialer.
+func (d *notingDialer) DialHost(ctx context.Context, host *gocql.HostInfo) (*gocql.DialedHost, error) {
+	h, err := d.dialer.DialHost(ctx, host)
+	if err == nil {
+		h.Conn = &notingConn{h.Conn, d.failures}
+	}
+	return h, err
+}
+
+type notingConn struct {
+	net.Conn
+	failures *connectFailures
+}
+
+// Read implements net.Conn.
+func (c *notingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.note(err)
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *notingConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.note(err)
+	return n, err
+}
+
+func (c *notingConn) note(err error) {
+	if err == nil {
+		return
+	}
+	if err = reason(err); telling(err) > 0 {
+		c.failures.note(err)
+	}
+}
+
+// telling ranks reasons for which connections fail: those that do not pass are
+// above those that may have been set wrong, and those above all others.
+func telling(err error) int {
+	switch {
+	case errors.Is(err, ErrCredentials), errors.Is(err, ErrTLS):
+		return 2
+	case errors.Is(err, ErrHungUp):
+		return 1
+	}
+	return 0
+}
+
+// reason makes the error of a connection one of this package's, where it can.
+func reason(err error) error {
+	var refused gocql.RequestError
+	switch {
+	case errors.As(err, &refused) && refused.Code() == gocql.ErrCodeCredentials:
+		return fmt.Errorf("%w: %s", ErrCredentials, refused.Message())
+	case strings.Contains(err.Error(), "authentication required"):
+		return fmt.Errorf("%w: none are given", ErrCredentials)
+	case ofTLS(err):
+		return fmt.Errorf("%w: %w", ErrTLS, err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("%w: %w", ErrHungUp, err)
+	}
+	return err
+}
+
+// ofTLS reports whether an error is about certificates or TLS. With version 1.3
+// a node refuses a client's certificate after the handshake.
+func ofTLS(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var noTLS tls.RecordHeaderError
+	var op *net.OpError
+	return errors.As(err, &certificate) || errors.As(err, &noTLS) ||
+		errors.As(err, &op) && op.Op == "remote error" // an alert
+}

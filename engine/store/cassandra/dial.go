@@ -1,0 +1,96 @@
+package cassandra
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// dialer makes connections, with TLS or without. Most nodes are found by address,
+// whatever contact point was given; so a certificate is good for a node if it has
+// the address, or the name of a contact point, or the name that the configuration
+// asks for, which then is the only one.
+type dialer struct {
+	tls     func() (*tls.Config, error) // nil for none
+	names   []string                    // of contact points
+	timeout time.Duration
+}
+
+func (c *Config) dialer() dialer {
+	return dialer{tls: c.TLS, names: contactNames(c.Hosts), timeout: c.Timeout}
+}
+
+// DialHost implements gocql.HostDialer.
+func (d *dialer) DialHost(ctx context.Context, host *gocql.HostInfo) (*gocql.DialedHost, error) {
+	// The driver sets no limit, and a node that hangs accepts connections still.
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", host.ConnectAddressAndPort())
+	if err != nil || d.tls == nil {
+		return &gocql.DialedHost{Conn: plain}, err
+	}
+	cfg, err := d.tls()
+	if err != nil {
+		_ = plain.Close()
+		return nil, err
+	}
+	if cfg.ServerName == "" {
+		cfg = expectOneOf(cfg, append([]string{host.ConnectAddress().String()}, d.names...))
+	}
+	conn := tls.Client(plain, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close()
+		return nil, fmt.Errorf("TLS with %s: %w", plain.RemoteAddr(), err)
+	}
+	return &gocql.DialedHost{Conn: conn, DisableCoalesce: true}, nil
+}
+
+// expectOneOf returns a configuration that takes a certificate with any of the
+// names. Package tls itself can look for one only.
+func expectOneOf(cfg *tls.Config, names []string) *tls.Config {
+	cfg = cfg.Clone()
+	cfg.InsecureSkipVerify = true // VerifyConnection checks the same, and is never skipped
+	cfg.VerifyConnection = func(s tls.ConnectionState) error {
+		if err := verify(s.PeerCertificates, cfg.RootCAs, names); err != nil {
+			return &tls.CertificateVerificationError{UnverifiedCertificates: s.PeerCertificates, Err: err}
+		}
+		return nil
+	}
+	return cfg
+}
+
+// verify checks a chain as package tls does, but for one of several names.
+func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) error {
+	opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+	for _, c := range chain[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	if _, err := chain[0].Verify(opts); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if chain[0].VerifyHostname(name) == nil {
+			return nil
+		}
+	}
+	return x509.HostnameError{Certificate: chain[0], Host: strings.Join(names, " or ")}
+}
+
+// contactNames returns those hosts that are given by name.
+func contactNames(hosts []string) (names []string) {
+	for _, h := range hosts {
+		if host, _, err := net.SplitHostPort(h); err == nil {
+			h = host
+		}
+		if net.ParseIP(h) == nil {
+			names = append(names, h)
+		}
+	}
+	return names
+}
