@@ -292,8 +292,8 @@ type CassandraTLS struct {
 	// ask clients for a certificate. Default: the system's authorities.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
-	// serverName that certificates must have. Default: the name or address of
-	// the node.
+	// serverName that certificates must have. Default: the address of the node,
+	// or the name of a contact point.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
