@@ -31,6 +31,7 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 
 		Eventually(ctx, l.condition("vacuum", "Ready")).Should(HavePrefix("True"))
 		Eventually(ctx, func() int32 { return l.counts("vacuum")().Connected }).Should(BeEquivalentTo(2000))
+		helm("test", "main", "-n", l.namespace, "--timeout", "2m")
 		show("get", "archivers,archivegroups", "-n", l.namespace)
 		show("get", "archiveshards", "-n", l.namespace)
 		Eventually(ctx, time.After(either(5*time.Second, time.Minute))).Should(Receive()) // some more samples
