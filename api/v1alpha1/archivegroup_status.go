@@ -61,7 +61,7 @@ type Rates struct {
 	// samplesPerSecond stored.
 	// +optional
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
-	// bytesPerDay stored, after compression.
+	// bytesPerDay written to the journal: more than stays, since blocks are denser.
 	// +optional
 	BytesPerDay int64 `json:"bytesPerDay"`
 }
