@@ -67,6 +67,9 @@ type archive struct {
 	made    *compiled // the latest compilation
 	outcome *Outcome  // as told last
 	told    uint64    // fingerprint of the compilation that it is of
+	// settled has the fingerprints with which groups were captured last, by
+	// namespace/name.
+	settled map[string]uint64
 	// unused has the channel lists that no shard names, and since when.
 	unused map[string]time.Time
 	moving bool

@@ -14,8 +14,11 @@ package compile
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
@@ -57,6 +60,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards in
 			Groups:     make(map[string]*Group, len(groups)),
 		},
 		classes:  map[capture.Settings]*capture.Settings{},
+		numbers:  map[*capture.Settings]uint64{},
 		shards:   shards,
 		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
 	}
@@ -118,6 +122,7 @@ func deletesData(g *v1alpha1.ArchiveGroup) bool {
 type compiler struct {
 	result   Result
 	classes  map[capture.Settings]*capture.Settings
+	numbers  map[*capture.Settings]uint64 // a hash of each class
 	shards   int
 	deleting bool // some group deletes data
 
@@ -223,8 +228,9 @@ func (c *compiler) assign(wants []want) {
 		settings = c.class(merged)
 	}
 	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
+	hash := c.hash(oldest.pv, settings, shard)
 	for _, w := range wants {
-		c.members[w.age].out.count(shard, settings.Paused)
+		c.members[w.age].out.count(shard, settings.Paused, hash)
 	}
 	c.result.Assignment[shard] = append(c.result.Assignment[shard], capture.Channel{
 		PV:       oldest.pv,
@@ -259,4 +265,15 @@ func (c *compiler) class(s capture.Settings) *capture.Settings {
 		c.classes[s] = shared
 	}
 	return shared
+}
+
+// hash is of all that engines are told of a PV.
+func (c *compiler) hash(pv string, s *capture.Settings, shard int) uint64 {
+	class, known := c.numbers[s]
+	if !known {
+		class = xxhash.Sum64String(fmt.Sprintf("%+v", *s))
+		c.numbers[s] = class
+	}
+	const odd = 0x9e3779b97f4a7c15
+	return xxhash.Sum64String(pv) * (class ^ uint64(shard)*odd | 1)
 }

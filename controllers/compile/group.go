@@ -18,6 +18,9 @@ type Group struct {
 	Channels, Paused int
 	// ByShard counts the Channels of each shard that has some.
 	ByShard map[int]int
+	// Fingerprint changes with what is to be captured on the group's behalf: PVs,
+	// settings and shards. It is the same for the same groups in one program.
+	Fingerprint uint64
 	// Conflicts are the group's first PVs that other groups have too, by PV;
 	// MoreConflicts is the number of those left out.
 	Conflicts     []Conflict
@@ -44,8 +47,9 @@ type Problem struct {
 	Message string
 }
 
-// count adds a channel.
-func (g *Group) count(shard int, paused bool) {
+// count adds a channel, whose PV, settings and shard have a hash.
+func (g *Group) count(shard int, paused bool, hash uint64) {
+	g.Fingerprint += hash // in any order
 	g.Channels++
 	if paused {
 		g.Paused++
