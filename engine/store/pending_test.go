@@ -52,6 +52,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for i, at := range tries[1:] {
 			if pause := at - tries[i]; pause > longestPause || pause < firstPause/2 {
 				t.Errorf("a pause of %v before try %d", pause, i+1)
