@@ -164,14 +164,13 @@ func (l *lab) counts(group string) func() v1alpha1.ChannelCounts {
 // awaitReadable waits until samples of every PV since a time can be read.
 func (l *lab) awaitReadable(ctx context.Context, pvs []string, since time.Time) {
 	GinkgoHelper()
-	Eventually(ctx, func() (missing []string, err error) {
-		all, err := l.AllEvents(pvs, since)
-		for pv, events := range all {
-			if len(events) == 0 {
-				missing = append(missing, pv)
-			}
+	left := pvs
+	Eventually(ctx, func() ([]string, error) {
+		all, err := l.AllEvents(left, since)
+		if err == nil {
+			left = slices.DeleteFunc(slices.Clone(left), func(pv string) bool { return len(all[pv]) > 0 })
 		}
-		return missing, err
+		return left, err
 	}).WithTimeout(patience).Should(BeEmpty(), "PVs without samples since %v", since)
 }
 
