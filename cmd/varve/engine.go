@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -17,7 +18,6 @@ import (
 	"varve.dev/varve/controllers/agent"
 	"varve.dev/varve/controllers/report"
 	"varve.dev/varve/engine"
-	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
@@ -26,19 +26,16 @@ import (
 // engineOptions are what the flags of `varve engine` set.
 type engineOptions struct {
 	clusterOptions
+	pipelineOptions
 	name, listen, state string
 	retrieval           bool
 	drainTimeout        time.Duration
-	memory              byteSize
-	flush, checkpoint   time.Duration
-	storage             storageOptions
-	source              ca.Config
 	log                 *slog.Logger
 }
 
 func newEngine() *cobra.Command {
 	var logs logFlags
-	o := engineOptions{memory: 1 << 30}
+	var o engineOptions
 	cmd := &cobra.Command{
 		Use:   "engine",
 		Short: "Capture the shards that a cluster gives to this engine",
@@ -64,7 +61,7 @@ SIGTERM lets it hand its shards over to other engines before it ends.`,
 			if o.log, err = logs.logger(); err != nil {
 				return err
 			}
-			if o.source, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
+			if err := o.readEnvironment(); err != nil {
 				return err
 			}
 			logKubernetes(o.log)
@@ -82,10 +79,7 @@ SIGTERM lets it hand its shards over to other engines before it ends.`,
 	f.StringVar(&o.state, "state", "", "directory to keep the assignment in, for a restart of the container; empty: none")
 	f.BoolVar(&o.retrieval, "retrieval", false, "serve the read APIs, too")
 	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "longest time to hand shards over, after SIGTERM")
-	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
-	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
-	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
-	o.storage.add(f)
+	o.pipelineOptions.add(f)
 	logs.add(cmd)
 	return cmd
 }
@@ -100,20 +94,7 @@ func (o *engineOptions) check() error {
 	if o.drainTimeout < 0 {
 		return fmt.Errorf("--drain-timeout: %v is negative", o.drainTimeout)
 	}
-	return checkPipeline(o.memory, o.flush, o.checkpoint)
-}
-
-// checkPipeline checks the flags that all engines have.
-func checkPipeline(memory byteSize, flush, checkpoint time.Duration) error {
-	switch {
-	case flush < 10*time.Millisecond || flush > time.Minute:
-		return fmt.Errorf("--flush: %v is not between 10ms and 1m", flush)
-	case checkpoint < time.Second || checkpoint > 6*time.Hour:
-		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", checkpoint)
-	case memory < 16<<20:
-		return fmt.Errorf("--memory: %v is less than 16Mi", &memory)
-	}
-	return nil
+	return o.pipelineOptions.check()
 }
 
 // enginePod is an engine with its agent.
@@ -125,14 +106,9 @@ type enginePod struct {
 	handler http.Handler
 }
 
-// openEngine acquires everything that can fail for want of something. The API
-// server and Cassandra may be away.
+// openEngine acquires everything that can fail for want of something.
 func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
-	}
-	api, err := o.connect()
-	if err != nil {
 		return nil, err
 	}
 	p := &enginePod{opts: o}
@@ -141,21 +117,14 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 			p.release(o.log)
 		}
 	}()
-	if err = p.bind(o.listen); err != nil {
-		return nil, err
-	}
 	reg := newRegistry()
-	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
+	api, err := p.openPod(&o.clusterOptions, o.listen, &o.storage, reg, o.log)
+	if err != nil {
 		return nil, err
 	}
-	o.source.Registerer, o.source.Log = reg, o.log
-	if p.source, err = ca.New(o.source); err != nil {
-		return nil, fmt.Errorf("starting Channel Access: %w", err)
+	if p.engine, err = p.newPipeline(&o.pipelineOptions, o.shards, reg, o.log); err != nil {
+		return nil, err
 	}
-	p.engine = engine.New(engine.Options{
-		Store: p.store, Source: p.source, Shards: o.shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
-		Exclusive: o.storage.locked(), Registerer: reg, Log: o.log,
-	})
 	p.agent = agent.New(agent.Config{
 		Name: o.name, Namespace: o.namespace, Archiver: o.archiver, PodUID: types.UID(os.Getenv("POD_UID")),
 		Shards: o.shards, State: o.state, Version: version(),
@@ -212,15 +181,11 @@ func (p *enginePod) run(ctx context.Context) error {
 	agents.Wait()
 	stopHTTP(2 * time.Second)
 
-	sum := p.engine.Summary()
-	log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
-	if unsaved > 0 {
-		return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", unsaved)
+	logStopped(log, p.engine)
+	if ctx.Err() != nil {
+		return unsavedError(unsaved)
 	}
-	if ctx.Err() == nil {
-		return context.Cause(failed)
-	}
-	return nil
+	return errors.Join(context.Cause(failed), unsavedError(unsaved))
 }
 
 // drain hands the shards over to other engines, where there can be some.

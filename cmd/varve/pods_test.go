@@ -127,9 +127,13 @@ func (p *plant) engine(name, ip, state string) (url string, sigterm func() error
 	addr := fmt.Sprintf("%s:%d", ip, p.port)
 	return "http://" + addr, p.background(func(ctx context.Context) error {
 		e, err := openEngine(&engineOptions{
-			clusterOptions: p.cluster(), name: name, listen: addr, state: state, retrieval: p.storage.locked(),
-			drainTimeout: p.drain, memory: 64 << 20, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
-			storage: p.storage, source: ca.Config{AddrList: []string{p.ioc}}, log: slog.New(slog.DiscardHandler),
+			clusterOptions: p.cluster(),
+			pipelineOptions: pipelineOptions{
+				memory: 64 << 20, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
+				storage: p.storage, source: ca.Config{AddrList: []string{p.ioc}},
+			},
+			name: name, listen: addr, state: state, retrieval: p.storage.locked(), drainTimeout: p.drain,
+			log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			return err

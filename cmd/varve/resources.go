@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/store"
 )
@@ -23,6 +26,20 @@ func (r *resources) bind(addr string) (err error) {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	return nil
+}
+
+// openPod acquires what every pod of a cluster has: a client of the API server,
+// the address to serve at, and the store. The API server and Cassandra may be away.
+func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions, reg prometheus.Registerer, log *slog.Logger,
+) (api kube.WithWatch, err error) {
+	if api, err = o.connect(); err != nil {
+		return nil, err
+	}
+	if err = r.bind(listen); err != nil {
+		return nil, err
+	}
+	r.store, err = st.openLate(reg, log)
+	return api, err
 }
 
 // release closes what was acquired.

@@ -84,14 +84,9 @@ type retrievalPod struct {
 	handler http.Handler
 }
 
-// openRetrieval acquires everything that can fail for want of something. The API
-// server and Cassandra may be away.
+// openRetrieval acquires everything that can fail for want of something.
 func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err := o.check(); err != nil {
-		return nil, err
-	}
-	api, err := o.connect()
-	if err != nil {
 		return nil, err
 	}
 	p := &retrievalPod{opts: o}
@@ -100,11 +95,9 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 			p.release(o.log)
 		}
 	}()
-	if err = p.bind(o.listen); err != nil {
-		return nil, err
-	}
 	reg := newRegistry()
-	if p.store, err = o.storage.openLate(reg, o.log); err != nil {
+	api, err := p.openPod(&o.clusterOptions, o.listen, &o.storage, reg, o.log)
+	if err != nil {
 		return nil, err
 	}
 	p.owners = owners.New(owners.Config{

@@ -210,8 +210,11 @@ func roundTrip(t *testing.T, storage storageOptions) {
 	archived := []archive.Event{}
 	for range 2 {
 		s, err := openStandalone(t.Context(), &standaloneOptions{
-			file: groups, listen: "127.0.0.1:0", storage: storage, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
-			source: ca.Config{AddrList: []string{srv.Addr().String()}}, log: log,
+			pipelineOptions: pipelineOptions{
+				storage: storage, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
+				source: ca.Config{AddrList: []string{srv.Addr().String()}},
+			},
+			file: groups, listen: "127.0.0.1:0", log: log,
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		ctx, stop := context.WithCancel(t.Context())

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,9 +17,7 @@ import (
 	"varve.dev/varve/controllers/manifest"
 	"varve.dev/varve/controllers/standalone"
 	"varve.dev/varve/engine"
-	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/query"
-	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve"
 )
 
@@ -44,19 +40,15 @@ const standaloneExample = `  # Archive the groups in ./groups, into ./data; edit
 
 // standaloneOptions are what the flags of `varve standalone` set.
 type standaloneOptions struct {
+	pipelineOptions
 	file, listen string
 	pprof        string
-	storage      storageOptions
-	memory       byteSize
-	flush        time.Duration
-	checkpoint   time.Duration
-	source       ca.Config
 	log          *slog.Logger
 }
 
 func newStandalone() *cobra.Command {
 	var logs logFlags
-	o := standaloneOptions{memory: 1 << 30}
+	var o standaloneOptions
 	cmd := &cobra.Command{
 		Use:   "standalone",
 		Short: "Archive the PVs of ArchiveGroup files, in one process",
@@ -71,7 +63,7 @@ EPICS_CA_CONN_TMO.`,
 			if o.log, err = logs.logger(); err != nil {
 				return err
 			}
-			if o.source, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
+			if err := o.readEnvironment(); err != nil {
 				return err
 			}
 			s, err := openStandalone(cmd.Context(), &o)
@@ -80,8 +72,7 @@ EPICS_CA_CONN_TMO.`,
 			}
 			o.log.Info("serving", "url", s.url(), "store", o.storage.where())
 			err = s.run(cmd.Context())
-			sum := s.Summary()
-			o.log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
+			logStopped(o.log, s.Engine)
 			return err
 		},
 	}
@@ -89,10 +80,7 @@ EPICS_CA_CONN_TMO.`,
 	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
 	f.StringVar(&o.pprof, "pprof", "", "address to serve Go profiles at, such as 127.0.0.1:6060; empty: none")
-	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
-	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
-	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
-	o.storage.add(f)
+	o.pipelineOptions.add(f)
 	logs.add(cmd)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
@@ -102,18 +90,7 @@ func (o *standaloneOptions) check() error {
 	if o.file == "" {
 		return errors.New("--file: it is empty")
 	}
-	return checkPipeline(o.memory, o.flush, o.checkpoint)
-}
-
-// drops lists counts of dropped samples by reason.
-func drops(s engine.Summary) string {
-	by := map[string]uint64{}
-	for r, n := range s.Dropped {
-		if n > 0 {
-			by[sample.Reason(r).String()] = n
-		}
-	}
-	return reasons(by)
+	return o.pipelineOptions.check()
 }
 
 // server is a standalone archiver: engine, files and HTTP.
@@ -147,14 +124,9 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	if s.store, err = o.storage.open(ctx, reg, o.log); err != nil {
 		return nil, err
 	}
-	o.source.Registerer, o.source.Log = reg, o.log
-	if s.source, err = ca.New(o.source); err != nil {
-		return nil, fmt.Errorf("starting Channel Access: %w", err)
+	if s.Engine, err = s.newPipeline(&o.pipelineOptions, 0, reg, o.log); err != nil {
+		return nil, err
 	}
-	s.Engine = engine.New(engine.Options{
-		Store: s.store, Source: s.source, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
-		Exclusive: o.storage.locked(), Registerer: reg, Log: o.log,
-	})
 	return s, s.serve(reg)
 }
 
@@ -188,13 +160,10 @@ func (s *server) run(parent context.Context) error {
 	unsaved := s.Run(ctx)
 	stopHTTP(2 * time.Second)
 	wg.Wait()
-	if unsaved > 0 {
-		return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", unsaved)
+	if parent.Err() != nil {
+		return unsavedError(unsaved)
 	}
-	if parent.Err() == nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return errors.Join(context.Cause(ctx), unsavedError(unsaved))
 }
 
 // profiles serves Go's profiles until ctx ends.
@@ -210,40 +179,3 @@ func (s *server) profiles(ctx context.Context) {
 		s.opts.log.Error("--pprof: profiles are not served", "err", err)
 	}
 }
-
-// byteSize is a flag in bytes, with binary suffixes.
-type byteSize int64
-
-var byteUnits = []struct {
-	suffix string
-	size   int64
-}{{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40}}
-
-// String implements pflag.Value.
-func (b *byteSize) String() string {
-	for i := len(byteUnits) - 1; i >= 0; i-- {
-		if u := byteUnits[i]; *b != 0 && int64(*b)%u.size == 0 {
-			return fmt.Sprintf("%d%s", int64(*b)/u.size, u.suffix)
-		}
-	}
-	return fmt.Sprint(int64(*b))
-}
-
-// Set implements pflag.Value.
-func (b *byteSize) Set(text string) error {
-	size := int64(1)
-	for _, u := range byteUnits {
-		if num, ok := strings.CutSuffix(text, u.suffix); ok {
-			text, size = num, u.size
-		}
-	}
-	var n int64
-	if _, err := fmt.Sscanf(text+"\n", "%d\n", &n); err != nil || n < 0 || n > 1<<62/size {
-		return errors.New("not a number of bytes such as 512Mi")
-	}
-	*b = byteSize(n * size)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (b *byteSize) Type() string { return "size" }
