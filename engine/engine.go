@@ -35,8 +35,8 @@ import (
 
 // Options of an Engine. Zero values mean the defaults named.
 type Options struct {
-	Store  store.Store
-	Source capture.Source
+	Store   store.Store
+	Sources capture.Sources
 	// Shards is the number of shards of the archive; default 64. It must stay the
 	// same for the life of an archive.
 	Shards int
@@ -127,7 +127,7 @@ func New(opts Options) *Engine {
 		Silence: opts.silence(), Ours: e.holds, Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
-		Source: opts.Source, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
+		Sources: opts.Sources, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	e.register(opts.Registerer)
 	return e

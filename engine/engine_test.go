@@ -125,7 +125,7 @@ func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string
 // launch runs an engine that holds nothing yet.
 func launch(t *testing.T, st store.Store, source *taps, opts Options) *life {
 	l := &life{source: source, store: &mortal{Store: st}}
-	opts.Store, opts.Source, opts.Shards, opts.Flush, opts.Grace = l.store, source, 4, 10*time.Millisecond, 200*time.Millisecond
+	opts.Store, opts.Sources, opts.Shards, opts.Flush, opts.Grace = l.store, capture.Sources{source}, 4, 10*time.Millisecond, 200*time.Millisecond
 	l.Engine = New(opts)
 	l.reader = &query.Reader{Store: st, Recent: l, Shards: 4}
 	ctx, cancel := context.WithCancel(t.Context())

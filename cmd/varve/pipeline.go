@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -56,7 +57,7 @@ func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.R
 		return nil, fmt.Errorf("starting Channel Access: %w", err)
 	}
 	return engine.New(engine.Options{
-		Store: r.store, Source: r.source, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
+		Store: r.store, Sources: capture.Sources{capture.CA: r.source}, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
 		Exclusive: o.storage.locked(), Registerer: reg, Log: log,
 	}), nil
 }

@@ -16,6 +16,7 @@ type counter struct{ n, sum uint64 }
 
 func (c *counter) Connected(capture.ChannelInfo)     {}
 func (c *counter) Metadata(*sample.Metadata)         {}
+func (c *counter) Suspect(int64, int64)              {}
 func (c *counter) Dropped(_ sample.Reason, n uint64) {}
 func (c *counter) Disconnected(error)                {}
 func (c *counter) Sample(s *sample.Sample) {

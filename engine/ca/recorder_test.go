@@ -50,6 +50,12 @@ func (r *recorder) Metadata(m *sample.Metadata) {
 	r.log = append(r.log, "metadata "+m.Units)
 }
 
+func (r *recorder) Suspect(from, to int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log = append(r.log, fmt.Sprintf("suspect %v", time.Duration(to-from)))
+}
+
 func (r *recorder) Dropped(reason sample.Reason, n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -161,6 +162,13 @@ func (c *channel) Dropped(r sample.Reason, n uint64) {
 	c.mu.Unlock()
 }
 
+// Suspect implements Sink.
+func (c *channel) Suspect(from, to int64) {
+	c.m.marks.Add(c.pv, sample.Mark{
+		Time: from, End: to, Kind: sample.Lost, Reason: sample.Overrun, Text: "the circuit stalled: the IOC may have dropped updates",
+	})
+}
+
 // Disconnected implements Sink.
 func (c *channel) Disconnected(cause error) {
 	c.mu.Lock()
@@ -203,7 +211,7 @@ func (c *channel) configure(ch Channel) {
 	c.mu.Lock()
 	old, sub, started := c.filter.set, c.sub, c.since != 0
 	c.filter.set, c.group = ch.Settings, ch.Group
-	resubscribe := sub != nil && (c.filter.set.Paused || c.filter.set.Events != old.Events)
+	resubscribe := sub != nil && (c.filter.set.Paused || c.filter.set.subscription() != old.subscription())
 	subscribe := !c.filter.set.Paused && (sub == nil || resubscribe)
 	if c.filter.set.Mode != Scan && c.scan.holding {
 		c.scan.give(old.Period, c.keep)
@@ -228,7 +236,13 @@ func (c *channel) subscribe(resumed bool) {
 	if resumed {
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
 	}
-	sub := c.m.source.Subscribe(c.pv, SubscribeOptions{Events: c.filter.set.Events}, c)
+	set := c.filter.set
+	source := c.m.sources[set.Provider]
+	if source == nil {
+		c.Disconnected(errors.New("this engine does not speak " + set.Provider.String()))
+		return
+	}
+	sub := source.Subscribe(c.pv, SubscribeOptions{Events: set.Events, Fields: set.Fields}, c)
 	c.mu.Lock()
 	c.sub = sub
 	c.mu.Unlock()

@@ -23,7 +23,7 @@ type Marks interface {
 
 // Config of a Manager.
 type Config struct {
-	Source Source
+	Sources Sources
 	// Lane returns the lane of a shard: the same one for as long as assignments
 	// list the shard.
 	Lane  func(shard int) *journal.Lane
@@ -36,11 +36,11 @@ type Config struct {
 
 // Manager captures the channels of an assignment.
 type Manager struct {
-	source Source
-	lane   func(int) *journal.Lane
-	marks  Marks
-	now    func() int64
-	log    *slog.Logger
+	sources Sources
+	lane    func(int) *journal.Lane
+	marks   Marks
+	now     func() int64
+	log     *slog.Logger
 
 	apply sync.Mutex // held by Apply and Close
 
@@ -58,7 +58,7 @@ const reportEvery = 10 * time.Second
 // NewManager returns a manager that captures nothing yet.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
-		source: cfg.Source, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
+		sources: cfg.Sources, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
 		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
 	if m.now == nil {

@@ -103,7 +103,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 			r.lanes = append(r.lanes, lane)
 			wg.Go(func() { lane.Run(ctx, t.Context()) })
 		}
-		r.Manager = NewManager(Config{Source: r.source, Lane: func(s int) *journal.Lane { return r.lanes[s] },
+		r.Manager = NewManager(Config{Sources: Sources{r.source}, Lane: func(s int) *journal.Lane { return r.lanes[s] },
 			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		defer func() {
 			r.Close()

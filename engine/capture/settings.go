@@ -2,6 +2,23 @@ package capture
 
 import "time"
 
+// Provider is the protocol that a channel is captured by.
+type Provider uint8
+
+// Providers.
+const (
+	CA  Provider = iota // Channel Access
+	PVA                 // pvAccess
+
+	// NumProviders is the number of providers.
+	NumProviders = int(iota)
+)
+
+var providerNames = [NumProviders]string{"ca", "pva"}
+
+// String returns the name used in front of PVs: ca, pva.
+func (p Provider) String() string { return providerNames[p] }
+
 // Mode is how samples are taken from updates.
 type Mode uint8
 
@@ -37,6 +54,12 @@ const (
 // Settings are how a channel is sampled. They are comparable and shared by all
 // channels of a class.
 type Settings struct {
+	Provider Provider
+	// Fields of a pvAccess structure to subscribe to, sorted and separated by
+	// commas; empty means all. Properties are fields of the record, such as DESC,
+	// whose values are kept with the metadata, sorted and separated by commas.
+	Fields, Properties string
+
 	Mode   Mode
 	Period time.Duration // of Scan
 	Events Events        // of Monitor; 0 means EventLog|EventAlarm
@@ -55,6 +78,11 @@ type Settings struct {
 	OnClock       ClockAction
 
 	Paused bool
+}
+
+// subscription returns the settings that need another subscription when they change.
+func (s *Settings) subscription() Settings {
+	return Settings{Provider: s.Provider, Events: s.Events, Fields: s.Fields}
 }
 
 // String returns the settings in the words of an ArchiveGroup.

@@ -14,10 +14,15 @@ type Source interface {
 	Close() error
 }
 
+// Sources are the sources by provider; nil where there is none.
+type Sources [NumProviders]Source
+
 // SubscribeOptions are what a protocol can filter at the server.
 type SubscribeOptions struct {
 	// Events are the event classes to ask for.
 	Events Events
+	// Fields of a pvAccess structure, separated by commas; empty means all.
+	Fields string
 }
 
 // Events is a set of Channel Access event classes (DBE_*).
@@ -52,6 +57,9 @@ type Sink interface {
 	Metadata(m *sample.Metadata)
 	// Dropped says that n updates were not delivered.
 	Dropped(r sample.Reason, n uint64)
+	// Suspect says that the server may have dropped updates unseen between two
+	// times, in ns since 1970: the circuit stalled, and the protocol does not tell.
+	Suspect(from, to int64)
 	// Disconnected says that no updates come any more; cause is for people.
 	Disconnected(cause error)
 }

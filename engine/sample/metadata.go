@@ -18,7 +18,12 @@ type Metadata struct {
 	Type                    Type
 	Count                   int    // elements; 1 for a scalar
 	Host                    string // address of the IOC
+	// Properties are fields of the record that are kept with the metadata, by name.
+	Properties []Property
 }
+
+// Property is a field of a record, such as DESC, with its value as text.
+type Property struct{ Name, Value string }
 
 // Limits returns the limits in the order in which they are stored: display,
 // warning, alarm and control, the low one first.
@@ -38,6 +43,6 @@ func (m *Metadata) SetLimits(l [8]float64) {
 func (m *Metadata) Equal(o *Metadata) bool {
 	a, b := m.Limits(), o.Limits()
 	return m.Units == o.Units && m.Precision == o.Precision && m.Type == o.Type && m.Count == o.Count &&
-		slices.Equal(m.Labels, o.Labels) &&
+		slices.Equal(m.Labels, o.Labels) && slices.Equal(m.Properties, o.Properties) &&
 		slices.EqualFunc(a[:], b[:], func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) })
 }

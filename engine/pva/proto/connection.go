@@ -1,0 +1,86 @@
+package proto
+
+// Offer is what a server tells of itself when a client connects: its
+// CONNECTION_VALIDATION.
+type Offer struct {
+	// ReceiveBuffer is the bytes it is ready to take at once, and Registry the types
+	// that it can remember.
+	ReceiveBuffer uint32
+	Registry      uint16
+	// Methods of authentication that it accepts: anonymous, ca, x509.
+	Methods []string
+}
+
+// ParseOffer takes a server's CONNECTION_VALIDATION.
+func ParseOffer(r *Reader) (v Offer, err error) {
+	v.ReceiveBuffer, v.Registry = r.Uint32(), r.Uint16()
+	for n := r.count(1); n > 0; n-- {
+		v.Methods = append(v.Methods, string(r.String()))
+	}
+	return v, r.err
+}
+
+// AppendOffer appends a server's CONNECTION_VALIDATION.
+func AppendOffer(dst []byte, v *Offer, f Flags) []byte {
+	o, start := f.order(), len(dst)
+	dst = Begin(dst, CmdConnectionValidate, f)
+	dst = o.AppendUint32(dst, v.ReceiveBuffer)
+	dst = o.AppendUint16(dst, v.Registry)
+	dst = AppendSize(dst, len(v.Methods), o)
+	for _, m := range v.Methods {
+		dst = AppendString(dst, m, o)
+	}
+	return End(dst, start)
+}
+
+// Methods of authentication.
+const (
+	Anonymous = "anonymous"
+	// CA tells user and host, as Channel Access does, and proves nothing.
+	CA = "ca"
+)
+
+// Login is a client's answer to an Offer: its CONNECTION_VALIDATION.
+type Login struct {
+	ReceiveBuffer uint32
+	Registry      uint16
+	QoS           uint16
+	Method        string
+	User, Host    string // of method CA
+}
+
+var loginType = NewStruct("", "user", Of(String), "host", Of(String))
+
+// AppendLogin appends a client's CONNECTION_VALIDATION.
+func AppendLogin(dst []byte, v *Login, f Flags) []byte {
+	o, start := f.order(), len(dst)
+	dst = Begin(dst, CmdConnectionValidate, f)
+	dst = o.AppendUint32(dst, v.ReceiveBuffer)
+	dst = o.AppendUint16(dst, v.Registry)
+	dst = o.AppendUint16(dst, v.QoS)
+	dst = AppendString(dst, v.Method, o)
+	if v.Method == CA {
+		dst = AppendType(dst, loginType, o)
+		dst = AppendString(AppendString(dst, v.User, o), v.Host, o)
+	} else {
+		dst = append(dst, byte(Null))
+	}
+	return End(dst, start)
+}
+
+// ParseLogin takes a client's CONNECTION_VALIDATION. known are the types that the
+// client has given numbers to.
+func ParseLogin(r *Reader, known *Types) (v Login, err error) {
+	v.ReceiveBuffer, v.Registry, v.QoS = r.Uint32(), r.Uint16(), r.Uint16()
+	v.Method = string(r.String())
+	if t := r.Type(known); t.Equal(loginType) {
+		v.User, v.Host = string(r.String()), string(r.String())
+	}
+	return v, r.err
+}
+
+// AppendValidated appends a CONNECTION_VALIDATED.
+func AppendValidated(dst []byte, s Status, f Flags) []byte {
+	start := len(dst)
+	return End(AppendStatus(Begin(dst, CmdConnectionValidated, f), s, f.order()), start)
+}

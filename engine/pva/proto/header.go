@@ -1,0 +1,174 @@
+package proto
+
+import (
+	"errors"
+	"fmt"
+)
+
+// HeaderSize is the size in bytes of the header of a message.
+const HeaderSize = 8
+
+const (
+	magic = 0xca
+	// Version is the protocol version that this package speaks.
+	Version = 2
+)
+
+// Command is the kind of an application message.
+type Command uint8
+
+// Commands.
+const (
+	CmdBeacon              Command = 0
+	CmdConnectionValidate  Command = 1
+	CmdEcho                Command = 2
+	CmdSearch              Command = 3
+	CmdSearchResponse      Command = 4
+	CmdAuthNZ              Command = 5
+	CmdACLChange           Command = 6
+	CmdCreateChannel       Command = 7
+	CmdDestroyChannel      Command = 8
+	CmdConnectionValidated Command = 9
+	CmdGet                 Command = 10
+	CmdPut                 Command = 11
+	CmdPutGet              Command = 12
+	CmdMonitor             Command = 13
+	CmdArray               Command = 14
+	CmdDestroyRequest      Command = 15
+	CmdProcess             Command = 16
+	CmdGetField            Command = 17
+	CmdMessage             Command = 18
+	CmdMultipleData        Command = 19
+	CmdRPC                 Command = 20
+	CmdCancelRequest       Command = 21
+	CmdOriginTag           Command = 22
+)
+
+var commandNames = [...]string{
+	CmdBeacon: "BEACON", CmdConnectionValidate: "CONNECTION_VALIDATION", CmdEcho: "ECHO", CmdSearch: "SEARCH",
+	CmdSearchResponse: "SEARCH_RESPONSE", CmdAuthNZ: "AUTHNZ", CmdACLChange: "ACL_CHANGE", CmdCreateChannel: "CREATE_CHANNEL",
+	CmdDestroyChannel: "DESTROY_CHANNEL", CmdConnectionValidated: "CONNECTION_VALIDATED", CmdGet: "GET", CmdPut: "PUT",
+	CmdPutGet: "PUT_GET", CmdMonitor: "MONITOR", CmdArray: "ARRAY", CmdDestroyRequest: "DESTROY_REQUEST", CmdProcess: "PROCESS",
+	CmdGetField: "GET_FIELD", CmdMessage: "MESSAGE", CmdMultipleData: "MULTIPLE_DATA", CmdRPC: "RPC",
+	CmdCancelRequest: "CANCEL_REQUEST", CmdOriginTag: "ORIGIN_TAG",
+}
+
+// String returns the name that the specification uses.
+func (c Command) String() string {
+	if int(c) < len(commandNames) {
+		return commandNames[c]
+	}
+	return fmt.Sprintf("command(%d)", uint8(c))
+}
+
+// Control is the kind of a control message: one that is a header only.
+type Control uint8
+
+// Control messages. Their data stands in Header.Size.
+const (
+	SetMarker    Control = 0
+	AckMarker    Control = 1
+	SetByteOrder Control = 2
+	EchoRequest  Control = 3
+	EchoResponse Control = 4
+)
+
+// Flags is the second byte of a header.
+type Flags uint8
+
+// Flags of a header. Of the Segment bits, First and Last alone mean the first and
+// the last segment of a message, both a middle one.
+const (
+	FlagControl Flags = 0x01
+	FlagFirst   Flags = 0x10
+	FlagLast    Flags = 0x20
+	FlagServer  Flags = 0x40
+	FlagBig     Flags = 0x80
+
+	segmentBits = FlagFirst | FlagLast
+)
+
+// Header is the header of a message.
+type Header struct {
+	Version uint8
+	Flags   Flags
+	Command Command // Control, if Flags has FlagControl
+	// Size of the payload in bytes; of a control message its data, and there is no
+	// payload.
+	Size uint32
+}
+
+// Order returns the byte order of the message.
+func (h *Header) Order() Order { return h.Flags&FlagBig != 0 }
+
+// Control reports whether the message is a control message, and which.
+func (h *Header) Control() (Control, bool) { return Control(h.Command), h.Flags&FlagControl != 0 }
+
+// Segmented reports whether the message is a part of one, and which part.
+func (h *Header) Segmented() (first, last, segmented bool) {
+	bits := h.Flags & segmentBits
+	return bits == FlagFirst, bits == FlagLast, bits != 0
+}
+
+// Results of ReadFrame beside success.
+var (
+	// ErrShort: the bytes end before the frame does. Read more and try again.
+	ErrShort = errors.New("the frame is cut short")
+	// ErrTooLarge: the payload is larger than the bound.
+	ErrTooLarge = errors.New("the payload is larger than allowed")
+	// ErrMagic: the bytes are no frame; the stream can not be followed.
+	ErrMagic = errors.New("not a pvAccess message")
+)
+
+// ReadFrame parses the frame at the start of b into h and returns its payload,
+// which is memory of b, and the bytes that the frame takes. With ErrShort n is
+// the number of bytes that are needed at least. With ErrTooLarge, for a payload
+// of more than maxSize bytes, h is set and n is the size of the header: the caller
+// can skip h.Size more bytes and go on.
+func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
+	if len(b) > 0 && b[0] != magic {
+		return nil, 0, ErrMagic
+	}
+	if len(b) < HeaderSize {
+		return nil, HeaderSize, ErrShort
+	}
+	h.Version, h.Flags, h.Command = b[1], Flags(b[2]), Command(b[3])
+	h.Size = h.Order().Uint32(b[4:])
+	if h.Flags&FlagControl != 0 {
+		return nil, HeaderSize, nil
+	}
+	if h.Size > maxSize {
+		return nil, HeaderSize, ErrTooLarge
+	}
+	end := HeaderSize + int(h.Size)
+	if len(b) < end {
+		return nil, end, ErrShort
+	}
+	return b[HeaderSize:end:end], end, nil
+}
+
+// AppendHeader appends h.
+func AppendHeader(dst []byte, h Header) []byte {
+	dst = append(dst, magic, h.Version, byte(h.Flags), byte(h.Command))
+	return h.Order().AppendUint32(dst, h.Size)
+}
+
+// AppendControl appends a control message. flags are FlagServer and FlagBig.
+func AppendControl(dst []byte, c Control, flags Flags, data uint32) []byte {
+	return AppendHeader(dst, Header{Version: Version, Flags: flags | FlagControl, Command: Command(c), Size: data})
+}
+
+// Begin appends the header of a message whose payload the caller appends next, and
+// End sets its size. flags are FlagServer and FlagBig.
+func Begin(dst []byte, c Command, flags Flags) []byte {
+	return AppendHeader(dst, Header{Version: Version, Flags: flags, Command: c})
+}
+
+// End sets the size of the message that begins at start of dst.
+func End(dst []byte, start int) []byte {
+	size := uint32(len(dst) - start - HeaderSize)
+	Flags(dst[start+2]).order().AppendUint32(dst[start+4:start+4], size)
+	return dst
+}
+
+func (f Flags) order() Order { return f&FlagBig != 0 }

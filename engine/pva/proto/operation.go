@@ -1,0 +1,122 @@
+package proto
+
+// Subcommands of GET, PUT and MONITOR. Bits that a command does not have are 0.
+const (
+	// SubInit begins an operation; the request has what is asked for, the answer the
+	// type of the values.
+	SubInit = 0x08
+	// SubDestroy ends an operation, after the answer to it or by itself.
+	SubDestroy = 0x10
+	// SubGet in PUT asks for the value instead.
+	SubGet = 0x40
+	// SubPipeline in the SubInit of MONITOR says that updates are to be acknowledged,
+	// and by itself acknowledges some.
+	SubPipeline = 0x80
+	// SubStart and SubStop begin and end the updates of MONITOR.
+	SubStart = 0x44
+	SubStop  = 0x04
+)
+
+// Request is the head of a client's GET, PUT, MONITOR, GET_FIELD or
+// DESTROY_REQUEST: the server's number of the channel, and the client's of the
+// operation.
+type Request struct {
+	SID, IOID uint32
+	Sub       uint8
+}
+
+// ParseRequest takes the head of a GET, PUT or MONITOR; what follows depends on Sub.
+func ParseRequest(r *Reader) Request {
+	return Request{SID: r.Uint32(), IOID: r.Uint32(), Sub: r.Uint8()}
+}
+
+// beginRequest appends the head of a GET, PUT or MONITOR.
+func beginRequest(dst []byte, c Command, q Request, f Flags) []byte {
+	o := f.order()
+	dst = o.AppendUint32(o.AppendUint32(Begin(dst, c, f), q.SID), q.IOID)
+	return append(dst, q.Sub)
+}
+
+// AppendRequest appends a GET, PUT or MONITOR that is its head only, such as
+// SubStart.
+func AppendRequest(dst []byte, c Command, q Request, f Flags) []byte {
+	start := len(dst)
+	return End(beginRequest(dst, c, q, f), start)
+}
+
+// AppendInit appends a GET, PUT or MONITOR with SubInit: t and value, in canonical
+// form, are the pvRequest, which says what is asked for. f is little-endian.
+// window, of MONITOR with SubPipeline, is how many updates the server may send
+// before one is acknowledged.
+func AppendInit(dst []byte, c Command, q Request, t *Type, value []byte, window uint32, f Flags) []byte {
+	if f&FlagBig != 0 {
+		panic("BUG: values in canonical form are little-endian")
+	}
+	start := len(dst)
+	dst = AppendType(beginRequest(dst, c, q, f), t, LittleEndian)
+	dst = append(dst, value...)
+	if c == CmdMonitor && q.Sub&SubPipeline != 0 {
+		dst = LittleEndian.AppendUint32(dst, window)
+	}
+	return End(dst, start)
+}
+
+// AppendAck appends a MONITOR that acknowledges n updates, so that the server may
+// send as many more.
+func AppendAck(dst []byte, sid, ioid, n uint32, f Flags) []byte {
+	start := len(dst)
+	dst = beginRequest(dst, CmdMonitor, Request{SID: sid, IOID: ioid, Sub: SubPipeline}, f)
+	return End(f.order().AppendUint32(dst, n), start)
+}
+
+// AppendDestroyRequest appends the end of an operation.
+func AppendDestroyRequest(dst []byte, sid, ioid uint32, f Flags) []byte {
+	o, start := f.order(), len(dst)
+	return End(o.AppendUint32(o.AppendUint32(Begin(dst, CmdDestroyRequest, f), sid), ioid), start)
+}
+
+// AppendGetField appends a question for the type of a channel, or of a field of it.
+func AppendGetField(dst []byte, sid, ioid uint32, field string, f Flags) []byte {
+	o, start := f.order(), len(dst)
+	dst = o.AppendUint32(o.AppendUint32(Begin(dst, CmdGetField, f), sid), ioid)
+	return End(AppendString(dst, field, o), start)
+}
+
+// Answer is the head of a server's GET, PUT, MONITOR or GET_FIELD.
+type Answer struct {
+	IOID uint32
+	Sub  uint8
+}
+
+// ParseAnswer takes the head of an answer. A status follows, but for the updates of
+// MONITOR, and then what Sub says: a type (SubInit), or of GET and MONITOR the
+// changed fields, their values and of MONITOR those that were overrun. GET_FIELD
+// has no Sub.
+func ParseAnswer(r *Reader, c Command) (a Answer) {
+	a.IOID = r.Uint32()
+	if c != CmdGetField {
+		a.Sub = r.Uint8()
+	}
+	return a
+}
+
+// BeginAnswer appends the header and the head of an answer; the caller appends what
+// ParseAnswer says, and calls End.
+func BeginAnswer(dst []byte, c Command, a Answer, f Flags) []byte {
+	dst = f.order().AppendUint32(Begin(dst, c, f), a.IOID)
+	if c != CmdGetField {
+		dst = append(dst, a.Sub)
+	}
+	return dst
+}
+
+// AppendInitAnswer appends the answer to a SubInit, or to GET_FIELD: t is the type of
+// the values if s is OK.
+func AppendInitAnswer(dst []byte, c Command, a Answer, s Status, t *Type, f Flags) []byte {
+	o, start := f.order(), len(dst)
+	dst = AppendStatus(BeginAnswer(dst, c, a, f), s, o)
+	if s.Err() == nil {
+		dst = AppendType(dst, t, o)
+	}
+	return End(dst, start)
+}

@@ -1,0 +1,137 @@
+package proto
+
+import "errors"
+
+// ErrTruncated says that a payload ends before what it must hold.
+var ErrTruncated = errors.New("the message is cut short")
+
+// Reader takes fields off a payload. The first one that is cut short or wrong
+// sets Err; from then on all are zero. Its memory is the payload's.
+type Reader struct {
+	b     []byte
+	order Order
+	err   error
+	// written is the bytes of the types in values so far.
+	written int
+}
+
+// NewReader returns a Reader of a payload.
+func NewReader(payload []byte, order Order) Reader { return Reader{b: payload, order: order} }
+
+// Err returns what was wrong, if anything was.
+func (r *Reader) Err() error { return r.err }
+
+// Len returns the number of bytes that are left.
+func (r *Reader) Len() int { return len(r.b) }
+
+// Order returns the byte order.
+func (r *Reader) Order() Order { return r.order }
+
+// fail sets the error, unless there is one, and drops what is left.
+func (r *Reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.b = nil
+}
+
+// Bytes takes n bytes: memory of the payload.
+func (r *Reader) Bytes(n int) []byte {
+	if uint(n) > uint(len(r.b)) {
+		r.fail(ErrTruncated)
+		return nil
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}
+
+// Uint8 takes a byte.
+func (r *Reader) Uint8() uint8 {
+	if len(r.b) < 1 {
+		r.fail(ErrTruncated)
+		return 0
+	}
+	v := r.b[0]
+	r.b = r.b[1:]
+	return v
+}
+
+// Uint16 takes two bytes.
+func (r *Reader) Uint16() uint16 {
+	if b := r.Bytes(2); b != nil {
+		return r.order.Uint16(b)
+	}
+	return 0
+}
+
+// Uint32 takes four bytes.
+func (r *Reader) Uint32() uint32 {
+	if b := r.Bytes(4); b != nil {
+		return r.order.Uint32(b)
+	}
+	return 0
+}
+
+// Uint64 takes eight bytes.
+func (r *Reader) Uint64() uint64 {
+	if b := r.Bytes(8); b != nil {
+		return r.order.Uint64(b)
+	}
+	return 0
+}
+
+const (
+	sizeNull = 0xff // instead of a size: null
+	sizeLong = 0xfe // four bytes follow
+	maxSize  = 1<<31 - 2
+)
+
+var errSize = errors.New("a size of more than 2³¹ − 2")
+
+// Size takes a size. null is set where it says null, as a union without a value.
+func (r *Reader) Size() (n int, null bool) {
+	switch first := r.Uint8(); first {
+	case sizeNull:
+		return 0, true
+	case sizeLong:
+		v := r.Uint32()
+		if v > maxSize {
+			r.fail(errSize)
+			return 0, false
+		}
+		return int(v), false
+	default:
+		return int(first), false
+	}
+}
+
+// count takes the number of elements that follow, each of min bytes at least. So
+// nothing is ever made room for that the payload does not hold.
+func (r *Reader) count(min int) int {
+	n, _ := r.Size()
+	if n > len(r.b)/max(min, 1) {
+		r.fail(ErrTruncated)
+		return 0
+	}
+	return n
+}
+
+// String takes a string: memory of the payload. A null string is empty.
+func (r *Reader) String() []byte {
+	n, _ := r.Size()
+	return r.Bytes(n)
+}
+
+// AppendSize appends a size.
+func AppendSize(dst []byte, n int, o Order) []byte {
+	if n < sizeLong {
+		return append(dst, byte(n))
+	}
+	return o.AppendUint32(append(dst, sizeLong), uint32(n))
+}
+
+// AppendString appends a string.
+func AppendString[T string | []byte](dst []byte, s T, o Order) []byte {
+	return append(AppendSize(dst, len(s), o), s...)
+}

@@ -1,0 +1,118 @@
+package proto
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Types are the types that one side of a connection has given numbers to. Each
+// direction of a connection has its own; the zero value is empty.
+type Types struct {
+	byID map[uint16]*Type
+	size int // fields of all of them
+}
+
+// maxCached bounds the fields of all types that a peer has remembered.
+const maxCached = 1 << 20
+
+var (
+	errCacheFull = errors.New("the types that the peer numbered take too much memory")
+	errUnknownID = errors.New("a type is named by a number that stands for none")
+)
+
+func (c *Types) put(id uint16, t *Type) error {
+	if c.byID == nil {
+		c.byID = map[uint16]*Type{}
+	}
+	if old := c.byID[id]; old != nil {
+		c.size -= old.fields
+	}
+	c.byID[id] = t
+	if c.size += t.fields; c.size > maxCached {
+		return errCacheFull
+	}
+	return nil
+}
+
+// Type takes a type off the payload; it is nil for the null type. known are the
+// types that the sender has given numbers to.
+func (r *Reader) Type(known *Types) *Type { return r.typ(known, maxDepth) }
+
+func (r *Reader) typ(known *Types, depth int) *Type {
+	if depth == 0 {
+		r.fail(errTooComplex)
+		return nil
+	}
+	switch code := Code(r.Uint8()); {
+	case r.err != nil, code == Null:
+		return nil
+	case code == typeID:
+		t := known.byID[r.Uint16()]
+		if t == nil {
+			r.fail(errUnknownID)
+		}
+		return t
+	case code == typeFull:
+		id := r.Uint16()
+		t := r.typ(known, depth-1)
+		if t == nil || t.fields == 0 {
+			r.fail(errUnknownID)
+			return nil
+		}
+		if err := known.put(id, t); err != nil {
+			r.fail(err)
+			return nil
+		}
+		return t
+	default:
+		return r.describe(code, known, depth)
+	}
+}
+
+// describe takes what follows the code of a type.
+func (r *Reader) describe(code Code, known *Types, depth int) *Type {
+	t := &Type{Code: code}
+	switch elem, shape := code.Elem(), code.Shape(); {
+	case codeNames[elem] == "", elem >= Struct && shape > Array, elem == BoundedString && shape != 0:
+		r.fail(fmt.Errorf("0x%02x is no type", uint8(code)))
+	case shape > Array, elem == BoundedString:
+		t.Bound, _ = r.Size()
+	case shape == Array && (elem == Struct || elem == Union):
+		m := r.typ(known, depth-1)
+		if m == nil || m.Code != elem {
+			r.fail(fmt.Errorf("an array of %v has another element", elem))
+			break
+		}
+		t.Members = []*Type{m}
+	case elem == Struct, elem == Union:
+		r.members(t, known, depth)
+	}
+	if r.err == nil {
+		if err := t.measure(); err != nil {
+			r.fail(err)
+		}
+	}
+	if r.err != nil {
+		return nil
+	}
+	return t
+}
+
+// members takes the members of a structure or union.
+func (r *Reader) members(t *Type, known *Types, depth int) {
+	t.ID = string(r.String())
+	n := r.count(2) // a name and a type each
+	if n > maxFields {
+		r.fail(errTooComplex)
+		return
+	}
+	for range n {
+		name := string(r.String())
+		m := r.typ(known, depth-1)
+		if m == nil {
+			r.fail(fmt.Errorf("the member %q has no type", name))
+			return
+		}
+		t.Names, t.Members = append(t.Names, name), append(t.Members, m)
+	}
+}
