@@ -42,7 +42,7 @@ func (s BitSet) Next(i int) int {
 }
 
 // BitSet takes a set into the memory of s. On the wire whole words of 64 bits are
-// in byte order, the bytes after them lowest first.
+// in byte order, and up to seven bytes after them lowest first.
 func (r *Reader) BitSet(s BitSet) BitSet {
 	s = s[:0]
 	b := r.Bytes(r.count(1))
@@ -67,15 +67,19 @@ func AppendBitSet(dst []byte, s BitSet, o Order) []byte {
 	if len(s) == 0 {
 		return AppendSize(dst, 0, o)
 	}
-	last := s[len(s)-1]
-	rest := (bits.Len64(last) + 7) / 8
-	dst = AppendSize(dst, 8*(len(s)-1)+rest, o)
-	for _, w := range s[:len(s)-1] {
+	whole := len(s)
+	rest := (bits.Len64(s[whole-1]) + 7) / 8
+	if rest < 8 {
+		whole--
+	} else {
+		rest = 0
+	}
+	dst = AppendSize(dst, 8*whole+rest, o)
+	for _, w := range s[:whole] {
 		dst = o.AppendUint64(dst, w)
 	}
-	for range rest {
-		dst = append(dst, byte(last))
-		last >>= 8
+	for i := range rest {
+		dst = append(dst, byte(s[whole]>>(8*i)))
 	}
 	return dst
 }
