@@ -88,10 +88,17 @@ type Answer struct {
 	Sub  uint8
 }
 
-// ParseAnswer takes the head of an answer. A status follows, but for the updates of
-// MONITOR, and then what Sub says: a type (SubInit), or of GET and MONITOR the
-// changed fields, their values and of MONITOR those that were overrun. GET_FIELD
-// has no Sub.
+// HasStatus reports whether a status comes after the head. Only the updates of
+// MONITOR have none; but the last one, with SubDestroy, has.
+func (a Answer) HasStatus(c Command) bool {
+	return c != CmdMonitor || a.Sub&(SubInit|SubDestroy) != 0
+}
+
+// ParseAnswer takes the head of an answer. A status follows if HasStatus says so.
+// If that is no failure, what Sub says comes next: a type (SubInit), or of GET and
+// MONITOR the changed fields, their values and, of MONITOR, those that were overrun.
+// Nothing need come after the status of the last answer to MONITOR. GET_FIELD has no
+// Sub: its answer is a status and a type.
 func ParseAnswer(r *Reader, c Command) (a Answer) {
 	a.IOID = r.Uint32()
 	if c != CmdGetField {
