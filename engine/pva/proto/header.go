@@ -68,7 +68,7 @@ type Control uint8
 const (
 	SetMarker    Control = 0
 	AckMarker    Control = 1
-	SetByteOrder Control = 2
+	SetByteOrder Control = 2 // FlagBig of its header is the order of the server
 	EchoRequest  Control = 3
 	EchoResponse Control = 4
 )
@@ -126,8 +126,8 @@ var (
 // of more than maxSize bytes, h is set and n is the size of the header: the caller
 // can skip h.Size more bytes and go on.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
-	if len(b) > 0 && b[0] != magic {
-		return nil, 0, ErrMagic
+	if len(b) > 0 && b[0] != magic || len(b) > 1 && b[1] == 0 {
+		return nil, 0, ErrMagic // there is no version 0
 	}
 	if len(b) < HeaderSize {
 		return nil, HeaderSize, ErrShort
