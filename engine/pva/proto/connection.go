@@ -73,8 +73,19 @@ func AppendLogin(dst []byte, v *Login, f Flags) []byte {
 func ParseLogin(r *Reader, known *Types) (v Login, err error) {
 	v.ReceiveBuffer, v.Registry, v.QoS = r.Uint32(), r.Uint16(), r.Uint16()
 	v.Method = string(r.String())
-	if t := r.Type(known); t.Equal(loginType) {
-		v.User, v.Host = string(r.String()), string(r.String())
+	t := r.Type(known)
+	if t == nil || t.Code != Struct {
+		return v, r.err // what another method says of its user
+	}
+	for i, m := range t.Members {
+		switch name := t.Names[i]; {
+		case m.Code == String && name == "user":
+			v.User = string(r.String())
+		case m.Code == String && name == "host":
+			v.Host = string(r.String())
+		default:
+			r.Value(nil, m, known)
+		}
 	}
 	return v, r.err
 }

@@ -11,12 +11,33 @@ type Reader struct {
 	b     []byte
 	order Order
 	err   error
-	// written is the bytes of the types in values so far.
-	written int
+	// types is the memory that the types of the payload may still take, and work how
+	// many members of structures may still be gone through.
+	types, work int
 }
 
 // NewReader returns a Reader of a payload.
-func NewReader(payload []byte, order Order) Reader { return Reader{b: payload, order: order} }
+func NewReader(payload []byte, order Order) Reader {
+	return Reader{b: payload, order: order, types: maxTypes, work: freeWork + maxWork*len(payload)}
+}
+
+// Bounds of what a payload can cost beyond its own size. Numbers of cached types
+// make large types of few bytes, and structures without members values of none.
+const (
+	maxTypes = 16 << 20
+	maxWork  = 64 // per byte
+	freeWork = 1 << 20
+)
+
+// spend takes n from what is left of a bound, and fails if that is not enough.
+func (r *Reader) spend(left *int, n int) bool {
+	if n > *left {
+		r.fail(errTooComplex)
+		return false
+	}
+	*left -= n
+	return true
+}
 
 // Err returns what was wrong, if anything was.
 func (r *Reader) Err() error { return r.err }

@@ -75,9 +75,7 @@ var widths = map[Code]int{
 }
 
 // Width returns the bytes of an element of fixed width, 0 for the others.
-func (c Code) Width() int {
-	return int(elemWidth[c.Elem()])
-}
+func (c Code) Width() int { return int(elemWidth[c.Elem()]) }
 
 var elemWidth = func() (t [256]uint8) {
 	for c, w := range widths {
@@ -99,50 +97,47 @@ type Type struct {
 	Members []*Type
 
 	// fields is how many numbers the type takes in a BitSet: 1, and for a structure
-	// those of its members. depth is that of the tree, and room the elements of fixed
-	// arrays in it.
-	fields, depth, room int
+	// those of its members. depth is that of the tree, room the elements of fixed
+	// arrays in it. size is the memory of the tree, each member counted as often as it
+	// stands there: more than the bytes of AppendType.
+	fields, depth, room, size int
 }
 
-// Limits of a type. Real ones have some hundred fields, nested four deep.
+// Limits of a type. Real ones have some hundred fields of 50 bytes, nested four
+// deep; a group of a thousand records has some 2 MiB.
 const (
-	maxFields = 1 << 14
-	maxDepth  = 16
-	maxRoom   = 1 << 16
+	maxTypeSize = 4 << 20
+	maxDepth    = 16
+	maxRoom     = 1 << 16
+
+	nodeSize   = 128 // of a Type
+	memberSize = 24  // of its entries in Names and Members
 )
 
-var errTooComplex = errors.New("the type has too many fields, or nests too deep")
+var errTooComplex = errors.New("the type is too large, or nests too deep")
 
-// NewStruct returns a structure of members given as name, type, name, type…
-func NewStruct(id string, members ...any) *Type {
-	t := &Type{Code: Struct, ID: id}
-	for i := 0; i < len(members); i += 2 {
-		t.Names = append(t.Names, members[i].(string))
-		t.Members = append(t.Members, members[i+1].(*Type))
-	}
-	if err := t.measure(); err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return t
-}
-
-// Of returns the type of a code that needs no more than that.
-func Of(c Code) *Type { return &Type{Code: c, fields: 1, depth: 1} }
-
-// measure sets fields and depth from the members.
+// measure sets what is known of the whole tree from the members.
 func (t *Type) measure() error {
 	t.fields, t.depth, t.room = 1, 1, 0
+	t.size = nodeSize + len(t.ID) + memberSize*len(t.Members)
 	if t.Code.Shape() == FixedArray {
 		t.room = t.Bound
 	}
+	for _, name := range t.Names {
+		t.size += len(name)
+	}
 	for _, m := range t.Members {
 		t.depth = max(t.depth, m.depth+1)
+		t.size += m.size
 		if t.Code == Struct {
 			t.fields += m.fields
 			t.room += m.room
 		}
+		if t.size > maxTypeSize || t.depth > maxDepth || t.room > maxRoom {
+			return errTooComplex // before a sum overflows
+		}
 	}
-	if t.fields > maxFields || t.depth > maxDepth || t.room > maxRoom {
+	if t.size > maxTypeSize || t.room > maxRoom {
 		return errTooComplex
 	}
 	return nil
@@ -151,8 +146,8 @@ func (t *Type) measure() error {
 // Fields returns how many numbers the type takes in a BitSet.
 func (t *Type) Fields() int { return t.fields }
 
-// Member returns a member of a structure or union by its name, and its number in
-// a BitSet, counted from that of t. It is nil if there is none.
+// Member returns a member of a structure or union by its name and, of a structure,
+// its number in a BitSet, counted from that of t. It is nil if there is none.
 func (t *Type) Member(name string) (m *Type, number int) {
 	number = 1
 	for i, n := range t.Names {

@@ -9,33 +9,48 @@ import (
 // direction of a connection has its own; the zero value is empty.
 type Types struct {
 	byID map[uint16]*Type
-	size int // fields of all of them
+	size int // of all of them, as Type.size
 }
 
-// maxCached bounds the fields of all types that a peer has remembered.
-const maxCached = 1 << 20
+// maxCached bounds the memory of all types that a peer has numbered: those of some
+// ten thousand channels, if no two are alike.
+const maxCached = 32 << 20
 
 var (
 	errCacheFull = errors.New("the types that the peer numbered take too much memory")
 	errUnknownID = errors.New("a type is named by a number that stands for none")
+
+	errNumberedNull = errors.New("a number is given to no type")
 )
 
+// get returns the type of a number, nil if there is none. c may be nil.
+func (c *Types) get(id uint16) *Type {
+	if c == nil {
+		return nil
+	}
+	return c.byID[id]
+}
+
 func (c *Types) put(id uint16, t *Type) error {
+	if c == nil {
+		return errUnknownID
+	}
 	if c.byID == nil {
 		c.byID = map[uint16]*Type{}
 	}
+	size := c.size + t.size
 	if old := c.byID[id]; old != nil {
-		c.size -= old.fields
+		size -= old.size
 	}
-	c.byID[id] = t
-	if c.size += t.fields; c.size > maxCached {
+	if size > maxCached {
 		return errCacheFull
 	}
+	c.byID[id], c.size = t, size
 	return nil
 }
 
 // Type takes a type off the payload; it is nil for the null type. known are the
-// types that the sender has given numbers to.
+// types that the sender has given numbers to, and nil where there are no numbers.
 func (r *Reader) Type(known *Types) *Type { return r.typ(known, maxDepth) }
 
 func (r *Reader) typ(known *Types, depth int) *Type {
@@ -47,16 +62,24 @@ func (r *Reader) typ(known *Types, depth int) *Type {
 	case r.err != nil, code == Null:
 		return nil
 	case code == typeID:
-		t := known.byID[r.Uint16()]
+		t := known.get(r.Uint16())
 		if t == nil {
 			r.fail(errUnknownID)
+			return nil
+		}
+		if t.depth > depth {
+			r.fail(errTooComplex)
+			return nil
+		}
+		if !r.spend(&r.types, t.size) {
+			return nil
 		}
 		return t
 	case code == typeFull:
 		id := r.Uint16()
 		t := r.typ(known, depth-1)
-		if t == nil || t.fields == 0 {
-			r.fail(errUnknownID)
+		if t == nil {
+			r.fail(errNumberedNull)
 			return nil
 		}
 		if err := known.put(id, t); err != nil {
@@ -64,6 +87,10 @@ func (r *Reader) typ(known *Types, depth int) *Type {
 			return nil
 		}
 		return t
+	case plain[code] != nil:
+		return plain[code]
+	case !r.spend(&r.types, nodeSize):
+		return nil
 	default:
 		return r.describe(code, known, depth)
 	}
@@ -102,10 +129,10 @@ func (r *Reader) describe(code Code, known *Types, depth int) *Type {
 func (r *Reader) members(t *Type, known *Types, depth int) {
 	t.ID = string(r.String())
 	n := r.count(2) // a name and a type each
-	if n > maxFields {
-		r.fail(errTooComplex)
+	if !r.spend(&r.types, len(t.ID)+n*memberSize) {
 		return
 	}
+	t.Names, t.Members = make([]string, 0, n), make([]*Type, 0, n)
 	for range n {
 		name := string(r.String())
 		m := r.typ(known, depth-1)

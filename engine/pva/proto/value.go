@@ -6,14 +6,11 @@ import (
 	"fmt"
 )
 
-// maxWritten bounds the types that stand in the values of one message, in bytes.
-const maxWritten = 1 << 20
-
 var errSelector = errors.New("a union has a value of no member of it")
 
 // Value takes a value of type t off the payload and appends it to dst in
 // canonical form. known are the types that the sender has given numbers to, for
-// what stands in an Any.
+// what stands in an Any; nil where there are no numbers.
 func (r *Reader) Value(dst []byte, t *Type, known *Types) []byte {
 	return r.value(dst, t, known, maxDepth)
 }
@@ -25,118 +22,161 @@ func (r *Reader) value(dst []byte, t *Type, known *Types, depth int) []byte {
 	}
 	switch t.Code {
 	case Struct:
+		if !r.spend(&r.work, len(t.Members)) {
+			return dst
+		}
 		for _, m := range t.Members {
 			dst = r.value(dst, m, known, depth-1)
 		}
+		return dst
 	case Union:
 		return r.union(dst, t, known, depth)
 	case Any:
-		return r.any(dst, known, depth)
+		dst, _ = r.any(dst, known, depth)
+		return dst
 	case String, BoundedString:
-		return AppendString(dst, r.String(), LittleEndian)
-	case Struct | Array, Union | Array:
-		return r.list(dst, func(dst []byte) []byte { return r.value(dst, t.Members[0], known, depth-1) })
-	case Any | Array:
-		return r.list(dst, func(dst []byte) []byte { return r.any(dst, known, depth) })
-	default:
-		return r.numbers(dst, t)
+		return AppendString(dst, r.text(t), LittleEndian)
+	case Struct | Array, Union | Array, Any | Array:
+		return r.list(dst, t, known, depth)
 	}
-	return dst
+	if t.Code.Shape() == 0 {
+		width := t.Code.Width()
+		return r.numbers(dst, t.Code, r.Bytes(width))
+	}
+	return r.array(dst, t)
 }
 
 // union takes a union: a selector and the member's value.
 func (r *Reader) union(dst []byte, t *Type, known *Types, depth int) []byte {
-	i, null := r.Size()
-	switch {
-	case r.err != nil:
-		return dst
-	case null:
+	i, ok := r.selector(t)
+	if !ok {
 		return append(dst, sizeNull)
-	case i >= len(t.Members):
-		r.fail(errSelector)
-		return dst
 	}
 	return r.value(AppendSize(dst, i, LittleEndian), t.Members[i], known, depth-1)
 }
 
-// any takes a value that comes with its type.
-func (r *Reader) any(dst []byte, known *Types, depth int) []byte {
-	t := r.typ(known, depth)
-	before := len(dst)
-	dst = AppendType(dst, t, LittleEndian)
-	if r.written += len(dst) - before; r.written > maxWritten {
-		r.fail(errTooComplex) // one number on the wire can stand for a large type
-		return dst[:before]
+// selector takes the number of a union's member; ok is false for none.
+func (r *Reader) selector(t *Type) (i int, ok bool) {
+	i, null := r.Size()
+	if null || r.err != nil {
+		return 0, false
 	}
-	if t == nil {
-		return dst
+	if i >= len(t.Members) {
+		r.fail(errSelector)
+		return 0, false
 	}
-	return r.value(dst, t, known, depth-1)
+	return i, true
 }
 
-// list takes an array of elements each of which may be absent.
-func (r *Reader) list(dst []byte, elem func([]byte) []byte) []byte {
+// any takes a value that comes with its type, nil for none.
+func (r *Reader) any(dst []byte, known *Types, depth int) ([]byte, *Type) {
+	t := r.typ(known, depth)
+	dst = AppendType(dst, t, LittleEndian)
+	if t == nil {
+		return dst, nil
+	}
+	return r.value(dst, t, known, depth-1), t
+}
+
+// list takes an array of elements each of which may be absent. An Any of no type is
+// absent, too.
+func (r *Reader) list(dst []byte, t *Type, known *Types, depth int) []byte {
 	n := r.count(1)
 	dst = AppendSize(dst, n, LittleEndian)
 	for range n {
-		present := r.Uint8()
-		if r.err != nil {
-			break
-		}
-		if present == 0 {
+		if r.Uint8() == 0 {
+			if r.err != nil {
+				break
+			}
 			dst = append(dst, 0)
 			continue
 		}
-		dst = elem(append(dst, 1))
+		before := len(dst)
+		dst = append(dst, 1)
+		if t.Code.Elem() != Any {
+			dst = r.value(dst, t.Members[0], known, depth-1)
+			continue
+		}
+		var elem *Type
+		if dst, elem = r.any(dst, known, depth); elem == nil {
+			dst = append(dst[:before], 0)
+		}
 	}
 	return dst
 }
 
-// numbers takes a scalar of fixed width, or an array of those or of strings.
-func (r *Reader) numbers(dst []byte, t *Type) []byte {
-	width := t.Code.Width()
-	if t.Code.Shape() == 0 {
-		return appendSwapped(dst, r.Bytes(width), width, r.order)
+// text takes a string.
+func (r *Reader) text(t *Type) []byte {
+	s := r.String()
+	if t.Code == BoundedString && len(s) > t.Bound {
+		r.fail(fmt.Errorf("a string of at most %d bytes has %d", t.Bound, len(s)))
 	}
-	n := t.Bound
-	if t.Code.Shape() != FixedArray {
-		n = r.count(width)
-		if t.Code.Shape() == BoundedArray && n > t.Bound {
-			r.fail(fmt.Errorf("an array of at most %d elements has %d", t.Bound, n))
-			return dst
-		}
-		dst = AppendSize(dst, n, LittleEndian)
-	}
-	if t.Code.Elem() == String {
-		for i := 0; i < n && r.err == nil; i++ {
-			dst = AppendString(dst, r.String(), LittleEndian)
-		}
-		return dst
-	}
-	if n > len(r.b)/width { // of a fixed array
-		r.fail(ErrTruncated)
-		return dst
-	}
-	return appendSwapped(dst, r.Bytes(n*width), width, r.order)
+	return s
 }
 
-// appendSwapped appends numbers of a width, turned little-endian.
-func appendSwapped(dst, src []byte, width int, o Order) []byte {
-	if o == LittleEndian || width == 1 {
-		return append(dst, src...)
+// array takes an array of numbers or strings.
+func (r *Reader) array(dst []byte, t *Type) []byte {
+	n := r.elements(t)
+	if t.Code.Shape() != FixedArray {
+		dst = AppendSize(dst, n, LittleEndian)
 	}
-	switch width {
+	if width := t.Code.Width(); width > 0 {
+		return r.numbers(dst, t.Code, r.Bytes(n*width))
+	}
+	for i := 0; i < n && r.err == nil; i++ {
+		dst = AppendString(dst, r.String(), LittleEndian)
+	}
+	return dst
+}
+
+// elements takes the number of elements of an array of numbers or strings. The
+// payload is large enough for them, but for the texts of strings.
+func (r *Reader) elements(t *Type) int {
+	width := max(t.Code.Width(), 1) // of a string: its size
+	n := t.Bound
+	switch t.Code.Shape() {
+	case FixedArray:
+		if n > len(r.b)/width {
+			r.fail(ErrTruncated)
+			return 0
+		}
+		return n
+	case BoundedArray:
+		if n = r.count(width); n > t.Bound {
+			r.fail(fmt.Errorf("an array of at most %d elements has %d", t.Bound, n))
+			return 0
+		}
+		return n
+	}
+	return r.count(width)
+}
+
+// numbers appends numbers in the payload's byte order, turned little-endian.
+func (r *Reader) numbers(dst []byte, c Code, src []byte) []byte {
+	start := len(dst)
+	dst = append(dst, src...)
+	b := dst[start:]
+	if c.Elem() == Bool {
+		for i, v := range b {
+			b[i] = min(v, 1) // any byte but 0 says true
+		}
+		return dst
+	}
+	if r.order == LittleEndian {
+		return dst
+	}
+	switch c.Width() {
 	case 2:
-		for ; len(src) >= 2; src = src[2:] {
-			dst = binary.LittleEndian.AppendUint16(dst, binary.BigEndian.Uint16(src))
+		for ; len(b) >= 2; b = b[2:] {
+			binary.LittleEndian.PutUint16(b, binary.BigEndian.Uint16(b))
 		}
 	case 4:
-		for ; len(src) >= 4; src = src[4:] {
-			dst = binary.LittleEndian.AppendUint32(dst, binary.BigEndian.Uint32(src))
+		for ; len(b) >= 4; b = b[4:] {
+			binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(b))
 		}
 	case 8:
-		for ; len(src) >= 8; src = src[8:] {
-			dst = binary.LittleEndian.AppendUint64(dst, binary.BigEndian.Uint64(src))
+		for ; len(b) >= 8; b = b[8:] {
+			binary.LittleEndian.PutUint64(b, binary.BigEndian.Uint64(b))
 		}
 	}
 	return dst
