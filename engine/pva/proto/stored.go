@@ -1,0 +1,155 @@
+package proto
+
+import "errors"
+
+// PartKind says what Walk has come to.
+type PartKind uint8
+
+// Kinds of a Part.
+const (
+	// NullPart is a union, an Any, or an element of an array, that has no value.
+	NullPart PartKind = iota
+	// Numbers are one number or an array of them: Bytes, little-endian.
+	Numbers
+	// Text is a string: Bytes.
+	Text
+	// Open begins a structure, or an array of strings, structures, unions or Anys;
+	// Close ends it. Between them are its members or elements.
+	Open
+	Close
+)
+
+// Part is a part of a stored structure.
+type Part struct {
+	Kind PartKind
+	// Name is of a member of a structure. What stands in a union or an Any has the
+	// name of that.
+	Name string
+	// Type is nil for NullPart.
+	Type *Type
+	// Bytes are memory of the stored structure.
+	Bytes []byte
+}
+
+var errRest = errors.New("bytes come after the end of the structure")
+
+// Walk goes through a stored structure, which is its type as AppendType writes it
+// in LittleEndian and its value in canonical form, depth first and in order. Unions
+// and Anys are seen through: visit gets what stands in them. Where Walk fails visit
+// may have got a part of the structure. What visit gets is bounded: all names
+// together to 1 MiB and 64 times the bytes of stored.
+func Walk(stored []byte, visit func(*Part)) error {
+	w := walker{r: NewReader(stored, LittleEndian), visit: visit}
+	t := w.r.Type(nil)
+	switch {
+	case w.r.err != nil:
+		return w.r.err
+	case t == nil:
+		w.emit(NullPart, "", nil, nil)
+	default:
+		w.value("", t, maxDepth)
+	}
+	if w.r.err == nil && w.r.Len() > 0 {
+		w.r.fail(errRest)
+	}
+	return w.r.err
+}
+
+type walker struct {
+	r     Reader
+	visit func(*Part)
+	part  Part
+}
+
+func (w *walker) emit(kind PartKind, name string, t *Type, b []byte) {
+	if w.r.err != nil {
+		return
+	}
+	w.part = Part{Kind: kind, Name: name, Type: t, Bytes: b}
+	w.visit(&w.part)
+}
+
+// value goes through a value, within the bounds that Reader.value has.
+func (w *walker) value(name string, t *Type, depth int) {
+	if depth == 0 {
+		w.r.fail(errTooComplex)
+		return
+	}
+	switch t.Code {
+	case Struct:
+		w.structure(name, t, depth)
+	case Union:
+		i, ok := w.r.selector(t)
+		if !ok {
+			w.emit(NullPart, name, nil, nil)
+			return
+		}
+		w.value(name, t.Members[i], depth-1)
+	case Any:
+		w.any(name, depth)
+	case String, BoundedString:
+		s := w.r.text(t)
+		w.emit(Text, name, t, s)
+	case Struct | Array, Union | Array, Any | Array:
+		w.list(name, t, depth)
+	default:
+		w.leaf(name, t)
+	}
+}
+
+func (w *walker) structure(name string, t *Type, depth int) {
+	w.emit(Open, name, t, nil)
+	for i, m := range t.Members {
+		if !w.r.spend(&w.r.work, 1+len(t.Names[i])) {
+			return
+		}
+		w.value(t.Names[i], m, depth-1)
+	}
+	w.emit(Close, name, t, nil)
+}
+
+func (w *walker) any(name string, depth int) {
+	t := w.r.typ(nil, depth)
+	if t == nil {
+		w.emit(NullPart, name, nil, nil)
+		return
+	}
+	w.value(name, t, depth-1)
+}
+
+func (w *walker) list(name string, t *Type, depth int) {
+	w.emit(Open, name, t, nil)
+	for range w.r.count(1) {
+		present := w.r.Uint8()
+		switch {
+		case w.r.err != nil:
+			return
+		case present == 0:
+			w.emit(NullPart, "", nil, nil)
+		case t.Code.Elem() == Any:
+			w.any("", depth)
+		default:
+			w.value("", t.Members[0], depth-1)
+		}
+	}
+	w.emit(Close, name, t, nil)
+}
+
+// leaf goes through a number, or an array of numbers or strings.
+func (w *walker) leaf(name string, t *Type) {
+	n, width := 1, t.Code.Width()
+	if t.Code.Shape() != 0 {
+		n = w.r.elements(t)
+	}
+	if width > 0 {
+		b := w.r.Bytes(n * width)
+		w.emit(Numbers, name, t, b)
+		return
+	}
+	w.emit(Open, name, t, nil)
+	for i := 0; i < n && w.r.err == nil; i++ {
+		s := w.r.String()
+		w.emit(Text, "", Of(String), s)
+	}
+	w.emit(Close, name, t, nil)
+}
