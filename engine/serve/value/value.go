@@ -1,10 +1,10 @@
 // Package value writes the values of samples as text, appending to a buffer.
 //
-//	sample.Run, i ──▶ Format.Append ──▶ 3.0, 7, "text", [1.0,2.0]
+//	sample.Run, i ──▶ Format.Append ──▶ 3.0, 7, "text", [1.0,2.0], {"value":1.0}
+//	                       └─ structures ── proto.Walk
 package value
 
 import (
-	"encoding/base64"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -28,7 +28,7 @@ var (
 // Append appends the value of sample i as JSON, apart from the numbers that the
 // format decides. Floats always have a point or an exponent, so that readers
 // which take the type of a column from its first value take the right one.
-// Enumerations are numbers. Structures are their bytes in base64.
+// Enumerations are numbers, and structures are objects.
 func (f *Format) Append(dst []byte, r *sample.Run, i int) []byte {
 	if r.Type.Fixed() {
 		return f.word(dst, r.Type, r.Words[i])
@@ -43,9 +43,7 @@ func (f *Format) Append(dst []byte, r *sample.Run, i int) []byte {
 	if size := r.Type.ElemSize(); size > 0 {
 		return f.array(dst, r.Type, v, len(v)/size)
 	}
-	dst = append(dst, '"')
-	dst = base64.StdEncoding.AppendEncode(dst, v)
-	return append(dst, '"')
+	return f.structure(dst, v)
 }
 
 func (f *Format) array(dst []byte, t sample.Type, v []byte, n int) []byte {
