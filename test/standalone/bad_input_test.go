@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
 )
 
 // refusal is an input that the program refuses to start with.
@@ -84,9 +85,9 @@ func (r *refusal) check(t *testing.T) {
 	}
 	args := []string{"standalone", "-f", path, "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data")}
 	env := append([]string{"EPICS_CA_ADDR_LIST=127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST=NO"}, r.env...)
-	p := launch(t, env, append(args, r.args...)...)
-	code := p.wait()
-	message := p.log.String()
+	p := program.Launch(t, env, append(args, r.args...)...)
+	code := p.Wait()
+	message := p.Log.String()
 	if code != 1 || !strings.HasPrefix(message, "varve: ") || !strings.Contains(message, r.want) || strings.Count(message, "\n") > 5 {
 		t.Errorf("exit code %d, message:\n%s\nwant: %s", code, message, r.want)
 	}
@@ -95,17 +96,17 @@ func (r *refusal) check(t *testing.T) {
 // A directory is of one process, and the second says so and leaves the first alone.
 func TestDataInUse(t *testing.T) {
 	p := &plant{groups: t.TempDir(), IOC: epics.StartIOC(t, `record(ao, "T:SET") { field(PINI, "YES") }`)}
-	p.write(t, "set", group("set", "", "T:SET"))
+	p.write(t, "set", program.Group("set", "", "T:SET"))
 	dir := t.TempDir()
-	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", dir)
-	a.awaitConnected(1)
-	second := launch(t, p.ClientEnv(), "standalone", "-f", p.groups, "--data", dir, "--listen", "127.0.0.1:0")
+	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", dir)
+	a.AwaitConnected(1)
+	second := program.Launch(t, p.ClientEnv(), "standalone", "-f", p.groups, "--data", dir, "--listen", "127.0.0.1:0")
 	want := "--data: opening the archive in " + dir + ": the directory is in use by another"
-	if code := second.wait(); code != 1 || !strings.Contains(second.log.String(), want) {
-		t.Errorf("exit code %d, message:\n%s\nwant: %s", code, second.log.String(), want)
+	if code := second.Wait(); code != 1 || !strings.Contains(second.Log.String(), want) {
+		t.Errorf("exit code %d, message:\n%s\nwant: %s", code, second.Log.String(), want)
 	}
-	a.awaitConnected(1)
-	a.stop()
+	a.AwaitConnected(1)
+	a.Stop()
 }
 
 // A directory of manifests that can not be read is told like one that is missing.
@@ -114,13 +115,13 @@ func TestUnreadableManifests(t *testing.T) {
 	if err := os.Mkdir(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	attr := attributes()
+	attr := program.Attributes()
 	if os.Geteuid() == 0 { // root reads everything
 		attr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
-	p := launchWith(t, attr, nil, "standalone", "-f", dir, "--data", t.TempDir(), "--listen", "127.0.0.1:0")
+	p := program.LaunchWith(t, attr, nil, "standalone", "-f", dir, "--data", t.TempDir(), "--listen", "127.0.0.1:0")
 	want := dir + ": permission denied"
-	if code := p.wait(); code != 1 || !strings.Contains(p.log.String(), want) {
-		t.Errorf("exit code %d, message:\n%s\nwant: %s", code, p.log.String(), want)
+	if code := p.Wait(); code != 1 || !strings.Contains(p.Log.String(), want) {
+		t.Errorf("exit code %d, message:\n%s\nwant: %s", code, p.Log.String(), want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
 )
 
 // TestCassandra runs scenarios on one node, one after another.
@@ -38,27 +39,27 @@ func TestCassandraCrash(t *testing.T) {
 func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, leave, comeBack func(testing.TB)) {
 	p := newPlant(t, many)
 	args := []string{"-f", p.groups, "--checkpoint", "15s", "--cassandra", node.Addr(), "--cassandra-keyspace", "away"}
-	a := standalone(t, p.ClientEnv(), args...)
-	begin := a.awaitSamples(many)
-	a.goOn(2 * time.Second)
+	a := program.Standalone(t, p.ClientEnv(), args...)
+	begin := a.AwaitSamples(many)
+	a.GoOn(2 * time.Second)
 
 	leave(t)
-	a.goOn(away)
-	waiting := a.summary().Pending
+	a.GoOn(away)
+	waiting := a.Summary().Pending
 	if least := uint64(many * 5 * away.Seconds()); waiting < least {
 		t.Errorf("after %v without Cassandra %d samples wait for it: fewer than %d", away, waiting, least)
 	}
 	comeBack(t)
 	back := time.Now()
-	eventually(t, "all samples are stored", func() bool { return a.summary().Pending < many*10 })
+	program.Eventually(t, "all samples are stored", func() bool { return a.Summary().Pending < many*10 })
 	t.Logf("%d samples waited for Cassandra; they were stored %.1f s after it was back", waiting, time.Since(back).Seconds())
 	checkBalance(t, a)
 
 	// A new process has nothing in memory: what it reads was stored.
 	o := outage{name: "SIGTERM", from: time.Now()}
-	a.stop()
-	a = standalone(t, p.ClientEnv(), args...)
-	a.awaitConnected(many)
+	a.Stop()
+	a = program.Standalone(t, p.ClientEnv(), args...)
+	a.AwaitConnected(many)
 	o.to = time.Now()
-	checkHoles(t, a.readAll(p.pvs, begin), o)
+	checkHoles(t, a.ReadAll(p.pvs, begin), o)
 }

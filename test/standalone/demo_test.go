@@ -7,21 +7,22 @@ import (
 	"testing"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/program"
 )
 
 // The demo shows the product at work; its sum must be right.
 func TestDemo(t *testing.T) {
-	p := launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
+	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
 	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)
 	var url string
-	eventually(t, "the demo tells its address", func() bool {
-		if m := browser.FindStringSubmatch(p.out.String()); m != nil {
+	program.Eventually(t, "the demo tells its address", func() bool {
+		if m := browser.FindStringSubmatch(p.Out.String()); m != nil {
 			url = m[1]
 		}
 		return url != ""
 	})
-	a := &archiver{process: p, Client: archive.NewClient(url, patience)}
-	eventually(t, "samples are stored", func() bool { return a.summary().Stored > 100 })
+	a := &program.Archiver{Process: p, Client: archive.NewClient(url, program.Patience)}
+	program.Eventually(t, "samples are stored", func() bool { return a.Summary().Stored > 100 })
 
 	expect(t, []string{"status", "--url", url},
 		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `all +\d+ +\d+ `)
@@ -30,20 +31,20 @@ func TestDemo(t *testing.T) {
 	expect(t, []string{"get", "SIM:ENUM:0000", "--from", "-1m", "--format", "csv", "--url", url}, `^time,value,severity,status\n20\d\d-.*,NO_ALARM,NO_ALARM\n`)
 	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--format", "json", "--url", url}, `^\{"pv":"SIM:RAMP:0000"`)
 
-	if code := p.wait(); code != 0 {
+	if code := p.Wait(); code != 0 {
 		t.Errorf("the demo exits with %d", code)
 	}
-	checkSum(t, p.out.String())
+	checkSum(t, p.Out.String())
 }
 
 // expect runs a command, whose output must match patterns.
 func expect(t *testing.T, args []string, patterns ...string) {
 	t.Helper()
-	p := launch(t, nil, args...)
-	code := p.wait()
+	p := program.Launch(t, nil, args...)
+	code := p.Wait()
 	for _, pattern := range patterns {
-		if code != 0 || !regexp.MustCompile(pattern).MatchString(p.out.String()) {
-			t.Errorf("varve %s exits with %d; its output does not match %s:\n%.2000s%s", strings.Join(args, " "), code, pattern, p.out.String(), p.log.String())
+		if code != 0 || !regexp.MustCompile(pattern).MatchString(p.Out.String()) {
+			t.Errorf("varve %s exits with %d; its output does not match %s:\n%.2000s%s", strings.Join(args, " "), code, pattern, p.Out.String(), p.Log.String())
 		}
 	}
 }

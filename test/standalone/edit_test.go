@@ -8,26 +8,27 @@ import (
 	"time"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/program"
 )
 
 // Edits of the files are taken up while the program runs; wrong ones change
 // nothing and are reported.
 func TestEditConverges(t *testing.T) {
 	p := newPlant(t, 20)
-	p.write(t, "part-0", group("edited", "", p.pvs[:5]...))
-	p.write(t, "other", group("other", "", p.pvs[15:]...))
+	p.write(t, "part-0", program.Group("edited", "", p.pvs[:5]...))
+	p.write(t, "other", program.Group("other", "", p.pvs[15:]...))
 	begin := time.Now()
-	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir())
-	a.awaitConnected(10)
-	e := &editor{t: t, plant: p, archiver: a, begin: begin}
+	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir())
+	a.AwaitConnected(10)
+	e := &editor{t: t, plant: p, Archiver: a, begin: begin}
 
-	e.edit("a PV is added", group("edited", "", p.pvs[:6]...), func(c map[string]archive.Channel) bool {
+	e.edit("a PV is added", program.Group("edited", "", p.pvs[:6]...), func(c map[string]archive.Channel) bool {
 		return c[p.pvs[5]].State == "connected" && c[p.pvs[5]].Stored > 0
 	})
-	e.edit("PVs are removed", group("edited", "", p.pvs[2:6]...), func(c map[string]archive.Channel) bool {
+	e.edit("PVs are removed", program.Group("edited", "", p.pvs[2:6]...), func(c map[string]archive.Channel) bool {
 		return c[p.pvs[0]].PV == "" && c[p.pvs[1]].PV == "" && len(c) == 9
 	})
-	if n := len(a.events(p.pvs[0], begin)); n == 0 {
+	if n := len(a.Events(p.pvs[0], begin)); n == 0 {
 		t.Error("the data of a PV that was removed is gone")
 	}
 	e.scan()
@@ -37,18 +38,18 @@ func TestEditConverges(t *testing.T) {
 
 	p.remove(t, "other")
 	e.await("a deleted file ends its group", func(c map[string]archive.Channel) bool { return c[p.pvs[15]].PV == "" && len(c) == 4 })
-	if n := len(a.events(p.pvs[15], begin)); n == 0 {
+	if n := len(a.Events(p.pvs[15], begin)); n == 0 {
 		t.Error("the data of a group that was removed is gone")
 	}
 	// Whatever happened to others, one PV was there from the beginning.
-	checkHoles(t, a.readAll(p.pvs[2:3], begin), e.outages...)
+	checkHoles(t, a.ReadAll(p.pvs[2:3], begin), e.outages...)
 }
 
 // editor edits the manifest of a group and looks at what follows.
 type editor struct {
 	t *testing.T
 	*plant
-	*archiver
+	*program.Archiver
 	begin   time.Time
 	outages []outage // of the PVs of the group, as asked for
 }
@@ -63,7 +64,7 @@ func (e *editor) edit(what, manifest string, done func(map[string]archive.Channe
 func (e *editor) await(what string, done func(map[string]archive.Channel) bool) {
 	e.t.Helper()
 	start := time.Now()
-	eventually(e.t, what, func() bool { return done(e.channels()) })
+	program.Eventually(e.t, what, func() bool { return done(e.Channels()) })
 	took := time.Since(start)
 	e.t.Logf("%s: %.2f s after the edit", what, took.Seconds())
 	if took > 10*time.Second {
@@ -79,15 +80,15 @@ func (e *editor) monitored(c map[string]archive.Channel) bool {
 // scan has the group scanned for a while: one sample for each second.
 func (e *editor) scan() {
 	from := time.Now()
-	e.edit("the group is scanned", group("edited", "sampling: {mode: Scan, period: 1s}", e.pvs[2:6]...),
+	e.edit("the group is scanned", program.Group("edited", "sampling: {mode: Scan, period: 1s}", e.pvs[2:6]...),
 		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].Sampling == "Scan 1s" })
 	scanned := time.Now()
-	e.goOn(3 * time.Second)
+	e.GoOn(3 * time.Second)
 	to := time.Now()
-	e.edit("the group is monitored again", group("edited", "", e.pvs[2:6]...), e.monitored)
+	e.edit("the group is monitored again", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
 	e.outages = append(e.outages, outage{"Scan", from, time.Now()})
 	var seconds []int64
-	for _, s := range e.events(e.pvs[2], scanned) {
+	for _, s := range e.Events(e.pvs[2], scanned) {
 		if s.Time < to.UnixNano() {
 			seconds = append(seconds, s.Time/1e9)
 		}
@@ -100,19 +101,19 @@ func (e *editor) scan() {
 // pause has the group paused for a while: marks tell.
 func (e *editor) pause() {
 	from := time.Now()
-	e.edit("the group is paused", group("edited", "paused: true", e.pvs[2:6]...),
+	e.edit("the group is paused", program.Group("edited", "paused: true", e.pvs[2:6]...),
 		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].State == "paused" })
 	paused := time.Now()
-	e.goOn(time.Second)
-	if n := len(e.events(e.pvs[2], paused)); n > 0 {
+	e.GoOn(time.Second)
+	if n := len(e.Events(e.pvs[2], paused)); n > 0 {
 		e.t.Errorf("a paused PV has %d samples", n)
 	}
-	e.edit("the group is resumed", group("edited", "", e.pvs[2:6]...), e.monitored)
+	e.edit("the group is resumed", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
 	e.outages = append(e.outages, outage{"pause", from, time.Now()})
 	var kinds []string
-	eventually(e.t, "marks tell of the pause", func() bool {
+	program.Eventually(e.t, "marks tell of the pause", func() bool {
 		kinds = nil
-		for _, m := range e.marks(e.pvs[2], from) {
+		for _, m := range e.Marks(e.pvs[2], from) {
 			kinds = append(kinds, m.Kind)
 		}
 		return slices.Equal(kinds, []string{"paused", "resumed", "connected"})
@@ -122,14 +123,14 @@ func (e *editor) pause() {
 // deadband has the group store changes of more than 0.55 for a while.
 func (e *editor) deadband() {
 	from := time.Now()
-	e.edit("the group has a deadband", group("edited", "sampling: {deadband: {absolute: 0.55}}", e.pvs[2:6]...),
+	e.edit("the group has a deadband", program.Group("edited", "sampling: {deadband: {absolute: 0.55}}", e.pvs[2:6]...),
 		func(c map[string]archive.Channel) bool { return c[e.pvs[2]].Dropped["deadband"] > 20 })
 	to := time.Now()
-	e.edit("the group has no deadband", group("edited", "", e.pvs[2:6]...), func(c map[string]archive.Channel) bool {
+	e.edit("the group has no deadband", program.Group("edited", "", e.pvs[2:6]...), func(c map[string]archive.Channel) bool {
 		return time.Since(to) > time.Second && e.monitored(c)
 	})
 	e.outages = append(e.outages, outage{"deadband", from, time.Now()})
-	for _, h := range holes(e.t, e.pvs[2], e.events(e.pvs[2], from)) {
+	for _, h := range holes(e.t, e.pvs[2], e.Events(e.pvs[2], from)) {
 		if h.Next.Time > to.UnixNano() {
 			break
 		}
@@ -141,15 +142,15 @@ func (e *editor) deadband() {
 
 // broken writes what is wrong: capture goes on, and the log says what it is.
 func (e *editor) broken() {
-	e.write(e.t, "part-0", strings.Replace(group("edited", "", e.pvs[2:6]...), "channels:", "chanels:", 1))
+	e.write(e.t, "part-0", strings.Replace(program.Group("edited", "", e.pvs[2:6]...), "channels:", "chanels:", 1))
 	e.write(e.t, "third", "not: [YAML")
-	eventually(e.t, "the log tells what is wrong", func() bool {
-		log := e.log.String()
+	program.Eventually(e.t, "the log tells what is wrong", func() bool {
+		log := e.Log.String()
 		return strings.Contains(log, `part-0.yaml:6: ArchiveGroup \"edited\": unknown field \"spec.chanels\"`) && strings.Contains(log, "third.yaml")
 	})
-	before := e.channels()
-	e.goOn(time.Second)
-	for pv, c := range e.channels() {
+	before := e.Channels()
+	e.GoOn(time.Second)
+	for pv, c := range e.Channels() {
 		if was := before[pv]; c.State != "connected" || c.Received < was.Received+5 {
 			e.t.Errorf("%s is %s and has received %d updates in a second", pv, c.State, c.Received-was.Received)
 		}
@@ -157,9 +158,9 @@ func (e *editor) broken() {
 	if len(before) != 9 {
 		e.t.Errorf("after a wrong edit %d PVs are archived, not 9", len(before))
 	}
-	if code, _ := e.get("/healthz", url.Values{}); code != 200 {
+	if code, _ := e.Get("/healthz", url.Values{}); code != 200 {
 		e.t.Errorf("healthz answers %d", code)
 	}
 	e.remove(e.t, "third")
-	e.edit("the edit is put right", group("edited", "", e.pvs[2:6]...), e.monitored)
+	e.edit("the edit is put right", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
 }

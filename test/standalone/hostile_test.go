@@ -10,44 +10,46 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/program"
 )
 
 // PVs that nobody serves, and a name server that sends garbage, disturb nobody.
 func TestHostileNetwork(t *testing.T) {
 	p := newPlant(t, 20)
-	p.write(t, "nobody", group("nobody", "", "NOBODY:SERVES:THIS", "NOR:THIS"))
+	p.write(t, "nobody", program.Group("nobody", "", "NOBODY:SERVES:THIS", "NOR:THIS"))
 	garbage, calls := serveGarbage(t)
 	begin := time.Now()
-	a := standalone(t, append(p.ClientEnv(), "EPICS_CA_NAME_SERVERS="+garbage), "-f", p.groups, "--data", t.TempDir())
-	a.awaitConnected(len(p.pvs))
-	eventually(t, "the garbage server was called twice", func() bool { return calls() >= 2 })
-	a.goOn(2 * time.Second)
-	checkHoles(t, a.readAll(p.pvs, begin))
+	a := program.Standalone(t, append(p.ClientEnv(), "EPICS_CA_NAME_SERVERS="+garbage), "-f", p.groups, "--data", t.TempDir())
+	a.AwaitConnected(len(p.pvs))
+	program.Eventually(t, "the garbage server was called twice", func() bool { return calls() >= 2 })
+	a.GoOn(2 * time.Second)
+	checkHoles(t, a.ReadAll(p.pvs, begin))
 	for _, pv := range []string{"NOBODY:SERVES:THIS", "NOR:THIS"} {
-		if c := a.channels()[pv]; c.State != "searching" {
+		if c := a.Channels()[pv]; c.State != "searching" {
 			t.Errorf("%s is %q", pv, c.State)
 		}
 	}
-	if s := a.summary(); s.States["connected"] != len(p.pvs) || s.States["searching"] != 2 {
+	if s := a.Summary(); s.States["connected"] != len(p.pvs) || s.States["searching"] != 2 {
 		t.Errorf("states are %v", s.States)
 	}
-	a.checkUnknown("NOT:IN:ANY:GROUP")
+	checkUnknown(t, a, "NOT:IN:ANY:GROUP")
 }
 
 // checkUnknown fails the test unless reading a PV that was never archived is
 // refused as such.
-func (a *archiver) checkUnknown(pv string) {
-	a.t.Helper()
+func checkUnknown(t *testing.T, a *program.Archiver, pv string) {
+	t.Helper()
 	for _, path := range []string{
 		"/retrieval/data/getData.json", "/retrieval/data/getData.raw", "/retrieval/data/getData.csv", "/api/v1/samples", "/api/v1/marks",
 	} {
-		if code, body := a.get(path, url.Values{"pv": {pv}}); code != http.StatusNotFound || !strings.Contains(string(body), pv) {
-			a.t.Errorf("%s of an unknown PV answers %d: %s", path, code, body)
+		if code, body := a.Get(path, url.Values{"pv": {pv}}); code != http.StatusNotFound || !strings.Contains(string(body), pv) {
+			t.Errorf("%s of an unknown PV answers %d: %s", path, code, body)
 		}
 	}
-	p := launch(a.t, nil, "get", pv, "--url", a.URL)
-	if code := p.wait(); code != 1 || !strings.Contains(p.log.String(), pv) {
-		a.t.Errorf("varve get of an unknown PV exits with %d: %s", code, p.log.String())
+	p := program.Launch(t, nil, "get", pv, "--url", a.URL)
+	if code := p.Wait(); code != 1 || !strings.Contains(p.Log.String(), pv) {
+		t.Errorf("varve get of an unknown PV exits with %d: %s", code, p.Log.String())
 	}
 }
 
@@ -77,7 +79,7 @@ func serveGarbage(t *testing.T) (addr string, calls func() uint64) {
 // sendGarbage sends until the peer has had enough.
 func sendGarbage(conn net.Conn, noise *rand.Rand) {
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(program.Patience))
 	b := make([]byte, 4<<10)
 	for err := error(nil); err == nil; {
 		for i := range b {

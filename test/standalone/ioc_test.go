@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/program"
 )
 
 // many is the number of PVs of a load of 20,000 samples/s.
@@ -14,12 +15,12 @@ const many = 2000
 // client sees at the same time.
 func TestEveryStepOfARealIOC(t *testing.T) {
 	p := newPlant(t, many)
-	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
-	begin := a.awaitSamples(many)
+	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
+	begin := a.AwaitSamples(many)
 	seen := map[int]int{}
 	for range either(1, 6) {
 		for pv, recorded := range p.record(t, either(8*time.Second, 10*time.Second), p.spread(6)...) {
-			for severity, n := range compare(t, pv, a.events(pv, begin), recorded) {
+			for severity, n := range compare(t, pv, a.Events(pv, begin), recorded) {
 				seen[severity] += n
 			}
 		}
@@ -30,7 +31,7 @@ func TestEveryStepOfARealIOC(t *testing.T) {
 			t.Errorf("no update with severity %d was compared", severity)
 		}
 	}
-	all := a.readAll(p.pvs, begin)
+	all := a.ReadAll(p.pvs, begin)
 	checkHoles(t, all)
 	checkRate(t, all)
 	checkBalance(t, a)
@@ -53,9 +54,9 @@ func checkRate(t *testing.T, all map[string][]archive.Event) {
 
 // checkBalance fails the test unless received = stored + pending + dropped, with
 // nothing dropped but repetitions.
-func checkBalance(t *testing.T, a *archiver) {
+func checkBalance(t *testing.T, a *program.Archiver) {
 	t.Helper()
-	for pv, c := range a.channels() {
+	for pv, c := range a.Channels() {
 		sum := c.Stored + c.Pending
 		for reason, n := range c.Dropped {
 			if sum += n; reason != "duplicate" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/program"
 )
 
 // flush is how long a sample waits at most to be sent to the store; delay is what
@@ -24,27 +25,27 @@ func killAndRestart(t *testing.T, kills int, storage ...string) {
 	p := newPlant(t, many)
 	args := append([]string{"-f", p.groups, "--checkpoint", "10s"}, storage...)
 	load := either(3*time.Second, 20*time.Second)
-	a := standalone(t, p.ClientEnv(), args...)
-	begin := a.awaitSamples(many)
-	a.goOn(load)
+	a := program.Standalone(t, p.ClientEnv(), args...)
+	begin := a.AwaitSamples(many)
+	a.GoOn(load)
 
 	restart := func(name string, end func()) outage {
 		o := outage{name: name, from: time.Now()}
 		end()
-		a = standalone(t, p.ClientEnv(), args...)
-		a.awaitConnected(many)
+		a = program.Standalone(t, p.ClientEnv(), args...)
+		a.AwaitConnected(many)
 		o.to = time.Now()
 		return o
 	}
 	var outages []outage
 	for range kills {
-		outages = append(outages, restart("kill -9", a.kill))
-		a.goOn(load)
+		outages = append(outages, restart("kill -9", a.Kill))
+		a.GoOn(load)
 	}
-	told := a.channels()
-	outages = append(outages, restart("SIGTERM", a.stop))
+	told := a.Channels()
+	outages = append(outages, restart("SIGTERM", a.Stop))
 
-	all := a.readAll(p.pvs, begin)
+	all := a.ReadAll(p.pvs, begin)
 	for _, cost := range checkHoles(t, all, outages...)[:kills] {
 		if cost.early > flush+delay {
 			t.Errorf("a kill costs samples of the %v before it", cost.early)
@@ -70,11 +71,11 @@ func checkPresent(t *testing.T, all map[string][]archive.Event, told map[string]
 // checkMarks fails the test unless the hole that each kill made is covered by
 // marks: from "died" to the "connected" that follows. Who shares a Cassandra waits
 // before he says that another died.
-func checkMarks(t *testing.T, a *archiver, pv string, events []archive.Event, kills []outage) {
+func checkMarks(t *testing.T, a *program.Archiver, pv string, events []archive.Event, kills []outage) {
 	t.Helper()
 	var marks []archive.Mark
 	deaths := func() (n int) {
-		marks = a.marks(pv, time.Unix(0, events[0].Time).Add(-time.Minute))
+		marks = a.Marks(pv, time.Unix(0, events[0].Time).Add(-time.Minute))
 		for _, m := range marks {
 			if m.Kind == "died" {
 				n++
@@ -82,7 +83,7 @@ func checkMarks(t *testing.T, a *archiver, pv string, events []archive.Event, ki
 		}
 		return n
 	}
-	eventually(t, "every death is marked", func() bool { return deaths() >= len(kills) })
+	program.Eventually(t, "every death is marked", func() bool { return deaths() >= len(kills) })
 	if n := deaths(); n != len(kills) {
 		t.Errorf("%s: %d deaths are marked, not %d: %v", pv, n, len(kills), marks)
 	}

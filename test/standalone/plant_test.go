@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
 )
 
 // plant is an IOC whose PVs count, and the groups that archive them.
@@ -26,7 +26,7 @@ func newPlant(t *testing.T, n int) *plant {
 	const most = 1000 // channels of a group
 	for from := 0; from < n; from += most {
 		name := fmt.Sprintf("part-%d", from/most)
-		p.write(t, name, group(name, "", p.pvs[from:min(n, from+most)]...))
+		p.write(t, name, program.Group(name, "", p.pvs[from:min(n, from+most)]...))
 	}
 	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs))
 	return p
@@ -35,13 +35,7 @@ func newPlant(t *testing.T, n int) *plant {
 // write replaces the manifest of a name in one step.
 func (p *plant) write(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join(p.groups, name+".yaml")
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	program.WriteGroup(t, p.groups, name, text)
 }
 
 // remove deletes the manifest of a name.
@@ -50,19 +44,4 @@ func (p *plant) remove(t *testing.T, name string) {
 	if err := os.Remove(filepath.Join(p.groups, name+".yaml")); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// group returns a manifest of PVs; settings are lines of its spec.
-func group(name, settings string, pvs ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: %s}\n", name)
-	fmt.Fprintf(&b, "spec:\n  archiverRef: {name: main}\n")
-	if settings != "" {
-		fmt.Fprintf(&b, "  %s\n", settings)
-	}
-	b.WriteString("  channels:\n")
-	for _, pv := range pvs {
-		fmt.Fprintf(&b, "  - {name: %q}\n", pv)
-	}
-	return b.String()
 }

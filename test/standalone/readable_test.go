@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
 )
 
 // putScript changes a PV again and again, each time waiting until the archive's
@@ -37,9 +38,9 @@ json.dump(took, sys.stdout)
 func TestReadableAtOnce(t *testing.T) {
 	ioc := epics.StartIOC(t, `record(ao, "T:SET") { field(VAL, "1") field(PINI, "YES") }`)
 	p := &plant{IOC: ioc, groups: t.TempDir()}
-	p.write(t, "set", group("set", "", "T:SET"))
-	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--flush", "10s")
-	a.awaitConnected(1)
+	p.write(t, "set", program.Group("set", "", "T:SET"))
+	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--flush", "10s")
+	a.AwaitConnected(1)
 	var took []float64
 	if err := json.Unmarshal(p.Run(putScript, "T:SET", a.URL+"/retrieval/data/getData.json?pv=T:SET"), &took); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/program"
 )
 
 // An IOC that stops, crashes or comes back costs nothing but the time it is away,
@@ -13,24 +14,24 @@ import (
 func TestIOCRestart(t *testing.T) {
 	p := newPlant(t, 50)
 	begin := time.Now()
-	a := standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "2s")
-	a.awaitConnected(len(p.pvs))
+	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "2s")
+	a.AwaitConnected(len(p.pvs))
 	// The PVs count from 0 again after each restart.
 	var lives []time.Time
 	for _, end := range []func(){p.Stop, p.Kill} {
-		a.goOn(1500 * time.Millisecond)
+		a.GoOn(1500 * time.Millisecond)
 		end()
-		eventually(t, "all PVs are disconnected", func() bool { return a.summary().States["disconnected"] == len(p.pvs) })
+		program.Eventually(t, "all PVs are disconnected", func() bool { return a.Summary().States["disconnected"] == len(p.pvs) })
 		lives = append(lives, time.Now())
 		p.Start()
-		a.awaitConnected(len(p.pvs))
+		a.AwaitConnected(len(p.pvs))
 		t.Logf("connected again %.2f s after the IOC was asked to start", time.Since(lives[len(lives)-1]).Seconds())
 	}
-	a.goOn(1500 * time.Millisecond)
+	a.GoOn(1500 * time.Millisecond)
 	checkBalance(t, a)
 	for _, pv := range p.pvs {
-		checkLives(t, pv, a.events(pv, begin), lives)
-		checkConnections(t, pv, a.marks(pv, begin), lives)
+		checkLives(t, pv, a.Events(pv, begin), lives)
+		checkConnections(t, pv, a.Marks(pv, begin), lives)
 	}
 }
 

@@ -1,0 +1,34 @@
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// varve is the path of the binary. Main sets it before any test runs.
+var varve string
+
+// Main builds the program, runs the tests of a package and returns the exit code.
+func Main(m *testing.M) int {
+	if varve = os.Getenv("VARVE_BIN"); varve != "" {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "varve-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // a scenario is run by another user
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	varve = filepath.Join(dir, "varve")
+	if out, err := exec.Command("go", "build", "-o", varve, "varve.dev/varve/cmd/varve").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building varve: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}

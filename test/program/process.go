@@ -1,0 +1,127 @@
+package program
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait, with room for a busy machine.
+const Patience = 60 * time.Second
+
+// Process is the program, running. It ends with the test.
+type Process struct {
+	// Out and Log are what it writes to stdout and stderr.
+	Out, Log Output
+	// Cmd is the process; its state is set once Ended is closed.
+	Cmd   *exec.Cmd
+	Ended chan struct{}
+
+	t *testing.T
+}
+
+// Launch runs the program with variables added to the environment.
+func Launch(t *testing.T, env []string, args ...string) *Process {
+	t.Helper()
+	return LaunchWith(t, Attributes(), env, args...)
+}
+
+// LaunchWith is Launch with attributes of the process.
+func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, Cmd: exec.Command(varve, args...), Ended: make(chan struct{})}
+	p.Cmd.Env = append(os.Environ(), env...)
+	p.Cmd.Stdout, p.Cmd.Stderr = &p.Out, &p.Log
+	p.Cmd.SysProcAttr = attr
+	if err := p.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.Ended)
+		_ = p.Cmd.Wait() // its state says how it ended
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("varve %s wrote:\n%s%s", strings.Join(args, " "), p.Out.String(), p.Log.Tail())
+		}
+	})
+	return p
+}
+
+// Kill ends the program as kill -9 does.
+func (p *Process) Kill() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Ended
+}
+
+// Stop ends the program in order, which must succeed.
+func (p *Process) Stop() {
+	p.t.Helper()
+	_ = p.Cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != 0 {
+		p.t.Fatalf("stopped in order, varve exits with %d:\n%s", code, p.Log.Tail())
+	}
+}
+
+// Wait returns the exit code.
+func (p *Process) Wait() int {
+	p.t.Helper()
+	select {
+	case <-p.Ended:
+	case <-time.After(Patience):
+		p.t.Fatalf("varve does not end within %v", Patience)
+	}
+	return p.Cmd.ProcessState.ExitCode()
+}
+
+// GoOn lets the program run for a time.
+func (p *Process) GoOn(d time.Duration) {
+	p.t.Helper()
+	select {
+	case <-p.Ended:
+		p.t.Fatalf("varve ended: %v", p.Cmd.ProcessState)
+	case <-time.After(d):
+	}
+}
+
+// Eventually waits until something is so.
+func Eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain: %s", Patience, what)
+		}
+	}
+}
+
+// Output is what a process writes, for several goroutines.
+type Output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+// String returns everything written so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// Tail returns the end of it.
+func (o *Output) Tail() string {
+	s := o.String()
+	return s[max(0, len(s)-4<<10):]
+}
