@@ -213,3 +213,14 @@ func AppendType(dst []byte, t *Type, o Order) []byte {
 	}
 	return dst
 }
+
+// AppendNumberedType appends a type with a number that the receiver is to remember it
+// under, if it said that it can remember so many.
+func AppendNumberedType(dst []byte, id uint16, t *Type, o Order) []byte {
+	return AppendType(o.AppendUint16(append(dst, typeFull), id), t, o)
+}
+
+// AppendTypeNumber appends the number of a type instead of it.
+func AppendTypeNumber(dst []byte, id uint16, o Order) []byte {
+	return o.AppendUint16(append(dst, typeID), id)
+}
