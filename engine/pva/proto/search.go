@@ -44,7 +44,11 @@ func AppendSearchHead(dst []byte, sequence uint32, flags uint8, replyTo netip.Ad
 	dst = Begin(dst, CmdSearch, f)
 	dst = o.AppendUint32(dst, sequence)
 	dst = append(dst, flags, 0, 0, 0)
-	dst = appendAddr(dst, replyTo.Addr())
+	addr := replyTo.Addr()
+	if !addr.IsValid() {
+		addr = netip.IPv6Unspecified() // as PVXS has it, here and not in answers
+	}
+	dst = appendAddr(dst, addr)
 	dst = o.AppendUint16(dst, replyTo.Port())
 	dst = AppendSize(dst, 1, o)
 	dst = AppendString(dst, "tcp", o)
