@@ -1,0 +1,209 @@
+package proto
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cost returns the memory that f takes from the heap, and fails if it takes long.
+func cost(t *testing.T, f func()) int {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	f()
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it takes %v", took)
+	}
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+func nested(depth int, inner ...byte) (b []byte) {
+	for range depth {
+		b = append(b, byte(Struct), 0, 1, 1, 'm')
+	}
+	return append(b, inner...)
+}
+
+func TestTypesNestNoDeeperThanTheBound(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		err   error
+	}{{maxDepth - 1, nil}, {maxDepth, errTooComplex}, {1 << 20, errTooComplex}} {
+		r := NewReader(nested(c.depth, byte(Int8)), LittleEndian)
+		if r.Type(nil); !errors.Is(r.Err(), c.err) {
+			t.Errorf("depth %d: %v", c.depth, r.Err())
+		}
+	}
+	r := NewReader(bytes.Repeat([]byte{typeFull, 1, 0}, 1<<20), LittleEndian)
+	if r.Type(new(Types)); !errors.Is(r.Err(), errTooComplex) {
+		t.Errorf("numbers of numbers: %v", r.Err())
+	}
+}
+
+// Every number names a structure of ten members of the number before: some 400
+// bytes would describe 10^15 fields.
+func TestNumberedTypesDoNotGrowWithoutBound(t *testing.T) {
+	for _, shape := range []Code{0, Array} {
+		var known Types
+		var err error
+		used := cost(t, func() {
+			b := []byte{typeFull, 0, 0, byte(Struct), 0, 0}
+			for id := byte(1); id < 15; id++ {
+				b = append(b, typeFull, id, 0, byte(Struct), 0, 10)
+				for range 10 {
+					b = append(b, 1, 'm')
+					if shape == Array {
+						b = append(b, byte(Struct|Array))
+					}
+					b = append(b, typeID, id-1, 0)
+				}
+			}
+			r := NewReader(b, LittleEndian)
+			for r.Len() > 0 {
+				r.Type(&known)
+			}
+			err = r.Err()
+		})
+		if !errors.Is(err, errTooComplex) || used > 1<<20 {
+			t.Errorf("shape %x: %v after %d bytes", shape, err, used)
+		}
+	}
+}
+
+// A number of four bytes that stands for a long name is written out in each Any.
+func TestAnysOfALargeNumberedType(t *testing.T) {
+	var known Types
+	large := NewStruct(strings.Repeat("n", 1<<20), "x", Of(Int8))
+	r := NewReader(AppendType([]byte{typeFull, 1, 0}, large, LittleEndian), LittleEndian)
+	if r.Type(&known); r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	const n = 1 << 16
+	b := AppendSize(nil, n, LittleEndian)
+	b = append(b, bytes.Repeat([]byte{1, typeID, 1, 0, 5}, n)...)
+	var out []byte
+	r = NewReader(b, LittleEndian)
+	out = r.Value(nil, Of(Any|Array), &known)
+	if !errors.Is(r.Err(), errTooComplex) || len(out) > len(b)+maxTypes {
+		t.Errorf("%d bytes of %d, %v", len(out), len(b), r.Err())
+	}
+}
+
+func TestHugeCounts(t *testing.T) {
+	huge := append([]byte{sizeLong}, le32(maxSize)...)
+	for name, b := range map[string][]byte{
+		"members":       append([]byte{byte(Struct), 0}, huge...),
+		"name":          append([]byte{byte(Struct)}, huge...),
+		"fixed array":   append([]byte{byte(Int64 | FixedArray)}, huge...),
+		"fixed strings": append([]byte{byte(String | FixedArray)}, huge...),
+	} {
+		r := NewReader(b, LittleEndian)
+		used := cost(t, func() { r.Type(nil) })
+		if r.Err() == nil || used > 1<<16 {
+			t.Errorf("%s: %v after %d bytes", name, r.Err(), used)
+		}
+	}
+	point := NewStruct("", "x", Of(Int8))
+	for _, typ := range []*Type{
+		Of(Int64 | Array), Of(String | Array), Of(String), Of(Any | Array), ArrayOf(point), ArrayOf(NewUnion("", "x", Of(Int8))),
+		Sized(Int64|BoundedArray, maxSize), NewUnion("", "x", Of(Int8)),
+	} {
+		r := NewReader(append(huge[:len(huge):len(huge)], 1, 2, 3), LittleEndian)
+		used := cost(t, func() { r.Value(nil, typ, nil) })
+		if r.Err() == nil || used > 1<<16 {
+			t.Errorf("%v: %v after %d bytes", typ.Code, r.Err(), used)
+		}
+	}
+	r := NewReader(huge, LittleEndian)
+	if used := cost(t, func() { r.BitSet(nil) }); r.Err() == nil || used > 1<<16 {
+		t.Errorf("bit set: %v after %d bytes", r.Err(), used)
+	}
+}
+
+// Many members of two bytes each take 12 times the memory of the payload, and no
+// more than the bound of a payload.
+func TestWideTypes(t *testing.T) {
+	b := []byte{byte(Struct), 0}
+	const n = 8 << 20
+	b = AppendSize(b, n, LittleEndian)
+	b = append(b, make([]byte, 2*n)...) // no name, boolean
+	r := NewReader(b, LittleEndian)
+	if used := cost(t, func() { r.Type(nil) }); !errors.Is(r.Err(), errTooComplex) || used > 2*maxTypes {
+		t.Errorf("%v after %d bytes", r.Err(), used)
+	}
+	inner := append(AppendSize([]byte{0, byte(Struct), 0}, 1<<14, LittleEndian), make([]byte, 2<<14)...)
+	b = AppendSize([]byte{byte(Struct), 0}, 500, LittleEndian)
+	b = append(b, bytes.Repeat(inner, 500)...)
+	r = NewReader(b, LittleEndian)
+	if used := cost(t, func() { r.Type(nil) }); !errors.Is(r.Err(), errTooComplex) || used > 2*maxTypes {
+		t.Errorf("structures: %v after %d bytes", r.Err(), used)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	var known Types
+	var err error
+	name := strings.Repeat("n", 1<<20)
+	for id := byte(0); err == nil && id < 100; id++ {
+		r := NewReader(AppendType([]byte{typeFull, id, 0}, NewStruct(name), LittleEndian), LittleEndian)
+		r.Type(&known)
+		err = r.Err()
+	}
+	if !errors.Is(err, errCacheFull) || known.size > maxCached {
+		t.Errorf("%v, %d bytes", err, known.size)
+	}
+}
+
+// A value of no bytes costs as much time as its type has members.
+func TestHollowStructures(t *testing.T) {
+	empty := NewStruct("")
+	var members []any
+	for range 20000 {
+		members = append(members, "", empty)
+	}
+	typ := ArrayOf(NewStruct("", members...))
+	const n = 1 << 20
+	b := AppendSize(nil, n, LittleEndian)
+	b = append(b, bytes.Repeat([]byte{1}, n)...)
+	var err, walked error
+	cost(t, func() {
+		r := NewReader(b, LittleEndian)
+		r.Value(nil, typ, nil)
+		err = r.Err()
+		walked = Walk(append(AppendType(nil, typ, LittleEndian), b...), func(*Part) {})
+	})
+	if !errors.Is(err, errTooComplex) || !errors.Is(walked, errTooComplex) {
+		t.Errorf("%v, %v", err, walked)
+	}
+}
+
+func TestAnysNestNoDeeperThanTheBound(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		err   error
+	}{{maxDepth - 2, nil}, {maxDepth, errTooComplex}, {1 << 20, errTooComplex}} {
+		b := append(bytes.Repeat([]byte{byte(Any)}, c.depth), byte(Int8), 5)
+		r := NewReader(b, LittleEndian)
+		if r.Value(nil, Of(Any), nil); !errors.Is(r.Err(), c.err) {
+			t.Errorf("depth %d: %v", c.depth, r.Err())
+		}
+	}
+}
+
+func TestFixedArraysAreBounded(t *testing.T) {
+	b := AppendSize([]byte{byte(Int64 | FixedArray)}, maxRoom+1, LittleEndian)
+	r := NewReader(b, LittleEndian)
+	if r.Type(nil); !errors.Is(r.Err(), errTooComplex) {
+		t.Error(r.Err())
+	}
+	half := Sized(Int64|FixedArray, maxRoom/2)
+	if err := (&Type{Code: Struct, Names: []string{"a", "b", "c"}, Members: []*Type{half, half, half}}).measure(); !errors.Is(err, errTooComplex) {
+		t.Error(err)
+	}
+}
