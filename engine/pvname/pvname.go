@@ -3,6 +3,7 @@
 // archived once and found under either:
 //
 //	ca://SR01:PRES.VAL ──▶ Canonical ──▶ SR01:PRES
+//	                   ──▶ Scheme ─────▶ ca
 package pvname
 
 import (
@@ -22,14 +23,32 @@ const MaxLen = 256
 // is a setting, and without a trailing .VAL, which is the default field. Other
 // fields and modifiers (.DESC, .VAL$, .{"ts":{}}) stay. An alias is a name of its own.
 func Canonical(name string) string {
+	_, name = split(name)
+	return strings.TrimSuffix(name, ".VAL")
+}
+
+// Scheme returns the provider that stands in front of a name: ca, pva or nothing.
+func Scheme(name string) string {
+	scheme, _ := split(name)
+	return scheme
+}
+
+func split(name string) (scheme, rest string) {
 	name = strings.TrimSpace(name)
-	for _, p := range []string{"ca://", "pva://"} {
-		if rest, ok := strings.CutPrefix(name, p); ok {
-			name = rest
-			break
+	for _, scheme := range []string{"ca", "pva"} {
+		if rest, ok := strings.CutPrefix(name, scheme+"://"); ok {
+			return scheme, rest
 		}
 	}
-	return strings.TrimSuffix(name, ".VAL")
+	return "", name
+}
+
+// Record returns the record that a canonical name is a field of: what stands
+// before the first dot, which is in no record's name. For the name of a record
+// that is the name itself.
+func Record(name string) string {
+	record, _, _ := strings.Cut(name, ".")
+	return record
 }
 
 // Check returns an error that says what is wrong with a canonical name.

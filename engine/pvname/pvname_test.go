@@ -18,6 +18,27 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+func TestScheme(t *testing.T) {
+	for in, want := range map[string]string{
+		"SR01:PRES": "", "ca://SR01:PRES": "ca", " pva://SR01:PRES.VAL": "pva", "ca://pva://X": "ca", "http://X": "", "CA://X": "",
+	} {
+		if got := Scheme(in); got != want {
+			t.Errorf("%q has the scheme %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestRecord(t *testing.T) {
+	for in, want := range map[string]string{
+		"SR01:PRES": "SR01:PRES", "SR01:PRES.HIGH": "SR01:PRES", "SR01:PRES.VAL$": "SR01:PRES", `SR01:PRES.{"dbnd":{"abs":1.5}}`: "SR01:PRES",
+		"SR:C03-BI{BPM:1}X-I.EGU": "SR:C03-BI{BPM:1}X-I",
+	} {
+		if got := Record(in); got != want {
+			t.Errorf("%q is of the record %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for name, part := range map[string]string{
 		"": "empty", "SR 01": "space or control character at byte 2", "SR\x00": "control", "\xff": "UTF-8",
