@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,8 @@ type channel struct {
 	since    int64
 	cause    string
 	info     ChannelInfo
-	meta     *sample.Metadata
+	meta     *sample.Metadata // as it was told, with the properties
+	props    properties
 	connects uint64
 	losses   uint64 // connections lost
 	rate     rate   // of samples received
@@ -46,18 +48,23 @@ type channel struct {
 func (c *channel) Connected(info ChannelInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	was := c.state
 	c.info = info
-	c.connects++
+	if was != Connected && was != Unsupported {
+		c.connects++
+	}
 	if info.Type == sample.Unknown {
-		c.enter(Unsupported, "values of type "+info.TypeName+" can not be archived")
+		c.shut(c.enter(Unsupported, "values of type "+info.TypeName+" can not be archived"))
 		return
 	}
 	now := c.enter(Connected, "")
 	c.filter.fresh = true
-	if c.connects == 1 {
+	if c.rate.at == 0 {
 		c.rate = rate{at: now}
 	}
-	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
+	if was != Connected {
+		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
+	}
 	c.open(info.Type, now)
 }
 
@@ -67,14 +74,29 @@ func (c *channel) open(t sample.Type, now int64) {
 		if c.head.Type() == t {
 			return
 		}
-		c.m.marks.Add(c.pv, sample.Mark{
-			Time: now, Kind: sample.TypeChanged, Text: c.head.Type().String() + " to " + t.String(),
-		})
-		c.retire()
+		c.changeType(t.String(), now)
 	}
 	c.head = c.lane.Open(c.pv, t)
 	c.filter = filter{set: c.filter.set, typ: t, fresh: true}
-	c.scan.holding = false
+}
+
+// shut ends the head: no values of a type come that can be archived.
+func (c *channel) shut(now int64) {
+	if c.head != nil {
+		c.changeType(c.info.TypeName+", which can not be archived", now)
+	}
+	c.filter = filter{set: c.filter.set}
+}
+
+// changeType marks that values of another type follow, and ends the head with
+// what is held for it. The samples of both types in one slot of a scan are kept.
+func (c *channel) changeType(to string, now int64) {
+	if c.scan.holding {
+		c.keep(&c.scan.held)
+		c.scan.holding = false
+	}
+	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.TypeChanged, Text: c.head.Type().String() + " to " + to})
+	c.retire()
 }
 
 // retire gives up the head. Its samples go on their way without it.
@@ -145,14 +167,6 @@ func (c *channel) tick(end int64) {
 	}
 }
 
-// Metadata implements Sink.
-func (c *channel) Metadata(m *sample.Metadata) {
-	c.mu.Lock()
-	c.meta = m
-	c.mu.Unlock()
-	c.m.marks.Metadata(c.pv, c.m.now(), m)
-}
-
 // Dropped implements Sink.
 func (c *channel) Dropped(r sample.Reason, n uint64) {
 	now := c.m.now()
@@ -164,10 +178,14 @@ func (c *channel) Dropped(r sample.Reason, n uint64) {
 
 // Suspect implements Sink.
 func (c *channel) Suspect(from, to int64) {
-	c.m.marks.Add(c.pv, sample.Mark{
-		Time: from, End: to, Kind: sample.Lost, Reason: sample.Overrun, Text: "the circuit stalled: the IOC may have dropped updates",
-	})
+	now := c.m.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.suspectLoss(from, to, now, c.mark)
 }
+
+// mark adds a mark of the channel.
+func (c *channel) mark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
 // Disconnected implements Sink.
 func (c *channel) Disconnected(cause error) {
@@ -180,15 +198,17 @@ func (c *channel) Disconnected(cause error) {
 	if cause != nil {
 		text = cause.Error()
 	}
-	if c.state == Connected || c.state == Unsupported {
+	switch c.state {
+	case Connected:
 		c.losses++
-	}
-	if was := c.state; was == Connected {
 		now := c.enter(Disconnected, text)
-		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
-		return
+		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
+	case Unsupported:
+		c.losses++
+		c.enter(Disconnected, strings.TrimPrefix(text+"; ", "; ")+"its values, of type "+c.info.TypeName+", can not be archived")
+	default:
+		c.cause = text // still searching: why it does not succeed
 	}
-	c.cause = text // still searching: why it does not succeed
 }
 
 // move sends what comes from now on to another lane. What the old one holds, it
@@ -227,11 +247,16 @@ func (c *channel) configure(ch Channel) {
 	if subscribe {
 		c.subscribe(started && old.Paused)
 	}
+	c.follow(ch.Settings, old.Provider != ch.Settings.Provider)
 }
 
 func (c *channel) subscribe(resumed bool) {
 	c.mu.Lock()
+	was := c.state
 	now := c.enter(Searching, "")
+	if was == Connected {
+		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: "the settings of the subscription changed"})
+	}
 	c.mu.Unlock()
 	if resumed {
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Resumed, Text: c.group})
@@ -269,12 +294,14 @@ func (c *channel) pause() {
 // close ends the capture; samples stay in the lane.
 func (c *channel) close() {
 	c.unsubscribe()
+	c.unfollow()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scan.holding && c.head != nil {
 		c.scan.give(c.filter.set.Period, c.keep)
 	}
-	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
+	c.ledger.take(c.mark)
+	c.ledger.settle(c.m.now(), c.mark)
 	c.retire()
 }
 
@@ -300,7 +327,8 @@ func (c *channel) report() {
 	now := c.m.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.take(func(m sample.Mark) { c.m.marks.Add(c.pv, m) })
+	c.ledger.take(c.mark)
+	c.ledger.settle(now-int64(suspicionGap), c.mark)
 	c.rate.update(now, c.received)
 }
 
@@ -309,10 +337,10 @@ func (c *channel) status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := Status{
-		PV: c.pv, Group: c.group, State: c.state, Since: c.since, Cause: c.cause,
-		Host: c.info.Host, Type: c.info.Type, Count: c.info.Count, Sampling: c.filter.set.String(), Rate: c.rate.perSecond,
+		PV: c.pv, Group: c.group, Provider: c.filter.set.Provider, State: c.state, Since: c.since, Cause: c.cause,
+		Host: c.info.Host, Type: c.info.Type, TypeName: c.info.TypeName, Count: c.info.Count, Sampling: c.filter.set.String(), Rate: c.rate.perSecond,
 		Connects: c.connects, LostConnections: c.losses,
-		Received: c.received, Dropped: c.ledger.dropped,
+		Received: c.received, Dropped: c.ledger.dropped, Suspected: c.ledger.suspected,
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
 	}
 	var shed uint64

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"math"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 )
@@ -11,6 +12,9 @@ import (
 type ledger struct {
 	dropped [sample.NumReasons]uint64
 	open    [sample.NumReasons]loss
+
+	suspected uint64 // times that updates may have been lost
+	suspect   suspicion
 }
 
 // loss is a run of lost samples that has no mark yet.
@@ -31,6 +35,48 @@ func (l *ledger) drop(r sample.Reason, n uint64, at int64) {
 	}
 	o.count += n
 	o.to = at
+}
+
+// suspicion is a time in which the server may have dropped updates, and that has
+// no mark yet.
+type suspicion struct {
+	open     bool
+	from, to int64 // ns since 1970
+	latest   int64 // when it was last added to
+}
+
+// Suspicions that are no further apart become one mark, unless it gets too long.
+const (
+	suspicionGap = 10 * time.Second
+	suspicionMax = time.Minute
+)
+
+// suspectLoss notes that updates may have been lost between two times.
+func (l *ledger) suspectLoss(from, to, now int64, emit func(sample.Mark)) {
+	l.suspected++
+	s := &l.suspect
+	joins := s.open && from <= s.to+int64(suspicionGap) && to >= s.from-int64(suspicionGap)
+	if joins && max(s.to, to)-min(s.from, from) <= int64(suspicionMax) {
+		from, to = min(s.from, from), max(s.to, to)
+	} else if s.open {
+		emit(s.mark())
+	}
+	*s = suspicion{open: true, from: from, to: to, latest: now}
+}
+
+func (s *suspicion) mark() sample.Mark {
+	return sample.Mark{
+		Time: s.from, End: s.to, Kind: sample.Lost, Reason: sample.Overrun,
+		Text: "the circuit stalled: the IOC may have dropped updates",
+	}
+}
+
+// settle gives out a suspicion that nothing was added to since a time.
+func (l *ledger) settle(before int64, emit func(sample.Mark)) {
+	if s := &l.suspect; s.open && s.latest <= before {
+		emit(s.mark())
+		*s = suspicion{}
+	}
 }
 
 // take gives out the losses since the last call, as marks.

@@ -49,6 +49,8 @@ type Manager struct {
 	shards   map[int]map[*channel]struct{}
 	gone     Totals // of channels that were removed
 
+	unwritten unwritten
+
 	scans, reports clocks
 }
 
@@ -61,11 +63,13 @@ func NewManager(cfg Config) *Manager {
 		sources: cfg.Sources, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
 		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
+	m.unwritten.channels = map[*channel]struct{}{}
 	if m.now == nil {
 		m.now = func() int64 { return time.Now().UnixNano() }
 	}
 	cfg.Registerer.MustRegister(collector{m})
 	m.reports.every(reportEvery, 0, func(int64) { m.report() })
+	m.reports.every(writeEvery, 0, func(int64) { m.writeMetadata() })
 	return m
 }
 

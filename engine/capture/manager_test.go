@@ -28,6 +28,10 @@ type script struct {
 	calls []string
 }
 
+func newScript() *script {
+	return &script{sinks: map[string]Sink{}, opts: map[string]SubscribeOptions{}}
+}
+
 type scripted struct {
 	s  *script
 	pv string
@@ -56,11 +60,13 @@ func (s *script) take() string {
 	return calls
 }
 
-// notes gathers marks, as "PV kind".
+// notes gathers marks, as "PV kind", and metadata.
 type notes struct {
-	mu   sync.Mutex
-	all  []string
-	last map[string]sample.Mark
+	mu    sync.Mutex
+	all   []string
+	last  map[string]sample.Mark
+	meta  map[string][]*sample.Metadata
+	since map[string]int64 // of the latest metadata
 }
 
 func (n *notes) Add(pv string, m sample.Mark) {
@@ -73,7 +79,12 @@ func (n *notes) Add(pv string, m sample.Mark) {
 	n.last[pv] = m
 }
 
-func (n *notes) Metadata(string, int64, *sample.Metadata) {}
+func (n *notes) Metadata(pv string, at int64, m *sample.Metadata) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.meta[pv] = append(n.meta[pv], m)
+	n.since[pv] = at
+}
 
 // sunk is a store that acknowledges everything.
 type sunk struct{}
@@ -84,7 +95,8 @@ func (sunk) PutJournal(context.Context, store.JournalRow) error { return nil }
 
 type rig struct {
 	*Manager
-	source *script
+	source *script // of Channel Access
+	pva    *script
 	marks  *notes
 	lanes  []*journal.Lane
 }
@@ -93,7 +105,7 @@ type rig struct {
 func inManager(t *testing.T, f func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := journal.NewMemory(1 << 20)
-		r := &rig{source: &script{sinks: map[string]Sink{}, opts: map[string]SubscribeOptions{}}, marks: &notes{}}
+		r := &rig{source: newScript(), pva: newScript(), marks: &notes{meta: map[string][]*sample.Metadata{}, since: map[string]int64{}}}
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := &journal.Config{Store: sunk{}, Flush: time.Second / 2, RowBytes: 4096, Memory: mem,
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
@@ -103,7 +115,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 			r.lanes = append(r.lanes, lane)
 			wg.Go(func() { lane.Run(ctx, t.Context()) })
 		}
-		r.Manager = NewManager(Config{Sources: Sources{r.source}, Lane: func(s int) *journal.Lane { return r.lanes[s] },
+		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, Lane: func(s int) *journal.Lane { return r.lanes[s] },
 			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		defer func() {
 			r.Close()

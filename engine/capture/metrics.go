@@ -12,13 +12,17 @@ type Totals struct {
 	States    [NumStates]int
 	Received  uint64
 	Dropped   [sample.NumReasons]uint64
+	Suspected uint64 // times that an IOC may have dropped updates unseen
 	LostLinks uint64
+	// Properties are subscribed to besides the channels.
+	Properties int
 }
 
 // add sums up what a channel counted.
 func (t *Totals) add(c *channel) {
 	t.Received += c.received
 	t.LostLinks += c.losses
+	t.Suspected += c.ledger.suspected
 	for r, n := range c.ledger.dropped {
 		t.Dropped[r] += n
 	}
@@ -34,6 +38,7 @@ func (m *Manager) Totals() Totals {
 		c.mu.Lock()
 		t.Channels++
 		t.States[c.state]++
+		t.Properties += len(c.props.all)
 		t.add(c)
 		c.mu.Unlock()
 	}
@@ -48,14 +53,20 @@ var (
 	descReceived = prometheus.NewDesc("varve_capture_received_total", "Samples received from IOCs.", nil, nil)
 	descDropped  = prometheus.NewDesc("varve_capture_dropped_total",
 		"Samples received and not stored, by reason.", []string{"reason"}, nil)
-	descChannels = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
+	descSuspected = prometheus.NewDesc("varve_capture_suspected_total",
+		"Times that a channel's IOC may have dropped updates unseen, because the connection stalled.", nil, nil)
+	descChannels   = prometheus.NewDesc("varve_capture_channels", "Channels by state.", []string{"state"}, nil)
+	descProperties = prometheus.NewDesc("varve_capture_properties",
+		"Fields of records that are subscribed to for metadata, besides the channels.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descReceived
 	ch <- descDropped
+	ch <- descSuspected
 	ch <- descChannels
+	ch <- descProperties
 }
 
 // Collect implements prometheus.Collector.
@@ -65,6 +76,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for r, n := range t.Dropped {
 		ch <- prometheus.MustNewConstMetric(descDropped, prometheus.CounterValue, float64(n), sample.Reason(r).String())
 	}
+	ch <- prometheus.MustNewConstMetric(descSuspected, prometheus.CounterValue, float64(t.Suspected))
+	ch <- prometheus.MustNewConstMetric(descProperties, prometheus.GaugeValue, float64(t.Properties))
 	for s, n := range t.States {
 		ch <- prometheus.MustNewConstMetric(descChannels, prometheus.GaugeValue, float64(n), State(s).String())
 	}

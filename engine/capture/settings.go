@@ -1,6 +1,9 @@
 package capture
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Provider is the protocol that a channel is captured by.
 type Provider uint8
@@ -83,6 +86,20 @@ type Settings struct {
 // subscription returns the settings that need another subscription when they change.
 func (s *Settings) subscription() Settings {
 	return Settings{Provider: s.Provider, Events: s.Events, Fields: s.Fields}
+}
+
+// subscribed returns the properties that need a subscription of their own. The
+// description is a part of pvAccess metadata.
+func (s *Settings) subscribed() (names []string) {
+	if s.Paused || s.Properties == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(s.Properties, ",") {
+		if name != "DESC" || s.Provider != PVA {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // String returns the settings in the words of an ArchiveGroup.

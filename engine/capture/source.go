@@ -45,7 +45,8 @@ type Subscription interface {
 // Sink takes what a source has to tell of a channel. Its methods are called one
 // at a time, from a goroutine that reads the network for many channels: they
 // must not block. A source calls Connected, then Sample any number of times,
-// then Disconnected; and again.
+// then Disconnected; and again. If only the type changes, it calls Connected
+// once more.
 type Sink interface {
 	// Connected says that the channel was found and is monitored. The first
 	// sample that follows is the channel's value, however old it is.

@@ -29,16 +29,20 @@ func (s State) String() string { return stateNames[s] }
 
 // Status is a snapshot of one channel for people and APIs.
 type Status struct {
-	PV    string
-	Group string // namespace/name of the ArchiveGroup whose settings are used
-	State State
+	PV       string
+	Group    string // namespace/name of the ArchiveGroup whose settings are used
+	Provider Provider
+	State    State
 	// Since is when the state began, ns since 1970.
 	Since int64
 	// Cause says why the channel is not connected, if known.
 	Cause string
 	Host  string
-	Type  sample.Type
-	Count int
+	// Type of the samples; Unknown before the first connection, and if values of
+	// the channel's type, which TypeName is, can not be archived.
+	Type     sample.Type
+	TypeName string
+	Count    int
 	// Settings in force, for people: "Monitor", "Scan 10s".
 	Sampling string
 	// Rate is the samples/s received, smoothed over about a minute.
@@ -49,6 +53,9 @@ type Status struct {
 	// Received = Stored + pending in memory + the sum of Dropped.
 	Received, Stored uint64
 	Dropped          [sample.NumReasons]uint64
+	// Suspected counts the times that the IOC may have dropped updates unseen,
+	// which Dropped[sample.Overrun] does not have.
+	Suspected uint64
 	// Last is the latest sample accepted; HasLast is false before the first.
 	HasLast  bool
 	Last     sample.Sample
