@@ -41,10 +41,11 @@ type ArchiveGroupList struct {
 // Fields that are not acted on yet. Support for one deletes its line.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="spec.enabledBy is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.properties) || self.properties.all(p, p in ['EGU', 'PREC', 'HIHI', 'HIGH', 'LOW', 'LOLO', 'HOPR', 'LOPR'])",fieldPath=".properties",reason=FieldValueForbidden,message="spec.properties other than EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR and LOPR are not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="spec.redundancy greater than 1 is not supported yet"
 
 // ArchiveGroupSpec is what a user asks for.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.fields) || !has(self.provider) || self.provider == 'PVA'",fieldPath=".fields",message="spec.fields are for provider PVA only"
 type ArchiveGroupSpec struct {
 	// archiverRef names the Archiver whose engines capture the group, in the
 	// same namespace. It has no effect where there is one archiver only, as in
@@ -67,6 +68,21 @@ type ArchiveGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	ChannelsFrom []ChannelSource `json:"channelsFrom,omitempty"`
 
+	// provider is the protocol of channels that say nothing else: CA (Channel
+	// Access) or PVA (pvAccess). Default: spec.epics.defaultProvider of the
+	// Archiver.
+	// +optional
+	Provider Provider `json:"provider,omitempty"`
+
+	// fields of the structure that are archived of channels of provider PVA,
+	// each with all that is below it. Alarm and time stamp always come along.
+	// Default: the whole structure.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Fields []FieldPath `json:"fields,omitempty"`
+
 	// sampling says which updates of a PV are stored. Default: every update
 	// that the IOC posts for archiving (mode Monitor).
 	// +optional
@@ -76,8 +92,10 @@ type ArchiveGroupSpec struct {
 	// +optional
 	EnabledBy *Gate `json:"enabledBy,omitempty"`
 
-	// properties are metadata fields of the record whose changes are kept
-	// with its history. Default: all that come with the protocol.
+	// properties are fields of the record, such as DESC, whose changes are kept
+	// with its history. Each that does not come with the protocol is one more
+	// channel at the IOC. Units, limits, precision and names of states come with
+	// the protocol, and are kept in any case.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -135,10 +153,3 @@ const (
 	// DeleteData deletes the data of PVs that no other group archives.
 	DeleteData DeletionPolicy = "Delete"
 )
-
-// Property is the name of a field of an EPICS record.
-//
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:Pattern=`^[A-Z][A-Z0-9]*$`
-type Property string

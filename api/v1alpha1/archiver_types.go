@@ -196,6 +196,11 @@ type PodSpec struct {
 // EPICSSpec says how engines find IOCs. Its fields are the variables that EPICS
 // clients know.
 type EPICSSpec struct {
+	// defaultProvider is the protocol of channels where neither they nor their
+	// group say another one: CA (Channel Access) or PVA (pvAccess).
+	// +optional
+	// +kubebuilder:default=CA
+	DefaultProvider Provider `json:"defaultProvider,omitempty"`
 	// caAddrList are addresses that are searched by UDP, HOST or HOST:PORT:
 	// EPICS_CA_ADDR_LIST.
 	// +optional
@@ -215,11 +220,29 @@ type EPICSSpec struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^\S+$`
 	CANameServers []string `json:"caNameServers,omitempty"`
+	// pvaAddrList are the same for pvAccess: EPICS_PVA_ADDR_LIST.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=261
+	// +kubebuilder:validation:items:Pattern=`^\S+$`
+	PVAAddrList []string `json:"pvaAddrList,omitempty"`
+	// pvaNameServers are the same for pvAccess: EPICS_PVA_NAME_SERVERS.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=261
+	// +kubebuilder:validation:items:Pattern=`^\S+$`
+	PVANameServers []string `json:"pvaNameServers,omitempty"`
 	// autoAddrList also searches by broadcast on the pod's networks:
-	// EPICS_CA_AUTO_ADDR_LIST. Default: true with hostNetwork, else false.
+	// EPICS_CA_AUTO_ADDR_LIST and EPICS_PVA_AUTO_ADDR_LIST. Default: true with
+	// hostNetwork, else false.
 	// +optional
 	AutoAddrList *bool `json:"autoAddrList,omitempty"`
-	// maxArrayBytes is the largest value taken: EPICS_CA_MAX_ARRAY_BYTES.
+	// maxArrayBytes is the largest value taken by Channel Access:
+	// EPICS_CA_MAX_ARRAY_BYTES.
 	// +optional
 	MaxArrayBytes *resource.Quantity `json:"maxArrayBytes,omitempty"`
 	// maxCircuitsPerServer is the number of TCP connections to one IOC above

@@ -2,10 +2,7 @@ package v1alpha1
 
 // Fields that are not acted on yet. Support for one deletes its line.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'PVA'",fieldPath=".provider",reason=FieldValueForbidden,message="provider PVA is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!self.name.startsWith('pva://')",fieldPath=".name",reason=FieldValueForbidden,message="names with pva:// are not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.properties) || self.properties.all(p, p in ['EGU', 'PREC', 'HIHI', 'HIGH', 'LOW', 'LOLO', 'HOPR', 'LOPR'])",fieldPath=".properties",reason=FieldValueForbidden,message="properties other than EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR and LOPR are not supported yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="redundancy greater than 1 is not supported yet"
 
 // Channel is one PV and its own settings: each that is given replaces the
@@ -13,6 +10,7 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('ca://') || self.provider == 'CA'",fieldPath=".provider",message="provider contradicts the ca:// of the name"
 // +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('pva://') || self.provider == 'PVA'",fieldPath=".provider",message="provider contradicts the pva:// of the name"
+// +kubebuilder:validation:XValidation:rule="!has(self.fields) || !self.name.startsWith('ca://') && (!has(self.provider) || self.provider == 'PVA')",fieldPath=".fields",message="fields are for provider PVA only"
 type Channel struct {
 	// name of the PV. ca:// or pva:// in front stands for the provider; .VAL at
 	// the end means the same as nothing.
@@ -22,10 +20,17 @@ type Channel struct {
 	// +kubebuilder:validation:Pattern=`^\S+$`
 	Name string `json:"name,omitempty"`
 
-	// provider is the protocol: CA (Channel Access, the default) or PVA
-	// (pvAccess).
+	// provider is the protocol: CA (Channel Access) or PVA (pvAccess). Default:
+	// the group's.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
+
+	// fields replace the group's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Fields []FieldPath `json:"fields,omitempty"`
 
 	// sampling replaces the group's field by field. Where it gives mode, the
 	// group's period, deadband and maxRate do not apply: they belong to the
@@ -69,13 +74,29 @@ const (
 	PVAccess      Provider = "PVA"
 )
 
+// FieldPath names a field of a pvAccess structure, such as value or
+// dimension.size.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`
+type FieldPath string
+
+// Property is the name of a field of an EPICS record.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Z0-9_]*$`
+type Property string
+
 // ChannelSource is a place outside of the group that lists channels: exactly
 // one of its fields is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=configMap;channelFinder
 type ChannelSource struct {
-	// configMap has one name per line, in every key. A '#' at the start of a
-	// line or after a space begins a comment.
+	// configMap has one name per line, in every key, with ca:// or pva:// in
+	// front where a provider is meant. A '#' at the start of a line or after a
+	// space begins a comment.
 	// +optional
 	ConfigMap *ConfigMapSource `json:"configMap,omitempty"`
 	// channelFinder asks a ChannelFinder service.

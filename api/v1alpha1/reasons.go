@@ -35,6 +35,9 @@ const (
 	ReasonNoProblems = "NoProblems"
 	// ReasonSharedChannels: other groups name the same PVs.
 	ReasonSharedChannels = "SharedChannels"
+	// ReasonDifferentProviders: other groups name the same PVs, and some of them
+	// with another provider.
+	ReasonDifferentProviders = "DifferentProviders"
 	// ReasonNoSharedChannels: none does.
 	ReasonNoSharedChannels = "NoSharedChannels"
 	// ReasonKeptForever: retention is not applied yet, and nothing is deleted.

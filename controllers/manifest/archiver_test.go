@@ -62,6 +62,9 @@ func TestArchivers(t *testing.T) {
 		{"main", embedded + ", shards: 4097", "spec.shards"},
 		{"main", external + ", rebalance: Sometimes", `spec.rebalance: Unsupported value: "Sometimes"`},
 		{"main", external + ", epics: {caAddrList: ['a b']}", "spec.epics.caAddrList[0]"},
+		{"main", external + ", epics: {pvaNameServers: ['a b']}", "spec.epics.pvaNameServers[0]"},
+		{"main", external + ", epics: {defaultProvider: PVA, pvaAddrList: [10.1.2.3, 'ioc:5076'], pvaNameServers: [gw]}", ""},
+		{"main", external + ", epics: {defaultProvider: TCP}", `spec.epics.defaultProvider: Unsupported value: "TCP"`},
 	} {
 		errs := c.validate(archiver(t, c, tc.name, tc.spec))
 		if (tc.want == "") != (len(errs) == 0) || (tc.want != "" && !mention(errs, tc.want)) {

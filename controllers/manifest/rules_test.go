@@ -27,6 +27,10 @@ func TestAccepted(t *testing.T) {
 		"sampling: {deadband: {absolute: 1e-12, relative: 0.999}, maxRate: 0}",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
 		channel("provider: CA, paused: true, redundancy: 1, properties: [EGU]"),
+		`channels: [{name: "pva://SR01:IMG", fields: [value, dimension.size]}, {name: A, provider: PVA, fields: [a_1.B]}, {name: B, fields: [value]}]`,
+		"provider: PVA, fields: [value], channels: [{name: X}, {name: ca://A}, {name: B, provider: CA}]",
+		"fields: [value], properties: [DESC, RTYP, A, N2O_X]",
+		"provider: CA",
 		channel("sampling: {mode: Scan, period: 1h}"),
 		"properties: [EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR, LOPR]",
 		"expiresAt: 2027-06-30T00:00:00Z, paused: true, redundancy: 1, deletionPolicy: Retain",
@@ -72,6 +76,17 @@ func TestRefused(t *testing.T) {
 		{"channels: [{name: X}, {name: ca://X.VAL}]", `spec.channels[1].name: Duplicate value: "ca://X.VAL": the same PV as "X" (spec.channels[0])`},
 		{"channels: [{name: .VAL}]", `spec.channels[0].name: Invalid value: ".VAL": the name is empty`},
 		{"channels: [{name: pva://X, provider: CA}]", "spec.channels[0].provider: Invalid value: provider contradicts the pva:// of the name"},
+		{"provider: TCP", `spec.provider: Unsupported value: "TCP"`},
+		{"provider: CA, fields: [value]", "spec.fields: Invalid value: spec.fields are for provider PVA only"},
+		{channel("provider: CA, fields: [value]"), "spec.channels[0].fields: Invalid value: fields are for provider PVA only"},
+		{"channels: [{name: ca://X, fields: [value]}]", "spec.channels[0].fields: Invalid value: fields are for provider PVA only"},
+		{"fields: []", "spec.fields in body should have at least 1 items"},
+		{"fields: [value, value]", `spec.fields[1]: Duplicate value: "value"`},
+		{"fields: [value.]", "spec.fields[0] in body should match"},
+		{channel("fields: ['a b']"), "spec.channels[0].fields[0] in body should match"},
+		{"properties: [desc]", "spec.properties[0] in body should match"},
+		{channel("properties: [.DESC]"), "spec.channels[0].properties[0] in body should match"},
+		{"channels: [{name: X}, {name: pva://X}]", `spec.channels[1].name: Duplicate value: "pva://X": the same PV as "X" (spec.channels[0])`},
 		{channel("sampling: {mode: Scan}"), "spec.channels[0].sampling.period: Required value: mode Scan needs a period"},
 		{"chanels: []", `unknown field "spec.chanels"`},
 		{channel("samplng: {}"), `unknown field "spec.channels[0].samplng"`},
@@ -94,12 +109,8 @@ func TestRefused(t *testing.T) {
 
 		// Not supported yet.
 		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
-		{"properties: [DESC]", "spec.properties: Forbidden: spec.properties other than EGU, "},
 		{"redundancy: 2", "spec.redundancy: Forbidden: spec.redundancy greater than 1 is not supported yet"},
-		{channel("provider: PVA"), "spec.channels[0].provider: Forbidden: provider PVA is not supported yet"},
-		{"channels: [{name: pva://X}]", "spec.channels[0].name: Forbidden: names with pva:// are not supported yet"},
 		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
-		{channel("properties: [DESC]"), "spec.channels[0].properties: Forbidden: properties other than EGU, "},
 		{channel("redundancy: 2"), "spec.channels[0].redundancy: Forbidden: redundancy greater than 1 is not supported yet"},
 	} {
 		found, errs := parse("f.yaml", []byte(wrap(tc.spec)))
@@ -107,6 +118,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v\nwant: %s", tc.spec, errs, tc.want)
 		}
 	}
+}
+
+// names returns 16 names of a format, with commas between them.
+func names(format string) string {
+	var all []string
+	for i := range 16 {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return strings.Join(all, ", ")
 }
 
 func mention(errs []error, text string) bool {
@@ -122,7 +142,7 @@ func mention(errs []error, text string) bool {
 func TestLargestGroup(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, `{name: "%s%04d", provider: CA, properties: [EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR, LOPR], `+
+		fmt.Fprintf(&b, `{name: "%s%04d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+
 			`sampling: {mode: Scan, period: 000000000000010s, events: [Log, Alarm, Value], clock: Source, `+
 			`clockLimit: {ahead: 999999999999ms, behind: 999999999999ms, onExceeded: Refuse}}},`, strings.Repeat("x", 252), i)
 	}
