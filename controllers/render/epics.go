@@ -26,6 +26,9 @@ func epics(a *v1alpha1.Archiver) []*core.EnvVarApplyConfiguration {
 		env("EPICS_CA_ADDR_LIST", strings.Join(e.CAAddrList, " ")),
 		env("EPICS_CA_AUTO_ADDR_LIST", yesNo),
 		env("EPICS_CA_NAME_SERVERS", strings.Join(e.CANameServers, " ")),
+		env("EPICS_PVA_ADDR_LIST", strings.Join(e.PVAAddrList, " ")),
+		env("EPICS_PVA_AUTO_ADDR_LIST", yesNo),
+		env("EPICS_PVA_NAME_SERVERS", strings.Join(e.PVANameServers, " ")),
 	}
 	if e.MaxArrayBytes != nil {
 		vars = append(vars, env("EPICS_CA_MAX_ARRAY_BYTES", strconv.FormatInt(e.MaxArrayBytes.Value(), 10)))
