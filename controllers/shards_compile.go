@@ -80,7 +80,7 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 	}
 	read := r.newReader(ctx, in)
 	now := time.Now()
-	fingerprint := read.fingerprint(in.groups, now)
+	fingerprint := read.fingerprint(in, now)
 	if read.err != nil {
 		return nil, read.err
 	}
@@ -92,7 +92,7 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 		g := &in.groups[i]
 		listed[groupName(g)], _ = sources.List(g, read.lookup())
 	}
-	result := compile.Compile(in.groups, listed, int(in.archiver.Spec.Shards), now)
+	result := compile.Compile(in.groups, listed, in.archive(), now)
 	made := encode(in, &result, read.lost)
 	made.fingerprint, made.absent = fingerprint, read.absent
 	kept := *made
@@ -101,6 +101,12 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 	r.metrics.compiles.Inc()
 	r.metrics.compileSeconds.Observe(time.Since(now).Seconds())
 	return made, nil
+}
+
+// archive is what the Archiver says of all its groups.
+func (in *observed) archive() compile.Archive {
+	spec := &in.archiver.Spec
+	return compile.Archive{Shards: int(spec.Shards), Provider: compile.ProviderOf(spec.EPICS.DefaultProvider)}
 }
 
 // asItIs is what the shards say now.
@@ -186,10 +192,11 @@ func (c *compiled) encode(archiver string, channels []capture.Channel) (names []
 }
 
 // fingerprint tells inputs of a compilation apart.
-func (r *reader) fingerprint(groups []v1alpha1.ArchiveGroup, now time.Time) uint64 {
+func (r *reader) fingerprint(in *observed, now time.Time) uint64 {
 	h := xxhash.New()
-	for i := range groups {
-		g := &groups[i]
+	fmt.Fprintln(h, in.archive())
+	for i := range in.groups {
+		g := &in.groups[i]
 		expired := g.Spec.ExpiresAt != nil && !g.Spec.ExpiresAt.After(now)
 		fmt.Fprintf(h, "%s %d %t %t %t\n", g.UID, g.Generation, expired, g.DeletionTimestamp != nil,
 			controllerutil.ContainsFinalizer(g, v1alpha1.DataFinalizer))

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/channellist"
+	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/sources"
 )
 
@@ -95,7 +96,7 @@ func (r *reader) hold(index int, name string) {
 		return
 	}
 	for _, ch := range channels {
-		r.held[ch.Group] = append(r.held[ch.Group], ch.PV)
+		r.held[ch.Group] = append(r.held[ch.Group], compile.Name(&ch))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 // everything has no zero field.
 var everything = capture.Settings{
+	Provider: capture.PVA, Fields: "dimension,value.x", Properties: "DESC,SCAN",
 	Mode: capture.Scan, Period: 1500 * time.Millisecond, Events: capture.EventLog | capture.EventAlarm | capture.EventValue,
 	Absolute: 0.1, Relative: 1e-300, MaxRate: 2.5,
 	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse, Paused: true,
@@ -102,6 +103,23 @@ func TestEverySettingIsCarried(t *testing.T) {
 		if diff := cmp.Diff(one, *got[0].Settings); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// The most names that a PV in several groups can have.
+func TestTheLargestSettingsFit(t *testing.T) {
+	s := everything
+	var fields, properties []string
+	for i := range 64 {
+		if i < 16 {
+			fields = append(fields, fmt.Sprintf("%02d%s", i, strings.Repeat("f", 62)))
+		}
+		properties = append(properties, fmt.Sprintf("P%02d%s", i, strings.Repeat("P", 29)))
+	}
+	s.Fields, s.Properties = strings.Join(fields, ","), strings.Join(properties, ",")
+	got := decodeAll(t, Encode([]capture.Channel{{PV: "X", Settings: &s}}))
+	if diff := cmp.Diff(s, *got[0].Settings); diff != "" {
+		t.Error(diff)
 	}
 }
 

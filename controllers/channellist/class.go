@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"varve.dev/varve/engine/capture"
@@ -14,25 +15,29 @@ import (
 // class is the JSON form of settings. A reader refuses fields that it does not
 // know: an engine must not archive otherwise than it was asked to.
 type class struct {
-	Mode     string   `json:"mode"`
-	Period   string   `json:"period,omitempty"`
-	Events   []string `json:"events,omitempty"`
-	Absolute float64  `json:"absolute,omitempty"`
-	Relative float64  `json:"relative,omitempty"`
-	MaxRate  float64  `json:"maxRate,omitempty"`
-	Clock    string   `json:"clock"`
-	Ahead    string   `json:"ahead,omitempty"`
-	Behind   string   `json:"behind,omitempty"`
-	OnClock  string   `json:"onClock"`
-	Paused   bool     `json:"paused,omitempty"`
+	Provider   string   `json:"provider,omitempty"`
+	Fields     []string `json:"fields,omitempty"`
+	Properties []string `json:"properties,omitempty"`
+	Mode       string   `json:"mode"`
+	Period     string   `json:"period,omitempty"`
+	Events     []string `json:"events,omitempty"`
+	Absolute   float64  `json:"absolute,omitempty"`
+	Relative   float64  `json:"relative,omitempty"`
+	MaxRate    float64  `json:"maxRate,omitempty"`
+	Clock      string   `json:"clock"`
+	Ahead      string   `json:"ahead,omitempty"`
+	Behind     string   `json:"behind,omitempty"`
+	OnClock    string   `json:"onClock"`
+	Paused     bool     `json:"paused,omitempty"`
 }
 
 // Words for the values of enumerations, by value.
 var (
-	modes   = []string{capture.Monitor: "Monitor", capture.Scan: "Scan"}
-	clocks  = []string{capture.SourceClock: "Source", capture.EngineClock: "Engine"}
-	actions = []string{capture.Restamp: "Restamp", capture.Refuse: "Refuse"}
-	events  = []struct {
+	providers = []string{capture.CA: "", capture.PVA: "PVA"} // as lists were before there was another one
+	modes     = []string{capture.Monitor: "Monitor", capture.Scan: "Scan"}
+	clocks    = []string{capture.SourceClock: "Source", capture.EngineClock: "Engine"}
+	actions   = []string{capture.Restamp: "Restamp", capture.Refuse: "Refuse"}
+	events    = []struct {
 		bit  capture.Events
 		word string
 	}{{capture.EventLog, "Log"}, {capture.EventAlarm, "Alarm"}, {capture.EventValue, "Value"}}
@@ -44,6 +49,7 @@ func encodeClass(s *capture.Settings) []byte {
 		return []byte("null")
 	}
 	c := class{
+		Provider: providers[s.Provider], Fields: encodeNames(s.Fields), Properties: encodeNames(s.Properties),
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
@@ -59,6 +65,14 @@ func encodeClass(s *capture.Settings) []byte {
 		panic("BUG: settings that are no JSON: " + err.Error())
 	}
 	return text
+}
+
+// encodeNames takes names apart that are separated by commas.
+func encodeNames(names string) []string {
+	if names == "" {
+		return nil
+	}
+	return strings.Split(names, ",")
 }
 
 func encodeDuration(d time.Duration) string {
@@ -87,7 +101,7 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 
 func (c *class) settings() (*capture.Settings, error) {
 	s := &capture.Settings{Absolute: c.Absolute, Relative: c.Relative, MaxRate: c.MaxRate, Paused: c.Paused}
-	var errs [7]error
+	var errs [10]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
 	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
 	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
@@ -95,6 +109,9 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Ahead, errs[4] = decodeDuration("ahead", c.Ahead)
 	s.Behind, errs[5] = decodeDuration("behind", c.Behind)
 	s.Events, errs[6] = decodeEvents(c.Events)
+	s.Provider, errs[7] = fromWord[capture.Provider]("provider", providers, c.Provider)
+	s.Fields, errs[8] = decodeNames("field", c.Fields)
+	s.Properties, errs[9] = decodeNames("property", c.Properties)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -105,6 +122,18 @@ func (c *class) settings() (*capture.Settings, error) {
 		return nil, errors.New("a deadband or a rate is negative")
 	}
 	return s, nil
+}
+
+func decodeNames(what string, names []string) (string, error) {
+	for i, name := range names {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == ',' || r > '~' }) {
+			return "", fmt.Errorf("%s %q is no name", what, name)
+		}
+		if i > 0 && name <= names[i-1] {
+			return "", fmt.Errorf("%s %q is not after the one before it", what, name)
+		}
+	}
+	return strings.Join(names, ","), nil
 }
 
 func fromWord[T ~uint8](field string, words []string, word string) (T, error) {

@@ -27,19 +27,26 @@ func list(class string) []byte {
 // know it refuses, and goes on with the list that it has.
 func TestUnknownSettingsAreRefused(t *testing.T) {
 	const good = `"clock":"Source","onClock":"Restamp"`
-	if _, err := Decode(list(`{"mode":"Monitor",` + good + `}`)); err != nil {
+	old, err := Decode(list(`{"mode":"Monitor",` + good + `}`))
+	if err != nil {
 		t.Fatal(err)
 	}
+	if p := old[0].Settings.Provider; p != capture.CA {
+		t.Errorf("a list that says nothing of a provider means %v", p)
+	}
 	for class, want := range map[string]string{
-		`{"mode":"Monitor","provider":"PVA",` + good + `}`: `unknown field "provider"`,
-		`{"mode":"Dream",` + good + `}`:                    `mode "Dream" is unknown`,
-		`{"mode":"Monitor"}`:                               `clock "" is unknown`,
-		`{"mode":"Monitor","events":["Big"],` + good + `}`: `event "Big" is unknown`,
-		`{"mode":"Scan",` + good + `}`:                     "no period",
-		`{"mode":"Scan","period":"-1s",` + good + `}`:      "not positive",
-		`{"mode":"Monitor","maxRate":-1,` + good + `}`:     "negative",
-		`{"mode":"Monitor",` + good + `} {}`:               "after the object",
-		`[]`:                                               "array",
+		`{"mode":"Monitor","codec":"X",` + good + `}`:            `unknown field "codec"`,
+		`{"mode":"Monitor","provider":"TCP",` + good + `}`:       `provider "TCP" is unknown`,
+		`{"mode":"Monitor","fields":["a,b"],` + good + `}`:       `field "a,b" is no name`,
+		`{"mode":"Monitor","properties":["B","A"],` + good + `}`: `property "A" is not after the one before it`,
+		`{"mode":"Dream",` + good + `}`:                          `mode "Dream" is unknown`,
+		`{"mode":"Monitor"}`:                                     `clock "" is unknown`,
+		`{"mode":"Monitor","events":["Big"],` + good + `}`:       `event "Big" is unknown`,
+		`{"mode":"Scan",` + good + `}`:                           "no period",
+		`{"mode":"Scan","period":"-1s",` + good + `}`:            "not positive",
+		`{"mode":"Monitor","maxRate":-1,` + good + `}`:           "negative",
+		`{"mode":"Monitor",` + good + `} {}`:                     "after the object",
+		`[]`:                                                     "array",
 	} {
 		if _, err := Decode(list(class)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want something with %q", class, err, want)

@@ -36,7 +36,7 @@ func (p *part) fits(ch *capture.Channel) bool {
 
 // Limits of the entries of tables, in bytes: more than they take.
 const (
-	maxClass = 1 << 10
+	maxClass = 4 << 10
 	maxGroup = 512
 )
 

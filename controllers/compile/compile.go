@@ -7,9 +7,9 @@
 //	Problems            Conflicts ◀── per PV: merge, shard ──▶ Assignment
 //	                                         └── wanted by deleted groups only ──▶ Deletions
 //
-// A PV in several groups is captured once, under the settings that keep more.
-// Which shard it belongs to depends on its oldest group and its own name only,
-// so that an edit moves nothing else.
+// A PV in several groups is captured once, under the settings that keep more, by
+// the provider of the oldest group. Which shard it belongs to depends on its
+// oldest group and its own name only, so that an edit moves nothing else.
 package compile
 
 import (
@@ -45,11 +45,20 @@ type Result struct {
 	NextExpiry time.Time
 }
 
+// Archive is what all groups of an archive have in common.
+type Archive struct {
+	// Shards is the number of shards. It must be positive, and the same for all
+	// time: what is captured moves otherwise.
+	Shards int
+	// Provider of channels where neither they nor their group say another one.
+	Provider capture.Provider
+}
+
 // Compile assigns the channels of groups to shards: those in the groups, and
 // those listed for them by namespace/name. Groups that expired at now or are being
-// deleted are left out. shards must be positive, and the same for all time: what
-// is captured moves otherwise.
-func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards int, now time.Time) Result {
+// deleted are left out.
+func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive Archive, now time.Time) Result {
+	shards := archive.Shards
 	if shards <= 0 {
 		panic("BUG: compiling for no shards")
 	}
@@ -62,6 +71,7 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, shards in
 		classes:  map[capture.Settings]*capture.Settings{},
 		numbers:  map[*capture.Settings]uint64{},
 		shards:   shards,
+		provider: archive.Provider,
 		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
 	}
 	for shard := range shards {
@@ -124,7 +134,8 @@ type compiler struct {
 	classes  map[capture.Settings]*capture.Settings
 	numbers  map[*capture.Settings]uint64 // a hash of each class
 	shards   int
-	deleting bool // some group deletes data
+	provider capture.Provider // the default
+	deleting bool             // some group deletes data
 
 	members []member // that take part, the oldest first
 	wants   []want
@@ -222,10 +233,10 @@ func (c *compiler) assign(wants []want) {
 	oldest := wants[0]
 	settings, decides := oldest.settings, oldest
 	if len(wants) > 1 {
-		c.tellConflict(wants)
 		var merged capture.Settings
 		merged, decides = merge(wants)
 		settings = c.class(merged)
+		c.tellConflict(wants, settings)
 	}
 	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
 	hash := c.hash(oldest.pv, settings, shard)
@@ -240,10 +251,16 @@ func (c *compiler) assign(wants []want) {
 }
 
 // tellConflict tells every group that wants a PV who else does.
-func (c *compiler) tellConflict(wants []want) {
+func (c *compiler) tellConflict(wants []want, merged *capture.Settings) {
+	divided := slices.ContainsFunc(wants, func(w want) bool {
+		return w.settings.Provider != merged.Provider && w.settings.Paused == merged.Paused
+	})
 	var names []string // made once, if anybody takes it
 	for _, w := range wants {
 		g := c.members[w.age].out
+		if divided {
+			g.Divided++
+		}
 		if len(g.Conflicts) >= MaxTold {
 			g.MoreConflicts++
 			continue
@@ -253,7 +270,7 @@ func (c *compiler) tellConflict(wants []want) {
 				names = append(names, c.members[w.age].name)
 			}
 		}
-		g.Conflicts = append(g.Conflicts, Conflict{PV: w.pv, Groups: names})
+		g.Conflicts = append(g.Conflicts, Conflict{PV: w.pv, Groups: names, Divided: divided, Provider: merged.Provider})
 	}
 }
 

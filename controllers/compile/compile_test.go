@@ -43,7 +43,7 @@ func byPV(r Result) map[string]capture.Channel {
 }
 
 func TestDefaults(t *testing.T) {
-	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("ca://SR:X.VAL")})}, nil, 8, now)
+	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("ca://SR:X.VAL")})}, nil, Archive{Shards: 8}, now)
 	want := capture.Channel{PV: "SR:X", Group: "ns/a", Settings: &capture.Settings{
 		Mode:   capture.Monitor,
 		Events: capture.EventLog | capture.EventAlarm,
@@ -64,7 +64,7 @@ func TestEqualSettingsAreShared(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Sampling: fast, Channels: channels("A", "B")}),
 		group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "C", Sampling: fast}, {Name: "D"}}}),
-	}, nil, 4, now)
+	}, nil, Archive{Shards: 4}, now)
 	got := byPV(r)
 	if got["A"].Settings != got["B"].Settings || got["A"].Settings != got["C"].Settings {
 		t.Error("equal settings are not one class")
@@ -80,7 +80,7 @@ func TestExpiredGroupsAreLeftOut(t *testing.T) {
 		group("past", 0, v1alpha1.ArchiveGroupSpec{ExpiresAt: until(0), Channels: channels("A", "B")}),
 		group("later", 1, v1alpha1.ArchiveGroupSpec{ExpiresAt: until(2 * time.Hour), Channels: channels("B")}),
 		group("soon", 2, v1alpha1.ArchiveGroupSpec{ExpiresAt: until(time.Hour), Channels: channels("C")}),
-	}, nil, 4, now)
+	}, nil, Archive{Shards: 4}, now)
 	got := byPV(r)
 	if _, captured := got["A"]; captured || len(got) != 2 {
 		t.Errorf("captured: %v", got)
@@ -101,7 +101,7 @@ func TestPaused(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{
 		Paused:   true,
 		Channels: []v1alpha1.Channel{{Name: "A"}, {Name: "B", Paused: &no}},
-	})}, nil, 4, now)
+	})}, nil, Archive{Shards: 4}, now)
 	got := byPV(r)
 	if !got["A"].Settings.Paused || got["B"].Settings.Paused {
 		t.Errorf("paused: A %v, B %v", got["A"].Settings.Paused, got["B"].Settings.Paused)
@@ -123,7 +123,7 @@ func TestProblemsDoNotHideTheRest(t *testing.T) {
 			{Name: "SR:Z", Sampling: &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: &wrong}},
 			{Name: "SR:OK"},
 		},
-	})}, nil, 4, now)
+	})}, nil, Archive{Shards: 4}, now)
 	want := []Problem{
 		{"", "reading shardBy.prefix.regex: error parsing regexp: missing closing ): `(`"},
 		{"", "the name is empty"},

@@ -39,7 +39,7 @@ func TestDataThatNobodyElseNamesIsDeleted(t *testing.T) {
 		group("paused", 1, v1alpha1.ArchiveGroupSpec{Paused: true, Channels: channels("SR:PAUSED")}),
 		group("expired", 1, v1alpha1.ArchiveGroupSpec{ExpiresAt: past, Channels: channels("SR:EXPIRED", "SR:BAD NAME")}),
 		deleted("also", 2, v1alpha1.ArchiveGroupSpec{Channels: channels("SR:BOTH")}),
-	}, map[string]Listed{"ns/old": {Names: []string{"SR:LISTED"}, Problems: []Problem{{Message: "missing"}}}}, 8, now)
+	}, map[string]Listed{"ns/old": {Names: []string{"SR:LISTED"}, Problems: []Problem{{Message: "missing"}}}}, Archive{Shards: 8}, now)
 	want := map[string]string{"SR:MINE": "ns/old", "SR:LISTED": "ns/old", "SR:BOTH": "ns/old", "SR:RETAINED": "ns/old"}
 	if diff := cmp.Diff(want, deletions(r)); diff != "" {
 		t.Error(diff)
@@ -69,7 +69,7 @@ func TestDataIsDeletedOnlyIfAskedFor(t *testing.T) {
 	living := deleted("c", 0, spec)
 	living.DeletionTimestamp = nil
 	for _, g := range []v1alpha1.ArchiveGroup{retained, unfinalized} {
-		r := Compile([]v1alpha1.ArchiveGroup{g}, nil, 4, now)
+		r := Compile([]v1alpha1.ArchiveGroup{g}, nil, Archive{Shards: 4}, now)
 		if len(r.Deletions) != 0 || len(byPV(r)) != 0 {
 			t.Errorf("%s: deleted %v, captured %v", g.Name, deletions(r), byPV(r))
 		}
@@ -77,7 +77,7 @@ func TestDataIsDeletedOnlyIfAskedFor(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if r := Compile([]v1alpha1.ArchiveGroup{living}, nil, 4, now); len(r.Deletions) != 0 || len(byPV(r)) != 2 {
+	if r := Compile([]v1alpha1.ArchiveGroup{living}, nil, Archive{Shards: 4}, now); len(r.Deletions) != 0 || len(byPV(r)) != 2 {
 		t.Errorf("a living group: deleted %v", deletions(r))
 	}
 }
@@ -89,8 +89,8 @@ func TestDeletionsAreOfTheShardThatHadThePV(t *testing.T) {
 		ShardBy:  &v1alpha1.ShardBy{Prefix: &v1alpha1.ShardByPrefix{Regex: "^[^:]+"}},
 		Channels: channels("SR01:B", "SR01:A", "SR02:A"),
 	}
-	before := Compile([]v1alpha1.ArchiveGroup{group("a", 0, spec)}, nil, shards, now)
-	after := Compile([]v1alpha1.ArchiveGroup{deleted("a", 0, spec)}, nil, shards, now)
+	before := Compile([]v1alpha1.ArchiveGroup{group("a", 0, spec)}, nil, Archive{Shards: shards}, now)
+	after := Compile([]v1alpha1.ArchiveGroup{deleted("a", 0, spec)}, nil, Archive{Shards: shards}, now)
 	for shard := range shards {
 		var had, deletes []string
 		for _, ch := range before.Assignment[shard] {

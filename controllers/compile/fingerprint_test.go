@@ -11,7 +11,7 @@ func TestFingerprint(t *testing.T) {
 		return v1alpha1.ArchiveGroupSpec{Channels: channels(names...)}
 	}
 	of := func(groups ...v1alpha1.ArchiveGroup) uint64 {
-		return Compile(groups, nil, 8, now).Groups["ns/a"].Fingerprint
+		return Compile(groups, nil, Archive{Shards: 8}, now).Groups["ns/a"].Fingerprint
 	}
 	scan := spec("X", "Y")
 	scan.Sampling = &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: new(v1alpha1.Duration("1s"))}

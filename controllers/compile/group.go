@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/capture"
 )
 
 // Group is the outcome for one ArchiveGroup.
@@ -25,6 +26,9 @@ type Group struct {
 	// MoreConflicts is the number of those left out.
 	Conflicts     []Conflict
 	MoreConflicts int
+	// Divided is the number of PVs among all those that the groups want by
+	// different providers.
+	Divided int
 	// Problems are what keeps PVs from being archived as asked, by PV;
 	// MoreProblems is the number of those left out.
 	Problems     []Problem
@@ -38,6 +42,10 @@ type Group struct {
 type Conflict struct {
 	PV     string
 	Groups []string // namespace/name, the oldest first, which gives the shard
+	// Divided says that the groups want it by different providers. It is captured
+	// by Provider, as the oldest says that is not paused.
+	Divided  bool
+	Provider capture.Provider
 }
 
 // Problem is something wrong with one channel, or with the whole group if PV is

@@ -2,8 +2,9 @@ package compile
 
 // Listed is what the sources outside of a group (channelsFrom) came to.
 type Listed struct {
-	// Names of PVs as they are written there, in any order. Names that are
-	// there twice, or in the group too, do no harm.
+	// Names of PVs as they are written there. Names that are there twice, or in
+	// the group too, do no harm; where two of one PV have different providers,
+	// the first counts.
 	Names []string
 	// Problems of the sources; MoreProblems is the number of those left out.
 	Problems     []Problem

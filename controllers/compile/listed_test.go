@@ -23,7 +23,7 @@ func TestListedNamesJoinInlineOnes(t *testing.T) {
 			Problems: []Problem{{Message: `ConfigMap "pvs" is missing`}}, MoreProblems: 5,
 		},
 		"ns/b": {Names: []string{"SR:E"}},
-	}, 8, now)
+	}, Archive{Shards: 8}, now)
 	got := byPV(r)
 	if want := []string{"SR:A", "SR:B", "SR:C", "SR:D", "SR:E"}; !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
 		t.Errorf("captured: %v", slices.Sorted(maps.Keys(got)))
@@ -47,7 +47,7 @@ func TestChannelsAreCountedByShard(t *testing.T) {
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("A", "B", "C", "D", "E")}),
 		group("b", 1, v1alpha1.ArchiveGroupSpec{Channels: channels("A", "X")}),
 	}
-	r := Compile(groups, nil, 4, now)
+	r := Compile(groups, nil, Archive{Shards: 4}, now)
 	want := map[int]int{}
 	for shard, list := range r.Assignment {
 		for _, ch := range list {
@@ -70,7 +70,7 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 		names = append(names, fmt.Sprintf("SR:%04d", i), fmt.Sprintf("BAD %04d", i))
 	}
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{}), group("b", 0, v1alpha1.ArchiveGroupSpec{})},
-		map[string]Listed{"ns/a": {Names: names}, "ns/b": {Names: names}}, 4, now)
+		map[string]Listed{"ns/a": {Names: names}, "ns/b": {Names: names}}, Archive{Shards: 4}, now)
 	for name, g := range r.Groups {
 		if len(g.Conflicts) != MaxTold || len(g.Conflicts)+g.MoreConflicts != n || g.Conflicts[0].PV != "SR:0000" {
 			t.Errorf("%s: %d conflicts and %d more", name, len(g.Conflicts), g.MoreConflicts)
@@ -87,7 +87,7 @@ func TestRetentionIsToldOnly(t *testing.T) {
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: limit, Channels: channels("A")}),
 		group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "B", Retention: limit}}}),
 		group("c", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("C")}),
-	}, nil, 4, now)
+	}, nil, Archive{Shards: 4}, now)
 	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
 		if r.Groups[name].Retention != want {
 			t.Errorf("%s: retention %v", name, !want)

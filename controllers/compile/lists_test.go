@@ -49,7 +49,7 @@ func lists(r Result) map[int][]string {
 func TestEditChangesTheListsOfItsShards(t *testing.T) {
 	const shards = 64
 	groups, listed := big(50_000)
-	before := lists(Compile(groups, listed, shards, now))
+	before := lists(Compile(groups, listed, Archive{Shards: shards}, now))
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		edited, want := maps.Clone(listed), map[int]bool{}
@@ -71,7 +71,7 @@ func TestEditChangesTheListsOfItsShards(t *testing.T) {
 			}
 			edited["ns/"+g.Name] = l
 		}
-		after := lists(Compile(groups, edited, shards, now))
+		after := lists(Compile(groups, edited, Archive{Shards: shards}, now))
 		for shard := range shards {
 			if changed := !slices.Equal(before[shard], after[shard]); changed != want[shard] {
 				t.Errorf("seed %d: shard %d changed: %v, want %v", seed, shard, changed, want[shard])
@@ -84,14 +84,14 @@ func BenchmarkCompile200kPVs(b *testing.B) {
 	groups, listed := big(200_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		Compile(groups, listed, 64, now)
+		Compile(groups, listed, Archive{Shards: 64}, now)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200_000, "ns/PV")
 }
 
 func BenchmarkEncode200kPVs(b *testing.B) {
 	groups, listed := big(200_000)
-	r := Compile(groups, listed, 64, now)
+	r := Compile(groups, listed, Archive{Shards: 64}, now)
 	bytes := 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,15 +1,17 @@
 package compile
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"varve.dev/varve/engine/capture"
 )
 
 // merge decides about a PV that one or more groups want, the oldest first. Each
-// setting is the one that keeps more; where none does, the oldest group's. A
-// paused wish does not count beside one that is not. decides is the oldest wish
-// that counts.
+// setting is the one that keeps more; where none does, as with providers and
+// clocks, the oldest group's. A paused wish does not count beside one that is not.
+// decides is the oldest wish that counts.
 func merge(wants []want) (settings capture.Settings, decides want) {
 	decides = wants[0]
 	for _, w := range wants {
@@ -31,7 +33,15 @@ func merge(wants []want) (settings capture.Settings, decides want) {
 // group.
 func keepMore(a, b capture.Settings) capture.Settings {
 	out := keepMoreSamples(a, b)
+	out.Provider, out.Fields = a.Provider, a.Fields
 	out.Events = a.Events | b.Events
+	if a.Provider == b.Provider {
+		out.Fields = allFields(a.Fields, b.Fields)
+	}
+	out.Properties = a.Properties
+	if both := join(a.Properties, b.Properties); len(both) <= maxProperties {
+		out.Properties = strings.Join(both, ",")
+	}
 	out.Clock = a.Clock
 	out.Ahead, out.Behind, out.OnClock = 0, 0, capture.Restamp
 	if out.Clock == capture.SourceClock {
@@ -42,6 +52,31 @@ func keepMore(a, b capture.Settings) capture.Settings {
 		}
 	}
 	return out
+}
+
+// Most names of a PV in several groups, each of which may give 16: a channel list
+// bounds the size of settings. With more fields, all are subscribed to; more
+// properties than the oldest groups' are left out.
+const (
+	maxFields     = 16
+	maxProperties = 64
+)
+
+// allFields returns the fields of both, of which none means all.
+func allFields(a, b string) string {
+	both := join(a, b)
+	if a == "" || b == "" || len(both) > maxFields {
+		return ""
+	}
+	return strings.Join(both, ",")
+}
+
+// join returns the names that are in either of two lists, separated by commas;
+// sorted.
+func join(a, b string) []string {
+	all := strings.FieldsFunc(a+","+b, func(r rune) bool { return r == ',' })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // keepMoreSamples merges mode, period, deadband and rate.

@@ -50,7 +50,7 @@ func TestConflictingSettings(t *testing.T) {
 				r := Compile([]v1alpha1.ArchiveGroup{
 					group("a", 0, v1alpha1.ArchiveGroupSpec{Sampling: tc.a, Channels: channels("X")}),
 					group("b", age, v1alpha1.ArchiveGroupSpec{Sampling: tc.b, Channels: channels("X.VAL")}),
-				}, nil, 1, now)
+				}, nil, Archive{Shards: 1}, now)
 				if diff := cmp.Diff(tc.want, *byPV(r)["X"].Settings); diff != "" {
 					t.Error(diff)
 				}
@@ -62,7 +62,7 @@ func TestConflictingSettings(t *testing.T) {
 func TestConflictsAreToldToBothGroups(t *testing.T) {
 	young := group("a", 5, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Y"), ShardBy: &v1alpha1.ShardBy{Group: &v1alpha1.ShardByGroup{}}})
 	old := group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Z")})
-	r := Compile([]v1alpha1.ArchiveGroup{young, old}, nil, 64, now)
+	r := Compile([]v1alpha1.ArchiveGroup{young, old}, nil, Archive{Shards: 64}, now)
 	want := []Conflict{{PV: "X", Groups: []string{"ns/b", "ns/a"}}}
 	for _, name := range []string{"ns/a", "ns/b"} {
 		if diff := cmp.Diff(want, r.Groups[name].Conflicts); diff != "" {
@@ -83,7 +83,7 @@ func TestConflictsAreToldToBothGroups(t *testing.T) {
 // Of two groups that are the same age, the name decides: files have no age.
 func TestGroupsOfOneAge(t *testing.T) {
 	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
-	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, 4, now))["X"].Group; got != "ns/one" {
+	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, Archive{Shards: 4}, now))["X"].Group; got != "ns/one" {
 		t.Errorf("%s decides", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestPausedConflict(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("paused", 0, v1alpha1.ArchiveGroupSpec{Paused: true, Channels: channels("X")}),
 		group("running", 1, v1alpha1.ArchiveGroupSpec{Sampling: &v1alpha1.Sampling{MaxRate: ptr(3.0)}, Channels: channels("X")}),
-	}, nil, 4, now)
+	}, nil, Archive{Shards: 4}, now)
 	got := byPV(r)["X"]
 	if got.Settings.Paused || got.Settings.MaxRate != 3 || got.Group != "ns/running" {
 		t.Errorf("%+v by %s", *got.Settings, got.Group)

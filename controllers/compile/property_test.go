@@ -55,9 +55,9 @@ func TestOrderOfGroupsDoesNotMatter(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		groups := randomGroups(rng, 8, 100)
-		want := Compile(groups, nil, 16, now)
+		want := Compile(groups, nil, Archive{Shards: 16}, now)
 		rng.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
-		if got := Compile(groups, nil, 16, now); !reflect.DeepEqual(got, want) {
+		if got := Compile(groups, nil, Archive{Shards: 16}, now); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: another order of groups, another result", seed)
 		}
 	}
@@ -72,7 +72,7 @@ func TestEveryPVIsInOneShard(t *testing.T) {
 				want[ch.Name] = true
 			}
 		}
-		for shard, list := range Compile(groups, nil, 16, now).Assignment {
+		for shard, list := range Compile(groups, nil, Archive{Shards: 16}, now).Assignment {
 			for i, ch := range list {
 				if !want[ch.PV] {
 					t.Fatalf("seed %d: %s is in shard %d and elsewhere, or nobody wants it", seed, ch.PV, shard)
@@ -95,11 +95,11 @@ func TestEditChangesOneShard(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		groups := randomGroups(rng, 8, 100)
-		before := Compile(groups, nil, shards, now)
+		before := Compile(groups, nil, Archive{Shards: shards}, now)
 		oldest := oldestFirst(groups)[0]
 		oldest.Spec.Channels = slices.Clone(oldest.Spec.Channels)
 		oldest.Spec.Channels = append(oldest.Spec.Channels, v1alpha1.Channel{Name: "NEW:PV", Sampling: randomSampling(rng)})
-		after := Compile(groups, nil, shards, now)
+		after := Compile(groups, nil, Archive{Shards: shards}, now)
 		var changed []int
 		for shard := range shards {
 			if !reflect.DeepEqual(before.Assignment[shard], after.Assignment[shard]) {

@@ -57,7 +57,7 @@ func TestChannelOverridesGroup(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{
 				Sampling: tc.group, Channels: []v1alpha1.Channel{{Name: "X", Sampling: tc.channel}},
-			})}, nil, 1, now)
+			})}, nil, Archive{Shards: 1}, now)
 			if diff := cmp.Diff(tc.want, *byPV(r)["X"].Settings); diff != "" {
 				t.Error(diff)
 			}

@@ -15,58 +15,82 @@ type want struct {
 	pv       string
 	settings *capture.Settings // shared
 	age      int32             // index of the member, 0 is the oldest
-	inline   int32             // index in the group's channels; fromElsewhere
+	place    int32             // index in the group's channels, or fromElsewhere and up
 }
 
-// fromElsewhere is want.inline of names that are listed outside of the group. What
-// the group itself says of a PV counts more.
-const fromElsewhere = 1<<31 - 1
+// fromElsewhere is the first want.place of names that are listed outside of the
+// group. What the group itself says of a PV counts more.
+const fromElsewhere = 1 << 20
 
 // compareWants orders by PV, age of the group, and place in the group.
 func compareWants(a, b want) int {
 	if order := cmp.Compare(a.pv, b.pv); order != 0 {
 		return order
 	}
-	return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.inline, b.inline))
+	return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.place, b.place))
 }
 
 // addChannels collects the wishes of the youngest member.
 func (c *compiler) addChannels(m member, listed []string) {
-	age := int32(len(c.members) - 1)
-	group, groupErr := settingsOf(m.spec.Sampling)
-	group.Paused = m.spec.Paused
-	class := c.class(group)
+	w := wisher{compiler: c, member: m, age: int32(len(c.members) - 1)}
 	for i := range m.spec.Channels {
 		ch := &m.spec.Channels[i]
-		pv := pvname.Canonical(ch.Name)
-		settings, err := class, groupErr
-		if ch.Sampling != nil || ch.Paused != nil {
-			settings, err = c.channelSettings(m.spec, ch)
-		}
-		if nameErr := pvname.Check(pv); nameErr != nil {
-			err = nameErr
-		}
-		if err != nil {
-			m.out.addProblem(pv, err.Error())
-			continue
-		}
-		c.wants = append(c.wants, want{pv: pv, age: age, settings: settings, inline: int32(i)})
+		w.wish(ch.Name, ch, int32(i))
 	}
-	for _, name := range listed {
-		pv, err := pvname.Canonical(name), groupErr
-		if nameErr := pvname.Check(pv); nameErr != nil {
-			err = nameErr
-		}
-		if err != nil {
-			m.out.addProblem(pv, err.Error())
-			continue
-		}
-		c.wants = append(c.wants, want{pv: pv, age: age, settings: class, inline: fromElsewhere})
+	for i, name := range listed {
+		w.wish(name, nil, int32(fromElsewhere+i))
+	}
+	if len(m.spec.Fields) > 0 && !w.pva && len(m.spec.Channels)+len(listed) > 0 {
+		m.out.addProblem("", "fields have no effect: no channel of the group is captured by pvAccess")
 	}
 }
 
-// channelSettings are those of a channel that has some of its own.
-func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) (*capture.Settings, error) {
+// wisher collects the wishes of one member.
+type wisher struct {
+	*compiler
+	member
+	age int32
+	pva bool // there is a channel of pvAccess
+
+	// classes are the settings of channels that have none of their own, by
+	// provider, and what is wrong with them; made when asked for.
+	classes [capture.NumProviders]*capture.Settings
+	errs    [capture.NumProviders]error
+}
+
+// wish adds the wish for a name. ch is nil for a name from elsewhere.
+func (w *wisher) wish(name string, ch *v1alpha1.Channel, place int32) {
+	pv := pvname.Canonical(name)
+	if err := pvname.Check(pv); err != nil {
+		w.out.addProblem(pv, err.Error())
+		return
+	}
+	provider := providerOf(name, ch, w.spec, w.provider)
+	settings, err := w.settings(ch, provider)
+	if err != nil {
+		w.out.addProblem(pv, err.Error())
+		return
+	}
+	if ch != nil && len(ch.Fields) > 0 && provider != capture.PVA {
+		w.out.addProblem(pv, "its fields have no effect: it is captured by Channel Access")
+	}
+	w.pva = w.pva || provider == capture.PVA
+	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
+}
+
+// settings are those of a channel, or of all that have none of their own.
+func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*capture.Settings, error) {
+	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil) {
+		return w.channelSettings(w.spec, ch, p)
+	}
+	if w.classes[p] == nil && w.errs[p] == nil {
+		w.classes[p], w.errs[p] = w.channelSettings(w.spec, &v1alpha1.Channel{}, p)
+	}
+	return w.classes[p], w.errs[p]
+}
+
+// channelSettings are those of a channel in a group.
+func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel, p capture.Provider) (*capture.Settings, error) {
 	sampling := group.Sampling
 	if ch.Sampling != nil {
 		sampling = override(group.Sampling, ch.Sampling)
@@ -75,6 +99,11 @@ func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha
 	if err != nil {
 		return nil, err
 	}
+	settings.Provider = p
+	if p == capture.PVA {
+		settings.Fields = fieldsOf(group.Fields, ch.Fields)
+	}
+	settings.Properties = propertiesOf(group.Properties, ch.Properties)
 	settings.Paused = group.Paused
 	if ch.Paused != nil {
 		settings.Paused = *ch.Paused
@@ -95,10 +124,16 @@ func (c *compiler) withoutDuplicates(wants []want) []want {
 			kept = append(kept, w)
 			continue
 		}
-		if m := c.members[w.age]; w.inline != fromElsewhere && m.role == captures {
+		m := c.members[w.age]
+		switch {
+		case m.role != captures:
+		case w.place < fromElsewhere:
 			channels := m.spec.Channels
 			m.out.addProblem(w.pv, fmt.Sprintf("%q and %q are the same PV: the first one counts",
-				channels[before.inline].Name, channels[w.inline].Name))
+				channels[before.place].Name, channels[w.place].Name))
+		case before.place >= fromElsewhere && w.settings.Provider != before.settings.Provider:
+			m.out.addProblem(w.pv, fmt.Sprintf("it is listed for %s and for %s: the first one counts",
+				before.settings.Provider, w.settings.Provider))
 		}
 	}
 	return kept

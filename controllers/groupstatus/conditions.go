@@ -149,11 +149,20 @@ func conflicted(in Input) (state, bool) {
 		return isFalse(v1alpha1.ReasonNoSharedChannels, "")
 	}
 	var texts []string
-	for _, c := range in.Compiled.Conflicts {
-		texts = append(texts, c.PV+" ("+strings.Join(c.Groups, ", ")+")")
+	reason := v1alpha1.ReasonSharedChannels
+	intro := " in other groups too, where what keeps more wins and one group counts the state: "
+	if n := in.Compiled.Divided; n > 0 {
+		reason = v1alpha1.ReasonDifferentProviders
+		intro = fmt.Sprintf(" in other groups too, %d of them by another provider, where the oldest group's is used: ", n)
 	}
-	return isTrue(v1alpha1.ReasonSharedChannels,
-		some(texts, total, "PV", " in other groups too, where what keeps more wins and one group counts the state: "))
+	for _, c := range in.Compiled.Conflicts {
+		text := c.PV + " (" + strings.Join(c.Groups, ", ")
+		if c.Divided {
+			text += "; captured by " + strings.ToUpper(c.Provider.String())
+		}
+		texts = append(texts, text+")")
+	}
+	return isTrue(reason, some(texts, total, "PV", intro))
 }
 
 func expired(in Input) (state, bool) {

@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/engine/capture"
 )
 
 var now = time.Date(2027, 6, 30, 12, 0, 0, 0, time.UTC)
@@ -126,6 +127,15 @@ func TestConditions(t *testing.T) {
 		}, map[string]string{
 			"Conflicted": "True SharedChannels: 5 PVs in other groups too, where what keeps more wins and one group counts the state: " +
 				"SR:A (ops/a, ops/va); SR:B (ops/va, ops/b); and 3 more",
+		}},
+		{"providers", func(in *Input) {
+			in.Compiled.Conflicts = []compile.Conflict{
+				{PV: "SR:A", Groups: []string{"ops/a", "ops/va"}, Divided: true, Provider: capture.PVA}, {PV: "SR:B", Groups: []string{"ops/va", "ops/b"}},
+			}
+			in.Compiled.Divided = 1
+		}, map[string]string{
+			"Conflicted": "True DifferentProviders: 2 PVs in other groups too, 1 of them by another provider, where the oldest group's is used: " +
+				"SR:A (ops/a, ops/va; captured by PVA); SR:B (ops/va, ops/b)",
 		}},
 		{"retention", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
 			"RetentionApplied": "False KeptForever: retention is not supported yet: all data is kept as it came, forever",

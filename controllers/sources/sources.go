@@ -42,8 +42,9 @@ type Lookup struct {
 	// the first one; err says why there is none, or no newer one.
 	ChannelFinder func(url, query string) (names []string, known bool, err error)
 	// Held returns the PVs that are captured for a group (namespace/name) now, or
-	// that are being deleted for it. It is asked where a source is not there: on
-	// a cluster from the channel lists of the ArchiveShards. It may be nil.
+	// that are being deleted for it, with the provider in front. It is asked where
+	// a source is not there: on a cluster from the channel lists of the
+	// ArchiveShards. It may be nil.
 	Held func(group string) []string
 }
 
@@ -61,7 +62,7 @@ func List(g *v1alpha1.ArchiveGroup, from Lookup) (out compile.Listed, known bool
 		}
 	}
 	if l.absent && from.Held != nil {
-		l.out.Names = append(l.out.Names, from.Held(g.Namespace+"/"+g.Name)...)
+		l.hold(from.Held(g.Namespace + "/" + g.Name))
 	}
 	return l.out, l.known
 }
@@ -73,6 +74,20 @@ type lister struct {
 	out    compile.Listed
 	known  bool
 	absent bool // some source is not there
+}
+
+// hold adds the names of what is captured, but of PVs that are listed: there, they
+// may have another provider now.
+func (l *lister) hold(names []string) {
+	listed := make(map[string]bool, len(l.out.Names))
+	for _, name := range l.out.Names {
+		listed[pvname.Canonical(name)] = true
+	}
+	for _, name := range names {
+		if !listed[pvname.Canonical(name)] {
+			l.out.Names = append(l.out.Names, name)
+		}
+	}
 }
 
 func (l *lister) configMap(name string) {
@@ -114,9 +129,6 @@ func (l *lister) channelFinder(source *v1alpha1.ChannelFinderSource) {
 // check says what is wrong with a name that a group does not have inline, where
 // the API server refuses it.
 func check(name string) string {
-	if strings.HasPrefix(name, "pva://") {
-		return "can not be archived: names with pva:// are not supported yet"
-	}
 	if strings.ContainsAny(name, " \t") {
 		return "has a space in it"
 	}

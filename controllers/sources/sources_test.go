@@ -38,12 +38,11 @@ func TestParse(t *testing.T) {
 		{"twice", []string{"SR:A\nSR:A.VAL\nca://SR:A"}, []string{"SR:A", "SR:A.VAL", "ca://SR:A"}, nil},
 		{
 			"wrong names", []string{"SR:A", "SR:B\n\nSR A\n" + long + "\n.VAL\npva://SR:IMG\nSR:C"},
-			[]string{"SR:A", "SR:B", "SR:C"},
+			[]string{"SR:A", "SR:B", "pva://SR:IMG", "SR:C"},
 			[]string{
 				`ConfigMap "pvs", key "key1", line 3: "SR A" has a space in it`,
 				`ConfigMap "pvs", key "key1", line 4: "` + long[:80] + `"… can not be archived: the name has 257 bytes, more than 256`,
 				`ConfigMap "pvs", key "key1", line 5: ".VAL" can not be archived: the name is empty`,
-				`ConfigMap "pvs", key "key1", line 6: "pva://SR:IMG" can not be archived: names with pva:// are not supported yet`,
 			},
 		},
 	} {
@@ -114,12 +113,12 @@ func TestList(t *testing.T) {
 		{"all there", both, answer{[]string{"SR:C"}, true, nil}, []string{"SR:A", "SR:B", "SR:C"}, true, nil},
 		{
 			"a ConfigMap is missing", map[string]*corev1.ConfigMap{"two": both["two"]}, answer{[]string{"SR:C"}, true, nil},
-			[]string{"SR:B", "SR:C", "SR:HELD"}, true,
+			[]string{"SR:B", "SR:C", "pva://SR:HELD"}, true,
 			[]string{`ConfigMap "one" is missing; what is captured stays so until it is there or channelsFrom does not name it`},
 		},
 		{
 			"a ConfigMap without the label", map[string]*corev1.ConfigMap{"one": nil, "two": both["two"]}, answer{nil, true, nil},
-			[]string{"SR:B", "SR:HELD"}, true,
+			[]string{"SR:B", "pva://SR:HELD"}, true,
 			[]string{`ConfigMap "one" has no label varve.dev/channels, so it is not read: kubectl label configmap --namespace ops one varve.dev/channels=true`},
 		},
 		{
@@ -127,10 +126,10 @@ func TestList(t *testing.T) {
 			[]string{"asking ChannelFinder http://cf: connection refused; its last answer is used"},
 		},
 		{
-			"ChannelFinder was never there", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "SR:HELD"}, false,
+			"ChannelFinder was never there", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false,
 			[]string{"asking ChannelFinder http://cf: connection refused; what is captured stays so until it answers"},
 		},
-		{"ChannelFinder is being asked", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "SR:HELD"}, false, nil},
+		{"ChannelFinder is being asked", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
 		{
 			"ChannelFinder has a wrong name", both, answer{[]string{"SR C", "SR:D"}, true, nil}, []string{"SR:A", "SR:B", "SR:D"}, true,
 			[]string{`ChannelFinder http://cf: "SR C" has a space in it`},
@@ -148,7 +147,9 @@ func TestList(t *testing.T) {
 				return cm, Found
 			},
 			ChannelFinder: func(string, string) ([]string, bool, error) { return tc.finder.names, tc.finder.known, tc.finder.err },
-			Held:          func(group string) []string { return map[string][]string{"ops/va": {"SR:HELD"}}[group] },
+			Held: func(group string) []string {
+				return map[string][]string{"ops/va": {"pva://SR:HELD", "pva://SR:B"}}[group]
+			},
 		})
 		if diff := cmp.Diff(tc.names, got.Names); diff != "" || known != tc.known {
 			t.Errorf("%s: known %v, %s", tc.name, known, diff)

@@ -25,8 +25,8 @@ import (
 type Driver struct {
 	// Path is a file, or a directory of files.
 	Path string
-	// Shards is the number of shards of the archive.
-	Shards int
+	// Archive is what the groups have in common.
+	Archive compile.Archive
 	// Apply takes every assignment: of all shards, and all to be sealed.
 	Apply func(engine.Assignment)
 	Log   *slog.Logger
@@ -89,10 +89,10 @@ func (d *Driver) apply() time.Time {
 			listed[g.Namespace+"/"+g.Name], _ = sources.List(g, d.lookup())
 		}
 	}
-	d.compiled = compile.Compile(d.files.Groups, listed, d.Shards, time.Now())
+	d.compiled = compile.Compile(d.files.Groups, listed, d.Archive, time.Now())
 	channels := 0
-	a := make(engine.Assignment, d.Shards)
-	for shard := range d.Shards {
+	a := make(engine.Assignment, d.Archive.Shards)
+	for shard := range d.Archive.Shards {
 		a[shard] = engine.Shard{Channels: d.compiled.Assignment[shard], Seal: true}
 		channels += len(d.compiled.Assignment[shard])
 	}
@@ -118,14 +118,14 @@ func (d *Driver) lookup() sources.Lookup {
 	}
 }
 
-// held returns the PVs that are captured for a group.
-func (d *Driver) held(group string) (pvs []string) {
+// held returns the PVs that are captured for a group, with their providers.
+func (d *Driver) held(group string) (names []string) {
 	for _, channels := range d.compiled.Assignment {
 		for i := range channels {
 			if channels[i].Group == group {
-				pvs = append(pvs, channels[i].PV)
+				names = append(names, compile.Name(&channels[i]))
 			}
 		}
 	}
-	return pvs
+	return names
 }

@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
 )
 
 // plant is a directory of groups, and what a Driver makes of it.
@@ -39,7 +41,11 @@ func (p *plant) apply(a engine.Assignment) {
 	var names []string
 	for _, shard := range a {
 		for _, ch := range shard.Channels {
-			names = append(names, ch.PV)
+			name := ch.PV
+			if ch.Settings.Provider != capture.CA {
+				name = compile.Name(&ch)
+			}
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
@@ -81,7 +87,7 @@ func start(t *testing.T) *plant {
 	p := &plant{t: t, dir: t.TempDir()}
 	p.group("one", "", "SR:B", "SR:A")
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &Driver{Path: p.dir, Shards: 8, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
+	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
 	done := make(chan struct{})
 	go func() { d.Run(ctx); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
@@ -103,6 +109,16 @@ func TestEditsConverge(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.eventually("SR:E", "")
+}
+
+func TestProvidersOfGroups(t *testing.T) {
+	p := start(t)
+	p.group("two", "  provider: PVA\n", "SR:C", "ca://SR:D")
+	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
+	p.group("three", "", "SR:C")
+	p.eventually("SR:A SR:B SR:C SR:D", "groups want a PV by different providers") // three comes before two
+	p.group("three", "", "SR:D")
+	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
 }
 
 func TestAGroupEndsWhenItExpires(t *testing.T) {
@@ -150,15 +166,15 @@ func TestNamesFromConfigMaps(t *testing.T) {
 	}
 	pvs("SR:X # the first\\nSR:Y")
 	p.eventually("SR:A SR:B SR:X SR:Y", "")
-	pvs("SR:Y\\nSR Z")
-	p.eventually("SR:A SR:B SR:Y", `line 2`)
+	pvs("pva://SR:Y\\nSR Z")
+	p.eventually("SR:A SR:B pva://SR:Y", `line 2`)
 
 	// A ConfigMap that is missing ends nothing; a group that does not name it does.
 	if err := os.Remove(filepath.Join(p.dir, "pvs.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	p.group("three", "", "SR:T")
-	p.eventually("SR:A SR:B SR:T SR:Y", "")
+	p.eventually("SR:A SR:B SR:T pva://SR:Y", "")
 	p.file("two.yaml", from("two", "{configMap: {name: other}}"))
 	p.file("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {list: SR:O}\n")
 	p.eventually("SR:A SR:B SR:O SR:T", "")

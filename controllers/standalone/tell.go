@@ -60,6 +60,9 @@ func (d *Driver) tellGroup(t *teller, name string, g *compile.Group) {
 		if t.isNew(name + c.PV) {
 			d.Log.Warn("a PV is in several groups; what keeps more wins", "pv", c.PV, "groups", c.Groups)
 		}
+		if c.Divided && t.isNew(name+c.PV+" provider") {
+			d.Log.Warn("groups want a PV by different providers; the first group's is used", "pv", c.PV, "groups", c.Groups, "provider", c.Provider.String())
+		}
 	}
 	if more := g.MoreProblems + g.MoreConflicts; more > 0 && t.isNew(name+" more") {
 		d.Log.Warn("there is more of the same", "group", name, "problems", g.MoreProblems, "conflicts", g.MoreConflicts)

@@ -1,0 +1,78 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
+)
+
+// ProviderOf returns the provider that a word of the API means: CA unless it is
+// PVA.
+func ProviderOf(word v1alpha1.Provider) capture.Provider {
+	if word == v1alpha1.PVAccess {
+		return capture.PVA
+	}
+	return capture.CA
+}
+
+// Name returns a name that means a PV by the provider of its settings, whatever
+// the defaults are.
+func Name(ch *capture.Channel) string {
+	if ch.Settings == nil {
+		return ch.PV
+	}
+	return ch.Settings.Provider.String() + "://" + ch.PV
+}
+
+// providerOf returns the provider of a name: what stands in front of it, or the
+// channel's, or the group's, or the archive's.
+func providerOf(name string, ch *v1alpha1.Channel, group *v1alpha1.ArchiveGroupSpec, otherwise capture.Provider) capture.Provider {
+	word := v1alpha1.Provider(strings.ToUpper(pvname.Scheme(name)))
+	if ch != nil {
+		word = cmp.Or(word, ch.Provider)
+	}
+	if word = cmp.Or(word, group.Provider); word == "" {
+		return otherwise
+	}
+	return ProviderOf(word)
+}
+
+// fieldsOf returns the fields of a channel: its own or the group's.
+func fieldsOf(group, channel []v1alpha1.FieldPath) string {
+	if channel == nil {
+		channel = group
+	}
+	return joined(channel)
+}
+
+// inMetadata are the properties that the metadata of both protocols have. They
+// are kept in any case, and need no channel of their own.
+var inMetadata = strings.Fields(`EGU PREC HOPR LOPR HIHI HIGH LOW LOLO DRVH DRVL
+	ZNAM ONAM ZRST ONST TWST THST FRST FVST SXST SVST EIST NIST TEST ELST TVST TTST FTST FFST`)
+
+// propertiesOf returns the properties of a channel, its own or the group's, that
+// do not come with the metadata.
+func propertiesOf(group, channel []v1alpha1.Property) string {
+	if channel == nil {
+		channel = group
+	}
+	return joined(slices.DeleteFunc(slices.Clone(channel), func(p v1alpha1.Property) bool {
+		return slices.Contains(inMetadata, string(p))
+	}))
+}
+
+// joined returns names as capture.Settings has them: sorted, each once.
+func joined[T ~string](names []T) string {
+	var b strings.Builder
+	for i, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(name))
+	}
+	return b.String()
+}
