@@ -44,19 +44,16 @@ func AppendRequest(dst []byte, c Command, q Request, f Flags) []byte {
 	return End(beginRequest(dst, c, q, f), start)
 }
 
-// AppendInit appends a GET, PUT or MONITOR with SubInit: t and value, in canonical
-// form, are the pvRequest, which says what is asked for. f is little-endian.
-// window, of MONITOR with SubPipeline, is how many updates the server may send
-// before one is acknowledged.
+// AppendInit appends a GET, PUT or MONITOR with SubInit: t and value are the
+// pvRequest, which says what is asked for. value is in the byte order of f; one of
+// short strings is the same in both. window, of MONITOR with SubPipeline, is how many
+// updates the server may send before one is acknowledged.
 func AppendInit(dst []byte, c Command, q Request, t *Type, value []byte, window uint32, f Flags) []byte {
-	if f&FlagBig != 0 {
-		panic("BUG: values in canonical form are little-endian")
-	}
-	start := len(dst)
-	dst = AppendType(beginRequest(dst, c, q, f), t, LittleEndian)
+	o, start := f.order(), len(dst)
+	dst = AppendType(beginRequest(dst, c, q, f), t, o)
 	dst = append(dst, value...)
 	if c == CmdMonitor && q.Sub&SubPipeline != 0 {
-		dst = LittleEndian.AppendUint32(dst, window)
+		dst = o.AppendUint32(dst, window)
 	}
 	return End(dst, start)
 }
