@@ -1,0 +1,121 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// resolveInterval is the least time between two look-ups of the names in an
+// address list, which go on as long as channels are searched for.
+const resolveInterval = 2 * time.Second
+
+// Destinations are where the datagrams of searches go: an address list. Names in it
+// are resolved again as long as there are searches, so that an IOC that comes back
+// under its name with another address is found.
+type Destinations struct {
+	// Failed is told of names that do not resolve, and Changed that the addresses
+	// are others. Both are called from Run.
+	Failed  func(err error)
+	Changed func()
+
+	resolve  Resolve
+	port     uint16
+	fixed    []netip.AddrPort // that need no look-up
+	names    []string         // that do
+	current  atomic.Pointer[[]netip.AddrPort]
+	searched chan struct{} // holds one token: a round of searches was sent
+}
+
+// NewDestinations reads an address list: host or host:port, port where there is
+// none. more are addresses beside those.
+func NewDestinations(list []string, port uint16, resolve Resolve, more ...netip.Addr) (*Destinations, error) {
+	d := &Destinations{resolve: resolve, port: port, searched: make(chan struct{}, 1)}
+	for _, address := range list {
+		host, p, err := SplitAddress(address, port)
+		if err != nil {
+			return nil, fmt.Errorf("reading the address list: %w", err)
+		}
+		if ip, err := netip.ParseAddr(host); err == nil {
+			d.fixed = append(d.fixed, netip.AddrPortFrom(ip, p))
+		} else {
+			d.names = append(d.names, address)
+		}
+	}
+	for _, ip := range more {
+		d.fixed = append(d.fixed, netip.AddrPortFrom(ip, port))
+	}
+	d.fixed = distinct(d.fixed)
+	d.current.Store(&d.fixed)
+	return d, nil
+}
+
+// distinct sorts a list of addresses and removes repeated ones.
+func distinct(list []netip.AddrPort) []netip.AddrPort {
+	slices.SortFunc(list, netip.AddrPort.Compare)
+	return slices.Compact(list)
+}
+
+// Empty reports whether the list is.
+func (d *Destinations) Empty() bool { return len(d.fixed)+len(d.names) == 0 }
+
+// Addresses returns the addresses now. They are not the caller's to change.
+func (d *Destinations) Addresses() []netip.AddrPort { return *d.current.Load() }
+
+// Searched says that a round was sent.
+func (d *Destinations) Searched() {
+	select {
+	case d.searched <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the addresses up to date until ctx ends.
+func (d *Destinations) Run(ctx context.Context) {
+	if len(d.names) == 0 {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if d.lookUp(ctx) {
+			d.Changed()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.searched:
+			timer.Reset(resolveInterval)
+		}
+	}
+}
+
+// lookUp resolves the names and reports whether the addresses changed. With one
+// name that does not resolve, all keep what they had and have.
+func (d *Destinations) lookUp(ctx context.Context) bool {
+	before := d.Addresses()
+	after := slices.Clone(d.fixed)
+	failed := false
+	for _, name := range d.names {
+		found, err := d.resolve.Addresses(ctx, name, d.port)
+		if err != nil {
+			failed = true
+			d.Failed(err)
+		}
+		after = append(after, found...)
+	}
+	if failed {
+		after = append(after, before...)
+	}
+	after = distinct(after)
+	d.current.Store(&after)
+	return !slices.Equal(before, after)
+}

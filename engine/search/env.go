@@ -1,0 +1,80 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Variable is an environment variable of EPICS, and what takes its value.
+type Variable struct {
+	Name string
+	Set  func(value string) error
+}
+
+// ReadEnv sets variables. lookup is os.LookupEnv or the like. As in EPICS base an
+// empty value is as none. A wrong value is an error that names the variable.
+func ReadEnv(lookup func(name string) (value string, ok bool), variables ...Variable) error {
+	for _, v := range variables {
+		value, _ := lookup(v.Name)
+		if value = strings.TrimSpace(value); value == "" {
+			continue
+		}
+		if err := v.Set(value); err != nil {
+			return fmt.Errorf("reading %s=%q: %w", v.Name, value, err)
+		}
+	}
+	return nil
+}
+
+// SetList sets a list of addresses, separated by white space.
+func SetList(to *[]string) func(string) error {
+	return func(s string) error {
+		list := strings.Fields(s)
+		for _, a := range list {
+			if _, _, err := SplitAddress(a, 1); err != nil {
+				return err
+			}
+		}
+		*to = list
+		return nil
+	}
+}
+
+// SetPort sets a port.
+func SetPort(to *uint16) func(string) error {
+	return func(s string) (err error) {
+		*to, err = ParsePort(s)
+		return err
+	}
+}
+
+// SetYesNo sets YES or NO.
+func SetYesNo(to *bool) func(string) error {
+	return func(s string) error {
+		switch strings.ToUpper(s) {
+		case "YES", "1":
+			*to = true
+		case "NO", "0":
+			*to = false
+		default:
+			return errors.New("it is neither YES nor NO")
+		}
+		return nil
+	}
+}
+
+// SetSeconds sets a duration, given in seconds.
+func SetSeconds(to *time.Duration) func(string) error {
+	return func(s string) error {
+		const most = 24 * 60 * 60
+		secs, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(secs >= 0.1 && secs <= most) {
+			return fmt.Errorf("it is not a number of seconds from 0.1 to %d", most)
+		}
+		*to = time.Duration(secs * float64(time.Second))
+		return nil
+	}
+}

@@ -1,0 +1,54 @@
+package search
+
+import (
+	"context"
+	"time"
+)
+
+// Loop runs rounds of searches when they are due.
+type Loop struct {
+	due   func() (time.Time, bool)
+	round func() bool
+	wake  chan struct{} // holds one token
+}
+
+// NewLoop returns a Loop. due returns when the next round has something to do, if
+// ever; round does it, and reports whether it sent anything.
+func NewLoop(due func() (time.Time, bool), round func() bool) *Loop {
+	return &Loop{due: due, round: round, wake: make(chan struct{}, 1)}
+}
+
+// Wake says that something may be due earlier than it was.
+func (l *Loop) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run runs rounds until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		case <-timer.C:
+			if l.round() {
+				last = time.Now()
+			}
+		}
+		due, ok := l.due()
+		if !ok {
+			timer.Stop()
+			continue
+		}
+		if earliest := last.Add(RoundInterval); due.Before(earliest) {
+			due = earliest
+		}
+		timer.Reset(time.Until(due))
+	}
+}
