@@ -1,0 +1,75 @@
+package pva
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/search"
+)
+
+// state is where a channel is in its life:
+//
+//	Subscribe ─▶ searching ──found──▶ connecting ──MONITOR──▶ connected
+//	                 ▲                     │                   or unusable
+//	                 └─────────────────────┴─ circuit lost, refused, DESTROY_CHANNEL, end of MONITOR ─┘
+//
+// and closed from anywhere, for good.
+type state uint8
+
+const (
+	searching state = iota
+	connecting
+	connected
+	unusable // it has nothing of what is asked for
+	closed
+
+	numStates = int(closed)
+)
+
+var stateNames = [numStates]string{"searching", "connecting", "connected", "unusable"}
+
+// channel is one subscription. Its owner is the client, under Client.mu, while
+// circuit is nil, and the circuit, under circuit.mu, from then on.
+type channel struct {
+	client  *Client
+	search  search.Entry // the client's; with the name
+	request *request
+	sink    capture.Sink
+
+	// closed is set once, under Client.mu, and read by either owner.
+	closed atomic.Bool
+	// circuit is guarded by Client.mu.
+	circuit *circuit
+
+	state state
+	slot  uint32    // on the circuit
+	since time.Time // of being connected
+
+	// home is the server that had the channel last. lost says that its circuit ended
+	// since, so that the server is probed.
+	home netip.AddrPort
+	lost bool
+}
+
+// enter changes the state and the gauges that count it.
+func (ch *channel) enter(s state) {
+	m := ch.client.metrics
+	if ch.state != closed {
+		m.channels[ch.state].Dec()
+	}
+	ch.state = s
+	if s != closed {
+		m.channels[s].Inc()
+	}
+}
+
+// Close ends the subscription. No call of the sink begins after it returned. It
+// waits for a call that is under way: do not call it from a method of the sink,
+// nor with a lock that those take.
+func (ch *channel) Close() {
+	if circuit := ch.client.forget(ch); circuit != nil {
+		circuit.detach(ch)
+	}
+}

@@ -1,0 +1,237 @@
+package pva
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/search"
+)
+
+// Client is a pvAccess client. Its methods may be called from any goroutine, but
+// not from a sink's methods.
+type Client struct {
+	config  Config
+	metrics *metrics
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // of every goroutine
+
+	udp         *udp
+	beacons     beacons
+	nameServers []*nameServer
+	searches    *search.Loop
+
+	mu        sync.Mutex
+	lastCID   uint32
+	channels  map[uint32]*channel // by number in searches
+	requests  map[string]*request // by fields; one per class of settings
+	queue     search.Queue        // those that are searched for
+	circuits  map[netip.AddrPort]*circuit
+	penalties search.Penalties
+	lost      map[netip.AddrPort]int // searched for by the server that had them
+}
+
+var _ capture.Source = (*Client)(nil)
+
+// New starts a client. Close ends it.
+func New(config Config) (*Client, error) {
+	c := &Client{
+		config:    config.withDefaults(),
+		channels:  map[uint32]*channel{},
+		requests:  map[string]*request{},
+		circuits:  map[netip.AddrPort]*circuit{},
+		penalties: search.Penalties{},
+		lost:      map[netip.AddrPort]int{},
+	}
+	var err error
+	if c.nameServers, err = newNameServers(&c.config); err != nil {
+		return nil, err
+	}
+	if c.udp, err = newUDP(c); err != nil {
+		return nil, err
+	}
+	c.metrics = newMetrics(c.config.Registerer)
+	c.searches = search.NewLoop(c.nextSearch, c.searchRound)
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.udp.start()
+	c.beacons.start(c)
+	for _, s := range c.nameServers {
+		c.wg.Go(func() { c.runNameServer(s) })
+	}
+	c.wg.Go(func() { c.searches.Run(c.ctx) })
+	return c, nil
+}
+
+// Subscribe implements capture.Source. The name goes to servers as it is.
+func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
+	ch := &channel{client: c, sink: sink, state: closed}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		ch.closed.Store(true)
+		return ch
+	}
+	if ch.request = c.requests[opts.Fields]; ch.request == nil {
+		ch.request = newRequest(opts.Fields, c.config.QueueSize)
+		c.requests[opts.Fields] = ch.request
+	}
+	c.lastCID++ // wraps after four billion; a live channel keeps its number
+	for c.channels[c.lastCID] != nil {
+		c.lastCID++
+	}
+	ch.search.Name, ch.search.ID = name, c.lastCID
+	c.channels[c.lastCID] = ch
+	c.enqueue(ch, time.Now())
+	return ch
+}
+
+// Close implements capture.Source.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	for _, ch := range c.channels {
+		ch.closed.Store(true)
+	}
+	c.cancel()
+	c.mu.Unlock()
+	c.udp.close()
+	c.beacons.close()
+	c.wg.Wait()
+	return nil
+}
+
+// enqueue puts a channel into the search queue. It needs c.mu.
+func (c *Client) enqueue(ch *channel, due time.Time) {
+	ch.enter(searching)
+	c.queue.Add(&ch.search, due)
+	c.searches.Wake()
+}
+
+// dequeue takes a channel out of the search queue. It needs c.mu.
+func (c *Client) dequeue(ch *channel) {
+	c.queue.Remove(&ch.search)
+	if ch.lost {
+		ch.lost = false
+		c.lost[ch.home]--
+	}
+}
+
+// forget marks a channel as closed. It returns the circuit that has it, if one has.
+func (c *Client) forget(ch *channel) *circuit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch.closed.Swap(true) && ch.circuit == nil {
+		return nil // again, or of a client that is closed
+	}
+	if ch.circuit == nil {
+		c.dequeue(ch)
+		c.removeLocked(ch)
+	}
+	return ch.circuit
+}
+
+// removeLocked ends a channel that is neither in the queue nor on a circuit.
+func (c *Client) removeLocked(ch *channel) {
+	delete(c.channels, ch.search.ID)
+	ch.circuit = nil
+	ch.enter(closed)
+}
+
+// searchAgain takes a channel back from its circuit, or from one that would not
+// have it. A channel that was connected for a while is searched for at once; else
+// the back-off goes on, as a server may be refusing it. lost says that the circuit
+// ended, so that its server is to be probed.
+func (c *Client) searchAgain(ch *channel, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch.closed.Load() {
+		c.removeLocked(ch)
+		return
+	}
+	now := time.Now()
+	if ch.state != connecting && now.Sub(ch.since) > search.MaxDelay {
+		ch.search.Restart()
+	}
+	ch.circuit = nil
+	c.enqueue(ch, now.Add(search.Jitter(ch.search.Delay())))
+	if lost && ch.home.IsValid() {
+		ch.lost = true
+		c.loseLocked(ch.home)
+	}
+}
+
+// answer is what a SEARCH_RESPONSE tells of a channel.
+type answer struct {
+	cid    uint32
+	server netip.AddrPort
+	guid   proto.GUID
+}
+
+// found puts a channel that was searched for on the circuit to its server.
+func (c *Client) found(a answer) {
+	c.mu.Lock()
+	ch := c.channels[a.cid]
+	if ch == nil || ch.closed.Load() || a.server.Port() == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if other := ch.circuit; other != nil {
+		same := other.server == a.server || other.guid == a.guid // of two networks, or asked twice
+		c.mu.Unlock()
+		if !same {
+			c.metrics.duplicates.Inc()
+			c.config.Log.Debug("PV found on two servers", "pv", ch.search.Name, "used", other.server, "ignored", a.server)
+		}
+		return
+	}
+	if c.penalties.Active(a.server, time.Now()) {
+		c.mu.Unlock()
+		return
+	}
+	circuit := c.circuitLocked(a.server, nil)
+	circuit.guid = a.guid
+	c.moveLocked(ch, circuit)
+	c.mu.Unlock()
+	if !circuit.attach(ch) {
+		c.searchAgain(ch, false)
+	}
+}
+
+// moveLocked gives a channel that is searched for to a circuit, which attach follows.
+func (c *Client) moveLocked(ch *channel, to *circuit) {
+	c.dequeue(ch)
+	ch.enter(connecting)
+	ch.circuit = to
+}
+
+// circuitLocked returns the circuit to a server, starting one if there is none, over
+// conn if that is not nil. The client is not closed.
+func (c *Client) circuitLocked(server netip.AddrPort, conn net.Conn) *circuit {
+	existing := c.circuits[server]
+	if existing == nil {
+		existing = newCircuit(c, server, conn)
+		c.circuits[server] = existing
+		c.wg.Go(existing.run)
+		return existing
+	}
+	if conn != nil {
+		_ = conn.Close() // another was faster
+	}
+	return existing
+}
+
+// circuitEnded takes a circuit that is over off the list, so that the next one
+// to its server is new. life is how long it was up; blame is false if the end was
+// the client's wish.
+func (c *Client) circuitEnded(over *circuit, life time.Duration, blame bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.circuits, over.server)
+	if blame {
+		c.penalties.Ended(over.server, life, time.Now())
+	}
+}

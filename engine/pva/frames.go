@@ -1,0 +1,173 @@
+package pva
+
+import (
+	"errors"
+	"fmt"
+
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// answerHead is what must be there of the answer to an operation to know of which.
+const answerHead = 5
+
+var (
+	errSegments = errors.New("segments of messages are mixed up")
+	errClient   = errors.New("a message of a client came from the server")
+)
+
+// frames handles all whole frames of b, as batch does. It needs c.mu.
+func (c *circuit) frames(b []byte) (used, need int, err error) {
+	h := &c.header
+	limit := uint32(c.client.config.MaxArrayBytes + messageOverhead)
+	for {
+		if c.skip > 0 {
+			n := min(c.skip, uint64(len(b)-used))
+			c.skip -= n
+			used += int(n)
+		}
+		payload, n, err := proto.ReadFrame(b[used:], h, limit)
+		switch {
+		case err == nil && h.Command == proto.CmdMonitor && h.Flags&^proto.FlagBig == proto.FlagServer:
+			c.monitor(h.Order(), payload)
+		case errors.Is(err, proto.ErrShort):
+			return used, n, nil
+		case errors.Is(err, proto.ErrTooLarge):
+			if head := min(int(h.Size), answerHead); len(b)-used < n+head {
+				return used, n + head, nil
+			}
+			if err := c.tooLarge(h, b[used+n:]); err != nil {
+				return used, 0, err
+			}
+		case err != nil:
+			return used, 0, err
+		default:
+			if err := c.frame(h, payload); err != nil {
+				return used, 0, err
+			}
+		}
+		used += n
+	}
+}
+
+// tooLarge skips a frame, which costs time but no memory. Only the answers with
+// values can rightly be large.
+func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
+	if h.Command != proto.CmdMonitor || h.Flags&proto.FlagServer == 0 {
+		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
+	}
+	first, _, segmented := h.Segmented()
+	switch {
+	case segmented && first == c.segments.open:
+		return errSegments
+	case segmented && first:
+		c.segments.start(h)
+		c.segments.add(head[:answerHead], 0) // the rest is not needed
+	case segmented:
+		c.segments.add(nil, 0)
+		c.endSegments(h)
+	default:
+		c.lost(h.Order(), head)
+	}
+	c.skip = uint64(h.Size)
+	return nil
+}
+
+// lost counts an update that was too large, of which head is the beginning.
+func (c *circuit) lost(o proto.Order, head []byte) {
+	r := proto.NewReader(head, o)
+	a := proto.ParseAnswer(&r, proto.CmdMonitor)
+	s := c.at(a.IOID)
+	if s == nil || r.Err() != nil {
+		return
+	}
+	switch {
+	case a.Sub == 0:
+		c.events++
+		c.acknowledge(s, a.IOID)
+		if s.state == slotOpen {
+			s.stale = true
+			c.drop(s, sample.TooLarge, 1)
+		}
+	case a.Sub&proto.SubInit != 0 && s.state == slotStarting:
+		c.lose(a.IOID, proto.ErrTooLarge, slotClearing)
+	}
+}
+
+// frame handles a frame that is not an update in one piece.
+func (c *circuit) frame(h *proto.Header, payload []byte) error {
+	if control, ok := h.Control(); ok {
+		c.control(h, control)
+		return nil
+	}
+	if h.Flags&proto.FlagServer == 0 {
+		return errClient
+	}
+	first, _, segmented := h.Segmented()
+	switch {
+	case !segmented && !c.segments.open:
+		return c.message(h, payload)
+	case !segmented, first == c.segments.open, !first && h.Command != c.segments.header.Command:
+		return errSegments
+	}
+	if first {
+		c.segments.start(h)
+	}
+	c.segments.add(payload, c.client.config.MaxArrayBytes+messageOverhead)
+	return c.endSegments(h)
+}
+
+// endSegments handles a message if h is that of its last segment.
+func (c *circuit) endSegments(h *proto.Header) error {
+	_, last, _ := h.Segmented()
+	if !last {
+		return nil
+	}
+	whole, payload, tooLarge := c.segments.end()
+	switch {
+	case tooLarge && whole.Command != proto.CmdMonitor:
+		return fmt.Errorf("%v is too large", whole.Command)
+	case tooLarge:
+		c.lost(whole.Order(), payload)
+		return nil
+	}
+	return c.message(&whole, payload)
+}
+
+// control handles a control message.
+func (c *circuit) control(h *proto.Header, control proto.Control) {
+	switch control {
+	case proto.SetByteOrder:
+		c.order.Store(uint32(h.Flags & proto.FlagBig))
+	case proto.EchoRequest:
+		c.send(func(dst []byte) []byte { return proto.AppendControl(dst, proto.EchoResponse, c.flags(), h.Size) })
+	}
+}
+
+// segments is a message that comes in several frames.
+type segments struct {
+	open     bool
+	tooLarge bool
+	header   proto.Header // of the first
+	payload  []byte
+}
+
+func (s *segments) start(h *proto.Header) {
+	s.open, s.tooLarge, s.header, s.payload = true, false, *h, s.payload[:0]
+}
+
+// add appends the payload of a segment. Of a message of more than limit bytes the
+// beginning is kept only.
+func (s *segments) add(b []byte, limit int) {
+	if s.tooLarge || len(s.payload)+len(b) > limit {
+		s.tooLarge = true
+		b = b[:min(len(b), max(0, answerHead-len(s.payload)))]
+	}
+	s.payload = append(s.payload, b...)
+}
+
+// end returns the message, whose payload is valid until the next one starts.
+func (s *segments) end() (h proto.Header, payload []byte, tooLarge bool) {
+	s.open = false
+	return s.header, s.payload, s.tooLarge
+}

@@ -1,0 +1,314 @@
+package pva
+
+import (
+	"slices"
+	"strings"
+
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// role says what a field is for. A field may have several.
+type role uint8
+
+const (
+	roleValue role = 1 << iota
+	roleAlarm
+	roleTime
+	roleMeta // its changes are told as Metadata
+)
+
+// leaf is a field that is no structure.
+type leaf struct {
+	typ *proto.Type
+	// at is where the record has it: the offset of its bytes, of number fields, or
+	// the index of the others. width is that of a number, 0 for the others.
+	at    uint32
+	width uint8
+	role  role // 0: it is not kept
+}
+
+// node is a field as a BitSet counts them: a leaf, or a structure with the leaves
+// from first to before end. next is the number after those of its members.
+type node struct{ first, end, next uint32 }
+
+// layout says how values of a wire type become samples. All channels of a circuit
+// that have the same type and options share one.
+type layout struct {
+	key   string // in circuit.layouts
+	users int
+
+	typ      sample.Type // Unknown if there is nothing to store
+	typeName string
+	count    int // of elements, if the type tells; else 0
+	form     form
+	// kept is the type of what is stored, written out: the start of a sample.Struct.
+	kept []byte
+	anys bool // values have types in them, which the sender may number
+
+	valueCode proto.Code // of the leaf value
+
+	nodes  []node
+	leaves []leaf
+	bytes  int // of the numbers of a record
+	others int // fields of other kinds
+
+	// Leaves with a meaning; none where there is no such field.
+	value                         int
+	seconds, nanoseconds          int
+	severity, status, message     int
+	units, precision, description int
+	labels                        int
+	limits                        [8]int // as sample.Metadata.Limits
+}
+
+// none is the index of a leaf that a type does not have.
+const none = -1
+
+// form is how a record becomes the value of a sample.
+type form uint8
+
+const (
+	formWord  form = iota // one number
+	formEnum              // a number that counts states
+	formText              // a string
+	formElems             // an array of numbers
+	formTexts             // an array of strings
+	formWhole             // all kept leaves, one after another
+)
+
+// newLayout returns the layout of a type of which fields are wanted.
+func newLayout(t *proto.Type, wanted *selection) *layout {
+	l := &layout{typeName: nameOf(t)}
+	l.value, l.seconds, l.nanoseconds, l.severity, l.status, l.message = none, none, none, none, none, none
+	l.units, l.precision, l.description, l.labels = none, none, none, none
+	for i := range l.limits {
+		l.limits[i] = none
+	}
+	kept := wanted.prune(t)
+	if kept == nil {
+		return l
+	}
+	l.classify(kept)
+	if l.form == formWhole {
+		l.kept = proto.AppendType(nil, kept, proto.LittleEndian)
+	}
+	l.walk(t, "", wanted)
+	if l.form != formWhole && l.value == none {
+		l.typ = sample.Unknown // a type made to confuse
+	}
+	l.place()
+	return l
+}
+
+// nameOf returns what people call a type.
+func nameOf(t *proto.Type) string {
+	switch {
+	case t == nil:
+		return "null"
+	case t.ID != "":
+		return t.ID
+	}
+	return t.Code.String()
+}
+
+// sampleTypes are the types of samples by element.
+var sampleTypes = map[proto.Code]sample.Type{
+	proto.Bool: sample.Bool, proto.Int8: sample.Int8, proto.Int16: sample.Int16, proto.Int32: sample.Int32,
+	proto.Int64: sample.Int64, proto.UInt8: sample.Uint8, proto.UInt16: sample.Uint16, proto.UInt32: sample.Uint32,
+	proto.UInt64: sample.Uint64, proto.Float32: sample.Float32, proto.Float64: sample.Float64, proto.String: sample.String,
+	proto.BoundedString: sample.String,
+}
+
+// around are the members that may stand beside a value without being a part of it.
+var around = map[string]bool{
+	"value": true, "descriptor": true, "alarm": true, "timeStamp": true, "display": true, "control": true, "valueAlarm": true,
+}
+
+// plainValue reports whether the member value says all of a structure.
+func plainValue(t *proto.Type) bool {
+	for _, id := range []string{"epics:nt/NTScalar:", "epics:nt/NTScalarArray:", "epics:nt/NTEnum:"} {
+		if strings.HasPrefix(t.ID, id) {
+			return true
+		}
+	}
+	for _, name := range t.Names {
+		if !around[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// classify decides what the samples of a type are.
+func (l *layout) classify(t *proto.Type) {
+	l.typ, l.form, l.count = sample.Struct, formWhole, 1
+	v := t
+	if t.Code == proto.Struct {
+		if v, _ = t.Member("value"); v == nil || !plainValue(t) {
+			return
+		}
+	}
+	if isEnum(v) {
+		index, _ := v.Member("index")
+		l.typ, l.form, l.valueCode = sample.Enum, formEnum, index.Code
+		return
+	}
+	l.valueCode = v.Code
+	elem := sampleTypes[v.Code.Elem()]
+	switch {
+	case elem == sample.Unknown:
+	case v.Code.Shape() == 0 && elem == sample.String:
+		l.typ, l.form = elem, formText
+	case v.Code.Shape() == 0:
+		l.typ, l.form = elem, formWord
+	default:
+		l.typ, l.form, l.count = elem.Array(), formElems, v.Bound
+		if elem == sample.String {
+			l.form = formTexts
+		}
+	}
+}
+
+// isEnum reports whether t is an enumeration: an index and the states it counts.
+func isEnum(t *proto.Type) bool {
+	if t.Code != proto.Struct {
+		return false
+	}
+	index, _ := t.Member("index")
+	choices, _ := t.Member("choices")
+	return index != nil && index.Code.Shape() == 0 && index.Code >= proto.Int8 && index.Code <= proto.UInt64 &&
+		choices != nil && choices.Code == proto.String|proto.Array
+}
+
+// walk numbers the fields of t, at a path, and finds out what they are for. wanted
+// is nil where none are.
+func (l *layout) walk(t *proto.Type, path string, wanted *selection) {
+	n := len(l.nodes)
+	l.nodes = append(l.nodes, node{first: uint32(len(l.leaves))})
+	if t.Code == proto.Struct {
+		for i, m := range t.Members {
+			p := t.Names[i]
+			if path != "" {
+				p = path + "." + p
+			}
+			l.walk(m, p, wanted.member(t.Names[i]))
+		}
+	} else {
+		l.leaf(t, path, wanted != nil)
+	}
+	l.nodes[n].end, l.nodes[n].next = uint32(len(l.leaves)), uint32(len(l.nodes))
+}
+
+// leaf adds a leaf.
+func (l *layout) leaf(t *proto.Type, path string, wanted bool) {
+	i := len(l.leaves)
+	lf := leaf{typ: t}
+	if t.Code.Shape() == 0 {
+		lf.width = uint8(t.Code.Width())
+	}
+	if wanted {
+		if r := l.meaning(path, t, i); r != 0 || l.form == formWhole {
+			lf.role = r
+			if l.form == formWhole {
+				lf.role |= roleValue
+			}
+		}
+	}
+	l.anys = l.anys || hasAny(t)
+	l.leaves = append(l.leaves, lf)
+}
+
+// meaning notes what a field stands for, and returns its role.
+func (l *layout) meaning(path string, t *proto.Type, i int) role {
+	text, number := t.Code == proto.String, t.Code.Shape() == 0 && t.Code.Width() > 0
+	integer := number && t.Code >= proto.Int8 && t.Code <= proto.UInt64
+	set := func(ok bool, to *int, r role) role {
+		if !ok || *to != none { // names may come twice
+			return 0
+		}
+		*to = i
+		return r
+	}
+	if path == l.form.path() || path == "" && l.form != formWhole {
+		return set(t.Code == l.valueCode, &l.value, roleValue)
+	}
+	switch path {
+	case "value.choices":
+		return set(l.form == formEnum && t.Code == proto.String|proto.Array, &l.labels, roleMeta)
+	case "alarm.severity":
+		return set(integer, &l.severity, roleAlarm)
+	case "alarm.status":
+		return set(integer, &l.status, roleAlarm)
+	case "alarm.message":
+		return set(text, &l.message, roleAlarm)
+	case "timeStamp.secondsPastEpoch":
+		return set(integer, &l.seconds, roleTime)
+	case "timeStamp.nanoseconds":
+		return set(integer, &l.nanoseconds, roleTime)
+	case "display.units":
+		return set(text, &l.units, roleMeta)
+	case "display.precision":
+		return set(integer, &l.precision, roleMeta)
+	case "display.description", "descriptor":
+		return set(text, &l.description, roleMeta)
+	}
+	if k := slices.Index(limitPaths[:], path); k >= 0 {
+		return set(number, &l.limits[k], roleMeta)
+	}
+	return 0
+}
+
+// path returns the path of the field that is the value, if it is one field.
+func (f form) path() string {
+	switch f {
+	case formWhole:
+		return "-"
+	case formEnum:
+		return "value.index"
+	}
+	return "value"
+}
+
+// limitPaths are the fields of limits, in the order of sample.Metadata.Limits.
+var limitPaths = [8]string{
+	"display.limitLow", "display.limitHigh", "valueAlarm.lowWarningLimit", "valueAlarm.highWarningLimit",
+	"valueAlarm.lowAlarmLimit", "valueAlarm.highAlarmLimit", "control.limitLow", "control.limitHigh",
+}
+
+// hasAny reports whether values of a leaf have types in them.
+func hasAny(t *proto.Type) bool {
+	if t.Code.Elem() == proto.Any {
+		return true
+	}
+	for _, m := range t.Members {
+		if hasAny(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// place gives the kept leaves their places in a record.
+func (l *layout) place() {
+	for i := range l.leaves {
+		switch lf := &l.leaves[i]; {
+		case lf.role == 0:
+		case lf.width > 0:
+			lf.at = uint32(l.bytes)
+			l.bytes += int(lf.width)
+		default:
+			lf.at = uint32(l.others)
+			l.others++
+		}
+	}
+}
+
+// roles returns what the fields under a number are for.
+func (l *layout) roles(number int) (r role) {
+	n := &l.nodes[number]
+	for i := n.first; i < n.end; i++ {
+		r |= l.leaves[i].role
+	}
+	return r
+}

@@ -1,0 +1,265 @@
+package pva
+
+import (
+	"bytes"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// roleChangedMeta is a role of an update, beside those of its fields: metadata is not as it
+// was.
+const roleChangedMeta role = 1 << 7
+
+// start asks for the type of a channel's updates; they begin when that is known.
+func (c *circuit) start(s *slot, id uint32) {
+	request, f := s.ch.request, c.flags()
+	q := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubInit | proto.SubPipeline}
+	c.send(func(dst []byte) []byte {
+		if s.state == slotOpen {
+			dst = proto.AppendDestroyRequest(dst, s.sid, id, f)
+		}
+		return proto.AppendInit(dst, proto.CmdMonitor, q, request.typ, request.value, uint32(c.client.config.QueueSize), f)
+	})
+	s.state, s.unacked = slotStarting, 0
+}
+
+// monitor handles a MONITOR: an update, mostly. This is the hot path.
+func (c *circuit) monitor(o proto.Order, payload []byte) {
+	r := proto.NewReader(payload, o)
+	a := proto.ParseAnswer(&r, proto.CmdMonitor)
+	s := c.at(a.IOID)
+	switch {
+	case a.Sub != 0:
+		c.oddMonitor(s, a, &r)
+		return
+	case s == nil || r.Err() != nil:
+		c.events++
+		return
+	}
+	c.events++
+	if s.state != slotOpen {
+		c.passOver(s, &r)
+		return
+	}
+	c.acknowledge(s, a.IOID)
+	if s.stale { // get the whole value again
+		c.passOver(s, &r)
+		c.drop(s, sample.TooLarge, 1)
+		c.start(s, a.IOID)
+		s.stale = false
+		return
+	}
+	if c.stall.burst && s.burst.full(&c.stall, c.client.config.QueueSize) {
+		s.sink.Suspect(c.stall.from.UnixNano(), c.stall.to.UnixNano())
+	}
+	changes := c.update(s, &r)
+	if r.Err() != nil {
+		c.drop(s, sample.Malformed, 1)
+		c.lose(a.IOID, errMalformed, slotClearing) // the record is no value any more
+		return
+	}
+	c.deliver(s, changes)
+}
+
+// update brings the record of a slot up to date, and returns the roles of what changed.
+func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
+	l := s.layout
+	c.changed = r.BitSet(c.changed)
+	for n := c.changed.Next(0); n >= 0; {
+		if n >= len(l.nodes) {
+			r.Bytes(r.Len() + 1) // fails: there is no such field
+			return 0
+		}
+		node := &l.nodes[n]
+		for i := node.first; i < node.end; i++ {
+			changes |= c.field(s, &l.leaves[i], r)
+		}
+		n = c.changed.Next(int(node.next))
+	}
+	c.overrun = r.BitSet(c.overrun)
+	return changes
+}
+
+// field takes a field off an update, and returns what its change means.
+func (c *circuit) field(s *slot, lf *leaf, r *proto.Reader) role {
+	switch {
+	case lf.role == 0 && lf.width > 0:
+		r.Bytes(int(lf.width))
+		return 0
+	case lf.role == 0:
+		c.scratch = r.Value(c.scratch[:0], lf.typ, &c.types)
+		return 0
+	case lf.width > 0:
+		if s.record.set(r, lf) {
+			return lf.role | roleChangedMeta
+		}
+		return lf.role
+	}
+	other := &s.record.others[lf.at]
+	if lf.role&roleMeta == 0 {
+		*other = r.Value((*other)[:0], lf.typ, &c.types)
+		return lf.role
+	}
+	c.scratch = r.Value(c.scratch[:0], lf.typ, &c.types)
+	if bytes.Equal(*other, c.scratch) {
+		return lf.role
+	}
+	*other = append((*other)[:0], c.scratch...)
+	return lf.role | roleChangedMeta
+}
+
+// deliver tells the sink what an update changed.
+func (c *circuit) deliver(s *slot, changes role) {
+	l := s.layout
+	if !c.overrun.Empty() && c.overran(l) {
+		c.drop(s, sample.Overrun, 1)
+	}
+	if s.fresh {
+		changes = roleValue | roleAlarm | roleChangedMeta // or else all is as it was at first: zero
+		s.fresh = false
+	}
+	if changes&roleAlarm != 0 {
+		s.tag = l.tag(&s.record)
+	}
+	if changes&roleChangedMeta != 0 {
+		s.sink.Metadata(l.metadata(&s.record, c.host))
+	}
+	if changes&(roleValue|roleAlarm|roleTime) == 0 {
+		return
+	}
+	var timed bool
+	if c.scratch, timed = l.sample(&c.sample, &s.record, s.tag, c.scratch); !timed {
+		c.sample.Time = c.now.UnixNano()
+		c.sample.Tag |= sample.EngineClock
+	}
+	s.sink.Sample(&c.sample)
+}
+
+// overran reports whether the server lost values: those of fields that make one.
+func (c *circuit) overran(l *layout) bool {
+	for n := c.overrun.Next(0); n >= 0 && n < len(l.nodes); n = c.overrun.Next(n + 1) {
+		if l.roles(n)&roleValue != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// acknowledge counts an update, so that the server may send as many more.
+func (c *circuit) acknowledge(s *slot, id uint32) {
+	s.unacked++
+	if int(s.unacked) < c.client.config.QueueSize/2 {
+		return
+	}
+	c.acks = proto.AppendAck(c.acks, s.sid, id, uint32(s.unacked), c.flags())
+	s.unacked = 0
+}
+
+func (c *circuit) drop(s *slot, reason sample.Reason, n uint64) {
+	c.client.metrics.dropped[reason].Add(float64(n))
+	s.sink.Dropped(reason, n)
+}
+
+// passOver takes an update apart that nobody wants, if it may have types in it that
+// later ones name by number.
+func (c *circuit) passOver(s *slot, r *proto.Reader) {
+	if s.layout == nil || !s.layout.anys {
+		return
+	}
+	c.changed = r.BitSet(c.changed)
+	for n := c.changed.Next(0); n >= 0 && n < len(s.layout.nodes) && r.Err() == nil; {
+		node := &s.layout.nodes[n]
+		for _, lf := range s.layout.leaves[node.first:node.end] {
+			c.scratch = r.Value(c.scratch[:0], lf.typ, &c.types)
+		}
+		n = c.changed.Next(int(node.next))
+	}
+}
+
+// oddMonitor handles the answer to SubInit, and the end of updates. s is nil if
+// nobody waits for it.
+func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
+	status := r.Status()
+	var t *proto.Type
+	if a.Sub&proto.SubInit != 0 && status.Err() == nil {
+		t = r.Type(&c.types) // which may number types, so that it is read in any case
+	}
+	if s == nil || s.ch == nil {
+		return
+	}
+	switch err := r.Err(); {
+	case s.state == slotStarting && a.Sub&proto.SubInit != 0:
+		if err == nil {
+			err = status.Err()
+		}
+		if err != nil {
+			c.lose(a.IOID, err, slotClearing)
+			return
+		}
+		c.open(s, a.IOID, t)
+	case s.state == slotOpen && a.Sub&proto.SubDestroy != 0:
+		if err := status.Err(); err != nil {
+			c.lose(a.IOID, err, slotClearing)
+			return
+		}
+		if r.Len() > 0 { // a last update
+			if changes := c.update(s, r); r.Err() == nil {
+				c.deliver(s, changes)
+			}
+		}
+		c.lose(a.IOID, errEnded, slotClearing)
+	}
+}
+
+// open tells the sink that updates of a type will come, and asks for them.
+func (c *circuit) open(s *slot, id uint32, t *proto.Type) {
+	l := c.layoutOf(t, s.ch.request)
+	c.setLayout(s, l)
+	if s.told == sample.Unknown {
+		s.ch.since = time.Now()
+	}
+	info := capture.ChannelInfo{Type: l.typ, TypeName: l.typeName, Count: l.count, Host: c.host}
+	if l.typ == sample.Unknown {
+		s.state, s.told = slotUseless, l.typ
+		s.ch.enter(unusable)
+		s.sink.Connected(info)
+		c.send(func(dst []byte) []byte { return proto.AppendDestroyRequest(dst, s.sid, id, c.flags()) })
+		return
+	}
+	s.record, s.tag, s.fresh, s.state = newRecord(l), 0, true, slotOpen
+	if s.told != l.typ {
+		s.told = l.typ
+		s.ch.enter(connected)
+		s.sink.Connected(info)
+	}
+	start := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubStart}
+	c.send(func(dst []byte) []byte { return proto.AppendRequest(dst, proto.CmdMonitor, start, c.flags()) })
+}
+
+// layoutOf returns the layout of a type for a request, which channels share.
+func (c *circuit) layoutOf(t *proto.Type, q *request) *layout {
+	c.key = append(proto.AppendType(c.key[:0], t, proto.LittleEndian), q.fields...)
+	if l := c.layouts[string(c.key)]; l != nil {
+		return l
+	}
+	l := newLayout(t, q.wanted)
+	l.key = string(c.key)
+	c.layouts[l.key] = l
+	return l
+}
+
+// setLayout gives a slot a layout, or nil, and forgets the one that nothing uses now.
+func (c *circuit) setLayout(s *slot, l *layout) {
+	if l != nil {
+		l.users++
+	}
+	if old := s.layout; old != nil {
+		if old.users--; old.users == 0 {
+			delete(c.layouts, old.key)
+		}
+	}
+	s.layout = l
+}

@@ -1,0 +1,253 @@
+package pva
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// record is the value of a channel as of its latest update, but for the fields that
+// nobody asks for: numbers, little-endian, and the other fields in canonical form,
+// nil for those that never came.
+type record struct {
+	numbers []byte
+	others  [][]byte
+}
+
+func newRecord(l *layout) record {
+	return record{numbers: make([]byte, l.bytes), others: make([][]byte, l.others)}
+}
+
+// number returns the bytes of a number.
+func (v *record) number(lf *leaf) []byte { return v.numbers[lf.at : lf.at+uint32(lf.width)] }
+
+// appendOther appends a field that is no number, in canonical form.
+func (v *record) appendOther(dst []byte, lf *leaf) []byte {
+	if b := v.others[lf.at]; b != nil {
+		return append(dst, b...)
+	}
+	return proto.AppendZero(dst, lf.typ)
+}
+
+// word returns a number as sample.Sample.Word has it.
+func word(c proto.Code, b []byte) uint64 {
+	switch c {
+	case proto.Bool, proto.UInt8:
+		return uint64(b[0])
+	case proto.Int8:
+		return uint64(int8(b[0]))
+	case proto.Int16:
+		return uint64(int16(binary.LittleEndian.Uint16(b)))
+	case proto.UInt16:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case proto.Int32:
+		return uint64(int32(binary.LittleEndian.Uint32(b)))
+	case proto.UInt32, proto.Float32:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// integer returns a number of a leaf, 0 if there is none.
+func (l *layout) integer(v *record, i int) int64 {
+	if i == none {
+		return 0
+	}
+	lf := &l.leaves[i]
+	return int64(word(lf.typ.Code, v.number(lf)))
+}
+
+// text returns a string, "" if there is none: memory of the record.
+func (l *layout) text(v *record, i int) []byte {
+	if i == none {
+		return nil
+	}
+	r := proto.NewReader(v.others[l.leaves[i].at], proto.LittleEndian)
+	return r.String()
+}
+
+// texts returns the elements of an array of strings: memory of the record.
+func (l *layout) texts(v *record, i int) [][]byte {
+	lf := &l.leaves[i]
+	r := proto.NewReader(v.appendOther(nil, lf), proto.LittleEndian)
+	n := lf.typ.Bound
+	if lf.typ.Code.Shape() != proto.FixedArray {
+		n, _ = r.Size()
+	}
+	var out [][]byte
+	for ; n > 0 && r.Len() > 0; n-- {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// sample sets s to the value, alarm and time of a record, but for EngineClock if
+// timed is false: then the time is to be that of arrival. The bytes of s are those of
+// the record or of scratch, which it returns, grown.
+func (l *layout) sample(s *sample.Sample, v *record, tag sample.Tag, scratch []byte) (grown []byte, timed bool) {
+	s.Tag, s.Word, s.Bytes = tag, 0, nil
+	s.Time, timed = l.time(v)
+	if l.form == formWhole {
+		scratch = l.appendWhole(append(scratch[:0], l.kept...), v)
+		s.Bytes = scratch
+		return scratch, timed
+	}
+	switch lf := &l.leaves[l.value]; l.form {
+	case formWord:
+		s.Word = word(lf.typ.Code, v.number(lf))
+	case formEnum:
+		s.Word = uint64(uint16(word(lf.typ.Code, v.number(lf))))
+	case formText:
+		s.Bytes = l.text(v, l.value)
+	case formElems:
+		s.Bytes, scratch = l.elems(v, lf, scratch)
+	case formTexts:
+		scratch = scratch[:0]
+		for _, t := range l.texts(v, l.value) {
+			scratch = append(binary.AppendUvarint(scratch, uint64(len(t))), t...)
+		}
+		s.Bytes = scratch
+	}
+	return scratch, timed
+}
+
+// elems returns the numbers of an array.
+func (l *layout) elems(v *record, lf *leaf, scratch []byte) (elems, grown []byte) {
+	b := v.others[lf.at]
+	if b == nil {
+		scratch = proto.AppendZero(scratch[:0], lf.typ)
+		b = scratch
+	}
+	if lf.typ.Code.Shape() == proto.FixedArray {
+		return b, scratch
+	}
+	r := proto.NewReader(b, proto.LittleEndian)
+	r.Size()
+	return b[len(b)-r.Len():], scratch
+}
+
+// appendWhole appends all kept leaves: the structure in canonical form.
+func (l *layout) appendWhole(dst []byte, v *record) []byte {
+	for i := range l.leaves {
+		switch lf := &l.leaves[i]; {
+		case lf.role == 0:
+		case lf.width > 0:
+			dst = append(dst, v.number(lf)...)
+		default:
+			dst = v.appendOther(dst, lf)
+		}
+	}
+	return dst
+}
+
+// time returns the time of a record in ns since 1970. ok is false if it has none, as
+// that of a server that never sets it.
+func (l *layout) time(v *record) (ns int64, ok bool) {
+	seconds, nanoseconds := l.integer(v, l.seconds), l.integer(v, l.nanoseconds)
+	const most = math.MaxInt64/1_000_000_000 - 10 // nanoseconds may be more than a second's
+	if seconds == 0 && nanoseconds == 0 || seconds > most || seconds < -most {
+		return 0, false
+	}
+	return seconds*1_000_000_000 + int64(int32(nanoseconds)), true
+}
+
+// tag returns the alarm of a record. pvAccess has severities as EPICS, and UNDEFINED
+// beyond them, which becomes INVALID. Its status is a class of them only; but the
+// message of records is the name of the EPICS status mostly, which is exact. Where it
+// is not, a status that is typical of the class stands for it.
+func (l *layout) tag(v *record) sample.Tag {
+	severity := sample.Severity(min(uint64(l.integer(v, l.severity)), uint64(sample.Invalid)))
+	if status, ok := statusNamed[string(l.text(v, l.message))]; ok {
+		return sample.MakeTag(severity, status)
+	}
+	class := uint64(l.integer(v, l.status))
+	if class >= uint64(len(statusOfClass)) {
+		class = classUndefined
+	}
+	return sample.MakeTag(severity, statusOfClass[class])
+}
+
+// statusOfClass are the status, as EPICS numbers them, of the classes NONE, DEVICE,
+// DRIVER, RECORD, DB, CONF, UNDEFINED and CLIENT.
+var statusOfClass = [...]uint16{
+	0, statusRead, statusComm, statusSoft, statusDisable, statusBadSub, statusUDF, statusSoft,
+}
+
+const (
+	statusRead, statusComm, statusSoft, statusBadSub, statusUDF, statusDisable = 1, 9, 15, 16, 17, 18
+
+	classUndefined = 6
+	numStatuses    = 22 // in alarm.h
+)
+
+// statusNamed are the names of EPICS statuses; a message may have them with _ALARM, too.
+var statusNamed = func() map[string]uint16 {
+	m := map[string]uint16{}
+	for status := range uint16(numStatuses) {
+		name := sample.MakeTag(0, status).StatusName()
+		m[name], m[name+"_ALARM"] = status, status
+	}
+	return m
+}()
+
+// metadata returns what a record says of its values.
+func (l *layout) metadata(v *record, host string) *sample.Metadata {
+	m := &sample.Metadata{
+		Units: string(l.text(v, l.units)), Precision: int(l.integer(v, l.precision)),
+		Type: l.typ, Count: l.elements(v), Host: host,
+	}
+	var limits [8]float64
+	for k, i := range l.limits {
+		limits[k] = math.NaN()
+		if i != none {
+			lf := &l.leaves[i]
+			limits[k] = sample.Float(sampleTypes[lf.typ.Code], word(lf.typ.Code, v.number(lf)))
+		}
+	}
+	m.SetLimits(limits)
+	if l.labels != none {
+		for _, b := range l.texts(v, l.labels) {
+			m.Labels = append(m.Labels, string(b))
+		}
+	}
+	if text := strings.TrimSpace(string(l.text(v, l.description))); text != "" {
+		m.Properties = []sample.Property{{Name: "DESC", Value: text}}
+	}
+	return m
+}
+
+// elements returns the number of elements of a record's value.
+func (l *layout) elements(v *record) int {
+	if l.count > 0 || !l.typ.IsArray() {
+		return max(l.count, 1)
+	}
+	r := proto.NewReader(v.others[l.leaves[l.value].at], proto.LittleEndian)
+	n, _ := r.Size()
+	return n
+}
+
+// set takes a number off an update into the record. It reports whether metadata
+// changed.
+func (v *record) set(r *proto.Reader, lf *leaf) (changed bool) {
+	b := r.Bytes(int(lf.width))
+	if b == nil {
+		return false
+	}
+	var now [8]byte
+	if r.Order() == proto.BigEndian || lf.typ.Code == proto.Bool {
+		b = now[:copy(now[:], b)]
+		slices.Reverse(b)
+		if lf.typ.Code == proto.Bool {
+			b[0] = min(b[0], 1) // as every value in canonical form
+		}
+	}
+	to := v.number(lf)
+	changed = lf.role&roleMeta != 0 && !bytes.Equal(to, b)
+	copy(to, b)
+	return changed
+}

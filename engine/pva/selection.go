@@ -1,0 +1,117 @@
+package pva
+
+import (
+	"strconv"
+	"strings"
+
+	"varve.dev/varve/engine/pva/proto"
+)
+
+// selection is a set of fields of a structure: all of them if it has no names.
+type selection struct {
+	names   []string
+	members []*selection
+}
+
+// maxPath is how deep a selection goes: deeper than any structure in use, and within
+// the bounds of a type.
+const maxPath = 8
+
+// parseSelection reads fields, such as value,alarm.severity. None means all.
+func parseSelection(fields string) *selection {
+	s := &selection{}
+	for path := range strings.SplitSeq(fields, ",") {
+		if path = strings.TrimSpace(path); path != "" {
+			names := strings.Split(path, ".")
+			s.add(names[:min(len(names), maxPath)])
+		}
+	}
+	return s
+}
+
+func (s *selection) add(path []string) {
+	for i, name := range s.names {
+		if name != path[0] {
+			continue
+		}
+		switch m := s.members[i]; {
+		case len(path) == 1:
+			*m = selection{}
+		case len(m.names) > 0: // else all of it is in the set
+			m.add(path[1:])
+		}
+		return
+	}
+	m := &selection{}
+	s.names, s.members = append(s.names, path[0]), append(s.members, m)
+	if len(path) > 1 {
+		m.add(path[1:])
+	}
+}
+
+// member returns what is selected of a member, nil if nothing. s may be nil.
+func (s *selection) member(name string) *selection {
+	if s == nil || len(s.names) == 0 {
+		return s
+	}
+	for i, n := range s.names {
+		if n == name {
+			return s.members[i]
+		}
+	}
+	return nil
+}
+
+// prune returns the type of the selected part of values of t, nil if there is none.
+func (s *selection) prune(t *proto.Type) *proto.Type {
+	if s == nil || t == nil || len(s.names) == 0 {
+		if s == nil {
+			return nil
+		}
+		return t
+	}
+	if t.Code != proto.Struct {
+		return nil // it has no members
+	}
+	var members []any
+	for i, m := range t.Members {
+		if p := s.member(t.Names[i]).prune(m); p != nil {
+			members = append(members, t.Names[i], p)
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	return proto.NewStruct(t.ID, members...)
+}
+
+// structure returns the part of a pvRequest that asks for the selected fields.
+func (s *selection) structure() *proto.Type {
+	var members []any
+	for i, name := range s.names {
+		members = append(members, name, s.members[i].structure())
+	}
+	return proto.NewStruct("", members...)
+}
+
+// request is a pvRequest: what a MONITOR asks for. Channels that ask for the same
+// share it.
+type request struct {
+	fields string
+	wanted *selection
+	typ    *proto.Type
+	value  []byte
+}
+
+// newRequest returns a request for fields that has the server keep a queue.
+func newRequest(fields string, queueSize int) *request {
+	s := parseSelection(fields)
+	text := proto.Of(proto.String)
+	options := proto.NewStruct("", "pipeline", text, "queueSize", text)
+	value := proto.AppendString(nil, "true", proto.LittleEndian)
+	return &request{
+		fields: fields, wanted: s,
+		typ:   proto.NewStruct("", "field", s.structure(), "record", proto.NewStruct("", "_options", options)),
+		value: proto.AppendString(value, strconv.Itoa(queueSize), proto.LittleEndian),
+	}
+}
