@@ -5,35 +5,28 @@ package proto
 // old, the value before, which is canonical too and no part of dst. A field that is
 // changed brings all that is below it; 0 is the structure itself.
 func (r *Reader) Update(dst []byte, t *Type, old []byte, changed BitSet, known *Types) []byte {
-	u := updater{r: r, old: NewReader(old, LittleEndian), changed: changed, known: known}
-	dst = u.field(dst, t, 0, maxDepth)
-	if u.old.err != nil {
-		r.fail(u.old.err)
+	before := NewReader(old, LittleEndian)
+	dst = r.update(dst, t, 0, &before, changed, known, maxDepth)
+	if before.err != nil {
+		r.fail(before.err)
 	}
 	return dst
 }
 
-type updater struct {
-	r       *Reader
-	old     Reader
-	changed BitSet
-	known   *Types
-}
-
-// field appends the field of a number.
-func (u *updater) field(dst []byte, t *Type, number, depth int) []byte {
-	if u.changed.Has(number) {
-		u.old.skip(t)
-		return u.r.value(dst, t, u.known, depth)
+// update appends the field of a number.
+func (r *Reader) update(dst []byte, t *Type, number int, old *Reader, changed BitSet, known *Types, depth int) []byte {
+	if changed.Has(number) {
+		old.skip(t)
+		return r.value(dst, t, known, depth)
 	}
-	if next := u.changed.Next(number); t.Code != Struct || next < 0 || next >= number+t.fields {
-		before := u.old.b
-		u.old.skip(t)
-		return append(dst, before[:len(before)-len(u.old.b)]...)
+	if next := changed.Next(number); t.Code != Struct || next < 0 || next >= number+t.fields {
+		before := old.b
+		old.skip(t)
+		return append(dst, before[:len(before)-len(old.b)]...)
 	}
 	number++
 	for _, m := range t.Members {
-		dst = u.field(dst, m, number, depth-1)
+		dst = r.update(dst, m, number, old, changed, known, depth-1)
 		number += m.fields
 	}
 	return dst
@@ -53,6 +46,10 @@ func (r *Reader) skip(t *Type) {
 		r.Bytes(width)
 	case width > 0:
 		r.Bytes(r.elements(t) * width)
+	case t.Code.Elem() == String:
+		for n := r.elements(t); n > 0 && r.err == nil; n-- {
+			r.String()
+		}
 	default:
 		r.value(nil, t, nil, maxDepth) // seldom: unions, anys, lists
 	}

@@ -167,16 +167,16 @@ func (r *Reader) numbers(dst []byte, c Code, src []byte) []byte {
 	}
 	switch c.Width() {
 	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			binary.LittleEndian.PutUint16(b, binary.BigEndian.Uint16(b))
+		for i := 0; i+2 <= len(b); i += 2 {
+			binary.LittleEndian.PutUint16(b[i:i+2], binary.BigEndian.Uint16(b[i:i+2]))
 		}
 	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(b))
+		for i := 0; i+4 <= len(b); i += 4 {
+			binary.LittleEndian.PutUint32(b[i:i+4], binary.BigEndian.Uint32(b[i:i+4]))
 		}
 	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, binary.BigEndian.Uint64(b))
+		for i := 0; i+8 <= len(b); i += 8 {
+			binary.LittleEndian.PutUint64(b[i:i+8], binary.BigEndian.Uint64(b[i:i+8]))
 		}
 	}
 	return dst
