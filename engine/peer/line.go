@@ -13,23 +13,26 @@ import (
 type line struct {
 	End bool `json:"end,omitempty"`
 
-	PV              string        `json:"pv,omitempty"`
-	Group           string        `json:"group,omitempty"`
-	State           capture.State `json:"state,omitempty"`
-	Since           int64         `json:"since,omitempty"`
-	Cause           string        `json:"cause,omitempty"`
-	Host            string        `json:"host,omitempty"`
-	Type            sample.Type   `json:"type,omitempty"`
-	Count           int           `json:"count,omitempty"`
-	Sampling        string        `json:"sampling,omitempty"`
-	Rate            float64       `json:"rate,omitempty"`
-	Connects        uint64        `json:"connects,omitempty"`
-	LostConnections uint64        `json:"lost,omitempty"`
-	Received        uint64        `json:"received,omitempty"`
-	Stored          uint64        `json:"stored,omitempty"`
-	Dropped         []uint64      `json:"dropped,omitempty"` // by reason
-	Last            []byte        `json:"last,omitempty"`    // a block of one sample
-	Metadata        *metadata     `json:"metadata,omitempty"`
+	PV              string           `json:"pv,omitempty"`
+	Group           string           `json:"group,omitempty"`
+	Provider        capture.Provider `json:"provider,omitempty"`
+	State           capture.State    `json:"state,omitempty"`
+	Since           int64            `json:"since,omitempty"`
+	Cause           string           `json:"cause,omitempty"`
+	Host            string           `json:"host,omitempty"`
+	Type            sample.Type      `json:"type,omitempty"`
+	TypeName        string           `json:"typeName,omitempty"`
+	Count           int              `json:"count,omitempty"`
+	Sampling        string           `json:"sampling,omitempty"`
+	Rate            float64          `json:"rate,omitempty"`
+	Connects        uint64           `json:"connects,omitempty"`
+	LostConnections uint64           `json:"lost,omitempty"`
+	Received        uint64           `json:"received,omitempty"`
+	Stored          uint64           `json:"stored,omitempty"`
+	Dropped         []uint64         `json:"dropped,omitempty"` // by reason
+	Suspected       uint64           `json:"suspected,omitempty"`
+	Last            []byte           `json:"last,omitempty"` // a block of one sample
+	Metadata        *metadata        `json:"metadata,omitempty"`
 }
 
 // metadata is sample.Metadata, with limits that JSON can hold.
@@ -41,13 +44,16 @@ type metadata struct {
 	Type      sample.Type `json:"type,omitempty"`
 	Count     int         `json:"count,omitempty"`
 	Host      string      `json:"host,omitempty"`
+
+	Properties []sample.Property `json:"properties,omitempty"`
 }
 
 func newLine(s *capture.Status) line {
 	l := line{
-		PV: s.PV, Group: s.Group, State: s.State, Since: s.Since, Cause: s.Cause, Host: s.Host, Type: s.Type,
-		Count: s.Count, Sampling: s.Sampling, Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
-		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:],
+		PV: s.PV, Group: s.Group, Provider: s.Provider, State: s.State, Since: s.Since, Cause: s.Cause, Host: s.Host,
+		Type: s.Type, TypeName: s.TypeName, Count: s.Count, Sampling: s.Sampling, Rate: s.Rate,
+		Connects: s.Connects, LostConnections: s.LostConnections,
+		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
 	}
 	if s.HasLast && s.Type.Valid() {
 		r := &sample.Run{Type: s.Type}
@@ -57,6 +63,7 @@ func newLine(s *capture.Status) line {
 	if m := s.Metadata; m != nil {
 		l.Metadata = &metadata{
 			Units: m.Units, Precision: m.Precision, Labels: m.Labels, Type: m.Type, Count: m.Count, Host: m.Host,
+			Properties: m.Properties,
 		}
 		for i, v := range m.Limits() {
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -69,12 +76,13 @@ func newLine(s *capture.Status) line {
 
 func (l *line) status() (capture.Status, error) {
 	s := capture.Status{
-		PV: l.PV, Group: l.Group, State: l.State, Since: l.Since, Cause: l.Cause, Host: l.Host, Type: l.Type,
-		Count: l.Count, Sampling: l.Sampling, Rate: l.Rate, Connects: l.Connects, LostConnections: l.LostConnections,
-		Received: l.Received, Stored: l.Stored,
+		PV: l.PV, Group: l.Group, Provider: l.Provider, State: l.State, Since: l.Since, Cause: l.Cause, Host: l.Host,
+		Type: l.Type, TypeName: l.TypeName, Count: l.Count, Sampling: l.Sampling, Rate: l.Rate,
+		Connects: l.Connects, LostConnections: l.LostConnections,
+		Received: l.Received, Stored: l.Stored, Suspected: l.Suspected,
 	}
-	if int(l.State) >= capture.NumStates || l.PV == "" {
-		return s, fmt.Errorf("state %d of %q: %w", l.State, l.PV, ErrCorrupt)
+	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || l.PV == "" {
+		return s, fmt.Errorf("state %d, provider %d of %q: %w", l.State, l.Provider, l.PV, ErrCorrupt)
 	}
 	copy(s.Dropped[:], l.Dropped)
 	if l.Last != nil {
@@ -87,6 +95,7 @@ func (l *line) status() (capture.Status, error) {
 	if m := l.Metadata; m != nil {
 		s.Metadata = &sample.Metadata{
 			Units: m.Units, Precision: m.Precision, Labels: m.Labels, Type: m.Type, Count: m.Count, Host: m.Host,
+			Properties: m.Properties,
 		}
 		var limits [8]float64
 		for i, v := range m.Limits {

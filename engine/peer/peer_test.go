@@ -185,12 +185,12 @@ func channels() []capture.Status {
 	all := []capture.Status{
 		{PV: "A", Group: "lab/one", State: capture.Searching, Sampling: "Scan 10s", Cause: "no IOC has it"},
 		{
-			PV: "B", Group: "lab/one", State: capture.Connected, Since: 1_700_000_000e9, Host: "ioc:5064", Type: sample.String, Count: 1,
+			PV: "B", Group: "lab/one", Provider: capture.PVA, State: capture.Connected, Since: 1_700_000_000e9, Host: "ioc:5064", Type: sample.String, TypeName: "NTScalar", Count: 1, Suspected: 3,
 			Sampling: "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true,
 			Last: sample.Sample{Time: 5, Bytes: []byte{0xff, 'x'}, Tag: sample.MakeTag(sample.Major, 3)},
 			Metadata: &sample.Metadata{
 				Units: "mbar", Precision: 2, WarnHigh: 1.5, WarnLow: math.NaN(), Labels: []string{"", "on"},
-				Type: sample.String, Count: 1, Host: "ioc:5064",
+				Type: sample.String, Count: 1, Host: "ioc:5064", Properties: []sample.Property{{Name: "DESC", Value: "pressure"}},
 			},
 		},
 		{PV: "C", Group: "lab/two", State: capture.Connected, Type: sample.Float64, HasLast: true, Last: sample.Sample{Word: math.Float64bits(math.NaN())}},

@@ -13,6 +13,7 @@ import (
 type channel struct {
 	PV              string            `json:"pv"`
 	Group           string            `json:"group"`
+	Provider        string            `json:"provider"`
 	State           string            `json:"state"`
 	Since           string            `json:"since,omitempty"`
 	Cause           string            `json:"cause,omitempty"`
@@ -27,8 +28,10 @@ type channel struct {
 	Stored          uint64            `json:"stored"`
 	Pending         uint64            `json:"pending"`
 	Dropped         map[string]uint64 `json:"dropped,omitempty"` // by reason
-	Last            *lastSample       `json:"last,omitempty"`
-	Metadata        *metadata         `json:"metadata,omitempty"`
+	// Suspected counts the times that the IOC may have dropped updates unseen.
+	Suspected uint64      `json:"suspected,omitempty"`
+	Last      *lastSample `json:"last,omitempty"`
+	Metadata  *metadata   `json:"metadata,omitempty"`
 }
 
 type lastSample struct {
@@ -40,15 +43,17 @@ type lastSample struct {
 
 func newChannel(s *capture.Status) channel {
 	c := channel{
-		PV: s.PV, Group: s.Group, State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
+		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
 		Sampling: s.Sampling, Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
-		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Metadata: newMetadata(s.Metadata),
+		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Suspected: s.Suspected, Metadata: newMetadata(s.Metadata),
 	}
 	if s.Since != 0 {
 		c.Since = clock(s.Since)
 	}
 	if s.Type.Valid() {
 		c.Type = s.Type.String()
+	} else {
+		c.Type = s.TypeName
 	}
 	if s.HasLast {
 		r := &sample.Run{Type: s.Type}
@@ -87,6 +92,8 @@ type metadata struct {
 	Precision int                `json:"precision"`
 	Limits    map[string]float64 `json:"limits,omitempty"`
 	Labels    []string           `json:"labels,omitempty"`
+	// Properties are values of fields of the record.
+	Properties map[string]string `json:"properties,omitempty"`
 }
 
 func newMetadata(m *sample.Metadata) *metadata {
@@ -101,6 +108,12 @@ func newMetadata(m *sample.Metadata) *metadata {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			out.Limits[name] = v
 		}
+	}
+	for _, p := range m.Properties {
+		if out.Properties == nil {
+			out.Properties = make(map[string]string, len(m.Properties))
+		}
+		out.Properties[p.Name] = p.Value
 	}
 	return out
 }
