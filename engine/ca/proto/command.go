@@ -21,12 +21,14 @@ const (
 	CmdBeacon        Command = 13 // RSRV_IS_UP
 	CmdNotFound      Command = 14
 	CmdReadNotify    Command = 15
+	CmdRepConfirm    Command = 17 // REPEATER_CONFIRM
 	CmdCreateChan    Command = 18
 	CmdWriteNotify   Command = 19
 	CmdClientName    Command = 20
 	CmdHostName      Command = 21
 	CmdAccessRights  Command = 22
 	CmdEcho          Command = 23
+	CmdRepRegister   Command = 24 // REPEATER_REGISTER
 	CmdCreateChFail  Command = 26
 	CmdServerDisconn Command = 27
 )
@@ -35,6 +37,7 @@ var commandNames = [...]string{
 	CmdVersion: "VERSION", CmdEventAdd: "EVENT_ADD", CmdEventCancel: "EVENT_CANCEL", CmdRead: "READ", CmdWrite: "WRITE",
 	CmdSearch: "SEARCH", CmdEventsOff: "EVENTS_OFF", CmdEventsOn: "EVENTS_ON", CmdReadSync: "READ_SYNC", CmdError: "ERROR",
 	CmdClearChannel: "CLEAR_CHANNEL", CmdBeacon: "RSRV_IS_UP", CmdNotFound: "NOT_FOUND", CmdReadNotify: "READ_NOTIFY",
+	CmdRepConfirm: "REPEATER_CONFIRM", CmdRepRegister: "REPEATER_REGISTER",
 	CmdCreateChan: "CREATE_CHAN", CmdWriteNotify: "WRITE_NOTIFY", CmdClientName: "CLIENT_NAME", CmdHostName: "HOST_NAME",
 	CmdAccessRights: "ACCESS_RIGHTS", CmdEcho: "ECHO", CmdCreateChFail: "CREATE_CH_FAIL", CmdServerDisconn: "SERVER_DISCONN",
 }
@@ -56,6 +59,7 @@ const Minor = 13
 // Minor revisions of the other side from which on something may be used.
 const (
 	MinorLargeArrays = 9  // extended headers, priorities
+	MinorBeaconID    = 10 // numbered beacons
 	MinorSequence    = 11 // sequence numbers in UDP VERSION messages
 	MinorTCPSearch   = 12 // SEARCH over TCP
 	MinorZeroCount   = 13 // count 0 asks for as many elements as there are
@@ -66,6 +70,9 @@ const (
 	ServerPort   = 5064
 	RepeaterPort = 5065
 )
+
+// MaxPriority is the highest priority of a circuit.
+const MaxPriority = 99
 
 // Reply says in a SEARCH whether a server that lacks the channel shall answer
 // NOT_FOUND. It stands in the header's Type.

@@ -36,9 +36,8 @@ func SearchSize(n int) int { return HeaderSize + Padded(n+1) }
 // at server; an unspecified or IPv6 address stands for where the answer comes from.
 func AppendSearchReply(dst []byte, server netip.AddrPort, cid uint32) []byte {
 	ip := uint32(senderIP)
-	if a := server.Addr().Unmap(); a.Is4() && !a.IsUnspecified() {
-		b := a.As4()
-		ip = binary.BigEndian.Uint32(b[:])
+	if known := bits(server.Addr()); known != 0 {
+		ip = known
 	}
 	dst = AppendHeader(dst, Header{Command: CmdSearch, Size: align, Type: server.Port(), P1: ip, P2: cid})
 	dst = binary.BigEndian.AppendUint16(dst, Minor)
@@ -50,7 +49,7 @@ func AppendSearchReply(dst []byte, server netip.AddrPort, cid uint32) []byte {
 func ParseSearchReply(h *Header, from netip.Addr) (cid uint32, server netip.AddrPort) {
 	addr := from.Unmap()
 	if h.P1 != senderIP && h.P1 != 0 {
-		addr = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, h.P1)))
+		addr = addrOf(h.P1)
 	}
 	return h.P2, netip.AddrPortFrom(addr, h.Type)
 }
@@ -68,31 +67,4 @@ func ServerMinor(payload []byte) uint16 {
 // that it does not have.
 func AppendNotFound(dst []byte, cid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdNotFound, Type: uint16(DoReply), Count: Minor, P1: cid, P2: cid})
-}
-
-// Beacon is what a server broadcasts while it is up (RSRV_IS_UP).
-type Beacon struct {
-	// Server is unspecified if it is where the beacon came from.
-	Server netip.AddrPort
-	// ID counts the server's beacons from 0.
-	ID uint32
-}
-
-// AppendBeacon appends a beacon.
-func AppendBeacon(dst []byte, b Beacon) []byte {
-	var ip uint32
-	if a := b.Server.Addr().Unmap(); a.Is4() {
-		four := a.As4()
-		ip = binary.BigEndian.Uint32(four[:])
-	}
-	return AppendHeader(dst, Header{Command: CmdBeacon, Type: Minor, Count: uint32(b.Server.Port()), P1: b.ID, P2: ip})
-}
-
-// ParseBeacon returns what a beacon tells; from is where it came from.
-func ParseBeacon(h *Header, from netip.Addr) Beacon {
-	addr := from.Unmap()
-	if h.P2 != 0 && h.P2 != senderIP {
-		addr = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, h.P2)))
-	}
-	return Beacon{Server: netip.AddrPortFrom(addr, uint16(h.Count)), ID: h.P1}
 }

@@ -38,18 +38,6 @@ func TestSequenceIsTheDatagrams(t *testing.T) {
 	}
 }
 
-func TestBeaconRoundTrip(t *testing.T) {
-	for in, want := range map[string]string{"10.0.0.5:5064": "10.0.0.5:5064", "0.0.0.0:5064": "10.0.0.9:5064"} {
-		var h Header
-		if _, _, err := ReadFrame(AppendBeacon(nil, Beacon{netip.MustParseAddrPort(in), 3}), &h, 64); err != nil {
-			t.Fatal(err)
-		}
-		if b := ParseBeacon(&h, netip.MustParseAddr("10.0.0.9")); b.ID != 3 || b.Server.String() != want {
-			t.Errorf("%s: %+v", in, b)
-		}
-	}
-}
-
 func TestSearchSizeIsWhatIsAppended(t *testing.T) {
 	for _, name := range []string{"", "1234567", "12345678", "a long name of a channel"} {
 		if got := len(AppendSearch(nil, name, 1, DoReply)); got != SearchSize(len(name)) {

@@ -1,0 +1,60 @@
+package proto
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+)
+
+// Beacon is what a server broadcasts while it is up (RSRV_IS_UP).
+type Beacon struct {
+	// Server is unspecified if it is where the beacon came from. Its port is 0 if
+	// it is the usual one.
+	Server netip.AddrPort
+	// ID counts the server's beacons from 0; it means nothing below MinorBeaconID.
+	ID uint32
+	// Minor is the server's minor protocol revision; 0 is appended as Minor.
+	Minor uint16
+}
+
+// AppendBeacon appends a beacon.
+func AppendBeacon(dst []byte, b Beacon) []byte {
+	return AppendHeader(dst, Header{
+		Command: CmdBeacon, Type: cmp.Or(b.Minor, Minor), Count: uint32(b.Server.Port()), P1: b.ID,
+		P2: bits(b.Server.Addr()),
+	})
+}
+
+// ParseBeacon returns what a beacon tells; from is where it came from.
+func ParseBeacon(h *Header, from netip.Addr) Beacon {
+	addr := from.Unmap()
+	if h.P2 != 0 && h.P2 != senderIP {
+		addr = addrOf(h.P2)
+	}
+	return Beacon{Server: netip.AddrPortFrom(addr, uint16(h.Count)), ID: h.P1, Minor: h.Type}
+}
+
+// AppendRepeaterRegister appends a request to a repeater to forward beacons to
+// where the request comes from. addr is that address, which repeaters do not use.
+func AppendRepeaterRegister(dst []byte, addr netip.Addr) []byte {
+	return AppendHeader(dst, Header{Command: CmdRepRegister, P2: bits(addr)})
+}
+
+// AppendRepeaterConfirm appends a repeater's answer to a registration from addr.
+func AppendRepeaterConfirm(dst []byte, addr netip.Addr) []byte {
+	return AppendHeader(dst, Header{Command: CmdRepConfirm, P2: bits(addr)})
+}
+
+// bits returns an IPv4 address as messages have it, 0 for any other.
+func bits(addr netip.Addr) uint32 {
+	if addr = addr.Unmap(); !addr.Is4() {
+		return 0
+	}
+	four := addr.As4()
+	return binary.BigEndian.Uint32(four[:])
+}
+
+// addrOf is the reverse of bits.
+func addrOf(ip uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, ip)))
+}
