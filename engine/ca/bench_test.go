@@ -3,6 +3,7 @@ package ca
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,7 +30,7 @@ func (c *counter) Sample(s *sample.Sample) {
 func BenchmarkEvent(b *testing.B) {
 	const channels = 1000
 	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(prometheus.NewRegistry()), ctx: b.Context()}
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"))
+	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"), nil)
 	sinks := make([]counter, channels)
 	var read []byte
 	for i := range sinks {
@@ -37,10 +38,11 @@ func BenchmarkEvent(b *testing.B) {
 		s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 1}
 		read = proto.AppendEvent(read, proto.Double.In(proto.TIME), false, &s, nil, uint32(i))
 	}
+	now := time.Now() // a read has many updates, and asks for the time once
 	b.ReportAllocs()
 	b.SetBytes(int64(len(read) / channels))
 	for done := 0; done < b.N; done += channels {
-		if used, _, err := c.batch(read); err != nil || used != len(read) {
+		if used, _, err := c.batch(read, now); err != nil || used != len(read) {
 			b.Fatal(used, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -46,8 +47,15 @@ type channel struct {
 	slot  uint32    // on the circuit
 	since time.Time // of being connected
 
-	// search is the client's.
+	// home is the server where the channel was connected last, unless that one
+	// would not have it; like state, it is the owner's. absence is the client's:
+	// that of the home, while the channel is searched for.
+	home    netip.AddrPort
+	absence *absence
+	// search and rival are the client's; rival is the server that answered for the
+	// channel too.
 	search searchState
+	rival  netip.AddrPort
 }
 
 // enter changes the state and the gauges that count it.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"time"
 
@@ -17,14 +15,9 @@ import (
 
 const (
 	connectTimeout = 5 * time.Second
-	echoTimeout    = 5 * time.Second
 	// writeTimeout is how long a server may take to read a burst of requests.
 	writeTimeout = 30 * time.Second
 
-	// The read buffer starts small, as many IOCs send little, and grows while
-	// reads fill it. It is larger only for a frame that does not fit.
-	minReadBuffer = 16 << 10
-	maxReadBuffer = 256 << 10
 	// frameOverhead is what a payload may have beside MaxArrayBytes of elements:
 	// the largest structure before the value, DBR_CTRL_ENUM's, and padding.
 	frameOverhead = 512
@@ -50,10 +43,16 @@ type circuit struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed by run, when all channels are given back
+	// conn is what a probe connected; nil if the circuit is to connect by itself.
+	conn  net.Conn
+	began time.Time
 
-	// Guarded by Client.mu: up says that it connected, pinned that it is to a
-	// name server, so that it lasts without channels.
-	up, pinned bool
+	// greeted is closed, under Client.mu, when the server told its revision.
+	greeted chan struct{}
+	// Guarded by Client.mu: up says that it connected, searches that the server
+	// takes SEARCH, pinned that it is to a name server, so that it lasts without
+	// channels.
+	up, searches, pinned bool
 
 	// mu guards what follows, and is held while a sink is called.
 	mu    sync.Mutex
@@ -67,18 +66,23 @@ type circuit struct {
 	sample  sample.Sample
 	scratch []byte // the elements of an array
 	skip    uint64 // bytes to come of a frame that is too large
+	second  uint32 // of the circuit
 	events  int
 	answers []answer
+	// pulse is the reader's; suspects are the slots that a stall would be told.
+	pulse    pulse
+	suspects []uint32
 }
 
-func newCircuit(client *Client, server netip.AddrPort) *circuit {
+func newCircuit(client *Client, server netip.AddrPort, conn net.Conn) *circuit {
 	c := &circuit{
-		client: client, server: server, host: server.String(), out: newOutbox(), done: make(chan struct{}),
+		client: client, server: server, host: server.String(), out: newOutbox(), conn: conn, began: time.Now(),
+		done: make(chan struct{}), greeted: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(client.ctx)
 	config := &client.config
 	c.send(func(dst []byte) []byte {
-		dst = proto.AppendVersion(dst, 0)
+		dst = proto.AppendVersion(dst, config.Priority)
 		dst = proto.AppendHostName(dst, config.Host)
 		return proto.AppendClientName(dst, config.User)
 	})
@@ -102,10 +106,8 @@ func (c *circuit) run() {
 // serve connects and reads until the circuit is over. It returns for how long it
 // was up.
 func (c *circuit) serve() (life time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
-	conn, err := c.client.config.Dial(ctx, "tcp4", c.host)
-	cancel()
 	m := c.client.metrics
+	conn, err := c.connect()
 	if err != nil {
 		m.connectFailures.Inc()
 		return 0, fmt.Errorf("connecting to %s: %w", c.host, err)
@@ -129,15 +131,21 @@ func (c *circuit) serve() (life time.Duration, err error) {
 	return time.Since(began), nil
 }
 
-// connected notes that the circuit is up, and has a name server asked at once.
+// connect returns the connection of the circuit.
+func (c *circuit) connect() (net.Conn, error) {
+	if c.conn != nil {
+		return c.conn, nil
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
+	defer cancel()
+	return c.client.config.Dial(ctx, "tcp4", c.host)
+}
+
+// connected notes that the circuit is up.
 func (c *circuit) connected() {
 	c.client.mu.Lock()
+	defer c.client.mu.Unlock()
 	c.up = true
-	pinned := c.pinned
-	c.client.mu.Unlock()
-	if pinned {
-		c.client.hastenSearch()
-	}
 }
 
 // send queues requests.
@@ -167,67 +175,21 @@ func (c *circuit) write(conn net.Conn) error {
 	}
 }
 
-// read handles what the server sends until the circuit is over. A server that is
-// silent is sent an ECHO, once.
-func (c *circuit) read(conn net.Conn) error {
-	buf := make([]byte, minReadBuffer)
-	filled := 0
-	probing := false
-	for {
-		wait := c.client.config.ConnTimeout
-		if probing {
-			wait = echoTimeout
-		}
-		if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
-			return fmt.Errorf("reading from %s: %w", c.host, err)
-		}
-		n, err := conn.Read(buf[filled:])
-		switch {
-		case n > 0: // an error comes again
-		case errors.Is(err, os.ErrDeadlineExceeded) && !probing:
-			probing = true
-			c.send(proto.AppendEcho)
-			continue
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return errSilent
-		case errors.Is(err, io.EOF):
-			return errServer
-		default:
-			return fmt.Errorf("reading from %s: %w", c.host, err)
-		}
-		probing = false
-		c.client.metrics.receivedBytes.Add(float64(n))
-		used, need, err := c.batch(buf[:filled+n])
-		if err != nil {
-			return fmt.Errorf("reading from %s: %w", c.host, err)
-		}
-		full := filled+n == len(buf)
-		buf, filled = makeRoom(buf, buf[used:filled+n], need, full)
-	}
-}
-
-// makeRoom returns a buffer that begins with rest, the end of buf, and can hold a
-// frame of need bytes: buf, or a larger one if that frame or a full read asks for it.
-func makeRoom(buf, rest []byte, need int, full bool) ([]byte, int) {
-	size := len(buf)
-	if full && size < maxReadBuffer {
-		size *= 2
-	}
-	if size = max(size, need); size > len(buf) {
-		buf = make([]byte, size)
-	}
-	return buf, copy(buf, rest)
-}
-
-// batch handles all whole frames of b. It returns the bytes they take and, if a
-// part of a frame follows, how many that one needs.
-func (c *circuit) batch(b []byte) (used, need int, err error) {
+// batch handles all whole frames of b, which came now. It returns the bytes they
+// take and, if a part of a frame follows, how many that one needs.
+func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	c.mu.Lock()
+	c.second, c.events = c.secondOf(now), 0
+	if c.pulse.gap(now) {
+		c.actives(c.pulse.from)
+	}
 	used, need, err = c.frames(b)
+	if c.pulse.arrived(now, c.events) {
+		c.stalled(c.pulse.from, c.pulse.to)
+	}
 	answers := c.answers
 	c.mu.Unlock()
 	c.client.metrics.events.Add(float64(c.events))
-	c.events = 0
 	for _, a := range answers { // found may lock this circuit, or another
 		c.client.found(a)
 	}

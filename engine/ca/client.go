@@ -3,6 +3,8 @@ package ca
 import (
 	"container/heap"
 	"context"
+	"iter"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -29,6 +31,9 @@ type Client struct {
 	queue     searchQueue         // those that are searched for
 	circuits  map[netip.AddrPort]*circuit
 	penalties penalties
+	absences  map[netip.AddrPort]*absence
+	news      news
+	rivals    rivals
 }
 
 var _ capture.Source = (*Client)(nil)
@@ -41,8 +46,12 @@ func New(config Config) (*Client, error) {
 		channels:   map[uint32]*channel{},
 		circuits:   map[netip.AddrPort]*circuit{},
 		penalties:  penalties{},
+		absences:   map[netip.AddrPort]*absence{},
 	}
 	var err error
+	if err = c.config.check(); err != nil {
+		return nil, err
+	}
 	if c.nameServers, err = newNameServers(&c.config); err != nil {
 		return nil, err
 	}
@@ -56,6 +65,9 @@ func New(config Config) (*Client, error) {
 		c.wg.Go(func() { c.runNameServer(s) })
 	}
 	c.wg.Go(c.runSearch)
+	if c.config.RepeaterPort != 0 {
+		c.wg.Go(newBeacons(c).run)
+	}
 	return c, nil
 }
 
@@ -106,6 +118,12 @@ func (c *Client) enqueue(ch *channel, due time.Time) {
 	c.wakeSearch()
 }
 
+// dequeue takes a channel out of the search queue. It needs c.mu.
+func (c *Client) dequeue(ch *channel) {
+	heap.Remove(&c.queue, ch.search.index)
+	c.unmissLocked(ch)
+}
+
 // forget marks a channel as closed. It returns the circuit that has it, if one has.
 func (c *Client) forget(ch *channel) *circuit {
 	c.mu.Lock()
@@ -114,7 +132,7 @@ func (c *Client) forget(ch *channel) *circuit {
 		return nil // again, or of a client that is closed
 	}
 	if ch.circuit == nil {
-		heap.Remove(&c.queue, ch.search.index)
+		c.dequeue(ch)
 		c.removeLocked(ch)
 	}
 	return ch.circuit
@@ -143,6 +161,9 @@ func (c *Client) searchAgain(ch *channel) {
 	}
 	ch.circuit = nil
 	c.enqueue(ch, now.Add(jitter(ch.search.delay)))
+	if ch.home.IsValid() && c.ctx.Err() == nil {
+		c.missLocked(ch)
+	}
 }
 
 // answer is what a SEARCH answer tells.
@@ -160,38 +181,67 @@ func (c *Client) found(a answer) {
 		c.mu.Unlock()
 		return
 	}
-	if other := ch.circuit; other != nil {
-		c.mu.Unlock()
-		if other.server != a.server { // not the same server's answer to a repeated search
-			c.metrics.duplicates.Inc()
-			c.config.Log.Debug("PV found on two servers", "pv", ch.name, "used", other.server, "ignored", a.server)
-		}
-		return
-	}
-	if c.penalties.active(a.server, time.Now()) {
+	if ch.circuit != nil {
+		c.rivalLocked(ch, a.server)
 		c.mu.Unlock()
 		return
 	}
-	heap.Remove(&c.queue, ch.search.index)
+	circuit := c.circuitLocked(a.server)
+	if circuit == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.dequeue(ch)
 	ch.enter(connecting)
-	ch.circuit = c.circuitLocked(a.server)
-	circuit := ch.circuit
+	ch.circuit = circuit
 	c.mu.Unlock()
 	if !circuit.attach(ch, a.minor) {
 		c.searchAgain(ch)
 	}
 }
 
-// circuitLocked returns the circuit to a server, starting one if there is none.
-// The client is not closed.
+// circuitLocked returns the circuit to a server, starting one if there is none;
+// none while the server has a penalty. The client is not closed.
 func (c *Client) circuitLocked(server netip.AddrPort) *circuit {
 	if existing := c.circuits[server]; existing != nil {
 		return existing
 	}
-	started := newCircuit(c, server)
+	if c.penalties.active(server, time.Now()) {
+		return nil
+	}
+	return c.startLocked(server, nil)
+}
+
+// startLocked starts a circuit to a server that has none, over conn or, if that is
+// nil, over a connection of its own.
+func (c *Client) startLocked(server netip.AddrPort, conn net.Conn) *circuit {
+	started := newCircuit(c, server, conn)
 	c.circuits[server] = started
+	if a := c.absences[server]; a != nil {
+		a.look()
+	}
 	c.wg.Go(started.run)
 	return started
+}
+
+// Circuits returns the servers that the client is connected to, name servers
+// included, and the number of connections to each.
+func (c *Client) Circuits() iter.Seq2[netip.AddrPort, int] {
+	return func(yield func(server netip.AddrPort, n int) bool) {
+		c.mu.Lock()
+		servers := make([]netip.AddrPort, 0, len(c.circuits))
+		for server, circuit := range c.circuits {
+			if circuit.up {
+				servers = append(servers, server)
+			}
+		}
+		c.mu.Unlock()
+		for _, server := range servers {
+			if !yield(server, 1) { // all channels at an address share one
+				return
+			}
+		}
+	}
 }
 
 // circuitEnded takes a circuit that is over off the list, so that the next one

@@ -3,6 +3,7 @@ package ca
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -41,6 +42,14 @@ type Config struct {
 	// ConnTimeout is how long a circuit may be silent before it is probed with an
 	// ECHO; 0 is DefaultConnTimeout.
 	ConnTimeout time.Duration
+	// Priority, 0 to 99, is asked of servers for the circuits; those of VxWorks and
+	// RTEMS take it as that of a thread.
+	Priority uint16
+	// RepeaterPort is the UDP port that beacons come to, 5065 as a rule: a client
+	// takes the port if it is free, and repeats beacons to the other clients of the
+	// host; else it has them repeated. 0 hears no beacons: a server that comes back
+	// is found a bit later.
+	RepeaterPort uint16
 	// User and Host are told to servers, for their access rules. Empty ones are
 	// taken from the operating system.
 	User, Host string
@@ -52,6 +61,14 @@ type Config struct {
 
 	Log        *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nothing
+}
+
+// check finds what can not be.
+func (c *Config) check() error {
+	if c.Priority > proto.MaxPriority {
+		return fmt.Errorf("the priority %d is not between 0 and %d", c.Priority, proto.MaxPriority)
+	}
+	return nil
 }
 
 // withDefaults returns c with what is missing filled in.

@@ -6,19 +6,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"varve.dev/varve/engine/ca/proto"
 )
 
 // ConfigFromEnv returns the Config that the standard environment variables of
 // Channel Access ask for. lookup is os.LookupEnv or the like. As in EPICS base,
-// EPICS_CA_AUTO_ADDR_LIST is YES unless set, and an empty value is as none. A
-// wrong value is an error that names the variable.
+// EPICS_CA_AUTO_ADDR_LIST is YES unless set, beacons are heard, and an empty value
+// is as none. A wrong value is an error that names the variable.
 func ConfigFromEnv(lookup func(name string) (value string, ok bool)) (Config, error) {
-	c := Config{AutoAddrList: true}
+	c := Config{AutoAddrList: true, RepeaterPort: proto.RepeaterPort}
 	for _, v := range []struct {
 		name  string
 		parse func(value string) error
 	}{
-		{"EPICS_CA_SERVER_PORT", c.parsePort},
+		{"EPICS_CA_SERVER_PORT", func(s string) (err error) { c.ServerPort, err = parsePort(s); return }},
+		{"EPICS_CA_REPEATER_PORT", func(s string) (err error) { c.RepeaterPort, err = parsePort(s); return }},
 		{"EPICS_CA_ADDR_LIST", func(s string) (err error) { c.AddrList, err = parseList(s); return }},
 		{"EPICS_CA_NAME_SERVERS", func(s string) (err error) { c.NameServers, err = parseList(s); return }},
 		{"EPICS_CA_AUTO_ADDR_LIST", c.parseAuto},
@@ -45,12 +48,6 @@ func parseList(s string) ([]string, error) {
 		}
 	}
 	return list, nil
-}
-
-func (c *Config) parsePort(s string) error {
-	port, err := parsePort(s)
-	c.ServerPort = port
-	return err
 }
 
 func (c *Config) parseAuto(s string) error {

@@ -21,21 +21,22 @@ func TestConfigFromEnvironment(t *testing.T) {
 		env  map[string]string
 		want Config
 	}{
-		"nothing set": {nil, Config{AutoAddrList: true}},
+		"nothing set": {nil, Config{AutoAddrList: true, RepeaterPort: 5065}},
 		"all set": {
 			map[string]string{
 				"EPICS_CA_ADDR_LIST": " 10.0.0.1 ioc:5070\tgw ", "EPICS_CA_AUTO_ADDR_LIST": "no",
 				"EPICS_CA_NAME_SERVERS": "ns:1 ns2", "EPICS_CA_SERVER_PORT": "6064",
 				"EPICS_CA_MAX_ARRAY_BYTES": "20000000", "EPICS_CA_CONN_TMO": "2.5",
+				"EPICS_CA_REPEATER_PORT": "6065",
 			},
 			Config{
 				AddrList: []string{"10.0.0.1", "ioc:5070", "gw"}, NameServers: []string{"ns:1", "ns2"},
-				ServerPort: 6064, MaxArrayBytes: 20000000, ConnTimeout: 2500 * time.Millisecond,
+				ServerPort: 6064, RepeaterPort: 6065, MaxArrayBytes: 20000000, ConnTimeout: 2500 * time.Millisecond,
 			},
 		},
 		"empty and small": {
 			map[string]string{"EPICS_CA_ADDR_LIST": "", "EPICS_CA_MAX_ARRAY_BYTES": "100"},
-			Config{AutoAddrList: true, MaxArrayBytes: minArrayBytes},
+			Config{AutoAddrList: true, RepeaterPort: 5065, MaxArrayBytes: minArrayBytes},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +58,7 @@ func TestWrongVariablesAreNamed(t *testing.T) {
 		{"EPICS_CA_NAME_SERVERS", "ns:0"},
 		{"EPICS_CA_AUTO_ADDR_LIST", "maybe"},
 		{"EPICS_CA_SERVER_PORT", "70000"},
+		{"EPICS_CA_REPEATER_PORT", "0"},
 		{"EPICS_CA_MAX_ARRAY_BYTES", "1e6"},
 		{"EPICS_CA_MAX_ARRAY_BYTES", "-1"},
 		{"EPICS_CA_CONN_TMO", "NaN"},
@@ -69,8 +71,10 @@ func TestWrongVariablesAreNamed(t *testing.T) {
 	}
 }
 
-func TestWrongAddressIsRefused(t *testing.T) {
-	for _, c := range []Config{{AddrList: []string{"10.0.0.1:x"}}, {AddrList: []string{"ioc:x"}}, {NameServers: []string{"ns:x"}}} {
+func TestWrongConfigIsRefused(t *testing.T) {
+	for _, c := range []Config{
+		{AddrList: []string{"10.0.0.1:x"}}, {AddrList: []string{"ioc:x"}}, {NameServers: []string{"ns:x"}}, {Priority: 100},
+	} {
 		if client, err := New(c); err == nil {
 			client.Close()
 			t.Errorf("%+v was accepted", c)

@@ -11,16 +11,17 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// fuzzCircuit returns a circuit with an open scalar, an open array and a channel
-// that is being created, all telling r.
+// fuzzCircuit returns a circuit with an open scalar, an open array, a channel that
+// is being created, and a long string, all telling r.
 func fuzzCircuit(tb testing.TB, client *Client, r *recorder) *circuit {
 	tb.Helper()
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"))
+	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"), nil)
 	r.up = true
-	open := slot{sink: r, event: proto.Double.In(proto.TIME), count: 1, state: slotOpen}
-	array := open
+	open := slot{sink: r, event: proto.Double.In(proto.TIME), count: 1, state: slotOpen, property: propertySubscribe}
+	array, text := open, open
 	array.array, array.count = true, 4
-	for i, s := range []slot{open, array, {sink: r, state: slotCreating}} {
+	text.event, text.array, text.text, text.property = proto.Char.In(proto.TIME), true, true, propertyNone
+	for i, s := range []slot{open, array, {sink: r, state: slotCreating}, text} {
 		s.ch = &channel{client: client, name: "PV", slot: uint32(i), sink: r, circuit: c, state: connecting}
 		c.slots = append(c.slots, s)
 	}
@@ -36,6 +37,8 @@ func FuzzCircuit(f *testing.F) {
 	f.Add(events, uint16(50))
 	f.Add(proto.AppendCreateChanReply(proto.AppendAccessRights(nil, 2, 0), proto.Long, 1, 2, 9), uint16(3))
 	f.Add(proto.AppendReadReply(nil, proto.Double.In(proto.CTRL), false, &s, &sample.Metadata{Units: "V"}, 0), uint16(70))
+	f.Add(proto.AppendEvent(nil, proto.Double.In(proto.CTRL), false, &s, &sample.Metadata{Units: "V"}, propertyBit), uint16(20))
+	f.Add(proto.AppendEvent(nil, proto.Char.In(proto.TIME), true, &s, nil, 3), uint16(30))
 	f.Add(append(proto.AppendServerDisconn(nil, 0), proto.AppendCreateChFail(nil, 2)...), uint16(0))
 	f.Add(proto.AppendError(nil, 0, proto.StatusBadMask, proto.Header{Command: proto.CmdEventAdd, P2: 1}, "no"), uint16(16))
 	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdEventAdd, Size: 1 << 30, Count: 1 << 27}), uint16(24))
@@ -62,7 +65,7 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 	c := fuzzCircuit(t, client, r)
 	for _, p := range parts {
 		rest = slices.Concat(rest, p)
-		used, need, err := c.batch(rest)
+		used, need, err := c.batch(rest, c.began)
 		if err != nil {
 			return rest, err
 		}

@@ -48,6 +48,7 @@ for pv in sys.argv[1:]:
     for f in ("upper_disp_limit", "lower_disp_limit", "upper_alarm_limit", "upper_warning_limit", "lower_warning_limit",
               "lower_alarm_limit", "upper_ctrl_limit", "lower_ctrl_limit"):
         if hasattr(c, f): v = getattr(c, f); meta[f] = repr(float(v[0] if isinstance(v, bytes) else v))
+    if pv.endswith("$"): values, meta = [bytes(t.data).split(b"\0")[0].decode()], {"units": ""}
     out[pv] = {"type": int(t.data_type), "values": [repr(v) if isinstance(v, float) else str(v) for v in values], "secs": stamp.secondsSinceEpoch, "nanos": stamp.nanoSeconds,
                "severity": int(t.metadata.severity), "status": int(t.metadata.status), "meta": meta}
 print(json.dumps(out))
@@ -69,7 +70,7 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 		"T:DOUBLE": sample.Float64, "T:LONG": sample.Int32, "T:ENUM": sample.Enum, "T:STRING": sample.String,
 		"T:FLOAT": sample.Float32, "T:CHAR": sample.Uint8, "T:SHORT": sample.Int16,
 		"T:WAVE": sample.Float64.Array(), "T:FLOATS": sample.Float32.Array(), "T:STRINGS": sample.String.Array(),
-		"T:EMPTY": sample.Int16.Array(), "T:STRING.VAL$": sample.Uint8.Array(),
+		"T:EMPTY": sample.Int16.Array(), "T:STRING.VAL$": sample.String,
 	}
 	sinks := map[string]*recorder{}
 	var names []string

@@ -20,6 +20,12 @@ type metrics struct {
 	datagramErrors  prometheus.Counter
 	lookupErrors    prometheus.Counter
 	duplicates      prometheus.Counter
+	probes          prometheus.Counter
+	beacons         prometheus.Counter
+	news            prometheus.Counter
+	listeners       prometheus.Gauge
+	stalls          prometheus.Counter
+	eventsOff       prometheus.Counter
 	dropped         [sample.NumReasons]prometheus.Counter
 }
 
@@ -30,10 +36,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		all = append(all, c)
 		return c
 	}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "ca", Name: name, Help: help})
+		all = append(all, g)
+		return g
+	}
 	m := &metrics{
-		circuits: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "varve", Subsystem: "ca", Name: "circuits", Help: "TCP circuits that are connected.",
-		}),
+		circuits:        gauge("circuits", "TCP circuits that are connected."),
 		circuitsEnded:   counter("circuits_ended_total", "Circuits that were connected and ended."),
 		connectFailures: counter("connect_failures_total", "Circuits that could not be connected."),
 		events:          counter("events_total", "Updates received from servers."),
@@ -43,9 +52,14 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		datagrams:       counter("search_datagrams_total", "UDP datagrams of searches sent."),
 		datagramErrors:  counter("search_datagram_errors_total", "UDP datagrams of searches that could not be sent."),
 		lookupErrors:    counter("lookup_errors_total", "Host names that could not be resolved."),
-		duplicates:      counter("duplicate_servers_total", "Search answers for a channel that another server has already."),
+		duplicates:      counter("duplicate_servers_total", "Channels that a second server answered for."),
+		probes:          counter("probes_total", "Attempts to connect to servers that were lost."),
+		beacons:         counter("beacons_total", "Beacons received."),
+		news:            counter("beacon_anomalies_total", "Beacons that told of a server that came up."),
+		listeners:       gauge("repeater_clients", "Clients of this host that beacons are repeated to."),
+		stalls:          counter("stalls_total", "Stalls of circuits in which servers may have dropped updates."),
+		eventsOff:       counter("events_off_total", "Times that a server was told to hold its updates, as this client was behind."),
 	}
-	all = append(all, m.circuits)
 	states := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "varve", Subsystem: "ca", Name: "channels", Help: "Subscribed channels by state.",
 	}, []string{"state"})

@@ -34,7 +34,7 @@ func newNameServers(config *Config) (nameServers, error) {
 func (n nameServers) ready() []*circuit {
 	var out []*circuit
 	for _, s := range n {
-		if s.circuit != nil && s.circuit.up && s.circuit.ctx.Err() == nil {
+		if s.circuit != nil && s.circuit.searches && s.circuit.ctx.Err() == nil {
 			out = append(out, s.circuit)
 		}
 	}
@@ -94,12 +94,36 @@ func (c *Client) pin(s *nameServer, address netip.AddrPort) *circuit {
 	if c.ctx.Err() != nil {
 		return nil
 	}
-	s.circuit = c.circuitLocked(address)
+	if s.circuit = c.circuits[address]; s.circuit == nil { // penalties are not for these
+		s.circuit = c.startLocked(address, nil)
+	}
 	s.circuit.pinned = true
-	if s.circuit.up { // else the circuit does so when it is
+	if s.circuit.searches { // else it is told when it greets
 		c.hastenLocked()
 	}
 	return s.circuit
+}
+
+// greeted notes that a server told its revision, and whether that allows SEARCH
+// over TCP. Then a name server is asked at once, for all that is searched for; one
+// that does not is of no use, as with libca.
+func (c *Client) greeted(circuit *circuit, searches bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-circuit.greeted:
+		return // said before
+	default:
+	}
+	close(circuit.greeted)
+	circuit.searches = searches
+	switch {
+	case !circuit.pinned:
+	case searches:
+		c.hastenLocked()
+	default:
+		c.config.Log.Warn("name server takes no searches over TCP", "server", circuit.server)
+	}
 }
 
 // search sends what goes in datagrams over the circuit, but for their VERSION.

@@ -36,12 +36,14 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	}
 }
 
-// event delivers an update. This is the hot path: everything else is in oddEvent.
+// event delivers an update. This is the hot path: everything else is in
+// properties and oddEvent.
 func (c *circuit) event(h *proto.Header, payload []byte) {
-	c.events++
 	if uint64(h.P2) >= uint64(len(c.slots)) {
-		return // of no subscription
+		c.properties(h, payload)
+		return
 	}
+	c.events++
 	s := &c.slots[h.P2]
 	if s.state != slotOpen {
 		return // its channel was closed meanwhile, or may not be read
@@ -55,13 +57,19 @@ func (c *circuit) event(h *proto.Header, payload []byte) {
 		c.oddEvent(s, h)
 		return
 	}
+	if s.text {
+		c.sample.Bytes = proto.Text(c.sample.Bytes)
+	}
+	s.seen = c.second
 	s.sink.Sample(&c.sample)
 }
 
 // oddEvent handles an EVENT_ADD that is no update. The confirmation of a
-// cancelled subscription has no payload; any other is an update that was lost.
+// cancelled subscription has no payload, and of reading that is not allowed
+// ACCESS_RIGHTS tells; any other is an update that was lost.
 func (c *circuit) oddEvent(s *slot, h *proto.Header) {
-	if h.Size > 0 || !proto.Status(h.P1).OK() {
+	status := proto.Status(h.P1)
+	if status != proto.StatusNoReadAccess && (h.Size > 0 || !status.OK()) {
 		c.drop(s, sample.Malformed)
 	}
 }
@@ -82,7 +90,7 @@ func (c *circuit) message(h *proto.Header, payload []byte, tooLarge error) error
 	}
 	switch h.Command {
 	case proto.CmdVersion:
-		c.minor = max(c.minor, uint16(min(h.Count, proto.Minor)))
+		c.version(uint16(min(h.Count, proto.Minor)))
 	case proto.CmdEcho: // that it came is all
 	case proto.CmdAccessRights:
 		c.accessRights(h.P1, proto.Rights(h.P2))
@@ -95,7 +103,7 @@ func (c *circuit) message(h *proto.Header, payload []byte, tooLarge error) error
 	case proto.CmdClearChannel:
 		c.cleared(h.P2)
 	case proto.CmdReadNotify:
-		c.metadata(h, payload)
+		c.readNotified(h, payload)
 	case proto.CmdSearch:
 		cid, server := proto.ParseSearchReply(h, c.server.Addr())
 		c.answers = append(c.answers, answer{cid: cid, server: server, minor: proto.ServerMinor(payload)})
@@ -129,22 +137,6 @@ func (c *circuit) tooLarge(h *proto.Header) error {
 	return nil
 }
 
-// metadata delivers the answer to the READ_NOTIFY of a channel's DBR_CTRL value.
-// A server that has none leaves the channel without.
-func (c *circuit) metadata(h *proto.Header, payload []byte) {
-	s := c.at(h.P2)
-	if s == nil || s.state != slotOpen || !proto.Status(h.P1).OK() || proto.DBR(h.Type) != s.event.In(proto.CTRL) {
-		return
-	}
-	m := new(sample.Metadata)
-	if err := proto.DecodeMetadata(m, proto.DBR(h.Type), payload); err != nil {
-		c.client.config.Log.Debug("metadata not decoded", "pv", s.ch.name, "server", c.server, "err", err)
-		return
-	}
-	m.Type, m.Count, m.Host = s.event.SampleType(s.array), int(s.count), c.host
-	s.sink.Metadata(m)
-}
-
 // failed handles an ERROR: a request that the server refused.
 func (c *circuit) failed(h *proto.Header, payload []byte) error {
 	f, err := proto.ParseError(h, payload)
@@ -153,9 +145,7 @@ func (c *circuit) failed(h *proto.Header, payload []byte) error {
 	}
 	switch f.Request.Command {
 	case proto.CmdEventAdd:
-		if s := c.at(f.Request.P2); s != nil && s.state != slotClearing {
-			c.lose(f.Request.P2, f, slotClearing)
-		}
+		c.refused(f)
 	case proto.CmdCreateChan:
 		c.lose(f.Request.P1, f, slotFree)
 	case proto.CmdClearChannel:
@@ -164,4 +154,22 @@ func (c *circuit) failed(h *proto.Header, payload []byte) error {
 		c.client.config.Log.Debug("request refused", "server", c.server, "err", f)
 	}
 	return nil
+}
+
+// refused handles the refusal of a subscription.
+func (c *circuit) refused(f *proto.Failure) {
+	id := f.Request.P2 &^ propertyBit
+	switch s := c.at(id); {
+	case s == nil || s.state == slotClearing:
+	case f.Request.P2 != id:
+		c.readProperties(s, id)
+	default:
+		c.lose(id, f, slotClearing)
+	}
+}
+
+// version notes the minor revision that the server greets with.
+func (c *circuit) version(minor uint16) {
+	c.minor = max(c.minor, minor)
+	c.client.greeted(c, minor >= proto.MinorTCPSearch)
 }

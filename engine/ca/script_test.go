@@ -37,8 +37,11 @@ type script struct {
 	override func(s *session, h *proto.Header, payload []byte) bool
 	// greet is sent first, instead of VERSION.
 	greet []byte
-	// lacks are names that it has not.
-	lacks map[string]bool
+	// lacks are names that it has not; silent, it knows none.
+	lacks  map[string]bool
+	silent atomic.Bool
+	// units are those of all its channels.
+	units string
 
 	sessions []*session
 	requests [32]atomic.Int32 // by command
@@ -66,7 +69,7 @@ func newNetwork(servers ...*script) *network {
 
 // doubles returns a server of scalar channels.
 func doubles(address string) *script {
-	return &script{address: address, channel: proto.Double, count: 1, value: sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7}}
+	return &script{address: address, channel: proto.Double, count: 1, value: sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7}, units: "mA"}
 }
 
 // config returns a Config that knows the first server as name server.
@@ -94,6 +97,30 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	s.sessions = append(s.sessions, one)
 	go one.serve()
 	return theirs, nil
+}
+
+// stop ends a server: its circuits break, and connecting is refused.
+func (n *network) stop(s *script) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.servers, s.address)
+	for _, one := range s.sessions {
+		_ = one.conn.Close()
+	}
+}
+
+// start lets a server that was stopped go on.
+func (n *network) start(s *script) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.servers[s.address] = s
+}
+
+// dialled returns how often a server was connected to, or tried to.
+func (n *network) dialled(address string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dials[address]
 }
 
 // asked returns how many requests of a kind came.
@@ -145,7 +172,7 @@ func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	switch h.Command {
 	case proto.CmdSearch:
 		name := proto.Text(payload)
-		if s.lacks[string(name)] {
+		if s.lacks[string(name)] || s.silent.Load() {
 			return nil
 		}
 		at := cmp.Or(s.redirect[string(name)], s.address)
@@ -154,8 +181,11 @@ func (s *session) answer(h *proto.Header, payload []byte) []byte {
 		b := proto.AppendAccessRights(nil, h.P1, proto.RightRead)
 		return proto.AppendCreateChanReply(b, s.channel, s.count, h.P1, 100+h.P1)
 	case proto.CmdReadNotify:
-		return proto.AppendReadReply(nil, typ, array, &s.value, &sample.Metadata{Units: "mA"}, h.P2)
+		return proto.AppendReadReply(nil, typ, array, &s.value, &sample.Metadata{Units: s.units}, h.P2)
 	case proto.CmdEventAdd:
+		if h.P2&propertyBit != 0 {
+			return s.properties(h.P2)
+		}
 		s.subs = append(s.subs, h.P2)
 		return s.update(s.value.Word, h.P2)
 	case proto.CmdClearChannel:
@@ -171,6 +201,11 @@ func (s *session) update(word uint64, sub uint32) []byte {
 	v := s.value
 	v.Word = word
 	return proto.AppendEvent(nil, s.channel.In(proto.TIME), s.count != 1, &v, nil, sub)
+}
+
+// properties returns an update of metadata.
+func (s *session) properties(sub uint32) []byte {
+	return proto.AppendEvent(nil, s.channel.In(proto.CTRL), false, &s.value, &sample.Metadata{Units: s.units}, sub)
 }
 
 // words returns the values that a recorder got.

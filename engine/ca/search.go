@@ -16,6 +16,9 @@ const (
 	// have reached the longest delay: with many names it grows, so that there is
 	// always room for new ones.
 	steadySearches = 2000
+	// retrySearches is the most names a second that are searched for again before:
+	// with many names, the search for one is repeated when all had their turn.
+	retrySearches = 7000
 
 	// A round packs what is due. Rounds are at least roundInterval apart, so that
 	// channels subscribed together are searched for together, and take at most
@@ -58,17 +61,24 @@ func (q *searchQueue) Pop() any {
 	return ch
 }
 
-// hasten makes all channels due now, as after news of a server that came up.
+// hasten makes all channels due now, as after news of a server that came up, and
+// again somewhat sooner than they would be. Repeated, it doubles the searches.
 func (q searchQueue) hasten(now time.Time) {
+	delay := q.longest() / 4
 	for _, ch := range q {
-		ch.search.due, ch.search.delay = now, minSearchDelay
+		ch.search.due, ch.search.delay = now, min(ch.search.delay, delay)
 	}
+}
+
+// longest returns the longest delay between two searches for a name.
+func (q searchQueue) longest() time.Duration {
+	return max(maxSearchDelay, time.Duration(len(q))*time.Second/steadySearches)
 }
 
 // round appends the SEARCH messages of what is due to datagrams, each of which
 // begins with the bytes that begin returns, and sets when each name is due again.
 func (q searchQueue) round(now time.Time, begin func() []byte) (datagrams [][]byte, names int) {
-	longest := max(maxSearchDelay, time.Duration(len(q))*time.Second/steadySearches)
+	shortest, longest := time.Duration(len(q))*time.Second/retrySearches, q.longest()
 	for len(q) > 0 && !q[0].search.due.After(now) {
 		ch := q[0]
 		last := len(datagrams) - 1
@@ -81,8 +91,9 @@ func (q searchQueue) round(now time.Time, begin func() []byte) (datagrams [][]by
 		}
 		datagrams[last] = proto.AppendSearch(datagrams[last], ch.name, ch.cid, proto.DontReply)
 		names++
-		ch.search.due = now.Add(jitter(ch.search.delay))
-		ch.search.delay = min(2*ch.search.delay, longest)
+		delay := max(ch.search.delay, shortest)
+		ch.search.due = now.Add(jitter(delay))
+		ch.search.delay = min(2*delay, longest)
 		heap.Fix(&q, 0)
 	}
 	return datagrams, names
@@ -125,13 +136,19 @@ func (c *Client) nextSearch() (due time.Time, ok bool) {
 	if len(c.queue) == 0 {
 		return time.Time{}, false
 	}
-	return c.queue[0].search.due, true
+	due = c.queue[0].search.due
+	if n := c.news.due; !n.IsZero() && n.Before(due) {
+		due = n
+	}
+	return due, true
 }
 
 // searchRound searches for what is due, and reports whether anything was.
 func (c *Client) searchRound() bool {
+	now := time.Now()
 	c.mu.Lock()
-	datagrams, names := c.queue.round(time.Now(), c.udp.begin)
+	c.actOnNews(now)
+	datagrams, names := c.queue.round(now, c.udp.begin)
 	servers := c.nameServers.ready()
 	c.mu.Unlock()
 	if names == 0 {
@@ -153,7 +170,7 @@ func (c *Client) wakeSearch() {
 	}
 }
 
-// hastenSearch makes all searches due now. A beacon of a new server would call it.
+// hastenSearch makes all searches due now.
 func (c *Client) hastenSearch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

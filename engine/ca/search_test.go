@@ -3,6 +3,7 @@ package ca
 import (
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,4 +121,38 @@ func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
 		t.Error("an answer to nobody was taken")
 	}
 	c.mu.Unlock()
+}
+
+func TestNewsHastenTheSearchAndNoMoreThanThat(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.silent.Store(true)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		const names = 20_000
+		for i := range names {
+			c.Subscribe(fmt.Sprintf("NOBODY:%d", i), capture.SubscribeOptions{}, &recorder{})
+		}
+		searches := func(d time.Duration, each func()) float64 {
+			before := server.asked(proto.CmdSearch)
+			for range int(d / time.Second) {
+				each()
+				pass(time.Second)
+			}
+			return float64(server.asked(proto.CmdSearch)-before) / d.Seconds()
+		}
+		first := searches(2*time.Second, func() {})
+		searches(time.Minute, func() {})
+		rest := searches(time.Minute, func() {})
+		sweep := searches(3*time.Second, sync.OnceFunc(c.heard))
+		storm := searches(time.Minute, c.heard)
+		t.Logf("names a second: %.0f at first, %.0f later, %.0f after news, %.0f in a storm of news", first, rest, sweep, storm)
+		if rest > 1.2*steadySearches {
+			t.Errorf("%.0f searches a second of names that nobody serves", rest)
+		}
+		if sweep < names/3 {
+			t.Errorf("%.0f searches a second after news: not all names had their turn", sweep)
+		}
+		if storm > 3*steadySearches {
+			t.Errorf("%.0f searches a second in a storm of news", storm)
+		}
+	}, server)
 }

@@ -3,10 +3,13 @@ package ca
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"strings"
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
 )
 
 // slotState is where a channel is on its circuit:
@@ -34,17 +37,36 @@ const (
 	slotClearing           // CLEAR_CHANNEL sent
 )
 
-// slot is a channel on a circuit. Its index is the channel's cid there, and the
-// id of its subscription and its read.
+// slot is a channel on a circuit. Its index is the channel's cid there, the id of
+// its subscription and its read and, with propertyBit, of that to its metadata.
 type slot struct {
-	sink   capture.Sink
-	ch     *channel // nil for free, orphan and clearing
-	sid    uint32   // the server's number of the channel
-	count  uint32   // native elements
-	event  proto.DBR
-	array  bool
-	denied bool // reading
-	state  slotState
+	sink     capture.Sink
+	ch       *channel // nil for free, orphan and clearing
+	sid      uint32   // the server's number of the channel
+	count    uint32   // native elements
+	seen     uint32   // second of the circuit in which the last update came
+	event    proto.DBR
+	array    bool // on the wire
+	text     bool // a long string: an array of CHAR up to the first NUL
+	denied   bool // reading
+	state    slotState
+	property propertyState
+}
+
+// typ returns the type of a slot's samples.
+func (s *slot) typ() sample.Type {
+	if s.text {
+		return sample.String
+	}
+	return s.event.SampleType(s.array)
+}
+
+// elements returns the most elements of a slot's samples.
+func (s *slot) elements() int {
+	if s.text {
+		return 1
+	}
+	return int(s.count)
 }
 
 // Causes of a channel's end.
@@ -104,6 +126,7 @@ func (c *circuit) detach(ch *channel) {
 func (c *circuit) clear(s *slot, id uint32) {
 	c.send(func(dst []byte) []byte {
 		if s.state == slotOpen || s.state == slotBlocked {
+			dst = s.cancelProperties(dst, id)
 			dst = proto.AppendEventCancel(dst, s.event, c.askFor(s), s.sid, id)
 		}
 		return proto.AppendClearChannel(dst, s.sid, id)
@@ -130,20 +153,21 @@ func (c *circuit) created(h *proto.Header) {
 		s.sink.Connected(capture.ChannelInfo{TypeName: native.String(), Count: int(h.Count), Host: c.host})
 		return
 	}
-	s.event, s.array = native.In(proto.TIME), h.Count != 1
-	c.subscribe(s, h.P1)
+	s.ch.home = c.server
+	s.event = native.In(proto.TIME)
+	s.text = native == proto.Char && strings.HasSuffix(s.ch.name, "$")
+	s.array = h.Count != 1 || s.text
+	if native != proto.String && !s.text {
+		s.property = propertySubscribe
+	}
+	c.send(func(dst []byte) []byte {
+		dst = s.askProperties(dst, h.P1)
+		return proto.AppendEventAdd(dst, s.event, c.askFor(s), s.sid, h.P1, s.ch.mask)
+	})
 	c.open(s)
 	if s.denied {
 		c.block(s)
 	}
-}
-
-// subscribe asks for a channel's metadata and updates.
-func (c *circuit) subscribe(s *slot, id uint32) {
-	c.send(func(dst []byte) []byte {
-		dst = proto.AppendReadNotify(dst, s.event.In(proto.CTRL), 1, s.sid, id)
-		return proto.AppendEventAdd(dst, s.event, c.askFor(s), s.sid, id, s.ch.mask)
-	})
 }
 
 // askFor returns the number of elements to subscribe to: as many as there are at
@@ -160,8 +184,11 @@ func (c *circuit) open(s *slot) {
 	s.state = slotOpen
 	s.ch.enter(connected)
 	s.sink.Connected(capture.ChannelInfo{
-		Type: s.event.SampleType(s.array), TypeName: s.event.Native().String(), Count: int(s.count), Host: c.host,
+		Type: s.typ(), TypeName: s.event.Native().String(), Count: s.elements(), Host: c.host,
 	})
+	if s.property == propertyNone {
+		c.deliver(s, noProperties())
+	}
 }
 
 // block tells the sink that no updates come until the client may read again.
@@ -182,11 +209,11 @@ func (c *circuit) accessRights(id uint32, rights proto.Rights) {
 	switch {
 	case s.state == slotOpen && s.denied:
 		c.block(s)
-	case s.state == slotBlocked && !s.denied: // the server sends the value by itself
+	case s.state == slotBlocked && !s.denied: // subscriptions send their values by themselves
 		c.open(s)
-		c.send(func(dst []byte) []byte {
-			return proto.AppendReadNotify(dst, s.event.In(proto.CTRL), 1, s.sid, id)
-		})
+		if s.property == propertyRead {
+			c.send(func(dst []byte) []byte { return s.askProperties(dst, id) })
+		}
 	}
 }
 
@@ -198,6 +225,7 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 		return
 	}
 	if s.ch != nil {
+		s.ch.home = netip.AddrPort{} // the server is there, but will not have it
 		c.giveBack(s, cause)
 	}
 	if next == slotClearing {
@@ -229,6 +257,17 @@ func (c *circuit) cleared(id uint32) {
 func (c *circuit) freeSlot(s *slot, id uint32) {
 	*s = slot{}
 	c.free = append(c.free, id)
+	c.idleLocked()
+}
+
+// endIfIdle ends a circuit that nothing uses.
+func (c *circuit) endIfIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idleLocked()
+}
+
+func (c *circuit) idleLocked() {
 	if len(c.free) < len(c.slots) {
 		return
 	}

@@ -73,6 +73,7 @@ func TestReadAccessComesAndGoes(t *testing.T) {
 		s := server.last()
 		for _, rights := range []proto.Rights{0, proto.RightRead} {
 			s.write(proto.AppendAccessRights(nil, 0, rights))
+			s.write(s.properties(s.subs[0] | propertyBit))
 			s.write(s.update(uint64(rights), s.subs[0]))
 		}
 		synctest.Wait()
@@ -122,7 +123,7 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 		if diff := cmp.Diff([]uint64{7}, words(other)); diff != "" {
 			t.Errorf("the next channel (-want +got):\n%s", diff)
 		}
-		if server.asked(proto.CmdEventCancel) != 1 || server.asked(proto.CmdClearChannel) != 1 {
+		if server.asked(proto.CmdEventCancel) != 2 || server.asked(proto.CmdClearChannel) != 1 {
 			t.Error("the server was not told, or twice")
 		}
 	}, server)

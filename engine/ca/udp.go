@@ -24,8 +24,7 @@ const (
 	receiveBuffer = 1 << 20
 )
 
-// udp sends searches in datagrams and receives the answers. Beacons would come
-// here too, on a socket of their own.
+// udp sends searches in datagrams and receives the answers.
 type udp struct {
 	client *Client
 	conn   *net.UDPConn // nil if there is nobody to search

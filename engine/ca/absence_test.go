@@ -1,0 +1,161 @@
+package ca
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+)
+
+// elsewhere is a network in which a name server knows of the channels of another
+// server, until it is silenced.
+func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder)) {
+	t.Helper()
+	names, home := doubles(nameServerAddr), doubles(otherAddr)
+	names.redirect = map[string]string{}
+	for i := range channels {
+		names.redirect[fmt.Sprintf("T:C%d", i)] = otherAddr
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		sinks := make([]recorder, channels)
+		subscribeAll(c, sinks)
+		pass(time.Minute)
+		for i := range sinks {
+			if sinks[i].connects != 1 {
+				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+			}
+		}
+		f(t, n, c, names, home, sinks)
+	}, names, home)
+}
+
+func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
+	const channels = 5000
+	for _, minor := range []uint16{proto.Minor, proto.MinorTCPSearch - 1, 0} {
+		t.Run(fmt.Sprint("4.", minor), func(t *testing.T) {
+			elsewhere(t, channels, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
+				home.greet = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: uint32(minor)})
+				if minor == 0 {
+					home.greet = []byte{}
+				}
+				for round := range 2 {
+					names.silent.Store(true)
+					n.stop(home)
+					pass(time.Minute)
+					probes := n.dialled(otherAddr)
+					if probes < 30*(round+1) || probes > 120*(round+1) {
+						t.Errorf("%d probes", probes)
+					}
+					n.start(home)
+					pass(5 * time.Second)
+					for i := range sinks {
+						if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == round+2 }) {
+							t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+						}
+					}
+					pass(time.Minute)
+					if got := n.dialled(otherAddr); got != probes+1 {
+						t.Errorf("%d more probes when it was back", got-probes)
+					}
+				}
+				if searched := home.asked(proto.CmdSearch) > 0; searched != (minor >= proto.MinorTCPSearch) {
+					t.Errorf("of revision 4.%d: searched over TCP: %v", minor, searched)
+				}
+			})
+		})
+	}
+}
+
+func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
+	for name, part := range map[string]func(n *network, names, home *script, subs []capture.Subscription){
+		"found elsewhere": func(n *network, names, home *script, _ []capture.Subscription) {
+			names.redirect = nil
+			n.stop(home)
+		},
+		"closed": func(n *network, names, home *script, subs []capture.Subscription) {
+			names.silent.Store(true)
+			n.stop(home)
+			pass(20 * time.Second)
+			for _, s := range subs {
+				s.Close()
+			}
+		},
+		"has them no more": func(n *network, names, home *script, _ []capture.Subscription) {
+			names.silent.Store(true)
+			home.silent.Store(true)
+			n.stop(home)
+			pass(20 * time.Second)
+			n.start(home)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, home := doubles(nameServerAddr), doubles(otherAddr)
+			names.redirect = map[string]string{"ONE": otherAddr, "TWO": otherAddr}
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				var subs []capture.Subscription
+				for _, pv := range []string{"ONE", "TWO"} {
+					subs = append(subs, c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{}))
+				}
+				pass(time.Minute)
+				part(n, names, home, subs)
+				pass(time.Minute)
+				before := n.dialled(otherAddr)
+				pass(10 * time.Minute)
+				if after := n.dialled(otherAddr); after != before {
+					t.Errorf("%d more probes", after-before)
+				}
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if len(c.absences) > 0 || c.circuits[netip.MustParseAddrPort(otherAddr)] != nil {
+					t.Errorf("%d absences, circuits %v", len(c.absences), c.circuits)
+				}
+			}, names, home)
+		})
+	}
+}
+
+func TestServerThatTakesCircuitsAndBreaksThemIsProbedSlowly(t *testing.T) {
+	elsewhere(t, 3, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
+		names.silent.Store(true)
+		home.greet = []byte("garbage, and long enough for a header")
+		n.stop(home)
+		n.start(home)
+		pass(10 * time.Minute)
+		if dials := n.dialled(otherAddr); dials < 10 || dials > 60 {
+			t.Errorf("%d circuits in 10 minutes", dials)
+		}
+		home.greet = nil
+		pass(time.Minute)
+		for i := range sinks {
+			if !sinks[i].up {
+				t.Errorf("channel %d was told %v", i, told(&sinks[i]))
+			}
+		}
+	})
+}
+
+func TestProbesSlowDown(t *testing.T) {
+	for gone, want := range map[time.Duration]time.Duration{
+		0: 200 * time.Millisecond, 16 * time.Second: time.Second, time.Minute: 2 * time.Second,
+		2 * time.Minute: 2 * time.Second, 6400 * time.Millisecond: 400 * time.Millisecond,
+		5 * time.Minute: 300 * time.Second / 64, 24 * time.Hour: 15 * time.Second,
+	} {
+		if got := probeDelay(gone); got != want {
+			t.Errorf("gone for %v: a probe every %v, want %v", gone, got, want)
+		}
+	}
+}
+
+func TestProbesEndWithTheClient(t *testing.T) {
+	elsewhere(t, 1, func(t *testing.T, n *network, c *Client, names, home *script, _ []recorder) {
+		names.silent.Store(true)
+		n.stop(home)
+		pass(10 * time.Second)
+		_ = c.Close()
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,146 @@
+package ca
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+func TestMetadataChangesAreTold(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		server.units = "A"
+		s := server.last()
+		s.write(s.properties(s.subs[0] | propertyBit))
+		s.write(s.update(8, s.subs[0]))
+		synctest.Wait()
+		sub.Close()
+		s.write(s.properties(s.subs[0] | propertyBit)) // it was under way
+		pass(time.Second)
+		if diff := cmp.Diff([]string{"connected float64", "metadata mA", "metadata A"}, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if server.asked(proto.CmdReadNotify) > 0 || server.asked(proto.CmdEventCancel) != 2 {
+			t.Errorf("%d reads, %d cancelled", server.asked(proto.CmdReadNotify), server.asked(proto.CmdEventCancel))
+		}
+	}, server)
+}
+
+func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
+	for name, refuse := range map[string]func(h proto.Header) []byte{
+		"refused": func(h proto.Header) []byte { return proto.AppendError(nil, 0, proto.StatusBadMask, h, "bad mask") },
+		"failed": func(h proto.Header) []byte {
+			h.Size, h.P1 = 0, uint32(proto.StatusGetFail)
+			return proto.AppendHeader(nil, h)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.override = func(s *session, h *proto.Header, _ []byte) bool {
+				property := h.Command == proto.CmdEventAdd && h.P2&propertyBit != 0
+				if property {
+					s.write(refuse(*h))
+				}
+				return property
+			}
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				r := &recorder{}
+				sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Second)
+				s := server.last()
+				for _, rights := range []proto.Rights{0, proto.RightRead} { // what changed meanwhile is not known
+					s.write(proto.AppendAccessRights(nil, 0, rights))
+				}
+				pass(time.Second)
+				sub.Close()
+				pass(time.Second)
+				want := []string{
+					"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
+				}
+				if diff := cmp.Diff(want, told(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if server.asked(proto.CmdReadNotify) != 2 || server.asked(proto.CmdEventCancel) != 1 {
+					t.Errorf("%d reads, %d cancelled", server.asked(proto.CmdReadNotify), server.asked(proto.CmdEventCancel))
+				}
+			}, server)
+		})
+	}
+}
+
+func TestStringsHaveNoMetadataToAskFor(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.channel, server.value.Bytes = proto.String, []byte("text")
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		if diff := cmp.Diff([]string{"connected string", "metadata "}, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if server.asked(proto.CmdEventAdd) != 1 || server.asked(proto.CmdReadNotify) != 0 || r.meta.Type != sample.String {
+			t.Errorf("%d subscriptions, metadata %+v", server.asked(proto.CmdEventAdd), r.meta)
+		}
+	}, server)
+}
+
+func TestLongStringIsText(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.channel, server.count = proto.Char, 256
+	server.value.Bytes = append([]byte("longer than the forty bytes of a DBR_STRING"), make([]byte, 20)...)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		long, array := &recorder{}, &recorder{}
+		c.Subscribe("PV.VAL$", capture.SubscribeOptions{}, long)
+		pass(time.Second)
+		c.Subscribe("PV.VAL", capture.SubscribeOptions{}, array)
+		pass(time.Second)
+		s := server.last()
+		for _, text := range []string{"", "no NUL at its end"} {
+			v := sample.Sample{Time: proto.EpicsEpoch * 1e9, Bytes: []byte(text)}
+			s.write(proto.AppendEvent(nil, proto.Char.In(proto.TIME), true, &v, nil, s.subs[0]))
+		}
+		synctest.Wait()
+		var got []string
+		for _, s := range long.samples {
+			got = append(got, string(s.Bytes))
+		}
+		want := []string{"longer than the forty bytes of a DBR_STRING", "", "no NUL at its end"}
+		if diff := cmp.Diff(want, got); diff != "" || long.info.Type != sample.String || long.info.Count != 1 {
+			t.Errorf("%+v (-want +got):\n%s", long.info, diff)
+		}
+		if array.info.Type != sample.Uint8.Array() || len(array.samples[0].Bytes) != 63 {
+			t.Errorf("the array: %+v, %d bytes", array.info, len(array.samples[0].Bytes))
+		}
+	}, server)
+}
+
+func TestTypeMayChangeWhileAway(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		server.channel = proto.Long
+		server.last().conn.Close()
+		pass(time.Second)
+		want := []string{
+			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + errServer.Error(),
+			"connected int32", "metadata mA",
+		}
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
