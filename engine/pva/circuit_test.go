@@ -1,0 +1,364 @@
+package pva
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+var orders = map[string]proto.Flags{"little-endian": 0, "big-endian": proto.FlagBig}
+
+func TestUpdatesOfEitherByteOrder(t *testing.T) {
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.order = order
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				r := &recorder{}
+				c.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Second)
+				s := server.last()
+				s.write(s.update(s.subs[0], []int{fieldValue, fieldSeverity, fieldMessage, fieldSeconds, fieldNanos},
+					8.5, 2, "HIHI", int64(seconds+1), 1_500_000_000))
+				s.write(s.update(s.subs[0], []int{fieldNanos}, 5))
+				synctest.Wait()
+				at := int64(seconds) * 1e9
+				want := []sample.Sample{
+					{Time: at, Word: math.Float64bits(7)},
+					{Time: at + 2_500_000_000, Word: math.Float64bits(8.5), Tag: sample.MakeTag(sample.Major, 3)},
+					{Time: at + 1_000_000_005, Word: math.Float64bits(8.5), Tag: sample.MakeTag(sample.Major, 3)},
+				}
+				if diff := cmp.Diff(want, r.samples); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if m := r.meta; m.Units != "mA" || m.Precision != 3 || m.DisplayLow != -1 || m.DisplayHigh != 1 || !math.IsNaN(m.AlarmHigh) {
+					t.Errorf("%+v", m)
+				}
+			}, server)
+		})
+	}
+}
+
+func TestChannelComesBackAfterItsServer(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		server.last().conn.Close()
+		pass(time.Second)
+		want := []string{
+			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: the server closed the circuit",
+			"connected float64", "metadata mA",
+		}
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.early > 0 {
+			t.Errorf("values (-want +got):\n%s, %d while not connected", diff, r.early)
+		}
+	}, server)
+}
+
+func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
+	const channels = 2000
+	names, server := doubles(nameServerAddr), doubles(otherAddr)
+	names.redirect, server.guid = map[string]string{}, proto.GUID{2}
+	var pvs []string
+	for i := range channels {
+		pvs = append(pvs, fmt.Sprint("PV", i))
+		names.redirect[pvs[i]] = otherAddr
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		sinks := make([]recorder, channels)
+		for i := range sinks {
+			c.Subscribe(pvs[i], capture.SubscribeOptions{}, &sinks[i])
+		}
+		pass(time.Minute)
+		n.set(otherAddr, nil)
+		server.last().conn.Close()
+		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds it
+		for i := range sinks {
+			names.lacksToo(pvs[i])
+		}
+		before := n.dialed(otherAddr)
+		pass(10 * time.Minute)
+		if dials := n.dialed(otherAddr) - before; dials < 150 || dials > 300 {
+			t.Errorf("%d probes in 10 minutes for %d channels, want one in about 3 s", dials, channels)
+		}
+		n.set(otherAddr, server)
+		pass(5 * time.Second)
+		for i := range sinks {
+			if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == 2 }) {
+				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+			}
+		}
+		before = n.dialed(otherAddr)
+		pass(time.Minute)
+		if dials := n.dialed(otherAddr) - before; dials > 0 {
+			t.Errorf("%d probes of a server that is back", dials)
+		}
+	}, names, server)
+}
+
+// lacksToo takes a name off a server.
+func (s *script) lacksToo(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.redirect, name)
+}
+
+func TestChannelsOfAServerShareACircuit(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		sinks := make([]recorder, 3000)
+		for i := range sinks {
+			c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
+		}
+		pass(10 * time.Second)
+		for i := range sinks {
+			if len(values(&sinks[i])) != 1 {
+				t.Fatalf("channel %d has %v", i, told(&sinks[i]))
+			}
+		}
+		if n.dials[nameServerAddr] != 1 {
+			t.Errorf("%d circuits", n.dials[nameServerAddr])
+		}
+		for _, circuit := range c.circuits {
+			if len(circuit.layouts) != 1 {
+				t.Errorf("%d layouts of one type", len(circuit.layouts))
+			}
+		}
+	}, server)
+}
+
+func TestSilentServerIsProbedAndDropped(t *testing.T) {
+	server := doubles(nameServerAddr)
+	var silent atomic.Bool
+	server.override = func(*session, *proto.Header, []byte) bool { return silent.Load() }
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(10 * DefaultConnTimeout)
+		if echoes := server.count(proto.CmdEcho); echoes < 18 || echoes > 21 || len(told(r)) != 2 {
+			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, told(r))
+		}
+		silent.Store(true)
+		pass(DefaultConnTimeout + time.Second)
+		if log := told(r); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
+			t.Errorf("of a silent server: %v", log)
+		}
+	}, server)
+}
+
+func TestServerThatNeverLetsUsInIsLeft(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.override = func(*session, *proto.Header, []byte) bool { return true }
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+		pass(10 * time.Minute)
+		if got := server.circuits(); got < 50 || got > 130 {
+			t.Errorf("%d circuits in 10 minutes", got)
+		}
+		if server.count(proto.CmdSearch)+server.count(proto.CmdCreateChannel) > 0 {
+			t.Error("it was asked before it let us in")
+		}
+	}, server)
+}
+
+func TestLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		methods []string
+		want    proto.Login
+	}{
+		"ca":        {[]string{"x509", "ca", "anonymous"}, proto.Login{ReceiveBuffer: 1 << 16, Registry: 1<<15 - 1, Method: "ca", User: "u", Host: "h"}},
+		"anonymous": {[]string{"anonymous"}, proto.Login{ReceiveBuffer: 1 << 16, Registry: 1<<15 - 1, Method: "anonymous"}},
+		"none":      {nil, proto.Login{ReceiveBuffer: 1 << 16, Registry: 1<<15 - 1, Method: "anonymous"}},
+		"unknown":   {[]string{"x509"}, proto.Login{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.methods = c.methods
+			bubble(t, func(t *testing.T, n *network, _ *Client) {
+				pass(time.Second)
+				if diff := cmp.Diff(c.want, server.login); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}, server)
+		})
+	}
+}
+
+func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
+	server := proto.FlagServer
+	for name, greet := range map[string][]byte{
+		"text":   []byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
+		"client": proto.AppendHeader(nil, proto.Header{Version: 2, Command: proto.CmdEcho}),
+		"huge":   proto.AppendHeader(nil, proto.Header{Version: 2, Flags: server, Command: proto.CmdConnectionValidate, Size: 1 << 31}),
+		"segments": proto.AppendHeader(nil, proto.Header{
+			Version: 2, Flags: server | proto.FlagLast, Command: proto.CmdMonitor, Size: 0,
+		}),
+		"short": proto.AppendHeader(nil, proto.Header{Version: 2, Flags: server, Command: proto.CmdCreateChannel, Size: 0}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, garbage := doubles(nameServerAddr), doubles(otherAddr)
+			names.redirect = map[string]string{"BAD": otherAddr}
+			garbage.greet = append(greet, make([]byte, 5)...)
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				good, bad := &recorder{}, &recorder{}
+				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
+				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
+				pass(10 * time.Minute)
+				if log := told(bad); len(log) > 0 {
+					t.Errorf("the garbage server's channel was told %v", log)
+				}
+				if len(told(good)) != 2 || len(values(good)) != 1 {
+					t.Errorf("the other channel was told %v", told(good))
+				}
+				if dials := n.dials[otherAddr]; dials < 10 || dials > 60 {
+					t.Errorf("%d circuits in 10 minutes, want a back-off to about 30 s", dials)
+				}
+			}, names, garbage)
+		})
+	}
+}
+
+func TestFramesCutAnywhere(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		want := []float64{7}
+		for i := range 10 {
+			for _, b := range s.update(s.subs[0], []int{fieldValue}, float64(i)) {
+				s.write([]byte{b})
+			}
+			want = append(want, float64(i))
+		}
+		synctest.Wait()
+		if diff := cmp.Diff(want, values(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
+
+// segment cuts a message into frames with payloads of n bytes.
+func segment(message []byte, n int) (frames [][]byte) {
+	var h proto.Header
+	payload, _, _ := proto.ReadFrame(message, &h, math.MaxUint32)
+	parts := slices.Collect(slices.Chunk(payload, n))
+	for i, p := range parts {
+		f := h
+		f.Size = uint32(len(p))
+		switch i {
+		case 0:
+			f.Flags |= proto.FlagFirst
+		case len(parts) - 1:
+			f.Flags |= proto.FlagLast
+		default:
+			f.Flags |= proto.FlagFirst | proto.FlagLast
+		}
+		frames = append(frames, append(proto.AppendHeader(nil, f), p...))
+	}
+	return frames
+}
+
+func TestSegmentedMessages(t *testing.T) {
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.order = order
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				r := &recorder{}
+				c.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Second)
+				s := server.last()
+				for size := 1; size < 9; size++ {
+					for _, frame := range segment(s.update(s.subs[0], []int{fieldValue}, float64(size)), size) {
+						s.write(frame)
+						s.write(proto.AppendControl(nil, proto.SetMarker, s.flags(), 5)) // may stand anywhere
+					}
+				}
+				synctest.Wait()
+				if diff := cmp.Diff([]float64{7, 1, 2, 3, 4, 5, 6, 7, 8}, values(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}, server)
+		})
+	}
+}
+
+func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
+	arrays := proto.NewStruct("epics:nt/NTScalarArray:1.0", "value", proto.Of(proto.Float64|proto.Array), "timeStamp", timeType)
+	whole := func(n int) []any { return []any{make([]float64, n), int64(seconds), 0, 0} }
+	for name, cut := range map[string]int{"in one frame": 1 << 30, "in large segments": 100_000, "in small segments": 3000} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.typ, server.first = arrays, whole(5)
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(server)
+				config := n.config()
+				config.MaxArrayBytes = minMessage
+				c, err := New(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				r := &recorder{}
+				c.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Second)
+				s := server.last()
+				for range 3 {
+					message := s.update(s.subs[0], []int{1}, make([]float64, 1<<17))
+					frames := [][]byte{message}
+					if cut < len(message) {
+						frames = segment(message, cut)
+					}
+					for _, f := range frames {
+						s.write(f)
+					}
+					synctest.Wait()
+				}
+				// The time only: with which value is not known, until all is sent again.
+				s.write(s.update(s.subs[0], []int{3}, int64(seconds+1)))
+				synctest.Wait()
+				var sizes []int
+				for _, s := range r.samples {
+					sizes = append(sizes, len(s.Bytes)/8)
+				}
+				if diff := cmp.Diff([]int{5, 5}, sizes); diff != "" || r.dropped[sample.TooLarge] != 4 || server.circuits() != 1 {
+					t.Errorf("%d dropped, %v, sizes (-want +got):\n%s", r.dropped[sample.TooLarge], told(r), diff)
+				}
+			})
+		})
+	}
+}
+
+func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		s := server.last()
+		update := s.update(s.subs[0], []int{fieldValue}, 8.0)
+		s.write(update[:len(update)-3])
+		s.conn.Close()
+		pass(time.Second)
+		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.connects != 2 {
+			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		}
+	}, server)
+}

@@ -1,0 +1,175 @@
+package pva
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
+)
+
+// database has a record of each native type, and some arrays.
+const database = `
+record(ao, "T:DOUBLE") { field(VAL, "2.5") field(PINI, "YES") field(EGU, "mA") field(PREC, "3") field(DESC, "beam current")
+  field(HOPR, "10") field(LOPR, "-10") field(HIHI, "9") field(HIGH, "2") field(LOW, "-8") field(LOLO, "-9")
+  field(HHSV, "MAJOR") field(HSV, "MINOR") field(LSV, "MINOR") field(LLSV, "MAJOR") field(DRVH, "20") field(DRVL, "-20") }
+record(longout, "T:LONG") { field(VAL, "-70000") field(PINI, "YES") field(EGU, "counts") field(HOPR, "7") }
+record(int64out, "T:INT64") { field(VAL, "-9007199254740993") field(PINI, "YES") }
+record(mbbo, "T:ENUM") { field(ZRST, "Off") field(ONST, "On") field(TWST, "Fault") field(TWSV, "MAJOR") field(VAL, "2") field(PINI, "YES") }
+record(stringout, "T:STRING") { field(VAL, "a string") field(PINI, "YES") }
+record(lsi, "T:LSI") { field(SIZV, "600") field(INP, {const:"a long string, longer than the forty characters of a DBR_STRING"}) field(PINI, "YES") }
+record(waveform, "T:WAVE") { field(FTVL, "DOUBLE") field(NELM, "8") field(INP, [1, 2.5, -3]) field(PINI, "YES") field(EGU, "V") }
+record(waveform, "T:FLOATS") { field(FTVL, "FLOAT") field(NELM, "4") field(INP, [1, 2.5]) field(PINI, "YES") }
+record(waveform, "T:SHORTS") { field(FTVL, "SHORT") field(NELM, "4") field(INP, [1, -2]) field(PINI, "YES") }
+record(waveform, "T:ULONGS") { field(FTVL, "ULONG") field(NELM, "4") field(INP, [1, 4000000000]) field(PINI, "YES") }
+record(waveform, "T:STRINGS") { field(FTVL, "STRING") field(NELM, "4") field(INP, ["one", "", "three"]) field(PINI, "YES") }
+record(waveform, "T:EMPTY") { field(FTVL, "SHORT") field(NELM, "4") field(PINI, "YES") }
+record(ai, "T:UNDEFINED") { }
+`
+
+// readAll prints what p4p reads of PVs, as JSON.
+const readAll = `
+import sys, json
+from p4p.client.thread import Context
+out = {}
+with Context("pva", nt=False) as ctxt:
+    for pv in sys.argv[1:]:
+        v = ctxt.get(pv, timeout=20)
+        val = v["value"]
+        meta = {"units": "", "precision": 0, "desc": ""}
+        if hasattr(val, "todict") or isinstance(val, dict):
+            meta["labels"] = list(val["choices"]); val = val["index"]
+        values = [x.item() if hasattr(x, "item") else x for x in (val if hasattr(val, "__len__") and not isinstance(val, str) else [val])]
+        if v.has("display"):
+            d = v["display"]
+            for k, f in (("units", "units"), ("precision", "precision"), ("desc", "description")):
+                if d.has(f): meta[k] = d[f]
+        for s, f in (("display", "limitLow"), ("display", "limitHigh"), ("control", "limitLow"), ("control", "limitHigh"),
+                     ("valueAlarm", "lowAlarmLimit"), ("valueAlarm", "lowWarningLimit"), ("valueAlarm", "highWarningLimit"), ("valueAlarm", "highAlarmLimit")):
+            if v.has(s) and v[s].has(f): meta[s + "." + f] = repr(float(v[s][f]))
+        out[pv] = {"values": [repr(x) if isinstance(x, float) else str(x) for x in values],
+                   "secs": v["timeStamp.secondsPastEpoch"], "nanos": v["timeStamp.nanoseconds"],
+                   "severity": v["alarm.severity"], "message": v["alarm.message"], "meta": meta}
+print(json.dumps(out))
+`
+
+// reading is what a client has of a PV, for comparison.
+type reading struct {
+	Values   []string       `json:"values"`
+	Secs     int64          `json:"secs"`
+	Nanos    int64          `json:"nanos"`
+	Severity int            `json:"severity"`
+	Message  string         `json:"message"`
+	Meta     map[string]any `json:"meta"`
+}
+
+func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
+	ioc := epics.StartIOC(t, database)
+	c := newClient(t, Config{NameServers: []string{ioc.PVAAddr()}})
+	types := map[string]sample.Type{
+		"T:DOUBLE": sample.Float64, "T:LONG": sample.Int32, "T:INT64": sample.Int64, "T:ENUM": sample.Enum,
+		"T:STRING": sample.String, "T:LSI": sample.String, "T:UNDEFINED": sample.Float64,
+		"T:WAVE": sample.Float64.Array(), "T:FLOATS": sample.Float32.Array(), "T:SHORTS": sample.Int16.Array(),
+		"T:ULONGS": sample.Uint32.Array(), "T:STRINGS": sample.String.Array(), "T:EMPTY": sample.Int16.Array(),
+		"T:DOUBLE.DESC": sample.String, "T:DOUBLE.PREC": sample.Int16, "T:ENUM.TWSV": sample.Enum,
+	}
+	sinks := map[string]*recorder{}
+	var names []string
+	for name := range types {
+		sinks[name] = &recorder{}
+		names = append(names, name)
+		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
+	}
+	var want map[string]reading
+	if err := json.Unmarshal(ioc.Run(readAll, names...), &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, typ := range types {
+		r := sinks[name]
+		await(t, name, func() bool {
+			return r.view(func(r *recorder) bool { return len(r.samples) > 0 && r.meta != nil })
+		})
+		if r.info.Type != typ || r.meta.Type != typ || r.info.Host != ioc.PVAAddr() {
+			t.Errorf("%s: %+v, want type %v", name, r.info, typ)
+		}
+		got := readingOf(typ, &r.samples[len(r.samples)-1], r.meta)
+		for limit := range got.Meta { // of strings and enumerations there are none
+			if _, ok := want[name].Meta[limit]; !ok && got.Meta[limit] == "nan" {
+				delete(got.Meta, limit)
+			}
+		}
+		if diff := cmp.Diff(want[name], got); diff != "" {
+			t.Errorf("%s (-p4p +ours):\n%s", name, diff)
+		}
+	}
+}
+
+// readingOf turns a sample and its metadata into what readAll prints.
+func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
+	meta := map[string]any{"units": m.Units, "precision": float64(m.Precision), "desc": ""}
+	for _, p := range m.Properties {
+		if p.Name == "DESC" {
+			meta["desc"] = p.Value
+		}
+	}
+	if typ == sample.Enum {
+		labels := []any{}
+		for _, l := range m.Labels {
+			labels = append(labels, l)
+		}
+		meta["labels"] = labels
+	}
+	limits := m.Limits()
+	for i, path := range limitPaths {
+		meta[path] = pyFloat(limits[i])
+	}
+	message := s.Tag.StatusName()
+	if s.Tag.Status() == 0 {
+		message = ""
+	}
+	return reading{
+		Values: texts(typ, s), Secs: s.Time / 1e9, Nanos: s.Time % 1e9,
+		Severity: int(s.Tag.Severity()), Message: message, Meta: meta,
+	}
+}
+
+// texts returns the elements of a value as Python prints them.
+func texts(typ sample.Type, s *sample.Sample) []string {
+	switch {
+	case typ == sample.String:
+		return []string{string(s.Bytes)}
+	case typ == sample.String.Array():
+		return sample.Strings(s.Bytes)
+	case !typ.IsArray():
+		return []string{number(typ, s.Word)}
+	}
+	out := []string{}
+	for i := range len(s.Bytes) / typ.ElemSize() {
+		out = append(out, number(typ, sample.Word(typ, s.Bytes, i)))
+	}
+	return out
+}
+
+func number(typ sample.Type, word uint64) string {
+	if e := typ.Elem(); e == sample.Float64 || e == sample.Float32 {
+		return pyFloat(sample.Float(e, word))
+	}
+	return fmt.Sprint(int64(word))
+}
+
+func pyFloat(v float64) string {
+	if math.IsNaN(v) {
+		return "nan"
+	}
+	s := fmt.Sprint(v)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}

@@ -1,0 +1,368 @@
+package pva
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/pva/proto"
+)
+
+// network is a set of scripted servers, by address, that a Client dials in
+// memory, so that time is synctest's.
+type network struct {
+	mu      sync.Mutex
+	servers map[string]*script
+	names   map[string]string // host names
+	dials   map[string]int
+}
+
+// script is a server. It answers as PVXS does, unless override does.
+type script struct {
+	address string
+	order   proto.Flags // FlagBig for a big-endian one
+	typ     *proto.Type // of all its channels
+	first   []any       // the fields of the first update
+	methods []string
+	// redirect answers searches with another server.
+	redirect map[string]string
+	guid     proto.GUID
+	// override answers instead, if it returns true.
+	override func(s *session, h *proto.Header, payload []byte) bool
+	// greet is sent first, instead of an offer.
+	greet []byte
+	// lacks are names that it has not.
+	lacks map[string]bool
+
+	mu       sync.Mutex
+	sessions []*session
+	login    proto.Login
+	acked    map[uint32]uint32 // by ioid
+	asked    map[uint32]string // pvRequests
+	requests [32]atomic.Int32  // by command
+}
+
+// session is a circuit as the server has it.
+type session struct {
+	*script
+	conn  net.Conn
+	types proto.Types
+	subs  []uint32 // ioids in the order of START
+}
+
+const (
+	nameServerAddr = "10.0.0.1:5075"
+	otherAddr      = "10.0.0.2:5075"
+)
+
+func newNetwork(servers ...*script) *network {
+	n := &network{servers: map[string]*script{}, names: map[string]string{}, dials: map[string]int{}}
+	for _, s := range servers {
+		n.servers[s.address] = s
+	}
+	return n
+}
+
+var (
+	int32s, texts1 = proto.Of(proto.Int32), proto.Of(proto.String)
+	doubles1       = proto.Of(proto.Float64)
+
+	alarmType = proto.NewStruct("alarm_t", "severity", int32s, "status", int32s, "message", texts1)
+	timeType  = proto.NewStruct("time_t", "secondsPastEpoch", proto.Of(proto.Int64), "nanoseconds", int32s, "userTag", int32s)
+	// scalarType has the numbers 1 value, 2 to 5 alarm, 6 to 9 timeStamp, 10 to 15 display.
+	scalarType = proto.NewStruct("epics:nt/NTScalar:1.0", "value", doubles1, "alarm", alarmType, "timeStamp", timeType,
+		"display", proto.NewStruct("", "limitLow", doubles1, "limitHigh", doubles1, "description", texts1, "units", texts1, "precision", int32s))
+)
+
+const (
+	fieldAll, fieldValue, fieldSeverity, fieldMessage = 0, 1, 3, 5
+	fieldSeconds, fieldNanos, fieldTag                = 7, 8, 9
+	fieldHigh, fieldUnits                             = 12, 14
+
+	seconds = 1_700_000_000
+)
+
+// scalar returns the fields of a whole value of scalarType.
+func scalar(v float64) []any {
+	return []any{v, 0, 0, "", int64(seconds), 0, 0, -1.0, 1.0, "a PV", "mA", 3}
+}
+
+// doubles returns a server of scalar channels.
+func doubles(address string) *script {
+	return &script{address: address, typ: scalarType, first: scalar(7), methods: []string{"anonymous", "ca"}, guid: proto.GUID{1}}
+}
+
+// config returns a Config that knows the first server as name server.
+func (n *network) config() Config {
+	return Config{NameServers: []string{nameServerAddr}, Dial: n.dial, Resolve: n.resolve, User: "u", Host: "h"}
+}
+
+func (n *network) resolve(_ context.Context, host string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ip, err := netip.ParseAddr(n.names[host])
+	return []netip.Addr{ip}, err
+}
+
+func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dials[address]++
+	s := n.servers[address]
+	if s == nil {
+		return nil, errors.New("connection refused")
+	}
+	ours, theirs := net.Pipe()
+	one := &session{script: s, conn: ours}
+	s.mu.Lock()
+	s.sessions = append(s.sessions, one)
+	s.mu.Unlock()
+	go one.serve()
+	return theirs, nil
+}
+
+// set makes a server answer at an address, or none.
+func (n *network) set(address string, s *script) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.servers[address] = s
+	if s == nil {
+		delete(n.servers, address)
+	}
+}
+
+func (n *network) dialed(address string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dials[address]
+}
+
+// count returns how many requests of a kind came.
+func (s *script) count(c proto.Command) int { return int(s.requests[c].Load()) }
+
+// circuits returns how many there were.
+func (s *script) circuits() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}
+
+// last returns the latest circuit to a server.
+func (s *script) last() *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[len(s.sessions)-1]
+}
+
+func (s *session) flags() proto.Flags { return s.order | proto.FlagServer }
+
+// serve answers requests until the circuit is closed.
+func (s *session) serve() {
+	defer s.conn.Close()
+	greet := s.greet
+	if greet == nil {
+		greet = proto.AppendControl(nil, proto.SetByteOrder, s.flags(), 0)
+		greet = proto.AppendOffer(greet, &proto.Offer{ReceiveBuffer: 1 << 16, Registry: 100, Methods: s.methods}, s.flags())
+	}
+	s.write(greet)
+	var b []byte
+	chunk := make([]byte, 4096)
+	for {
+		n, err := s.conn.Read(chunk)
+		if err != nil {
+			return
+		}
+		b = append(b, chunk[:n]...)
+		for {
+			var h proto.Header
+			payload, used, err := proto.ReadFrame(b, &h, 1<<20)
+			if err != nil {
+				break
+			}
+			s.requests[h.Command].Add(1)
+			if s.override == nil || !s.override(s, &h, payload) {
+				s.write(s.answer(&h, payload))
+			}
+			b = b[used:]
+		}
+	}
+}
+
+func (s *session) write(b []byte) {
+	if len(b) > 0 {
+		_, _ = s.conn.Write(b) // fails when the client is gone
+	}
+}
+
+// answer returns what PVXS would say.
+func (s *session) answer(h *proto.Header, payload []byte) []byte {
+	r := proto.NewReader(payload, h.Order())
+	if h.Order() != proto.Order(s.order != 0) {
+		panic("a request in the wrong byte order")
+	}
+	f := s.flags()
+	switch h.Command {
+	case proto.CmdConnectionValidate:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.login, _ = proto.ParseLogin(&r, &s.types)
+		return proto.AppendValidated(nil, proto.Status{}, f)
+	case proto.CmdSearch:
+		return s.search(&r)
+	case proto.CmdCreateChannel:
+		channels, _ := proto.ParseCreateChannel(&r)
+		return proto.AppendCreated(nil, &proto.Created{CID: channels[0].CID, SID: 100 + channels[0].CID}, f)
+	case proto.CmdDestroyChannel:
+		sid, cid, _ := proto.ParseDestroyChannel(&r)
+		return proto.AppendDestroyChannel(nil, sid, cid, f)
+	case proto.CmdEcho:
+		return proto.End(proto.Begin(nil, proto.CmdEcho, f), 0)
+	case proto.CmdMonitor:
+		return s.monitor(&r)
+	}
+	return nil
+}
+
+func (s *session) search(r *proto.Reader) []byte {
+	q, _ := proto.ParseSearch(r)
+	var b []byte
+	for _, ch := range q.Channels {
+		if s.lacks[ch.Name] {
+			continue
+		}
+		at := netip.MustParseAddrPort(cmp.Or(s.redirect[ch.Name], s.address))
+		b = append(b, proto.AppendSearchResponse(nil, &proto.SearchResponse{
+			GUID: s.guid, Sequence: q.Sequence, Server: at, Protocol: "tcp", Found: true, CIDs: []uint32{ch.CID},
+		}, s.flags())...)
+	}
+	return b
+}
+
+func (s *session) monitor(r *proto.Reader) []byte {
+	q := proto.ParseRequest(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case q.Sub&proto.SubInit != 0:
+		t := r.Type(&s.types)
+		if s.asked == nil {
+			s.asked, s.acked = map[uint32]string{}, map[uint32]uint32{}
+		}
+		s.asked[q.IOID] = describe(t) + string(r.Value(nil, t, &s.types))
+		return proto.AppendInitAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, proto.Status{}, s.typ, s.flags())
+	case q.Sub == proto.SubStart:
+		s.subs = append(s.subs, q.IOID)
+		return s.update(q.IOID, []int{fieldAll}, s.first...)
+	case q.Sub == proto.SubPipeline:
+		s.acked[q.IOID] += r.Uint32()
+	}
+	return nil
+}
+
+// describe returns the names of a structure, for comparison.
+func describe(t *proto.Type) string {
+	text := ""
+	for i, name := range t.Names {
+		text += name + "{" + describe(t.Members[i]) + "}"
+	}
+	return text
+}
+
+// update returns an update of fields, given by number and value.
+func (s *session) update(ioid uint32, changed []int, values ...any) []byte {
+	return s.overrun(ioid, nil, changed, values...)
+}
+
+// overrun is update where some fields were overrun.
+func (s *session) overrun(ioid uint32, overrun []int, changed []int, values ...any) []byte {
+	o := proto.Order(s.order != 0)
+	b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: ioid}, s.flags())
+	b = appendValues(proto.AppendBitSet(b, bitSet(changed), o), o, values...)
+	return proto.End(proto.AppendBitSet(b, bitSet(overrun), o), 0)
+}
+
+func bitSet(numbers []int) (set proto.BitSet) {
+	for _, n := range numbers {
+		set.Add(n)
+	}
+	return set
+}
+
+// appendValues appends values as they go over the wire.
+func appendValues(b []byte, o proto.Order, values ...any) []byte {
+	for _, v := range values {
+		switch v := v.(type) {
+		case float64:
+			b = o.AppendUint64(b, math.Float64bits(v))
+		case int64:
+			b = o.AppendUint64(b, uint64(v))
+		case int:
+			b = o.AppendUint32(b, uint32(v))
+		case bool:
+			b = append(b, map[bool]byte{true: 2}[v])
+		case string:
+			b = proto.AppendString(b, v, o)
+		case []float64:
+			b = proto.AppendSize(b, len(v), o)
+			for _, f := range v {
+				b = o.AppendUint64(b, math.Float64bits(f))
+			}
+		case []string:
+			b = proto.AppendSize(b, len(v), o)
+			for _, s := range v {
+				b = proto.AppendString(b, s, o)
+			}
+		case []byte:
+			b = append(b, v...)
+		default:
+			panic("BUG: no such value")
+		}
+	}
+	return b
+}
+
+// values returns the numbers that a recorder got.
+func values(r *recorder) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []float64
+	for _, s := range r.samples {
+		out = append(out, math.Float64frombits(s.Word))
+	}
+	return out
+}
+
+// told returns what a recorder was told beside samples.
+func told(r *recorder) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.log...)
+}
+
+// pass lets time pass in a synctest bubble, and all that it starts happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// bubble runs a test with one client of a network, under synctest's clock.
+func bubble(t *testing.T, f func(t *testing.T, n *network, c *Client), servers ...*script) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(servers...)
+		c, err := New(n.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		f(t, n, c)
+	})
+}
