@@ -6,8 +6,10 @@
 //	message ── Append… ──▶ bytes
 //
 //	                 ┌─ Type: a tree, its fields numbered depth first
-//	payload ─ Reader ┤
-//	                 └─ Type.AppendValue ─▶ a value in canonical form
+//	payload ─ Reader ┼─ Value ──▶ a value in canonical form
+//	                 └─ Update ─▶ the same, with some fields changed
+//
+//	stored structure ── Walk ──▶ its parts, for readers
 //
 // A value in canonical form is the protocol's own encoding, little-endian, with
 // every type that stands inside of it written out. So two equal values have
@@ -19,5 +21,6 @@
 // Specification (docs.epics-controls.org) and from what PVXS sends.
 //
 // Functions that append take the buffer first and return it grown. Everything
-// that is decoded is bounded: types in depth and fields, values by their bytes.
+// that is decoded is bounded in memory and work: types by their depth and size,
+// written out; values by their bytes, and by the types in them.
 package proto
