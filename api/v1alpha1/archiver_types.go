@@ -241,7 +241,7 @@ type EPICSSpec struct {
 	// hostNetwork, else false.
 	// +optional
 	AutoAddrList *bool `json:"autoAddrList,omitempty"`
-	// maxArrayBytes is the largest value taken by Channel Access:
+	// maxArrayBytes is the largest value taken, by both protocols:
 	// EPICS_CA_MAX_ARRAY_BYTES.
 	// +optional
 	MaxArrayBytes *resource.Quantity `json:"maxArrayBytes,omitempty"`

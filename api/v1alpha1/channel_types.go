@@ -75,11 +75,11 @@ const (
 )
 
 // FieldPath names a field of a pvAccess structure, such as value or
-// dimension.size.
+// dimension.size, at most 8 levels deep.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`
+// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,7}$`
 type FieldPath string
 
 // Property is the name of a field of an EPICS record.
