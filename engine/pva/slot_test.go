@@ -1,0 +1,253 @@
+package pva
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+func TestServerTakesAChannelAway(t *testing.T) {
+	refusal := proto.Status{Kind: proto.Error, Message: "not any more"}
+	final := func(s proto.Status) []byte {
+		b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: 0, Sub: proto.SubDestroy}, proto.FlagServer)
+		return proto.End(proto.AppendStatus(b, s, proto.LittleEndian), 0)
+	}
+	for name, c := range map[string]struct {
+		says  []byte
+		cause string
+	}{
+		"deleted":       {proto.AppendDestroyChannel(nil, 100, 0, proto.FlagServer), errDeleted.Error()},
+		"monitor ended": {final(proto.Status{}), errEnded.Error()},
+		"monitor fails": {final(refusal), "not any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			bubble(t, func(t *testing.T, n *network, client *Client) {
+				r := &recorder{}
+				client.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Minute)
+				server.last().write(c.says)
+				pass(10 * time.Second)
+				want := []string{
+					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: " + c.cause,
+					"connected float64", "metadata mA",
+				}
+				if diff := cmp.Diff(want, told(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if server.circuits() != 1 {
+					t.Errorf("%d circuits, want the one to go on", server.circuits())
+				}
+			}, server)
+		})
+	}
+}
+
+func TestTheLastUpdateOfAMonitorCounts(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, client *Client) {
+		r := &recorder{}
+		client.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		s := server.last()
+		b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: s.subs[0], Sub: proto.SubDestroy}, s.flags())
+		b = proto.AppendStatus(b, proto.Status{}, proto.LittleEndian)
+		b = appendValues(proto.AppendBitSet(b, bitSet([]int{fieldValue}), false), false, 8.0)
+		s.write(proto.End(proto.AppendBitSet(b, nil, false), 0))
+		synctest.Wait()
+		if diff := cmp.Diff([]float64{7, 8}, values(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
+
+func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
+	refusal := proto.Status{Kind: proto.Error, Message: "access denied"}
+	for name, override := range map[string]func(s *session, h *proto.Header, payload []byte) bool{
+		"channel": func(s *session, h *proto.Header, payload []byte) bool {
+			r := proto.NewReader(payload, h.Order())
+			if h.Command == proto.CmdCreateChannel {
+				channels, _ := proto.ParseCreateChannel(&r)
+				s.write(proto.AppendCreated(nil, &proto.Created{CID: channels[0].CID, Status: refusal}, s.flags()))
+			}
+			return h.Command == proto.CmdCreateChannel
+		},
+		"monitor": func(s *session, h *proto.Header, payload []byte) bool {
+			r := proto.NewReader(payload, h.Order())
+			q := proto.ParseRequest(&r)
+			init := h.Command == proto.CmdMonitor && q.Sub&proto.SubInit != 0
+			if init {
+				a := proto.Answer{IOID: q.IOID, Sub: proto.SubInit}
+				s.write(proto.AppendInitAnswer(nil, proto.CmdMonitor, a, refusal, nil, s.flags()))
+			}
+			return init
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.override = override
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				r := &recorder{}
+				c.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(10 * time.Minute)
+				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.connects > 0 {
+					t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
+				}
+				if r.cause == nil || !strings.Contains(r.cause.Error(), "access denied") {
+					t.Errorf("the cause is %v", r.cause)
+				}
+			}, server)
+		})
+	}
+}
+
+func TestChannelWithoutTheFieldsAskedForIsNamed(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{Fields: "colour"}, r)
+		pass(time.Minute)
+		if r.info.TypeName != scalarType.ID || r.info.Type.Valid() || r.connects != 1 || len(r.samples) > 0 {
+			t.Errorf("%+v, %v", r.info, told(r))
+		}
+	}, server)
+}
+
+func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
+	deep := []byte{}
+	for range 100 {
+		deep = append(deep, byte(proto.Struct), 0, 1, 1, 'a')
+	}
+	for name, hostile := range map[string][]byte{
+		"deep": deep, "unknown code": {0x77}, "unknown number": {0xfe, 9, 9}, "cut short": {byte(proto.Struct), 0, 200},
+		"nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			answered := 0
+			server.override = func(s *session, h *proto.Header, payload []byte) bool {
+				r := proto.NewReader(payload, h.Order())
+				q := proto.ParseRequest(&r)
+				if h.Command != proto.CmdMonitor || q.Sub&proto.SubInit == 0 || q.IOID != 1 {
+					return false
+				}
+				answered++
+				b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, s.flags())
+				s.write(proto.End(append(proto.AppendStatus(b, proto.Status{}, proto.LittleEndian), hostile...), 0))
+				return true
+			}
+			bubble(t, func(t *testing.T, n *network, c *Client) {
+				good, bad := &recorder{}, &recorder{}
+				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
+				pass(time.Second)
+				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
+				pass(time.Minute)
+				if bad.connects > 0 || bad.cause == nil || answered < 5 || answered > 30 {
+					t.Errorf("told %v after %d answers", told(bad), answered)
+				}
+				if len(told(good)) != 2 || server.circuits() != 1 {
+					t.Errorf("the other channel was told %v", told(good))
+				}
+			}, server)
+		})
+	}
+}
+
+func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		closed, other := &recorder{}, &recorder{}
+		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
+		pass(time.Second)
+		sub.Close()
+		sub.Close()
+		s := server.last()
+		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
+		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
+		pass(time.Second)
+		if diff := cmp.Diff([]float64{7}, values(closed)); diff != "" || len(told(closed)) != 2 {
+			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
+		}
+		if diff := cmp.Diff([]float64{7}, values(other)); diff != "" {
+			t.Errorf("the next channel (-want +got):\n%s", diff)
+		}
+		if server.count(proto.CmdDestroyRequest) != 1 || server.count(proto.CmdDestroyChannel) != 1 {
+			t.Error("the server was not told, or twice")
+		}
+	}, server)
+}
+
+func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
+	names := doubles(nameServerAddr)
+	names.redirect = map[string]string{"PV": otherAddr}
+	other := doubles(otherAddr)
+	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
+		time.Sleep(time.Millisecond) // so that closing falls between any two messages
+		return false
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		for after := range 60 {
+			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+			pass(time.Duration(after) * time.Millisecond)
+			sub.Close()
+		}
+		pass(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.channels) > 0 || c.queue.Len() > 0 || len(c.circuits) != 1 || len(c.lost) > 0 {
+			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), c.queue.Len(), c.circuits)
+		}
+	}, names, other)
+}
+
+func TestTheFirstOfTwoServersIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		guid proto.GUID
+		want float64
+	}{"another server": {proto.GUID{9}, 1}, "another address of the same": {proto.GUID{1}, 0}} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.override = func(s *session, h *proto.Header, payload []byte) bool {
+				if h.Command == proto.CmdSearch {
+					s.write(s.answer(h, payload))
+					second := doubles(otherAddr)
+					second.guid = c.guid
+					s.write((&session{script: second}).answer(h, payload))
+				}
+				return h.Command == proto.CmdSearch
+			}
+			bubble(t, func(t *testing.T, n *network, client *Client) {
+				r := &recorder{}
+				client.Subscribe("PV", capture.SubscribeOptions{}, r)
+				pass(time.Second)
+				if got := value(client.metrics.duplicates); got != c.want || r.info.Host != nameServerAddr || n.dialed(otherAddr) > 0 {
+					t.Errorf("%v duplicates, used %s", got, r.info.Host)
+				}
+			}, server)
+		})
+	}
+}
+
+func TestTypeOfAChannelChanges(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Minute)
+		s := server.last()
+		server.typ = proto.NewStruct("epics:nt/NTScalar:1.0", "value", texts1, "timeStamp", timeType)
+		server.first = []any{"text", int64(seconds), 0, 0}
+		s.write(proto.AppendDestroyChannel(nil, 100, s.subs[0], s.flags()))
+		pass(time.Second)
+		if r.info.Type != sample.String || len(r.samples) != 2 || string(r.samples[1].Bytes) != "text" {
+			t.Errorf("%v, %+v", told(r), r.samples)
+		}
+	}, server)
+}
