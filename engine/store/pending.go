@@ -189,6 +189,11 @@ func (p *Pending) MetadataAt(ctx context.Context, pv string, at int64) (m PVMeta
 	return m, found, err
 }
 
+// Metadata implements Store.
+func (p *Pending) Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMetadata, error] {
+	return sequence(p, func(st Store) iter.Seq2[PVMetadata, error] { return st.Metadata(ctx, pv, from, to) })
+}
+
 // Delete implements Store.
 func (p *Pending) Delete(ctx context.Context, pv string) error {
 	return p.with(func(st Store) error { return st.Delete(ctx, pv) })

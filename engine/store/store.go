@@ -134,15 +134,18 @@ type PVMetadata struct {
 	sample.Metadata
 }
 
-// MaxBlob is the largest Blob, in bytes, that a row may hold.
-const MaxBlob = 1<<20 - 64<<10
+// MaxBlob is the largest Blob, in bytes, that a row may hold: that of one value
+// of 16 MiB, with what a structure, and a row of the journal, have beside it.
+const MaxBlob = 20 << 20
 
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
 var ErrTooLarge = errors.New("blob larger than a row may be")
 
 // Store keeps the rows of one archive. All methods are safe for concurrent use.
-// Sequences yield rows whose memory the caller may keep; a sequence ends after
-// its first error.
+// Sequences yield rows whose memory the caller may keep, and hold no more than one
+// large blob at a time; a sequence ends after its first error. A row is seen whole
+// or not at all, however large it is: also while it is being written, written
+// again or deleted, and when that was broken off.
 type Store interface {
 	// PutClaim inserts a writer's claim, without its Sealed position.
 	PutClaim(ctx context.Context, c Claim) error
@@ -188,6 +191,9 @@ type Store interface {
 	// MetadataAt returns the metadata in force at a time: the latest entry at or
 	// before it, or else the first one.
 	MetadataAt(ctx context.Context, pv string, at int64) (m PVMetadata, found bool, err error)
+	// Metadata yields the entries of a PV's metadata history with Time in
+	// [from, to], by time.
+	Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMetadata, error]
 
 	// Delete deletes everything that is stored of a PV but its journal rows, the
 	// directory entry last. So it can be repeated after an error, or after a crash

@@ -13,7 +13,13 @@ const (
 	insertBlock = `INSERT INTO block_forever
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertApart = `INSERT INTO block_forever
+		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, stamp)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	raiseReach = "UPDATE block_forever USING TIMESTAMP ? SET reach = ? WHERE pv = ? AND bucket = ?"
+	noteApart  = "INSERT INTO block_apart_forever (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?)"
+	dropOlder  = `DELETE FROM block_part_forever
+		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`
 )
 
 // PutBlocks implements store.Store.
@@ -23,25 +29,64 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 			return fmt.Errorf("writing a block of %s of %d bytes: %w", b.PV, len(b.Blob), store.ErrTooLarge)
 		}
 	}
-	return each(ctx, len(blocks), func(ctx context.Context, i int) error { return s.putBlock(ctx, &blocks[i]) })
+	return each(ctx, len(blocks), parallel, func(ctx context.Context, i int) error {
+		b, t := &blocks[i], s.clock.next()
+		if len(b.Blob) > blockInline {
+			return s.putApart(ctx, b, t)
+		}
+		return s.putRow(ctx, b, t, insertBlock, b.Blob, len(b.PV)+len(b.Blob))
+	})
 }
 
-// putBlock writes a block, and how far it reaches, as one mutation of their
-// partition.
-func (s *Store) putBlock(ctx context.Context, b *store.Block) error {
-	insert := []any{
-		b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count, int(b.Type),
-		b.Min, b.Max, b.Sum, len(b.Blob), b.Blob,
+// putApart writes a block whose blob stands in parts, apart from its bucket: one
+// that holds images would be far larger than a partition should be. In order,
+// each step acknowledged before the next:
+//
+//  1. a note that parts of the block may exist, for Delete to find them
+//  2. the parts, under the stamp of this write
+//  3. the row that has their size and stamp, from which on readers see it
+//  4. away with parts of older stamps: of the block before it grew, or of a write
+//     that was broken off
+//
+// All have one timestamp, and the stamp is the same number. What may cross:
+//
+//   - A reader between 2 and 3 sees the row before, and parts of its stamp: never
+//     bytes of two writes. One that has read that row before 3, and its parts
+//     after 4, finds some missing and reads the row again.
+//   - This writer ends anywhere: until 3 nothing of it is seen. Its next try has
+//     another stamp, and 4 takes what the one before left.
+//   - Delete has a timestamp of its own for all rows of a bucket: those of a write
+//     go altogether, or stay altogether, in whatever order the servers get them.
+//     Its note stays unless Delete saw it, so that it finds the parts the next time.
+//   - A try that timed out still arrives after the next one ended: its row loses
+//     against the later timestamp, and its parts against the deletion of 4.
+func (s *Store) putApart(ctx context.Context, b *store.Block, t int64) error {
+	err := s.write(ctx, write{operation: "block_apart", stmt: noteApart, values: blockKey(&b.BlockKey), timestamp: t})
+	if err != nil {
+		return err
 	}
-	size := len(b.PV) + len(b.Blob)
+	if err := s.putParts(ctx, blockParts(&b.BlockKey, t), b.Blob, t); err != nil {
+		return err
+	}
+	if err := s.putRow(ctx, b, t, insertApart, t, len(b.PV)); err != nil {
+		return err
+	}
+	return s.write(ctx, write{operation: "block_part", stmt: dropOlder, values: append(blockKey(&b.BlockKey), t), timestamp: t})
+}
+
+// putRow writes the row of a block, whose last column is the blob or its stamp,
+// and how far the block reaches, as one mutation of their partition.
+func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt string, last any, size int) error {
+	insert := append(make([]any, 0, 13), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
+		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last)
 	reach := b.End - b.Start
 	if reach <= 0 { // that of one sample, or of a carried one
-		return s.write(ctx, write{operation: "block", stmt: insertBlock, values: insert, size: size})
+		return s.write(ctx, write{operation: "block", stmt: stmt, values: insert, size: size, timestamp: t})
 	}
 	return s.bounded(ctx, "block", size, func(ctx context.Context) error {
-		batch := s.session.Batch(gocql.UnloggedBatch).WithTimestamp(s.clock.next())
+		batch := s.session.Batch(gocql.UnloggedBatch).WithTimestamp(t)
 		batch.Entries = []gocql.BatchEntry{
-			{Stmt: insertBlock, Args: insert, Idempotent: true},
+			{Stmt: stmt, Args: insert, Idempotent: true},
 			{Stmt: raiseReach, Args: []any{reach, reach, b.PV, int64(b.Bucket)}, Idempotent: true},
 		}
 		return batch.ExecContext(ctx)

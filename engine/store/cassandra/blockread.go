@@ -21,18 +21,19 @@ const (
 	sliceRows  = 256
 )
 
-// header is a block without its blob, which has size bytes.
+// header is a block without its blob, which has size bytes in the block's row.
 type header struct {
 	start  int64
 	writer []byte
 	n      int64
 	end    int64
-	size   int
+	size   int // 0 if the blob stands apart
 }
 
 // Blocks implements store.Store. It reads the headers of all blocks that may
 // overlap the range, and then the blobs of those that do, in slices of bounded
-// size: blobs are most of the bytes, and few of a bucket's may be wanted.
+// size: blobs are most of the bytes, and few of a bucket's may be wanted. Blobs that
+// stand apart are read one by one, as they are asked for.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		reach, err := s.reach(ctx, pv, b)
@@ -116,12 +117,16 @@ func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, er
 func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order string, page int) iter.Seq2[header, error] {
 	return func(yield func(header, error) bool) {
 		it := s.query(ctx, "block_headers", page,
-			`SELECT start, writer, n, end_time, size FROM block_forever
+			`SELECT start, writer, n, end_time, size, stamp FROM block_forever
 			WHERE pv = ? AND bucket = ? AND start >= ? AND start <= ? ORDER BY start `+order, pv, int64(b), from, to)
 		for {
 			var h header
-			if !it.Scan(&h.start, &h.writer, &h.n, &h.end, &h.size) {
+			var stamp int64
+			if !it.Scan(&h.start, &h.writer, &h.n, &h.end, &h.size, &stamp) {
 				break
+			}
+			if isApart(h.size, stamp) {
+				h.size = 0
 			}
 			if !yield(h, nil) {
 				_ = it.Close() // the caller has what it wanted
@@ -172,31 +177,85 @@ func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq
 	}
 }
 
+// isApart reports whether a blob stands in parts. A block that was apart and is so
+// no more, as it was written again, keeps its stamp.
+func isApart(size int, stamp int64) bool { return size > blockInline && stamp != 0 }
+
+const blockColumns = `SELECT start, writer, n, end_time, samples, kind, low, high, total, size, stamp, body
+	FROM block_forever WHERE pv = ? AND bucket = ? AND `
+
+// row is a block as its row has it.
+type row struct {
+	store.Block
+	size  int
+	stamp int64
+}
+
+// scanRow scans the next of the blockColumns.
+func scanRow(it *gocql.Iter, r *row) bool {
+	var writer []byte
+	var n int64
+	var kind int
+	if !it.Scan(&r.Start, &writer, &n, &r.End, &r.Count, &kind, &r.Min, &r.Max, &r.Sum, &r.size, &r.stamp, &r.Blob) {
+		return false
+	}
+	copy(r.Writer[:], writer)
+	r.N, r.Type = uint32(n), sample.Type(kind)
+	return true
+}
+
 // slice yields the blocks of a span.
 func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		it := s.query(ctx, "blocks", sliceRows,
-			`SELECT start, writer, n, end_time, samples, kind, low, high, total, body FROM block_forever
-			WHERE pv = ? AND bucket = ? AND (start, writer, n) >= (?, ?, ?) AND (start, writer, n) <= (?, ?, ?)`,
+		it := s.query(ctx, "blocks", sliceRows, blockColumns+"(start, writer, n) >= (?, ?, ?) AND (start, writer, n) <= (?, ?, ?)",
 			pv, int64(b), sp.first.start, sp.first.writer, sp.first.n, sp.last.start, sp.last.writer, sp.last.n)
+		var err error
 		for {
-			var writer []byte
-			var n int64
-			var kind int
-			blk := store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b}}
-			if !it.Scan(&blk.Start, &writer, &n, &blk.End, &blk.Count, &kind, &blk.Min, &blk.Max, &blk.Sum, &blk.Blob) {
+			r := row{Block: store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b}}}
+			if !scanRow(it, &r) {
 				break
 			}
-			copy(blk.Writer[:], writer)
-			blk.N, blk.Type = uint32(n), sample.Type(kind)
-			s.metrics.read.Add(float64(len(blk.Blob)))
-			if !yield(blk, nil) {
+			there := true
+			if isApart(r.size, r.stamp) {
+				if there, err = s.gather(ctx, &r); err != nil {
+					break
+				}
+			}
+			s.metrics.read.Add(float64(len(r.Blob)))
+			if there && !yield(r.Block, nil) {
 				_ = it.Close() // the caller has what it wanted
 				return
 			}
 		}
-		if err := it.Close(); err != nil {
+		if closed := it.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
 			yield(store.Block{}, fmt.Errorf("reading blocks of %s: %w", pv, err))
 		}
 	}
+}
+
+// gatherTries bounds how often a block is read again because it changed meanwhile.
+const gatherTries = 10
+
+// gather reads the blob of a row from its parts. If they are not those that the
+// row speaks of, the block was written again since the row was read, or it was
+// deleted, and there is false.
+func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
+	for range gatherTries {
+		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp), r.size); !errors.Is(err, errTorn) {
+			return err == nil, err
+		}
+		torn, stamp := err, r.stamp
+		it := s.query(ctx, "blocks", 1, blockColumns+"start = ? AND writer = ? AND n = ?", blockKey(&r.BlockKey)...)
+		there = scanRow(it, r)
+		switch err = it.Close(); {
+		case err != nil || !there || !isApart(r.size, r.stamp):
+			return there, err
+		case r.stamp == stamp:
+			return false, torn
+		}
+	}
+	return false, err
 }

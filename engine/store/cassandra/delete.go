@@ -3,6 +3,7 @@ package cassandra
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 
 	"varve.dev/varve/engine/store"
@@ -42,18 +43,57 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 // readers would miss blocks. One that is too great does no harm.
 func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket) error {
 	n := int((first.Span().Last()-first)/(first.Next()-first)) + 1
-	return each(ctx, n, func(ctx context.Context, i int) error {
-		b := first + store.Bucket(i)*(first.Next()-first)
-		switch reach, err := s.reach(ctx, pv, b); {
-		case err != nil:
-			return err
-		case reach < 0:
-			return nil
-		}
-		return s.write(ctx, write{
-			operation: "deletion",
-			stmt:      "DELETE FROM block_forever WHERE pv = ? AND bucket = ? AND start >= ?",
-			values:    []any{pv, int64(b), int64(math.MinInt64)},
-		})
+	return each(ctx, n, parallel, func(ctx context.Context, i int) error {
+		return s.deleteBucket(ctx, pv, first+store.Bucket(i)*(first.Next()-first))
 	})
+}
+
+// deleteBucket deletes the blocks first, so that none is seen without its parts,
+// and the notes that parts exist last. Of these it deletes only what it has seen:
+// see putApart.
+func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket) error {
+	t := s.clock.next()
+	remove := func(stmt string, values ...any) error {
+		return s.write(ctx, write{operation: "deletion", stmt: "DELETE FROM " + stmt, values: values, timestamp: t})
+	}
+	reach, err := s.reach(ctx, pv, b)
+	if err == nil && reach >= 0 {
+		err = remove("block_forever WHERE pv = ? AND bucket = ? AND start >= ?", pv, int64(b), int64(math.MinInt64))
+	}
+	if err != nil {
+		return err
+	}
+	for key, err := range s.notes(ctx, pv, b) {
+		if err != nil {
+			return err
+		}
+		const of = " WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?"
+		for _, table := range []string{"block_part_forever", "block_apart_forever"} {
+			if err := remove(table+of, blockKey(&key)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// notes yields the blocks of a bucket that parts may exist of.
+func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[store.BlockKey, error] {
+	return func(yield func(store.BlockKey, error) bool) {
+		it := s.query(ctx, "block_notes", headerPage,
+			"SELECT start, writer, n FROM block_apart_forever WHERE pv = ? AND bucket = ?", pv, int64(b))
+		var writer []byte
+		var n int64
+		for key := (store.BlockKey{PV: pv, Bucket: b}); it.Scan(&key.Start, &writer, &n); {
+			copy(key.Writer[:], writer)
+			key.N = uint32(n)
+			if !yield(key, nil) {
+				_ = it.Close() // the caller has what it wanted
+				return
+			}
+		}
+		if err := it.Close(); err != nil {
+			yield(store.BlockKey{}, fmt.Errorf("reading which blocks of %s stand apart: %w", pv, err))
+		}
+	}
 }

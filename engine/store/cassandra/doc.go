@@ -12,6 +12,16 @@
 // and the caller repeats it for as long as it likes. Connections come back by
 // themselves.
 //
+// A blob of up to 512 KiB in the journal, and 128 KiB in a block, stands in its
+// row. A larger one is cut into parts of 512 KiB in a partition of their own:
+//
+//	PutJournal: parts ──▶ row with their size
+//	PutBlocks:  note ──▶ parts, under a stamp ──▶ row with size and stamp ──▶ older stamps go
+//
+// Each step is acknowledged before the next, so whoever sees a row sees all its
+// parts, by the overlap of quorums: parts are read after the row. PutJournal and
+// putApart say what else may happen in between.
+//
 // Writes carry timestamps of a clock that strictly rises within the process, so
 // that of two writes of one row the later wins. A sealed position is its own
 // timestamp: the highest wins, whoever wrote it and in whatever order.

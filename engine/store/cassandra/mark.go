@@ -14,7 +14,7 @@ const markPage = 1000
 
 // PutMarks implements store.Store.
 func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
-	return each(ctx, len(marks), func(ctx context.Context, i int) error {
+	return each(ctx, len(marks), parallel, func(ctx context.Context, i int) error {
 		m := &marks[i]
 		return s.write(ctx, write{
 			operation: "mark",

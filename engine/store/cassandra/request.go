@@ -51,12 +51,12 @@ func (s *Store) bounded(ctx context.Context, operation string, size int, send fu
 	return nil
 }
 
-// each calls f for 0 … n-1, several at a time, and returns the first error.
+// each calls f for 0 … n-1, limit at a time, and returns the first error.
 // Rows of different partitions are not batched: it would cost the coordinator
 // more than it saves, and servers refuse batches of more than 50 KiB by default.
-func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+func each(ctx context.Context, n, limit int, f func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
+	g.SetLimit(limit)
 	for i := range n {
 		g.Go(func() error { return f(ctx, i) })
 	}

@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// SchemaVersion is the version of the tables that this package uses.
-const SchemaVersion = 1
+// SchemaVersion is the version of the tables that this package uses. Version 1 had
+// no blobs in parts, and no properties in metadata.
+const SchemaVersion = 2
 
 // schemaTimeout is for one statement: a change is agreed on by all nodes.
 const schemaTimeout = time.Minute
 
 // CreateSchema creates the keyspace and its tables, as far as they do not exist,
-// and returns when all nodes have them. It is to be run by one process at a time:
-// Cassandra may otherwise create a table twice. Nothing else creates tables.
+// adds to those of an earlier version what they lack, and returns when all nodes
+// have them. It is to be run by one process at a time: Cassandra may otherwise
+// create a table twice. Nothing else creates tables.
 func CreateSchema(ctx context.Context, config Config) error {
 	cfg, err := config.complete()
 	if err != nil {
@@ -30,8 +33,9 @@ func CreateSchema(ctx context.Context, config Config) error {
 		return err
 	}
 	defer session.Close()
-	switch version, err := cfg.readVersion(ctx, session); {
-	case err == nil && version != SchemaVersion:
+	version, err := cfg.readVersion(ctx, session)
+	switch {
+	case err == nil && (version < 1 || version > SchemaVersion):
 		return versionError(cfg.Keyspace, version)
 	case err != nil && !errors.Is(err, ErrNoSchema):
 		return err
@@ -43,6 +47,11 @@ func CreateSchema(ctx context.Context, config Config) error {
 	statements, err := cfg.statements(ctx, session, &top)
 	if err != nil {
 		return err
+	}
+	if version == 1 {
+		for _, added := range addedIn2 {
+			statements = append(statements, fmt.Sprintf("ALTER TABLE %s.%s", cfg.Keyspace, added))
+		}
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
@@ -106,12 +115,32 @@ func (c *Config) statements(ctx context.Context, session *gocql.Session, top *to
 	case err != nil:
 		return nil, fmt.Errorf("looking for keyspace %s: %w", c.Keyspace, err)
 	}
-	for _, table := range tables {
+	ttl, err := c.journalTTL(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	windows := max(1, int(ttl.Hours()/24))
+	for _, table := range append(slices.Clone(tables),
+		journalTable+fmt.Sprintf(journalOptions, windows, int(ttl.Seconds())),
+		journalPartTable+fmt.Sprintf(journalOptions, windows, int((ttl+partsOutlive).Seconds()))) {
 		out = append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace, table))
 	}
-	windows := max(1, int(c.JournalTTL.Hours()/24))
-	return append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace,
-		fmt.Sprintf(journalTable, windows, int(c.JournalTTL.Seconds())))), nil
+	return out, nil
+}
+
+// journalTTL returns how long the rows of the journal are kept, if there is one,
+// or else are to be.
+func (c *Config) journalTTL(ctx context.Context, session *gocql.Session) (time.Duration, error) {
+	var seconds int
+	err := session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",
+		c.Keyspace).ScanContext(ctx, &seconds)
+	switch {
+	case errors.Is(err, gocql.ErrNotFound):
+		return c.JournalTTL, nil
+	case err != nil:
+		return 0, fmt.Errorf("asking how long the journal of keyspace %s is kept: %w", c.Keyspace, err)
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 // createKeyspace is not for a keyspace that exists: even IF NOT EXISTS takes the
@@ -125,17 +154,37 @@ func (c *Config) createKeyspace(top *topology, dc string) string {
 		c.Keyspace, dc, replicas)
 }
 
-// journalTable has one TTL, so that whole SSTables expire, in windows of a 24th
-// of it. Rows are small in number and large, and are read from memtables mostly.
-// min_threshold keeps a window from being compacted over and over; blobs are
-// compressed already. gc_grace_seconds is no shorter than hints live.
-const journalTable = `journal (
-	shard int, writer blob, n int, seq int, names blob, body blob,
+// Tables of the journal. size is that of a blob that stands in parts.
+const (
+	journalTable = `journal (
+	shard int, writer blob, n int, seq int, names blob, body blob, size int,
 	PRIMARY KEY ((shard, writer, n), seq)
-) WITH compression = {'enabled': 'false'} AND gc_grace_seconds = 10800
+)`
+	journalPartTable = `journal_part (
+	shard int, writer blob, n int, seq int, part int, body blob,
+	PRIMARY KEY ((shard, writer, n, seq), part)
+)`
+)
+
+// partsOutlive is how much longer parts are kept than their rows: more than lies
+// between the writing of the two.
+const partsOutlive = time.Hour
+
+// journalOptions: each table has one TTL, so that whole SSTables expire, in windows
+// of a 24th of it. Rows are small in number and large, and are read from memtables
+// mostly. min_threshold keeps a window from being compacted over and over; blobs are
+// compressed already. gc_grace_seconds is no shorter than hints live.
+const journalOptions = ` WITH compression = {'enabled': 'false'} AND gc_grace_seconds = 10800
 AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS',
 	'compaction_window_size': '%d', 'min_threshold': '32', 'max_threshold': '32'}
 AND default_time_to_live = %d`
+
+// addedIn2 is what the tables of version 1 lack.
+var addedIn2 = []string{
+	"journal ADD IF NOT EXISTS size int",
+	"block_forever ADD IF NOT EXISTS stamp bigint",
+	"metadata ADD IF NOT EXISTS properties frozen<map<text, text>>",
+}
 
 // tables are all others. Columns named as CQL's own words have longer names.
 var tables = []string{
@@ -149,12 +198,23 @@ var tables = []string{
 )`,
 
 	// reach is the longest time from start to end of any block in the partition,
-	// its own timestamp, so that a reader knows how far back to look.
+	// its own timestamp, so that a reader knows how far back to look. A block has a
+	// body, or a stamp: see putApart.
 	`block_forever (
 	pv text, bucket bigint, start bigint, writer blob, n int, reach bigint static,
-	end_time bigint, samples int, kind smallint, low double, high double, total double, size int, body blob,
+	end_time bigint, samples int, kind smallint, low double, high double, total double, size int, stamp bigint, body blob,
 	PRIMARY KEY ((pv, bucket), start, writer, n)
 ) WITH compression = {'enabled': 'false'} AND compaction = {'class': 'UnifiedCompactionStrategy'}`,
+
+	`block_part_forever (
+	pv text, bucket bigint, start bigint, writer blob, n int, stamp bigint, part int, body blob,
+	PRIMARY KEY ((pv, bucket, start, writer, n), stamp, part)
+) WITH compression = {'enabled': 'false'} AND compaction = {'class': 'UnifiedCompactionStrategy'}`,
+
+	`block_apart_forever (
+	pv text, bucket bigint, start bigint, writer blob, n int,
+	PRIMARY KEY ((pv, bucket), start, writer, n)
+)`,
 
 	`channel (pv text PRIMARY KEY, present boolean, shards set<bigint>, starts set<bigint>, types set<bigint>)`,
 
@@ -166,6 +226,7 @@ var tables = []string{
 	`metadata (
 	pv text, time bigint, kind smallint, elements int, units text, precision int,
 	limits frozen<list<double>>, labels frozen<list<text>>, host text,
+	properties frozen<map<text, text>>,
 	PRIMARY KEY (pv, time)
 ) WITH CLUSTERING ORDER BY (time DESC)`,
 }

@@ -93,7 +93,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, cassandrastore.ErrVersion, good.Keyspace, "version 0", "version 1")
+		expect(t, err, cassandrastore.ErrVersion, good.Keyspace, "version 0", "version 2")
 		expect(t, cassandrastore.CreateSchema(t.Context(), good), cassandrastore.ErrVersion)
 	})
 }

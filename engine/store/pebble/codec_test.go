@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 	"testing"
@@ -54,7 +55,7 @@ func TestAfterIsTheLeastGreaterKey(t *testing.T) {
 // A value cut short anywhere is refused, but for those that end with bytes of any
 // number.
 func TestTruncatedValuesAreRefused(t *testing.T) {
-	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h"}
+	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h", Properties: []sample.Property{{Name: "DESC", Value: "d"}}}
 	for what, test := range map[string]struct {
 		value  []byte
 		decode func([]byte) error
@@ -66,9 +67,8 @@ func TestTruncatedValuesAreRefused(t *testing.T) {
 		if err := test.decode(test.value); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		labels := len(test.value) - 2 // metadata without its label is whole
 		for n := range test.value {
-			if err := test.decode(test.value[:n]); err == nil && (what != "metadata" || n != labels) {
+			if err := test.decode(test.value[:n]); err == nil {
 				t.Errorf("%s cut to %d bytes is accepted", what, n)
 			}
 		}
@@ -83,6 +83,8 @@ func FuzzValues(f *testing.F) {
 	f.Add(appendHeader(nil, &store.Block{End: -5, Count: 7, Type: sample.Enum, Min: math.NaN()}))
 	f.Add(appendMark(nil, &sample.Mark{End: 9, Count: 3, Text: "why"}))
 	f.Add(appendMetadata(nil, &sample.Metadata{Units: "V", Labels: []string{"off", ""}, Precision: -1, Count: 1}))
+	f.Add(appendMetadata(nil, &sample.Metadata{Units: "V", Properties: []sample.Property{{Name: "DESC", Value: ""}}}))
+	f.Add(withoutProperties(&sample.Metadata{Units: "V", Labels: []string{"off", ""}}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, v []byte) {
 		again(t, v, decodeClaim, appendClaim)
@@ -107,5 +109,28 @@ func again[T any](t *testing.T, v []byte, decode func(*T, []byte) error, encode 
 	}
 	if diff := cmp.Diff(first, second, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("a %T changes (-was +is):\n%s", first, diff)
+	}
+}
+
+// withoutProperties encodes metadata as version 1 did.
+func withoutProperties(m *sample.Metadata) []byte {
+	v := []byte{byte(m.Type)}
+	v = binary.AppendVarint(v, int64(m.Count))
+	v = binary.AppendVarint(v, int64(m.Precision))
+	for _, limit := range m.Limits() {
+		v = appendFloat(v, limit)
+	}
+	v = appendString(appendString(v, m.Units), m.Host)
+	for _, label := range m.Labels {
+		v = appendString(v, label)
+	}
+	return v
+}
+
+func TestMetadataOfVersion1(t *testing.T) {
+	want := sample.Metadata{Type: sample.Enum, Count: 1, Precision: 3, Units: "mA", Host: "ioc1", Labels: []string{"off", "on"}}
+	var got sample.Metadata
+	if err := decodeMetadata(&got, withoutProperties(&want)); err != nil || !got.Equal(&want) || got.Host != want.Host {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

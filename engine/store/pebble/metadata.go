@@ -3,6 +3,7 @@ package pebble
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -51,4 +52,19 @@ func (s *Store) metadataAt(ctx context.Context, pv string, at int64) (m store.PV
 		return store.PVMetadata{}, false, err
 	}
 	return m, true, nil
+}
+
+// Metadata implements store.Store.
+func (s *Store) Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
+	prefix := pvKey(tableMetadata, pv)
+	lower, upper := metadataKey(pv, from), after(metadataKey(pv, to))
+	return decoded(scan(ctx, s.db, lower, upper), "metadata of "+pv, func(e entry) (store.PVMetadata, error) {
+		m := store.PVMetadata{PV: pv}
+		tail := e.key[len(prefix):]
+		if len(tail) != 8 {
+			return m, errCorrupt
+		}
+		m.Time = int64At(tail)
+		return m, decodeMetadata(&m.Metadata, e.value)
+	})
 }

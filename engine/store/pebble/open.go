@@ -15,9 +15,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Version is the version of keys and values that this package writes. A
-// directory of another version is refused.
-const Version = 1
+// Version is the version of keys and values that this package writes. It reads
+// version 1 as well, whose metadata has no properties, and makes it version 2: a
+// program that knows only version 1 refuses it then. Others are refused.
+const Version = 2
 
 // ErrInUse is returned by Open for a directory that another store has open.
 var ErrInUse = errors.New("the directory is in use by another store")
@@ -117,10 +118,14 @@ func checkVersion(db *pebble.DB) error {
 	if len(v) != 4 {
 		return fmt.Errorf("reading its version: %w", errCorrupt)
 	}
-	if got := binary.BigEndian.Uint32(v); got != Version {
+	switch got := binary.BigEndian.Uint32(v); got {
+	case Version:
+		return nil
+	case 1:
+		return db.Set(key, appendUint32(nil, Version), pebble.Sync)
+	default:
 		return fmt.Errorf("it has format version %d, and this program reads and writes version %d", got, Version)
 	}
-	return nil
 }
 
 func markNew(db *pebble.DB, key []byte) error {

@@ -60,7 +60,7 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	}
 	refused(t, file, "not a directory")
 	refused(t, set(t, "x", "y"), "not an archive")
-	refused(t, set(t, "s", "\x00\x00\x00\x07"), "version 7", "version 1")
+	refused(t, set(t, "s", "\x00\x00\x00\x07"), "version 7", "version 2")
 	refused(t, set(t, "s", "?"), "corrupt")
 }
 

@@ -143,23 +143,36 @@ func decodeMark(m *sample.Mark, v []byte) error {
 	return r.end()
 }
 
+// metadataForm begins metadata that has properties; before version 2 it began
+// with the type, which is never this, and ended with the labels.
+const metadataForm = 0x7f
+
 func appendMetadata(v []byte, m *sample.Metadata) []byte {
-	v = append(v, byte(m.Type))
+	v = append(v, metadataForm, byte(m.Type))
 	v = binary.AppendVarint(v, int64(m.Count))
 	v = binary.AppendVarint(v, int64(m.Precision))
 	for _, limit := range m.Limits() {
 		v = appendFloat(v, limit)
 	}
 	v = appendString(appendString(v, m.Units), m.Host)
+	v = binary.AppendUvarint(v, uint64(len(m.Labels)))
 	for _, label := range m.Labels {
 		v = appendString(v, label)
+	}
+	v = binary.AppendUvarint(v, uint64(len(m.Properties)))
+	for _, p := range m.Properties {
+		v = appendString(appendString(v, p.Name), p.Value)
 	}
 	return v
 }
 
 func decodeMetadata(m *sample.Metadata, v []byte) error {
 	r := reader{rest: v}
-	m.Type = sample.Type(r.uint8())
+	form := r.uint8()
+	m.Type = sample.Type(form)
+	if form == metadataForm {
+		m.Type = sample.Type(r.uint8())
+	}
 	m.Count, m.Precision = int(r.varint()), int(r.varint())
 	var limits [8]float64
 	for i := range limits {
@@ -167,8 +180,17 @@ func decodeMetadata(m *sample.Metadata, v []byte) error {
 	}
 	m.SetLimits(limits)
 	m.Units, m.Host = r.string(), r.string()
-	for len(r.rest) > 0 {
+	if form != metadataForm {
+		for len(r.rest) > 0 {
+			m.Labels = append(m.Labels, r.string())
+		}
+		return r.end()
+	}
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
 		m.Labels = append(m.Labels, r.string())
+	}
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+		m.Properties = append(m.Properties, sample.Property{Name: r.string(), Value: r.string()})
 	}
 	return r.end()
 }

@@ -99,7 +99,7 @@ func testBlocksManyAndLarge(t *testing.T, s *suite) {
 		b.Blob = bytes.Repeat([]byte{byte(i)}, 64<<10)
 		all = append(all, b)
 	}
-	all[60].Blob = bytes.Repeat([]byte{1}, store.MaxBlob)
+	all[60].Blob = bytes.Repeat([]byte{1}, 1<<20)
 	all[3].End = 700 // its neighbours are not asked for
 	must(t, s.PutBlocks(t.Context(), all...))
 	equal(t, "all blocks", s.blocks(t, pv, all[0].Bucket, 0, 1e6), all)

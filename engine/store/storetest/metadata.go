@@ -44,17 +44,40 @@ func testMetadata(t *testing.T, s *suite) {
 func testMetadataFields(t *testing.T, s *suite) {
 	m := store.PVMetadata{PV: s.pv("a"), Time: 5, Metadata: sample.Metadata{
 		Units: "µm", Precision: 3, Labels: []string{"Off", "", "On"}, Type: sample.Enum.Array(), Count: 100, Host: "ioc1:5064",
+		Properties: []sample.Property{{Name: "DESC", Value: "Ø of the beam"}, {Name: "HIHI", Value: ""}, {Name: "SCAN", Value: ".1 second"}},
 	}}
 	m.SetLimits([8]float64{1, 2, math.NaN(), math.Inf(1), -4, math.Inf(-1), 0, math.NaN()})
 	must(t, s.PutMetadata(t.Context(), m))
 	equal(t, "metadata", s.metadata(t, m.PV, 5), []store.PVMetadata{m})
 
-	m.Labels, m.Units, m.Precision = nil, "", -1
+	m.Labels, m.Units, m.Precision, m.Properties = nil, "", -1, nil
 	must(t, s.PutMetadata(t.Context(), m))
 	equal(t, "metadata written again", s.metadata(t, m.PV, 5), []store.PVMetadata{m})
 
 	// Units come from IOCs: a byte that is not UTF-8 must not keep them away.
-	m.Time, m.Units, m.Labels = 6, "\xb0C", []string{"\xff"}
+	m.Time, m.Units, m.Labels, m.Properties = 6, "\xb0C", []string{"\xff"}, []sample.Property{{Name: "DESC", Value: "\xb5"}}
 	must(t, s.PutMetadata(t.Context(), m))
 	equal(t, "metadata with text that is not UTF-8", len(s.metadata(t, m.PV, 6)), 1)
+}
+
+func testMetadataHistory(t *testing.T, s *suite) {
+	pv := s.pv("a")
+	history := func(from, to int64) []store.PVMetadata { return collect(t, s.Metadata(t.Context(), pv, from, to)) }
+	equal(t, "the history of a PV that is not there", len(history(math.MinInt64, math.MaxInt64)), 0)
+	var all []store.PVMetadata
+	for i := range int64(250) {
+		all = append(all, store.PVMetadata{PV: pv, Time: i*10 - 100, Metadata: sample.Metadata{
+			Precision: int(i), Properties: []sample.Property{{Name: "DESC", Value: fmt.Sprint(i)}},
+		}})
+		must(t, s.PutMetadata(t.Context(), all[i]))
+	}
+	must(t, s.PutMetadata(t.Context(), store.PVMetadata{PV: s.pv("b"), Time: 11}))
+	equal(t, "the whole history", history(math.MinInt64, math.MaxInt64), all)
+	equal(t, "the history in [-95, 20]", history(-95, 20), all[1:13])
+	equal(t, "the history in [21, 29]", len(history(21, 29)), 0)
+	for m, err := range s.Metadata(t.Context(), pv, 0, math.MaxInt64) {
+		must(t, err)
+		equal(t, "the first entry", m, all[10])
+		break
+	}
 }

@@ -41,9 +41,12 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"BlocksOverlap", testBlocksOverlap}, {"BlocksOrder", testBlocksOrder}, {"BlockFields", testBlockFields},
 		{"BlockGrows", testBlockGrows}, {"BlocksManyAndLarge", testBlocksManyAndLarge}, {"LastBlock", testLastBlock},
 		{"CarriedBlock", testCarriedBlock}, {"BlockTimes", testBlockTimes}, {"BlockTooLarge", testBlockTooLarge},
+		{"LargeRows", testLargeRows}, {"LargeBlocks", testLargeBlocks}, {"LargeBlockIsWrittenAgain", testLargeBlockIsWrittenAgain},
+		{"LargeBlockIsWhole", testLargeBlockIsWhole}, {"LargeBlocksAreDeleted", testLargeBlocksAreDeleted},
+		{"LargeWritesBrokenOff", testLargeWritesBrokenOff},
 		{"Channel", testChannel}, {"Channels", testChannels},
 		{"Marks", testMarks}, {"MarkFields", testMarkFields},
-		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields},
+		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields}, {"MetadataHistory", testMetadataHistory},
 		{"Delete", testDelete}, {"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,99 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"varve.dev/varve/engine/store"
+)
+
+// Sizes of what stands in one row, in bytes. Blobs of blocks that are larger than
+// blockInline, and of journal rows that are larger than partBytes, are cut into
+// parts of partBytes, which stand in a partition of their own.
+const (
+	partBytes   = 512 << 10
+	blockInline = 128 << 10
+)
+
+// Limits of the parts of one blob under way at a time.
+const (
+	partsWritten = 8 // leaves room in the bytes in flight for other writes
+	partsRead    = 8 // rows of a page
+)
+
+// errTorn says that parts of a blob are not there.
+var errTorn = errors.New("parts of a blob are missing")
+
+// partition is where the parts of a blob stand: the values of its key, to which
+// the number of the part is added, and the statements that use them.
+type partition struct {
+	operation    string
+	insert, read string
+	key          []any
+}
+
+func journalParts(r *store.JournalRow) partition {
+	return partition{
+		operation: "journal_part",
+		insert:    "INSERT INTO journal_part (shard, writer, n, seq, part, body) VALUES (?, ?, ?, ?, ?, ?)",
+		read:      "SELECT part, body FROM journal_part WHERE shard = ? AND writer = ? AND n = ? AND seq = ?",
+		key:       []any{r.Shard, r.Writer[:], int64(r.At.N()), int64(r.At.Seq())},
+	}
+}
+
+func blockParts(k *store.BlockKey, stamp int64) partition {
+	return partition{
+		operation: "block_part",
+		insert: `INSERT INTO block_part_forever (pv, bucket, start, writer, n, stamp, part, body)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		read: `SELECT part, body FROM block_part_forever
+			WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp = ?`,
+		key: append(blockKey(k), stamp),
+	}
+}
+
+// blockKey returns the primary key of a block. The slice is the caller's own.
+func blockKey(k *store.BlockKey) []any {
+	return append(make([]any, 0, 8), k.PV, int64(k.Bucket), k.Start, k.Writer[:], int64(k.N))
+}
+
+// putParts writes a blob in parts, each waiting for room in the bytes in flight,
+// and returns when a quorum has them all.
+func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestamp int64) error {
+	n := (len(blob) + partBytes - 1) / partBytes
+	return each(ctx, n, partsWritten, func(ctx context.Context, i int) error {
+		part := blob[i*partBytes : min((i+1)*partBytes, len(blob))]
+		return s.write(ctx, write{
+			operation: p.operation,
+			stmt:      p.insert,
+			values:    append(append(make([]any, 0, len(p.key)+2), p.key...), i, part),
+			size:      len(part),
+			timestamp: timestamp,
+		})
+	})
+}
+
+// getParts returns a blob of a size from its parts, or errTorn.
+func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, error) {
+	if size < 0 || size > store.MaxBlob {
+		return nil, fmt.Errorf("a blob of %d bytes: %w", size, store.ErrTooLarge)
+	}
+	blob := make([]byte, 0, size)
+	it := s.query(ctx, p.operation+"_read", partsRead, p.read, p.key...)
+	var part int
+	var body []byte
+	for want := 0; it.Scan(&part, &body); want++ {
+		if part != want || len(blob)+len(body) > size {
+			break
+		}
+		blob = append(blob, body...)
+	}
+	if err := it.Close(); err != nil {
+		return nil, err
+	}
+	if len(blob) != size {
+		return nil, fmt.Errorf("%w: %d of %d bytes are there", errTorn, len(blob), size)
+	}
+	return blob, nil
+}
