@@ -44,9 +44,9 @@ func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
 	return 0, true
 }
 
-// MaxValueBytes is the largest value that is archived; larger ones would not
-// fit a journal row.
-const MaxValueBytes = 640 << 10
+// MaxValueBytes is the largest value that is archived: 16 MiB of elements, and
+// what a structure has beside them. Larger ones would not fit a journal row.
+const MaxValueBytes = 17 << 20
 
 // duplicate reports whether the source sent the sample kept last once more.
 func (f *filter) duplicate(s *sample.Sample) bool {

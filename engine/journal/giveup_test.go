@@ -78,7 +78,7 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 		}
 		// What is left is sealed here, as if nothing had happened.
 		r := sample.Run{Type: sample.Int64}
-		often.Sealed(often.Unsealed(&r))
+		often.Sealed(often.Unsealed(&r, 1<<20))
 		if r.Len() != 1 || len(b.Recent("often")) != 0 {
 			t.Errorf("%d samples were left to seal", r.Len())
 		}

@@ -22,6 +22,7 @@ type Head struct {
 	retired        bool // no sample will be appended any more
 	run            sample.Run
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
+	due            int       // new samples that the flush under way takes
 	stretches      []stretch // of the acked samples, in order
 	size           int       // bytes last told to the lane
 
@@ -41,6 +42,14 @@ type stretch struct {
 
 const stretchBytes = 16
 
+// Values from largeValue bytes on count as memory at once, and not only at the next
+// flush. A head holds less than maxBytes of values: it is copied when some are given
+// up.
+const (
+	largeValue = 64 << 10
+	maxBytes   = 512 << 20
+)
+
 // add puts a sample into the run.
 func (h *Head) add(s *sample.Sample) {
 	h.mu.Lock()
@@ -51,6 +60,40 @@ func (h *Head) add(s *sample.Sample) {
 	if first {
 		h.lane.markDirty(h)
 	}
+}
+
+// addLarge is add for a large value: if memory has no room for it, the head gives
+// up samples that are in no row yet, the oldest first, until there is, or else the
+// new one. Nothing else bounds what arrives before Run comes to shed. It returns
+// what shed does.
+func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fits := func() bool {
+		return h.lane.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
+	}
+	if waiting := h.run.Len() - h.flushed; !fits() && waiting > 0 {
+		free := 0
+		for n < waiting && (free < len(s.Bytes) || n < waiting/4) { // not one by one: what stays is copied
+			free += len(h.run.Value(h.flushed + n))
+			n++
+		}
+		from, to = h.dropNew(n)
+	}
+	if !fits() {
+		if n == 0 {
+			from = s.Time
+		}
+		h.lost.Add(1)
+		return n + 1, from, s.Time
+	}
+	h.run.Append(s)
+	h.resize()
+	if !h.dirty {
+		h.dirty = true
+		h.lane.markDirty(h)
+	}
+	return n, from, to
 }
 
 // Type returns the type of the head's samples.
@@ -70,13 +113,41 @@ func (h *Head) Retire() {
 	h.mu.Unlock()
 }
 
-// Unsealed appends the samples to dst that are durable in the journal but in no
-// block yet, and returns how many they are.
-func (h *Head) Unsealed(dst *sample.Run) int {
+// Acked returns how many samples are durable in the journal but in no block yet.
+func (h *Head) Acked() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	dst.AppendRange(&h.run, 0, h.acked)
 	return h.acked
+}
+
+// Unsealed sets dst to the first samples that are durable in the journal but in no
+// block yet, and returns how many they are: all, or those that take up to most
+// bytes of memory, at least one. The memory of their values is the head's own, and
+// must not be written to.
+func (h *Head) Unsealed(dst *sample.Run, most int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.acked
+	if h.run.Size() > most {
+		n = h.within(n, most)
+	}
+	h.run.Part(dst, 0, n)
+	return n
+}
+
+// within returns how many of the first n samples take up to most bytes; at least 1
+// of some. It needs the lock.
+func (h *Head) within(n, most int) int {
+	const beside = 16 // bytes of a sample beside a value that is not Fixed
+	if h.run.Type.Fixed() {
+		return min(n, max(1, most/(beside+4)))
+	}
+	for i := range n {
+		if end := int(h.run.Ends[i]) + (i+1)*beside; end > most {
+			return max(1, i)
+		}
+	}
+	return n
 }
 
 // Sealed gives up the first n samples of Unsealed, which stand in acknowledged
@@ -125,7 +196,7 @@ func (h *Head) giveUp(to store.Position) {
 func (h *Head) forget() {
 	h.mu.Lock()
 	h.run, h.stretches = sample.Run{Type: h.run.Type}, nil
-	h.acked, h.flushed = 0, 0
+	h.acked, h.flushed, h.due = 0, 0, 0
 	h.resize()
 	h.mu.Unlock()
 }
@@ -153,40 +224,64 @@ func (h *Head) unsaved() int {
 	return h.run.Len() - h.acked
 }
 
-// snapshot returns a copy of all samples, or nil if there is none.
+// snapshot returns a copy of all samples, or nil if there is none. The memory of
+// their values is the head's own, and must not be written to.
 func (h *Head) snapshot() *sample.Run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.run.Len() == 0 {
 		return nil
 	}
-	return h.run.Clone()
+	return h.run.Share()
 }
 
-// flush adds new samples to a row until its body has limit bytes; part is
-// scratch. It reports whether more are waiting.
-func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more bool) {
+// begin notes that all new samples there are now are due. What comes later waits
+// for the next flush, so that no PV keeps others waiting.
+func (h *Head) begin() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.resize()
-	to := h.run.Len()
-	if h.flushed == to {
-		h.dirty = false
+	h.due = h.run.Len() - h.flushed
+	h.mu.Unlock()
+}
+
+// large reports whether the next sample that is due has a large value.
+func (h *Head) large() bool {
+	if h.typ.Fixed() {
 		return false
 	}
-	to = h.flushed + h.fit(limit-len(e.body))
-	part.Reset(h.run.Type)
-	part.AppendRange(&h.run, h.flushed, to)
-	e.add(h.PV, part)
-	h.flushed = to
-	h.dirty = to < h.run.Len()
-	return h.dirty
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.due > 0 && len(h.run.Value(h.flushed)) >= largeValue
 }
 
-// fit returns how many of the new samples take up to room bytes, encoded at
-// worst; at least 1.
+// flush adds samples that are due to a row until its body has limit bytes; part is
+// scratch. It reports whether more are due.
+func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more bool) {
+	h.mu.Lock()
+	h.resize()
+	n := 0
+	if h.due > 0 {
+		n = h.fit(limit - len(e.body))
+		h.run.Part(part, h.flushed, h.flushed+n)
+		h.flushed += n
+		h.due -= n
+	}
+	more = h.due > 0
+	again := !more && h.flushed < h.run.Len()
+	h.dirty = more || again
+	h.mu.Unlock()
+	if again {
+		h.lane.markDirty(h)
+	}
+	if n > 0 {
+		e.add(h.PV, part) // without the lock: of large values it takes time
+	}
+	return more
+}
+
+// fit returns how many of the samples that are due take up to room bytes, encoded
+// at worst; at least 1. It needs the lock.
 func (h *Head) fit(room int) int {
-	waiting := min(h.run.Len()-h.flushed, block.MaxSamples)
+	waiting := min(h.due, block.MaxSamples)
 	if h.run.Type.Fixed() {
 		const worst = 20 // bytes per sample
 		return max(1, min(waiting, room/worst))
@@ -212,7 +307,24 @@ func (h *Head) ack(at store.Position) {
 	}
 	h.stored.Add(uint64(n))
 	h.acked = h.flushed
+	if h.acked > 0 && !h.typ.Fixed() && h.run.Ends[h.acked-1] > heavy {
+		h.lane.heavy.Store(true)
+	}
 	h.mu.Unlock()
+}
+
+// heavy is how many bytes of durable values make a head heavy: they are sealed
+// without waiting for a checkpoint, as who reads the PV holds all that is not.
+const heavy = 32 << 20
+
+// Heavy reports whether the head is heavy.
+func (h *Head) Heavy() bool {
+	if h.typ.Fixed() {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.acked > 0 && h.run.Ends[h.acked-1] > heavy
 }
 
 // shed drops a fraction of the samples that are in no row yet, the oldest
@@ -224,14 +336,22 @@ func (h *Head) shed(fraction float64) (n int, from, to int64) {
 	if n == 0 {
 		return 0, 0, 0
 	}
+	from, to = h.dropNew(n)
+	return n, from, to
+}
+
+// dropNew drops the first n samples that are in no row yet, and returns the times of
+// the first and the last. It needs the lock.
+func (h *Head) dropNew(n int) (from, to int64) {
 	from, to = h.run.Times[h.flushed], h.run.Times[h.flushed+n-1]
 	rest := sample.Run{Type: h.run.Type}
 	rest.AppendRange(&h.run, 0, h.flushed)
 	rest.AppendRange(&h.run, h.flushed+n, h.run.Len())
 	h.run = rest
+	h.due = min(h.due, h.run.Len()-h.flushed)
 	h.lost.Add(uint64(n))
 	h.resize()
-	return n, from, to
+	return from, to
 }
 
 // measure brings the account of memory up to date.

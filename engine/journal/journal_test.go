@@ -179,12 +179,12 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 		}
 		var r sample.Run
 		r.Reset(sample.Int64)
-		if n := h.Unsealed(&r); n != 0 {
+		if n := h.Unsealed(&r, 1<<20); n != 0 {
 			t.Fatalf("%d samples can be sealed before they are durable", n)
 		}
 		time.Sleep(time.Second)
 		b.Append(h, sample.Int64, number(10))
-		if n := h.Unsealed(&r); n != 10 {
+		if n := h.Unsealed(&r, 1<<20); n != 10 {
 			t.Fatalf("%d samples can be sealed, want 10", n)
 		}
 		h.Sealed(10)

@@ -60,6 +60,8 @@ type Lane struct {
 	spare    []arrival  // empty: the memory of the arrivals before
 
 	acked   atomic.Uint64        // store.Position: all rows up to here are acknowledged
+	written atomic.Uint64        // bytes of acknowledged rows
+	heavy   atomic.Bool          // a head became heavy since TakeHeavy
 	failing atomic.Bool          // the latest write failed
 	givenUp store.Position       // belongs to who calls GiveUp
 	claimed chan struct{}        // closed by Run when the claim is acknowledged
@@ -72,6 +74,7 @@ type Lane struct {
 	pending   *pendingRow // sent, or to be sent, and not acknowledged
 	partSince time.Time   // when the partition of the latest row was begun
 	partBytes int         // acknowledged in it
+	turn      bool        // to have a large row under way
 	row       rowEncoder
 	scratch   sample.Run
 }
@@ -110,7 +113,11 @@ type arrival struct {
 // It never blocks on storage.
 func (l *Lane) Append(h *Head, t sample.Type, s *sample.Sample) {
 	if !t.Fixed() {
-		h.add(s)
+		if len(s.Bytes) < largeValue {
+			h.add(s)
+		} else if n, from, to := h.addLarge(s); n > 0 {
+			l.lost(h, n, from, to)
+		}
 		return
 	}
 	l.mu.Lock()
@@ -134,7 +141,8 @@ func (l *Lane) settle() {
 	l.spare = got[:0]
 }
 
-// Recent returns copies of all samples held of a PV, in order of arrival.
+// Recent returns copies of all samples held of a PV, in order of arrival. Values
+// that are bytes are not copied, and must not be written to.
 func (l *Lane) Recent(pv string) []*sample.Run {
 	l.mu.Lock()
 	heads := slices.Clone(l.heads[pv])
@@ -175,6 +183,12 @@ func (l *Lane) Heads() []*Head {
 // Acked returns the position up to which all rows are durable. Every sample in
 // them is, from before Acked returns, in Head.Unsealed or in a block.
 func (l *Lane) Acked() store.Position { return store.Position(l.acked.Load()) }
+
+// Written returns how many bytes of rows were acknowledged.
+func (l *Lane) Written() uint64 { return l.written.Load() }
+
+// TakeHeavy reports whether a head became heavy since it was called before.
+func (l *Lane) TakeHeavy() bool { return l.heavy.Load() && l.heavy.Swap(false) }
 
 // GiveUp drops samples whose rows, up to a position, are sealed: others than the
 // lane's own sealer may have done that. It is called by one goroutine at a time.
@@ -242,6 +256,9 @@ func (l *Lane) takeDirty() []*Head {
 	l.dirty = make([]*Head, 0, len(dirty))
 	l.mu.Unlock()
 	sortByPV(dirty)
+	for _, h := range dirty {
+		h.begin()
+	}
 	return dirty
 }
 

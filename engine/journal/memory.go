@@ -2,14 +2,23 @@ package journal
 
 import "sync/atomic"
 
-// Memory counts the bytes that the heads of all lanes of an engine take.
+// Memory counts the bytes that the heads of all lanes of an engine take, and large
+// rows on their way to the store.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
+	// turns are held by lanes that have a large row under way: one takes several
+	// times the memory of the value in it.
+	turns chan struct{}
 }
 
+// maxLargeRows is how many large rows are under way at a time.
+const maxLargeRows = 4
+
 // NewMemory returns an account with a limit in bytes.
-func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
+func NewMemory(limit int64) *Memory {
+	return &Memory{limit: limit, turns: make(chan struct{}, maxLargeRows)}
+}
 
 // Used returns the bytes in use, as of the last flush of each head.
 func (m *Memory) Used() int64 { return m.used.Load() }
@@ -18,6 +27,8 @@ func (m *Memory) Used() int64 { return m.used.Load() }
 func (m *Memory) Limit() int64 { return m.limit }
 
 func (m *Memory) add(n int64) { m.used.Add(n) }
+
+func (m *Memory) fits(n int) bool { return m.used.Load()+int64(n) <= m.limit }
 
 // excess returns the fraction of the bytes in use that is above the limit.
 func (m *Memory) excess() float64 {

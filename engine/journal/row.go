@@ -52,9 +52,16 @@ func (e *rowEncoder) add(pv string, r *sample.Run) {
 	e.last = pv
 }
 
+// keepBody is the most memory that an encoder keeps for the next row.
+const keepBody = 1 << 20
+
 // finish returns copies of the index and the compressed body.
 func (e *rowEncoder) finish() (index, blob []byte) {
-	return slices.Clone(e.index), s2.Encode(nil, e.body)
+	index, blob = slices.Clone(e.index), s2.Encode(nil, e.body)
+	if cap(e.body) > keepBody {
+		e.body = nil
+	}
+	return index, blob
 }
 
 // entry is where the run of a PV stands in the body of a row.

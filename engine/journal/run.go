@@ -15,6 +15,7 @@ import (
 // acknowledged row. No sample may be appended once ctx has ended.
 func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(l.ended)
+	defer l.drop()
 	if !l.retry(ctx, "claiming a shard", l.insertClaim) {
 		if l.claim.Epoch == 0 && l.Unsaved() == 0 {
 			return 0 // nothing was ever sent
@@ -88,13 +89,14 @@ func (l *Lane) flush(ctx context.Context) {
 	dirty := l.takeDirty()
 	for {
 		if l.pending == nil {
-			if dirty = l.build(dirty); l.pending == nil {
+			if dirty = l.build(ctx, dirty); l.pending == nil {
 				break
 			}
 		}
 		if !l.retry(ctx, "writing a journal row", l.send) {
 			break
 		}
+		l.shed()
 	}
 	l.mu.Lock()
 	l.dirty = append(l.dirty, dirty...)
@@ -110,14 +112,17 @@ type pendingRow struct {
 	built   time.Time
 }
 
-// build makes the next row from the new samples of dirty heads, and returns the
-// heads that did not fit. It leaves l.pending nil if there are no new samples.
-func (l *Lane) build(dirty []*Head) []*Head {
+// build makes the next row from what is due of dirty heads, and returns the heads
+// that did not fit. It leaves l.pending nil if nothing is due, or ctx has ended.
+func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
 	l.row.reset(now.UnixNano())
 	var heads []*Head
 	for len(dirty) > 0 && len(l.row.body) < l.cfg.RowBytes {
 		h, before := dirty[0], l.row.count
+		if h.large() && !l.takeTurn(ctx, len(heads) == 0) {
+			break
+		}
 		if !h.flush(&l.row, l.cfg.RowBytes, &l.scratch) {
 			dirty = dirty[1:]
 		}
@@ -129,10 +134,48 @@ func (l *Lane) build(dirty []*Head) []*Head {
 		return dirty
 	}
 	index, blob := l.row.finish()
+	l.mem.add(int64(len(blob)))
 	l.pending = &pendingRow{heads: heads, built: now, samples: l.row.samples, JournalRow: store.JournalRow{
 		Shard: l.Shard, Writer: l.writer, At: l.next(now), Index: index, Blob: blob,
 	}}
 	return dirty
+}
+
+// takeTurn gets a turn to have a large row under way, at once, or after waiting for
+// it, during which memory is kept within its limit. It is false if ctx ends.
+func (l *Lane) takeTurn(ctx context.Context, wait bool) bool {
+	for !l.turn {
+		select {
+		case l.mem.turns <- struct{}{}:
+			l.turn = true
+			continue
+		default:
+		}
+		if !wait {
+			return false
+		}
+		select {
+		case l.mem.turns <- struct{}{}:
+			l.turn = true
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+			l.relieve()
+		}
+	}
+	return true
+}
+
+// drop lets go of the pending row and of what it takes.
+func (l *Lane) drop() {
+	if l.pending != nil {
+		l.mem.add(-int64(len(l.pending.Blob)))
+		l.pending = nil
+	}
+	if l.turn {
+		<-l.mem.turns
+		l.turn = false
+	}
 }
 
 // next returns the position of the next row. As rows are sent one at a time, a
@@ -165,7 +208,8 @@ func (l *Lane) send(ctx context.Context) error {
 	}
 	l.acked.Store(uint64(p.At))
 	l.partBytes += len(p.Index) + len(p.Blob)
-	l.pending = nil
+	l.written.Add(uint64(len(p.Index) + len(p.Blob)))
+	l.drop()
 	l.cfg.Metrics.row(p, start)
 	return nil
 }
@@ -185,10 +229,7 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 		}
 		l.cfg.Metrics.Retries.Inc()
 		l.report(what, err)
-		for _, h := range l.Heads() {
-			h.measure() // what grew since its last flush
-		}
-		l.shed()
+		l.relieve()
 		select {
 		case <-ctx.Done():
 			return false
@@ -205,6 +246,14 @@ func (l *Lane) report(what string, err error) {
 	}
 }
 
+// relieve brings the account of memory up to date, and keeps it within its limit.
+func (l *Lane) relieve() {
+	for _, h := range l.Heads() {
+		h.measure() // what grew since its last flush
+	}
+	l.shed()
+}
+
 // shed drops the oldest new samples while memory is over its limit: every lane
 // drops the fraction by which all are over it.
 func (l *Lane) shed() {
@@ -213,15 +262,18 @@ func (l *Lane) shed() {
 		return
 	}
 	for _, h := range l.Heads() {
-		n, from, to := h.shed(excess)
-		if n == 0 {
-			continue
+		if n, from, to := h.shed(excess); n > 0 {
+			l.lost(h, n, from, to)
 		}
-		l.cfg.Metrics.Dropped.Add(uint64(n))
-		l.cfg.Lost(h.PV, sample.Mark{
-			Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
-		})
 	}
+}
+
+// lost counts and marks samples of a head that were dropped.
+func (l *Lane) lost(h *Head, n int, from, to int64) {
+	l.cfg.Metrics.Dropped.Add(uint64(n))
+	l.cfg.Lost(h.PV, sample.Mark{
+		Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
+	})
 }
 
 // Unsaved counts the samples that are in no acknowledged row.

@@ -36,6 +36,37 @@ func (p *plan) lookBack(ctx context.Context) error {
 			}
 		}
 	}
+	if p.carried != nil && p.carried.Tags[0]&sample.Elsewhere != 0 {
+		return p.follow(ctx, p.carried)
+	}
+	return nil
+}
+
+// follow finds the sample that a carried one without a value stands for: the last
+// one at its time.
+func (p *plan) follow(ctx context.Context, carried *sample.Run) error {
+	p.carried = nil
+	at := carried.Times[0]
+	if p.seen > at {
+		return nil // it is not the last one
+	}
+	for i := range p.sizes {
+		for blk, err := range p.store.Blocks(ctx, p.pv, p.sizes[i].size.Of(at), at, at) {
+			if err != nil {
+				return err
+			}
+			r := new(sample.Run)
+			if err := block.Decode(r, blk.Blob); err != nil {
+				return errorIn(&blk, err)
+			}
+			for i := range r.Len() {
+				if r.Times[i] == at && r.Tags[i]&sample.Carried == 0 {
+					p.carried = new(sample.Run)
+					r.Part(p.carried, i, i+1)
+				}
+			}
+		}
+	}
 	return nil
 }
 

@@ -20,7 +20,8 @@ type source struct {
 	// blk is decoded into run when the merge comes to it; nil if run is set.
 	blk *store.Block
 	run *sample.Run
-	at  int // next sample of run
+	own bool // run was decoded here: its memory may be used again
+	at  int  // next sample of run
 }
 
 func (s *source) time() int64 { return s.run.Times[s.at] }
@@ -31,7 +32,7 @@ func (s *source) decode(r *sample.Run) error {
 	if err := block.Decode(r, s.blk.Blob); err != nil {
 		return errorIn(s.blk, err)
 	}
-	s.run, s.blk = r, nil
+	s.run, s.own, s.blk = r, true, nil
 	return nil
 }
 

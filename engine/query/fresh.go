@@ -37,23 +37,61 @@ func (p *plan) journal(ctx context.Context, shard int, covered []store.Writer) e
 	return nil
 }
 
+// largeRun is from how many bytes on a run is not copied into a longer one, and
+// what is not asked for is let go of at once.
+const largeRun = 1 << 20
+
 // gather adds the samples of a run to fresh. Runs come in order of arrival.
 func (p *plan) gather(r *sample.Run) {
-	if r.Len() == 0 {
-		return
+	if !r.Type.Fixed() && r.Size() >= largeRun {
+		r = p.wanted(r)
 	}
-	i := slices.IndexFunc(p.fresh, func(f *sample.Run) bool { return f.Type == r.Type })
-	if i < 0 {
+	switch i := slices.IndexFunc(p.fresh, func(f *sample.Run) bool { return f.Type == r.Type }); {
+	case r.Len() == 0:
+	case r.Size() >= largeRun && !r.Type.Fixed():
+		p.large = append(p.large, r)
+	case i < 0:
 		p.fresh = append(p.fresh, &sample.Run{Type: r.Type})
 		i = len(p.fresh) - 1
+		fallthrough
+	default:
+		p.fresh[i].AppendRange(r, 0, r.Len())
 	}
-	p.fresh[i].AppendRange(r, 0, r.Len())
+}
+
+// wanted returns the samples of a run that are in the range, and those at the last
+// time before it.
+func (p *plan) wanted(r *sample.Run) *sample.Run {
+	first := int64(Earliest)
+	for _, t := range r.Times {
+		if t <= p.from {
+			first = max(first, t)
+		}
+	}
+	out := &sample.Run{Type: r.Type}
+	for i := 0; i < r.Len(); {
+		j := i
+		for j < r.Len() && first <= r.Times[j] && r.Times[j] <= p.to {
+			j++
+		}
+		if j-i == r.Len() {
+			return r
+		}
+		if i < j && out.Len() == 0 {
+			r.Part(out, i, j)
+		} else {
+			out.AppendRange(r, i, j)
+		}
+		i = j + 1
+	}
+	return out
 }
 
 // settle sorts what was gathered, and learns from it where the last sample before
 // the range can be.
 func (p *plan) settle() {
 	p.seen = Earliest
+	p.fresh, p.large = append(p.fresh, p.large...), nil
 	for _, r := range p.fresh {
 		r.Normalize()
 		before := sort.Search(r.Len(), func(i int) bool { return r.Times[i] > p.from })

@@ -115,7 +115,9 @@ func (m *merger) release() {
 		if s.at < s.run.Len() {
 			return false
 		}
-		m.idle = append(m.idle, s.run)
+		if s.own {
+			m.idle = append(m.idle, s.run)
+		}
 		return true
 	})
 }

@@ -25,7 +25,8 @@ type Held struct {
 	// Shards are those the PV is captured in now, which the directory may not
 	// know yet.
 	Shards []int
-	// Runs are copies, in order of arrival.
+	// Runs are in order of arrival. They are copies, but the memory of values that are
+	// bytes may be the engine's own, and must not be written to.
 	Runs []*sample.Run
 	// Covers are the writers whose unsealed rows, in the journals of this PV's
 	// shards, hold no sample of the PV that is not in Runs.
@@ -100,7 +101,8 @@ type plan struct {
 	inside   bool
 
 	sizes []sized
-	fresh []*sample.Run // what is in no block, or may not be: a normal run per type
+	fresh []*sample.Run // what is in no block, or may not be: normal runs
+	large []*sample.Run // of fresh, while it is being gathered
 	// carried is the latest copy of a sample before from, or nil.
 	carried *sample.Run
 	// seen is the time in ns of the latest sample at or before from that was seen,

@@ -11,9 +11,10 @@ import (
 const (
 	chunkSamples = 4096
 	chunkBytes   = 256 << 10
-	// viewSamples is from how many samples on a run is shown as it is, rather
-	// than gathered into a longer one.
+	// viewSamples and viewBytes are from how many samples on a run, and from what
+	// size on a value, is shown as it is, rather than gathered into a longer run.
 	viewSamples = 256
+	viewBytes   = 64 << 10
 )
 
 // window cuts a merged sequence to the range, puts the last sample before it in
@@ -26,6 +27,7 @@ type window struct {
 	before sample.Run // the last sample before from, until it is shown
 	chunk  sample.Run // gathered, not yet yielded
 	view   sample.Run // shares its memory with a run of the merge
+	one    sample.Run // shares the memory of a large value
 	ended  bool       // the consumer wants no more
 }
 
@@ -81,6 +83,16 @@ func (w *window) put(r *sample.Run, i, j int) bool {
 		return w.flush() && w.show(r, i, j)
 	}
 	for i < j {
+		if !r.Type.Fixed() && len(r.Value(i)) >= viewBytes {
+			if !w.flush() {
+				return false
+			}
+			if r.Part(&w.one, i, i+1); !w.pass(&w.one) {
+				return false
+			}
+			i++
+			continue
+		}
 		if w.chunk.Len() > 0 && (w.chunk.Type != r.Type || w.full()) && !w.flush() {
 			return false
 		}

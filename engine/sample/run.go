@@ -58,11 +58,7 @@ func (r *Run) At(i int) Sample {
 
 // Value returns the bytes of sample i of a type that is not Fixed.
 func (r *Run) Value(i int) []byte {
-	from := uint32(0)
-	if i > 0 {
-		from = r.Ends[i-1]
-	}
-	return r.Bytes[from:r.Ends[i]:r.Ends[i]]
+	return r.Bytes[r.start(i):r.Ends[i]:r.Ends[i]]
 }
 
 // Float returns sample i of a Fixed type as a number.
@@ -77,13 +73,27 @@ func (r *Run) AppendRange(o *Run, from, to int) {
 		r.Words = append(r.Words, o.Words[from:to]...)
 		return
 	}
-	for i := from; i < to; i++ {
-		r.Bytes = append(r.Bytes, o.Value(i)...)
-		r.Ends = append(r.Ends, uint32(len(r.Bytes)))
+	if from == to {
+		return
+	}
+	start := o.start(from)
+	shift := uint32(len(r.Bytes)) - start // may wrap around, and back again
+	r.Bytes = append(r.Bytes, o.Bytes[start:o.Ends[to-1]]...)
+	for _, end := range o.Ends[from:to] {
+		r.Ends = append(r.Ends, end+shift)
 	}
 }
 
-// DropFirst removes the first n samples, moving the rest to the front.
+// start returns where the value of sample i begins in Bytes.
+func (r *Run) start(i int) uint32 {
+	if i == 0 {
+		return 0
+	}
+	return r.Ends[i-1]
+}
+
+// DropFirst removes the first n samples, moving the rest to the front. The memory
+// of Bytes is let go of, and not changed: others may look at it (see Share).
 func (r *Run) DropFirst(n int) {
 	if n == 0 {
 		return
@@ -95,10 +105,38 @@ func (r *Run) DropFirst(n int) {
 		return
 	}
 	cut := r.Ends[n-1]
-	r.Bytes = slices.Delete(r.Bytes, 0, int(cut))
+	r.Bytes = append([]byte(nil), r.Bytes[cut:]...)
 	r.Ends = slices.Delete(r.Ends, 0, n)
 	for i := range r.Ends {
 		r.Ends[i] -= cut
+	}
+}
+
+// Share returns a copy whose Bytes are r's own memory, which may be large. It stays
+// as it is while r grows or loses its first samples, and must not be written to.
+func (r *Run) Share() *Run {
+	c := *r
+	c.Bytes = nil
+	c = *c.Clone()
+	c.Bytes = r.Bytes[:len(r.Bytes):len(r.Bytes)]
+	return &c
+}
+
+// Part sets p to samples from (inclusive) to to (exclusive) of r. Of its memory only
+// Bytes are r's own, as those of Share.
+func (r *Run) Part(p *Run, from, to int) {
+	p.Reset(r.Type)
+	p.Times = append(p.Times, r.Times[from:to]...)
+	p.Tags = append(p.Tags, r.Tags[from:to]...)
+	if r.Type.Fixed() {
+		p.Words = append(p.Words, r.Words[from:to]...)
+		return
+	}
+	first := r.start(from)
+	end := r.start(to)
+	p.Bytes = r.Bytes[first:end:end]
+	for _, end := range r.Ends[from:to] {
+		p.Ends = append(p.Ends, end-first)
 	}
 }
 

@@ -39,6 +39,9 @@ const (
 	// Carried marks the copy of the last sample before a bucket which the
 	// bucket begins with. It is outside all counts, and never shown twice.
 	Carried Tag = 1 << 25
+	// Elsewhere marks a carried sample without its value, which is too large to be
+	// copied into every bucket: it stands in a block of the sample's own time.
+	Elsewhere Tag = 1 << 26
 )
 
 // MakeTag packs a severity and a status, without flags.

@@ -11,11 +11,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Limits of a block: it is full at whichever comes first.
+// Limits of a block: it is full at whichever comes first. A value that is larger
+// has a block of its own.
 const (
 	fullSamples = 4096
 	fullBytes   = 64 << 10
 )
+
+// carryBytes is the largest value that is copied into each bucket.
+const carryBytes = 16 << 10
 
 // series is what a sealer remembers of a PV: the block that still grows, and
 // what the next bucket begins with.
@@ -52,17 +56,23 @@ func (s *series) plan(r *sample.Run) []store.Block {
 	return blocks
 }
 
-// remember keeps a sample as the PV's last one, unless it is older.
+// remember keeps a sample as the PV's last one, unless it is older; of a large one
+// only where it stands.
 func (s *series) remember(r *sample.Run, i int) {
 	if s.lastType != sample.Unknown && r.Times[i] < s.last.Time {
 		return
 	}
 	s.last, s.lastType = r.At(i), r.Type
+	if len(s.last.Bytes) > carryBytes {
+		s.last.Bytes = nil
+		s.last.Tag |= sample.Elsewhere
+	}
 	s.last.Bytes = slices.Clone(s.last.Bytes)
 }
 
 // carry returns the block with which a bucket begins, unless it has one: a copy
-// of the last sample before it, which End is the time of.
+// of the last sample before it, which End is the time of. A large value is left out:
+// readers follow the time to it.
 func (s *series) carry(b store.Bucket) []store.Block {
 	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carried >= b.Start() {
 		return nil
@@ -171,8 +181,8 @@ func full(r *sample.Run, from, to int) bool {
 func (s *series) encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 	part := r
 	if from > 0 || to < r.Len() {
-		part = &sample.Run{Type: r.Type}
-		part.AppendRange(r, from, to)
+		part = new(sample.Run)
+		r.Part(part, from, to)
 	}
 	b := store.Block{
 		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.Append(nil, part),

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"varve.dev/varve/engine/journal"
@@ -55,6 +56,9 @@ const (
 	watchEvery = 2 * time.Second
 	// followEvery is the time between two looks at what others have sealed.
 	followEvery = 15 * time.Second
+	// journalBytes is how much may be written to the journal before the next
+	// checkpoint: who takes over, or reads without asking the engine, reads it all.
+	journalBytes = 256 << 20
 )
 
 // Shard seals one shard, or follows another engine that does. Run or Follow is
@@ -68,6 +72,7 @@ type Shard struct {
 	n       uint32       // the highest number of a block of the series that were forgotten
 	series  map[string]*series
 	round   int                   // counts checkpoints
+	written uint64                // by the lane, before the latest checkpoint
 	watched map[store.Writer]life // writers that have neither closed nor died
 }
 
@@ -106,6 +111,9 @@ func (s *Shard) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		if s.lane.TakeHeavy() {
+			s.checkpoint(ctx, s.sealHeavy)
+		}
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
 			s.checkpoint(ctx, s.Checkpoint)
 			last, looked = time.Now(), time.Now()
@@ -116,7 +124,10 @@ func (s *Shard) Run(ctx context.Context) {
 	}
 }
 
-func (s *Shard) pressed() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
+// pressed reports whether too much waits in memory, or in the journal.
+func (s *Shard) pressed() bool { return s.shortOfMemory() || s.lane.Written()-s.written > journalBytes }
+
+func (s *Shard) shortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
 
 // Follow gives up the samples of the lane that another engine has sealed, until
 // ctx ends. Should memory be short all the same, it seals them itself: doubles on
@@ -149,7 +160,7 @@ func (s *Shard) follow(ctx context.Context) error {
 			s.lane.GiveUp(c.Sealed)
 		}
 	}
-	if !s.pressed() {
+	if !s.shortOfMemory() {
 		return nil
 	}
 	err = s.sealOwn(ctx)
@@ -222,36 +233,58 @@ func (s *Shard) forget(pv string) {
 	}
 }
 
+// Limits of what is encoded and written at once.
+const (
+	batchHeads = 256      // PVs
+	batchBytes = 32 << 20 // of samples, or one that is larger
+)
+
 // sealOwn seals everything that the lane has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
-	to := s.lane.Acked()
-	heads := s.lane.Heads()
-	for len(heads) > 0 {
-		n := min(len(heads), batchHeads)
-		if err := s.sealHeads(ctx, heads[:n]); err != nil {
-			return err
-		}
-		heads = heads[n:]
+	to, written := s.lane.Acked(), s.lane.Written()
+	if err := s.sealHeads(ctx, s.lane.Heads()); err != nil {
+		return err
 	}
+	s.written = written
 	return s.cfg.Store.Seal(ctx, s.lane.Shard, s.lane.Writer(), to)
 }
 
-// batchHeads is how many PVs are written at once.
-const batchHeads = 256
+// sealHeavy seals what PVs of large values have made durable, so that memory and
+// readers do not hold it until the next checkpoint. Blocks of large values are full
+// at once; so nothing is written again, as it would be of other PVs.
+func (s *Shard) sealHeavy(ctx context.Context) error {
+	return s.sealHeads(ctx, slices.DeleteFunc(s.lane.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
+}
 
+// sealHeads seals what heads hold now that is durable, in batches of bounded size.
 func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
-	var parts []part
-	sealed := make([]int, len(heads))
+	due := make([]int, len(heads))
 	for i, h := range heads {
-		r := &sample.Run{Type: h.Type()}
-		sealed[i] = h.Unsealed(r)
-		parts = append(parts, part{h.PV, r})
+		due[i] = h.Acked()
 	}
-	if err := s.write(ctx, parts); err != nil {
-		return err
-	}
-	for i, h := range heads {
-		h.Sealed(sealed[i])
+	for len(heads) > 0 {
+		var parts []part
+		var sealed []int
+		for room := batchBytes; len(parts) < min(len(heads), batchHeads) && room > 0; {
+			h, r := heads[len(parts)], new(sample.Run)
+			n := h.Unsealed(r, room)
+			room -= r.Size()
+			parts, sealed = append(parts, part{h.PV, r}), append(sealed, n)
+			if n < due[len(sealed)-1] {
+				break
+			}
+		}
+		if err := s.write(ctx, parts); err != nil {
+			return err
+		}
+		done := 0 // a head that has more is the last one
+		for i, n := range sealed {
+			heads[i].Sealed(n)
+			if due[i] -= n; due[i] <= 0 {
+				done++
+			}
+		}
+		heads, due = heads[done:], due[done:]
 	}
 	return nil
 }
