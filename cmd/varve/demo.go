@@ -69,7 +69,7 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	if err != nil {
 		return err
 	}
-	o.source = ca.Config{AddrList: []string{srv.Addr().String()}}
+	o.ca = ca.Config{AddrList: []string{srv.Addr().String()}}
 	arch, err := openStandalone(ctx, o)
 	if err != nil {
 		return err

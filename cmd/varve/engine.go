@@ -43,10 +43,9 @@ func newEngine() *cobra.Command {
 it, in the pods of an Archiver. It goes on with what it knows while the API
 server, the operator or Cassandra are away.
 
-Channel Access is set up by the usual variables: EPICS_CA_ADDR_LIST,
-EPICS_CA_AUTO_ADDR_LIST, EPICS_CA_NAME_SERVERS, EPICS_CA_SERVER_PORT,
-EPICS_CA_MAX_ARRAY_BYTES, EPICS_CA_CONN_TMO. POD_UID, if it is set, lets the
-Lease of the engine go with the pod.
+Channel Access and pvAccess are set up by the usual variables:
+` + epicsVariables + `.
+POD_UID, if it is set, lets the Lease of the engine go with the pod.
 
 SIGTERM lets it hand its shards over to other engines before it ends.`,
 		Example: `  # As in a pod:

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
-	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -21,7 +21,8 @@ type pipelineOptions struct {
 	memory            byteSize
 	flush, checkpoint time.Duration
 	storage           storageOptions
-	source            ca.Config
+	ca                ca.Config
+	pva               pva.Config
 }
 
 func (o *pipelineOptions) add(f *pflag.FlagSet) {
@@ -46,18 +47,23 @@ func (o *pipelineOptions) check() error {
 
 // readEnvironment takes up the variables of EPICS.
 func (o *pipelineOptions) readEnvironment() (err error) {
-	o.source, err = ca.ConfigFromEnv(os.LookupEnv)
-	return err
+	if o.ca, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
+		return err
+	}
+	if o.pva, err = pva.ConfigFromEnv(os.LookupEnv); err != nil {
+		return err
+	}
+	o.pva.MaxArrayBytes = o.ca.MaxArrayBytes // pvAccess has no variable for it
+	return nil
 }
 
-// newPipeline starts Channel Access, for an engine that writes to the store of r.
-func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (_ *engine.Engine, err error) {
-	o.source.Registerer, o.source.Log = reg, log
-	if r.source, err = ca.New(o.source); err != nil {
-		return nil, fmt.Errorf("starting Channel Access: %w", err)
+// newPipeline starts the clients, for an engine that writes to the store of r.
+func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (*engine.Engine, error) {
+	if err := r.openSources(o.ca, o.pva, reg, log); err != nil {
+		return nil, err
 	}
 	return engine.New(engine.Options{
-		Store: r.store, Sources: capture.Sources{capture.CA: r.source}, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
+		Store: r.store, Sources: r.sources, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
 		Exclusive: o.storage.locked(), Registerer: reg, Log: log,
 	}), nil
 }

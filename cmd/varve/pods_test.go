@@ -130,7 +130,7 @@ func (p *plant) engine(name, ip, state string) (url string, sigterm func() error
 			clusterOptions: p.cluster(),
 			pipelineOptions: pipelineOptions{
 				memory: 64 << 20, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
-				storage: p.storage, source: ca.Config{AddrList: []string{p.ioc}},
+				storage: p.storage, ca: ca.Config{AddrList: []string{p.ioc}},
 			},
 			name: name, listen: addr, state: state, retrieval: p.storage.locked(), drainTimeout: p.drain,
 			log: slog.New(slog.DiscardHandler),

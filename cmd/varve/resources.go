@@ -9,6 +9,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/store"
 )
 
@@ -17,7 +19,7 @@ import (
 type resources struct {
 	listener net.Listener
 	store    store.Store
-	source   *ca.Client
+	sources  capture.Sources
 }
 
 // bind takes the address of the flag --listen.
@@ -42,14 +44,34 @@ func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions
 	return api, err
 }
 
+// openSources starts the clients of both protocols.
+func (r *resources) openSources(c ca.Config, p pva.Config, reg prometheus.Registerer, log *slog.Logger) error {
+	c.Registerer, c.Log = reg, log
+	channelAccess, err := ca.New(c)
+	if err != nil {
+		return fmt.Errorf("starting Channel Access: %w", err)
+	}
+	r.sources[capture.CA] = channelAccess
+	p.Registerer, p.Log = reg, log
+	pvAccess, err := pva.New(p)
+	if err != nil {
+		return fmt.Errorf("starting pvAccess: %w", err)
+	}
+	r.sources[capture.PVA] = pvAccess
+	return nil
+}
+
 // release closes what was acquired.
 func (r *resources) release(log *slog.Logger) {
 	if r.listener != nil {
 		_ = r.listener.Close() // closed already where the server ran
 	}
-	if r.source != nil {
-		if err := r.source.Close(); err != nil {
-			log.Error("closing Channel Access", "err", err)
+	for provider, source := range r.sources {
+		if source == nil {
+			continue
+		}
+		if err := source.Close(); err != nil {
+			log.Error("closing a client", "provider", capture.Provider(provider).String(), "err", err)
 		}
 	}
 	if r.store != nil {

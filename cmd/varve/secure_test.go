@@ -212,7 +212,7 @@ func roundTrip(t *testing.T, storage storageOptions) {
 		s, err := openStandalone(t.Context(), &standaloneOptions{
 			pipelineOptions: pipelineOptions{
 				storage: storage, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
-				source: ca.Config{AddrList: []string{srv.Addr().String()}},
+				ca: ca.Config{AddrList: []string{srv.Addr().String()}},
 			},
 			file: groups, listen: "127.0.0.1:0", log: log,
 		})

@@ -14,9 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/manifest"
 	"varve.dev/varve/controllers/standalone"
 	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
 )
@@ -43,6 +45,7 @@ type standaloneOptions struct {
 	pipelineOptions
 	file, listen string
 	pprof        string
+	provider     providerFlag
 	log          *slog.Logger
 }
 
@@ -53,10 +56,10 @@ func newStandalone() *cobra.Command {
 		Use:   "standalone",
 		Short: "Archive the PVs of ArchiveGroup files, in one process",
 		Long: `Archives the PVs of ArchiveGroup files and serves the archive over HTTP, in one
-process. Files are watched: an edit converges without a restart. Channel Access
-is set up by the usual variables: EPICS_CA_ADDR_LIST, EPICS_CA_AUTO_ADDR_LIST,
-EPICS_CA_NAME_SERVERS, EPICS_CA_SERVER_PORT, EPICS_CA_MAX_ARRAY_BYTES,
-EPICS_CA_CONN_TMO.`,
+process. Files are watched: an edit converges without a restart.
+
+Channel Access and pvAccess are set up by the usual variables:
+` + epicsVariables + `.`,
 		Example: standaloneExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -79,6 +82,7 @@ EPICS_CA_CONN_TMO.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.Var(&o.provider, "provider", "protocol of channels where neither they nor their group say another one: CA or PVA")
 	f.StringVar(&o.pprof, "pprof", "", "address to serve Go profiles at, such as 127.0.0.1:6060; empty: none")
 	o.pipelineOptions.add(f)
 	logs.add(cmd)
@@ -143,6 +147,11 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 	return err
 }
 
+// archive is what all groups have in common.
+func (s *server) archive() compile.Archive {
+	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider)}
+}
+
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // run archives and serves until parent ends, then stops in order.
@@ -151,7 +160,7 @@ func (s *server) run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopHTTP := serveHTTP(s.listener, s.handler, s.opts.log, cancel)
-	files := standalone.Driver{Path: s.opts.file, Shards: s.Shards(), Apply: s.Apply, Log: s.opts.log}
+	files := standalone.Driver{Path: s.opts.file, Archive: s.archive(), Apply: s.Apply, Log: s.opts.log}
 	var wg sync.WaitGroup
 	wg.Go(func() { files.Run(ctx) })
 	if s.opts.pprof != "" {
