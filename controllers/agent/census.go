@@ -33,14 +33,27 @@ type census struct {
 	now         time.Time
 	sampleBytes float64 // of a sample in the store
 	groups      map[string]*report.Group
-	hosts       map[string]int // channels by the address of their server
+	servers     map[server]int // channels
 	losses      losses
 }
 
-// host counts the server of a channel.
-func (c *census) host(s *capture.Status) {
+// server is where a channel is served.
+type server struct {
+	provider capture.Provider
+	host     string // host:port
+}
+
+func (s server) String() string {
+	if s.provider == capture.CA {
+		return s.host
+	}
+	return s.provider.String() + "://" + s.host
+}
+
+// server counts the server of a channel.
+func (c *census) server(s *capture.Status) {
 	if s.Host != "" && (s.State == capture.Connected || s.State == capture.Unsupported) {
-		c.hosts[s.Host]++
+		c.servers[server{s.Provider, s.Host}]++
 	}
 }
 
@@ -105,12 +118,12 @@ func (c *census) result() (map[string]report.Group, []report.Circuit) {
 	for name, g := range c.groups {
 		groups[name] = *g
 	}
-	hosts := slices.SortedFunc(maps.Keys(c.hosts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.hosts[b], c.hosts[a]), cmp.Compare(a, b))
+	servers := slices.SortedFunc(maps.Keys(c.servers), func(a, b server) int {
+		return cmp.Or(cmp.Compare(c.servers[b], c.servers[a]), cmp.Compare(a.host, b.host), cmp.Compare(a.provider, b.provider))
 	})
 	var circuits []report.Circuit
-	for _, h := range hosts[:min(len(hosts), topCircuits)] {
-		circuits = append(circuits, report.Circuit{Host: h, Count: 1})
+	for _, s := range servers[:min(len(servers), topCircuits)] {
+		circuits = append(circuits, report.Circuit{Host: s.String(), Count: 1})
 	}
 	return groups, circuits
 }

@@ -63,12 +63,12 @@ func (a *Agent) report(now time.Time) *report.Report {
 		r.Dropped += n
 	}
 	elsewhere := a.reportShards(r)
-	c := census{now: now, groups: map[string]*report.Group{}, hosts: map[string]int{}, losses: a.reports.losses.next()}
+	c := census{now: now, groups: map[string]*report.Group{}, servers: map[server]int{}, losses: a.reports.losses.next()}
 	if sum.Stored > 0 {
 		c.sampleBytes = float64(sum.JournalBytes) / float64(sum.Stored)
 	}
 	for s := range a.cfg.Channels.Statuses() {
-		c.host(&s)
+		c.server(&s)
 		if shard, ok := a.cfg.Channels.Shard(s.PV); ok && !elsewhere[shard] {
 			c.add(&s)
 		}

@@ -49,7 +49,7 @@ func TestReportCountsChannelsOnce(t *testing.T) {
 	c := channels{
 		{PV: "0a", Group: "ns/g", State: capture.Connected, Since: long, HasLast: true, Rate: 10, Received: 100, Stored: 50, Host: "ioc1:5064"},
 		{PV: "0b", Group: "ns/g", State: capture.Connected, Since: long, Host: "ioc1:5064"},
-		{PV: "0c", Group: "ns/g", State: capture.Connected, Since: brief, Host: "ioc2:5064"},
+		{PV: "0c", Group: "ns/g", State: capture.Connected, Since: brief, Host: "ioc2:5075", Provider: capture.PVA},
 		{PV: "0d", Group: "ns/g", State: capture.Searching, Since: brief, Cause: "no answer"},
 		{PV: "0e", Group: "ns/g", State: capture.Disconnected, Since: long},
 		{PV: "0f", Group: "ns/h", State: capture.Paused, Since: long},
@@ -74,7 +74,7 @@ func TestReportCountsChannelsOnce(t *testing.T) {
 	if h := r.Groups["ns/h"]; h.Channels != 2 || h.Paused != 1 || len(h.Worst) != 1 || h.Worst[0].Reason != unsupported {
 		t.Errorf("the other group is %+v", h)
 	}
-	if len(r.Circuits) != 2 || r.Circuits[0].Host != "ioc1:5064" {
+	if len(r.Circuits) != 2 || r.Circuits[0].Host != "ioc1:5064" || r.Circuits[1].Host != "pva://ioc2:5075" {
 		t.Errorf("the circuits are %+v", r.Circuits)
 	}
 	if len(r.Shards) != 3 || r.Shards[1].Phase != string(v1alpha1.Joining) || r.Engine != "a" {

@@ -80,6 +80,6 @@ type Channel struct {
 
 // Circuit counts the connections to one IOC.
 type Circuit struct {
-	Host  string `json:"host"`
+	Host  string `json:"host"` // address, with pva:// in front for pvAccess
 	Count int    `json:"count"`
 }
