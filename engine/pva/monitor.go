@@ -183,28 +183,24 @@ func (c *circuit) passOver(s *slot, r *proto.Reader) {
 // nobody waits for it.
 func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	status := r.Status()
-	var t *proto.Type
-	if a.Sub&proto.SubInit != 0 && status.Err() == nil {
-		t = r.Type(&c.types) // which may number types, so that it is read in any case
+	init := a.Sub&proto.SubInit != 0
+	err := r.Err()
+	if err == nil {
+		err = status.Err()
 	}
 	if s == nil || s.ch == nil {
+		if init && err == nil {
+			r.Type(&c.types) // which may have numbers for later
+		}
 		return
 	}
-	switch err := r.Err(); {
-	case s.state == slotStarting && a.Sub&proto.SubInit != 0:
-		if err == nil {
-			err = status.Err()
-		}
-		if err != nil {
-			c.lose(a.IOID, err, slotClearing)
-			return
-		}
-		c.open(s, a.IOID, t)
-	case s.state == slotOpen && a.Sub&proto.SubDestroy != 0:
-		if err := status.Err(); err != nil {
-			c.lose(a.IOID, err, slotClearing)
-			return
-		}
+	switch {
+	case s.state == slotStarting && init:
+		c.initialized(s, a.IOID, r, err)
+	case s.state != slotOpen || a.Sub&proto.SubDestroy == 0: // of no use
+	case err != nil:
+		c.lose(a.IOID, err, slotClearing)
+	default:
 		if r.Len() > 0 { // a last update
 			if changes := c.update(s, r); r.Err() == nil {
 				c.deliver(s, changes)
@@ -214,9 +210,21 @@ func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	}
 }
 
+// initialized handles the answer to SubInit: err, or the type of the updates.
+func (c *circuit) initialized(s *slot, id uint32, r *proto.Reader, err error) {
+	var l *layout
+	if err == nil {
+		l, err = c.layoutOf(r, s.ch.request)
+	}
+	if err != nil {
+		c.lose(id, err, slotClearing)
+		return
+	}
+	c.open(s, id, l)
+}
+
 // open tells the sink that updates of a type will come, and asks for them.
-func (c *circuit) open(s *slot, id uint32, t *proto.Type) {
-	l := c.layoutOf(t, s.ch.request)
+func (c *circuit) open(s *slot, id uint32, l *layout) {
 	c.setLayout(s, l)
 	if s.told == sample.Unknown {
 		s.ch.since = time.Now()
@@ -239,15 +247,46 @@ func (c *circuit) open(s *slot, id uint32, t *proto.Type) {
 	c.send(func(dst []byte) []byte { return proto.AppendRequest(dst, proto.CmdMonitor, start, c.flags()) })
 }
 
-// layoutOf returns the layout of a type for a request, which channels share.
-func (c *circuit) layoutOf(t *proto.Type, q *request) *layout {
-	c.key = append(proto.AppendType(c.key[:0], t, proto.LittleEndian), q.fields...)
-	if l := c.layouts[string(c.key)]; l != nil {
-		return l
+// layoutOf takes a type off a message and returns its layout for a request, which
+// channels share. Most channels of a server have one of a few types, all written out:
+// those are known by their bytes, without being taken apart.
+func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
+	order := r.Order()
+	written := r.Bytes(r.Len())
+	c.key = append(append(c.key[:0], keyWritten[order]), written...)
+	if l := c.shared(q); l != nil {
+		return l, nil
+	}
+	plain := proto.NewReader(written, order)
+	t := plain.Type(nil)
+	if plain.Err() != nil { // it has numbers, or is wrong
+		numbered := proto.NewReader(written, order)
+		if t = numbered.Type(&c.types); numbered.Err() != nil {
+			return nil, numbered.Err()
+		}
+		c.key = proto.AppendType(append(c.key[:0], keyCanonical), t, proto.LittleEndian)
+		if l := c.shared(q); l != nil {
+			return l, nil
+		}
 	}
 	l := newLayout(t, q.wanted)
+	c.key = append(append(c.key, 0), q.fields...)
 	l.key = string(c.key)
 	c.layouts[l.key] = l
+	return l, nil
+}
+
+// What a key of a layout begins with: how its type is written.
+const keyCanonical = 2
+
+var keyWritten = map[proto.Order]byte{proto.LittleEndian: 0, proto.BigEndian: 1}
+
+// shared returns the layout of the type that c.key begins with, if there is one.
+func (c *circuit) shared(q *request) *layout {
+	n := len(c.key)
+	c.key = append(append(c.key, 0), q.fields...)
+	l := c.layouts[string(c.key)]
+	c.key = c.key[:n]
 	return l
 }
 

@@ -1,0 +1,409 @@
+package pva
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+)
+
+// monitored runs a test with a channel of a server, connected.
+func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r *recorder)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		f(t, server.last(), r)
+	}, server)
+}
+
+func TestOverrunsAreCounted(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		s.write(s.overrun(s.subs[0], []int{fieldValue}, []int{fieldValue}, 8.0))
+		s.write(s.overrun(s.subs[0], []int{fieldAll}, []int{fieldValue}, 9.0))
+		s.write(s.overrun(s.subs[0], []int{fieldSeverity, fieldUnits}, []int{fieldValue}, 10.0))
+		s.write(s.overrun(s.subs[0], []int{4000}, []int{fieldValue}, 11.0))
+		synctest.Wait()
+		if diff := cmp.Diff([]float64{7, 8, 9, 10, 11}, values(r)); diff != "" || r.dropped[sample.Overrun] != 2 {
+			t.Errorf("%d overrun, want those of the value; (-want +got):\n%s", r.dropped[sample.Overrun], diff)
+		}
+	})
+}
+
+func TestUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		for i := range 100 {
+			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
+			synctest.Wait()
+			server.mu.Lock()
+			if open := i + 2 - int(server.acked[s.subs[0]]); open >= DefaultQueueSize {
+				t.Errorf("%d updates of a window of %d are not acknowledged", open, DefaultQueueSize)
+			}
+			server.mu.Unlock()
+		}
+		if acks := server.count(proto.CmdMonitor) - 2; acks > 10 {
+			t.Errorf("%d acknowledgements of 100 updates", acks)
+		}
+		want := "field{}record{_options{pipeline{}queueSize{}}}\x04true\x0232"
+		if got := server.asked[s.subs[0]]; got != want {
+			t.Errorf("asked with %q, want %q", got, want)
+		}
+	})
+}
+
+func TestFieldsAreAskedFor(t *testing.T) {
+	for fields, want := range map[string]string{
+		"value,timeStamp":                        "value{}timeStamp{}",
+		"alarm,alarm.severity,a.b.c,a.d":         "alarm{}a{b{c{}}d{}}",
+		"alarm.severity, alarm , value":          "alarm{}value{}",
+		"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.": "a{a{a{a{a{a{a{a{}}}}}}}}",
+	} {
+		server := doubles(nameServerAddr)
+		bubble(t, func(t *testing.T, n *network, c *Client) {
+			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
+			pass(time.Second)
+			want := "field{" + want + "}record{_options{pipeline{}queueSize{}}}\x04true\x0232"
+			if diff := cmp.Diff(map[uint32]string{0: want}, server.asked); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", fields, diff)
+			}
+		}, server)
+	}
+}
+
+func TestMetadataIsToldWhenItChanges(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		s.write(s.update(s.subs[0], []int{fieldUnits}, "mA"))                // no change
+		s.write(s.update(s.subs[0], []int{fieldHigh, fieldUnits}, 5.0, "A")) // no sample
+		s.write(s.update(s.subs[0], []int{fieldHigh}, 5.0))
+		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0))
+		s.write(s.update(s.subs[0], []int{fieldTag}, 3)) // nothing that is kept
+		s.write(s.update(s.subs[0], nil))
+		s.write(s.update(s.subs[0], []int{fieldAll}, scalar(9)...))
+		synctest.Wait()
+		want := []string{"connected float64", "metadata mA", "metadata A", "metadata mA"}
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]float64{7, 8, 9}, values(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAlarms(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		for _, c := range []struct {
+			severity, status int
+			message          string
+			want             sample.Tag
+		}{
+			{1, 1, "HIGH", sample.MakeTag(sample.Minor, 4)},
+			{3, 2, "UDF", sample.MakeTag(sample.Invalid, 17)},
+			{3, 3, "LINK_ALARM", sample.MakeTag(sample.Invalid, 14)},
+			{2, 2, "pump has tripped", sample.MakeTag(sample.Major, 9)},
+			{4, 6, "", sample.MakeTag(sample.Invalid, 17)},
+			{1, 1000, "", sample.MakeTag(sample.Minor, 17)},
+			{-1, -1, "", sample.MakeTag(sample.Invalid, 17)},
+			{0, 0, "", 0},
+		} {
+			s.write(s.update(s.subs[0], []int{2}, c.severity, c.status, c.message))
+			synctest.Wait()
+			if got := r.samples[len(r.samples)-1].Tag; got != c.want {
+				t.Errorf("%d, %d, %q is %v %s, want %v", c.severity, c.status, c.message, got.Severity(), got.StatusName(), c.want)
+			}
+		}
+		if len(r.samples) != 9 {
+			t.Errorf("%d samples", len(r.samples))
+		}
+	})
+}
+
+func TestTimes(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		now := time.Now().UnixNano()
+		for _, c := range []struct {
+			seconds int64
+			nanos   int
+			want    int64
+			tag     sample.Tag
+		}{
+			{seconds, 999_999_999, seconds*1e9 + 999_999_999, 0},
+			{seconds, 2_000_000_001, seconds*1e9 + 2_000_000_001, 0},
+			{-5, 0, -5e9, 0},
+			{0, 0, now, sample.EngineClock}, // never set
+			{math.MaxInt64, 0, now, sample.EngineClock},
+			{math.MinInt64, -1, now, sample.EngineClock},
+		} {
+			s.write(s.update(s.subs[0], []int{fieldSeconds, fieldNanos}, c.seconds, c.nanos))
+			synctest.Wait()
+			if got := r.samples[len(r.samples)-1]; got.Time != c.want || got.Tag != c.tag {
+				t.Errorf("%d s and %d ns are %d, %v", c.seconds, c.nanos, got.Time, got.Tag)
+			}
+		}
+	})
+}
+
+func TestUpdateThatDoesNotDecodeStartsTheChannelAnew(t *testing.T) {
+	for name, update := range map[string]func(s *session) []byte{
+		"short":         func(s *session) []byte { return s.update(s.subs[0], []int{fieldValue}, 1) },
+		"no such field": func(s *session) []byte { return s.update(s.subs[0], []int{fieldValue, 99}, 1.0) },
+		"no overrun": func(s *session) []byte {
+			b := s.update(s.subs[0], []int{fieldValue}, 1.0)
+			return proto.End(b[:len(b)-1], 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+				pass(time.Minute)
+				s.write(update(s))
+				s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // on its way meanwhile
+				pass(time.Second)
+				want := []string{
+					"connected float64", "metadata mA", "dropped malformed 1",
+					"disconnected: losing 10.0.0.1:5075: " + errMalformed.Error(), "connected float64", "metadata mA",
+				}
+				if diff := cmp.Diff(want, told(r)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || server.circuits() != 1 {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestUpdatesOfNobodyArePassedOver(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		s.write(s.update(1<<30, []int{fieldValue}, 1.0))
+		s.write(s.update(s.subs[0]+1, nil))
+		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0))
+		synctest.Wait()
+		if diff := cmp.Diff([]float64{7, 8}, values(r)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		busy, slow := &recorder{}, &recorder{}
+		c.Subscribe("BUSY", capture.SubscribeOptions{}, busy)
+		pass(time.Second)
+		c.Subscribe("SLOW", capture.SubscribeOptions{}, slow)
+		pass(time.Second)
+		s := server.last()
+		var burst []byte
+		for i := range 2000 { // fills the buffer
+			burst = append(burst, s.update(s.subs[0], []int{fieldValue}, float64(i))...)
+		}
+		burst = append(burst, s.update(s.subs[1], []int{fieldValue}, 1.0)...)
+		pass(10 * time.Second)
+		s.write(burst)
+		synctest.Wait()
+		if log := told(busy); len(log) != 3 || !strings.HasPrefix(log[2], "suspect 1") {
+			t.Errorf("a channel with many updates was told %v", log)
+		}
+		if log := told(slow); len(log) != 2 {
+			t.Errorf("a channel with one was told %v", log)
+		}
+	}, server)
+}
+
+// nt returns a structure with a value, alarm and timeStamp.
+func nt(id string, value *proto.Type, more ...any) *proto.Type {
+	return proto.NewStruct(id, append([]any{"value", value, "alarm", alarmType, "timeStamp", timeType}, more...)...)
+}
+
+func TestTypesOfValues(t *testing.T) {
+	of := proto.Of
+	after := []any{0, 0, "", int64(seconds), 5, 0} // alarm and timeStamp
+	for name, c := range map[string]struct {
+		typ   *proto.Type
+		value []any
+		want  sample.Type
+		word  uint64
+		bytes string
+	}{
+		"bool":      {nt("epics:nt/NTScalar:1.0", of(proto.Bool)), []any{true}, sample.Bool, 1, ""},
+		"byte":      {nt("epics:nt/NTScalar:1.0", of(proto.Int8)), []any{[]byte{0xff}}, sample.Int8, math.MaxUint64, ""},
+		"ubyte":     {nt("epics:nt/NTScalar:1.0", of(proto.UInt8)), []any{[]byte{0xff}}, sample.Uint8, 255, ""},
+		"short":     {nt("epics:nt/NTScalar:1.0", of(proto.Int16)), []any{[]byte{0xfe, 0xff}}, sample.Int16, math.MaxUint64 - 1, ""},
+		"ushort":    {nt("epics:nt/NTScalar:1.0", of(proto.UInt16)), []any{[]byte{0xfe, 0xff}}, sample.Uint16, 65534, ""},
+		"int":       {nt("epics:nt/NTScalar:1.0", of(proto.Int32)), []any{-3}, sample.Int32, math.MaxUint64 - 2, ""},
+		"uint":      {nt("epics:nt/NTScalar:1.0", of(proto.UInt32)), []any{-3}, sample.Uint32, 1<<32 - 3, ""},
+		"ulong":     {nt("epics:nt/NTScalar:1.0", of(proto.UInt64)), []any{int64(-3)}, sample.Uint64, math.MaxUint64 - 2, ""},
+		"float":     {nt("epics:nt/NTScalar:1.0", of(proto.Float32)), []any{1 << 20}, sample.Float32, 1 << 20, ""},
+		"string":    {nt("epics:nt/NTScalar:1.0", of(proto.String)), []any{"text"}, sample.String, 0, "text"},
+		"bounded":   {nt("epics:nt/NTScalar:1.0", proto.Sized(proto.BoundedString, 9)), []any{"text"}, sample.String, 0, "text"},
+		"array":     {nt("epics:nt/NTScalarArray:1.0", of(proto.Int16|proto.Array)), []any{[]byte{2, 1, 2, 3, 4}}, sample.Int16.Array(), 0, "\x01\x02\x03\x04"},
+		"fixed":     {nt("epics:nt/NTScalarArray:1.0", proto.Sized(proto.Int16|proto.FixedArray, 2)), []any{[]byte{1, 2, 3, 4}}, sample.Int16.Array(), 0, "\x01\x02\x03\x04"},
+		"empty":     {nt("epics:nt/NTScalarArray:1.0", of(proto.Float64|proto.Array)), []any{[]float64{}}, sample.Float64.Array(), 0, ""},
+		"strings":   {nt("epics:nt/NTScalarArray:1.0", of(proto.String|proto.Array)), []any{[]string{"a", "", "bc"}}, sample.String.Array(), 0, "\x01a\x00\x02bc"},
+		"no ID":     {nt("", of(proto.Int32)), []any{4}, sample.Int32, 4, ""},
+		"extension": {nt("epics:nt/NTScalar:1.0", of(proto.Int32), "lab", of(proto.Int32)), []any{4}, sample.Int32, 4, ""},
+		"enum": {
+			nt("epics:nt/NTEnum:1.0", proto.NewStruct("enum_t", "index", of(proto.Int32), "choices", of(proto.String|proto.Array))),
+			[]any{2, []string{"Off", "On", "Fault"}}, sample.Enum, 2, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := doubles(nameServerAddr)
+			server.typ, server.first = c.typ, append(c.value, after...)
+			if name == "extension" {
+				server.first = append(server.first, 9)
+			}
+			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+				if r.info.Type != c.want || r.meta.Type != c.want {
+					t.Fatalf("%+v, want %v; %v", r.info, c.want, told(r))
+				}
+				want := []sample.Sample{{Time: seconds*1e9 + 5, Word: c.word, Bytes: []byte(c.bytes)}}
+				if diff := cmp.Diff(want, r.samples, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if name == "enum" {
+					if diff := cmp.Diff([]string{"Off", "On", "Fault"}, r.meta.Labels); diff != "" {
+						t.Errorf("labels (-want +got):\n%s", diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestStructuresAreStoredWhole(t *testing.T) {
+	table := proto.NewStruct("epics:nt/NTTable:1.0",
+		"labels", proto.Of(proto.String|proto.Array),
+		"value", proto.NewStruct("", "x", proto.Of(proto.Float64|proto.Array), "y", proto.Of(proto.Int32)),
+		"timeStamp", timeType, "alarm", alarmType)
+	server := doubles(nameServerAddr)
+	server.typ = table
+	server.first = []any{[]string{"X", "Y"}, []float64{1, 2}, 3, int64(seconds), 0, 0, 2, 0, "HIHI"}
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		s.write(s.update(s.subs[0], []int{3, 6}, []float64{5}, int64(seconds+1)))
+		synctest.Wait()
+		whole := func(x []float64, at int64) []byte {
+			b := proto.AppendType(nil, table, proto.LittleEndian)
+			return appendValues(b, proto.LittleEndian, []string{"X", "Y"}, x, 3, at, 0, 0, 2, 0, "HIHI")
+		}
+		tag := sample.MakeTag(sample.Major, 3)
+		want := []sample.Sample{
+			{Time: seconds * 1e9, Tag: tag, Bytes: whole([]float64{1, 2}, seconds)},
+			{Time: (seconds + 1) * 1e9, Tag: tag, Bytes: whole([]float64{5}, seconds+1)},
+		}
+		if diff := cmp.Diff(want, r.samples); diff != "" || r.info.Type != sample.Struct || r.info.TypeName != table.ID {
+			t.Errorf("%+v (-want +got):\n%s", r.info, diff)
+		}
+	})
+}
+
+func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.typ = proto.NewStruct("odd", "a", int32s, "b", proto.Of(proto.Any))
+	number := []byte{byte(proto.Int32), 7, 0, 0, 0}
+	server.first = []any{1, number}
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		want := appendValues(proto.AppendType(nil, server.typ, proto.LittleEndian), proto.LittleEndian, 1, number)
+		if diff := cmp.Diff(want, r.samples[0].Bytes); diff != "" || r.samples[0].Tag != sample.EngineClock {
+			t.Errorf("%v (-want +got):\n%s", r.samples[0].Tag, diff)
+		}
+		if age := time.Now().UnixNano() - r.samples[0].Time; age < 0 || age > int64(time.Second) {
+			t.Errorf("it is %v old", time.Duration(age))
+		}
+	})
+}
+
+func TestFieldsOfAStructureAreStored(t *testing.T) {
+	typ := proto.NewStruct("", "a", int32s, "b", proto.NewStruct("", "c", texts1, "d", int32s), "timeStamp", timeType)
+	server := doubles(nameServerAddr)
+	server.typ = typ // as PVXS does: whole, whatever was asked for
+	server.first = []any{1, "text", 2, int64(seconds), 0, 0}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{Fields: "b.d,timeStamp.secondsPastEpoch"}, r)
+		pass(time.Second)
+		kept := proto.NewStruct("", "b", proto.NewStruct("", "d", int32s), "timeStamp", proto.NewStruct("time_t", "secondsPastEpoch", proto.Of(proto.Int64)))
+		want := appendValues(proto.AppendType(nil, kept, proto.LittleEndian), proto.LittleEndian, 2, int64(seconds))
+		if diff := cmp.Diff([]sample.Sample{{Time: seconds * 1e9, Bytes: want}}, r.samples); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
+
+func TestTypesThatTheServerNumbered(t *testing.T) {
+	server := doubles(nameServerAddr)
+	inits := 0
+	server.override = func(s *session, h *proto.Header, payload []byte) bool {
+		r := proto.NewReader(payload, h.Order())
+		q := proto.ParseRequest(&r)
+		if h.Command != proto.CmdMonitor || q.Sub&proto.SubInit == 0 {
+			return false
+		}
+		b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, s.flags())
+		b = proto.AppendStatus(b, proto.Status{}, proto.LittleEndian)
+		if inits++; inits == 1 {
+			b = proto.AppendType(append(b, 0xfd, 1, 0), scalarType, proto.LittleEndian)
+		} else {
+			b = append(b, 0xfe, 1, 0)
+		}
+		s.write(proto.End(b, 0))
+		return true
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		sinks := make([]recorder, 5)
+		for i := range sinks {
+			sub := c.Subscribe(fmt.Sprint("PV", i), capture.SubscribeOptions{}, &sinks[i])
+			pass(time.Second)
+			if i == 0 {
+				sub.Close() // the type that it brought stays known
+			}
+		}
+		for i := range sinks {
+			if diff := cmp.Diff([]float64{7}, values(&sinks[i])); diff != "" {
+				t.Errorf("channel %d (-want +got):\n%s", i, diff)
+			}
+		}
+	}, server)
+}
+
+func TestTypesNumberedInUpdatesThatNobodyWants(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.typ = proto.NewStruct("", "value", proto.Of(proto.Any))
+	server.first = []any{[]byte{byte(proto.Null)}}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		closed, r := &recorder{}, &recorder{}
+		sub := c.Subscribe("CLOSED", capture.SubscribeOptions{}, closed)
+		pass(time.Second)
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		server.override = func(_ *session, h *proto.Header, _ []byte) bool { return h.Command == proto.CmdDestroyChannel }
+		sub.Close()
+		synctest.Wait()
+		s.write(s.update(s.subs[0], []int{1}, []byte{0xfd, 5, 0, byte(proto.UInt8), 42}))
+		s.write(s.update(s.subs[1], []int{1}, []byte{0xfe, 5, 0, 43}))
+		synctest.Wait()
+		want := append(proto.AppendType(nil, server.typ, proto.LittleEndian), byte(proto.UInt8), 43)
+		if diff := cmp.Diff(want, r.samples[len(r.samples)-1].Bytes); diff != "" || len(closed.samples) != 1 {
+			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		}
+	}, server)
+}
