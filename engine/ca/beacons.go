@@ -13,7 +13,7 @@ import (
 
 // registerInterval is about the time between two registrations with a repeater,
 // and between two attempts to be the repeater: it may have ended.
-const registerInterval = 15 * time.Second
+const registerInterval = 5 * time.Second
 
 // beacons hears the beacons of servers, from the network or a repeater:
 //

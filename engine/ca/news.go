@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -67,6 +68,7 @@ func (c *Client) actOnNews(now time.Time) {
 type beaconWatch struct {
 	began   time.Time
 	servers map[netip.AddrPort]*pulsar
+	purged  time.Time
 }
 
 // pulsar is a server as its beacons tell.
@@ -120,15 +122,12 @@ func (s *pulsar) tell(odd bool, now time.Time) bool {
 
 // add adds a server; none if there are too many.
 func (w *beaconWatch) add(server netip.AddrPort, now time.Time) *pulsar {
+	if len(w.servers) >= maxServers && now.Sub(w.purged) > newsInterval {
+		w.purged = now
+		maps.DeleteFunc(w.servers, func(_ netip.AddrPort, s *pulsar) bool { return now.Sub(s.last) > forgetTime })
+	}
 	if len(w.servers) >= maxServers {
-		for a, s := range w.servers {
-			if now.Sub(s.last) > forgetTime {
-				delete(w.servers, a)
-			}
-		}
-		if len(w.servers) >= maxServers {
-			return nil
-		}
+		return nil
 	}
 	s := &pulsar{}
 	w.servers[server] = s

@@ -133,7 +133,7 @@ func TestListenersThatAreGoneAreDropped(t *testing.T) {
 	})
 	var h proto.Header
 	buf := make([]byte, 100)
-	for want := range map[proto.Command]bool{proto.CmdRepConfirm: true, proto.CmdBeacon: true} {
+	for _, want := range []proto.Command{proto.CmdRepConfirm, proto.CmdBeacon} {
 		for h = (proto.Header{}); h.Command != want; {
 			n, err := stays.Read(buf)
 			if err != nil {

@@ -1,0 +1,98 @@
+package ca
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
+)
+
+// put has libca write values: pairs of a PV and a text.
+const put = `
+import sys, epics
+for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
+    if epics.caput(pv, value, wait=True, timeout=20) != 1:
+        sys.exit("not written: " + pv)
+`
+
+func TestChangesOfMetadataAreToldByAnIOC(t *testing.T) {
+	ioc := epics.StartIOC(t, database)
+	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	number, enum := &recorder{}, &recorder{}
+	c.Subscribe("T:DOUBLE", capture.SubscribeOptions{}, number)
+	c.Subscribe("T:ENUM", capture.SubscribeOptions{}, enum)
+	metadata := func(r *recorder, what string, ok func(m *sample.Metadata) bool) {
+		t.Helper()
+		await(t, what, func() bool { return r.view(func(r *recorder) bool { return r.meta != nil && ok(r.meta) }) })
+	}
+	metadata(number, "units", func(m *sample.Metadata) bool { return m.Units == "mA" && m.AlarmHigh == 9 })
+	metadata(enum, "labels", func(m *sample.Metadata) bool { return len(m.Labels) == 3 })
+	ioc.Run(put, "T:DOUBLE.EGU", "A", "T:DOUBLE.HIHI", "8.5", "T:ENUM.ONST", "Running")
+	metadata(number, "other units", func(m *sample.Metadata) bool { return m.Units == "A" && m.AlarmHigh == 8.5 && m.Precision == 3 })
+	metadata(enum, "another label", func(m *sample.Metadata) bool { return cmp.Equal(m.Labels, []string{"Off", "Running", "Fault"}) })
+	if number.connects != 1 || len(number.samples) == 0 {
+		t.Errorf("told %v", told(number))
+	}
+}
+
+func TestLongStringsOfAnIOC(t *testing.T) {
+	long := strings.Repeat("a text longer than forty characters; ", 5)
+	ioc := epics.StartIOC(t, `record(lsi, "T:LSI") { field(SIZV, "300") }
+record(stringout, "T:S") { field(DESC, "described") }`)
+	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	sinks := map[string]*recorder{}
+	for _, name := range []string{"T:LSI.VAL$", "T:S.DESC$"} {
+		sinks[name] = &recorder{}
+		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
+	}
+	has := func(name, want string) {
+		t.Helper()
+		await(t, name+" to be "+want, func() bool {
+			return sinks[name].view(func(r *recorder) bool {
+				return r.info.Type == sample.String && len(r.samples) > 0 && string(r.samples[len(r.samples)-1].Bytes) == want
+			})
+		})
+	}
+	has("T:LSI.VAL$", "")
+	has("T:S.DESC$", "described")
+	ioc.Run(put, "T:LSI.VAL$", long, "T:S.DESC", "other")
+	has("T:LSI.VAL$", long)
+	has("T:S.DESC$", "other")
+}
+
+func TestLargeArrays(t *testing.T) {
+	const elements = 200_000
+	ioc := epics.StartIOC(t, fmt.Sprintf(`record(waveform, "T:BIG") { field(FTVL, "DOUBLE") field(NELM, "%d") }
+record(waveform, "T:HUGE") { field(FTVL, "DOUBLE") field(NELM, "%d") }`, elements, elements+300))
+	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}, MaxArrayBytes: 8 * elements})
+	big, huge := &recorder{}, &recorder{}
+	c.Subscribe("T:BIG", capture.SubscribeOptions{}, big)
+	c.Subscribe("T:HUGE", capture.SubscribeOptions{}, huge)
+	await(t, "the empty values", func() bool { return big.has(1) && huge.has(1) })
+	ioc.Run(fmt.Sprintf(`
+import numpy, epics
+epics.caput("T:HUGE", numpy.arange(%[1]d + 300) * 0.5, wait=True, timeout=20)
+epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
+`, elements))
+	await(t, "the array", func() bool { return big.has(2) })
+	value := big.samples[1].Bytes
+	if len(value) != 8*elements {
+		t.Fatalf("%d bytes", len(value))
+	}
+	for i := range elements {
+		if got := sample.Float(sample.Float64, sample.Word(sample.Float64.Array(), value, i)); got != float64(i)/2 {
+			t.Fatalf("element %d is %v", i, got)
+		}
+	}
+	await(t, "the larger array to be skipped", func() bool {
+		return huge.view(func(r *recorder) bool { return r.dropped[sample.TooLarge] == 1 })
+	})
+	if big.connects != 1 || huge.connects != 1 {
+		t.Errorf("told %v and %v", told(big), told(huge))
+	}
+}

@@ -1,0 +1,125 @@
+package ca
+
+import (
+	"context"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// faulty is a connection that breaks, drips or stalls. Between its ends there is
+// a buffer without bound, so that a server can be ahead.
+type faulty struct {
+	net.Conn
+	more chan struct{} // holds one token: look again
+
+	mu       sync.Mutex
+	buf      []byte
+	err      error
+	deadline time.Time
+	held     bool
+	drip     bool // one byte at a time
+	left     int  // bytes until it breaks; negative: it does not
+}
+
+// through returns a network's dial function whose connections are given to f first.
+func (n *network) through(f func(c *faulty)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := n.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		c := &faulty{Conn: conn, more: make(chan struct{}, 1), left: -1}
+		f(c)
+		go c.pump()
+		return c, nil
+	}
+}
+
+// pump takes what the server sends until the connection ends.
+func (c *faulty) pump() {
+	b := make([]byte, 4096)
+	for {
+		n, err := c.Conn.Read(b)
+		c.mu.Lock()
+		if c.left >= 0 {
+			n = min(n, c.left)
+			if c.left -= n; c.left == 0 {
+				err = net.ErrClosed
+			}
+		}
+		c.buf = append(c.buf, b[:n]...)
+		c.err = err
+		c.mu.Unlock()
+		c.look()
+		if err != nil {
+			_ = c.Conn.Close()
+			return
+		}
+	}
+}
+
+func (c *faulty) look() {
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}
+
+// hold keeps back all that comes, or gives it out.
+func (c *faulty) hold(held bool) {
+	c.mu.Lock()
+	c.held = held
+	c.mu.Unlock()
+	c.look()
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *faulty) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
+	return nil
+}
+
+// Read implements net.Conn.
+func (c *faulty) Read(b []byte) (int, error) {
+	for {
+		n, wait, err := c.take(b)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		select {
+		case <-c.more:
+		case <-time.After(wait):
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// take returns bytes that are there, or how long to wait.
+func (c *faulty) take(b []byte) (n int, wait time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.held {
+		if c.drip && len(b) > 0 {
+			b = b[:1]
+		}
+		if n = copy(b, c.buf); n > 0 {
+			c.buf = c.buf[n:]
+			return n, 0, nil
+		}
+		if c.err != nil {
+			return 0, 0, c.err
+		}
+	}
+	return 0, time.Until(c.deadline), nil
+}
+
+// Close implements net.Conn.
+func (c *faulty) Close() error {
+	err := c.Conn.Close()
+	c.hold(false)
+	return err
+}

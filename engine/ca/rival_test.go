@@ -1,0 +1,98 @@
+package ca
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+)
+
+func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
+	const channels = 100
+	one, two := doubles(nameServerAddr), doubles(otherAddr)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(one, two)
+		registry := prometheus.NewRegistry()
+		var log bytes.Buffer
+		config := n.config()
+		config.NameServers = []string{nameServerAddr, otherAddr}
+		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
+		c, stop := start(t, config)
+		defer stop()
+		sinks := make([]recorder, channels)
+		subscribeAll(c, sinks)
+		pass(time.Minute)
+		for i := range sinks {
+			if log := told(&sinks[i]); len(log) != 2 || len(words(&sinks[i])) != 1 {
+				t.Errorf("channel %d was told %v", i, log)
+			}
+		}
+		if got := gather(t, registry)["varve_ca_duplicate_servers_total"]; got != channels {
+			t.Errorf("%v counted", got)
+		}
+		lines := strings.Count(log.String(), "PV found on two servers")
+		if lines != 1 || !strings.Contains(log.String(), "level=INFO") {
+			t.Errorf("%d lines:\n%s", lines, log.String())
+		}
+	})
+}
+
+func TestCircuitsAreListed(t *testing.T) {
+	names, other := doubles(nameServerAddr), doubles(otherAddr)
+	names.redirect = map[string]string{"ONE": otherAddr, "TWO": otherAddr, "GONE": "10.0.0.9:5064"}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		for pv := range names.redirect {
+			c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{})
+		}
+		pass(time.Minute)
+		want := map[netip.AddrPort]int{names.circuitAddr(): 1, other.circuitAddr(): 1}
+		if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(maps.Collect(c.Circuits()))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, names, other)
+}
+
+func TestNameServerOfAnOldRevisionIsNotSearched(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.greet = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: proto.MinorTCPSearch - 1})
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(10 * time.Minute)
+		if server.asked(proto.CmdSearch) > 0 || server.asked(proto.CmdCreateChan) > 0 || n.dialled(nameServerAddr) != 1 {
+			t.Errorf("%d searches, %d circuits", server.asked(proto.CmdSearch), n.dialled(nameServerAddr))
+		}
+	}, server)
+}
+
+func TestPriorityIsAskedFor(t *testing.T) {
+	server := doubles(nameServerAddr)
+	priorities := make(chan uint16, 1)
+	server.override = func(_ *session, h *proto.Header, _ []byte) bool {
+		if h.Command == proto.CmdVersion {
+			priorities <- h.Type
+		}
+		return false
+	}
+	synctest.Test(t, func(t *testing.T) {
+		config := newNetwork(server).config()
+		config.Priority = 42
+		_, stop := start(t, config)
+		defer stop()
+		pass(time.Second)
+		if got := <-priorities; got != 42 {
+			t.Errorf("priority %d", got)
+		}
+	})
+}

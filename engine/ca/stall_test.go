@@ -1,0 +1,234 @@
+package ca
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// stage is a client with one channel that is updated ten times a second, and one
+// that is not, over a connection that can fail.
+type stage struct {
+	server      *script
+	conn        *faulty
+	busy, quiet *recorder
+	registry    *prometheus.Registry
+	paused      atomic.Bool // no updates
+	next        uint64
+}
+
+// onStage runs a test after half a minute of updates.
+func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{server: doubles(nameServerAddr), busy: &recorder{}, quiet: &recorder{}, registry: prometheus.NewRegistry()}
+		n := newNetwork(s.server)
+		config := n.config()
+		config.Registerer = s.registry
+		config.Dial = n.through(func(c *faulty) { s.conn = c })
+		c, stop := start(t, config)
+		defer stop()
+		c.Subscribe("BUSY", capture.SubscribeOptions{}, s.busy)
+		pass(time.Second)
+		c.Subscribe("QUIET", capture.SubscribeOptions{}, s.quiet)
+		pass(time.Second)
+		ended := make(chan struct{})
+		defer close(ended)
+		session := s.server.last()
+		go s.update(session, ended)
+		pass(30 * time.Second)
+		f(t, s)
+	})
+}
+
+// update sends numbers until a test ends.
+func (s *stage) update(to *session, ended chan struct{}) {
+	for tick := time.NewTicker(100 * time.Millisecond); ; {
+		select {
+		case <-ended:
+			tick.Stop()
+			return
+		case <-tick.C:
+			if !s.paused.Load() {
+				s.next++
+				to.write(to.update(s.next, to.subs[0]))
+			}
+		}
+	}
+}
+
+// suspects returns the stalls that a recorder was told of.
+func suspects(r *recorder) []string {
+	return slices.DeleteFunc(told(r), func(s string) bool { return !strings.HasPrefix(s, "suspect") })
+}
+
+func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.conn.hold(true)
+		pass(10 * time.Second)
+		s.conn.hold(false)
+		pass(time.Minute)
+		got := suspects(s.busy)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "suspect 10") && !strings.HasPrefix(got[0], "suspect 9.9") {
+			t.Errorf("the busy channel was told %v", told(s.busy))
+		}
+		if len(suspects(s.quiet)) > 0 {
+			t.Errorf("the quiet channel was told %v", told(s.quiet))
+		}
+		for i, w := range words(s.busy)[1:] {
+			if w != uint64(i+1) {
+				t.Fatalf("value %d is %d", i, w)
+			}
+		}
+		if m := gather(t, s.registry); m["varve_ca_stalls_total"] != 1 || m["varve_ca_events_off_total"] != 0 {
+			t.Errorf("%v", m)
+		}
+	})
+}
+
+func TestPauseOfAServerIsNoStall(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		for range 3 {
+			s.paused.Store(true)
+			pass(20 * time.Second)
+			s.paused.Store(false)
+			pass(time.Minute)
+		}
+		if log := told(s.busy); len(log) != 2 {
+			t.Errorf("it was told %v", log)
+		}
+	})
+}
+
+func TestHalfOpenCircuitIsAStallAndALoss(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.conn.hold(true)
+		pass(DefaultConnTimeout + echoTimeout + time.Second)
+		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
+		busy := told(s.busy)
+		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
+			t.Errorf("the busy channel was told %v", busy)
+		}
+		if quiet := told(s.quiet); len(quiet) < 3 || quiet[2] != lost {
+			t.Errorf("the quiet channel was told %v", quiet)
+		}
+	})
+}
+
+// slow is a sink that takes time: this process has too little of the processor.
+type slow struct{ recorder }
+
+func (s *slow) Sample(*sample.Sample) { time.Sleep(100 * time.Microsecond) }
+
+func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
+	server := doubles(nameServerAddr)
+	var off, offs, ons atomic.Int32
+	server.override = func(_ *session, h *proto.Header, _ []byte) bool {
+		switch h.Command {
+		case proto.CmdEventsOff:
+			off.Store(1)
+			offs.Add(1)
+		case proto.CmdEventsOn:
+			off.Store(0)
+			ons.Add(1)
+		}
+		return false
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(server)
+		config := n.config()
+		config.Dial = n.through(func(*faulty) {})
+		c, stop := start(t, config)
+		defer stop()
+		sink := &slow{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, sink)
+		pass(time.Second)
+		session := server.last()
+		var burst []byte
+		for range 200 { // 20,000 a second: twice of what the sink takes
+			burst = append(burst, session.update(1, session.subs[0])...)
+		}
+		for range 1000 {
+			if off.Load() == 0 {
+				session.write(burst)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		pass(time.Minute)
+		if offs.Load() == 0 || offs.Load() > 3 || ons.Load() != offs.Load() {
+			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
+		}
+		if got := suspects(&sink.recorder); len(got) != int(offs.Load()) {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.conn.hold(true)
+		session := s.server.last()
+		for range 100_000 {
+			s.next++
+			session.write(session.update(s.next, session.subs[0]))
+		}
+		s.conn.hold(false)
+		pass(time.Second)
+		if got := s.server.asked(proto.CmdEventsOff); got > 0 {
+			t.Errorf("EVENTS_OFF %d times", got)
+		}
+	})
+}
+
+func TestServerKilledAfterAnyByte(t *testing.T) {
+	for cut := range 420 {
+		server := doubles(nameServerAddr)
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(server)
+			config := n.config()
+			cuts := []int{cut, cut}
+			config.Dial = n.through(func(c *faulty) {
+				if len(cuts) > 0 {
+					c.left, cuts = cuts[0], cuts[1:]
+				}
+			})
+			c, stop := start(t, config)
+			defer stop()
+			r := &recorder{}
+			c.Subscribe("PV", capture.SubscribeOptions{}, r)
+			pass(time.Minute)
+			if !r.up || r.early > 0 || len(r.samples) == 0 || r.samples[len(r.samples)-1].Word != 7 {
+				t.Fatalf("killed after %d bytes: %v, %v", cut, told(r), words(r))
+			}
+		})
+	}
+}
+
+func TestOneByteAtATime(t *testing.T) {
+	server := doubles(nameServerAddr)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(server)
+		config := n.config()
+		config.Dial = n.through(func(c *faulty) { c.drip = true })
+		c, stop := start(t, config)
+		defer stop()
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		server.last().write(server.last().update(8, server.last().subs[0]))
+		pass(time.Second)
+		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		}
+	})
+}
