@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -75,7 +77,23 @@ func (l *Log) Add(pv string, m sample.Mark) {
 // Metadata queues the metadata a PV has from a time (ns since 1970) on. It does
 // not block. What equals the entry before is not stored again.
 func (l *Log) Metadata(pv string, at int64, m *sample.Metadata) {
-	l.enqueue(entry{meta: &store.PVMetadata{PV: pv, Time: at, Metadata: *m}})
+	l.enqueue(entry{meta: &store.PVMetadata{PV: pv, Time: at, Metadata: valid(m)}})
+}
+
+// valid returns metadata whose text is UTF-8, as some stores need it: some IOCs send
+// Latin-1. What is read back would never equal what they send otherwise.
+func valid(m *sample.Metadata) sample.Metadata {
+	text := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+	out := *m
+	out.Units, out.Host = text(m.Units), text(m.Host)
+	out.Labels, out.Properties = slices.Clone(m.Labels), slices.Clone(m.Properties)
+	for i, l := range out.Labels {
+		out.Labels[i] = text(l)
+	}
+	for i, p := range out.Properties {
+		out.Properties[i] = sample.Property{Name: text(p.Name), Value: text(p.Value)}
+	}
+	return out
 }
 
 func (l *Log) enqueue(e entry) {
@@ -164,13 +182,24 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var marks []store.PVMark
+	changes := map[string][]*store.PVMetadata{} // by PV: each is compared with the one before
 	for _, e := range batch {
 		switch {
 		case e.meta != nil:
-			g.Go(func() error { return l.putMetadata(ctx, *e.meta) })
+			changes[e.meta.PV] = append(changes[e.meta.PV], e.meta)
 		case e.sync == nil:
 			marks = append(marks, e.mark)
 		}
+	}
+	for _, of := range changes {
+		g.Go(func() error {
+			for _, m := range of {
+				if err := l.putMetadata(ctx, *m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	if len(marks) > 0 {
 		g.Go(func() error { return l.store.PutMarks(ctx, marks...) })

@@ -143,6 +143,23 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 	})
 }
 
+// Changes of one PV that wait together are compared with each other, in order.
+func TestPropertiesThatChangeAtOnce(t *testing.T) {
+	inLog(t, func(l *Log, s *shelf, stop func()) {
+		for i, desc := range []string{"pump \xb5", "pump \xb5", "valve", "valve", "pump \xb5", "valve", "pump \xb5"} {
+			l.Metadata("SR:A", int64(i), &sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: desc}}})
+		}
+		stop()
+		var got []string
+		for _, e := range s.meta {
+			got = append(got, fmt.Sprint(e.Time, " ", e.Properties[0].Value))
+		}
+		if want := "[0 pump \uFFFD 2 valve 4 pump \uFFFD 5 valve 6 pump \uFFFD]"; fmt.Sprint(got) != want {
+			t.Fatalf("history %v, want %v", got, want)
+		}
+	})
+}
+
 func TestAFullQueueDropsAndCounts(t *testing.T) {
 	l := NewLog(&shelf{}, store.Writer{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	for range queueLen + 3 {

@@ -20,7 +20,7 @@ import (
 // Bounds of what an engine may answer, in bytes.
 const (
 	maxRecent = 256 << 20 // of one PV: as much as a block may hold several times over
-	maxLine   = 96 << 20  // of one channel: a value, and its encoding
+	maxLine   = 4 << 20   // of one channel
 	maxError  = 1 << 10
 )
 

@@ -68,8 +68,8 @@ func parts(r *sample.Run) func(yield func(*sample.Run) bool) {
 				}
 				to++
 			}
-			part := &sample.Run{Type: r.Type}
-			part.AppendRange(r, from, to)
+			part := new(sample.Run)
+			r.Part(part, from, to)
 			if !yield(part) {
 				return
 			}

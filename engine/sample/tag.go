@@ -39,8 +39,9 @@ const (
 	// Carried marks the copy of the last sample before a bucket which the
 	// bucket begins with. It is outside all counts, and never shown twice.
 	Carried Tag = 1 << 25
-	// Elsewhere marks a carried sample without its value, which is too large to be
-	// copied into every bucket: it stands in a block of the sample's own time.
+	// Elsewhere marks a sample without its value, which is too large to be copied: a
+	// carried one, whose value stands in a block of the sample's own time; and the
+	// latest one in a channel's state.
 	Elsewhere Tag = 1 << 26
 )
 

@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
-// patience is how long a client may take to read what is written at once, 64 KiB
-// or a little more.
-const patience = 30 * time.Second
+// patience is how long a client may take to read a piece of an answer, of which a
+// large value is many.
+const (
+	patience = 30 * time.Second
+	piece    = 64 << 10
+)
 
-// patient gives each write a deadline of its own, so that an answer may take as
+// patient gives each piece a deadline of its own, so that an answer may take as
 // long as its client goes on reading.
 func patient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,10 +25,15 @@ type patientWriter struct {
 	conn *http.ResponseController
 }
 
-func (w *patientWriter) Write(p []byte) (int, error) {
-	// Writers without deadlines, as in tests, do without.
-	_ = w.conn.SetWriteDeadline(time.Now().Add(patience))
-	return w.ResponseWriter.Write(p)
+func (w *patientWriter) Write(p []byte) (n int, err error) {
+	for more := true; more && err == nil; more = n < len(p) {
+		// Writers without deadlines, as in tests, do without.
+		_ = w.conn.SetWriteDeadline(time.Now().Add(patience))
+		var k int
+		k, err = w.ResponseWriter.Write(p[n:min(n+piece, len(p))])
+		n += k
+	}
+	return n, err
 }
 
 // Unwrap lets http.ResponseController find the connection.

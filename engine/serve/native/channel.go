@@ -34,12 +34,17 @@ type channel struct {
 	Metadata  *metadata   `json:"metadata,omitempty"`
 }
 
+// lastSample is the latest sample. A large value is left out.
 type lastSample struct {
 	Time     string          `json:"time"`
-	Value    json.RawMessage `json:"value"`
+	Value    json.RawMessage `json:"value,omitempty"`
 	Severity string          `json:"severity"`
 	Status   string          `json:"status"`
 }
+
+// maxLast is the largest value of a latest sample that is shown, in bytes: the list
+// of channels has many.
+const maxLast = 4 << 10
 
 func newChannel(s *capture.Status) channel {
 	c := channel{
@@ -56,11 +61,13 @@ func newChannel(s *capture.Status) channel {
 		c.Type = s.TypeName
 	}
 	if s.HasLast {
-		r := &sample.Run{Type: s.Type}
-		r.Append(&s.Last)
 		c.Last = &lastSample{
-			Time: clock(s.Last.Time), Value: value.Quoted.Append(nil, r, 0),
-			Severity: s.Last.Tag.Severity().String(), Status: s.Last.Tag.StatusName(),
+			Time: clock(s.Last.Time), Severity: s.Last.Tag.Severity().String(), Status: s.Last.Tag.StatusName(),
+		}
+		if s.Last.Tag&sample.Elsewhere == 0 && len(s.Last.Bytes) <= maxLast {
+			r := &sample.Run{Type: s.Type}
+			r.Append(&s.Last)
+			c.Last.Value = value.Quoted.Append(nil, r, 0)
 		}
 	}
 	return c
