@@ -2,6 +2,7 @@
 
 A p4p client (PVXS) reads the PVs of a server through a proxy. The server is p4p,
 too, or a command that gets EPICS_PVAS_* and must serve PVs with the names below.
+REQUEST is the pvRequest of the monitor.
 Lines are messages as they were sent, by UDP (u) or TCP (t), from the client (>)
 or from the server (<); and what the client made of a PV (=), as JSON.
 """
@@ -141,12 +142,15 @@ def read(server):
     for name in ("scalar", "enum", "array", "table", "image", "every", "nested"):
         out.put("= " + name + " " + json.dumps(plain(context.get(name, timeout=10)), ensure_ascii=False))
     seen = queue.Queue()
-    subscription = context.monitor("scalar", seen.put, request="field()record[pipeline=true,queueSize=4]")
+    subscription = context.monitor("scalar", seen.put, request=os.environ.get("REQUEST", "field()record[pipeline=true,queueSize=4]"))
     out.put("= scalar " + json.dumps(plain(seen.get(timeout=10))))
     server.stdin.write("post\n")
     server.stdin.flush()
-    for _ in range(3):
-        out.put("= scalar " + json.dumps(plain(seen.get(timeout=10))))
+    value = 0
+    while value != 4.5:  # the last one
+        v = plain(seen.get(timeout=10))
+        value = v["value"]
+        out.put("= scalar " + json.dumps(v))
     subscription.close()
     try:
         context.put("scalar", {"value": 9.0}, timeout=5)
@@ -174,8 +178,8 @@ def main():
         time.sleep(1)
     finally:
         server.kill()
-    while not out.empty():
-        print(out.get())
+        while not out.empty():
+            print(out.get())
 
 
 main()
