@@ -1,0 +1,148 @@
+package pva
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/test/epics"
+)
+
+func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
+	server := doubles(nameServerAddr)
+	server.lacks = map[string]bool{"NOBODY": true}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
+		pass(time.Second)
+		if got := server.count(proto.CmdSearch); got < 3 || got > 8 {
+			t.Errorf("%d searches in the first second", got)
+		}
+		pass(10 * time.Minute)
+		if got := server.count(proto.CmdSearch); got < 100 || got > 170 {
+			t.Errorf("%d searches in ten minutes, want one in about 5 s", got)
+		}
+	}, server)
+}
+
+// listen returns a UDP socket of a server, for scripted answers.
+func listen(t *testing.T) *net.UDPConn {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// nextSearch returns the next SEARCH that comes.
+func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) {
+	t.Helper()
+	buf := make([]byte, 1<<16)
+	n, from, err := conn.ReadFromUDPAddrPort(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n > maxDatagram {
+		t.Errorf("a datagram of %d bytes", n)
+	}
+	var h proto.Header
+	payload, used, err := proto.ReadFrame(buf[:n], &h, 1400)
+	if err != nil || used != n {
+		t.Fatalf("used %d of %d bytes: %v", used, n, err)
+	}
+	r := proto.NewReader(payload, h.Order())
+	s, err := proto.ParseSearch(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ReplyTo.Addr().IsValid() || s.ReplyTo.Port() != from.Port() {
+		t.Errorf("the answer is to go to %v, comes from %v", s.ReplyTo, from)
+	}
+	return s, from
+}
+
+func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
+	server := listen(t)
+	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}})
+	const names = 300
+	for i := range names {
+		c.Subscribe(fmt.Sprintf("SOME:LONGISH:NAME-%d", i), capture.SubscribeOptions{}, &recorder{})
+	}
+	seen := map[uint32]bool{}
+	datagrams := 0
+	for ; len(seen) < names; datagrams++ {
+		s, from := nextSearch(t, server)
+		if s.Flags != proto.SearchUnicast {
+			t.Errorf("flags %x of a search that goes to one host", s.Flags)
+		}
+		for _, ch := range s.Channels {
+			seen[ch.CID] = true
+		}
+		response := proto.SearchResponse{Sequence: s.Sequence + 1000, Server: netip.MustParseAddrPort("127.0.0.1:1"), Protocol: "tcp", Found: true, CIDs: []uint32{1}}
+		stale := proto.AppendSearchResponse(nil, &response, proto.FlagServer)
+		response.Sequence, response.Found = s.Sequence, false
+		absent := proto.AppendSearchResponse(nil, &response, proto.FlagServer)
+		response.Found, response.Protocol = true, "tls"
+		other := proto.AppendSearchResponse(nil, &response, proto.FlagServer)
+		for _, answer := range [][]byte{stale, absent, other, other[:20], {1}, nil} {
+			if _, err := server.WriteToUDPAddrPort(answer, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if datagrams > 25 {
+		t.Errorf("%d datagrams for %d names", datagrams, names)
+	}
+	if c.mu.Lock(); len(c.circuits) > 0 {
+		t.Error("an answer to nobody was taken")
+	}
+	c.mu.Unlock()
+}
+
+func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
+	server := listen(t)
+	port := epics.FreePort(t, "127.255.255.255")
+	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}, BroadcastPort: uint16(port)})
+	if len(c.beacons.conns) == 0 {
+		t.Skip("this host has no loopback interface to receive broadcasts on")
+	}
+	c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+	for searches := 0; searches < 8; searches++ { // until the delay is some seconds
+		nextSearch(t, server)
+	}
+	sender, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 255, 255, 255), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	beacon := proto.Beacon{GUID: proto.GUID{1}, Server: netip.MustParseAddrPort("127.0.0.1:5075"), Protocol: "tcp"}
+	for life := range 2 {
+		beacon.GUID[0]++
+		for range 3 { // the same life is no news
+			began := time.Now()
+			if _, err := sender.Write(proto.AppendBeacon(nil, &beacon, proto.FlagServer)); err != nil {
+				t.Fatal(err)
+			}
+			if beacon.Sequence++; beacon.Sequence%3 == 1 {
+				nextSearch(t, server)
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("life %d: searched for after %v", life, took)
+				}
+			}
+		}
+	}
+	await(t, "the beacons to be counted", func() bool { return value(c.metrics.beacons) == 6 })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.beacons.seen) != 1 {
+		t.Errorf("%d servers", len(c.beacons.seen))
+	}
+}

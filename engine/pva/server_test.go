@@ -1,0 +1,192 @@
+package pva
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
+)
+
+// server is a server made of p4p, which does as it is told line by line.
+type server struct {
+	t         *testing.T
+	addr      string // of TCP
+	broadcast uint16 // UDP port of searches and beacons
+	stdin     io.WriteCloser
+	out       *bufio.Scanner
+}
+
+// prelude starts a server on the ports that are its arguments. Then each line of
+// input is a statement of Python, which is answered with a line.
+const prelude = `
+import sys
+import numpy as np
+from p4p import Type, Value
+from p4p.nt import NTScalar, NTEnum, NTTable, NTNDArray
+from p4p.server import Server, StaticProvider
+from p4p.server.thread import SharedPV
+tcp, udp = sys.argv[1:3]
+provider = StaticProvider("test")
+conf = {"EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_PVAS_SERVER_PORT": tcp, "EPICS_PVAS_BROADCAST_PORT": udp,
+        "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO", "EPICS_PVAS_BEACON_ADDR_LIST": "127.255.255.255:" + udp}
+pvs = {}
+def add(name, **kws):
+    pvs[name] = SharedPV(**kws)
+    provider.add(name, pvs[name])
+server = Server(providers=[provider], conf=conf, useenv=False)
+print("ready", flush=True)
+for line in sys.stdin:
+    exec(line)
+    print("done", flush=True)
+server.stop()
+`
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	port, udp := epics.FreePort(t, "127.0.0.1"), epics.FreePort(t, "127.0.0.1")
+	s := &server{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), broadcast: uint16(udp)}
+	cmd := exec.Command(epics.Python(t), "-u", "-c", prelude, strconv.Itoa(port), strconv.Itoa(udp))
+	cmd.Stderr = os.Stderr
+	var err error
+	if s.stdin, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.stdin.Close()
+		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		late.Stop()
+	})
+	s.out = bufio.NewScanner(stdout)
+	s.expect("ready")
+	return s
+}
+
+func (s *server) expect(line string) {
+	s.t.Helper()
+	if !s.out.Scan() || s.out.Text() != line {
+		s.t.Fatalf("the server says %q, not %q", s.out.Text(), line)
+	}
+}
+
+// do runs a statement.
+func (s *server) do(statement string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.stdin, statement+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.expect("done")
+}
+
+// latest waits until a recorder has n samples and returns the last.
+func latest(t *testing.T, r *recorder, n int) sample.Sample {
+	t.Helper()
+	await(t, "an update", func() bool { return r.view(func(r *recorder) bool { return len(r.samples) >= n }) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.samples[len(r.samples)-1]
+}
+
+func TestServerIsFoundByUDPAndItsBeacons(t *testing.T) {
+	s := startServer(t)
+	s.do(`add("ONE", nt=NTScalar("d"), initial=1.5)`)
+	c := newClient(t, Config{AddrList: []string{"127.0.0.1"}, BroadcastPort: s.broadcast})
+	r := &recorder{}
+	c.Subscribe("ONE", capture.SubscribeOptions{}, r)
+	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.info.Host != s.addr {
+		t.Errorf("%v from %s, want 1.5 from %s", got, r.info.Host, s.addr)
+	}
+	if len(c.beacons.conns) > 0 {
+		await(t, "a beacon", func() bool { return value(c.metrics.beacons) > 0 })
+	}
+}
+
+// walked returns the numbers and texts of a stored structure by path.
+func walked(t *testing.T, stored []byte) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var path []string
+	err := proto.Walk(stored, func(p *proto.Part) {
+		switch p.Kind {
+		case proto.Open:
+			path = append(path, p.Name)
+		case proto.Close:
+			path = path[:len(path)-1]
+		default:
+			at := strings.Join(append(path, p.Name), ".")
+			out[at] += string(p.Bytes) + ";"
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestStructuresOfAnIndependentServer(t *testing.T) {
+	s := startServer(t)
+	c := newClient(t, Config{NameServers: []string{s.addr}})
+	table, image, enum := &recorder{}, &recorder{}, &recorder{}
+	s.do(`add("TABLE", nt=NTTable([("x", "h"), ("name", "s")]), initial=[{"x": 1, "name": "one"}, {"x": 258, "name": "two"}])`)
+	s.do(`add("IMAGE", nt=NTNDArray(), initial=np.arange(6, dtype="u1").reshape(2, 3))`)
+	s.do(`add("ENUM", nt=NTEnum(), initial={"index": 1, "choices": ["Off", "On"]})`)
+	for name, r := range map[string]*recorder{"TABLE": table, "IMAGE": image, "ENUM": enum} {
+		c.Subscribe(name, capture.SubscribeOptions{}, r)
+	}
+	got := walked(t, latest(t, table, 1).Bytes)
+	if got[".value.x"] != "\x01\x00\x02\x01;" || got[".value.name."] != "one;two;" || got[".labels."] != "x;name;" {
+		t.Errorf("the table is %q", got)
+	}
+	if table.info.Type != sample.Struct || table.info.TypeName != "epics:nt/NTTable:1.0" {
+		t.Errorf("%+v", table.info)
+	}
+	if got := walked(t, latest(t, image, 1).Bytes); got[".value"] != "\x00\x01\x02\x03\x04\x05;" {
+		t.Errorf("the image is %q", got)
+	}
+	if got := latest(t, enum, 1); got.Word != 1 || enum.info.Type != sample.Enum || strings.Join(enum.meta.Labels, " ") != "Off On" {
+		t.Errorf("%+v of %+v", got, enum.meta)
+	}
+	s.do(`pvs["IMAGE"].post(np.full((2, 3), 9, dtype="u1"))`)
+	if got := walked(t, latest(t, image, 2).Bytes); got[".value"] != "\t\t\t\t\t\t;" {
+		t.Errorf("the second image is %q", got)
+	}
+}
+
+func TestTypeOfAPVOfAnIndependentServerChanges(t *testing.T) {
+	s := startServer(t)
+	c := newClient(t, Config{NameServers: []string{s.addr}})
+	r := &recorder{}
+	s.do(`add("PV", nt=NTScalar("i", display=True), initial={"value": 4, "display.units": "mA"})`)
+	c.Subscribe("PV", capture.SubscribeOptions{}, r)
+	if got := latest(t, r, 1); got.Word != 4 || r.info.Type != sample.Int32 || got.Tag&sample.EngineClock == 0 {
+		t.Errorf("%+v, %v", got, r.info.Type)
+	}
+	s.do(`pvs["PV"].post({"value": 5, "timeStamp.secondsPastEpoch": 1700000000, "alarm.severity": 2}, timestamp=1700000000.5)`)
+	if got := latest(t, r, 2); got.Word != 5 || got.Time != 1700000000_500000000 || got.Tag.Severity() != sample.Major {
+		t.Errorf("%+v", got)
+	}
+	s.do(`pvs["PV"].post({"display.units": "A"})`)
+	await(t, "the unit", func() bool { return r.view(func(r *recorder) bool { return r.meta.Units == "A" }) })
+	s.do(`pvs["PV"].close(); pvs["PV"].open(NTScalar("as").wrap(["a", "b"]), nt=NTScalar("as"))`)
+	await(t, "the new type", func() bool { return r.view(func(r *recorder) bool { return r.info.Type == sample.String.Array() }) })
+	if got := sample.Strings(latest(t, r, 3).Bytes); strings.Join(got, " ") != "a b" {
+		t.Errorf("%q", got)
+	}
+}
