@@ -81,18 +81,21 @@ var _ = Describe("The API server", func() {
 	// Rules of CEL have a budget, which grows with the object. Client-side apply
 	// keeps a copy of the object in an annotation of at most 256 KiB; etcd takes
 	// 1.5 MiB, in which managed fields name every channel once more.
-	It("takes the largest group that client-side apply can send", func(ctx SpecContext) {
-		group, text := largestGroup(namespace, 277, largestSampling+","+largestRetention)
+	DescribeTable("takes the largest group that client-side apply can send", func(ctx SpecContext, channels int, settings string) {
+		group, text := largestGroup(namespace, channels, settings)
 		Expect(len(text)).To(BeNumerically("~", 256<<10, 8<<10))
 		group.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": text[:min(len(text), 256<<10-100)]})
 		Expect(k8s.Create(ctx, group)).To(Succeed())
 		// An update checks the rules of what was and of what is to be.
 		set(group, "spec.paused", "true")
 		Expect(k8s.Update(ctx, group)).To(Succeed())
-	})
+	},
+		Entry("with retention of each channel", 277, largestSampling+","+largestRetention),
+		Entry("with fields and properties of each channel", 117, largestSampling+","+largestNames()),
+	)
 
 	It("takes a group of 1,000 channels that are sampled each in its own way", func(ctx SpecContext) {
-		group, text := largestGroup(namespace, 1000, largestSampling)
+		group, text := largestGroup(namespace, 1000, largestSampling+`,"fields":["value"]`)
 		GinkgoWriter.Printf("%d bytes\n", len(text))
 		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(group), client.FieldOwner("kubectl"))).To(Succeed())
 	})
@@ -129,7 +132,7 @@ func largestGroup(namespace string, channels int, settings string) (*unstructure
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, `{"name":"SR:%04d:%s","provider":"CA","redundancy":1,"paused":false,%s}`, i, strings.Repeat("N", 248), settings)
+		fmt.Fprintf(&text, `{"name":"SR:%04d:%s","provider":"PVA","redundancy":1,"paused":false,%s}`, i, strings.Repeat("N", 248), settings)
 	}
 	text.WriteString(`]}}`)
 	return object(namespace, text.String(), "", ""), text.String()
@@ -144,3 +147,13 @@ const (
 		`"retention":{"raw":"70000d","rollups":[{"every":"1s","keep":"70001d"},{"every":"10s","keep":"70002d"},{"every":"60s","keep":"70003d"},` +
 		`{"every":"600s","keep":"70004d"},{"every":"3600s","keep":"70005d"},{"every":"21600s","keep":"70006d"},{"every":"86400s","keep":"70007d"},{"every":"604800s"}]}`
 )
+
+// largestNames are as many fields and properties as may be, of the longest names.
+func largestNames() string {
+	var fields, properties []string
+	for i := range 16 {
+		fields = append(fields, fmt.Sprintf(`"f%02d.%s"`, i, strings.Repeat("x", 60)))
+		properties = append(properties, fmt.Sprintf(`"P%02d%s"`, i, strings.Repeat("X", 29)))
+	}
+	return `"fields":[` + strings.Join(fields, ",") + `],"properties":[` + strings.Join(properties, ",") + `]`
+}

@@ -187,6 +187,33 @@ var _ = Describe("ShardsReconciler", func() {
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(len(all) - 10))
 	})
 
+	It("captures by the providers of names, groups and the Archiver", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		a := p.archiver(ctx)
+		cm := p.configMap(ctx, "pvs", []string{"B:0", "pva://B:1"}, true)
+		p.group(ctx, "listed", "A:", 1, reads("pvs"))
+		p.group(ctx, "group", "C:", 1, func(spec *v1alpha1.ArchiveGroupSpec) { spec.Provider = v1alpha1.ChannelAccess })
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "B:0", "C:0000", "pva://B:1"}))
+
+		By("with another default")
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+		a.Spec.EPICS.DefaultProvider = v1alpha1.PVAccess
+		Expect(k8s.Update(ctx, a)).To(Succeed())
+		all := []string{"C:0000", "pva://A:0000", "pva://B:0", "pva://B:1"}
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
+
+		By("with the first default, and without the ConfigMap")
+		Expect(k8s.Delete(ctx, cm)).To(Succeed())
+		Eventually(func() int {
+			return len(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/listed"].Problems)
+		}).Should(Equal(1))
+		Expect(p.captured(ctx)).To(Equal(all))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+		a.Spec.EPICS.DefaultProvider = v1alpha1.ChannelAccess
+		Expect(k8s.Update(ctx, a)).To(Succeed())
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "C:0000", "pva://B:0", "pva://B:1"}))
+	})
+
 	It("moves the shards of an engine that is leaving, one joins first", func(ctx SpecContext) {
 		p := newPlant(ctx)
 		p.startEngines(ctx, "e1", "e2")

@@ -27,8 +27,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers"
 	"varve.dev/varve/controllers/channellist"
+	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/engine/capture"
 )
 
 // plant is a namespace with a ShardsReconciler, and engines that are played: they
@@ -375,7 +377,11 @@ func (p *plant) captured(ctx context.Context) (pvs []string) {
 			channels, err := channellist.Decode(cm.BinaryData[v1alpha1.ChannelListKey])
 			Expect(err).NotTo(HaveOccurred())
 			for _, ch := range channels {
-				pvs = append(pvs, ch.PV)
+				pv := ch.PV
+				if ch.Settings.Provider != capture.CA {
+					pv = compile.Name(&ch)
+				}
+				pvs = append(pvs, pv)
 			}
 		}
 	}
