@@ -162,7 +162,7 @@ func FuzzWalk(f *testing.F) {
 			default:
 				names += len(p.Name)
 			}
-			if open < 0 || open > 2*maxDepth || names > freeWork+maxWork*len(stored) {
+			if open < 0 || open > 2*maxDepth || names > freeNames+maxNames*len(stored) {
 				t.Fatalf("%d are open, %d bytes of names", open, names)
 			}
 		})

@@ -207,3 +207,29 @@ func TestFixedArraysAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is large but real is within the bounds: a group of a thousand records, and an
+// array of a hundred thousand structures.
+func TestLargeStructures(t *testing.T) {
+	var members []any
+	for range 1000 {
+		members = append(members, "SR01C:BPM001:SA:X", ntScalar)
+	}
+	group := NewStruct("group", members...)
+	stored := AppendZero(AppendType(nil, group, LittleEndian), group)
+	fields := 0
+	if err := Walk(stored, func(*Part) { fields++ }); err != nil || fields < group.Fields() {
+		t.Errorf("a group of %d bytes: %d parts, %v", len(stored), fields, err)
+	}
+	list := ArrayOf(specTime)
+	const n = 100000
+	b := AppendSize(AppendType(nil, list, LittleEndian), n, LittleEndian)
+	b = append(b, bytes.Repeat(append([]byte{1}, make([]byte, 16)...), n)...)
+	if err := Walk(b, func(*Part) {}); err != nil {
+		t.Errorf("an array of structures: %v", err)
+	}
+	r := NewReader(b, LittleEndian)
+	if r.Value(nil, r.Type(nil), nil); r.Err() != nil {
+		t.Errorf("the value of an array of structures: %v", r.Err())
+	}
+}

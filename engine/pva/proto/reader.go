@@ -25,8 +25,8 @@ func NewReader(payload []byte, order Order) Reader {
 // make large types of few bytes, and structures without members values of none.
 const (
 	maxTypes = 16 << 20
-	maxWork  = 64 // per byte
-	freeWork = 1 << 20
+	maxWork  = 8       // per byte
+	freeWork = 1 << 18 // enough for one value of the largest type
 )
 
 // spend takes n from what is left of a bound, and fails if that is not enough.
@@ -127,11 +127,11 @@ func (r *Reader) Size() (n int, null bool) {
 	}
 }
 
-// count takes the number of elements that follow, each of min bytes at least. So
+// count takes the number of elements that follow, each of that many bytes at least. So
 // nothing is ever made room for that the payload does not hold.
-func (r *Reader) count(min int) int {
+func (r *Reader) count(least int) int {
 	n, _ := r.Size()
-	if n > len(r.b)/max(min, 1) {
+	if n > len(r.b)/max(least, 1) {
 		r.fail(ErrTruncated)
 		return 0
 	}

@@ -67,7 +67,7 @@ func TestReaderStaysFailed(t *testing.T) {
 		t.Fatal(first)
 	}
 	r.fail(errors.New("another"))
-	if r.Uint8() != 0 || r.Uint16() != 0 || r.Uint64() != 0 || r.Len() != 0 || r.Err() != first {
+	if r.Uint8() != 0 || r.Uint16() != 0 || r.Uint64() != 0 || r.Len() != 0 || !errors.Is(r.Err(), first) {
 		t.Errorf("the reader goes on after %v", first)
 	}
 	if s := r.Status(); s != (Status{}) {

@@ -39,7 +39,7 @@ var errRest = errors.New("bytes come after the end of the structure")
 // may have got a part of the structure. What visit gets is bounded: all names
 // together to 1 MiB and 64 times the bytes of stored.
 func Walk(stored []byte, visit func(*Part)) error {
-	w := walker{r: NewReader(stored, LittleEndian), visit: visit}
+	w := walker{r: NewReader(stored, LittleEndian), visit: visit, names: freeNames + maxNames*len(stored)}
 	t := w.r.Type(nil)
 	switch {
 	case w.r.err != nil:
@@ -55,10 +55,17 @@ func Walk(stored []byte, visit func(*Part)) error {
 	return w.r.err
 }
 
+// Bounds of the names that Walk gives. An array of structures repeats them.
+const (
+	maxNames  = 64 // bytes per byte
+	freeNames = 1 << 20
+)
+
 type walker struct {
 	r     Reader
 	visit func(*Part)
 	part  Part
+	names int // bytes of names that may still be given
 }
 
 func (w *walker) emit(kind PartKind, name string, t *Type, b []byte) {
@@ -98,9 +105,12 @@ func (w *walker) value(name string, t *Type, depth int) {
 }
 
 func (w *walker) structure(name string, t *Type, depth int) {
+	if !w.r.spend(&w.r.work, len(t.Members)) {
+		return
+	}
 	w.emit(Open, name, t, nil)
 	for i, m := range t.Members {
-		if !w.r.spend(&w.r.work, 1+len(t.Names[i])) {
+		if !w.r.spend(&w.names, len(t.Names[i])) {
 			return
 		}
 		w.value(t.Names[i], m, depth-1)
