@@ -1,12 +1,8 @@
 package pva
 
 import (
-	"fmt"
-	"net/netip"
 	"runtime"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
@@ -26,36 +22,6 @@ func (c *counter) Sample(s *sample.Sample) {
 	c.sum += s.Word
 }
 
-// detached returns a circuit without a connection that has channels of a type, open,
-// and a client for it.
-func detached(tb testing.TB, typ *proto.Type, first []any, sinks ...capture.Sink) *circuit {
-	tb.Helper()
-	client, err := New(Config{Registerer: prometheus.NewRegistry()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = client.Close() })
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5075"), nil)
-	c.ready = true
-	s := &session{script: doubles("")}
-	s.typ = typ
-	var b []byte
-	for i, sink := range sinks {
-		ch := &channel{client: client, sink: sink, circuit: c, request: newRequest("", DefaultQueueSize), state: connecting}
-		ch.search.Name, ch.search.ID = fmt.Sprint("PV", i), uint32(i)
-		client.channels[uint32(i)] = ch
-		c.attach(ch)
-		id := ch.slot
-		b = proto.AppendCreated(b, &proto.Created{CID: id, SID: 100 + id}, s.flags())
-		b = proto.AppendInitAnswer(b, proto.CmdMonitor, proto.Answer{IOID: id, Sub: proto.SubInit}, proto.Status{}, typ, s.flags())
-		b = append(b, s.update(id, []int{fieldAll}, first...)...)
-	}
-	if used, _, _, err := c.batch(b, false); err != nil || used != len(b) {
-		tb.Fatal(used, err)
-	}
-	return c
-}
-
 // BenchmarkEvent measures what an update of a number costs, from the bytes of a read
 // to the sink, of 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
@@ -66,11 +32,10 @@ func BenchmarkEvent(b *testing.B) {
 			b.Run(name+"/"+order, func(b *testing.B) {
 				const channels = 1000
 				counters := make([]counter, channels)
-				sinks := make([]capture.Sink, channels)
+				c := offline(b)
 				for i := range counters {
-					sinks[i] = &counters[i]
+					c.openChannel(&counters[i], scalarType, scalar(7))
 				}
-				c := detached(b, scalarType, scalar(7), sinks...)
 				s := &session{script: doubles("")}
 				s.order = flag
 				values := []any{8.0, int64(seconds), 9}
@@ -105,7 +70,8 @@ func BenchmarkArray(b *testing.B) {
 	typ := nt("epics:nt/NTScalarArray:1.0", proto.Of(proto.Float64|proto.Array))
 	value := make([]float64, 200_000)
 	var sink counter
-	c := detached(b, typ, []any{value, 0, 0, "", int64(seconds), 0, 0}, &sink)
+	c := offline(b)
+	c.openChannel(&sink, typ, []any{value, 0, 0, "", int64(seconds), 0, 0})
 	s := &session{script: doubles("")}
 	read := s.update(0, []int{1, fieldNanos}, value, 5)
 	b.ReportAllocs()
@@ -125,13 +91,13 @@ func BenchmarkConnect(b *testing.B) {
 	var before, after runtime.MemStats
 	b.ReportAllocs()
 	for b.Loop() {
-		sinks := make([]capture.Sink, channels)
-		for i := range sinks {
-			sinks[i] = &counter{}
-		}
+		sinks := make([]counter, channels)
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		c := detached(b, scalarType, scalar(7), sinks...)
+		c := offline(b)
+		for i := range sinks {
+			c.openChannel(&sinks[i], scalarType, scalar(7))
+		}
 		c.out.Take(nil)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
