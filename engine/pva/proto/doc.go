@@ -6,8 +6,8 @@
 //	message ── Append… ──▶ bytes
 //
 //	                 ┌─ Type: a tree, its fields numbered depth first
-//	payload ─ Reader ┼─ Value ──▶ a value in canonical form
-//	                 └─ Update ─▶ the same, with some fields changed
+//	payload ─ Reader ┤
+//	                 └─ Value ─▶ a value in canonical form
 //
 //	stored structure ── Walk ──▶ its parts, for readers
 //

@@ -242,7 +242,25 @@ func (s *session) answer(h proto.Header, r *proto.Reader) []byte {
 
 func (s *session) update(op *operation, r *proto.Reader) {
 	changed := r.BitSet(nil)
-	op.value = r.Update(nil, op.typ, op.value, changed, &s.types[1])
+	old := proto.NewReader(op.value, proto.LittleEndian)
+	op.value = s.field(nil, op.typ, 0, changed, &old, r)
+}
+
+// field appends the field of a number: as it comes if it is changed, else as it was.
+func (s *session) field(dst []byte, t *proto.Type, number int, changed proto.BitSet, old, r *proto.Reader) []byte {
+	if changed.Has(number) {
+		old.Value(nil, t, nil)
+		return r.Value(dst, t, &s.types[1])
+	}
+	if t.Code != proto.Struct {
+		return old.Value(dst, t, nil)
+	}
+	number++
+	for _, m := range t.Members {
+		dst = s.field(dst, m, number, changed, old, r)
+		number += m.Fields()
+	}
+	return dst
 }
 
 // compare takes the next value of a PV that is what the client read. It passes over
