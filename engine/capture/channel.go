@@ -66,6 +66,9 @@ func (c *channel) Connected(info ChannelInfo) {
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
 	}
 	c.open(info.Type, now)
+	if len(c.props.all) > 0 && c.props.told == nil {
+		c.metadataChanged()
+	}
 }
 
 // open makes sure that the head takes samples of a type.
@@ -75,6 +78,9 @@ func (c *channel) open(t sample.Type, now int64) {
 			return
 		}
 		c.changeType(t.String(), now)
+		if c.meta != nil && hasNone(t) {
+			c.tell(bare(&c.info)) // that of the old type is not in force any more
+		}
 	}
 	c.head = c.lane.Open(c.pv, t)
 	c.filter = filter{set: c.filter.set, typ: t, fresh: true}

@@ -79,6 +79,20 @@ func (n *notes) Add(pv string, m sample.Mark) {
 	n.last[pv] = m
 }
 
+// latest returns the last mark of a PV.
+func (n *notes) latest(pv string) sample.Mark {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last[pv]
+}
+
+// kinds returns all marks.
+func (n *notes) kinds() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}
+
 func (n *notes) Metadata(pv string, at int64, m *sample.Metadata) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,8 +188,8 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 				t.Errorf("%s: subscriptions changed by %q, want %q", st.name, got, st.calls)
 			}
 		}
-		if want := []string{"A paused", "A resumed"}; !slices.Equal(r.marks.all, want) {
-			t.Errorf("marks %v, want %v", r.marks.all, want)
+		if want := []string{"A paused", "A resumed"}; !slices.Equal(r.marks.kinds(), want) {
+			t.Errorf("marks %v, want %v", r.marks.kinds(), want)
 		}
 	})
 }
@@ -197,7 +211,7 @@ func TestAChannelsLife(t *testing.T) {
 		if st.State != Connected || st.Received != 8 || st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Dropped[sample.Overrun] != 3 {
 			t.Fatalf("connected: %+v", st)
 		}
-		if m := r.marks.last["A"]; m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 3 {
+		if m := r.marks.latest("A"); m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 3 {
 			t.Fatalf("the loss is marked as %+v", m)
 		}
 		sink.Disconnected(errors.New("connection reset"))
@@ -211,8 +225,8 @@ func TestAChannelsLife(t *testing.T) {
 			t.Fatalf("after the type changed: %+v", st)
 		}
 		want := []string{"A connected", "A lost", "A disconnected", "A connected", "A type_changed"}
-		if !slices.Equal(r.marks.all, want) {
-			t.Errorf("marks %v, want %v", r.marks.all, want)
+		if !slices.Equal(r.marks.kinds(), want) {
+			t.Errorf("marks %v, want %v", r.marks.kinds(), want)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ import (
 // and close only.
 type properties struct {
 	all []*property // by name
-	// told is the metadata that the source gave.
+	// told is the metadata that the source gave; nil before, and for types that have
+	// none.
 	told *sample.Metadata
 	// since is the time of the first change that is not written; 0 if there is none.
 	since int64
@@ -145,7 +147,7 @@ func (c *channel) unfollow() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.props.since != 0 && c.props.told != nil && c.allKnown() {
+	if c.props.since != 0 && c.complete() {
 		c.writeMetadata(c.m.now())
 	}
 	c.props = properties{}
@@ -155,6 +157,11 @@ func (c *channel) unfollow() {
 func (c *channel) Metadata(m *sample.Metadata) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tell(m)
+}
+
+// tell takes metadata. It needs the lock.
+func (c *channel) tell(m *sample.Metadata) {
 	c.props.told = m
 	c.meta = c.withProperties()
 	if len(c.props.all) == 0 {
@@ -193,16 +200,16 @@ func (c *channel) withProperties() *sample.Metadata {
 func (c *channel) writeWhenDue(now int64) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.props.told == nil {
+	if c.props.told == nil && c.state != Connected {
 		c.props.since = 0 // it begins when the channel connects
 	}
 	since := c.props.since
 	if since == 0 {
 		return true
 	}
-	wait := writeEvery
-	if !c.allKnown() {
-		wait = waitForAll
+	wait := waitForAll
+	if c.complete() {
+		wait = writeEvery
 	}
 	if now-since < int64(wait) || c.props.written != 0 && now-c.props.written < int64(waitBetween) {
 		return false
@@ -213,13 +220,30 @@ func (c *channel) writeWhenDue(now int64) (done bool) {
 
 // writeMetadata needs the lock.
 func (c *channel) writeMetadata(now int64) {
+	if c.props.told == nil {
+		c.props.told = bare(&c.info)
+	}
 	c.meta = c.withProperties()
 	c.m.marks.Metadata(c.pv, c.props.since, c.meta)
 	c.props.since, c.props.written = 0, now
 }
 
-func (c *channel) allKnown() bool {
-	return !slices.ContainsFunc(c.props.all, func(p *property) bool { return !p.known() })
+// complete reports whether metadata and all properties are known.
+func (c *channel) complete() bool {
+	return (c.props.told != nil || hasNone(c.info.Type)) &&
+		!slices.ContainsFunc(c.props.all, func(p *property) bool { return !p.known() })
+}
+
+// hasNone reports whether values of a type may have no metadata: strings of Channel
+// Access have none.
+func hasNone(t sample.Type) bool { return t.Elem() == sample.String }
+
+// bare returns the metadata of a channel whose source gives none.
+func bare(info *ChannelInfo) *sample.Metadata {
+	m := &sample.Metadata{Type: info.Type, Count: info.Count, Host: info.Host}
+	none := math.NaN()
+	m.SetLimits([8]float64{none, none, none, none, none, none, none, none})
+	return m
 }
 
 // unwritten are the channels whose metadata changed and is to be written. Its lock

@@ -94,6 +94,23 @@ func TestAPropertyThatNobodyServesHoldsMetadataUpForSomeTimeOnly(t *testing.T) {
 	})
 }
 
+// Strings of Channel Access have no metadata, but properties.
+func TestPropertiesOfAString(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
+		send(r.connect("A.DESC", sample.String), "operator")
+		time.Sleep(2 * waitForAll)
+		r.expect(t, "A")
+		sink := r.connect("A", sample.String)
+		time.Sleep(5 * time.Second)
+		r.expect(t, "A", " DESC=operator")
+		sink.Disconnected(errors.New("gone"))
+		r.connect("A", sample.String)
+		time.Sleep(time.Minute)
+		r.expect(t, "A", " DESC=operator")
+	})
+}
+
 // A property that changes all the time must not fill the store.
 func TestRestlessProperties(t *testing.T) {
 	inManager(t, func(r *rig) {
@@ -181,8 +198,8 @@ func TestProvidersAndTheirProperties(t *testing.T) {
 		if st := r.status(t, "A"); st.Provider != PVA || st.State != Searching {
 			t.Errorf("%+v", st)
 		}
-		if want := []string{"A connected", "A disconnected"}; !slices.Equal(r.marks.all, want) {
-			t.Errorf("marks %v, want %v", r.marks.all, want)
+		if want := []string{"A connected", "A disconnected"}; !slices.Equal(r.marks.kinds(), want) {
+			t.Errorf("marks %v, want %v", r.marks.kinds(), want)
 		}
 		r.pva.sinks["A"].Connected(ChannelInfo{Type: sample.Float64, Count: 1})
 		r.pva.sinks["A"].Metadata(&sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: "current"}}})

@@ -55,13 +55,16 @@ func TestATypeChangesWhileConnected(t *testing.T) {
 		if got, want := r.runs(0, "A"), []string{"float64: 1", "int32: 1", "string: on"}; !slices.Equal(got, want) {
 			t.Fatalf("held: %q, want %q", got, want)
 		}
-		if want := []string{"A connected", "A type_changed", "A type_changed"}; !slices.Equal(r.marks.all, want) {
-			t.Errorf("marks %v, want %v", r.marks.all, want)
+		if want := []string{"A connected", "A type_changed", "A type_changed"}; !slices.Equal(r.marks.kinds(), want) {
+			t.Errorf("marks %v, want %v", r.marks.kinds(), want)
 		}
-		if m := r.marks.last["A"]; m.Text != "int32 to string" {
+		if m := r.marks.latest("A"); m.Text != "int32 to string" {
 			t.Errorf("the mark says %q", m.Text)
 		}
-		r.expect(t, "A", "V", "counts")
+		r.expect(t, "A", "V", "counts", "") // a string has no unit, and may have no metadata
+		if m := r.status(t, "A").Metadata; m.Type != sample.String || !math.IsNaN(m.AlarmHigh) {
+			t.Errorf("the metadata of the string is %+v", m)
+		}
 		time.Sleep(time.Second)
 		if st := r.status(t, "A"); st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Received != 5 || !st.HasLast {
 			t.Errorf("%+v", st)
@@ -110,7 +113,7 @@ func TestATypeThatCanNotBeArchivedComesAndGoes(t *testing.T) {
 		if st.State != Unsupported || st.TypeName != "union" || !strings.Contains(st.Cause, "union") || st.Dropped[sample.Unsupported] != 1 {
 			t.Fatalf("%+v", st)
 		}
-		if m := r.marks.last["A"]; m.Kind != sample.TypeChanged || m.Text != "float64 to union, which can not be archived" {
+		if m := r.marks.latest("A"); m.Kind != sample.TypeChanged || m.Text != "float64 to union, which can not be archived" {
 			t.Fatalf("%+v", m)
 		}
 		if got, want := r.runs(0, "A"), []string{"float64: 1"}; !slices.Equal(got, want) {
@@ -164,7 +167,7 @@ func TestSuspectedLosses(t *testing.T) {
 		}
 		end := time.Now().Add(-time.Second).UnixNano()
 		time.Sleep(time.Minute)
-		if m := r.marks.last["A"]; m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 0 || m.Time != begin || m.End != end {
+		if m := r.marks.latest("A"); m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 0 || m.Time != begin || m.End != end {
 			t.Errorf("%+v, want one from %d to %d", m, begin, end)
 		}
 		for range 600 { // without end: a mark per minute
@@ -173,7 +176,7 @@ func TestSuspectedLosses(t *testing.T) {
 		r.connect("B", sample.Float64).Suspect(1, 2)
 		r.Apply(Assignment{}) // at once, at the end
 		count := func(pv string) (n int) {
-			for _, m := range r.marks.all {
+			for _, m := range r.marks.kinds() {
 				if m == pv+" lost" {
 					n++
 				}
