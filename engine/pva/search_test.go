@@ -140,8 +140,8 @@ func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
 		}
 	}
 	await(t, "the beacons to be counted", func() bool { return value(c.metrics.beacons) == 6 })
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.beacons.mu.Lock()
+	defer c.beacons.mu.Unlock()
 	if len(c.beacons.seen) != 1 {
 		t.Errorf("%d servers", len(c.beacons.seen))
 	}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestOutboxGivesWhatWasAddedInOrder(t *testing.T) {
+	o := NewOutbox(10)
+	add := func(s string) bool { return o.Add(func(dst []byte) []byte { return append(dst, s...) }) }
+	for _, s := range []string{"one", "two", "three"} {
+		if !add(s) {
+			t.Fatalf("%s was refused", s)
+		}
+	}
+	if add("four") {
+		t.Error("more was taken than the limit")
+	}
+	<-o.Wake()
+	if got := o.Take(make([]byte, 100)); string(got) != "onetwothree" {
+		t.Errorf("took %q", got)
+	}
+	if !add("five") || string(o.Take(nil)) != "five" || len(o.Take(nil)) != 0 {
+		t.Error("it does not go on")
+	}
+}
+
+// TestBufferHandsOnEveryByte reads frames of any size, each its length in four bytes
+// and that many more.
+func TestBufferHandsOnEveryByte(t *testing.T) {
+	var stream []byte
+	var want []int
+	for i := range 200 {
+		n := rand.N(1000)
+		if i%50 == 7 {
+			n = 3*maxBuffer + i
+		}
+		want = append(want, n)
+		stream = append(stream, byte(n), byte(n>>8), byte(n>>16), 0)
+		stream = append(stream, bytes.Repeat([]byte{byte(i)}, n)...)
+	}
+	var b Buffer
+	var got []int
+	r := bytes.NewReader(stream)
+	for {
+		n, err := r.Read(b.Free()[:1+rand.N(len(b.Free()))])
+		if err == io.EOF {
+			break
+		}
+		unused, _ := b.Filled(n)
+		used, need := 0, 0
+		for {
+			rest := unused[used:]
+			if need = 4; len(rest) < need {
+				break
+			}
+			size := int(rest[0]) | int(rest[1])<<8 | int(rest[2])<<16
+			if need = 4 + size; len(rest) < need {
+				break
+			}
+			for _, v := range rest[4:need] {
+				if v != byte(len(got)) {
+					t.Fatalf("frame %d has a byte of another", len(got))
+				}
+			}
+			got = append(got, size)
+			used += need
+		}
+		b.Used(used, need)
+	}
+	if len(got) != len(want) || b.filled > 0 || len(b.buf) > maxBuffer {
+		t.Errorf("%d of %d frames; %d bytes left in a buffer of %d", len(got), len(want), b.filled, len(b.buf))
+	}
+}
