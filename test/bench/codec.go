@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -11,10 +12,11 @@ import (
 
 // codec measures the encoding of blocks of 4,096 samples at 10 Hz: readings of
 // an ADC, and random doubles, with time stamps that jitter by 20 µs.
-func (b *bench) codec() {
+func (b *bench) codec(context.Context) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	b.block("adc", jittered(rng, func() float64 { return math.Round((5+rng.NormFloat64()/10)*4096/10) / 4096 * 10 }))
 	b.block("noise", jittered(rng, rng.Float64))
+	return nil
 }
 
 func jittered(rng *rand.Rand, value func() float64) *sample.Run {

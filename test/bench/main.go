@@ -25,13 +25,18 @@ type bench struct {
 	dir, varve string
 	seconds    time.Duration // of a measurement
 	channels   int
-	report     report
+	// wireChannels are those of the real IOC for Channel Access; for pvAccess it has a tenth.
+	wireChannels int
+	only         string
+	report       report
 }
 
 func main() {
 	b := &bench{}
 	flag.DurationVar(&b.seconds, "length", 20*time.Second, "length of each measurement")
 	flag.IntVar(&b.channels, "channels", 10000, "number of channels")
+	flag.IntVar(&b.wireChannels, "wire-channels", 20000, "number of channels of a real IOC, at 10 Hz")
+	flag.StringVar(&b.only, "only", "", "measure one part only: codec, pebble, cassandra, wire")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Measures Varve and prints a table; BENCH_JSON=FILE also saves it as JSON lines.\n  example: go run ./test/bench -length 5s")
 		flag.PrintDefaults()
@@ -54,18 +59,35 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.varve, "./cmd/varve").CombinedOutput(); err != nil {
 		return fmt.Errorf("building varve: %w\n%s", err, out)
 	}
-	b.codec()
-	if err := b.pebble(ctx); err != nil {
-		return fmt.Errorf("into Pebble: %w", err)
-	}
-	if err := b.cassandra(ctx); err != nil {
-		return fmt.Errorf("into Cassandra: %w", err)
+	if err := b.parts(ctx); err != nil {
+		return err
 	}
 	if err := b.report.table(os.Stdout); err != nil {
 		return err
 	}
 	if path := os.Getenv("BENCH_JSON"); path != "" {
 		return b.report.save(path)
+	}
+	return nil
+}
+
+// parts runs the parts that are asked for.
+func (b *bench) parts(ctx context.Context) error {
+	known := false
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"codec", b.codec}, {"pebble", b.pebble}, {"cassandra", b.cassandra}, {"wire", b.wire}} {
+		if b.only != "" && b.only != part.name {
+			continue
+		}
+		known = true
+		if err := part.run(ctx); err != nil {
+			return fmt.Errorf("measuring %s: %w", part.name, err)
+		}
+	}
+	if !known {
+		return fmt.Errorf("-only: there is no part %q", b.only)
 	}
 	return nil
 }

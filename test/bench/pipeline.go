@@ -25,13 +25,18 @@ type flow struct {
 	allocs    float64 // allocations per sample
 	perSample float64 // bytes in the journal
 	cores     float64
+	lost      float64 // samples that are not in the archive
 }
 
 // measure archives a load: `varve ioc` and `varve standalone` as processes of
 // their own, as users run them.
 func (b *bench) measure(ctx context.Context, name string, l load, storage ...string) (f flow, err error) {
 	dir := filepath.Join(b.dir, name)
-	if err := writeGroups(filepath.Join(dir, "groups"), l.channels); err != nil {
+	names, err := ioc.Config{Kinds: []string{"NOISE"}, Channels: l.channels}.Names()
+	if err != nil {
+		return f, err
+	}
+	if err := writeGroups(filepath.Join(dir, "groups"), slices.Collect(names)); err != nil {
 		return f, err
 	}
 	iocAddr, err := freeAddr()
@@ -114,18 +119,14 @@ func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow,
 	return f, nil
 }
 
-// writeGroups writes ArchiveGroups of noisy PVs, 1,000 in each.
-func writeGroups(dir string, channels int) error {
+// writeGroups writes ArchiveGroups of PVs, 1,000 in each.
+func writeGroups(dir string, pvs []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	names, err := ioc.Config{Kinds: []string{"NOISE"}, Channels: channels}.Names()
-	if err != nil {
-		return err
-	}
 	i := 0
-	for chunk := range slices.Chunk(slices.Collect(names), 1000) {
-		name := fmt.Sprintf("noise-%04d", i)
+	for chunk := range slices.Chunk(pvs, 1000) {
+		name := fmt.Sprintf("bench-%04d", i)
 		var text strings.Builder
 		fmt.Fprintf(&text, groupHead, name)
 		for _, pv := range chunk {

@@ -31,6 +31,7 @@ func start(dir, name string, env []string, program string, args ...string) (*pro
 	}
 	defer f.Close()
 	p.cmd.Stdout, p.cmd.Stderr = f, f
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Env = append(os.Environ(), env...)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -51,6 +52,13 @@ func (p *process) stop() error {
 		_ = p.cmd.Process.Kill()
 		return fmt.Errorf("%s does not stop", p.cmd.Path)
 	}
+}
+
+// kill ends the process, and what it started, at once.
+func (p *process) kill() error {
+	err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
+	return err
 }
 
 func (p *process) failed(err error) error {

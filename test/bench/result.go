@@ -27,7 +27,12 @@ type report struct{ results []result }
 
 // rate adds a figure in samples/s, with its anchor.
 func (r *report) rate(name string, value, anchor float64, of string) {
-	res := result{Name: name, Value: value, Unit: "samples/s", Anchor: anchor, of: of}
+	r.speed(name, "samples/s", value, anchor, of)
+}
+
+// speed adds a figure of which more is better, with its anchor.
+func (r *report) speed(name, unit string, value, anchor float64, of string) {
+	res := result{Name: name, Value: value, Unit: unit, Anchor: anchor, of: of}
 	if anchor > 0 {
 		res.Ratio = value / anchor
 	}

@@ -1,0 +1,114 @@
+// Command varve subscribes to PVs by Varve's own clients, for comparison with
+// libca and PVXS: no filters, no journal, no store.
+//
+//	reference-varve FORMAT COUNT SECONDS ca|pva
+//
+// FORMAT makes a PV's name of its number, such as SIM:NOISE:%04d. With PVs that
+// nobody serves it searches for SECONDS. It prints lines of a name and a number:
+// connected_s (when all were), events, cpu_us (of the process, in the SECONDS after that).
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pva"
+	"varve.dev/varve/engine/sample"
+)
+
+// counter counts what all channels deliver.
+type counter struct{ connected, events atomic.Int64 }
+
+// Connected implements capture.Sink.
+func (c *counter) Connected(capture.ChannelInfo) { c.connected.Add(1) }
+
+// Sample implements capture.Sink.
+func (c *counter) Sample(*sample.Sample) { c.events.Add(1) }
+
+// Metadata implements capture.Sink.
+func (c *counter) Metadata(*sample.Metadata) {}
+
+// Dropped implements capture.Sink.
+func (c *counter) Dropped(sample.Reason, uint64) {}
+
+// Suspect implements capture.Sink.
+func (c *counter) Suspect(int64, int64) {}
+
+// Disconnected implements capture.Sink.
+func (c *counter) Disconnected(error) { c.connected.Add(-1) }
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// source opens the client of a provider, as the environment sets it up.
+func source(provider string) (capture.Source, error) {
+	if provider == capture.PVA.String() {
+		cfg, err := pva.ConfigFromEnv(os.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		return pva.New(cfg)
+	}
+	cfg, err := ca.ConfigFromEnv(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	return ca.New(cfg)
+}
+
+func run(args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("usage: reference-varve FORMAT COUNT SECONDS ca|pva")
+	}
+	count, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	seconds, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	length := time.Duration(seconds) * time.Second
+	s, err := source(args[3])
+	if err != nil {
+		return err
+	}
+	var c counter
+	begun := time.Now()
+	for i := range count {
+		s.Subscribe(fmt.Sprintf(args[0], i), capture.SubscribeOptions{}, &c)
+	}
+	for c.connected.Load() < int64(count) {
+		if time.Since(begun) > length {
+			fmt.Printf("connected %d\ncpu_us %d\n", c.connected.Load(), cpu().Microseconds())
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Printf("connected_s %.3f\n", time.Since(begun).Seconds())
+	time.Sleep(2 * time.Second) // the first values
+	before, cost := c.events.Load(), cpu()
+	time.Sleep(length)
+	cost = cpu() - cost
+	fmt.Printf("events %d\ncpu_us %d\n", c.events.Load()-before, cost.Microseconds())
+	return nil // without ending subscriptions one by one
+}
+
+// cpu returns what the process used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/test/archive"
+)
+
+// wire compares the clients of the two protocols with the reference ones: against
+// a real IOC whose PVs all change ten times a second, and searching for PVs that
+// nobody serves.
+func (b *bench) wire(ctx context.Context) error {
+	b.say("building clients of libca and PVXS")
+	c, err := buildClients(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		provider  capture.Provider
+		channels  int
+		reference string
+		of        string
+	}{
+		{capture.CA, b.wireChannels, c.libca, "of libca, this run"},
+		{capture.PVA, b.wireChannels / 10, c.pvxs, "of PVXS, this run"}, // an IOC takes ten times the CPU for it
+	} {
+		if err := b.subscribe(ctx, c, p.provider, p.channels, p.reference, p.of); err != nil {
+			return fmt.Errorf("subscribing by %v: %w", p.provider, err)
+		}
+		if err := b.search(ctx, c, p.provider, p.reference, p.of); err != nil {
+			return fmt.Errorf("searching by %v: %w", p.provider, err)
+		}
+	}
+	return nil
+}
+
+// subscribe runs the clients one after another against one IOC.
+func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provider, channels int, reference, of string) (err error) {
+	ioc, env, err := b.startIOC(ctx, c.python, channels)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, ioc.kill()) }()
+	seconds := int(b.seconds.Seconds())
+	results := map[string]counted{}
+	for _, program := range []string{reference, c.ourOwns} {
+		b.say("%s: %d PVs of a real IOC at 10 Hz by %v", filepath.Base(program), channels, provider)
+		r, err := runClient(ctx, env, program, iocFormat, channels, seconds, provider.String())
+		if err != nil {
+			return err
+		}
+		if r.connected == 0 {
+			return errors.New("not all PVs were connected")
+		}
+		results[program] = r
+	}
+	name := "wire." + provider.String()
+	ours, theirs := results[c.ourOwns], results[reference]
+	b.report.speed(name+".connect_rate", "PVs/s", float64(channels)/ours.connected, float64(channels)/theirs.connected, of)
+	b.report.speed(name+".events", "events/s", ours.events/float64(seconds), theirs.events/float64(seconds), of)
+	b.report.cost(name+".client_cpu", "µs/event", ours.cpu/ours.events, theirs.cpu/theirs.events, of)
+	full, err := b.archive(ctx, env, provider, channels)
+	if err != nil {
+		return err
+	}
+	b.report.speed(name+".archived", "samples/s", full.stored, 0, "")
+	b.report.cost(name+".engine_cpu", "µs/event", full.cpu, theirs.cpu/theirs.events, of+", which stores nothing")
+	b.report.cost(name+".lost", "samples", full.lost, 0, "")
+	return nil
+}
+
+const iocFormat = "B:%05d"
+
+// startIOC starts a real IOC on loopback, and returns the environment of its clients.
+func (b *bench) startIOC(ctx context.Context, python string, channels int) (*process, []string, error) {
+	db := filepath.Join(b.dir, "wire.db")
+	if err := os.WriteFile(db, []byte(archive.Counting(archive.Names("B:", channels))), 0o600); err != nil {
+		return nil, nil, err
+	}
+	ca, err := freeAddr()
+	if err != nil {
+		return nil, nil, err
+	}
+	pva, err := freeAddr()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, caPort, _ := net.SplitHostPort(ca)
+	_, pvaPort, _ := net.SplitHostPort(pva)
+	client := []string{
+		"EPICS_CA_ADDR_LIST=" + ca, "EPICS_CA_AUTO_ADDR_LIST=NO",
+		"EPICS_PVA_ADDR_LIST=", "EPICS_PVA_AUTO_ADDR_LIST=NO", "EPICS_PVA_NAME_SERVERS=" + pva,
+	}
+	p, err := start(b.dir, "ioc", append([]string{
+		"EPICS_CAS_INTF_ADDR_LIST=127.0.0.1", "EPICS_CAS_SERVER_PORT=" + caPort, "EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1",
+		"EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO", "EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1", "EPICS_PVAS_SERVER_PORT=" + pvaPort,
+		"EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO",
+	}, client...), "sh", "-c", `sleep 3600 | exec "$0" -u -m pvxslibs.ioc -d "$1"`, python, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	up := func() bool {
+		conn, err := net.Dial("tcp4", ca)
+		return err == nil && conn.Close() == nil
+	}
+	if err := await(ctx, "the IOC answers", time.Minute, up); err != nil {
+		return nil, nil, firstOf(err, p.kill())
+	}
+	return p, client, nil
+}
+
+// searchNames is how many PVs are searched for in vain.
+const searchNames = 20_000
+
+// search counts the datagrams that clients send for PVs that nobody serves.
+func (b *bench) search(ctx context.Context, c clients, provider capture.Provider, reference, of string) error {
+	seconds := max(30, int(b.seconds.Seconds()))
+	rates := map[string]float64{}
+	for _, program := range []string{reference, c.ourOwns} {
+		b.say("%s: searching for %d PVs that nobody serves by %v, %d s", filepath.Base(program), searchNames, provider, seconds)
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return err
+		}
+		var datagrams atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			buf := make([]byte, 1<<16)
+			for {
+				if _, _, err := conn.ReadFromUDPAddrPort(buf); err != nil {
+					return // closed below
+				}
+				datagrams.Add(1)
+			}
+		}()
+		prefix := "EPICS_" + strings.ToUpper(provider.String())
+		_, err = runClient(ctx, []string{
+			prefix + "_ADDR_LIST=" + conn.LocalAddr().String(), prefix + "_AUTO_ADDR_LIST=NO",
+		}, program, "NOBODY:%05d", searchNames, seconds, provider.String())
+		_ = conn.Close()
+		<-done
+		if err != nil {
+			return err
+		}
+		rates[program] = float64(datagrams.Load()) / float64(seconds)
+	}
+	b.report.cost("wire."+provider.String()+".search_"+strconv.Itoa(searchNames), "datagrams/s", rates[c.ourOwns], rates[reference], of)
+	return nil
+}
