@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the tree for some time: hack/fuzz.sh 10s
+# Runs each fuzz target of the tree, for some time or a number of inputs:
+#
+#   hack/fuzz.sh 10s
+#   hack/fuzz.sh 20000x
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fuzztime=${1:-10s}
-git grep -lE '^func Fuzz' -- '*_test.go' | while read -r file; do
-  sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$file" | while read -r target; do
-    echo "fuzzing $target of ${file%/*}"
-    go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" "./${file%/*}" </dev/null
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for package in $(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
+  go test -c -fuzz=. -o "$work/fuzz.test" "./$package"
+  for target in $(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$package"/*_test.go); do
+    echo "fuzzing $target of $package"
+    (cd "$package" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$fuzztime" \
+      -test.fuzzcachedir "$work/cache" </dev/null)
   done
 done
