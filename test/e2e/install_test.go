@@ -52,5 +52,17 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		events, err := l.Events(pvs[0], since.Add(-time.Minute))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events[0].Time).To(BeNumerically("<", since.UnixNano()), "samples from before the restart")
+
+		By("uninstalling it, and installing again over the volume that stays")
+		helm("uninstall", "main", "-n", l.namespace, "--wait")
+		Eventually(ctx, func() string {
+			return kubectl("get", "pods", "-n", l.namespace, "-l", "varve.dev/archiver=main", "-o", "name")
+		}).WithTimeout(patience).Should(BeEmpty())
+		again := time.Now()
+		l.install(ctx)
+		l.awaitReadable(ctx, pvs, again)
+		events, err = l.Events(pvs[0], since.Add(-time.Minute))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(events[0].Time).To(BeNumerically("<", since.UnixNano()), "samples from before")
 	}, SpecTimeout(8*time.Minute))
 })
