@@ -2,6 +2,7 @@ package ca
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -94,5 +95,39 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 	})
 	if big.connects != 1 || huge.connects != 1 {
 		t.Errorf("told %v and %v", told(big), told(huge))
+	}
+}
+
+// guarded is an IOC with access rules, which must be there before it starts.
+const guarded = `
+import code, sys, tempfile
+from epicscorelibs import ioc
+def file(text):
+    f = tempfile.NamedTemporaryFile("w", delete=False)
+    f.write(text)
+    f.close()
+    return f.name
+ioc.iocshRegisterCommon()
+ioc.ioc("asSetFilename " + file("ASG(DEFAULT) { RULE(1, WRITE) }\nASG(CLOSED) { RULE(1, NONE) }\n"))
+ioc.start_ioc(file('record(ao, "T:AO") { field(VAL, "1") field(EGU, "V") field(PINI, "YES") }\n'))
+code.interact(local={"ioc": ioc.ioc})
+`
+
+func TestAccessRightsOfAnIOC(t *testing.T) {
+	ioc := epics.StartCAServer(t, guarded)
+	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	r := &recorder{}
+	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
+	await(t, "a value", func() bool { return r.has(1) })
+	ioc.Shell("dbpf T:AO.ASG CLOSED")
+	await(t, "the loss", func() bool { return r.view(func(r *recorder) bool { return !r.up && r.cause == errNoAccess }) })
+	ioc.Shell("dbpf T:AO 2")
+	ioc.Shell("dbpf T:AO.ASG DEFAULT")
+	await(t, "the value", func() bool {
+		return r.has(2) && r.view(func(r *recorder) bool { return math.Float64frombits(r.last()) == 2 })
+	})
+	want := []string{"connected float64", "metadata V", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata V"}
+	if diff := cmp.Diff(want, told(r)); diff != "" || r.early > 0 {
+		t.Errorf("%d values without access; (-want +got):\n%s", r.early, diff)
 	}
 }

@@ -1,6 +1,8 @@
 package ca
 
 import (
+	"context"
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -75,4 +78,71 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 		rest = rest[used:]
 	}
 	return rest, nil
+}
+
+// FuzzSearchAnswers feeds what comes to the search socket: nothing may panic, and
+// channels must not get lost.
+func FuzzSearchAnswers(f *testing.F) {
+	reply := proto.AppendSearchReply(nil, netip.MustParseAddrPort("10.0.0.5:5064"), 1)
+	f.Add(reply)
+	f.Add(append(proto.AppendUDPVersion(nil, 1), reply...))
+	f.Add(proto.AppendSearchReply(proto.AppendNotFound(nil, 2), netip.MustParseAddrPort("0.0.0.0:0"), 2))
+	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdSearch, Size: 1 << 30, P2: 1}))
+	f.Add(reply[:15])
+	const channels = 3
+	client, err := New(Config{
+		AddrList: []string{"127.0.0.1:9"},
+		Dial:     func(context.Context, string, string) (net.Conn, error) { return nil, errServer },
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer client.Close()
+	for range channels {
+		client.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		client.udp.datagram(b, netip.MustParseAddr("10.0.0.9"))
+		client.mu.Lock()
+		defer client.mu.Unlock()
+		searched := len(client.queue)
+		for _, ch := range client.channels {
+			if ch.circuit != nil {
+				searched++
+			}
+		}
+		if searched < channels-1 { // one may be on its way back
+			t.Errorf("%d of %d channels are searched for or on a circuit", searched, channels)
+		}
+	})
+}
+
+// FuzzBeacons feeds what comes to the port of beacons, of a repeater and of a
+// client of one.
+func FuzzBeacons(f *testing.F) {
+	server := netip.MustParseAddrPort("10.0.0.5:5064")
+	f.Add(proto.AppendBeacon(nil, proto.Beacon{Server: server, ID: 3}))
+	f.Add(proto.AppendBeacon(proto.AppendBeacon(nil, proto.Beacon{ID: 9, Minor: 7}), proto.Beacon{Server: server}))
+	f.Add(proto.AppendRepeaterRegister(nil, netip.MustParseAddr("127.0.0.1")))
+	f.Add(proto.AppendRepeaterConfirm(nil, netip.MustParseAddr("127.0.0.1")))
+	f.Add([]byte{})
+	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdBeacon, Size: 1 << 20}))
+	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(nil)}
+	rep := newRepeater(client.metrics)
+	defer rep.close()
+	from := netip.MustParseAddrPort("127.0.0.1:9")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		news := [2]int{}
+		for i, r := range []*repeater{rep, nil} {
+			heard := newBeacons(client)
+			heard.heard = func() { news[i]++ }
+			heard.datagram(b, from, r)
+			if servers := len(heard.watch.servers); servers > len(b)/proto.HeaderSize || news[i] > servers {
+				t.Errorf("%d servers and %d news in %d bytes", servers, news[i], len(b))
+			}
+		}
+		if news[0] != news[1] || len(rep.listeners) > 1 {
+			t.Errorf("news %v, %d listeners", news, len(rep.listeners))
+		}
+	})
 }

@@ -46,7 +46,7 @@ func (s *slot) cancelProperties(dst []byte, id uint32) []byte {
 func (c *circuit) properties(h *proto.Header, payload []byte) {
 	id := h.P2 &^ propertyBit
 	s := c.at(id)
-	if s == nil || s.state != slotOpen {
+	if s == nil || s.state != slotOpen && !c.allowed(s, h) {
 		return
 	}
 	switch status := proto.Status(h.P1); {

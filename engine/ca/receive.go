@@ -45,7 +45,7 @@ func (c *circuit) event(h *proto.Header, payload []byte) {
 	}
 	c.events++
 	s := &c.slots[h.P2]
-	if s.state != slotOpen {
+	if s.state != slotOpen && !c.allowed(s, h) {
 		return // its channel was closed meanwhile, or may not be read
 	}
 	if h.Type != uint16(s.event) || h.P1 != uint32(proto.StatusNormal) {

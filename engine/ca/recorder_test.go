@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,11 +71,32 @@ func (r *recorder) Disconnected(cause error) {
 	r.log = append(r.log, "disconnected: "+cause.Error())
 }
 
+// tally is a sink of many channels: it counts.
+type tally struct {
+	connects atomic.Int64
+	samples  atomic.Uint64
+}
+
+func (c *tally) Connected(capture.ChannelInfo) { c.connects.Add(1) }
+func (c *tally) Sample(*sample.Sample)         { c.samples.Add(1) }
+func (c *tally) Metadata(*sample.Metadata)     {}
+func (c *tally) Suspect(int64, int64)          {}
+func (c *tally) Dropped(sample.Reason, uint64) {}
+func (c *tally) Disconnected(error)            {}
+
 // view calls f with the recorder locked.
 func (r *recorder) view(f func(r *recorder) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return f(r)
+}
+
+// last returns the latest value, 0 if there is none. It needs the lock.
+func (r *recorder) last() uint64 {
+	if len(r.samples) == 0 {
+		return 0
+	}
+	return r.samples[len(r.samples)-1].Word
 }
 
 // await waits until cond holds, of a real server or socket.

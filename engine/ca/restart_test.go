@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -153,5 +154,57 @@ func TestIOCComesBackUnderItsNameWithAnotherAddress(t *testing.T) {
 			})
 		})
 		one.Start()
+	}
+}
+
+// passive returns a database of n records that do nothing.
+func passive(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "record(ao, \"T:C%d\") { field(VAL, \"%d\") }\n", i, i)
+	}
+	return b.String()
+}
+
+// manyChannels are as many as a large IOC has.
+const manyChannels = 20_000
+
+// allUp waits until all channels are connected for the nth time and have a value,
+// and returns how long that took.
+func allUp(t *testing.T, sinks []tally, n int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for i := range sinks {
+		await(t, fmt.Sprintf("channel %d to connect for time %d", i, n), func() bool {
+			return sinks[i].connects.Load() == int64(n) && sinks[i].samples.Load() >= uint64(n)
+		})
+	}
+	return time.Since(began)
+}
+
+func TestManyChannelsComeBackTogether(t *testing.T) {
+	one := epics.StartIOC(t, passive(manyChannels))
+	host := &movingHost{ip: one.Host}
+	elsewhere := net.JoinHostPort(one.Host, strconv.Itoa(epics.FreePort(t, one.Host)))
+	for name, config := range map[string]Config{
+		"searched": {AddrList: []string{one.CAAddr(), elsewhere}},
+		"probed":   {AddrList: []string{"ioc:" + strconv.Itoa(one.CAPort)}, Resolve: host.resolve},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host.set(one.Host)
+			c := newClient(t, config)
+			sinks := make([]tally, manyChannels)
+			for i := range sinks {
+				c.Subscribe(fmt.Sprintf("T:C%d", i), capture.SubscribeOptions{}, &sinks[i])
+			}
+			t.Logf("%d channels connected after %v", manyChannels, allUp(t, sinks, 1))
+			host.set("127.0.0.9") // where nobody is: searches do not arrive any more
+			one.Restart()
+			took := allUp(t, sinks, 2)
+			t.Logf("connected again %v after the server was there", took)
+			if took > 5*time.Second {
+				t.Errorf("coming back took %v", took)
+			}
+		})
 	}
 }

@@ -209,12 +209,29 @@ func (c *circuit) accessRights(id uint32, rights proto.Rights) {
 	switch {
 	case s.state == slotOpen && s.denied:
 		c.block(s)
-	case s.state == slotBlocked && !s.denied: // subscriptions send their values by themselves
-		c.open(s)
-		if s.property == propertyRead {
-			c.send(func(dst []byte) []byte { return s.askProperties(dst, id) })
-		}
+	case s.state == slotBlocked && !s.denied:
+		c.unblock(s, id)
 	}
+}
+
+// unblock tells the sink that updates come again. Subscriptions send their values
+// by themselves.
+func (c *circuit) unblock(s *slot, id uint32) {
+	s.denied = false
+	c.open(s)
+	if s.property == propertyRead {
+		c.send(func(dst []byte) []byte { return s.askProperties(dst, id) })
+	}
+}
+
+// allowed reports whether an update of a slot that is not open is to be taken: EPICS
+// base may send it before the ACCESS_RIGHTS that allow it.
+func (c *circuit) allowed(s *slot, h *proto.Header) bool {
+	if s.state != slotBlocked || h.P1 != uint32(proto.StatusNormal) || h.Size == 0 {
+		return false
+	}
+	c.unblock(s, h.P2&^propertyBit)
+	return true
 }
 
 // lose gives a channel back to be searched for, and leaves its slot clearing, if

@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
 )
 
 func TestServerTakesAChannelAway(t *testing.T) {
@@ -65,16 +67,32 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 }
 
 func TestReadAccessComesAndGoes(t *testing.T) {
+	for _, order := range [][]string{
+		{"denied", "refused", "allowed", "updates"},
+		{"refused", "denied", "updates", "allowed"}, // EPICS base 7 may do so
+	} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) { testReadAccess(t, order) })
+	}
+}
+
+func testReadAccess(t *testing.T, order []string) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		pass(time.Second)
 		s := server.last()
-		for _, rights := range []proto.Rights{0, proto.RightRead} {
-			s.write(proto.AppendAccessRights(nil, 0, rights))
-			s.write(s.properties(s.subs[0] | propertyBit))
-			s.write(s.update(uint64(rights), s.subs[0]))
+		refused := proto.AppendHeader(nil, proto.Header{
+			Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Size: 24, Count: 1,
+			P1: uint32(proto.StatusNoReadAccess), P2: s.subs[0],
+		})
+		refused = append(refused, make([]byte, 24)...)
+		updates := append(s.properties(s.subs[0]|propertyBit), s.update(1, s.subs[0])...)
+		for _, b := range order {
+			s.write(map[string][]byte{
+				"denied": proto.AppendAccessRights(nil, 0, 0), "allowed": proto.AppendAccessRights(nil, 0, proto.RightRead),
+				"refused": refused, "updates": updates,
+			}[b])
 		}
 		synctest.Wait()
 		want := []string{
@@ -83,8 +101,8 @@ func TestReadAccessComesAndGoes(t *testing.T) {
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]uint64{7, 1}, words(r)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if diff := cmp.Diff([]uint64{7, 1}, words(r)); diff != "" || r.dropped[sample.Malformed] > 0 {
+			t.Errorf("dropped %v, (-want +got):\n%s", r.dropped, diff)
 		}
 	}, server)
 }
