@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/pva"
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/epics"
+)
+
+const providersDatabase = `
+record(ai, "T:A") { field(VAL, "1.5") field(PINI, "YES") field(EGU, "mbar") field(DESC, "gauge") field(MDEL, "0.25") alias("T:ALIAS") }
+record(ai, "T:B") { field(VAL, "2.5") field(PINI, "YES") field(EGU, "A") field(DESC, "magnet") field(MDEL, "0.5") }
+record(stringin, "T:S") { field(VAL, "on") field(PINI, "YES") field(DESC, "text") }
+`
+
+const providersGroup = `{apiVersion: varve.dev/v1alpha1, kind: ArchiveGroup, metadata: {name: all}, spec: {
+  archiverRef: {name: main}, properties: [DESC, MDEL, SCAN],
+  channels: [{name: T:A}, {name: T:ALIAS}, {name: "pva://T:B"}, {name: T:S, properties: [DESC]}, {name: T:A.MDEL, properties: [DESC], provider: PVA}]}}`
+
+// channelAnswer is a part of what /api/v1/channels/PV answers.
+type channelAnswer struct {
+	State, Provider, Type string
+	Stored                int
+	Last                  *struct{ Value json.RawMessage }
+	Metadata              *struct {
+		Units      string
+		Properties map[string]string
+	}
+}
+
+// providersRig is a real IOC and an archiver of its records.
+type providersRig struct {
+	*WithT
+	*archive.Client
+	ioc *epics.IOC
+}
+
+func startProviders(t *testing.T) *providersRig {
+	r := &providersRig{WithT: NewWithT(t), ioc: epics.StartIOC(t, providersDatabase)}
+	s, err := openStandalone(t.Context(), &standaloneOptions{
+		pipelineOptions: pipelineOptions{
+			storage: storageOptions{dir: t.TempDir()}, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
+			ca: ca.Config{NameServers: []string{r.ioc.CAAddr()}}, pva: pva.Config{NameServers: []string{r.ioc.PVAAddr()}},
+		},
+		file: writeFile(t, t.TempDir(), "all.yaml", providersGroup), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler),
+	})
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Client = archive.NewClient(s.url(), time.Minute)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// channel returns what is known of a channel; the zero value while there is nothing.
+func (r *providersRig) channel(pv string) (a channelAnswer) {
+	_ = r.Decode("/api/v1/channels/"+url.PathEscape(pv), nil, &a) // an error passes, or the wait ends
+	return a
+}
+
+// eventually waits until a channel's properties are as wanted.
+func (r *providersRig) eventually(pv string, properties map[string]string) {
+	r.Eventually(func() map[string]string {
+		if a := r.channel(pv); a.Metadata != nil {
+			return a.Metadata.Properties
+		}
+		return nil
+	}).WithTimeout(time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
+}
+
+// Records of a real IOC by both protocols: the values, their metadata and the
+// properties, with an alias, a field that is a PV, and a string.
+func TestBothProviders(t *testing.T) {
+	r := startProviders(t)
+	gauge := map[string]string{"DESC": "gauge", "MDEL": "0.25", "SCAN": "Passive"}
+	r.eventually("T:A", gauge)
+	r.eventually("T:ALIAS", gauge)
+	r.eventually("T:B", map[string]string{"DESC": "magnet", "MDEL": "0.5", "SCAN": "Passive"})
+	r.eventually("T:S", map[string]string{"DESC": "text"})
+	r.eventually("T:A.MDEL", map[string]string{"DESC": "gauge"})
+	for pv, want := range map[string]string{"T:A": "ca float64 1.5 mbar", "T:B": "pva float64 2.5 A", "T:S": `ca string "on" `, "T:A.MDEL": "pva float64 0.25 mbar"} {
+		a := r.channel(pv)
+		r.Expect(fmt.Sprintf("%s %s %s %s", a.Provider, a.Type, a.Last.Value, a.Metadata.Units)).To(Equal(want), pv)
+	}
+
+	changed := maps.Clone(gauge)
+	changed["DESC"], changed["SCAN"] = "broken", "1 second"
+	r.ioc.Shell("dbpf T:A.DESC broken")
+	r.ioc.Shell("dbpf T:A.SCAN '1 second'")
+	r.eventually("T:A", changed)
+	r.eventually("T:ALIAS", changed)
+}
+
+// An IOC comes back with other types: the archive goes on under the same names.
+func TestTypesOfRecordsChange(t *testing.T) {
+	r := startProviders(t)
+	stored := func(pv string) func() []string {
+		return func() (types []string) {
+			var a struct {
+				Runs []struct {
+					Type    string
+					Samples []struct{ Value any }
+				}
+			}
+			_ = r.Decode("/api/v1/samples", url.Values{"pv": {pv}, "from": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}}, &a)
+			for _, run := range a.Runs {
+				types = append(types, fmt.Sprint(run.Type, " ", run.Samples[len(run.Samples)-1].Value))
+			}
+			return types
+		}
+	}
+	for _, pv := range []string{"T:A", "T:B"} {
+		r.Eventually(stored(pv)).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(HaveLen(1))
+	}
+	r.ioc.Stop()
+	r.ioc.SetDatabase(`
+record(longin, "T:A") { field(VAL, "7") field(PINI, "YES") }
+record(stringin, "T:B") { field(VAL, "seven") field(PINI, "YES") }
+`)
+	r.ioc.Start()
+	r.Eventually(stored("T:A")).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 1.5", "int32 7"))
+	r.Eventually(stored("T:B")).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 2.5", "string seven"))
+	var marks struct {
+		Marks []struct{ Kind, Text string }
+	}
+	r.Expect(r.Decode("/api/v1/marks", url.Values{"pv": {"T:B"}, "from": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}}, &marks)).To(Succeed())
+	r.Expect(marks.Marks).To(ContainElement(struct{ Kind, Text string }{"type_changed", "float64 to string"}))
+}
