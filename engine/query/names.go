@@ -84,6 +84,31 @@ func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Meta
 	return m.Metadata, found, err
 }
 
+// MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time:
+// what was in force at from, as Metadata has it, and each that differs from the one
+// before.
+func (r *Reader) MetadataHistory(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
+	pv = pvname.Canonical(pv)
+	return func(yield func(store.PVMetadata, error) bool) {
+		last, found, err := r.Store.MetadataAt(ctx, pv, from)
+		if err != nil || !found || !yield(last, nil) {
+			if err != nil {
+				yield(store.PVMetadata{}, err)
+			}
+			return
+		}
+		for m, err := range r.Store.Metadata(ctx, pv, from, to) {
+			if err == nil && m.Equal(&last.Metadata) {
+				continue // as when two engines saw one change
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+			last = m
+		}
+	}
+}
+
 // Marks yields the marks of a PV with Time in [from, to], in ns since 1970, by time.
 func (r *Reader) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
 	return r.Store.Marks(ctx, pvname.Canonical(pv), from, to)

@@ -27,11 +27,12 @@ const page = `<!doctype html>
 <ul>
 <li>/api/v1/samples?pv=NAME&amp;from=2026-01-31T12:00:00Z&amp;to=2026-01-31T13:00:00Z
 <li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why there is no data
+<li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits, properties, as they were
 </ul>
 <h2>As the EPICS Archiver Appliance</h2>
 <ul>
 <li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt
-<li><a href="/retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, <a href="/retrieval/bpl/getVersion">getVersion</a>
-<li><a href="/mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="/mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>
+<li><a href="/retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, getMetadata?pv=NAME, <a href="/retrieval/bpl/getVersion">getVersion</a>
+<li><a href="/mgmt/bpl/getAllPVs?limit=20">/mgmt/bpl/getAllPVs</a>, <a href="/mgmt/bpl/getPVStatus?pv=*&amp;limit=20">getPVStatus</a>, getPVTypeInfo?pv=NAME, getPVDetails?pv=NAME
 </ul>
 `

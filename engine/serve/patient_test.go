@@ -18,18 +18,21 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Each write has a deadline of its own: a client may be slow, but not stand still.
+// Each piece has a deadline of its own: a client may be slow, but not stand still.
 func TestWritesHaveDeadlines(t *testing.T) {
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	start := time.Now()
 	patient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for range 3 {
-			if _, err := w.Write([]byte("x")); err != nil {
-				t.Error(err)
+		for _, size := range []int{1, 1, 3*piece + 1, 0} {
+			if n, err := w.Write(make([]byte, size)); err != nil || n != size {
+				t.Errorf("%d of %d bytes: %v", n, size, err)
 			}
 		}
 	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-	if len(w.set) != 3 || w.set[0].Before(start.Add(patience)) || w.set[2].Before(w.set[0]) {
+	if len(w.set) != 7 || w.set[0].Before(start.Add(patience)) || w.set[2].Before(w.set[0]) {
 		t.Errorf("deadlines are %v", w.set)
+	}
+	if n := w.ResponseWriter.(*httptest.ResponseRecorder).Body.Len(); n != 3*piece+3 {
+		t.Errorf("%d bytes were written", n)
 	}
 }

@@ -58,6 +58,7 @@ type series struct {
 	typ     sample.Type
 	count   int // elements, 0 if not known
 	headers []header
+	changes news
 	runs    iter.Seq2[*sample.Run, error]
 }
 
@@ -74,6 +75,9 @@ func (h *Handler) find(ctx context.Context, a *ask) ([]series, error) {
 			return nil, err
 		}
 		if s.headers, s.count, err = h.describe(ctx, name, a.metadata); err != nil {
+			return nil, err
+		}
+		if s.changes, err = h.changes(ctx, name, a.from, a.to); err != nil {
 			return nil, err
 		}
 		found = append(found, s)

@@ -3,6 +3,7 @@ package appliance
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,23 +16,38 @@ import (
 type header struct{ name, val string }
 
 // describe returns the properties of a PV as known latest: its units and
-// precision, and if asked also its limits and the labels of its states.
+// precision, and if asked also its limits, the labels of its states and the fields
+// that are kept with it.
 func (h *Handler) describe(ctx context.Context, name string, all bool) (headers []header, count int, err error) {
-	var m *sample.Metadata
-	if s, ok, err := h.Channels.Status(ctx, pvname.Canonical(name)); ok && err == nil {
-		m = s.Metadata
+	m, err := h.latest(ctx, name)
+	if m == nil || err != nil {
+		return nil, 0, err
 	}
-	if m == nil {
-		stored, found, err := h.Reader.Metadata(ctx, name, h.Now().UnixNano())
-		if err != nil || !found {
-			return nil, 0, err
-		}
-		m = &stored
-	}
-	headers = []header{{"EGU", valid(m.Units)}, {"PREC", strconv.Itoa(m.Precision)}}
+	headers = fields(m)
 	if !all {
-		return headers, m.Count, nil
+		headers = headers[:always]
 	}
+	return headers, m.Count, nil
+}
+
+// latest returns the metadata that a PV has now, or had last; nil if none is known.
+func (h *Handler) latest(ctx context.Context, name string) (*sample.Metadata, error) {
+	if s, ok, err := h.Channels.Status(ctx, pvname.Canonical(name)); ok && err == nil && s.Metadata != nil {
+		return s.Metadata, nil
+	}
+	m, found, err := h.Reader.Metadata(ctx, name, h.Now().UnixNano())
+	if err != nil || !found {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// always is how many of the fields come with every answer.
+const always = 2
+
+// fields returns what metadata says, by the names of a record's fields.
+func fields(m *sample.Metadata) []header {
+	headers := []header{{"EGU", valid(m.Units)}, {"PREC", strconv.Itoa(m.Precision)}}
 	for _, l := range []struct {
 		name  string
 		limit float64
@@ -40,14 +56,23 @@ func (h *Handler) describe(ctx context.Context, name string, all bool) (headers 
 		{"LOLO", m.AlarmLow}, {"HIHI", m.AlarmHigh}, {"DRVL", m.ControlLow}, {"DRVH", m.ControlHigh},
 	} {
 		if !math.IsNaN(l.limit) {
-			headers = append(headers, header{l.name, string(value.Text.Float(nil, l.limit, 64))})
+			headers = append(headers, header{l.name, number(l.limit)})
 		}
 	}
 	for i, label := range m.Labels {
 		headers = append(headers, header{"ENUM_" + strconv.Itoa(i), valid(label)})
 	}
-	return headers, m.Count, nil
+	known := headers
+	for _, p := range m.Properties {
+		// A limit comes in both ways if its field is kept: as a number is enough.
+		if !slices.ContainsFunc(known, func(h header) bool { return h.name == p.Name }) {
+			headers = append(headers, header{valid(p.Name), valid(p.Value)})
+		}
+	}
+	return headers
 }
+
+func number(v float64) string { return string(value.Text.Float(nil, v, 64)) }
 
 // valid returns text that all formats can hold: some IOCs send Latin-1.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -14,9 +14,11 @@ import (
 //	{"secs":1767225600,"val":1.5,"nanos":25,"severity":0,"status":0},
 //	…]}]
 //
-// and .qw, which has "millis" and "val" only. PVs without samples are left out.
+// and .qw, which has "millis" and "val" only. PVs without samples are left out. A
+// sample after which metadata is another has "fields" as well.
 type jsonEncoder struct {
 	quick  bool
+	series *series
 	opened bool // a PV
 	some   bool // samples of it
 }
@@ -38,7 +40,7 @@ func (e *jsonEncoder) open(dst []byte, s *series, first *sample.Run) []byte {
 	if e.opened {
 		dst = append(dst, "\n]},\n"...)
 	}
-	e.opened, e.some = true, false
+	e.series, e.opened, e.some = s, true, false
 	dst = append(dst, `{"meta":{"name":`...)
 	dst = value.AppendString(dst, s.name)
 	if e.quick {
@@ -69,10 +71,29 @@ func (e *jsonEncoder) samples(dst []byte, r *sample.Run) []byte {
 		} else {
 			dst = appendEvent(dst, r, i)
 		}
+		if fields := e.series.told(r, i); len(fields) > 0 {
+			dst = appendFields(append(dst, `,"fields":{`...), fields)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, '}')
 	}
 	return dst
 }
 
+// appendFields appends fields as members of an object.
+func appendFields(dst []byte, fields []header) []byte {
+	for i, f := range fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = value.AppendString(dst, f.name)
+		dst = append(dst, ':')
+		dst = value.AppendString(dst, f.val)
+	}
+	return dst
+}
+
+// appendEvent begins the object of a sample.
 func appendEvent(dst []byte, r *sample.Run, i int) []byte {
 	secs, nanos := split(r.Times[i])
 	dst = append(dst, `{"secs":`...)
@@ -84,15 +105,14 @@ func appendEvent(dst []byte, r *sample.Run, i int) []byte {
 	dst = append(dst, `,"severity":`...)
 	dst = strconv.AppendUint(dst, uint64(r.Tags[i].Severity()), 10)
 	dst = append(dst, `,"status":`...)
-	dst = strconv.AppendUint(dst, uint64(r.Tags[i].Status()), 10)
-	return append(dst, '}')
+	return strconv.AppendUint(dst, uint64(r.Tags[i].Status()), 10)
 }
 
+// appendQuick is appendEvent for .qw.
 func appendQuick(dst []byte, r *sample.Run, i int) []byte {
 	secs, nanos := split(r.Times[i])
 	dst = append(dst, `{"millis":`...)
 	dst = strconv.AppendInt(dst, secs*1000+nanos/1e6, 10)
 	dst = append(dst, `,"val":`...)
-	dst = value.Numbers.Append(dst, r, i)
-	return append(dst, '}')
+	return value.Numbers.Append(dst, r, i)
 }

@@ -37,6 +37,8 @@ const (
 	severity   = 4<<3 | varint
 	status     = 5<<3 | varint
 	repetition = 6<<3 | varint
+	fieldValue = 7<<3 | length
+	fieldsNew  = 8<<3 | varint // the values of fields are those of a change
 )
 
 // Payload types of scalars, by PayloadType of EPICSEvent.proto. That of an array
@@ -79,17 +81,22 @@ func appendPayloadInfo(dst []byte, s *series, t sample.Type, year, count int) []
 		if h.val == "" {
 			continue
 		}
-		size := 2 + uvarintLen(len(h.name)) + len(h.name) + uvarintLen(len(h.val)) + len(h.val)
-		dst = binary.AppendUvarint(append(dst, infoHeader), uint64(size))
-		dst = appendField(dst, headerName, h.name)
-		dst = appendField(dst, headerValue, h.val)
+		dst = appendHeader(dst, infoHeader, h)
 	}
 	return binary.AppendUvarint(append(dst, infoYear), uint64(year))
 }
 
+// appendHeader appends a message FieldValue.
+func appendHeader(dst []byte, key byte, h header) []byte {
+	size := 2 + uvarintLen(len(h.name)) + len(h.name) + uvarintLen(len(h.val)) + len(h.val)
+	dst = binary.AppendUvarint(append(dst, key), uint64(size))
+	dst = appendField(dst, headerName, h.name)
+	return appendField(dst, headerValue, h.val)
+}
+
 // appendSample appends the message of sample i, which is at a time in ns after
-// the start of its year.
-func appendSample(dst []byte, r *sample.Run, i int, into int64) []byte {
+// the start of its year, and after which fields have other values.
+func appendSample(dst []byte, r *sample.Run, i int, into int64, fields []header) []byte {
 	dst = binary.AppendUvarint(append(dst, seconds), uint64(into/1e9))
 	dst = binary.AppendUvarint(append(dst, nano), uint64(into%1e9))
 	if r.Type.Fixed() {
@@ -102,6 +109,12 @@ func appendSample(dst []byte, r *sample.Run, i int, into int64) []byte {
 	}
 	if st := r.Tags[i].Status(); st != 0 {
 		dst = binary.AppendUvarint(append(dst, status), uint64(st))
+	}
+	for _, f := range fields {
+		dst = appendHeader(dst, fieldValue, f)
+	}
+	if len(fields) > 0 {
+		dst = append(dst, fieldsNew, 1)
 	}
 	switch dst[len(dst)-1] {
 	case ' ', '\t', '\v', '\f':

@@ -72,6 +72,8 @@ type pbSample struct {
 	time             int64
 	vals             []field
 	severity, status int
+	fields           map[string]string
+	changed          bool
 }
 
 // parseRaw reads a whole answer. It strips white space from lines, as the Python
@@ -137,6 +139,14 @@ func parseSample(fields []field, year int) pbSample {
 			s.severity = int(f.v)
 		case 5:
 			s.status = int(f.v)
+		case 7:
+			if s.fields == nil {
+				s.fields = map[string]string{}
+			}
+			h, _ := decode(f.b)
+			s.fields[string(h[0].b)] = string(h[1].b)
+		case 8:
+			s.changed = f.v == 1
 		}
 	}
 	return s

@@ -46,7 +46,7 @@ func (e *rawEncoder) samples(dst []byte, r *sample.Run) []byte {
 		if t < e.begins || t >= e.ends || r.Type != e.typ {
 			dst = e.chunk(dst, r.Type, t, elements(r, i))
 		}
-		e.msg = appendSample(e.msg[:0], r, i, t-e.begins)
+		e.msg = appendSample(e.msg[:0], r, i, t-e.begins, e.series.told(r, i))
 		dst = append(appendEscaped(dst, e.msg), '\n')
 	}
 	return dst

@@ -3,6 +3,7 @@ package appliance
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -177,6 +178,27 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 		dst := e.samples(e.open(e.begin(nil), &series{name: "X"}, r), r)
 		if n := testing.AllocsPerRun(10, func() { dst = e.samples(dst[:0], r) }); n > 0 {
 			t.Errorf("%s: %v allocations for 1000 samples", ext, n)
+		}
+	}
+}
+
+// The first sample after a change of metadata brings the new values along, also
+// over the border of a year, and when several came between two samples.
+func TestRawFieldsOfChanges(t *testing.T) {
+	s := &series{name: "PV"}
+	for _, c := range []change{
+		{newYear - 2e9, []header{{"EGU", "A"}}}, {newYear - 1e9, []header{{"EGU", "mA"}, {"DESC", ""}}}, {newYear + 1e9, []header{{"HIHI", "\t\n"}}},
+	} {
+		s.changes.add(c)
+	}
+	chunks := parse(t, encode(&rawEncoder{}, s, floats(newYear-3e9, 1), floats(newYear, 2, 3, 4)))
+	if len(chunks) != 2 || len(chunks[1].samples) != 3 {
+		t.Fatalf("%d chunks", len(chunks))
+	}
+	for i, want := range []map[string]string{nil, {"EGU": "mA", "DESC": ""}, {"HIHI": "\t\n"}, nil} {
+		got := append(chunks[0].samples, chunks[1].samples...)[i]
+		if !maps.Equal(got.fields, want) || got.changed != (want != nil) {
+			t.Errorf("sample %d brings %q, change %v; want %q", i, got.fields, got.changed, want)
 		}
 	}
 }

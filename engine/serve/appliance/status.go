@@ -10,7 +10,6 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
-	"varve.dev/varve/engine/serve/value"
 )
 
 // pvStatus is an entry of getPVStatus. All values are strings, as the Appliance
@@ -108,12 +107,11 @@ func (h *Handler) statusOf(r *http.Request, name string) (pvStatus, error) {
 }
 
 func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {
-	period, scan := strings.CutPrefix(s.Sampling, "Scan ")
-	d, _ := time.ParseDuration(period) // 0 for Monitor
+	scan, period := sampling(s)
 	out := pvStatus{
 		PVName: name, PVNameOnly: pv, Status: "Being archived", Appliance: h.Name,
 		IsMonitored:               strconv.FormatBool(!scan),
-		SamplingPeriod:            string(value.Text.Float(nil, d.Seconds(), 64)),
+		SamplingPeriod:            period,
 		ConnectionState:           strconv.FormatBool(s.State == capture.Connected),
 		LastEvent:                 "Never",
 		LastRotateLogs:            "Never",
@@ -129,6 +127,14 @@ func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {
 		out.ConnectionLastRestablished = clock(s.Since)
 	}
 	return out
+}
+
+// sampling returns whether a channel is scanned, and its period in seconds, which is
+// 0 if it is not.
+func sampling(s *capture.Status) (scan bool, seconds string) {
+	period, scan := strings.CutPrefix(s.Sampling, "Scan ")
+	d, _ := time.ParseDuration(period) // 0 for Monitor
+	return scan, number(d.Seconds())
 }
 
 // clock writes a time as the Appliance does for people.

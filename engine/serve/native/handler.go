@@ -40,6 +40,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/samples", h.samples)
 	mux.HandleFunc("GET /api/v1/marks", h.marks)
+	mux.HandleFunc("GET /api/v1/metadata", h.metadata)
 }
 
 func answer(w http.ResponseWriter, code int, v any) {

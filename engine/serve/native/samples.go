@@ -12,7 +12,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// mark is a mark as users see it.
+// mark is a mark as users see it. One of kind lost without a count says that samples
+// may be missing, and nobody can tell how many.
 type mark struct {
 	Time   string `json:"time"`
 	End    string `json:"end,omitempty"`

@@ -1,0 +1,78 @@
+package appliance
+
+import (
+	"net/http"
+	"strconv"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// detail is a line of the page that the Appliance shows of a PV.
+type detail struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"` // mgmt: what is configured; pv: what is observed
+}
+
+// details answers what is known of a PV, for people.
+func (h *Handler) details(w http.ResponseWriter, r *http.Request) {
+	h.about(w, r, func(i *info) any {
+		list := append(h.configured(i), h.observed(i)...)
+		for _, p := range i.meta.Properties {
+			list = append(list, detail{"Extra info - " + valid(p.Name) + ":", valid(p.Value), "mgmt"})
+		}
+		return list
+	})
+}
+
+func (h *Handler) configured(i *info) []detail {
+	method, period := i.sampling()
+	return []detail{
+		{"PV Name", i.name, "mgmt"},
+		{"Instance archiving PV", h.Name, "mgmt"},
+		{"Archiver DBR type (from typeinfo):", dbrType(i.meta.Type), "mgmt"},
+		{"Is this a scalar:", either(!i.meta.Type.IsArray(), "Yes", "No"), "mgmt"},
+		{"Number of elements:", strconv.Itoa(max(i.meta.Count, 1)), "mgmt"},
+		{"Precision:", number(float64(i.meta.Precision)), "mgmt"},
+		{"Units:", valid(i.meta.Units), "mgmt"},
+		{"Is this PV paused:", either(i.paused(), "Yes", "No"), "mgmt"},
+		{"Sampling method:", method, "mgmt"},
+		{"Sampling period:", period, "mgmt"},
+		{"Are we using PVAccess?", either(i.captured && i.status.Provider == capture.PVA, "Yes", "No"), "mgmt"},
+	}
+}
+
+// observed is empty for a PV that nobody captures.
+func (h *Handler) observed(i *info) []detail {
+	s := &i.status
+	if !i.captured {
+		return nil
+	}
+	last := "Never"
+	if s.HasLast {
+		last = clock(s.Last.Time)
+	}
+	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	list := []detail{
+		{"Host name", s.Host, "pv"},
+		{"Is this PV currently connected?", either(s.State == capture.Connected, "yes", "no"), "pv"},
+		{"When did we receive the last event?", last, "pv"},
+		{"How many times have we lost and regained the connection to this PV?", count(s.LostConnections), "pv"},
+		{"How many events so far?", count(s.Received), "pv"},
+		{"Estimated event rate (events/sec)", strconv.FormatFloat(s.Rate, 'f', 2, 64), "pv"},
+	}
+	for r, n := range s.Dropped {
+		if n > 0 {
+			list = append(list, detail{"Events not archived: " + sample.Reason(r).String(), count(n), "pv"})
+		}
+	}
+	return list
+}
+
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
