@@ -21,18 +21,21 @@ const (
 	stopTimeout  = 20 * time.Second
 )
 
-// IOC is a real IOC in a process of its own. It ends with the test.
+// IOC is a real IOC, or another server, in a process of its own. It ends with the
+// test.
 type IOC struct {
-	// Host is the loopback address it listens on.
+	// Host is the address it listens on.
 	Host string
 	// CAPort serves Channel Access over TCP and UDP, PVAPort pvAccess over TCP.
 	CAPort, PVAPort int
 
 	tb    testing.TB
-	db    string
+	db    string   // file of the EPICS database
+	args  []string // of Python
+	probe string   // address that accepts connections once it runs
 	cmd   *exec.Cmd
-	stdin io.Closer     // its end ends the IOC, also when the test process dies
-	ended chan struct{} // closed when the process is over
+	stdin io.WriteCloser // its end ends the IOC, also when the test process dies
+	ended chan struct{}  // closed when the process is over
 	log   syncBuffer
 }
 
@@ -56,17 +59,53 @@ func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 		Host: host, CAPort: caPort, PVAPort: FreePort(tb, host), tb: tb,
 		db: filepath.Join(tb.TempDir(), "test.db"),
 	}
-	if err := os.WriteFile(ioc.db, []byte(database), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	ioc.args = []string{"-m", "pvxslibs.ioc", "-d", ioc.db}
+	ioc.probe = ioc.CAAddr()
+	ioc.SetDatabase(database)
+	ioc.launch()
+	return ioc
+}
+
+// StartCAServer starts a Python script that serves Channel Access at the address
+// and port that its environment names, as IOCs do. Its argument is the address.
+func StartCAServer(tb testing.TB, script string) *IOC {
+	tb.Helper()
+	return startScript(tb, script, (*IOC).CAAddr)
+}
+
+// StartPVAServer is StartCAServer for pvAccess.
+func StartPVAServer(tb testing.TB, script string) *IOC {
+	tb.Helper()
+	return startScript(tb, script, (*IOC).PVAAddr)
+}
+
+func startScript(tb testing.TB, script string, probe func(*IOC) string) *IOC {
+	tb.Helper()
+	const host = "127.0.0.1"
+	ioc := &IOC{Host: host, CAPort: FreePort(tb, host), PVAPort: FreePort(tb, host), tb: tb}
+	ioc.args, ioc.probe = []string{"-c", script, host}, probe(ioc)
+	ioc.launch()
+	return ioc
+}
+
+// launch starts the process, to end with the test.
+func (ioc *IOC) launch() {
+	ioc.tb.Helper()
 	ioc.Start()
-	tb.Cleanup(func() {
+	ioc.tb.Cleanup(func() {
 		ioc.Kill()
-		if tb.Failed() {
-			tb.Logf("the IOC at %s wrote:\n%s", ioc.CAAddr(), ioc.log.String())
+		if ioc.tb.Failed() {
+			ioc.tb.Logf("the IOC at %s wrote:\n%s", ioc.probe, ioc.log.String())
 		}
 	})
-	return ioc
+}
+
+// SetDatabase replaces the EPICS database that the IOC loads when it starts.
+func (ioc *IOC) SetDatabase(database string) {
+	ioc.tb.Helper()
+	if err := os.WriteFile(ioc.db, []byte(database), 0o600); err != nil {
+		ioc.tb.Fatal(err)
+	}
 }
 
 // CAAddr returns the address of the Channel Access server, host:port.
@@ -78,7 +117,7 @@ func (ioc *IOC) PVAAddr() string { return net.JoinHostPort(ioc.Host, strconv.Ito
 // Start starts an IOC that was stopped, on the same ports.
 func (ioc *IOC) Start() {
 	ioc.tb.Helper()
-	cmd := exec.Command(Python(ioc.tb), "-u", "-m", "pvxslibs.ioc", "-d", ioc.db)
+	cmd := exec.Command(Python(ioc.tb), append([]string{"-u"}, ioc.args...)...)
 	cmd.Env = append(os.Environ(), ioc.environment()...)
 	cmd.Stdout, cmd.Stderr = &ioc.log, &ioc.log
 	stdin, err := cmd.StdinPipe()
@@ -104,6 +143,7 @@ func (ioc *IOC) environment() []string {
 	ca, pva := strconv.Itoa(ioc.CAPort), strconv.Itoa(ioc.PVAPort)
 	return append(ioc.ClientEnv(),
 		"EPICS_CAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_CAS_SERVER_PORT="+ca,
+		"EPICS_CA_SERVER_PORT="+ca, // where caproto's servers look
 		"EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO",
 		"EPICS_PVAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_PVAS_SERVER_PORT="+pva,
 		"EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO",
@@ -118,10 +158,10 @@ func (ioc *IOC) ClientEnv() []string {
 	}
 }
 
-// wait returns when the IOC accepts circuits, which it does once it runs.
+// wait returns when the IOC accepts connections, which it does once it runs.
 func (ioc *IOC) wait() error {
 	for deadline := time.Now().Add(startTimeout); ; {
-		conn, err := net.Dial("tcp4", ioc.CAAddr())
+		conn, err := net.Dial("tcp4", ioc.probe)
 		if err == nil {
 			return conn.Close()
 		}
@@ -149,11 +189,26 @@ func (ioc *IOC) Restart() {
 	ioc.Start()
 }
 
+// Shell has the IOC's shell run a command, such as "dbpf PV value". What it does
+// may show a bit later.
+func (ioc *IOC) Shell(command string) {
+	ioc.tb.Helper()
+	if _, err := fmt.Fprintf(ioc.stdin, "ioc(%q)\n", command); err != nil {
+		ioc.tb.Fatalf("writing to the shell of an IOC: %v", err)
+	}
+}
+
 // Run runs a Python script as a client that finds this IOC only, and returns what
 // it prints.
 func (ioc *IOC) Run(script string, args ...string) []byte {
 	ioc.tb.Helper()
-	return run(ioc.tb, ioc.ClientEnv(), script, args...)
+	return run(ioc.tb, Python(ioc.tb), ioc.ClientEnv(), nil, script, args...)
+}
+
+// Feed is Run for a script that reads from its standard input.
+func (ioc *IOC) Feed(input []byte, script string, args ...string) []byte {
+	ioc.tb.Helper()
+	return run(ioc.tb, Python(ioc.tb), ioc.ClientEnv(), input, script, args...)
 }
 
 func (ioc *IOC) end(sig syscall.Signal) {
