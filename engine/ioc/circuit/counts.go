@@ -1,0 +1,41 @@
+package circuit
+
+import (
+	"io"
+	"sync/atomic"
+)
+
+// Counts are those of all circuits of a server. Circuits add to them once per turn,
+// not per event. The zero value is ready to use.
+type Counts struct {
+	circuits, subscriptions atomic.Int64
+	sent, dropped, bytes    atomic.Uint64
+}
+
+// Circuits returns the number of clients that are connected.
+func (c *Counts) Circuits() int64 { return c.circuits.Load() }
+
+// Subscriptions returns the number of those that are active.
+func (c *Counts) Subscriptions() int64 { return c.subscriptions.Load() }
+
+// Sent returns the number of updates sent, the first ones of subscriptions included.
+func (c *Counts) Sent() uint64 { return c.sent.Load() }
+
+// Dropped returns the number of updates dropped because a client was slow.
+func (c *Counts) Dropped() uint64 { return c.dropped.Load() }
+
+// Bytes returns the bytes sent.
+func (c *Counts) Bytes() uint64 { return c.bytes.Load() }
+
+// meter counts the bytes written.
+type meter struct {
+	w     io.Writer
+	bytes *atomic.Uint64
+}
+
+// Write implements io.Writer.
+func (m meter) Write(b []byte) (int, error) {
+	n, err := m.w.Write(b)
+	m.bytes.Add(uint64(n))
+	return n, err
+}

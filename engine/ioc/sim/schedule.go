@@ -1,0 +1,58 @@
+package sim
+
+import "time"
+
+// Slices a period is divided in, so that the load is smooth.
+const (
+	sliceTime = int64(10 * time.Millisecond)
+	maxSlices = 1000
+)
+
+// Schedule says when which updates are due. PV index is in slice index % slices.
+// Turns are numbered: turn n updates the PVs of slice n % slices for tick
+// n / slices. Times are in nanoseconds since the start, at which turn 0 was due.
+//
+// The start lies a period before the server's, so every PV has a value at once.
+// Time is read from the monotonic clock: a step of the wall clock has no effect.
+type Schedule struct {
+	start  time.Time
+	period int64 // 0: there is no clock, turns follow each other
+	slices int64
+	step   int64 // from one slice to the next
+}
+
+// NewSchedule returns the schedule of a server started now; rate is in Hz, and
+// not positive for none.
+func NewSchedule(now time.Time, rate float64) *Schedule {
+	if rate <= 0 {
+		return &Schedule{start: now, slices: 1}
+	}
+	s := &Schedule{period: int64(float64(time.Second) / rate)}
+	s.slices = min(max(s.period/sliceTime, 1), maxSlices)
+	s.step = s.period / s.slices
+	s.start = now.Add(-time.Duration(s.period))
+	return s
+}
+
+// Slices returns the number of slices.
+func (s *Schedule) Slices() int64 { return s.slices }
+
+// Slice returns the slice of a PV.
+func (s *Schedule) Slice(p PV) int64 { return int64(p.Index) % s.slices }
+
+// Flat reports whether there is no clock.
+func (s *Schedule) Flat() bool { return s.period == 0 }
+
+// Now returns the time.
+func (s *Schedule) Now() int64 { return int64(time.Since(s.start)) }
+
+// Due returns when a turn is due.
+func (s *Schedule) Due(turn int64) int64 { return turn/s.slices*s.period + turn%s.slices*s.step }
+
+// Next returns the first turn that is not yet due.
+func (s *Schedule) Next(now int64) int64 {
+	return now/s.period*s.slices + min(now%s.period/s.step, s.slices-1) + 1
+}
+
+// Unix returns a time in nanoseconds since 1970.
+func (s *Schedule) Unix(t int64) int64 { return s.start.UnixNano() + t }
