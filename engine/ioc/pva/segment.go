@@ -1,0 +1,39 @@
+package pva
+
+import (
+	"errors"
+
+	"varve.dev/varve/engine/pva/proto"
+)
+
+var (
+	errSegments = errors.New("segments of messages are mixed up")
+	errTooLarge = errors.New("the segments make too large a request")
+)
+
+// assembly puts the segments of a message together.
+type assembly struct {
+	begun   bool
+	command proto.Command
+	payload []byte
+}
+
+// add takes a frame, and returns the payload of the message that it completes: its own
+// if it is not segmented. It holds until the next call.
+func (a *assembly) add(h *proto.Header, payload []byte) (whole []byte, complete bool, err error) {
+	first, last, segmented := h.Segmented()
+	switch {
+	case !segmented && !a.begun:
+		return payload, true, nil
+	case !segmented, first == a.begun, a.begun && h.Command != a.command:
+		return nil, false, errSegments
+	case first:
+		a.begun, a.command, a.payload = true, h.Command, a.payload[:0]
+	}
+	if len(a.payload)+len(payload) > maxRequest {
+		return nil, false, errTooLarge
+	}
+	a.payload = append(a.payload, payload...)
+	a.begun = !last
+	return a.payload, last, nil
+}
