@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/ioc/sim"
+	pva "varve.dev/varve/engine/pva/proto"
 )
 
 func newIOC() *cobra.Command {
@@ -18,14 +22,19 @@ func newIOC() *cobra.Command {
 	var cfg ioc.Config
 	cmd := &cobra.Command{
 		Use:   "ioc",
-		Short: "Serve simulated PVs over Channel Access",
-		Long: `Serves simulated PVs over Channel Access, for trying out and as a source of load:
-SIM:RAMP:0000, SIM:SINE:0000, SIM:NOISE:0000, SIM:ENUM:0000, SIM:ALARM:0000,
-SIM:LONG:0000, SIM:STRING:0000 and so on. A ramp rises by 1 with each update, so
+		Short: "Serve simulated PVs over Channel Access and pvAccess",
+		Long: `Serves simulated PVs over Channel Access and pvAccess, for trying out and as a
+source of load: SIM:RAMP:0000, SIM:SINE:0000, SIM:NOISE:0000, SIM:ENUM:0000,
+SIM:ALARM:0000, SIM:LONG:0000, SIM:STRING:0000, SIM:WAVE:0000 (an array) and so on.
+A PV has the same value by both protocols. A ramp rises by 1 with each update, so
 that a receiver can tell whether it has all of them.`,
 		Example: `  # 20 PVs of each kind at 10 Hz:
-  varve ioc --listen 127.0.0.1:5064
+  varve ioc
   EPICS_CA_ADDR_LIST=127.0.0.1 EPICS_CA_AUTO_ADDR_LIST=NO camonitor SIM:SINE:0000
+  EPICS_PVA_NAME_SERVERS=127.0.0.1:5075 pvmonitor SIM:SINE:0000
+
+  # Found by broadcasts, on all interfaces:
+  varve ioc --listen :5064 --pva-listen :5075 --pva-search :5076
 
   # 100,000 ramps at 10 Hz, a million updates per second:
   varve ioc --kinds RAMP --channels 100000 --rate 10`,
@@ -34,19 +43,25 @@ that a receiver can tell whether it has all of them.`,
 			if cfg.Log, err = logs.logger(); err != nil {
 				return err
 			}
+			cfg.Beacons, cfg.PVABeacons = withPort(cfg.Beacons, caRepeaterPort), withPort(cfg.PVABeacons, pva.BroadcastPort)
 			cfg.Registerer = prometheus.NewRegistry()
 			srv, err := ioc.New(cfg)
 			if err != nil {
 				return err
 			}
-			cfg.Log.Info("serving PVs", "addr", srv.Addr().String(), "channels_of_each_kind", cfg.Channels, "hz", cfg.Rate)
+			cfg.Log.Info("serving PVs", "ca", srv.Addr(), "pva", srv.PVAAddr(), "channels_of_each_kind", cfg.Channels, "hz", cfg.Rate)
 			go reportIOC(cmd.Context(), srv, cfg.Log)
 			return srv.Run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:5064", "address of TCP circuits and UDP searches")
+	f.StringVar(&cfg.Listen, "listen", ioc.DefaultListen, "address of Channel Access: of TCP circuits and UDP searches")
+	f.StringVar(&cfg.PVAListen, "pva-listen", ioc.DefaultPVAListen, "address of pvAccess; empty: none")
+	f.StringVar(&cfg.PVASearch, "pva-search", "", "another address for UDP searches of pvAccess, shared with other servers: clients broadcast to port 5076")
+	f.StringSliceVar(&cfg.Beacons, "beacons", nil, "hosts to send beacons of Channel Access to, with :5065 or another port")
+	f.StringSliceVar(&cfg.PVABeacons, "pva-beacons", nil, "hosts to send beacons of pvAccess to, with :5076 or another port")
 	f.IntVar(&cfg.Channels, "channels", 20, "number of PVs of each kind")
+	f.IntVar(&cfg.Elements, "elements", ioc.DefaultElements, "length of the arrays of kind WAVE")
 	f.Float64Var(&cfg.Rate, "rate", 10, "updates per second of each PV; 0: as fast as clients take them")
 	f.StringVar(&cfg.Prefix, "prefix", "SIM", "first part of the names")
 	f.StringSliceVar(&cfg.Kinds, "kinds", kindNames(), "kinds to serve: "+strings.Join(kindNames(), ", "))
@@ -54,9 +69,23 @@ that a receiver can tell whether it has all of them.`,
 	return cmd
 }
 
+// caRepeaterPort is where clients of Channel Access listen for beacons.
+const caRepeaterPort = 5065
+
+// withPort adds a port to the hosts that have none.
+func withPort(hosts []string, port int) []string {
+	out := make([]string, len(hosts))
+	for i, h := range hosts {
+		if out[i] = h; !strings.Contains(h, ":") {
+			out[i] = net.JoinHostPort(h, strconv.Itoa(port))
+		}
+	}
+	return out
+}
+
 // kindNames returns the kinds of simulated PVs.
 func kindNames() (names []string) {
-	for _, k := range ioc.Kinds() {
+	for _, k := range sim.Kinds() {
 		names = append(names, k.String())
 	}
 	return names

@@ -2,6 +2,7 @@ package ioc
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/ioc/sim"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 )
@@ -42,7 +44,7 @@ func runClient(t *testing.T, out any, env []string, script string, args ...strin
 // TestCaprotoReadsEveryType compares what caproto reads with what Value tells.
 func TestCaprotoReadsEveryType(t *testing.T) {
 	s := start(t, still)
-	names := map[string]Kind{"SIM:RAMP:0000": Ramp, "SIM:LONG:0000": Long, "SIM:ENUM:0000": Enum, "SIM:STRING:0000": String}
+	names := map[string]sim.Kind{"SIM:RAMP:0000": sim.Ramp, "SIM:LONG:0000": sim.Long, "SIM:ENUM:0000": sim.Enum, "SIM:STRING:0000": sim.String}
 	args := []string{"read"}
 	for name := range names {
 		args = append(args, name)
@@ -62,18 +64,26 @@ func TestCaprotoReadsEveryType(t *testing.T) {
 }
 
 // python returns how Python prints PV 0 of a kind in a type, at tick 1.
-func python(k Kind, typ proto.DBR) string {
-	if !convertible(k, typ.Native()) {
-		return "ECA_NOCONVERT"
-	}
-	s := new(encoder).value(pv{k, 0}, typ.Native(), 1)
-	switch typ.Native() {
-	case proto.String:
+func python(k sim.Kind, typ proto.DBR) string {
+	set, p := stillSet(), sim.PV{Kind: k}
+	s := set.Value(p, 1)
+	switch k {
+	case sim.String:
+		if typ.Native() != proto.String {
+			return "ECA_NOCONVERT"
+		}
 		return string(s.Bytes)
-	case proto.Float, proto.Double:
-		return fmt.Sprintf("%.1f", sample.Float(typ.SampleType(false), s.Word))
+	case sim.Enum:
+		if typ.Native() == proto.String {
+			return set.Metadata(k).Labels[s.Word]
+		}
 	}
-	return fmt.Sprint(int64(s.Word))
+	v := sample.Float(k.Type(), s.Word)
+	switch typ.Native() {
+	case proto.Float, proto.Double:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprint(v)
 }
 
 func TestCaprotoMonitorsEveryUpdate(t *testing.T) {
@@ -107,9 +117,9 @@ type monitored struct {
 // TestPyepicsSeesEveryUpdate compares what libca receives with what Value tells,
 // value by value, found by UDP and by way of a name server.
 func TestPyepicsSeesEveryUpdate(t *testing.T) {
-	s := start(t, Config{Channels: 1, Rate: 20})
+	s := start(t, Config{Channels: 1, Rate: 20, Elements: 5})
 	args := []string{"30"}
-	for name := range s.names.all() {
+	for name := range s.set.Names() {
 		args = append(args, name)
 	}
 	addr := s.Addr().String()
@@ -136,30 +146,41 @@ func TestPyepicsSeesEveryUpdate(t *testing.T) {
 
 func checkMonitored(t *testing.T, s *Server, name string, got *monitored) {
 	t.Helper()
-	kind, index, _ := s.names.find([]byte(name))
 	if len(got.Events) != 30 || got.Writable {
 		t.Errorf("%s: %d events, writable %v", name, len(got.Events), got.Writable)
 	}
+	pv, _ := s.set.Find([]byte(name))
 	last := int64(-1)
 	for _, e := range got.Events {
-		at := int64(e[3].(float64))*1e9 + int64(e[4].(float64))
-		tick := (at - s.sched.unix(0)) / s.sched.period
-		if at != s.sched.unix(s.sched.due(tick*s.sched.slices)) || last >= 0 && tick != last+1 {
-			t.Errorf("%s: tick %d at %d after tick %d", name, tick, at, last)
-		}
+		tick := checkTime(t, s, name, e[3], e[4], last)
 		last = tick
-		want := Value(kind, index, tick)
+		want := s.set.Value(pv, tick)
 		tag := sample.MakeTag(sample.Severity(e[1].(float64)), uint16(e[2].(float64)))
-		if text := e[0].(string); !equal(kind, text, &want) || tag != want.Tag {
+		if !equal(pv.Kind, e[0].(string), &want) || tag != want.Tag {
 			t.Errorf("%s at tick %d: %v, want %v", name, tick, e, want)
 		}
 	}
 }
 
+// checkTime checks that an update of 20 Hz has a time of the schedule, and that it
+// follows the one before. It returns its tick.
+func checkTime(t *testing.T, s *Server, name string, secs, nanos any, last int64) (tick int64) {
+	t.Helper()
+	at := int64(secs.(float64))*1e9 + int64(nanos.(float64))
+	tick = (at - s.sched.Unix(0)) * 20 / 1e9
+	if at != s.sched.Unix(s.sched.Due(tick*s.sched.Slices())) || last >= 0 && tick != last+1 {
+		t.Errorf("%s: tick %d at %d after tick %d", name, tick, at, last)
+	}
+	return tick
+}
+
 // equal reports whether what Python prints of a value is that value.
-func equal(k Kind, text string, want *sample.Sample) bool {
-	if k == String {
+func equal(k sim.Kind, text string, want *sample.Sample) bool {
+	switch k {
+	case sim.String:
 		return text == string(want.Bytes)
+	case sim.Wave:
+		return text == hex.EncodeToString(want.Bytes)
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	return err == nil && v == sample.Float(k.Type(), want.Word)
@@ -180,7 +201,7 @@ func checkMeta(t *testing.T, pvs map[string]monitored) {
 			t.Errorf("%s: %s is %s, want %s", c[0], c[1], got, c[2])
 		}
 	}
-	if labels := Enum.Metadata().Labels; !slices.Contains(labels, pvs["SIM:ENUM:0000"].Text) {
+	if labels := stillSet().Metadata(sim.Enum).Labels; !slices.Contains(labels, pvs["SIM:ENUM:0000"].Text) {
 		t.Errorf("ENUM reads as %q", pvs["SIM:ENUM:0000"].Text)
 	}
 	if got := pvs["SIM:LONG:0000"].Type; got != "time_long" {

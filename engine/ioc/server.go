@@ -6,133 +6,109 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-)
 
-// bindTries is how often New looks for a port that is free for TCP and for UDP.
-const bindTries = 16
+	"varve.dev/varve/engine/ioc/ca"
+	"varve.dev/varve/engine/ioc/circuit"
+	"varve.dev/varve/engine/ioc/pva"
+	"varve.dev/varve/engine/ioc/sim"
+)
 
 // Server serves the PVs of a Config.
 type Server struct {
-	cfg   Config
-	names *names
-	sched *schedule
-	stats counters
-	tcp   *net.TCPListener
-	udp   *net.UDPConn
-	addr  netip.AddrPort
+	set      *sim.Set
+	sched    *sim.Schedule
+	services []*service
+	ca       *service
+	pva      *service // nil: there is none
 }
 
-// New checks a configuration and binds its port. The PVs begin to change now.
-// Run, or else Close, frees the port.
+// New checks a configuration and binds its ports. The PVs begin to change now.
+// Run, or else Close, frees the ports.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("simulating an IOC: %w", err)
-	}
-	n, err := newNames(&cfg)
+	set, err := cfg.Set()
 	if err != nil {
 		return nil, fmt.Errorf("simulating an IOC: %w", err)
 	}
-	s := &Server{cfg: cfg, names: n, sched: newSchedule(time.Now(), cfg.Rate)}
-	if err := s.bind(); err != nil {
-		return nil, err
+	s := &Server{set: set, sched: sim.NewSchedule(time.Now(), cfg.Rate)}
+	if err := s.bind(&cfg); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	s.stats.register(cfg.Registerer)
+	register(cfg.Registerer, s.services)
 	return s, nil
 }
 
-// bind binds one port for TCP and UDP.
-func (s *Server) bind() error {
-	want, err := net.ResolveTCPAddr("tcp4", s.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("resolving the address %q to listen on: %w", s.cfg.Listen, err)
+// bind opens the services of a configuration.
+func (s *Server) bind(cfg *Config) (err error) {
+	circuits := func(v *service) circuit.Config {
+		return circuit.Config{Schedule: s.sched, Counts: &v.counts, MaxLag: cfg.MaxLag}
 	}
-	for try := 1; ; try++ {
-		err := s.bindTo(want)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("listening on %s: %w", s.cfg.Listen, err)
-		}
-		if want.Port != 0 || try == bindTries {
-			return fmt.Errorf("listening on %s: the port is in use, maybe by another IOC: %w", s.cfg.Listen, err)
-		}
-	}
-}
-
-func (s *Server) bindTo(want *net.TCPAddr) error {
-	tcp, err := net.ListenTCP("tcp4", want)
-	if err != nil {
+	if s.ca, err = s.open(cfg, "ca", cfg.Listen, cfg.Beacons); err != nil {
 		return err
 	}
-	s.addr = tcp.Addr().(*net.TCPAddr).AddrPort()
-	udp, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(s.addr))
-	if err != nil {
-		_ = tcp.Close()
+	s.ca.protocol = &ca.Server{Set: s.set, Addr: s.ca.addr, Circuits: circuits(s.ca)}
+	if cfg.PVAListen == "" {
+		return nil
+	}
+	if s.pva, err = s.open(cfg, "pva", cfg.PVAListen, cfg.PVABeacons); err != nil {
 		return err
 	}
-	s.tcp, s.udp = tcp, udp
-	return nil
+	s.pva.protocol = pva.NewServer(s.set, s.pva.addr, circuits(s.pva))
+	if cfg.PVASearch == "" {
+		return nil
+	}
+	return s.pva.share(cfg.PVASearch)
 }
 
-// Addr returns the address of circuits and searches.
-func (s *Server) Addr() netip.AddrPort { return s.addr }
+func (s *Server) open(cfg *Config, name, listen string, beacons []string) (*service, error) {
+	v, err := open(name, listen, beacons, cfg.Log)
+	if err == nil {
+		s.services = append(s.services, v)
+	}
+	return v, err
+}
 
-// Close frees the port of a server that is not run.
-func (s *Server) Close() error { return errors.Join(s.tcp.Close(), s.udp.Close()) }
+// Addr returns the address of circuits and searches of Channel Access.
+func (s *Server) Addr() netip.AddrPort { return s.ca.addr }
+
+// PVAAddr returns that of pvAccess; the zero one if it is left out.
+func (s *Server) PVAAddr() netip.AddrPort {
+	if s.pva == nil {
+		return netip.AddrPort{}
+	}
+	return s.pva.addr
+}
+
+// Close frees the ports of a server that is not run.
+func (s *Server) Close() (err error) {
+	for _, v := range s.services {
+		err = errors.Join(err, v.close())
+	}
+	return err
+}
 
 // Run serves until ctx is done, and then ends all circuits and returns nil. A
 // server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(ctx, func() {
-		_ = s.Close() // both loops below end with it
+		_ = s.Close() // the loops below end with it
 	})
 	defer stop()
-	group.Go(func() error { return s.accept(ctx) })
-	group.Go(func() error { return answerSearches(s.udp, s.names, s.addr, s.cfg.Log) })
+	for _, v := range s.services {
+		group.Go(func() error { return v.accept(ctx) })
+		for _, udp := range v.udp {
+			group.Go(func() error { return v.answerSearches(udp) })
+		}
+		if len(v.beacons) > 0 {
+			group.Go(func() error { return v.sendBeacons(ctx) })
+		}
+	}
 	return group.Wait()
 }
 
-// accept serves circuits until the listener is closed and all have ended.
-func (s *Server) accept(ctx context.Context) error {
-	var circuits sync.WaitGroup
-	defer circuits.Wait()
-	for {
-		conn, err := s.tcp.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if err != nil {
-			// Circuits end when ctx does, which is when both loops have: say it first.
-			_ = s.Close()
-			return fmt.Errorf("accepting a circuit: %w", err)
-		}
-		circuits.Go(func() { s.serve(ctx, conn) })
-	}
-}
-
-// serve serves one client.
-func (s *Server) serve(ctx context.Context, conn net.Conn) {
-	stop := context.AfterFunc(ctx, func() {
-		_ = conn.Close()
-	})
-	defer stop()
-	s.stats.circuits.Add(1)
-	defer s.stats.circuits.Add(-1)
-	client := conn.RemoteAddr().String()
-	s.cfg.Log.Debug("circuit began", "client", client)
-	err := newCircuit(s, meter{conn, &s.stats.bytes}).run(conn)
-	hungUp := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-	if err != nil && !hungUp && ctx.Err() == nil {
-		s.cfg.Log.Warn("circuit broke", "client", client, "err", err)
-		return
-	}
-	s.cfg.Log.Debug("circuit ended", "client", client)
-}
+// isClosed reports whether an error says that the server ends.
+func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

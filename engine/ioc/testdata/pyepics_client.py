@@ -13,9 +13,14 @@ events = {name: [] for name in names}
 done = threading.Event()
 
 
+def text(value):
+    """Arrays are printed as their bytes."""
+    return value.astype("<f8").tobytes().hex() if hasattr(value, "astype") else str(value)
+
+
 def update(pvname, value, severity, status, posixseconds, nanoseconds, **_):
     seen = events[pvname]
-    seen.append([str(value), severity, status, int(posixseconds), int(nanoseconds)])
+    seen.append([text(value), severity, status, int(posixseconds), int(nanoseconds)])
     if all(len(e) >= wanted for e in events.values()):
         done.set()
 
@@ -29,7 +34,7 @@ for pv in pvs:
         "events": events[pv.pvname][:wanted],
         "type": pv.type,
         "writable": pv.write_access,
-        "text": pv.get(as_string=True),
+        "text": text(pv.get(as_string=True)),
         "meta": {k: str(v) for k, v in control.items()},
     }
 for pv in pvs:

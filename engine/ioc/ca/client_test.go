@@ -1,8 +1,7 @@
-package ioc
+package ca
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"testing"
@@ -89,7 +88,7 @@ func (c *client) create(name string, cid uint32) (sid uint32, native proto.DBR) 
 		c.t.Fatalf("access rights %+v", m.Header)
 	}
 	m := c.want(proto.CmdCreateChan)
-	if m.P1 != cid || m.Count != 1 {
+	if m.P1 != cid || m.Count == 0 {
 		c.t.Fatalf("channel %+v", m.Header)
 	}
 	return m.P2, proto.DBR(m.Type)
@@ -108,47 +107,23 @@ func (c *client) event() (sub uint32, s sample.Sample) {
 	return m.P2, s
 }
 
-// start runs a server on a free port of loopback until the test ends.
-func start(t testing.TB, cfg Config) *Server {
-	t.Helper()
-	cfg.Listen = "127.0.0.1:0"
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("running the server: %v", err)
-		}
-	})
-	return s
-}
-
-// dial connects a client to a server.
+// dial connects a client to a server, without sockets.
 func dial(t testing.TB, s *Server) *client {
 	t.Helper()
-	conn, err := net.Dial("tcp4", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newClient(t, conn)
-}
-
-// pipe connects a client to a circuit of a server without sockets, whose clock
-// starts now: for tests in a synctest bubble. The server's counts are returned.
-func pipe(t testing.TB, cfg Config) (*client, *Server) {
-	t.Helper()
-	s := offline(t, cfg)
 	near, far := net.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = newCircuit(s, meter{far, &s.stats.bytes}).run(far)
+		_ = s.Serve(far)
 	}()
 	t.Cleanup(func() { <-done }) // after the client's end has closed
-	return newClient(t, near), s
+	return newClient(t, near)
+}
+
+// pipe connects a client to a server whose clock starts now: for tests in a
+// synctest bubble.
+func pipe(t testing.TB, cfg config) (*client, *Server) {
+	t.Helper()
+	s := offline(t, cfg)
+	return dial(t, s), s
 }

@@ -1,36 +1,41 @@
-package ioc
+package ca
 
 import (
 	"encoding/binary"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/ioc/sim"
 	"varve.dev/varve/engine/sample"
 )
 
-// pv is a simulated PV.
-type pv struct {
-	kind  Kind
-	index int32
-}
-
 // subscription is a client's wish to get the updates of a PV.
 type subscription struct {
-	id    uint32 // the client's
-	at    uint32 // where its frame begins in the group's frames
-	tag   sample.Tag
-	typ   proto.DBR
-	fast  bool // the frame is patched number by number
-	alarm bool // alarm changes only
-	dead  bool // cancelled
-	pv    pv
+	id       uint32 // the client's
+	at       uint32 // where its frame begins in the group's frames
+	tag      sample.Tag
+	elements int32
+	typ      proto.DBR
+	fast     bool // the frame is patched number by number
+	alarm    bool // alarm changes only
+	dead     bool // cancelled
+	pv       sim.PV
 }
 
 // size returns the bytes of the subscription's frame.
-func (s *subscription) size() int { return proto.HeaderSize + proto.Padded(s.typ.PayloadSize(1)) }
+func (s *subscription) size() int { return frameSize(s.typ, int(s.elements)) }
 
-// group holds the subscriptions of one slice of a circuit, with their frames
-// one behind the other: the EVENT_ADD messages last sent. All values are
-// scalars, so a frame never changes its size.
+// frameSize returns the bytes of a message with so many elements of a type.
+func frameSize(t proto.DBR, elements int) int {
+	size := proto.Padded(t.PayloadSize(elements))
+	if size >= 0xffff || elements > 0xffff {
+		return proto.ExtendedHeaderSize + size
+	}
+	return proto.HeaderSize + size
+}
+
+// group holds the subscriptions of one slice of a session, with their frames
+// one behind the other: the EVENT_ADD messages last sent. The number of elements
+// is fixed, so a frame never changes its size.
 type group struct {
 	subs   []subscription
 	frames []byte
@@ -40,13 +45,16 @@ type group struct {
 // add appends a subscription, with its value at a tick, and returns its frame.
 func (g *group) add(s subscription, e *encoder, tick, unixNanos int64) []byte {
 	s.at = uint32(len(g.frames))
-	v := e.value(s.pv, s.typ.Native(), tick)
+	v := e.value(s.pv, s.typ.Native(), int(s.elements), tick)
 	v.Time = unixNanos
 	s.tag = v.Tag
-	g.frames = proto.AppendEvent(g.frames, s.typ, false, &v, &metadata[s.pv.kind], s.id)
+	g.frames = proto.AppendEvent(g.frames, s.typ, array(s.pv), &v, e.set.Metadata(s.pv.Kind), s.id)
 	g.subs = append(g.subs, s)
 	return g.frames[s.at:]
 }
+
+// array reports whether a PV has an array.
+func array(p sim.PV) bool { return p.Kind == sim.Wave }
 
 // compact takes the cancelled subscriptions out and calls moved for those whose
 // position changed.
@@ -80,21 +88,22 @@ func makeStamp(unixNanos int64) stamp {
 
 // fastest reports whether patch can do without the codec: the type is the PV's
 // own, with a time, and a number.
-func fastest(p pv, t proto.DBR) bool {
-	native := traits[p.kind].native
-	return native != proto.String && t == native.In(proto.TIME)
+func fastest(p sim.PV, t proto.DBR) bool {
+	native := natives[p.Kind]
+	return native != proto.String && !array(p) && t == native.In(proto.TIME)
 }
 
 // patch turns the frame of a subscription into that of a tick.
 func (e *encoder) patch(frame []byte, s *subscription, tick int64, at stamp) {
 	if !s.fast {
-		v := e.value(s.pv, s.typ.Native(), tick)
+		v := e.value(s.pv, s.typ.Native(), int(s.elements), tick)
 		v.Time = at.unix
+		head := s.size() - proto.Padded(s.typ.PayloadSize(int(s.elements)))
 		// The value has the size it had, so this writes in place.
-		proto.AppendValue(frame[:proto.HeaderSize], s.typ, false, &v, &metadata[s.pv.kind])
+		proto.AppendValue(frame[:head], s.typ, array(s.pv), &v, e.set.Metadata(s.pv.Kind))
 		return
 	}
-	word, tag := number(s.pv.kind, int(s.pv.index), tick)
+	word, tag := s.pv.Number(tick)
 	p := frame[proto.HeaderSize:]
 	binary.BigEndian.PutUint16(p, tag.Status())
 	binary.BigEndian.PutUint16(p[2:], uint16(tag.Severity()))

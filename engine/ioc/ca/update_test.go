@@ -1,4 +1,4 @@
-package ioc
+package ca
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/ioc/circuit"
+	"varve.dev/varve/engine/ioc/sim"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -28,7 +30,7 @@ func (c *client) monitor(name string, id uint32, mask uint16) {
 func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		c, s := pipe(t, Config{Channels: 20, Rate: 10})
+		c, s := pipe(t, config{channels: 20, rate: 10})
 		req := []byte(nil)
 		for i := range uint32(20) {
 			req = proto.AppendCreateChan(req, fmt.Sprintf("SIM:RAMP:%04d", i), i)
@@ -59,8 +61,8 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 			}
 			last[id] = v
 		}
-		if st := s.Stats(); st.Dropped != 0 || st.Sent < 51*20 || st.Subscriptions != 20 {
-			t.Errorf("%+v", st)
+		if n := s.Circuits.Counts; n.Dropped() != 0 || n.Sent() < 51*20 || n.Subscriptions() != 20 {
+			t.Errorf("%d sent, %d dropped, %d subscriptions", n.Sent(), n.Dropped(), n.Subscriptions())
 		}
 	})
 }
@@ -69,7 +71,7 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 // the circuit may lag.
 func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := pipe(t, Config{Channels: 1, Rate: 10, MaxLag: time.Second})
+		c, s := pipe(t, config{channels: 1, rate: 10, maxLag: time.Second})
 		c.monitor("SIM:RAMP:0000", 1, maskValue)
 		_, v := c.event()
 		first, last, received := ramp(v, 0), ramp(v, 0), int64(1)
@@ -86,7 +88,7 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 			}
 		}
 		missed := last - first + 1 - received
-		if got := int64(s.Stats().Dropped); missed < 580 || missed > 700 || got != missed {
+		if got := int64(s.Circuits.Counts.Dropped()); missed < 580 || missed > 700 || got != missed {
 			t.Errorf("missed %d updates, %d counted", missed, got)
 		}
 	})
@@ -94,7 +96,7 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 
 func TestEventsOffHoldsUpdatesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := pipe(t, Config{Channels: 1, Rate: 10})
+		c, s := pipe(t, config{channels: 1, rate: 10})
 		c.monitor("SIM:RAMP:0000", 1, maskValue)
 		_, first := c.event()
 		c.send(proto.AppendEcho(proto.AppendEventsOff(nil)))
@@ -105,15 +107,15 @@ func TestEventsOffHoldsUpdatesBack(t *testing.T) {
 		c.send(proto.AppendEventsOn(nil))
 		_, v := c.event()
 		missed := uint64(ramp(v, 0) - ramp(first, 0) - 1)
-		if missed < 35 || missed > 45 || s.Stats().Dropped != missed {
-			t.Errorf("missed %d updates, %d counted", missed, s.Stats().Dropped)
+		if missed < 35 || missed > 45 || s.Circuits.Counts.Dropped() != missed {
+			t.Errorf("missed %d updates, %d counted", missed, s.Circuits.Counts.Dropped())
 		}
 	})
 }
 
 func TestMasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := pipe(t, Config{Channels: 1, Rate: 10})
+		c, _ := pipe(t, config{channels: 1, rate: 10})
 		sid, native := c.create("SIM:ALARM:0000", 1)
 		for id, mask := range []uint16{maskAlarm, maskProperty, maskLog | maskAlarm} {
 			c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, uint32(id), mask))
@@ -121,7 +123,7 @@ func TestMasks(t *testing.T) {
 		}
 		seen := map[uint32]int{}
 		var alarms []sample.Severity
-		for seen[2] < 2*alarmPeriod {
+		for seen[2] < 2*200 {
 			id, v := c.event()
 			seen[id]++
 			if id == 0 {
@@ -139,7 +141,7 @@ func TestMasks(t *testing.T) {
 // TestCancelTakesOneSubscriptionOut checks that the others go on without a gap.
 func TestCancelTakesOneSubscriptionOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := pipe(t, Config{Channels: 1, Rate: 100})
+		c, s := pipe(t, config{channels: 1, rate: 100})
 		sid, native := c.create("SIM:RAMP:0000", 1)
 		last := map[uint32]int64{}
 		types := []proto.DBR{native.In(proto.TIME), proto.Long.In(proto.TIME), native.In(proto.TIME), proto.Float.In(proto.TIME)}
@@ -166,8 +168,8 @@ func TestCancelTakesOneSubscriptionOut(t *testing.T) {
 			}
 			last[m.P2] = tick
 		}
-		if !ended || s.Stats().Subscriptions != 3 {
-			t.Errorf("ended %v, %d subscriptions", ended, s.Stats().Subscriptions)
+		if !ended || s.Circuits.Counts.Subscriptions() != 3 {
+			t.Errorf("ended %v, %d subscriptions", ended, s.Circuits.Counts.Subscriptions())
 		}
 	})
 }
@@ -176,25 +178,27 @@ func TestCancelTakesOneSubscriptionOut(t *testing.T) {
 // place, with what the codec makes of the same values.
 func TestFramesPatchedAreFramesEncoded(t *testing.T) {
 	for form := proto.Plain; form <= proto.CTRL; form++ {
-		s := offline(t, Config{Channels: 3})
+		s := offline(t, config{channels: 3})
 		var out bytes.Buffer
-		c := newCircuit(s, &out)
+		c := newSession(s, circuit.New(s.Circuits, &out))
 		subscribed(t, s, c, form)
+		at := int64(0)
 		for range 1000 {
-			_ = c.out.Flush()
+			_ = c.Flush()
 			out.Reset()
-			if _, err := c.send(c.last + 1); err != nil {
+			at = s.Circuits.Schedule.Now()
+			if _, err := c.Circuit.Send(c, at); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = c.out.Flush()
+		_ = c.Flush()
 		for _, m := range frames(t, out.Bytes()) {
-			k, index := Kind((m.P2-1)/3), int((m.P2-1)%3)
-			v, meta := Value(k, index, 1000), k.Metadata()
-			v.Time = s.sched.unix(c.last)
-			want := proto.AppendEvent(nil, traits[k].native.In(form), false, &v, &meta, m.P2)
+			k, index := sim.Kind((m.P2-1)/3), int((m.P2-1)%3)
+			v := value(k, index, 1000)
+			v.Time = s.Circuits.Schedule.Unix(at)
+			want := proto.AppendEvent(nil, natives[k].In(form), k == sim.Wave, &v, s.Set.Metadata(k), m.P2)
 			if got := append(proto.AppendHeader(nil, m.Header), m.payload...); !bytes.Equal(got, want) {
-				t.Errorf("%v: %x, want %x", traits[k].native.In(form), got, want)
+				t.Errorf("%v: %x, want %x", natives[k].In(form), got, want)
 			}
 		}
 	}
@@ -202,11 +206,11 @@ func TestFramesPatchedAreFramesEncoded(t *testing.T) {
 
 func TestNoAllocationPerEvent(t *testing.T) {
 	for form := proto.Plain; form <= proto.CTRL; form++ {
-		s := offline(t, Config{Channels: 100})
-		c := newCircuit(s, io.Discard)
+		s := offline(t, config{channels: 100})
+		c := newSession(s, circuit.New(s.Circuits, io.Discard))
 		subscribed(t, s, c, form)
-		if n := testing.AllocsPerRun(10, func() { _, _ = c.send(c.last + 1) }); n > 0 {
-			t.Errorf("form %d: %v allocations in a turn of 700 events", form, n)
+		if n := testing.AllocsPerRun(10, func() { _, _ = c.Circuit.Send(c, s.Circuits.Schedule.Now()) }); n > 0 {
+			t.Errorf("form %d: %v allocations in a turn of 800 events", form, n)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ioc
+package ca
 
 import (
 	"errors"
@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/ioc/circuit"
+	"varve.dev/varve/engine/ioc/sim"
 	"varve.dev/varve/engine/sample"
 )
 
 // still is a configuration whose PVs 0 stay at tick 1 while a test runs.
-var still = Config{Channels: 2, Rate: 0.001}
+var still = config{channels: 2, rate: 0.001}
 
 func TestChannelsThatNobodyServesAreRefused(t *testing.T) {
-	c := dial(t, start(t, still))
+	c := dial(t, offline(t, still))
 	c.send(proto.AppendCreateChan(nil, "SIM:RAMP:0002", 9))
 	if m := c.want(proto.CmdCreateChFail); m.P1 != 9 {
 		t.Errorf("refused channel %d", m.P1)
@@ -26,8 +28,8 @@ func TestChannelsThatNobodyServesAreRefused(t *testing.T) {
 
 // TestReadsInEveryType compares all kinds in all types with what Value tells.
 func TestReadsInEveryType(t *testing.T) {
-	c := dial(t, start(t, still))
-	for _, kind := range Kinds() {
+	c := dial(t, offline(t, still))
+	for _, kind := range sim.Kinds() {
 		sid, native := c.create("SIM:"+kind.String()+":0000", 1)
 		for typ := proto.String; typ.Valid(); typ++ {
 			c.send(proto.AppendReadNotify(nil, typ, 0, sid, uint32(typ)))
@@ -36,7 +38,7 @@ func TestReadsInEveryType(t *testing.T) {
 				t.Fatalf("%v %v: answer %+v", kind, typ, m.Header)
 			}
 			want := proto.StatusNormal
-			if kind == String && typ.Native() != proto.String {
+			if kind == sim.String && typ.Native() != proto.String {
 				want = proto.StatusNoConvert
 			}
 			if got := proto.Status(m.P1); got != want {
@@ -53,17 +55,16 @@ func TestReadsInEveryType(t *testing.T) {
 }
 
 // checkRead checks an answer for PV 0 of a kind, which is at tick 1.
-func checkRead(t *testing.T, kind Kind, native, typ proto.DBR, m message) {
+func checkRead(t *testing.T, kind sim.Kind, native, typ proto.DBR, m message) {
 	t.Helper()
-	if m.Count != 1 || len(m.payload) != proto.Padded(typ.PayloadSize(1)) {
+	if want := testEncoder().set.Elements(kind); m.Count != uint32(want) || len(m.payload) != proto.Padded(typ.PayloadSize(want)) {
 		t.Fatalf("%v %v: %d elements in %d bytes", kind, typ, m.Count, len(m.payload))
 	}
-	value := Value(kind, 0, 1)
+	v := value(kind, 0, 1)
 	if typ.Native() != native {
-		value = new(encoder).value(pv{kind, 0}, typ.Native(), 1)
+		v = testEncoder().value(sim.PV{Kind: kind}, typ.Native(), waveElements, 1)
 	}
-	meta := kind.Metadata()
-	bare := proto.AppendValue(nil, typ, false, &value, &meta)
+	bare := proto.AppendValue(nil, typ, kind == sim.Wave, &v, testEncoder().set.Metadata(kind))
 	got := m.payload
 	if typ.Form() == proto.TIME { // the time is checked elsewhere
 		copy(bare[4:12], got[4:12])
@@ -73,29 +74,32 @@ func checkRead(t *testing.T, kind Kind, native, typ proto.DBR, m message) {
 	}
 }
 
+// testEncoder returns an encoder of the PVs that tests serve.
+func testEncoder() *encoder { return &encoder{set: sim.NewSet("SIM", sim.Kinds(), 1, waveElements)} }
+
 func TestConversions(t *testing.T) {
 	float32of := func(v float32) uint64 { return uint64(math.Float32bits(v)) }
 	for _, c := range []struct {
-		kind  Kind
+		kind  sim.Kind
 		index int32
 		tick  int64
 		to    proto.DBR
 		word  uint64
 		text  string
 	}{
-		{Ramp, 1, 70000, proto.Long, 70001, ""},
-		{Ramp, 1, 70000, proto.String, 0, "70001"},
-		{Sine, 0, 75, proto.String, 0, "-10.000"},
-		{Sine, 0, 75, proto.Short, ^uint64(9), ""},
-		{Sine, 0, 25, proto.Float, float32of(10), ""},
-		{Enum, 0, 24, proto.String, 0, "Fault"},
-		{Enum, 0, 24, proto.Double, math.Float64bits(3), ""},
-		{Long, 0, 5, proto.Float, float32of(5), ""},
-		{Long, 0, 5, proto.String, 0, "5"},
-		{Alarm, 0, 5, proto.String, 0, "95.0"},
-		{String, 0, 5, proto.String, 0, "value 5"},
+		{sim.Ramp, 1, 70000, proto.Long, 70001, ""},
+		{sim.Ramp, 1, 70000, proto.String, 0, "70001"},
+		{sim.Sine, 0, 75, proto.String, 0, "-10.000"},
+		{sim.Sine, 0, 75, proto.Short, ^uint64(9), ""},
+		{sim.Sine, 0, 25, proto.Float, float32of(10), ""},
+		{sim.Enum, 0, 24, proto.String, 0, "Fault"},
+		{sim.Enum, 0, 24, proto.Double, math.Float64bits(3), ""},
+		{sim.Long, 0, 5, proto.Float, float32of(5), ""},
+		{sim.Long, 0, 5, proto.String, 0, "5"},
+		{sim.Alarm, 0, 5, proto.String, 0, "95.0"},
+		{sim.String, 0, 5, proto.String, 0, "value 5"},
 	} {
-		s := new(encoder).value(pv{c.kind, c.index}, c.to, c.tick)
+		s := testEncoder().value(sim.PV{Kind: c.kind, Index: c.index}, c.to, 1, c.tick)
 		if s.Word != c.word || string(s.Bytes) != c.text {
 			t.Errorf("%v at %d as %v: %x %q, want %x %q", c.kind, c.tick, c.to, s.Word, s.Bytes, c.word, c.text)
 		}
@@ -103,7 +107,7 @@ func TestConversions(t *testing.T) {
 }
 
 func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
-	c := dial(t, start(t, still))
+	c := dial(t, offline(t, still))
 	sid, _ := c.create("SIM:STRING:0000", 5)
 	str, dbl := proto.String.In(proto.TIME), proto.Double.In(proto.TIME)
 	c.send(proto.AppendEventAdd(nil, str, 1, sid, 77, maskValue))
@@ -140,7 +144,7 @@ func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
 }
 
 func TestNonsenseEndsTheCircuitWithAReason(t *testing.T) {
-	s := start(t, still)
+	s := offline(t, still)
 	for what, req := range map[string][]byte{
 		"command":   proto.AppendHeader(nil, proto.Header{Command: 999}),
 		"too large": proto.AppendHeader(nil, proto.Header{Command: proto.CmdWrite, Size: 1 << 20, Count: 1}),
@@ -156,7 +160,7 @@ func TestNonsenseEndsTheCircuitWithAReason(t *testing.T) {
 }
 
 func TestRequestsInPiecesAreTheSame(t *testing.T) {
-	c := dial(t, start(t, still))
+	c := dial(t, offline(t, still))
 	for _, b := range proto.AppendCreateChan(nil, "SIM:SINE:0001", 3) {
 		c.send([]byte{b})
 	}
@@ -165,7 +169,7 @@ func TestRequestsInPiecesAreTheSame(t *testing.T) {
 }
 
 func TestClearedChannelSendsNoMore(t *testing.T) {
-	c := dial(t, start(t, Config{Channels: 1, Rate: 1000}))
+	c := dial(t, offline(t, config{channels: 1, rate: 1000}))
 	sid, native := c.create("SIM:RAMP:0000", 1)
 	c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, 1, maskValue))
 	c.want(proto.CmdEventAdd)
@@ -182,18 +186,18 @@ func TestClearedChannelSendsNoMore(t *testing.T) {
 
 func TestMemoryOfACircuitIsBounded(t *testing.T) {
 	s := offline(t, still)
-	c := newCircuit(s, io.Discard)
+	c := newSession(s, circuit.New(s.Circuits, io.Discard))
 	c.memory = maxFrames - proto.HeaderSize
 	req := proto.AppendCreateChan(nil, "SIM:RAMP:0000", 1)
 	req = proto.AppendEventAdd(req, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
-	if _, err := c.handle(req); err != nil || len(c.places) != 0 {
+	if _, err := c.Handle(req); err != nil || len(c.places) != 0 {
 		t.Errorf("%d subscriptions, %v", len(c.places), err)
 	}
 	c.memory = 0
 	for range 1000 { // without a turn between, what was cancelled goes away too
 		req := proto.AppendEventAdd(nil, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
 		req = proto.AppendEventCancel(req, proto.Double.In(proto.TIME), 1, 1, 1)
-		if _, err := c.handle(req); err != nil {
+		if _, err := c.Handle(req); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,7 +207,7 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 }
 
 func TestSeverityComesWithTheValue(t *testing.T) {
-	c := dial(t, start(t, still))
+	c := dial(t, offline(t, still))
 	sid, native := c.create("SIM:ALARM:0000", 1)
 	c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, 1, maskValue))
 	_, s := c.event()

@@ -1,4 +1,4 @@
-package ioc
+package ca
 
 import (
 	"fmt"
@@ -12,15 +12,17 @@ import (
 
 // TestFlatOutNothingIsLost reads at full speed from two circuits of one server.
 func TestFlatOutNothingIsLost(t *testing.T) {
-	s := start(t, Config{Channels: 50})
+	s := offline(t, config{channels: 50})
 	for _, updates := range []int{2000, 4000} {
 		t.Run(fmt.Sprint(updates), func(t *testing.T) {
 			t.Parallel()
 			c := dial(t, s)
+			var req []byte
 			for id := range uint32(50) {
-				c.send(proto.AppendCreateChan(nil, fmt.Sprintf("SIM:RAMP:%04d", id), id))
-				c.send(proto.AppendEventAdd(nil, proto.Double.In(proto.TIME), 1, id+1, id, maskValue))
+				req = proto.AppendCreateChan(req, fmt.Sprintf("SIM:RAMP:%04d", id), id)
+				req = proto.AppendEventAdd(req, proto.Double.In(proto.TIME), 1, id+1, id, maskValue)
 			}
+			c.send(req)
 			var last [50]sample.Sample
 			for n := 0; n < updates*50; {
 				m := c.next()
@@ -44,7 +46,7 @@ func TestFlatOutNothingIsLost(t *testing.T) {
 // TestFlatOutWithNothingToSendRests checks that a circuit with nothing but alarm
 // subscriptions that are quiet answers requests.
 func TestFlatOutWithNothingToSendRests(t *testing.T) {
-	c := dial(t, start(t, Config{Channels: 1}))
+	c := dial(t, offline(t, config{channels: 1}))
 	c.monitor("SIM:LONG:0000", 1, maskAlarm)
 	c.want(proto.CmdEventAdd)
 	for range 10 {
@@ -53,11 +55,14 @@ func TestFlatOutWithNothingToSendRests(t *testing.T) {
 	}
 }
 
+// setupRest is how long a server waits for more of a setup.
+const setupRest = 20 * time.Millisecond
+
 // TestFlatOutWaitsForTheSetup checks that a client that creates many channels is
 // not flooded meanwhile.
 func TestFlatOutWaitsForTheSetup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := pipe(t, Config{Channels: 10})
+		c, _ := pipe(t, config{channels: 10})
 		for id := range uint32(10) {
 			c.monitor(fmt.Sprintf("SIM:RAMP:%04d", id), id, maskValue)
 			if sub, v := c.event(); sub != id || ramp(v, int(id)) != 0 {

@@ -1,4 +1,4 @@
-package ioc
+package ca
 
 import (
 	"errors"
@@ -7,16 +7,15 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxRequest bounds the payload of a request in bytes. A server of scalars that
-// nobody may write needs little.
+// maxRequest bounds the payload of a request in bytes. A server of what nobody may
+// write needs little.
 const maxRequest = 16 << 10
 
 // noChannel stands for the client's id of a channel in an ERROR about none.
 const noChannel = ^uint32(0)
 
-// handle handles the requests at the start of b and returns the bytes they take;
-// what is cut short at the end is left. An error ends the circuit.
-func (c *circuit) handle(b []byte) (n int, err error) {
+// Handle implements circuit.Speaker.
+func (c *session) Handle(b []byte) (n int, err error) {
 	for {
 		var h proto.Header
 		payload, size, err := proto.ReadFrame(b[n:], &h, maxRequest)
@@ -30,7 +29,7 @@ func (c *circuit) handle(b []byte) (n int, err error) {
 		} else {
 			err = c.request(&h, payload)
 		}
-		if err := errors.Join(err, c.write(c.buf)); err != nil {
+		if err := errors.Join(err, c.Write(c.buf)); err != nil {
 			return n, err
 		}
 		n += size
@@ -38,13 +37,13 @@ func (c *circuit) handle(b []byte) (n int, err error) {
 }
 
 // request handles one request and leaves the answer in c.buf.
-func (c *circuit) request(h *proto.Header, payload []byte) error {
+func (c *session) request(h *proto.Header, payload []byte) error {
 	switch h.Command {
 	case proto.CmdVersion, proto.CmdHostName, proto.CmdClientName:
 	case proto.CmdEcho, proto.CmdReadSync:
 		c.buf = proto.AppendHeader(c.buf, proto.Header{Command: h.Command})
 	case proto.CmdSearch:
-		c.buf = c.names.appendAnswer(c.buf, h, payload, c.addr)
+		c.buf = c.server.appendAnswer(c.buf, h, payload)
 	case proto.CmdCreateChan:
 		c.createChannel(h, payload)
 	case proto.CmdClearChannel:
@@ -71,7 +70,7 @@ func (c *circuit) request(h *proto.Header, payload []byte) error {
 }
 
 // refuse answers a request with an ERROR.
-func (c *circuit) refuse(h *proto.Header, status proto.Status, text string) {
+func (c *session) refuse(h *proto.Header, status proto.Status, text string) {
 	cid := noChannel
 	if ch := c.channels[h.P1]; ch != nil {
 		cid = ch.cid

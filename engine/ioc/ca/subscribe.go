@@ -1,10 +1,10 @@
-package ioc
+package ca
 
 import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxFrames bounds the bytes of the frames of a circuit: 1.6 million
+// maxFrames bounds the bytes of the frames of a session: 1.6 million
 // subscriptions of doubles.
 const maxFrames = 64 << 20
 
@@ -17,9 +17,9 @@ const (
 )
 
 // subscribe handles EVENT_ADD: the first event is the last update, at once.
-func (c *circuit) subscribe(h *proto.Header, payload []byte) {
+func (c *session) subscribe(h *proto.Header, payload []byte) {
 	ch, t := c.channels[h.P1], proto.DBR(h.Type)
-	if status, text := check(ch, t, h.Count); status != proto.StatusNormal {
+	if status, text := c.check(ch, t, h.Count); status != proto.StatusNormal {
 		c.refuse(h, status, text)
 		return
 	}
@@ -32,7 +32,10 @@ func (c *circuit) subscribe(h *proto.Header, payload []byte) {
 		c.refuse(h, proto.StatusBadMonitorID, "the id has a subscription")
 		return
 	}
-	s := subscription{id: h.P2, typ: t, pv: ch.pv, fast: fastest(ch.pv, t), alarm: mask&maskAlarm != 0}
+	s := subscription{
+		id: h.P2, typ: t, elements: int32(c.elements(ch, h.Count)), pv: ch.pv,
+		fast: fastest(ch.pv, t), alarm: mask&maskAlarm != 0,
+	}
 	if c.memory+s.size() > maxFrames {
 		c.refuse(h, proto.StatusAllocMem, "too many subscriptions")
 		return
@@ -42,27 +45,24 @@ func (c *circuit) subscribe(h *proto.Header, payload []byte) {
 }
 
 // begin adds a subscription to its group, and its first event to the answer.
-func (c *circuit) begin(s subscription, sid uint32, alarms bool) {
-	if len(c.places) == 0 {
-		c.catchUp()
-	}
-	p := place{sid: sid, slice: s.pv.index % int32(c.sched.slices), alarms: alarms}
+func (c *session) begin(s subscription, sid uint32, alarms bool) {
+	c.Busy()
+	c.Subscribed(1)
+	p := place{sid: sid, slice: int32(c.server.Circuits.Schedule.Slice(s.pv)), alarms: alarms}
 	g := c.group(p)
 	if 2*g.dead > len(g.subs) { // turns compact, but need not come between
 		g.compact(c.moved)
 	}
 	p.pos = int32(len(g.subs))
-	tick, at := c.before(c.turn, s.pv)
+	tick, at := c.Latest(s.pv)
 	c.buf = append(c.buf, g.add(s, &c.enc, tick, at)...)
 	c.places[s.id] = p
-	c.setup = c.sched.now()
 	c.memory += s.size()
-	c.stats.sent.Add(1)
-	c.stats.subscriptions.Add(1)
+	c.Sent(1)
 }
 
 // cancel handles EVENT_CANCEL.
-func (c *circuit) cancel(h *proto.Header) {
+func (c *session) cancel(h *proto.Header) {
 	p, ok := c.places[h.P2]
 	if !ok || p.sid != h.P1 {
 		c.refuse(h, proto.StatusBadMonitorID, "no such subscription")
@@ -77,7 +77,7 @@ func (c *circuit) cancel(h *proto.Header) {
 }
 
 // end ends a subscription. Its frame stays until the group is compacted.
-func (c *circuit) end(id uint32) {
+func (c *session) end(id uint32) {
 	p := c.places[id]
 	g := c.group(p)
 	s := &g.subs[p.pos]
@@ -85,10 +85,10 @@ func (c *circuit) end(id uint32) {
 	g.dead++
 	c.memory -= s.size()
 	delete(c.places, id)
-	c.stats.subscriptions.Add(-1)
+	c.Subscribed(-1)
 }
 
-func (c *circuit) group(p place) *group {
+func (c *session) group(p place) *group {
 	s := &c.slices[p.slice]
 	if p.alarms {
 		return &s.alarms

@@ -1,10 +1,11 @@
-package ioc
+package ca
 
 import (
 	"bytes"
 	"testing"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/ioc/circuit"
 )
 
 // FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in
@@ -21,13 +22,13 @@ func FuzzRequests(f *testing.F) {
 	f.Add(proto.AppendSearch(proto.AppendEventsOff(nil), "SIM:LONG:0001", 1, proto.DoReply), uint(3))
 	f.Add(proto.AppendWriteNotify(sub, proto.Double, 1, 1, 1, make([]byte, 8)), uint(0))
 	f.Fuzz(func(t *testing.T, b []byte, cut uint) {
-		s := offline(t, Config{Channels: 2})
+		s := offline(t, config{channels: 2})
 		var out bytes.Buffer
-		c := newCircuit(s, &out)
+		c := newSession(s, circuit.New(s.Circuits, &out))
 		cut = min(cut, uint(len(b)))
 		done := 0
 		for _, end := range []int{int(cut), len(b)} {
-			n, err := c.handle(b[done:end])
+			n, err := c.Handle(b[done:end])
 			if n > end-done {
 				t.Fatalf("handled %d of %d bytes", n, end-done)
 			}
@@ -35,19 +36,19 @@ func FuzzRequests(f *testing.F) {
 				break
 			}
 			for range 3 {
-				if _, err := c.update(); err != nil {
+				if _, err := c.Update(c); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		_ = c.out.Flush()
+		_ = c.Flush()
 		frames(t, out.Bytes())
 		checkBooks(t, c)
 	})
 }
 
 // checkBooks checks that a circuit's maps and groups tell the same.
-func checkBooks(t *testing.T, c *circuit) {
+func checkBooks(t *testing.T, c *session) {
 	t.Helper()
 	listed := 0
 	for sid, ch := range c.channels {
@@ -73,9 +74,9 @@ func checkBooks(t *testing.T, c *circuit) {
 			}
 		}
 	}
-	if listed != len(c.places) || int64(listed) != c.stats.subscriptions.Load() || memory != c.memory {
+	if listed != len(c.places) || int64(listed) != c.server.Circuits.Counts.Subscriptions() || memory != c.memory {
 		t.Errorf("%d listed, %d placed, %d counted; %d bytes of %d counted",
-			listed, len(c.places), c.stats.subscriptions.Load(), memory, c.memory)
+			listed, len(c.places), c.server.Circuits.Counts.Subscriptions(), memory, c.memory)
 	}
 }
 
@@ -87,8 +88,8 @@ func FuzzDatagram(f *testing.F) {
 	f.Add(proto.AppendSearch(req, "SIM:NONE", 2, proto.DoReply))
 	f.Add(req[:20])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := offline(t, Config{Channels: 2})
-		out := s.names.appendDatagram(nil, b, s.addr)
+		s := offline(t, config{channels: 2})
+		out, _ := s.AppendAnswer(nil, b, s.Addr)
 		frames(t, out)
 		if len(out) > proto.HeaderSize+2*len(b) {
 			t.Errorf("%d bytes answer %d", len(out), len(b))
