@@ -58,14 +58,16 @@ func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
 	}
 	first, _, segmented := h.Segmented()
 	switch {
-	case segmented && first == c.segments.open:
+	case segmented && (first == c.segments.open || !first && c.segments.header.Command != proto.CmdMonitor):
 		return errSegments
 	case segmented && first:
 		c.segments.start(h)
 		c.segments.add(head[:answerHead], 0) // the rest is not needed
 	case segmented:
 		c.segments.add(nil, 0)
-		c.endSegments(h)
+		if err := c.endSegments(h); err != nil {
+			return err
+		}
 	default:
 		c.lost(h.Order(), head)
 	}
@@ -87,7 +89,7 @@ func (c *circuit) lost(o proto.Order, head []byte) {
 		c.acknowledge(s, a.IOID)
 		if s.state == slotOpen {
 			s.stale = true
-			c.drop(s, sample.TooLarge, 1)
+			c.drop(s, sample.TooLarge)
 		}
 	case a.Sub&proto.SubInit != 0 && s.state == slotStarting:
 		c.lose(a.IOID, proto.ErrTooLarge, slotClearing)

@@ -35,10 +35,12 @@ record(ai, "T:UNDEFINED") { }
 
 // readAll prints what p4p reads of PVs, as JSON.
 const readAll = `
-import sys, json
+import sys, json, os
 from p4p.client.thread import Context
 out = {}
-with Context("pva", nt=False) as ctxt:
+# By the name server only: searches by UDP may find the IOC of another test.
+conf = {"EPICS_PVA_NAME_SERVERS": os.environ["EPICS_PVA_NAME_SERVERS"], "EPICS_PVA_AUTO_ADDR_LIST": "NO", "EPICS_PVA_BROADCAST_PORT": "9"}
+with Context("pva", conf=conf, useenv=False, nt=False) as ctxt:
     for pv in sys.argv[1:]:
         v = ctxt.get(pv, timeout=20)
         val = v["value"]
@@ -126,8 +128,10 @@ func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
 		meta["labels"] = labels
 	}
 	limits := m.Limits()
-	for i, path := range limitPaths {
-		meta[path] = pyFloat(limits[i])
+	for path, of := range meanings {
+		if of.meaning >= firstLimit {
+			meta[path] = pyFloat(limits[of.meaning-firstLimit])
+		}
 	}
 	message := s.Tag.StatusName()
 	if s.Tag.Status() == 0 {

@@ -1,7 +1,6 @@
 package pva
 
 import (
-	"slices"
 	"strings"
 
 	"varve.dev/varve/engine/pva/proto"
@@ -53,13 +52,8 @@ type layout struct {
 	bytes  int // of the numbers of a record
 	others int // fields of other kinds
 
-	// Leaves with a meaning; none where there is no such field.
-	value                         int
-	seconds, nanoseconds          int
-	severity, status, message     int
-	units, precision, description int
-	labels                        int
-	limits                        [8]int // as sample.Metadata.Limits
+	// known are the leaves with a meaning; none where there is no such field.
+	known [numMeanings]int
 }
 
 // none is the index of a leaf that a type does not have.
@@ -80,10 +74,8 @@ const (
 // newLayout returns the layout of a type of which fields are wanted.
 func newLayout(t *proto.Type, wanted *selection) *layout {
 	l := &layout{typeName: nameOf(t)}
-	l.value, l.seconds, l.nanoseconds, l.severity, l.status, l.message = none, none, none, none, none, none
-	l.units, l.precision, l.description, l.labels = none, none, none, none
-	for i := range l.limits {
-		l.limits[i] = none
+	for m := range l.known {
+		l.known[m] = none
 	}
 	kept := wanted.prune(t)
 	if kept == nil {
@@ -94,7 +86,7 @@ func newLayout(t *proto.Type, wanted *selection) *layout {
 		l.kept = proto.AppendType(nil, kept, proto.LittleEndian)
 	}
 	l.walk(t, "", wanted)
-	if l.form != formWhole && l.value == none {
+	if l.form != formWhole && l.known[theValue] == none {
 		l.typ = sample.Unknown // a type made to confuse
 	}
 	l.place()
@@ -177,8 +169,7 @@ func isEnum(t *proto.Type) bool {
 	}
 	index, _ := t.Member("index")
 	choices, _ := t.Member("choices")
-	return index != nil && index.Code.Shape() == 0 && index.Code >= proto.Int8 && index.Code <= proto.UInt64 &&
-		choices != nil && choices.Code == proto.String|proto.Array
+	return index != nil && isInteger(index.Code) && choices != nil && isTexts(choices.Code)
 }
 
 // walk numbers the fields of t, at a path, and finds out what they are for. wanted
@@ -221,42 +212,18 @@ func (l *layout) leaf(t *proto.Type, path string, wanted bool) {
 
 // meaning notes what a field stands for, and returns its role.
 func (l *layout) meaning(path string, t *proto.Type, i int) role {
-	text, number := t.Code == proto.String, t.Code.Shape() == 0 && t.Code.Width() > 0
-	integer := number && t.Code >= proto.Int8 && t.Code <= proto.UInt64
-	set := func(ok bool, to *int, r role) role {
-		if !ok || *to != none { // names may come twice
-			return 0
-		}
-		*to = i
-		return r
+	f := meanings[path]
+	switch {
+	case path == l.form.path() || path == "" && l.form != formWhole:
+		f = meaningOf{theValue, func(c proto.Code) bool { return c == l.valueCode }, roleValue}
+	case f.role == 0 || f.meaning == theLabels && l.form != formEnum:
+		return 0
 	}
-	if path == l.form.path() || path == "" && l.form != formWhole {
-		return set(t.Code == l.valueCode, &l.value, roleValue)
+	if !f.is(t.Code) || l.known[f.meaning] != none { // names may come twice
+		return 0
 	}
-	switch path {
-	case "value.choices":
-		return set(l.form == formEnum && t.Code == proto.String|proto.Array, &l.labels, roleMeta)
-	case "alarm.severity":
-		return set(integer, &l.severity, roleAlarm)
-	case "alarm.status":
-		return set(integer, &l.status, roleAlarm)
-	case "alarm.message":
-		return set(text, &l.message, roleAlarm)
-	case "timeStamp.secondsPastEpoch":
-		return set(integer, &l.seconds, roleTime)
-	case "timeStamp.nanoseconds":
-		return set(integer, &l.nanoseconds, roleTime)
-	case "display.units":
-		return set(text, &l.units, roleMeta)
-	case "display.precision":
-		return set(integer, &l.precision, roleMeta)
-	case "display.description", "descriptor":
-		return set(text, &l.description, roleMeta)
-	}
-	if k := slices.Index(limitPaths[:], path); k >= 0 {
-		return set(number, &l.limits[k], roleMeta)
-	}
-	return 0
+	l.known[f.meaning] = i
+	return f.role
 }
 
 // path returns the path of the field that is the value, if it is one field.
@@ -268,12 +235,6 @@ func (f form) path() string {
 		return "value.index"
 	}
 	return "value"
-}
-
-// limitPaths are the fields of limits, in the order of sample.Metadata.Limits.
-var limitPaths = [8]string{
-	"display.limitLow", "display.limitHigh", "valueAlarm.lowWarningLimit", "valueAlarm.highWarningLimit",
-	"valueAlarm.lowAlarmLimit", "valueAlarm.highAlarmLimit", "control.limitLow", "control.limitHigh",
 }
 
 // hasAny reports whether values of a leaf have types in them.

@@ -47,7 +47,7 @@ func (c *circuit) monitor(o proto.Order, payload []byte) {
 	c.acknowledge(s, a.IOID)
 	if s.stale { // get the whole value again
 		c.passOver(s, &r)
-		c.drop(s, sample.TooLarge, 1)
+		c.drop(s, sample.TooLarge)
 		c.start(s, a.IOID)
 		s.stale = false
 		return
@@ -57,7 +57,7 @@ func (c *circuit) monitor(o proto.Order, payload []byte) {
 	}
 	changes := c.update(s, &r)
 	if r.Err() != nil {
-		c.drop(s, sample.Malformed, 1)
+		c.drop(s, sample.Malformed)
 		c.lose(a.IOID, errMalformed, slotClearing) // the record is no value any more
 		return
 	}
@@ -115,7 +115,7 @@ func (c *circuit) field(s *slot, lf *leaf, r *proto.Reader) role {
 func (c *circuit) deliver(s *slot, changes role) {
 	l := s.layout
 	if !c.overrun.Empty() && c.overran(l) {
-		c.drop(s, sample.Overrun, 1)
+		c.drop(s, sample.Overrun)
 	}
 	if s.fresh {
 		changes = roleValue | roleAlarm | roleChangedMeta // or else all is as it was at first: zero
@@ -158,9 +158,10 @@ func (c *circuit) acknowledge(s *slot, id uint32) {
 	s.unacked = 0
 }
 
-func (c *circuit) drop(s *slot, reason sample.Reason, n uint64) {
-	c.client.metrics.dropped[reason].Add(float64(n))
-	s.sink.Dropped(reason, n)
+// drop says that an update was not delivered.
+func (c *circuit) drop(s *slot, reason sample.Reason) {
+	c.client.metrics.dropped[reason].Inc()
+	s.sink.Dropped(reason, 1)
 }
 
 // passOver takes an update apart that nobody wants, if it may have types in it that

@@ -53,8 +53,9 @@ func word(c proto.Code, b []byte) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// integer returns a number of a leaf, 0 if there is none.
-func (l *layout) integer(v *record, i int) int64 {
+// integer returns the number that has a meaning, 0 if there is none.
+func (l *layout) integer(v *record, m meaning) int64 {
+	i := l.known[m]
 	if i == none {
 		return 0
 	}
@@ -62,8 +63,9 @@ func (l *layout) integer(v *record, i int) int64 {
 	return int64(word(lf.typ.Code, v.number(lf)))
 }
 
-// text returns a string, "" if there is none: memory of the record.
-func (l *layout) text(v *record, i int) []byte {
+// text returns the string that has a meaning, "" if there is none: memory of the record.
+func (l *layout) text(v *record, m meaning) []byte {
+	i := l.known[m]
 	if i == none {
 		return nil
 	}
@@ -72,8 +74,8 @@ func (l *layout) text(v *record, i int) []byte {
 }
 
 // texts returns the elements of an array of strings: memory of the record.
-func (l *layout) texts(v *record, i int) [][]byte {
-	lf := &l.leaves[i]
+func (l *layout) texts(v *record, m meaning) [][]byte {
+	lf := &l.leaves[l.known[m]]
 	r := proto.NewReader(v.appendOther(nil, lf), proto.LittleEndian)
 	n := lf.typ.Bound
 	if lf.typ.Code.Shape() != proto.FixedArray {
@@ -97,18 +99,18 @@ func (l *layout) sample(s *sample.Sample, v *record, tag sample.Tag, scratch []b
 		s.Bytes = scratch
 		return scratch, timed
 	}
-	switch lf := &l.leaves[l.value]; l.form {
+	switch lf := &l.leaves[l.known[theValue]]; l.form {
 	case formWord:
 		s.Word = word(lf.typ.Code, v.number(lf))
 	case formEnum:
 		s.Word = uint64(uint16(word(lf.typ.Code, v.number(lf))))
 	case formText:
-		s.Bytes = l.text(v, l.value)
+		s.Bytes = l.text(v, theValue)
 	case formElems:
 		s.Bytes, scratch = l.elems(v, lf, scratch)
 	case formTexts:
 		scratch = scratch[:0]
-		for _, t := range l.texts(v, l.value) {
+		for _, t := range l.texts(v, theValue) {
 			scratch = append(binary.AppendUvarint(scratch, uint64(len(t))), t...)
 		}
 		s.Bytes = scratch
@@ -148,12 +150,12 @@ func (l *layout) appendWhole(dst []byte, v *record) []byte {
 // time returns the time of a record in ns since 1970. ok is false if it has none, as
 // that of a server that never sets it.
 func (l *layout) time(v *record) (ns int64, ok bool) {
-	seconds, nanoseconds := l.integer(v, l.seconds), l.integer(v, l.nanoseconds)
+	secs, nanos := l.integer(v, theSeconds), l.integer(v, theNanoseconds)
 	const most = math.MaxInt64/1_000_000_000 - 10 // nanoseconds may be more than a second's
-	if seconds == 0 && nanoseconds == 0 || seconds > most || seconds < -most {
+	if secs == 0 && nanos == 0 || secs > most || secs < -most {
 		return 0, false
 	}
-	return seconds*1_000_000_000 + int64(int32(nanoseconds)), true
+	return secs*1_000_000_000 + int64(int32(nanos)), true
 }
 
 // tag returns the alarm of a record. pvAccess has severities as EPICS, and UNDEFINED
@@ -161,15 +163,15 @@ func (l *layout) time(v *record) (ns int64, ok bool) {
 // message of records is the name of the EPICS status mostly, which is exact. Where it
 // is not, a status that is typical of the class stands for it.
 func (l *layout) tag(v *record) sample.Tag {
-	severity := sample.Severity(min(uint64(l.integer(v, l.severity)), uint64(sample.Invalid)))
-	if status, ok := statusNamed[string(l.text(v, l.message))]; ok {
-		return sample.MakeTag(severity, status)
+	sev := sample.Severity(min(uint64(l.integer(v, theSeverity)), uint64(sample.Invalid)))
+	if st, ok := statusNamed[string(l.text(v, theMessage))]; ok {
+		return sample.MakeTag(sev, st)
 	}
-	class := uint64(l.integer(v, l.status))
+	class := uint64(l.integer(v, theStatus))
 	if class >= uint64(len(statusOfClass)) {
 		class = classUndefined
 	}
-	return sample.MakeTag(severity, statusOfClass[class])
+	return sample.MakeTag(sev, statusOfClass[class])
 }
 
 // statusOfClass are the status, as EPICS numbers them, of the classes NONE, DEVICE,
@@ -198,24 +200,24 @@ var statusNamed = func() map[string]uint16 {
 // metadata returns what a record says of its values.
 func (l *layout) metadata(v *record, host string) *sample.Metadata {
 	m := &sample.Metadata{
-		Units: string(l.text(v, l.units)), Precision: int(l.integer(v, l.precision)),
+		Units: string(l.text(v, theUnits)), Precision: int(l.integer(v, thePrecision)),
 		Type: l.typ, Count: l.elements(v), Host: host,
 	}
-	var limits [8]float64
-	for k, i := range l.limits {
+	var limits [numLimits]float64
+	for k := range limits {
 		limits[k] = math.NaN()
-		if i != none {
+		if i := l.known[int(firstLimit)+k]; i != none {
 			lf := &l.leaves[i]
 			limits[k] = sample.Float(sampleTypes[lf.typ.Code], word(lf.typ.Code, v.number(lf)))
 		}
 	}
 	m.SetLimits(limits)
-	if l.labels != none {
-		for _, b := range l.texts(v, l.labels) {
+	if l.known[theLabels] != none {
+		for _, b := range l.texts(v, theLabels) {
 			m.Labels = append(m.Labels, string(b))
 		}
 	}
-	if text := strings.TrimSpace(string(l.text(v, l.description))); text != "" {
+	if text := strings.TrimSpace(string(l.text(v, theDescription))); text != "" {
 		m.Properties = []sample.Property{{Name: "DESC", Value: text}}
 	}
 	return m
@@ -226,7 +228,7 @@ func (l *layout) elements(v *record) int {
 	if l.count > 0 || !l.typ.IsArray() {
 		return max(l.count, 1)
 	}
-	r := proto.NewReader(v.others[l.leaves[l.value].at], proto.LittleEndian)
+	r := proto.NewReader(v.others[l.leaves[l.known[theValue]].at], proto.LittleEndian)
 	n, _ := r.Size()
 	return n
 }

@@ -20,7 +20,7 @@ import (
 // server is a server made of p4p, which does as it is told line by line.
 type server struct {
 	t         *testing.T
-	addr      string // of TCP
+	addr, tcp string // host:port and port
 	broadcast uint16 // UDP port of searches and beacons
 	stdin     io.WriteCloser
 	out       *bufio.Scanner
@@ -51,24 +51,37 @@ for line in sys.stdin:
 server.stop()
 `
 
+// newServer chooses the ports of a server.
+func newServer(t *testing.T) *server {
+	t.Helper()
+	tcp, udp := epics.FreePort(t, "127.0.0.1"), epics.FreePort(t, "127.0.0.1")
+	return &server{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp)), tcp: strconv.Itoa(tcp), broadcast: uint16(udp)}
+}
+
 func startServer(t *testing.T) *server {
 	t.Helper()
-	port, udp := epics.FreePort(t, "127.0.0.1"), epics.FreePort(t, "127.0.0.1")
-	s := &server{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), broadcast: uint16(udp)}
-	cmd := exec.Command(epics.Python(t), "-u", "-c", prelude, strconv.Itoa(port), strconv.Itoa(udp))
+	s := newServer(t)
+	s.start()
+	return s
+}
+
+// start starts the server, which ends with the test.
+func (s *server) start() {
+	s.t.Helper()
+	cmd := exec.Command(epics.Python(s.t), "-u", "-c", prelude, s.tcp, strconv.Itoa(int(s.broadcast)))
 	cmd.Stderr = os.Stderr
 	var err error
 	if s.stdin, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.t.Cleanup(func() {
 		_ = s.stdin.Close()
 		late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
@@ -76,7 +89,6 @@ func startServer(t *testing.T) *server {
 	})
 	s.out = bufio.NewScanner(stdout)
 	s.expect("ready")
-	return s
 }
 
 func (s *server) expect(line string) {
@@ -104,16 +116,17 @@ func latest(t *testing.T, r *recorder, n int) sample.Sample {
 	return r.samples[len(r.samples)-1]
 }
 
-func TestServerIsFoundByUDPAndItsBeacons(t *testing.T) {
-	s := startServer(t)
-	s.do(`add("ONE", nt=NTScalar("d"), initial=1.5)`)
+func TestServerIsFoundByUDPAndItsBeaconsAreHeard(t *testing.T) {
+	s := newServer(t)
 	c := newClient(t, Config{AddrList: []string{"127.0.0.1"}, BroadcastPort: s.broadcast})
 	r := &recorder{}
 	c.Subscribe("ONE", capture.SubscribeOptions{}, r)
+	s.start()
+	s.do(`add("ONE", nt=NTScalar("d"), initial=1.5)`)
 	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.info.Host != s.addr {
 		t.Errorf("%v from %s, want 1.5 from %s", got, r.info.Host, s.addr)
 	}
-	if len(c.beacons.conns) > 0 {
+	if len(c.beacons.conns) > 0 { // else this host has no broadcasts
 		await(t, "a beacon", func() bool { return value(c.metrics.beacons) > 0 })
 	}
 }

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// MinDelay and MaxDelay are the first delay between the searches for a name, and
-	// the longest while few names are searched for.
+	// MinDelay is the first delay between the searches for a name.
 	MinDelay = 30 * time.Millisecond
+	// MaxDelay is the longest while few names are searched for.
 	MaxDelay = 5 * time.Second
 	// steadyRate is the most names a second that are searched for when all have
 	// reached the longest delay: with many names it grows, so that there is always
