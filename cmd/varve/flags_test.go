@@ -33,6 +33,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"schema --cassandra h --cassandra-tls-server-name x":    "--cassandra-tls",
 		"schema --cassandra 127.0.0.1:1 --timeout 10ms":         "127.0.0.1:1",
 		"standalone -f . --flush 2h":                            "--flush",
+		"standalone -f . --provider TCP":                        "--provider",
 		"standalone -f ../../config/samples --cassandra h --cassandra-tls-dir /": "--cassandra-tls",
 	} {
 		root := newRoot()

@@ -47,16 +47,23 @@ type providersRig struct {
 }
 
 func startProviders(t *testing.T) *providersRig {
-	r := &providersRig{WithT: NewWithT(t), ioc: epics.StartIOC(t, providersDatabase)}
+	server := epics.StartIOC(t, providersDatabase)
+	return &providersRig{WithT: NewWithT(t), ioc: server, Client: runStandalone(t,
+		ca.Config{NameServers: []string{server.CAAddr()}}, pva.Config{NameServers: []string{server.PVAAddr()}}, providersGroup)}
+}
+
+// runStandalone archives a group until the test ends.
+func runStandalone(t *testing.T, c ca.Config, p pva.Config, group string) *archive.Client {
 	s, err := openStandalone(t.Context(), &standaloneOptions{
 		pipelineOptions: pipelineOptions{
 			storage: storageOptions{dir: t.TempDir()}, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
-			ca: ca.Config{NameServers: []string{r.ioc.CAAddr()}}, pva: pva.Config{NameServers: []string{r.ioc.PVAAddr()}},
+			ca: c, pva: p,
 		},
-		file: writeFile(t, t.TempDir(), "all.yaml", providersGroup), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler),
+		file: writeFile(t, t.TempDir(), "all.yaml", group), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler),
 	})
-	r.Expect(err).NotTo(HaveOccurred())
-	r.Client = archive.NewClient(s.url(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
@@ -66,7 +73,7 @@ func startProviders(t *testing.T) *providersRig {
 			t.Error(err)
 		}
 	})
-	return r
+	return archive.NewClient(s.url(), time.Minute)
 }
 
 // channel returns what is known of a channel; the zero value while there is nothing.
@@ -106,6 +113,33 @@ func TestBothProviders(t *testing.T) {
 	r.ioc.Shell("dbpf T:A.SCAN '1 second'")
 	r.eventually("T:A", changed)
 	r.eventually("T:ALIAS", changed)
+}
+
+// tables serves a structure that has neither alarm nor time stamp.
+const tables = `
+import time
+from p4p import Type, Value
+from p4p.server import Server
+from p4p.server.thread import SharedPV
+t = Type([("a", "i"), ("b", ("S", None, [("c", "s"), ("d", "ad")])), ("e", "s")])
+pv = SharedPV(initial=Value(t, {"a": 1, "b": {"c": "x", "d": [1.5, 2.5]}, "e": "left out"}))
+with Server(providers=[{"T:BARE": pv}]):
+    time.sleep(600)
+`
+
+// Of a structure the fields named are archived.
+func TestFieldsOfAStructure(t *testing.T) {
+	g := NewWithT(t)
+	server := epics.StartPVAServer(t, tables)
+	r := &providersRig{WithT: g, Client: runStandalone(t, ca.Config{}, pva.Config{NameServers: []string{server.PVAAddr()}},
+		`{apiVersion: varve.dev/v1alpha1, kind: ArchiveGroup, metadata: {name: all}, spec: {
+		  archiverRef: {name: main}, provider: PVA, fields: [a, b.d, nope], channels: [{name: T:BARE}, {name: "ca://T:BARE2"}]}}`)}
+	g.Eventually(func() string {
+		if a := r.channel("T:BARE"); a.Last != nil {
+			return a.Type + " " + string(a.Last.Value)
+		}
+		return ""
+	}).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(Equal(`struct {"a":1,"b":{"d":[1.5,2.5]}}`))
 }
 
 // An IOC comes back with other types: the archive goes on under the same names.

@@ -273,7 +273,7 @@ func (c *channel) subscribe(resumed bool) {
 		c.Disconnected(errors.New("this engine does not speak " + set.Provider.String()))
 		return
 	}
-	sub := source.Subscribe(c.pv, SubscribeOptions{Events: set.Events, Fields: set.Fields}, c)
+	sub := source.Subscribe(c.pv, SubscribeOptions{Events: set.Events, Fields: set.subscribedFields()}, c)
 	c.mu.Lock()
 	c.sub = sub
 	c.mu.Unlock()

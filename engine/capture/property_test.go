@@ -189,7 +189,7 @@ func TestProvidersAndTheirProperties(t *testing.T) {
 		if ca, pva := r.source.take(), r.pva.take(); ca != "-A -A.DESC -A.MDEL" || pva != "+A +A.MDEL" {
 			t.Fatalf("Channel Access %q, pvAccess %q", ca, pva)
 		}
-		if o := r.pva.opts["A"]; o.Fields != "value" {
+		if o := r.pva.opts["A"]; o.Fields != "value,alarm,timeStamp" {
 			t.Errorf("fields asked for: %q", o.Fields)
 		}
 		if o := r.pva.opts["A.MDEL"]; o.Fields != "" {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,8 +59,8 @@ const (
 // channels of a class.
 type Settings struct {
 	Provider Provider
-	// Fields of a pvAccess structure to subscribe to, sorted and separated by
-	// commas; empty means all. Properties are fields of the record, such as DESC,
+	// Fields of a pvAccess structure to archive, sorted and separated by commas;
+	// empty means all. Alarm and time stamp come along. Properties are fields of the record, such as DESC,
 	// whose values are kept with the metadata, sorted and separated by commas.
 	Fields, Properties string
 
@@ -86,6 +87,20 @@ type Settings struct {
 // subscription returns the settings that need another subscription when they change.
 func (s *Settings) subscription() Settings {
 	return Settings{Provider: s.Provider, Events: s.Events, Fields: s.Fields}
+}
+
+// subscribedFields returns the fields of a structure to subscribe to.
+func (s *Settings) subscribedFields() string {
+	if s.Fields == "" {
+		return ""
+	}
+	fields := strings.Split(s.Fields, ",")
+	for _, always := range []string{"alarm", "timeStamp"} {
+		if !slices.Contains(fields, always) {
+			fields = append(fields, always)
+		}
+	}
+	return strings.Join(fields, ",")
 }
 
 // subscribed returns the properties that need a subscription of their own. The
