@@ -51,6 +51,8 @@ type channel struct {
 	// since, so that the server is probed.
 	home netip.AddrPort
 	lost bool
+	// rival is another server that has the channel, too, of the latest answer.
+	rival netip.AddrPort
 }
 
 // enter changes the state and the gauges that count it.

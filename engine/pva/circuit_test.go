@@ -1,8 +1,11 @@
 package pva
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -361,4 +364,55 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
 		}
 	}, server)
+}
+
+// cut is a connection that breaks when so many bytes were read.
+type cut struct {
+	net.Conn
+	left int
+}
+
+func (c *cut) Read(b []byte) (int, error) {
+	if c.left == 0 {
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}
+
+func TestCircuitThatBreaksAnywhere(t *testing.T) {
+	for left := 0; left < 600; left += 5 {
+		server := doubles(nameServerAddr)
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(server)
+			config := n.config()
+			config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := n.dial(ctx, network, address)
+				if server.circuits() == 1 {
+					conn = &cut{Conn: conn, left: left}
+				}
+				return conn, err
+			}
+			c, err := New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			sinks := make([]recorder, 3)
+			subscribeAll(c, sinks)
+			pass(10 * time.Second)
+			if left > 550 { // all was well, so far
+				server.last().conn.Close()
+				pass(10 * time.Second)
+			}
+			for i := range sinks {
+				r := &sinks[i]
+				if vs := values(r); !r.up || r.early > 0 || len(vs) == 0 || len(vs) > r.connects || server.circuits() != 2 {
+					t.Fatalf("cut after %d bytes: told %v, values %v, %d circuits", left, told(r), vs, server.circuits())
+				}
+			}
+		})
+	}
 }

@@ -34,6 +34,7 @@ type Client struct {
 	circuits  map[netip.AddrPort]*circuit
 	penalties search.Penalties
 	lost      map[netip.AddrPort]int // searched for by the server that had them
+	rivals    rivals
 }
 
 var _ capture.Source = (*Client)(nil)
@@ -179,13 +180,9 @@ func (c *Client) found(a answer) {
 		c.mu.Unlock()
 		return
 	}
-	if other := ch.circuit; other != nil {
-		same := other.server == a.server || other.guid == a.guid // of two networks, or asked twice
+	if ch.circuit != nil {
+		c.rivalLocked(ch, a)
 		c.mu.Unlock()
-		if !same {
-			c.metrics.duplicates.Inc()
-			c.config.Log.Debug("PV found on two servers", "pv", ch.search.Name, "used", other.server, "ignored", a.server)
-		}
 		return
 	}
 	if c.penalties.Active(a.server, time.Now()) {

@@ -48,7 +48,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		datagramErrors:  counter("datagram_errors_total", "UDP datagrams that could not be sent or received."),
 		beacons:         counter("beacons_total", "Beacons received from servers."),
 		lookupErrors:    counter("lookup_errors_total", "Host names that could not be resolved."),
-		duplicates:      counter("duplicate_servers_total", "Search answers for a channel that another server has already."),
+		duplicates:      counter("duplicate_servers_total", "Channels that another server has, too."),
 		messages:        counter("server_messages_total", "Warnings and errors that servers sent for people."),
 	}
 	all = append(all, m.circuits)

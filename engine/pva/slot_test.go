@@ -251,3 +251,27 @@ func TestTypeOfAChannelChanges(t *testing.T) {
 		}
 	}, server)
 }
+
+func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		huge := proto.Header{Version: 2, Flags: s.flags(), Command: proto.CmdMonitor, Size: 1 << 25}
+		update := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: s.subs[0]}, s.flags())
+		b := append(proto.AppendHeader(nil, huge), update[proto.HeaderSize:]...)
+		b = append(b, make([]byte, 1<<25-answerHead)...)
+		server.typ = proto.NewStruct("epics:nt/NTScalar:1.0", "value", texts1, "timeStamp", timeType)
+		server.first = []any{"text", int64(seconds), 0, 0}
+		s.write(append(b, s.update(s.subs[0], []int{fieldValue}, 8.0)...)) // the monitor begins again
+		pass(time.Second)
+		want := []string{
+			"connected float64", "metadata mA", "dropped too_large 1", "dropped too_large 1", "connected string", "metadata ",
+		}
+		if diff := cmp.Diff(want, told(r)); diff != "" || string(r.samples[len(r.samples)-1].Bytes) != "text" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}, server)
+}
