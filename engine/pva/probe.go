@@ -36,10 +36,13 @@ func (c *Client) probe(server netip.AddrPort) {
 			return
 		case <-time.After(search.Jitter(delay)):
 		}
-		switch missing, leave := c.missing(server); {
-		case !missing:
+		switch c.probed(server) {
+		case probeOver:
 			return
-		case leave:
+		case probeWait:
+			continue
+		case probeUp:
+			c.revive(server, nil)
 			continue
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
@@ -52,25 +55,42 @@ func (c *Client) probe(server netip.AddrPort) {
 	}
 }
 
-// missing reports whether channels of a server are still searched for, and whether
-// the server is to be left alone for now. With none the probe is over.
-func (c *Client) missing(server netip.AddrPort) (missing, leave bool) {
+// probing is what to do about a server that channels were lost at.
+type probing uint8
+
+const (
+	probeDial probing = iota
+	probeWait         // somebody else connects to it, or it is to be left alone
+	probeUp           // there is a circuit to it already
+	probeOver         // no channel is missing
+)
+
+func (c *Client) probed(server netip.AddrPort) probing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost[server] <= 0 {
+	circuit := c.circuits[server]
+	switch {
+	case c.lost[server] <= 0:
 		delete(c.lost, server)
-		return false, false
+		return probeOver
+	case circuit != nil && circuit.up:
+		return probeUp
+	case circuit != nil, c.penalties.Active(server, time.Now()):
+		return probeWait
 	}
-	return true, c.penalties.Active(server, time.Now())
+	return probeDial
 }
 
-// revive gives the channels that were lost at a server to a circuit over conn. The
-// server refuses those that it has no more, and they are searched for again.
+// revive gives the channels that were lost at a server to the circuit to it, or to one
+// over conn. The server refuses those that it has no more, and they are searched for
+// again.
 func (c *Client) revive(server netip.AddrPort, conn net.Conn) {
 	c.mu.Lock()
 	if c.ctx.Err() != nil {
 		c.mu.Unlock()
-		_ = conn.Close()
+		if conn != nil {
+			_ = conn.Close()
+		}
 		return
 	}
 	circuit := c.circuitLocked(server, conn)
