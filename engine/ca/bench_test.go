@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/epics"
 )
 
 // counter is a sink that costs next to nothing.
@@ -49,4 +51,34 @@ func BenchmarkEvent(b *testing.B) {
 	if got := sinks[0].n; got*channels < uint64(b.N) {
 		b.Fatalf("%d updates arrived", got)
 	}
+}
+
+// BenchmarkConnect measures how fast the channels of a real IOC are found and
+// subscribed to, until each has its value.
+func BenchmarkConnect(b *testing.B) {
+	const channels = 50_000
+	ioc := epics.StartIOC(b, passive(channels))
+	names := make([]string, channels)
+	for i := range names {
+		names[i] = fmt.Sprintf("T:C%d", i)
+	}
+	for b.Loop() {
+		registry := prometheus.NewRegistry()
+		c, err := New(Config{AddrList: []string{ioc.CAAddr()}, Registerer: registry})
+		if err != nil {
+			b.Fatal(err)
+		}
+		sinks := make([]tally, channels)
+		for i := range sinks {
+			c.Subscribe(names[i], capture.SubscribeOptions{}, &sinks[i])
+		}
+		for i := range sinks {
+			await(b, "a value", func() bool { return sinks[i].samples.Load() > 0 })
+		}
+		counts := gather(b, registry)
+		b.ReportMetric(counts["varve_ca_search_datagrams_total"], "datagrams")
+		b.ReportMetric(counts["varve_ca_searches_total"], "searches")
+		_ = c.Close()
+	}
+	b.ReportMetric(float64(channels*b.N)/b.Elapsed().Seconds(), "channels/s")
 }

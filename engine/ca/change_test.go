@@ -1,6 +1,7 @@
 package ca
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -120,7 +121,7 @@ func TestAccessRightsOfAnIOC(t *testing.T) {
 	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
 	await(t, "a value", func() bool { return r.has(1) })
 	ioc.Shell("dbpf T:AO.ASG CLOSED")
-	await(t, "the loss", func() bool { return r.view(func(r *recorder) bool { return !r.up && r.cause == errNoAccess }) })
+	await(t, "the loss", func() bool { return r.view(func(r *recorder) bool { return !r.up && errors.Is(r.cause, errNoAccess) }) })
 	ioc.Shell("dbpf T:AO 2")
 	ioc.Shell("dbpf T:AO.ASG DEFAULT")
 	await(t, "the value", func() bool {

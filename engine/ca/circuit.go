@@ -61,6 +61,8 @@ type circuit struct {
 	minor uint16   // of the server's protocol revision
 	over  bool     // no channel may be attached
 
+	properties properties
+
 	// Of the batch at hand.
 	header  proto.Header
 	sample  sample.Sample
@@ -77,7 +79,7 @@ type circuit struct {
 func newCircuit(client *Client, server netip.AddrPort, conn net.Conn) *circuit {
 	c := &circuit{
 		client: client, server: server, host: server.String(), out: newOutbox(), conn: conn, began: time.Now(),
-		done: make(chan struct{}), greeted: make(chan struct{}),
+		done: make(chan struct{}), greeted: make(chan struct{}), properties: properties{wake: make(chan struct{}, 1)},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(client.ctx)
 	config := &client.config
@@ -155,24 +157,44 @@ func (c *circuit) send(appendTo func(dst []byte) []byte) {
 	}
 }
 
-// write sends what is queued until the circuit is over.
+// write sends what is queued until the circuit is over. It begins with the
+// subscriptions to metadata, a batch at a time.
 func (c *circuit) write(conn net.Conn) error {
+	next := time.NewTimer(propertyInterval)
+	defer next.Stop()
+	asking := true
 	var b []byte
 	for {
 		select {
 		case <-c.ctx.Done():
 			return nil
+		case <-c.properties.wake:
+			if !asking {
+				asking = true
+				next.Reset(propertyInterval)
+			}
+		case <-next.C:
+			if asking = c.askWaiting(); asking {
+				next.Reset(propertyInterval)
+			}
 		case <-c.out.wake:
+			b = c.out.take(b)
+			if err := c.writeAll(conn, b); err != nil {
+				return err
+			}
 		}
-		b = c.out.take(b)
-		if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-			return fmt.Errorf("writing to %s: %w", c.host, err)
-		}
-		if _, err := conn.Write(b); err != nil {
-			return fmt.Errorf("writing to %s: %w", c.host, err)
-		}
-		c.client.metrics.sentBytes.Add(float64(len(b)))
 	}
+}
+
+func (c *circuit) writeAll(conn net.Conn, b []byte) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return fmt.Errorf("writing to %s: %w", c.host, err)
+	}
+	if _, err := conn.Write(b); err != nil {
+		return fmt.Errorf("writing to %s: %w", c.host, err)
+	}
+	c.client.metrics.sentBytes.Add(float64(len(b)))
+	return nil
 }
 
 // batch handles all whole frames of b, which came now. It returns the bytes they

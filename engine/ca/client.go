@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 )
 
@@ -29,6 +30,7 @@ type Client struct {
 	lastCID   uint32
 	channels  map[uint32]*channel // by cid
 	queue     searchQueue         // those that are searched for
+	answered  int                 // bytes of searches that were answered since the last round
 	circuits  map[netip.AddrPort]*circuit
 	penalties penalties
 	absences  map[netip.AddrPort]*absence
@@ -192,6 +194,7 @@ func (c *Client) found(a answer) {
 		return
 	}
 	c.dequeue(ch)
+	c.answered += proto.SearchSize(len(ch.name))
 	ch.enter(connecting)
 	ch.circuit = circuit
 	c.mu.Unlock()

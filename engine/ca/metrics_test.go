@@ -43,7 +43,7 @@ func TestMetricsTellWhatTheClientDoes(t *testing.T) {
 }
 
 // gather returns the values of counters and gauges by name and label values.
-func gather(t *testing.T, g prometheus.Gatherer) map[string]float64 {
+func gather(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := g.Gather()
 	if err != nil {

@@ -13,8 +13,9 @@ const (
 	// newsDelay is up to how long after news the search is hastened, so that many
 	// clients that heard it do not search together.
 	newsDelay = 500 * time.Millisecond
-	// newsInterval is about the least time between two times that news hasten the
-	// search, and between two news of one server.
+	// newsCost is the least time that a hastened search is paid for with.
+	newsCost = time.Second
+	// newsInterval is the least time between two news of one server.
 	newsInterval = 10 * time.Second
 
 	// earlyBeacons are the numbers of beacons that tell of a server that started
@@ -37,10 +38,17 @@ const (
 	forgetTime = 5 * time.Minute
 )
 
-// news says when the search is to be hastened; it is guarded by Client.mu.
+// news says when the search is to be hastened; it is guarded by Client.mu. In the
+// long run, hastened searches are at most as many as the others: each is paid for
+// with the time that the others would take for the same names. One may be owed.
 type news struct {
 	due  time.Time // zero if there are none
-	last time.Time // when they were acted on
+	paid time.Time // when all that were acted on are paid for
+}
+
+// cost returns the time that hastening the search is paid for with.
+func (q searchQueue) cost() time.Duration {
+	return max(newsCost, time.Duration(len(q))*time.Second/steadySearches)
 }
 
 // heard hastens the search soon: a server came up.
@@ -51,7 +59,7 @@ func (c *Client) heard() {
 		return
 	}
 	now := time.Now()
-	c.news.due = latest(now, c.news.last.Add(jitter(newsInterval))).Add(rand.N(newsDelay))
+	c.news.due = latest(now, c.news.paid.Add(-c.queue.cost())).Add(rand.N(newsDelay))
 	c.wakeSearch()
 }
 
@@ -60,7 +68,7 @@ func (c *Client) actOnNews(now time.Time) {
 	if c.news.due.IsZero() || now.Before(c.news.due) {
 		return
 	}
-	c.news = news{last: now}
+	c.news = news{paid: latest(now, c.news.paid).Add(jitter(c.queue.cost()))}
 	c.queue.hasten(now)
 }
 
@@ -122,7 +130,7 @@ func (s *pulsar) tell(odd bool, now time.Time) bool {
 
 // add adds a server; none if there are too many.
 func (w *beaconWatch) add(server netip.AddrPort, now time.Time) *pulsar {
-	if len(w.servers) >= maxServers && now.Sub(w.purged) > newsInterval {
+	if len(w.servers) >= maxServers && now.Sub(w.purged) > forgetTime/10 {
 		w.purged = now
 		maps.DeleteFunc(w.servers, func(_ netip.AddrPort, s *pulsar) bool { return now.Sub(s.last) > forgetTime })
 	}

@@ -2,6 +2,7 @@ package ca
 
 import (
 	"math"
+	"time"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
@@ -17,9 +18,53 @@ type propertyState uint8
 
 const (
 	propertyNone      propertyState = iota // the type has none: strings
+	propertyWaiting                        // not asked for yet
 	propertySubscribe                      // by a subscription of DBE_PROPERTY
 	propertyRead                           // by READ_NOTIFY: the server refused that subscription
 )
+
+const (
+	// Subscriptions to metadata are begun at most 5,000 a second, after those to
+	// values: in EPICS base, each costs more the more the circuit has.
+	propertyBatch    = 100
+	propertyInterval = 20 * time.Millisecond
+)
+
+// properties are the slots of a circuit whose metadata is to be asked for.
+type properties struct {
+	wake    chan struct{} // holds one token when there are some
+	waiting []uint32      // guarded by circuit.mu
+}
+
+// await notes that the metadata of a slot is to be asked for. It needs circuit.mu.
+func (p *properties) await(s *slot, id uint32) {
+	s.property = propertyWaiting
+	p.waiting = append(p.waiting, id)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// askWaiting asks for the metadata of some slots, and reports whether more wait.
+func (c *circuit) askWaiting() (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.properties
+	n := min(len(p.waiting), propertyBatch)
+	for _, id := range p.waiting[:n] {
+		s := c.at(id)
+		if s == nil || s.state != slotOpen && s.state != slotBlocked || s.property != propertyWaiting {
+			continue // closed meanwhile
+		}
+		s.property = propertySubscribe
+		c.send(func(dst []byte) []byte { return s.askProperties(dst, id) })
+	}
+	if p.waiting = p.waiting[n:]; len(p.waiting) == 0 {
+		p.waiting = nil // a burst's memory goes back
+	}
+	return p.waiting != nil
+}
 
 // askProperties appends the request for a slot's metadata. The first update of the
 // subscription is the metadata, later ones are its changes.
@@ -42,8 +87,8 @@ func (s *slot) cancelProperties(dst []byte, id uint32) []byte {
 	return proto.AppendEventCancel(dst, s.event.In(proto.CTRL), 1, s.sid, id|propertyBit)
 }
 
-// properties handles an update of a slot's metadata, or the failure of one.
-func (c *circuit) properties(h *proto.Header, payload []byte) {
+// propertyEvent handles an update of a slot's metadata, or the failure of one.
+func (c *circuit) propertyEvent(h *proto.Header, payload []byte) {
 	id := h.P2 &^ propertyBit
 	s := c.at(id)
 	if s == nil || s.state != slotOpen && !c.allowed(s, h) {

@@ -144,3 +144,38 @@ func TestTypeMayChangeWhileAway(t *testing.T) {
 		}
 	}, server)
 }
+
+func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
+	const channels = 3000
+	server := doubles(nameServerAddr)
+	var asked, most, window int
+	var began time.Time
+	server.override = func(_ *session, h *proto.Header, _ []byte) bool {
+		if h.Command != proto.CmdEventAdd || h.P2&propertyBit == 0 {
+			return false
+		}
+		if time.Since(began) > propertyInterval/2 {
+			began, window = time.Now(), 0
+		}
+		asked++
+		window++
+		most = max(most, window)
+		return false
+	}
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		sinks := make([]recorder, channels)
+		subscribeAll(c, sinks[1:])
+		closed := c.Subscribe("CLOSED", capture.SubscribeOptions{}, &sinks[0])
+		pass(200 * time.Millisecond)
+		closed.Close()
+		pass(2 * time.Second)
+		for i := range sinks[1:] {
+			if sinks[i+1].meta == nil {
+				t.Fatalf("channel %d was told %v", i+1, told(&sinks[i+1]))
+			}
+		}
+		if asked > channels || most > propertyBatch {
+			t.Errorf("asked %d times, %d in a moment", asked, most)
+		}
+	}, server)
+}

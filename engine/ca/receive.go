@@ -37,10 +37,10 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 }
 
 // event delivers an update. This is the hot path: everything else is in
-// properties and oddEvent.
+// propertyEvent and oddEvent.
 func (c *circuit) event(h *proto.Header, payload []byte) {
 	if uint64(h.P2) >= uint64(len(c.slots)) {
-		c.properties(h, payload)
+		c.propertyEvent(h, payload)
 		return
 	}
 	c.events++

@@ -182,29 +182,52 @@ func allUp(t *testing.T, sinks []tally, n int) time.Duration {
 	return time.Since(began)
 }
 
+// subscribeMany subscribes to the records of passive.
+func subscribeMany(c *Client) []tally {
+	sinks := make([]tally, manyChannels)
+	for i := range sinks {
+		c.Subscribe(fmt.Sprintf("T:C%d", i), capture.SubscribeOptions{}, &sinks[i])
+	}
+	return sinks
+}
+
 func TestManyChannelsComeBackTogether(t *testing.T) {
 	one := epics.StartIOC(t, passive(manyChannels))
 	host := &movingHost{ip: one.Host}
-	elsewhere := net.JoinHostPort(one.Host, strconv.Itoa(epics.FreePort(t, one.Host)))
 	for name, config := range map[string]Config{
-		"searched": {AddrList: []string{one.CAAddr(), elsewhere}},
+		"searched": {AddrList: []string{one.CAAddr()}},
 		"probed":   {AddrList: []string{"ioc:" + strconv.Itoa(one.CAPort)}, Resolve: host.resolve},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host.set(one.Host)
-			c := newClient(t, config)
-			sinks := make([]tally, manyChannels)
-			for i := range sinks {
-				c.Subscribe(fmt.Sprintf("T:C%d", i), capture.SubscribeOptions{}, &sinks[i])
-			}
+			sinks := subscribeMany(newClient(t, config))
 			t.Logf("%d channels connected after %v", manyChannels, allUp(t, sinks, 1))
 			host.set("127.0.0.9") // where nobody is: searches do not arrive any more
 			one.Restart()
-			took := allUp(t, sinks, 2)
-			t.Logf("connected again %v after the server was there", took)
-			if took > 5*time.Second {
-				t.Errorf("coming back took %v", took)
-			}
+			comeBack(t, sinks, 2)
 		})
+	}
+}
+
+func TestManyChannelsMoveToAnotherPort(t *testing.T) {
+	beacons := epics.FreePort(t, "127.0.0.1")
+	t.Setenv("EPICS_CAS_BEACON_PORT", strconv.Itoa(beacons))
+	one := epics.StartIOC(t, passive(manyChannels))
+	port := epics.FreePort(t, one.Host)
+	moved := net.JoinHostPort(one.Host, strconv.Itoa(port))
+	sinks := subscribeMany(newClient(t, Config{AddrList: []string{one.CAAddr(), moved}, RepeaterPort: uint16(beacons)}))
+	allUp(t, sinks, 1)
+	one.Stop()
+	epics.StartIOCAt(t, one.Host, port, passive(manyChannels))
+	comeBack(t, sinks, 2)
+}
+
+// comeBack checks how long channels take to connect again.
+func comeBack(t *testing.T, sinks []tally, n int) {
+	t.Helper()
+	took := allUp(t, sinks, n)
+	t.Logf("connected again %v after the server was there", took)
+	if took > 5*time.Second {
+		t.Errorf("coming back took %v", took)
 	}
 }

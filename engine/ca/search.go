@@ -22,10 +22,12 @@ const (
 
 	// A round packs what is due. Rounds are at least roundInterval apart, so that
 	// channels subscribed together are searched for together, and take at most
-	// roundDatagrams: some 14,000 names a second.
-	roundInterval  = 20 * time.Millisecond
-	roundDatagrams = 8
-	maxDatagram    = 1400 // fits an Ethernet frame, and a VPN's
+	// roundDatagrams: some 14,000 names a second. While answers come, a round takes
+	// as many more as the last one had answers for, up to answeredDatagrams.
+	roundInterval     = 20 * time.Millisecond
+	roundDatagrams    = 8
+	answeredDatagrams = 24
+	maxDatagram       = 1400 // fits an Ethernet frame, and a VPN's
 )
 
 // searchState is what the queue knows of a channel in it.
@@ -77,13 +79,14 @@ func (q searchQueue) longest() time.Duration {
 
 // round appends the SEARCH messages of what is due to datagrams, each of which
 // begins with the bytes that begin returns, and sets when each name is due again.
-func (q searchQueue) round(now time.Time, begin func() []byte) (datagrams [][]byte, names int) {
+// There are at most most datagrams.
+func (q searchQueue) round(now time.Time, most int, begin func() []byte) (datagrams [][]byte, names int) {
 	shortest, longest := time.Duration(len(q))*time.Second/retrySearches, q.longest()
 	for len(q) > 0 && !q[0].search.due.After(now) {
 		ch := q[0]
 		last := len(datagrams) - 1
 		if last < 0 || len(datagrams[last])+proto.SearchSize(len(ch.name)) > maxDatagram {
-			if len(datagrams) == roundDatagrams {
+			if len(datagrams) == most {
 				break
 			}
 			datagrams = append(datagrams, begin())
@@ -148,7 +151,9 @@ func (c *Client) searchRound() bool {
 	now := time.Now()
 	c.mu.Lock()
 	c.actOnNews(now)
-	datagrams, names := c.queue.round(now, c.udp.begin)
+	most := min(roundDatagrams+c.answered/maxDatagram, answeredDatagrams)
+	c.answered = 0
+	datagrams, names := c.queue.round(now, most, c.udp.begin)
 	servers := c.nameServers.ready()
 	c.mu.Unlock()
 	if names == 0 {

@@ -40,7 +40,7 @@ func TestManyNamesThatNobodyServesLeaveRoomForNewOnes(t *testing.T) {
 			q.Push(ch)
 		}
 		round := func() {
-			datagrams, n := q.round(time.Now(), begin)
+			datagrams, n := q.round(time.Now(), roundDatagrams, begin)
 			sent += n
 			for _, d := range datagrams {
 				if len(d) > maxDatagram {

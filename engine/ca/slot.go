@@ -157,13 +157,12 @@ func (c *circuit) created(h *proto.Header) {
 	s.event = native.In(proto.TIME)
 	s.text = native == proto.Char && strings.HasSuffix(s.ch.name, "$")
 	s.array = h.Count != 1 || s.text
-	if native != proto.String && !s.text {
-		s.property = propertySubscribe
-	}
 	c.send(func(dst []byte) []byte {
-		dst = s.askProperties(dst, h.P1)
 		return proto.AppendEventAdd(dst, s.event, c.askFor(s), s.sid, h.P1, s.ch.mask)
 	})
+	if native != proto.String && !s.text {
+		c.properties.await(s, h.P1)
+	}
 	c.open(s)
 	if s.denied {
 		c.block(s)
