@@ -26,6 +26,7 @@ func TestP4PSeesEveryUpdate(t *testing.T) {
 	for how, env := range map[string][]string{
 		"UDP":         {"EPICS_PVA_ADDR_LIST=" + addr},
 		"name server": {"EPICS_PVA_ADDR_LIST=", "EPICS_PVA_NAME_SERVERS=" + addr},
+		"pipeline":    {"EPICS_PVA_ADDR_LIST=" + addr, "PVREQUEST=record[pipeline=true,queueSize=4]"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			var got struct {
@@ -106,13 +107,13 @@ type structure struct {
 // TestStructuresAreThoseOfQSRV compares PVs with records of a real IOC: types, and
 // all values but those that tell the time.
 func TestStructuresAreThoseOfQSRV(t *testing.T) {
-	real, s := epics.StartIOC(t, database), start(t, still)
+	qsrv, s := epics.StartIOC(t, database), start(t, still)
 	args := []string{"get"}
 	for _, k := range sim.Kinds() {
 		args = append(args, "Q:"+k.String(), "SIM:"+k.String()+":0000")
 	}
 	env := append([]string{
-		"EPICS_PVA_ADDR_LIST=", fmt.Sprintf("EPICS_PVA_NAME_SERVERS=%s %s", real.PVAAddr(), s.PVAAddr()),
+		"EPICS_PVA_ADDR_LIST=", fmt.Sprintf("EPICS_PVA_NAME_SERVERS=%s %s", qsrv.PVAAddr(), s.PVAAddr()),
 	}, onlyPVA...)
 	got := map[string]structure{}
 	runClient(t, &got, env, "p4p_client.py", args...)

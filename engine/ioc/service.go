@@ -159,7 +159,7 @@ func (v *service) answerSearches(conn *net.UDPConn) error {
 		if err != nil {
 			return fmt.Errorf("receiving searches: %w", err)
 		}
-		to := from
+		var to netip.AddrPort
 		if out, to = v.protocol.AppendAnswer(out[:0], in[:size], from); len(out) == 0 {
 			continue
 		}

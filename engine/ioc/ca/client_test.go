@@ -2,7 +2,8 @@ package ca
 
 import (
 	"bufio"
-	"io"
+	"bytes"
+	"errors"
 	"net"
 	"testing"
 
@@ -41,7 +42,7 @@ func newClient(t testing.TB, conn net.Conn) *client {
 		conn.Close()
 		<-done
 	})
-	c := &client{t: t, conn: conn, in: bufio.NewReaderSize(conn, 1<<16), out: out}
+	c := &client{t: t, conn: conn, in: bufio.NewReaderSize(conn, 1<<17), out: out}
 	if v := c.want(proto.CmdVersion); v.Count != proto.Minor {
 		t.Fatalf("the server speaks version %d", v.Count)
 	}
@@ -53,18 +54,19 @@ func (c *client) send(b []byte) { c.out <- b }
 // next returns the next message.
 func (c *client) next() message {
 	c.t.Helper()
-	head, err := c.in.Peek(proto.HeaderSize)
-	if err != nil {
-		c.t.Fatalf("reading: %v", err)
+	for n := proto.HeaderSize; ; {
+		b, err := c.in.Peek(n)
+		if err != nil {
+			c.t.Fatalf("reading: %v", err)
+		}
+		var m message
+		if m.payload, n, err = proto.ReadFrame(b, &m.Header, 1<<20); errors.Is(err, proto.ErrShort) {
+			continue
+		}
+		m.payload = bytes.Clone(m.payload)
+		_, _ = c.in.Discard(n)
+		return m
 	}
-	var m message
-	_, n, _ := proto.ReadFrame(head, &m.Header, 1<<16)
-	b := make([]byte, n)
-	if _, err := io.ReadFull(c.in, b); err != nil {
-		c.t.Fatalf("reading: %v", err)
-	}
-	m.payload, _, _ = proto.ReadFrame(b, &m.Header, 1<<16)
-	return m
 }
 
 // want returns the next message, which must be of a command.

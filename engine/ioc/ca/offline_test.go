@@ -2,6 +2,7 @@ package ca
 
 import (
 	"bytes"
+	"cmp"
 	"net/netip"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ type config struct {
 	rate     float64
 	kinds    []sim.Kind // none: all
 	maxLag   time.Duration
+	elements int // 0: waveElements
 }
 
 // waveElements is the length of arrays.
@@ -30,7 +32,7 @@ func offline(t testing.TB, cfg config) *Server {
 		cfg.kinds = sim.Kinds()
 	}
 	return &Server{
-		Set:  sim.NewSet("SIM", cfg.kinds, cfg.channels, waveElements),
+		Set:  sim.NewSet("SIM", cfg.kinds, cfg.channels, cmp.Or(cfg.elements, waveElements)),
 		Addr: netip.MustParseAddrPort("127.0.0.1:5064"),
 		Circuits: circuit.Config{
 			Schedule: sim.NewSchedule(time.Now(), cfg.rate), Counts: &circuit.Counts{}, MaxLag: max(cfg.maxLag, time.Second),

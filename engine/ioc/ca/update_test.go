@@ -174,6 +174,41 @@ func TestCancelTakesOneSubscriptionOut(t *testing.T) {
 	})
 }
 
+// TestArrays monitors all and some of the elements of an array, which is so large
+// that its messages need the extended header.
+func TestArrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const elements = 10_000
+		c, s := pipe(t, config{channels: 1, rate: 10, elements: elements})
+		sid, native := c.create("SIM:WAVE:0000", 1)
+		typ, counts := native.In(proto.TIME), []uint32{0, 3, elements}
+		for id, count := range counts {
+			c.send(proto.AppendEventAdd(nil, typ, count, sid, uint32(id), maskValue))
+		}
+		last := map[uint32]int64{}
+		for range 20 * len(counts) {
+			m := c.want(proto.CmdEventAdd)
+			var v sample.Sample
+			if _, err := proto.DecodeTime(&v, typ, m.Count, true, m.payload, nil); err != nil {
+				t.Fatal(err)
+			}
+			tick := (v.Time - s.Circuits.Schedule.Unix(0)) / int64(100*time.Millisecond)
+			want := s.Set.Value(sim.PV{Kind: sim.Wave}, tick).Bytes
+			if counts[m.P2] == 3 {
+				want = want[:3*8]
+			}
+			if was, ok := last[m.P2]; !bytes.Equal(v.Bytes, want) || ok && tick != was+1 {
+				t.Fatalf("subscription %d: %d elements of tick %d after %d", m.P2, m.Count, tick, was)
+			}
+			last[m.P2] = tick
+		}
+		c.send(proto.AppendEventAdd(nil, typ, elements+1, sid, 9, maskValue))
+		for m := c.next(); m.Command != proto.CmdError; m = c.next() {
+			continue
+		}
+	})
+}
+
 // TestFramesPatchedAreFramesEncoded compares all frames of a turn, patched in
 // place, with what the codec makes of the same values.
 func TestFramesPatchedAreFramesEncoded(t *testing.T) {

@@ -120,7 +120,7 @@ func (c *session) endRequest(cmd proto.Command, r *proto.Reader) {
 	switch {
 	case r.Err() != nil || op == nil: // the channel may have ended meanwhile
 	case cmd == proto.CmdCancelRequest:
-		c.stop(ioid, op)
+		c.stop(op)
 	default:
 		c.end(ioid)
 	}
@@ -129,7 +129,7 @@ func (c *session) endRequest(cmd proto.Command, r *proto.Reader) {
 // end ends an operation.
 func (c *session) end(ioid uint32) {
 	op := c.ops[ioid]
-	c.stop(ioid, op)
+	c.stop(op)
 	if op.command == proto.CmdMonitor {
 		c.Subscribed(-1)
 	}

@@ -1,9 +1,11 @@
 """Reads PVs with p4p, which is PVXS, and prints what it got as JSON.
 
 p4p_client.py get PV...             once, with the type; and tries to write
-p4p_client.py monitor EVENTS PV...  until every PV had that many updates
+p4p_client.py monitor EVENTS PV...  until every PV had that many updates; the variable
+                                    PVREQUEST says how
 """
 import json
+import os
 import sys
 import threading
 
@@ -50,7 +52,7 @@ def monitor(wanted, names):
         if all(len(e) >= wanted for e in events.values()):
             done.set()
 
-    subs = [context.monitor(name, lambda v, name=name: update(name, v)) for name in names]
+    subs = [context.monitor(name, lambda v, name=name: update(name, v), request=os.environ.get("PVREQUEST")) for name in names]
     complete = done.wait(30)
     for sub in subs:
         sub.close()
