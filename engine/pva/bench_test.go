@@ -50,7 +50,7 @@ func BenchmarkEvent(b *testing.B) {
 				b.SetBytes(int64(len(read) / channels))
 				b.ResetTimer()
 				for done := 0; done < b.N; done += channels {
-					if used, _, _, err := c.batch(read, false); err != nil || used != len(read) {
+					if used, _, _, err := c.batch(read); err != nil || used != len(read) {
 						b.Fatal(used, err)
 					}
 					if done%(channels*100) == 0 {
@@ -77,7 +77,7 @@ func BenchmarkArray(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(read)))
 	for b.Loop() {
-		if used, _, _, err := c.batch(read, false); err != nil || used != len(read) {
+		if used, _, _, err := c.batch(read); err != nil || used != len(read) {
 			b.Fatal(used, err)
 		}
 		c.out.Take(nil)

@@ -201,8 +201,7 @@ func (c *circuit) read(conn net.Conn) error {
 			return fmt.Errorf("reading from %s: %w", c.host, err)
 		}
 		c.client.metrics.receivedBytes.Add(float64(n))
-		unused, full := buf.Filled(n)
-		used, need, ready, err := c.batch(unused, full)
+		used, need, ready, err := c.batch(buf.Filled(n))
 		if err != nil {
 			return fmt.Errorf("reading from %s: %w", c.host, err)
 		}
@@ -213,13 +212,12 @@ func (c *circuit) read(conn net.Conn) error {
 	}
 }
 
-// batch handles all whole frames of b, of which full says that more was there to
-// read. It returns the bytes they take and, if a part of a frame follows, how many
-// that one needs; and whether the server let us in.
-func (c *circuit) batch(b []byte, full bool) (used, need int, ready bool, err error) {
+// batch handles all whole frames of b. It returns the bytes they take and, if a part
+// of a frame follows, how many that one needs; and whether the server let us in.
+func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.mu.Lock()
 	c.now = time.Now()
-	c.stall.read(c.now, full)
+	c.stall.read(c.now)
 	used, need, err = c.frames(b)
 	ready = c.ready
 	answers := c.answers

@@ -158,7 +158,8 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 		}
 		silent.Store(true)
 		pass(DefaultConnTimeout + time.Second)
-		if log := told(r); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
+		log := told(r)
+		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
 			t.Errorf("of a silent server: %v", log)
 		}
 	}, server)

@@ -58,7 +58,7 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) error {
 	var rest []byte
 	for _, p := range parts {
 		rest = slices.Concat(rest, p)
-		used, need, _, err := c.batch(rest, false)
+		used, need, _, err := c.batch(rest)
 		if err != nil {
 			return err
 		}

@@ -52,9 +52,6 @@ func (c *circuit) monitor(o proto.Order, payload []byte) {
 		s.stale = false
 		return
 	}
-	if c.stall.burst && s.burst.full(&c.stall, c.client.config.QueueSize) {
-		s.sink.Suspect(c.stall.from.UnixNano(), c.stall.to.UnixNano())
-	}
 	changes := c.update(s, &r)
 	if r.Err() != nil {
 		c.drop(s, sample.Malformed)
@@ -131,7 +128,11 @@ func (c *circuit) deliver(s *slot, changes role) {
 		return
 	}
 	var timed bool
-	if c.scratch, timed = l.sample(&c.sample, &s.record, s.tag, c.scratch); !timed {
+	c.scratch, timed = l.sample(&c.sample, &s.record, s.tag, c.scratch)
+	if c.stall.burst && s.burst.full(&c.stall, c.client.config.QueueSize, c.sample.Time) {
+		s.sink.Suspect(c.stall.from.UnixNano(), c.stall.to.UnixNano())
+	}
+	if !timed {
 		c.sample.Time = c.now.UnixNano()
 		c.sample.Tag |= sample.EngineClock
 	}

@@ -212,8 +212,9 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 		pass(time.Second)
 		s := server.last()
 		var burst []byte
-		for i := range 2000 { // fills the buffer
-			burst = append(burst, s.update(s.subs[0], []int{fieldValue}, float64(i))...)
+		for i := range 40 { // made in 4 s
+			at := time.Duration(i) * 100 * time.Millisecond
+			burst = append(burst, s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds+at/time.Second), int(at%time.Second))...)
 		}
 		burst = append(burst, s.update(s.subs[1], []int{fieldValue}, 1.0)...)
 		pass(10 * time.Second)
@@ -224,6 +225,24 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 		}
 		if log := told(slow); len(log) != 2 {
 			t.Errorf("a channel with one was told %v", log)
+		}
+	}, server)
+}
+
+func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PULSED", capture.SubscribeOptions{}, r)
+		pass(10 * time.Second)
+		s := server.last()
+		for i := range 100 { // as they are made
+			at := time.Duration(i) * time.Millisecond
+			s.write(s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds), int(at)))
+			pass(time.Millisecond)
+		}
+		if log := told(r); len(log) != 2 || len(values(r)) != 101 {
+			t.Errorf("%d updates, told %v", len(values(r)), log)
 		}
 	}, server)
 }

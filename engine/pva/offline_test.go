@@ -46,7 +46,7 @@ func (c offlineCircuit) openChannel(sink capture.Sink, typ *proto.Type, first []
 	b := proto.AppendCreated(nil, &proto.Created{CID: id, SID: 100 + id}, s.flags())
 	b = proto.AppendInitAnswer(b, proto.CmdMonitor, proto.Answer{IOID: id, Sub: proto.SubInit}, proto.Status{}, typ, s.flags())
 	b = append(b, s.update(id, []int{fieldAll}, first...)...)
-	if used, _, _, err := c.batch(b, false); err != nil || used != len(b) {
+	if used, _, _, err := c.batch(b); err != nil || used != len(b) {
 		c.tb.Fatal(used, err)
 	}
 }

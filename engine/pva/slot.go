@@ -3,6 +3,7 @@ package pva
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
@@ -214,8 +215,12 @@ func (c *circuit) release(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
+	now := time.Now()
 	for i := range c.slots {
 		if s := &c.slots[i]; s.ch != nil {
+			if s.state == slotOpen && errors.Is(cause, errSilent) { // since when, nobody knows
+				s.sink.Suspect(c.stall.last.UnixNano(), now.UnixNano())
+			}
 			c.giveBack(s, cause, true)
 		}
 	}

@@ -23,10 +23,10 @@ func (b *Buffer) Free() []byte {
 }
 
 // Filled notes that n bytes were read to Free, and returns all that is not yet
-// used, valid until Used. full says that there was room for no more.
-func (b *Buffer) Filled(n int) (unused []byte, full bool) {
+// used, valid until Used.
+func (b *Buffer) Filled(n int) []byte {
 	b.filled += n
-	return b.buf[:b.filled], b.filled == len(b.buf)
+	return b.buf[:b.filled]
 }
 
 // Used drops the first used bytes, and makes room for a frame of need bytes after

@@ -49,7 +49,7 @@ func TestBufferHandsOnEveryByte(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		unused, _ := b.Filled(n)
+		unused := b.Filled(n)
 		used, need := 0, 0
 		for {
 			rest := unused[used:]
