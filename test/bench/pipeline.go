@@ -47,7 +47,7 @@ func (b *bench) measure(ctx context.Context, name string, l load, storage ...str
 	if err != nil {
 		return f, err
 	}
-	sim, err := start(dir, "ioc", nil, b.varve, "ioc", "--listen", iocAddr, "--kinds", "NOISE",
+	sim, err := start(dir, "ioc", nil, b.varve, "ioc", "--listen", iocAddr, "--pva-listen=", "--kinds", "NOISE",
 		"--channels", fmt.Sprint(l.channels), "--rate", fmt.Sprint(l.rate))
 	if err != nil {
 		return f, err
