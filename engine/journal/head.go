@@ -22,7 +22,7 @@ type Head struct {
 	retired        bool // no sample will be appended any more
 	run            sample.Run
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
-	due            int       // new samples that the flush under way takes
+	due            int       // new samples that the pass under way takes
 	stretches      []stretch // of the acked samples, in order
 	size           int       // bytes last told to the lane
 
@@ -235,12 +235,17 @@ func (h *Head) snapshot() *sample.Run {
 	return h.run.Share()
 }
 
-// begin notes that all new samples there are now are due. What comes later waits
-// for the next flush, so that no PV keeps others waiting.
-func (h *Head) begin() {
+// begin notes that the new samples there are now are due, up to limit bytes: then no
+// PV keeps others waiting for longer than its row takes. It reports whether more are
+// new than that.
+func (h *Head) begin(limit int) (more bool) {
 	h.mu.Lock()
-	h.due = h.run.Len() - h.flushed
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	waiting := h.run.Len() - h.flushed
+	if h.due = waiting; waiting > 0 {
+		h.due = h.fit(limit)
+	}
+	return h.due < waiting
 }
 
 // large reports whether the next sample that is due has a large value.

@@ -65,7 +65,7 @@ type Lane struct {
 	failing atomic.Bool          // the latest write failed
 	givenUp store.Position       // belongs to who calls GiveUp
 	claimed chan struct{}        // closed by Run when the claim is acknowledged
-	syncs   chan chan<- struct{} // taken by Run: closed after the next flush
+	syncs   chan chan<- struct{} // taken by Run: closed when nothing waits any more
 	ended   chan struct{}        // closed by Run at its end
 
 	// The rest belongs to Run.
@@ -248,18 +248,19 @@ func (l *Lane) markDirty(h *Head) {
 	l.mu.Unlock()
 }
 
-// takeDirty returns the heads with new samples, sorted by name.
-func (l *Lane) takeDirty() []*Head {
+// takeDirty returns the heads with new samples, sorted by name, and whether some have
+// more than is due.
+func (l *Lane) takeDirty() (dirty []*Head, more bool) {
 	l.settle()
 	l.mu.Lock()
-	dirty := l.dirty
+	dirty = l.dirty
 	l.dirty = make([]*Head, 0, len(dirty))
 	l.mu.Unlock()
 	sortByPV(dirty)
 	for _, h := range dirty {
-		h.begin()
+		more = h.begin(l.cfg.RowBytes) || more
 	}
-	return dirty
+	return dirty, more
 }
 
 func sortByPV(heads []*Head) {

@@ -47,14 +47,18 @@ func (l *Lane) journal(ctx context.Context) {
 		case synced = <-l.syncs:
 		}
 		start := time.Now()
-		l.flush(ctx)
-		if synced != nil && ctx.Err() == nil {
-			close(synced)
+		wait := l.cfg.Flush
+		if synced != nil {
+			if l.flush(ctx); ctx.Err() == nil {
+				close(synced)
+			}
+		} else if l.pass(ctx) {
+			wait = 0
 		}
 		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
 			l.report("renewing a claim", l.putClaim(ctx))
 		}
-		timer.Reset(max(0, l.cfg.Flush-time.Since(start)))
+		timer.Reset(max(0, wait-time.Since(start)))
 	}
 }
 
@@ -86,7 +90,14 @@ func (l *Lane) putClaim(ctx context.Context) error {
 
 // flush writes rows until nothing that is new in a head is left, or ctx ends.
 func (l *Lane) flush(ctx context.Context) {
-	dirty := l.takeDirty()
+	for l.pass(ctx) && ctx.Err() == nil {
+	}
+}
+
+// pass writes what is new in the heads, of each up to a row, unless ctx ends. It
+// reports whether there is more than that.
+func (l *Lane) pass(ctx context.Context) (more bool) {
+	dirty, more := l.takeDirty()
 	for {
 		if l.pending == nil {
 			if dirty = l.build(ctx, dirty); l.pending == nil {
@@ -101,7 +112,8 @@ func (l *Lane) flush(ctx context.Context) {
 	l.mu.Lock()
 	l.dirty = append(l.dirty, dirty...)
 	l.mu.Unlock()
-	l.shed()
+	l.shed() // also when nothing was sent
+	return more
 }
 
 // pendingRow is a row that has its position and its bytes, for good.

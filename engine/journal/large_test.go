@@ -1,0 +1,247 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+var image = sample.Uint8.Array()
+
+// picture is a value of a size whose bytes are the low ones of i.
+func picture(i, size int) *sample.Sample {
+	return &sample.Sample{Time: int64(i) * 1e6, Bytes: bytes.Repeat([]byte{byte(i)}, size)}
+}
+
+// numbersOf returns which pictures a PV has in the rows of a store.
+func (f *faulty) numbersOf(t *testing.T, pv string) (out []int) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, row := range f.rows {
+		runs, err := Find(row, pv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			for i := range r.Len() {
+				n := int(r.Times[i] / 1e6)
+				if v := r.Value(i); v[0] != byte(n) || v[len(v)-1] != byte(n) {
+					t.Errorf("picture %d has another's bytes", n)
+				}
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// Large values never take more memory than there is, not for a moment: what arrives
+// is not bounded by how often somebody looks.
+func TestLargeValuesStayWithinMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, size, n = 4 << 20, 200 << 10, 500
+		b := newLane(t, limit)
+		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
+		time.Sleep(time.Second)
+		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		for i := range n {
+			b.Append(h, image, picture(i, size))
+			b.Append(scalar, sample.Int64, number(i))
+			if used := b.mem.Used(); used > limit {
+				t.Fatalf("after %d values %d bytes are in use, of %d", i, used, limit)
+			}
+			if i%100 == 0 {
+				time.Sleep(10 * time.Second)
+			}
+		}
+		b.store.setFail(nil)
+		time.Sleep(time.Minute)
+		if left := b.stop(); left != 0 {
+			t.Fatalf("%d samples unsaved", left)
+		}
+		got := b.store.numbersOf(t, "a")
+		if len(got)+int(h.Lost()) != n || len(got) < limit/size/2 || got[len(got)-1] != n-1 {
+			t.Errorf("%d stored, %d lost of %d; the last is %d", len(got), h.Lost(), n, got[len(got)-1])
+		}
+		var marked uint64
+		for _, m := range b.lost {
+			marked += m.Count
+		}
+		if all := h.Lost() + scalar.Lost(); marked != all {
+			t.Errorf("%d of %d losses are marked", marked, all)
+		}
+		if used := b.mem.Used(); used > limit {
+			t.Errorf("%d bytes are in use at the end", used)
+		}
+	})
+}
+
+// crowded is a store that takes its time, and notes how many large rows it is given
+// at once.
+type crowded struct {
+	faulty
+	now, most atomic.Int64
+}
+
+func (c *crowded) PutJournal(ctx context.Context, r store.JournalRow) error {
+	if len(r.Blob) > largeValue {
+		c.most.Store(max(c.most.Load(), c.now.Add(1)))
+		defer c.now.Add(-1)
+	}
+	time.Sleep(100 * time.Millisecond)
+	return c.faulty.PutJournal(ctx, r)
+}
+
+func (c *crowded) config(memory int64) *Config {
+	mem := NewMemory(memory)
+	return &Config{
+		Store: c, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem, Lost: func(string, sample.Mark) {},
+		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// noisy is a picture that S2 can not make smaller.
+func noisy(i, size int) *sample.Sample {
+	s := picture(i, size)
+	rng := rand.NewChaCha8([32]byte{byte(i)})
+	_, _ = rng.Read(s.Bytes)
+	return s
+}
+
+// Values that come faster than the store takes them keep no other PV waiting.
+func TestALargePVKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &crowded{}
+		l := NewLane(0, store.Writer{1}, st.config(16<<20))
+		h, other := l.Open("a", image), l.Open("b", sample.Int64)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { l.Run(ctx, t.Context()) })
+		for i := range 2000 {
+			l.Append(h, image, picture(i, 64<<10))
+			l.Append(other, sample.Int64, number(i))
+			time.Sleep(25 * time.Millisecond)
+			if waiting := i - int(other.Stored()); waiting > 20 { // 0.5 s
+				t.Fatalf("after %d samples %d of the other PV wait", i, waiting)
+			}
+		}
+		cancel()
+		wg.Wait()
+		if !slices.Equal(st.words(t, "b"), upTo(0, 2000)) {
+			t.Error("samples of the other PV are not what came")
+		}
+	})
+}
+
+// What somebody looks at stays as it is, whatever becomes of the head.
+func TestSharedValuesStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<30)
+		defer b.stop()
+		h := b.Open("a", image)
+		var seen []*sample.Run
+		for i := range 100 {
+			b.Append(h, image, picture(i, 64<<10+i))
+			seen = append(seen, b.Recent("a")...)
+			if i%7 == 0 {
+				time.Sleep(time.Second)
+				var r sample.Run
+				h.Sealed(h.Unsealed(&r, 100<<10))
+				seen = append(seen, &r)
+			}
+		}
+		for _, r := range seen {
+			for i := range r.Len() {
+				n := int(r.Times[i] / 1e6)
+				if !bytes.Equal(r.Value(i), picture(n, 64<<10+n).Bytes) {
+					t.Fatalf("picture %d is not what it was", n)
+				}
+			}
+		}
+	})
+}
+
+func TestUnsealedComesInPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<30)
+		defer b.stop()
+		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
+		for i := range 20 {
+			b.Append(h, image, picture(i, 100<<10))
+		}
+		for i := range 3000 {
+			b.Append(scalar, sample.Int64, number(i))
+		}
+		time.Sleep(time.Second)
+		for _, c := range []struct {
+			h          *Head
+			most, want int
+		}{{h, 1, 1}, {h, 350 << 10, 3}, {h, 1 << 30, 20}, {scalar, 1, 1}, {scalar, 20 * 100, 100}, {scalar, 1 << 20, 3000}} {
+			var r sample.Run
+			if n := c.h.Unsealed(&r, c.most); n != c.want || r.Len() != n {
+				t.Errorf("%d samples of %s are up to %d bytes, not %d", n, c.h.PV, c.most, c.want)
+			}
+		}
+		if h.Heavy() || b.TakeHeavy() {
+			t.Error("2 MB make a head heavy")
+		}
+		for i := range 40 {
+			b.Append(h, image, picture(i, 1<<20))
+		}
+		time.Sleep(time.Second)
+		if !h.Heavy() || !b.TakeHeavy() || b.TakeHeavy() {
+			t.Error("42 MB do not make a head heavy, once")
+		}
+		if w := b.Written(); w == 0 {
+			t.Error("nothing counts as written")
+		}
+	})
+}
+
+// Of all lanes only a few have a large row under way at a time.
+func TestFewLargeRowsAreUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &crowded{}
+		cfg := st.config(1 << 30)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i := range 3 * maxLargeRows {
+			l := NewLane(i, store.NewWriter(), cfg)
+			h := l.Open(fmt.Sprint(i), image)
+			for k := range 10 {
+				l.Append(h, image, noisy(k, 80<<10))
+			}
+			wg.Go(func() {
+				if n := l.Run(ctx, t.Context()); n != 0 {
+					t.Errorf("%d samples unsaved", n)
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		cancel()
+		wg.Wait()
+		if most := st.most.Load(); most != maxLargeRows {
+			t.Errorf("%d large rows were under way at a time, not %d", most, maxLargeRows)
+		}
+		if len(cfg.Memory.turns) != 0 {
+			t.Errorf("%d turns were not given back", len(cfg.Memory.turns))
+		}
+		if n := len(st.rows); n != 10*3*maxLargeRows {
+			t.Errorf("%d rows", n)
+		}
+	})
+}

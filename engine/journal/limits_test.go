@@ -1,0 +1,71 @@
+package journal_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+// The largest value that is captured fits a row of what stands before it and of its
+// own, however little S2 makes of it.
+func TestTheLargestValueFitsARow(t *testing.T) {
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	mem := journal.NewMemory(1 << 30)
+	l := journal.NewLane(0, store.Writer{1}, &journal.Config{
+		Store: st, Flush: 10 * time.Millisecond, RowBytes: 256 << 10, Memory: mem, Lost: func(string, sample.Mark) {},
+		Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
+	})
+	rng := rand.NewChaCha8([32]byte{1})
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		_, _ = rng.Read(b)
+		return b
+	}
+	before, h := l.Open("A", sample.String), l.Open("B", sample.Struct)
+	small, large := noise(256<<10-100), noise(capture.MaxValueBytes)
+	l.Append(before, sample.String, &sample.Sample{Bytes: small})
+	l.Append(h, sample.Struct, &sample.Sample{Bytes: large})
+	ctx, cancel := context.WithCancel(t.Context())
+	unsaved := make(chan int, 1)
+	go func() { unsaved <- l.Run(ctx, t.Context()) }()
+	if err := l.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if n := <-unsaved; n != 0 {
+		t.Errorf("%d samples unsaved", n)
+	}
+	largest := 0
+	for row, err := range st.Journal(t.Context(), 0, store.Writer{1}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, len(row.Blob))
+		runs, err := journal.Find(row, "B")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			if string(r.Value(0)) != string(large) {
+				t.Error("the value is not what it was")
+			}
+		}
+	}
+	if largest < len(small)+len(large) || largest > store.MaxBlob {
+		t.Errorf("the largest row has %d bytes; %d are allowed", largest, store.MaxBlob)
+	}
+}

@@ -1,0 +1,297 @@
+package cassandra_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+// torn is a keyspace in which tests do to rows what a crash does.
+type torn struct {
+	*testing.T
+	*cassandrastore.Store
+	session  *gocql.Session
+	keyspace string
+}
+
+func newTorn(t *testing.T) *torn {
+	cfg := config(t)
+	return &torn{T: t, Store: open(t, cfg), session: connect(t, cfg), keyspace: cfg.Keyspace}
+}
+
+func (s *torn) exec(stmt string, values ...any) {
+	s.Helper()
+	if err := s.session.Query(strings.ReplaceAll(stmt, "@", s.keyspace+"."), values...).ExecContext(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *torn) count(table string) (n int) {
+	s.Helper()
+	if err := s.session.Query("SELECT COUNT(*) FROM "+s.keyspace+"."+table).ScanContext(s.Context(), &n); err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+func (s *torn) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// blob has a size that takes several parts.
+func blob(fill byte) []byte { return bytes.Repeat([]byte{fill}, 1<<20+1) }
+
+func large(pv string, n uint32, fill byte) store.Block {
+	return store.Block{
+		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(0), Start: int64(n), Writer: store.Writer{1}, N: n},
+		End:      int64(n) + 10, Count: 1, Type: sample.Struct, Blob: blob(fill),
+	}
+}
+
+func (s *torn) blocks(pv string) (blocks []store.Block, err error) {
+	for b, err := range s.Blocks(s.Context(), pv, store.Day.Of(0), 0, 1e6) {
+		if err != nil {
+			return blocks, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// The journal of a writer that died between the parts of a row and the row goes on
+// without the row. One whose parts are gone is an error, and not a shorter row.
+func TestTornRows(t *testing.T) {
+	s := newTorn(t)
+	w := store.Writer{1}
+	row := func(n uint32) store.JournalRow {
+		return store.JournalRow{Shard: 1, Writer: w, At: store.At(1, n), Index: []byte{byte(n)}, Blob: blob(byte(n))}
+	}
+	for n := uint32(1); n <= 3; n++ {
+		s.must(s.PutJournal(t.Context(), row(n)))
+	}
+	read := func() (at []uint32, err error) {
+		for r, err := range s.Journal(t.Context(), 1, w, 0) {
+			if err != nil {
+				return at, err
+			}
+			if want := row(r.At.Seq()); !bytes.Equal(r.Blob, want.Blob) || !bytes.Equal(r.Index, want.Index) {
+				t.Errorf("row %d is not what was written", r.At.Seq())
+			}
+			at = append(at, r.At.Seq())
+		}
+		return at, nil
+	}
+	s.exec("DELETE FROM @journal WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 2", w[:])
+	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 3}) {
+		t.Errorf("with the parts of row 2 alone, rows %v are read, %v", at, err)
+	}
+	s.must(s.PutJournal(t.Context(), row(2))) // the next try
+	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 3}) {
+		t.Errorf("after the next try rows %v are read, %v", at, err)
+	}
+	for _, part := range []int{0, 1, 2} {
+		s.exec("DELETE FROM @journal_part WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 3 AND part = ?", w[:], part)
+		if at, err := read(); err == nil || !slices.Equal(at, []uint32{1, 2}) || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("without part %d of row 3 rows %v are read, %v", part, at, err)
+		}
+		s.must(s.PutJournal(t.Context(), row(3)))
+	}
+}
+
+// What a broken write of a block leaves is not seen, is replaced by the next try,
+// and goes with the PV.
+func TestTornBlocks(t *testing.T) {
+	s := newTorn(t)
+	pv := "T:TORN"
+	s.must(s.AddChannel(t.Context(), store.Channel{PV: pv, Starts: []store.Bucket{store.Day.Of(0)}}))
+	first, second := large(pv, 1, 1), large(pv, 2, 2)
+	s.must(s.PutBlocks(t.Context(), first, second))
+	perBlock := s.count("block_part_forever") / 2
+
+	// Before the row was written.
+	s.exec("DELETE FROM @block_forever WHERE pv = ? AND bucket = ? AND start = 2", pv, int64(second.Bucket))
+	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
+		t.Errorf("with parts alone %d blocks are read, %v", len(got), err)
+	}
+	s.must(s.PutBlocks(t.Context(), second))
+	if n := s.count("block_part_forever"); n != 2*perBlock {
+		t.Errorf("after the next try there are %d parts, not %d", n, 2*perBlock)
+	}
+	// Parts that are gone although the row is there: never a block that is cut.
+	s.exec("DELETE FROM @block_part_forever WHERE pv = ? AND bucket = ? AND start = 2 AND writer = ? AND n = 2", pv, int64(second.Bucket), second.Writer[:])
+	if got, err := s.blocks(pv); err == nil || len(got) != 1 || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("without parts %d blocks are read, %v", len(got), err)
+	}
+	if _, found, err := s.LastBlock(t.Context(), pv, second.Bucket, 5); err == nil || found {
+		t.Errorf("without parts the last block is found: %v", err)
+	}
+	s.must(s.PutBlocks(t.Context(), second))
+
+	// Rows deleted, parts not, as when Delete was broken off; and Delete again.
+	s.exec("DELETE FROM @block_forever WHERE pv = ? AND bucket = ?", pv, int64(second.Bucket))
+	for range 2 {
+		s.must(s.Delete(t.Context(), pv))
+		for _, table := range []string{"block_forever", "block_part_forever", "block_apart_forever", "channel"} {
+			if n := s.count(table); n != 0 {
+				t.Errorf("after the deletion %s has %d rows", table, n)
+			}
+		}
+	}
+	// Begun anew under the same keys.
+	s.must(s.PutBlocks(t.Context(), first))
+	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
+		t.Errorf("of a PV that began anew %d blocks are read, %v", len(got), err)
+	}
+}
+
+// A block that is written again leaves no part behind, whatever sizes it had.
+func TestPartsOfEarlierVersionsGo(t *testing.T) {
+	s := newTorn(t)
+	b := large("T:AGAIN", 1, 1)
+	for _, size := range []int{3 << 20, 200 << 10, 1 << 20, 600 << 10} {
+		b.Blob = make([]byte, size)
+		s.must(s.PutBlocks(t.Context(), b))
+		if n, want := s.count("block_part_forever"), (size+512<<10-1)/(512<<10); n != want {
+			t.Errorf("a block of %d bytes has %d parts, not %d", size, n, want)
+		}
+	}
+}
+
+// TestLargeWritesAndOutages kills the node while large rows and blocks are written:
+// what was acknowledged is there, and what was not is whole or not there.
+func TestLargeWritesAndOutages(t *testing.T) {
+	node := cassandra.Start(t, "commitlog_sync: batch")
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: 10 * time.Second, InFlightBytes: 4 << 20}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	st := open(t, cfg)
+	const pv = "T:OUTAGE"
+	w := store.Writer{1}
+	row := func(n uint32) store.JournalRow {
+		return store.JournalRow{Shard: 1, Writer: w, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 3<<20+int(n))}
+	}
+	for round := range uint32(3) {
+		var wg sync.WaitGroup
+		acked := map[string]bool{}
+		var mu sync.Mutex
+		note := func(what string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			acked[what] = err == nil
+		}
+		for i := range uint32(4) {
+			n := round*4 + i + 1
+			wg.Go(func() { note(fmt.Sprint("row ", n), st.PutJournal(t.Context(), row(n))) })
+			wg.Go(func() { note(fmt.Sprint("block ", n), st.PutBlocks(t.Context(), large(pv, n, byte(n)))) })
+		}
+		wait(time.Duration(20+60*round) * time.Millisecond) // somewhere in the middle
+		node.Kill()
+		wg.Wait()
+		node.Start(t)
+		there := map[string]bool{}
+		s := &torn{T: t, Store: reopened(t, cfg)}
+		for r, err := range s.Journal(t.Context(), 1, w, 0) {
+			s.must(err)
+			if !bytes.Equal(r.Blob, row(r.At.Seq()).Blob) {
+				t.Errorf("row %d is not what was written", r.At.Seq())
+			}
+			there[fmt.Sprint("row ", r.At.Seq())] = true
+		}
+		blocks, err := s.blocks(pv)
+		s.must(err)
+		for _, b := range blocks {
+			if !bytes.Equal(b.Blob, blob(byte(b.N))) {
+				t.Errorf("block %d is not what was written", b.N)
+			}
+			there[fmt.Sprint("block ", b.N)] = true
+		}
+		written := 0
+		for what, ok := range acked {
+			if ok {
+				written++
+			}
+			if ok && !there[what] {
+				t.Errorf("%s was acknowledged, and is gone", what)
+			}
+		}
+		t.Logf("round %d: %d of %d writes were acknowledged before the kill", round, written, len(acked))
+	}
+}
+
+// reopened waits until the cluster answers again.
+func reopened(t *testing.T, cfg cassandrastore.Config) *cassandrastore.Store {
+	t.Helper()
+	for deadline := time.Now().Add(recoverWait); ; wait(100 * time.Millisecond) {
+		st, err := cassandrastore.Open(t.Context(), cfg)
+		if err == nil {
+			t.Cleanup(func() { _ = st.Close() })
+			return st
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An archive of the first version is upgraded, with what it holds.
+func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
+	cfg := config(t)
+	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
+	for _, stmt := range []string{
+		"DROP TABLE @journal_part", "DROP TABLE @block_part_forever", "DROP TABLE @block_apart_forever",
+		"ALTER TABLE @journal DROP size", "ALTER TABLE @block_forever DROP stamp", "ALTER TABLE @metadata DROP properties",
+		"ALTER TABLE @journal WITH default_time_to_live = 172800",
+		"INSERT INTO @metadata (pv, time, kind, elements, units, precision, limits, host) VALUES ('A', 5, 11, 1, 'mA', 1, [1,2,3,4,5,6,7,8], 'h')",
+		"INSERT INTO @journal (shard, writer, n, seq, names, body) VALUES (1, 0x01000000000000000000000000000000, 1, 1, 0x01, 0x02)",
+		"UPDATE @schema_version SET version = 1 WHERE part = 'tables'",
+	} {
+		s.exec(stmt)
+	}
+	if _, err := cassandrastore.Open(t.Context(), cfg); err == nil {
+		t.Error("a schema of version 1 is opened")
+	}
+	for range 2 {
+		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Store = open(t, cfg)
+	if m, found, err := s.MetadataAt(t.Context(), "A", 5); !found || err != nil || m.Units != "mA" || len(m.Properties) != 0 {
+		t.Errorf("metadata of before is %+v, %v", m, err)
+	}
+	rows := 0
+	for r, err := range s.Journal(t.Context(), 1, store.Writer{1}, 0) {
+		s.must(err)
+		if rows++; !bytes.Equal(r.Blob, []byte{2}) {
+			t.Errorf("a row of before is %+v", r)
+		}
+	}
+	if rows != 1 {
+		t.Errorf("%d rows of before", rows)
+	}
+	s.must(s.PutBlocks(t.Context(), large("B", 1, 1)))
+	if got, err := s.blocks("B"); err != nil || len(got) != 1 {
+		t.Errorf("%d large blocks, %v", len(got), err)
+	}
+	var ttl int
+	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal_part'",
+		cfg.Keyspace).ScanContext(t.Context(), &ttl)
+	if err != nil || ttl != 172800+3600 {
+		t.Errorf("parts are kept for %d s, %v: not longer than their rows", ttl, err)
+	}
+}
