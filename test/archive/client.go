@@ -128,6 +128,7 @@ type Channel struct {
 	PV, Group, State, Sampling string
 	Received, Stored, Pending  uint64
 	Dropped                    map[string]uint64
+	Suspected, LostConnections uint64
 	Last                       *struct{ Time time.Time }
 }
 

@@ -1,0 +1,80 @@
+package protocols
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
+)
+
+// newRemotePlant starts an IOC and an archiver in network namespaces of their own,
+// with a cable between them, and returns the IOC's end of it.
+func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
+	t.Helper()
+	here, there := newNamespace(t), newNamespace(t)
+	join(here, there)
+	p := &plant{pvs: counting(n)}
+	there.do(func() { p.IOC = epics.StartIOCOn(t, thereAddr, archive.Counting(p.pvs)) })
+	here.do(func() { p.archiveThem(t, env...) })
+	p.HTTP.Transport = &http.Transport{DialContext: here.dial}
+	p.await()
+	return p, there
+}
+
+// A network that is down for ten seconds costs what IOCs could not keep meanwhile,
+// and that is marked; the circuits stay.
+func TestNetworkIsDown(t *testing.T) {
+	t.Parallel()
+	p, far := newRemotePlant(t, 200)
+	p.warmUp()
+	far.unplug()
+	p.GoOn(10 * time.Second)
+	far.plug()
+	p.awaitUpdates(t)
+	p.settle(t)
+	p.checkMemory(t)
+	p.account(t)
+}
+
+// A circuit whose other end is silent is given up after EPICS_CA_CONN_TMO or
+// EPICS_PVA_CONN_TMO, while nothing says that it ended; and all that was missed since
+// it fell silent is marked.
+func TestHalfOpenCircuit(t *testing.T) {
+	t.Parallel()
+	p, far := newRemotePlant(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
+	p.warmUp()
+	far.unplug()
+	down := time.Now()
+	program.Eventually(t, "the silent circuits are given up", func() bool {
+		return p.Summary().States["disconnected"] == len(p.pvs)
+	})
+	t.Logf("the circuits are given up after %.1f s", time.Since(down).Seconds())
+	if took := time.Since(down); took > 20*time.Second {
+		t.Errorf("with a time-out of 5 s, circuits are given up only after %v", took)
+	}
+	far.plug()
+	up := time.Now()
+	p.AwaitConnected(len(p.pvs))
+	t.Logf("the channels are back after %.1f s", time.Since(up).Seconds())
+	p.awaitUpdates(t)
+	p.settle(t)
+	p.account(t)
+}
+
+// awaitUpdates waits until all PVs are updated again.
+func (p *plant) awaitUpdates(t *testing.T) {
+	t.Helper()
+	from := time.Now()
+	program.Eventually(t, "all PVs are updated", func() bool {
+		for _, c := range p.Channels() {
+			if c.Last == nil || c.Last.Time.Before(from) {
+				return false
+			}
+		}
+		return true
+	})
+	t.Logf("all PVs are updated %.1f s after the network is up", time.Since(from).Seconds())
+}

@@ -1,0 +1,167 @@
+package protocols
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
+)
+
+// plant is an IOC whose PVs count, and an archiver that has half of them over
+// Channel Access and half over pvAccess.
+type plant struct {
+	*epics.IOC
+	*program.Archiver
+	pvs   []string
+	begin time.Time
+}
+
+// prefixes of PVs, by provider.
+var prefixes = map[string]string{"CA": "F:CA:", "PVA": "F:PVA:"}
+
+// counting returns the names of n PVs of each provider.
+func counting(n int) (pvs []string) {
+	for _, provider := range []string{"CA", "PVA"} {
+		pvs = append(pvs, archive.Names(prefixes[provider], n)...)
+	}
+	return pvs
+}
+
+// archiveThem starts the archiver with variables added to its environment, and does
+// not wait.
+func (p *plant) archiveThem(t *testing.T, env ...string) {
+	t.Helper()
+	groups := t.TempDir()
+	for provider, prefix := range prefixes {
+		of := slices.DeleteFunc(slices.Clone(p.pvs), func(pv string) bool { return !strings.HasPrefix(pv, prefix) })
+		name := strings.ToLower(provider)
+		program.WriteGroup(t, groups, name, program.Group(name, "provider: "+provider, of...))
+	}
+	p.Archiver = program.Standalone(t, append(p.ClientEnv(), env...), "-f", groups, "--data", t.TempDir(), "--checkpoint", "4s")
+}
+
+// await waits until all PVs are connected and have samples.
+func (p *plant) await() { p.begin = p.AwaitSamples(len(p.pvs)) }
+
+// warmUp lets the archiver learn how often updates usually come.
+func (p *plant) warmUp() { p.GoOn(16 * time.Second) }
+
+// settle waits until what may be lost is marked: the archiver waits for more of the
+// same first.
+func (p *plant) settle(t *testing.T) {
+	t.Helper()
+	p.GoOn(2 * time.Second)
+	program.Eventually(t, "what may be lost is marked", func() bool {
+		for pv, c := range p.Channels() {
+			if c.Suspected > 0 && !slices.ContainsFunc(p.Marks(pv, p.begin), isLoss) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func isLoss(m archive.Mark) bool { return m.Kind == "lost" }
+
+// account fails the test unless each step of each PV is archived or lies within a
+// mark, and those who lost steps say so in their state. It returns how many steps
+// each provider lost.
+func (p *plant) account(t *testing.T) map[string]int {
+	t.Helper()
+	all := p.ReadAll(p.pvs, p.begin)
+	states := p.Channels()
+	lost, failures := map[string]int{}, 0
+	for _, pv := range p.pvs {
+		holes, err := archive.Holes(all[pv])
+		if err != nil || len(all[pv]) < 20 {
+			t.Errorf("%s: %d samples: %v", pv, len(all[pv]), err)
+			continue
+		}
+		if len(holes) == 0 {
+			continue
+		}
+		marks := p.Marks(pv, p.begin.Add(-time.Minute))
+		for _, h := range holes {
+			lost[strings.Split(pv, ":")[1]] += h.Missing()
+			if at, covered := covered(h, marks); !covered {
+				t.Errorf("%s: %v, of which that of %s is in no mark: %+v", pv, h, at.Format("15:04:05.000"), marks)
+			}
+		}
+		if c := states[pv]; c.Suspected == 0 && c.LostConnections == 0 && c.Dropped["overrun"] == 0 {
+			t.Errorf("%s has lost %d steps, and its state counts no loss: %+v", pv, holes[0].Missing(), c)
+		}
+		if failures += map[bool]int{true: 1}[t.Failed()]; failures > 3 {
+			t.FailNow() // the other PVs look alike
+		}
+	}
+	t.Logf("steps that were lost: %v; the archiver took %d MiB of memory at most", lost, p.peak()>>20)
+	return lost
+}
+
+// tolerance is between the clock of a sample and that of its arrival, by which some
+// marks are made.
+const tolerance = 300 * time.Millisecond
+
+// covered reports whether marks cover all steps of a hole, or else the time of one
+// that they do not. Steps are a tenth of a second apart.
+func covered(h archive.Hole, marks []archive.Mark) (time.Time, bool) {
+	first, last := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
+	for i := range h.Missing() {
+		at := first.Add(last.Sub(first) * time.Duration(i+1) / time.Duration(h.Missing()+1))
+		if !slices.ContainsFunc(spans(marks), func(s [2]time.Time) bool {
+			return !at.Before(s[0].Add(-tolerance)) && !at.After(s[1].Add(tolerance))
+		}) {
+			return at, false
+		}
+	}
+	return time.Time{}, true
+}
+
+// spans returns the times in which marks say that samples may be missing.
+func spans(marks []archive.Mark) (found [][2]time.Time) {
+	for i, m := range marks {
+		switch m.Kind {
+		case "lost", "died":
+			found = append(found, [2]time.Time{m.Time, m.End})
+		case "disconnected":
+			for _, next := range marks[i:] {
+				if next.Kind == "connected" {
+					found = append(found, [2]time.Time{m.Time, next.Time})
+					break
+				}
+			}
+		}
+	}
+	return found
+}
+
+var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// peak returns the most memory that the archiver had, in bytes; 0 where the kernel
+// does not tell.
+func (p *plant) peak() int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
+	m := highWater.FindSubmatch(status)
+	if err != nil || m == nil {
+		return 0
+	}
+	kB, _ := strconv.Atoi(string(m[1]))
+	return kB << 10
+}
+
+// checkMemory fails the test if the archiver ever had more memory than it may.
+func (p *plant) checkMemory(t *testing.T) {
+	t.Helper()
+	const most = 400 << 20
+	if got := p.peak(); got > most {
+		t.Errorf("the archiver took %d MiB of memory, more than %d", got>>20, most>>20)
+	}
+}

@@ -1,0 +1,38 @@
+package protocols
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/epics"
+)
+
+// An archiver that stands still for ten seconds, as on a node that is starved, goes
+// on by itself. What IOCs dropped meanwhile is marked.
+func TestArchiverStalls(t *testing.T) {
+	t.Parallel()
+	pvs := counting(500)
+	p := &plant{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}
+	p.archiveThem(t)
+	p.await()
+	p.warmUp()
+	p.signal(t, syscall.SIGSTOP)
+	p.GoOn(10 * time.Second)
+	p.signal(t, syscall.SIGCONT)
+	p.settle(t)
+	p.checkMemory(t)
+	for provider, n := range p.account(t) {
+		if n == 0 {
+			t.Logf("nothing was lost over %s", provider)
+		}
+	}
+}
+
+func (p *plant) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.Cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
