@@ -20,6 +20,8 @@ const (
 	resolveInterval = 2 * time.Second
 	// sequenceWindow is how many datagrams back an answer may be for.
 	sequenceWindow = 1 << 16
+	// caprotoSequence is what servers of caproto answer with, whatever they were sent.
+	caprotoSequence = 1
 	// receiveBuffer is asked of the kernel for answers, which come in bursts.
 	receiveBuffer = 1 << 20
 )
@@ -158,7 +160,7 @@ func (u *udp) datagram(b []byte, from netip.Addr) {
 			return
 		}
 		b = b[n:]
-		if seq, ok := proto.Sequence(&h); ok && u.sequence.Load()-seq >= sequenceWindow {
+		if seq, ok := proto.Sequence(&h); ok && u.sequence.Load()-seq >= sequenceWindow && seq != caprotoSequence {
 			return
 		}
 		if h.Command == proto.CmdSearch {
