@@ -23,10 +23,12 @@ func TestP4PSeesEveryUpdate(t *testing.T) {
 		args = append(args, name)
 	}
 	addr := s.PVAAddr().String()
+	// The queue is that of the client, which drops updates itself where it is too slow.
+	const queue, pipeline = "PVREQUEST=record[queueSize=1000]", "PVREQUEST=record[pipeline=true,queueSize=40]"
 	for how, env := range map[string][]string{
-		"UDP":         {"EPICS_PVA_ADDR_LIST=" + addr},
-		"name server": {"EPICS_PVA_ADDR_LIST=", "EPICS_PVA_NAME_SERVERS=" + addr},
-		"pipeline":    {"EPICS_PVA_ADDR_LIST=" + addr, "PVREQUEST=record[pipeline=true,queueSize=4]"},
+		"UDP":         {"EPICS_PVA_ADDR_LIST=" + addr, queue},
+		"name server": {"EPICS_PVA_ADDR_LIST=", "EPICS_PVA_NAME_SERVERS=" + addr, queue},
+		"pipeline":    {"EPICS_PVA_ADDR_LIST=" + addr, pipeline},
 	} {
 		t.Run(how, func(t *testing.T) {
 			var got struct {
