@@ -10,6 +10,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -44,7 +45,7 @@ func (c *counter) Suspect(int64, int64) {}
 func (c *counter) Disconnected(error) { c.connected.Add(-1) }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -66,7 +67,7 @@ func source(provider string) (capture.Source, error) {
 	return ca.New(cfg)
 }
 
-func run(args []string) error {
+func run(args []string, out io.Writer) error {
 	if len(args) != 4 {
 		return fmt.Errorf("usage: reference-varve FORMAT COUNT SECONDS ca|pva")
 	}
@@ -90,17 +91,17 @@ func run(args []string) error {
 	}
 	for c.connected.Load() < int64(count) {
 		if time.Since(begun) > length {
-			fmt.Printf("connected %d\ncpu_us %d\n", c.connected.Load(), cpu().Microseconds())
+			fmt.Fprintf(out, "connected %d\ncpu_us %d\n", c.connected.Load(), cpu().Microseconds())
 			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Printf("connected_s %.3f\n", time.Since(begun).Seconds())
+	fmt.Fprintf(out, "connected_s %.3f\n", time.Since(begun).Seconds())
 	time.Sleep(2 * time.Second) // the first values
 	before, cost := c.events.Load(), cpu()
 	time.Sleep(length)
 	cost = cpu() - cost
-	fmt.Printf("events %d\ncpu_us %d\n", c.events.Load()-before, cost.Microseconds())
+	fmt.Fprintf(out, "events %d\ncpu_us %d\n", c.events.Load()-before, cost.Microseconds())
 	return nil // without ending subscriptions one by one
 }
 
