@@ -38,10 +38,11 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 	for _, minor := range []uint16{proto.Minor, proto.MinorTCPSearch - 1, 0} {
 		t.Run(fmt.Sprint("4.", minor), func(t *testing.T) {
 			elsewhere(t, channels, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
-				home.greet = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: uint32(minor)})
-				if minor == 0 {
-					home.greet = []byte{}
+				greeting := []byte{}
+				if minor > 0 {
+					greeting = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: uint32(minor)})
 				}
+				n.greet(home, greeting)
 				for round := range 2 {
 					names.silent.Store(true)
 					n.stop(home)
@@ -121,14 +122,14 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 func TestServerThatTakesCircuitsAndBreaksThemIsProbedSlowly(t *testing.T) {
 	elsewhere(t, 3, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
 		names.silent.Store(true)
-		home.greet = []byte("garbage, and long enough for a header")
+		n.greet(home, []byte("garbage, and long enough for a header"))
 		n.stop(home)
 		n.start(home)
 		pass(10 * time.Minute)
 		if dials := n.dialled(otherAddr); dials < 10 || dials > 60 {
 			t.Errorf("%d circuits in 10 minutes", dials)
 		}
-		home.greet = nil
+		n.greet(home, nil)
 		pass(time.Minute)
 		for i := range sinks {
 			if !sinks[i].up {

@@ -119,13 +119,13 @@ func TestAccessRightsOfAnIOC(t *testing.T) {
 	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
 	r := &recorder{}
 	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
-	await(t, "a value", func() bool { return r.has(1) })
+	await(t, "a value and metadata", func() bool { return r.has(1) && len(told(r)) == 2 })
 	ioc.Shell("dbpf T:AO.ASG CLOSED")
 	await(t, "the loss", func() bool { return r.view(func(r *recorder) bool { return !r.up && errors.Is(r.cause, errNoAccess) }) })
 	ioc.Shell("dbpf T:AO 2")
 	ioc.Shell("dbpf T:AO.ASG DEFAULT")
-	await(t, "the value", func() bool {
-		return r.has(2) && r.view(func(r *recorder) bool { return math.Float64frombits(r.last()) == 2 })
+	await(t, "the value and metadata", func() bool {
+		return r.has(2) && len(told(r)) == 5 && r.view(func(r *recorder) bool { return math.Float64frombits(r.last()) == 2 })
 	})
 	want := []string{"connected float64", "metadata V", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata V"}
 	if diff := cmp.Diff(want, told(r)); diff != "" || r.early > 0 {

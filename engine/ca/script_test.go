@@ -50,8 +50,9 @@ type script struct {
 // session is a circuit as the server has it.
 type session struct {
 	*script
-	conn net.Conn
-	subs []uint32 // in the order of EVENT_ADD
+	conn  net.Conn
+	hello []byte   // what it sends first
+	subs  []uint32 // in the order of EVENT_ADD
 }
 
 const (
@@ -93,7 +94,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, errors.New("connection refused")
 	}
 	ours, theirs := net.Pipe()
-	one := &session{script: s, conn: ours}
+	one := &session{script: s, conn: ours, hello: s.greet}
 	s.sessions = append(s.sessions, one)
 	go one.serve()
 	return theirs, nil
@@ -107,6 +108,13 @@ func (n *network) stop(s *script) {
 	for _, one := range s.sessions {
 		_ = one.conn.Close()
 	}
+}
+
+// greet sets what a server sends first on circuits to come.
+func (n *network) greet(s *script, b []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.greet = b
 }
 
 // start lets a server that was stopped go on.
@@ -132,11 +140,10 @@ func (s *script) last() *session { return s.sessions[len(s.sessions)-1] }
 // serve answers requests until the circuit is closed.
 func (s *session) serve() {
 	defer s.conn.Close()
-	greet := s.greet
-	if greet == nil {
-		greet = proto.AppendVersion(nil, 0)
+	if s.hello == nil {
+		s.hello = proto.AppendVersion(nil, 0)
 	}
-	s.write(greet)
+	s.write(s.hello)
 	var b []byte
 	chunk := make([]byte, 4096)
 	for {

@@ -176,6 +176,8 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 
 func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
+		s.paused.Store(true)
+		pass(time.Second)
 		s.conn.hold(true)
 		session := s.server.last()
 		for range 100_000 {
