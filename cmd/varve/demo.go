@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -23,7 +24,7 @@ func newDemo() *cobra.Command {
 	o := standaloneOptions{pipelineOptions: pipelineOptions{
 		memory: 512 << 20, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute,
 	}}
-	sim := ioc.Config{Listen: "127.0.0.1:0", Channels: 20, Rate: 10}
+	sim := ioc.Config{Listen: "127.0.0.1:0", PVAListen: "127.0.0.1:0", Channels: 20, Rate: 10}
 	var seconds int
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -70,6 +71,7 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 		return err
 	}
 	o.ca = ca.Config{AddrList: []string{srv.Addr().String()}}
+	o.pva = pva.Config{NameServers: []string{srv.PVAAddr().String()}}
 	arch, err := openStandalone(ctx, o)
 	if err != nil {
 		return err

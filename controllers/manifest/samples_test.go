@@ -12,7 +12,7 @@ func TestSamples(t *testing.T) {
 	for _, g := range r.Groups {
 		channels += len(g.Spec.Channels)
 	}
-	if len(r.Groups) != 3 || channels != 100 {
+	if len(r.Groups) != 4 || channels != 105 {
 		t.Errorf("%d groups with %d channels", len(r.Groups), channels)
 	}
 }

@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 	program.Eventually(t, "samples are stored", func() bool { return a.Summary().Stored > 100 })
 
 	expect(t, []string{"status", "--url", url},
-		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `all +\d+ +\d+ `)
+		`GROUP +CHANNELS +CONNECTED +RATE/s +RECEIVED +STORED +DROPPED\n`, `default/sim-scan +20 +20 +`, `default/sim-waveforms +5 +5 +`, `all +\d+ +\d+ `)
 	expect(t, []string{"status", "--url", url, "SIM:NOISE:*"}, `SIM:NOISE:0000 +connected +float64 +Monitor .*(deadband|rate) \d+`)
 	expect(t, []string{"get", "SIM:RAMP:0000", "--from", "-1m", "--url", url}, `  -- connected 127\.0\.0\.1:`, `\n\d+ samples\n$`)
 	expect(t, []string{"get", "SIM:ENUM:0000", "--from", "-1m", "--format", "csv", "--url", url}, `^time,value,severity,status\n20\d\d-.*,NO_ALARM,NO_ALARM\n`)
