@@ -1,0 +1,149 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"runtime"
+	"testing"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// image is a sample of many bytes.
+func image(at int64, size int, fill byte) typed {
+	return typed{sample.Uint8.Array(), sample.Sample{Time: at, Bytes: bytes.Repeat([]byte{fill}, size)}}
+}
+
+// Large values in memory, the journal and blocks are one archive as small ones are,
+// and reading changes nothing of what an engine holds.
+func TestLargeValues(t *testing.T) {
+	a := newArchive(t, 1)
+	a.directory(store.Channel{Shards: []int{home()}})
+	var all []typed
+	for i := range int64(40) {
+		size := 300
+		if a.rng.IntN(3) > 0 {
+			size = 100<<10 + a.rng.IntN(300<<10)
+		}
+		all = append(all, image(epoch+i/2, size, byte(i))) // two at each time
+	}
+	a.know(all...)
+	for i := range 10 {
+		a.block(writer(1), store.Day.Of(epoch), all[i])
+	}
+	for i := 8; i < 20; i += 4 {
+		a.row(writer(2), home(), all[i:i+4]...)
+	}
+	late := []typed{all[3], all[39], all[25], all[38]} // as they arrived
+	a.held.Runs = []*sample.Run{run(all[18:30]), run(all[30:40]), run(late), run(all[28:33])}
+	var before []*sample.Run
+	for _, r := range a.held.Runs {
+		before = append(before, r.Clone())
+	}
+	for _, c := range [][2]int64{{-5, 100}, {-5, -1}, {0, 3}, {4, 4}, {5, 14}, {9, 9}, {13, 30}, {19, 19}, {25, 30}} {
+		a.expect(epoch+c[0], epoch+c[1])
+		if got := a.read(epoch+c[0], epoch+c[1], Options{Inside: true}); len(got) > 0 && got[0].Time < epoch+c[0] {
+			t.Errorf("inside [%d, %d] is a sample at %d", c[0], c[1], got[0].Time-epoch)
+		}
+	}
+	for i, r := range a.held.Runs {
+		if !bytes.Equal(r.Bytes, before[i].Bytes) || r.Len() != before[i].Len() {
+			t.Errorf("run %d of the engine was changed by reading", i)
+		}
+	}
+}
+
+// A large value is not copied into each bucket: it is found where it stands, in
+// whatever size of buckets.
+func TestCarriedValueElsewhere(t *testing.T) {
+	value := image(epoch+100, 100<<10, 7)
+	elsewhere := image(epoch+100, 0, 0)
+	elsewhere.Tag = sample.Carried | sample.Elsewhere
+	later := store.Day.Of(epoch + 5*day)
+	for name, fill := range map[string]func(*archive){
+		"in another bucket":  func(a *archive) { a.block(writer(1), store.Day.Of(epoch), value) },
+		"in another size":    func(a *archive) { a.block(writer(1), store.Hour.Of(epoch), value) },
+		"among others":       func(a *archive) { a.block(writer(1), store.Day.Of(epoch), image(epoch+50, 9, 1), value) },
+		"of another's block": func(a *archive) { a.block(writer(2), store.Day.Of(epoch), value, image(epoch+101, 0, 0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newArchive(t, 1)
+			fill(a)
+			a.block(writer(3), later, elsewhere)
+			at := later.Start() + 10
+			got := a.read(at, at+10, Options{})
+			if name == "of another's block" {
+				return // the later sample is not carried here: only that reading goes well
+			}
+			if len(got) != 1 || got[0].key() != value.key() {
+				t.Fatalf("%d samples are read: %.100v", len(got), got)
+			}
+			if got := a.read(at, at+10, Options{Inside: true}); len(got) != 0 {
+				t.Errorf("%d samples stand inside the range", len(got))
+			}
+		})
+	}
+	t.Run("deleted", func(t *testing.T) {
+		a := newArchive(t, 1)
+		a.block(writer(3), later, elsewhere)
+		if got := a.read(later.Start()+10, later.Start()+20, Options{}); len(got) != 0 {
+			t.Errorf("%d samples are read of a value that is gone", len(got))
+		}
+	})
+}
+
+// shelf is a store that has blocks in memory.
+type shelf struct {
+	store.Store
+	blocks []store.Block
+}
+
+func (s *shelf) LastBlock(context.Context, string, store.Bucket, int64) (store.Block, bool, error) {
+	return store.Block{}, false, nil
+}
+
+func (s *shelf) Blocks(context.Context, string, store.Bucket, int64, int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for _, b := range s.blocks {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Reading large values takes memory for one beside the store's own copy, however
+// many there are.
+func TestMemoryOfLargeValues(t *testing.T) {
+	const n, size = 60, 1 << 20
+	a := newArchive(t, 1)
+	bucket := store.Day.Of(epoch)
+	a.directory(store.Channel{Starts: []store.Bucket{bucket}})
+	s := &shelf{Store: a.store}
+	for i := range int64(n) {
+		r := run([]typed{image(epoch+i, size, byte(i))})
+		s.blocks = append(s.blocks, store.Block{
+			BlockKey: store.BlockKey{PV: testPV, Bucket: bucket, Start: epoch + i, Writer: writer(1), N: uint32(i)},
+			End:      epoch + i, Count: 1, Type: r.Type, Blob: block.Append(nil, r),
+		})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := 0
+	seq, err := (&Reader{Store: s, Shards: testShards}).Read(t.Context(), testPV, epoch, epoch+n, Options{})
+	a.check(err)
+	for r, err := range seq {
+		a.check(err)
+		if v := r.Value(0); r.Len() != 1 || len(v) != size || v[size-1] != byte(got) {
+			t.Fatalf("run %d has %d samples, the first of %d bytes", got, r.Len(), len(v))
+		}
+		got++
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; got != n || used > 3*size {
+		t.Errorf("%d values of %d bytes took %d bytes to read", got, size, used)
+	}
+}

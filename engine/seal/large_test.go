@@ -1,0 +1,162 @@
+package seal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func images(size int, times ...int64) *sample.Run {
+	r := &sample.Run{Type: sample.Uint8.Array()}
+	for _, t := range times {
+		r.Append(&sample.Sample{Time: t, Bytes: bytes.Repeat([]byte{byte(t)}, size)})
+	}
+	return r
+}
+
+// A bucket begins with a small value of before, and with a note where a large one
+// stands. A sealer holds no large value from one checkpoint to the next.
+func TestLargeValuesAreNotCarried(t *testing.T) {
+	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
+		ser, sh := newSeries(store.Hour), shelf{}
+		sh.put(t, ser.plan(images(c.size, noon+5, noon+hour+7)))
+		sh.put(t, ser.carry(store.Hour.Of(noon+3*hour)))
+		if got := carried(t, sh); fmt.Sprint(got) != "[1 from 0+5 3 from 1+7]" {
+			t.Fatalf("carried: %v", got)
+		}
+		for _, b := range sh {
+			if r := decoded(t, b); b.Count == 0 {
+				if n := len(r.Value(0)); n != c.copied || (r.Tags[0]&sample.Elsewhere != 0) != (n == 0) {
+					t.Errorf("of a value of %d bytes %d are carried, with tag %x", c.size, n, r.Tags[0])
+				}
+			}
+		}
+		if n := len(ser.last.Bytes); n != c.copied {
+			t.Errorf("the sealer holds %d bytes", n)
+		}
+	}
+}
+
+// A block holds as many values as its size allows, and at least one.
+func TestBlocksOfLargeValues(t *testing.T) {
+	for _, c := range []struct{ size, values, blocks int }{
+		{100, 1000, 2}, {fullBytes / 4, 8, 2}, {fullBytes/2 + 1, 4, 4}, {fullBytes, 3, 3}, {1 << 20, 3, 3},
+	} {
+		ser, sh := newSeries(store.Day), shelf{}
+		r := images(c.size)
+		for i := range c.values {
+			one := images(c.size, noon+int64(i))
+			r.AppendRange(one, 0, 1)
+		}
+		sh.put(t, ser.plan(r))
+		if len(sh) != c.blocks {
+			t.Errorf("%d values of %d bytes take %d blocks, not %d", c.values, c.size, len(sh), c.blocks)
+		}
+		if n := len(sh.all(t)); n != c.values {
+			t.Errorf("%d of %d values of %d bytes are in blocks", n, c.values, c.size)
+		}
+	}
+}
+
+// closet is a store of one shard that counts what it is given.
+type closet struct {
+	ledgerOf
+	mu      sync.Mutex
+	blocks  int // samples in them
+	largest int // bytes of one call
+	sealed  store.Position
+}
+
+func (c *closet) PutBlocks(_ context.Context, blocks ...store.Block) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := 0
+	for i := range blocks {
+		c.blocks += blocks[i].Count
+		size += len(blocks[i].Blob)
+	}
+	c.largest = max(c.largest, size)
+	return nil
+}
+
+func (c *closet) AddChannel(context.Context, store.Channel) error { return nil }
+
+func (c *closet) Channel(context.Context, string) (store.Channel, bool, error) {
+	return store.Channel{}, false, nil
+}
+
+func (c *closet) Seal(_ context.Context, _ int, _ store.Writer, to store.Position) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealed = to
+	return nil
+}
+
+func (c *closet) count() (blocks int, sealed store.Position) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.blocks, c.sealed
+}
+
+// PVs of large values are sealed without waiting for a checkpoint, in batches of
+// bounded size; and a journal that grows fast brings the next checkpoint forward.
+func TestHeavyPVsAreSealedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &closet{ledgerOf: ledgerOf{claims: map[store.Writer]store.Claim{}, reads: map[store.Writer]int{}}}
+		mem := journal.NewMemory(1 << 30)
+		lane := journal.NewLane(0, store.Writer{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
+			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
+		shard := NewShard(lane, &Config{Store: st, Every: 1000 * time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
+			Ours: func(store.Writer) bool { return true }, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { lane.Run(ctx, t.Context()) })
+		time.Sleep(time.Second)
+		heads := []*journal.Head{lane.Open("A", sample.Struct), lane.Open("B", sample.Struct), lane.Open("C", sample.Struct)}
+		n, noise := 0, rand.NewChaCha8([32]byte{})
+		send := func(h *journal.Head, values, size int) {
+			for range values {
+				n++
+				v := make([]byte, size)
+				_, _ = noise.Read(v) // S2 makes nothing of it
+				lane.Append(h, sample.Struct, &sample.Sample{Time: noon + int64(n), Bytes: v})
+			}
+			time.Sleep(time.Second) // they become durable
+		}
+		send(heads[0], 60, 1<<20)
+		send(heads[1], 50, 1<<20)
+		send(heads[2], 3, 1<<20)
+		wg.Go(func() { shard.Run(ctx) })
+		time.Sleep(3 * time.Second)
+		if blocks, sealed := st.count(); blocks != 110 || sealed != 0 {
+			t.Errorf("%d samples are in blocks, up to position %x; want those of two PVs, and no checkpoint", blocks, sealed)
+		}
+		if most := batchBytes + 2<<20; st.largest > most {
+			t.Errorf("%d bytes were written at once, not up to %d", st.largest, most)
+		}
+		if used := mem.Used(); used > 10<<20 {
+			t.Errorf("%d bytes are in use after that", used)
+		}
+		for range 4 {
+			send(heads[0], 40, 1<<20)
+		}
+		time.Sleep(10 * time.Second)
+		if blocks, sealed := st.count(); blocks != n || sealed != lane.Acked() {
+			t.Errorf("%d of %d samples are in blocks, up to position %x of %x", blocks, n, sealed, lane.Acked())
+		}
+		cancel()
+		wg.Wait()
+	})
+}
