@@ -42,7 +42,7 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		pvs := archive.Names("TRY:", 100)
 		ioc := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(pvs))
 		l := newLab(ctx, "embedded-archive", spec{"storage": spec{"embedded": spec{"size": "1Gi"}}}, ioc)
-		apply(l.namespace, group("try", inline(pvs...)))
+		apply(l.namespace, group("ca", inline(pvs[:50]...))+group("pva", "provider: PVA", inline(pvs[50:]...)))
 		l.awaitReadable(ctx, pvs, time.Now())
 
 		By("restarting its pod, which keeps the archive")

@@ -40,11 +40,11 @@ func newLab(ctx context.Context, namespace string, archiver spec, iocs ...*epics
 	makeNamespace(namespace)
 	l := &lab{namespace: namespace, iocs: iocs}
 	if archiver["epics"] == nil {
-		var list []string
+		var ca, pva []string
 		for _, ioc := range iocs {
-			list = append(list, ioc.CAAddr())
+			ca, pva = append(ca, ioc.CAAddr()), append(pva, ioc.PVAAddr())
 		}
-		archiver["epics"] = spec{"caAddrList": list, "autoAddrList": false}
+		archiver["epics"] = spec{"caAddrList": ca, "pvaNameServers": pva, "autoAddrList": false}
 	}
 	if archiver["storage"] == nil {
 		archiver["storage"] = spec{"cassandra": spec{"external": spec{"contactPoints": []string{database.Addr()}}}}
