@@ -235,61 +235,56 @@ func (h *Head) snapshot() *sample.Run {
 	return h.run.Share()
 }
 
-// begin notes that the new samples there are now are due, up to limit bytes: then no
-// PV keeps others waiting for longer than its row takes. It reports whether more are
-// new than that.
-func (h *Head) begin(limit int) (more bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	waiting := h.run.Len() - h.flushed
-	if h.due = waiting; waiting > 0 {
-		h.due = h.fit(limit)
-	}
-	return h.due < waiting
-}
-
-// large reports whether the next sample that is due has a large value.
+// large reports whether the next sample that is new has a large value.
 func (h *Head) large() bool {
 	if h.typ.Fixed() {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.due > 0 && len(h.run.Value(h.flushed)) >= largeValue
+	return h.flushed < h.run.Len() && len(h.run.Value(h.flushed)) >= largeValue
 }
 
-// flush adds samples that are due to a row until its body has limit bytes; part is
-// scratch. It reports whether more are due.
-func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more bool) {
+// flush adds new samples to a row until its body has limit bytes; part is scratch.
+// Of a head no more than a row is due in a pass, so that no PV keeps others waiting
+// for longer. It reports whether more of that is due, and else whether the head has
+// more for the next pass.
+func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bool) {
 	h.mu.Lock()
 	h.resize()
 	n := 0
-	if h.due > 0 {
-		n = h.fit(limit - len(e.body))
+	if waiting := h.run.Len() - h.flushed; waiting > 0 {
+		if h.due == 0 {
+			h.due = h.fit(waiting, limit)
+		}
+		n = h.fit(h.due, limit-len(e.body))
 		h.run.Part(part, h.flushed, h.flushed+n)
 		h.flushed += n
 		h.due -= n
+		more = h.due > 0
+		later = !more && n < waiting
 	}
-	more = h.due > 0
-	again := !more && h.flushed < h.run.Len()
-	h.dirty = more || again
+	h.dirty = more || later
 	h.mu.Unlock()
-	if again {
+	if later {
 		h.lane.markDirty(h)
 	}
 	if n > 0 {
 		e.add(h.PV, part) // without the lock: of large values it takes time
 	}
-	return more
+	return more, later
 }
 
-// fit returns how many of the samples that are due take up to room bytes, encoded
-// at worst; at least 1. It needs the lock.
-func (h *Head) fit(room int) int {
-	waiting := min(h.due, block.MaxSamples)
+// fit returns how many of some new samples take up to room bytes, encoded at worst;
+// at least 1. It needs the lock.
+func (h *Head) fit(waiting, room int) int {
+	waiting = min(waiting, block.MaxSamples)
 	if h.run.Type.Fixed() {
 		const worst = 20 // bytes per sample
-		return max(1, min(waiting, room/worst))
+		if waiting*worst <= room {
+			return waiting
+		}
+		return max(1, room/worst)
 	}
 	n := 0
 	for n < waiting && (n == 0 || room > 0) {

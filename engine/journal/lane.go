@@ -75,6 +75,7 @@ type Lane struct {
 	partSince time.Time   // when the partition of the latest row was begun
 	partBytes int         // acknowledged in it
 	turn      bool        // to have a large row under way
+	behind    bool        // heads have more than the pass took
 	row       rowEncoder
 	scratch   sample.Run
 }
@@ -248,19 +249,15 @@ func (l *Lane) markDirty(h *Head) {
 	l.mu.Unlock()
 }
 
-// takeDirty returns the heads with new samples, sorted by name, and whether some have
-// more than is due.
-func (l *Lane) takeDirty() (dirty []*Head, more bool) {
+// takeDirty returns the heads with new samples, sorted by name.
+func (l *Lane) takeDirty() []*Head {
 	l.settle()
 	l.mu.Lock()
-	dirty = l.dirty
+	dirty := l.dirty
 	l.dirty = make([]*Head, 0, len(dirty))
 	l.mu.Unlock()
 	sortByPV(dirty)
-	for _, h := range dirty {
-		more = h.begin(l.cfg.RowBytes) || more
-	}
-	return dirty, more
+	return dirty
 }
 
 func sortByPV(heads []*Head) {

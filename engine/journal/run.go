@@ -97,7 +97,8 @@ func (l *Lane) flush(ctx context.Context) {
 // pass writes what is new in the heads, of each up to a row, unless ctx ends. It
 // reports whether there is more than that.
 func (l *Lane) pass(ctx context.Context) (more bool) {
-	dirty, more := l.takeDirty()
+	dirty := l.takeDirty()
+	l.behind = false
 	for {
 		if l.pending == nil {
 			if dirty = l.build(ctx, dirty); l.pending == nil {
@@ -113,7 +114,7 @@ func (l *Lane) pass(ctx context.Context) (more bool) {
 	l.dirty = append(l.dirty, dirty...)
 	l.mu.Unlock()
 	l.shed() // also when nothing was sent
-	return more
+	return l.behind
 }
 
 // pendingRow is a row that has its position and its bytes, for good.
@@ -135,9 +136,11 @@ func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
 		if h.large() && !l.takeTurn(ctx, len(heads) == 0) {
 			break
 		}
-		if !h.flush(&l.row, l.cfg.RowBytes, &l.scratch) {
+		more, later := h.flush(&l.row, l.cfg.RowBytes, &l.scratch)
+		if !more {
 			dirty = dirty[1:]
 		}
+		l.behind = l.behind || later
 		if l.row.count > before {
 			heads = append(heads, h)
 		}

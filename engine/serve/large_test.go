@@ -1,0 +1,195 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// camera is a source of large values, which the test sends itself.
+type camera struct {
+	mu    sync.Mutex
+	sinks map[string]capture.Sink
+}
+
+var types = map[string]sample.Type{"CAM:PROFILE": sample.Float64.Array(), "CAM:IMAGE": sample.Uint8.Array()}
+
+func (c *camera) Subscribe(pv string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sinks == nil {
+		c.sinks = map[string]capture.Sink{}
+	}
+	c.sinks[pv] = sink
+	sink.Connected(capture.ChannelInfo{Type: types[pv], Host: "ioc:5075"})
+	return shutter{}
+}
+
+func (c *camera) Close() error { return nil }
+
+func (c *camera) send(pv string, at int64, value []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sinks[pv].Sample(&sample.Sample{Time: at, Bytes: value})
+}
+
+type shutter struct{}
+
+func (shutter) Close() {}
+
+// photographed runs an engine on a store until its end is called.
+func photographed(t *testing.T, st store.Store) (e *engine.Engine, source *camera, end func()) {
+	source = &camera{}
+	e = engine.New(engine.Options{Store: st, Sources: capture.Sources{source}, Shards: 4, Flush: 10 * time.Millisecond, Memory: 128 << 20, Exclusive: true})
+	held := engine.Assignment{}
+	for i := range 4 {
+		held[i] = engine.Shard{Seal: true}
+	}
+	for i, pv := range []string{"CAM:PROFILE", "CAM:IMAGE"} {
+		held[i] = engine.Shard{Seal: true, Channels: []capture.Channel{{PV: pv, Group: "lab/cameras", Settings: &capture.Settings{}}}}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if n := e.Run(ctx); n != 0 {
+			t.Errorf("%d samples were not saved", n)
+		}
+	}()
+	e.Apply(held)
+	end = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(end)
+	return e, source, end
+}
+
+// Arrays of 200,000 doubles and images of 16 MiB are read back over HTTP, bit for
+// bit: from memory, from the journal, and from blocks.
+func TestLargeValuesOverHTTP(t *testing.T) {
+	st := openStore(t)
+	e, source, end := photographed(t, st)
+	rng := rand.New(rand.NewPCG(1, 1))
+	profile := make([]float64, 200_000)
+	var profileBytes []byte
+	for i := range profile {
+		profile[i] = rng.NormFloat64()
+		bits := math.Float64bits(profile[i])
+		for k := range 8 {
+			profileBytes = append(profileBytes, byte(bits>>(8*k)))
+		}
+	}
+	images := make([][]byte, 3)
+	for i := range images {
+		images[i] = make([]byte, 16<<20)
+		for k := range images[i] {
+			images[i][k] = byte(rng.Uint32())
+		}
+		source.send("CAM:IMAGE", newYear+int64(i)*second, images[i])
+	}
+	source.send("CAM:PROFILE", newYear, profileBytes)
+
+	check := func(where string, r *query.Reader) {
+		t.Helper()
+		url := served(t, r)
+		var got []struct{ Data []struct{ Val []float64 } }
+		body := fetch(t, url+"/retrieval/data/getData.json?pv=CAM:PROFILE&from=2026-01-01T00:00:00Z")
+		if err := json.Unmarshal(body, &got); err != nil || len(got) != 1 || len(got[0].Data) != 1 {
+			t.Fatalf("from %s: %.100s, %v", where, body, err)
+		}
+		if val := got[0].Data[0].Val; fmt.Sprint(val) != fmt.Sprint(profile) {
+			t.Errorf("from %s: %d doubles are not what was sent", where, len(val))
+		}
+		body = fetch(t, url+"/retrieval/data/getData.raw?pv=CAM:IMAGE&from=2026-01-01T00:00:00Z")
+		lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
+		if len(lines) != 1+len(images) {
+			t.Fatalf("from %s: %d lines", where, len(lines))
+		}
+		for i, line := range lines[1:] {
+			for _, escape := range []string{"\x1b\x02\n", "\x1b\x03\r", "\x1b\x01\x1b"} {
+				line = bytes.ReplaceAll(line, []byte(escape[:2]), []byte(escape[2:]))
+			}
+			if !bytes.Contains(line, images[i]) {
+				t.Errorf("from %s: image %d is not what was sent", where, i)
+			}
+		}
+	}
+	reader := &query.Reader{Store: st, Recent: e, Shards: 4}
+	check("memory", reader)
+	if used := e.Summary().MemoryBytes; used > 128<<20 {
+		t.Errorf("%d bytes are in use", used)
+	}
+	end()
+	for i, pv := range []string{"CAM:PROFILE", "CAM:IMAGE"} { // as once they have blocks
+		if err := st.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("the journal", &query.Reader{Store: st, Shards: 4})
+	e, _, end = photographed(t, st) // it seals what the one before left
+	for deadline := time.Now().Add(time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the journal is not sealed")
+		}
+	}
+	check("blocks", &query.Reader{Store: st, Recent: e, Shards: 4})
+	end()
+	check("blocks, with nobody there", &query.Reader{Store: st, Shards: 4})
+}
+
+// claims returns the claims of all shards.
+func claims(t *testing.T, st store.Store) (all []store.Claim) {
+	t.Helper()
+	for shard := range 4 {
+		of, err := st.Claims(t.Context(), shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, of...)
+	}
+	return all
+}
+
+// served returns the address of a server of an archive.
+func served(t *testing.T, r *query.Reader) string {
+	reg := prometheus.NewRegistry()
+	h, err := New(&Config{
+		Reader: r, Channels: &channels{}, Gatherer: reg, Metrics: NewMetrics(reg), Ready: func() error { return nil },
+		Now: func() time.Time { return time.Unix(0, newYear) }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func fetch(t *testing.T, url string) []byte {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s gives %d %.200s: %v", url, res.StatusCode, body.Bytes(), err)
+	}
+	return body.Bytes()
+}
