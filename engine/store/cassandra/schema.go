@@ -44,14 +44,9 @@ func CreateSchema(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	statements, err := cfg.statements(ctx, session, &top)
+	statements, err := cfg.statements(ctx, session, &top, version)
 	if err != nil {
 		return err
-	}
-	if version == 1 {
-		for _, added := range addedIn2 {
-			statements = append(statements, fmt.Sprintf("ALTER TABLE %s.%s", cfg.Keyspace, added))
-		}
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
@@ -101,8 +96,8 @@ func versionError(keyspace string, version int) error {
 	return fmt.Errorf("%w: keyspace %s has version %d, this program uses version %d", ErrVersion, keyspace, version, SchemaVersion)
 }
 
-// statements returns the DDL, in order.
-func (c *Config) statements(ctx context.Context, session *gocql.Session, top *topology) (out []string, err error) {
+// statements returns the DDL, in order, that a schema of some version needs; 0 is none.
+func (c *Config) statements(ctx context.Context, session *gocql.Session, top *topology, version int) (out []string, err error) {
 	dc, err := top.choose(c.Datacenter)
 	if err != nil {
 		return nil, err
@@ -124,6 +119,11 @@ func (c *Config) statements(ctx context.Context, session *gocql.Session, top *to
 		journalTable+fmt.Sprintf(journalOptions, windows, int(ttl.Seconds())),
 		journalPartTable+fmt.Sprintf(journalOptions, windows, int((ttl+partsOutlive).Seconds()))) {
 		out = append(out, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s", c.Keyspace, table))
+	}
+	if version == 1 {
+		for _, added := range addedIn2 {
+			out = append(out, fmt.Sprintf("ALTER TABLE %s.%s", c.Keyspace, added))
+		}
 	}
 	return out, nil
 }
