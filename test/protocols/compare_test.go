@@ -173,7 +173,8 @@ func short(u update) string {
 
 func compareMetadata(t *testing.T, saw, got *metadata) {
 	t.Helper()
-	if got.Units != saw.Units || got.Precision != saw.Precision || !slices.Equal(got.Labels, saw.Labels) {
+	if got.Units != saw.Units || got.Precision != saw.Precision || !slices.Equal(got.Labels, saw.Labels) ||
+		!maps.Equal(got.Properties, saw.Properties) {
 		t.Errorf("metadata are %+v; the client saw %+v", got, saw)
 	}
 	for name := range maps.Keys(merged(saw.Limits, got.Limits)) {

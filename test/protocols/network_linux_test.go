@@ -16,11 +16,11 @@ func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
 	t.Helper()
 	here, there := newNamespace(t), newNamespace(t)
 	join(here, there)
-	p := &plant{pvs: counting(n)}
+	p := &plant{pvs: counting(n, n)}
 	there.do(func() { p.IOC = epics.StartIOCOn(t, thereAddr, archive.Counting(p.pvs)) })
 	here.do(func() { p.archiveThem(t, env...) })
 	p.HTTP.Transport = &http.Transport{DialContext: here.dial}
-	p.await()
+	p.warmUp()
 	return p, there
 }
 
@@ -29,7 +29,6 @@ func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
 func TestNetworkIsDown(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 200)
-	p.warmUp()
 	far.unplug()
 	p.GoOn(10 * time.Second)
 	far.plug()
@@ -45,7 +44,6 @@ func TestNetworkIsDown(t *testing.T) {
 func TestHalfOpenCircuit(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
-	p.warmUp()
 	far.unplug()
 	down := time.Now()
 	program.Eventually(t, "the silent circuits are given up", func() bool {

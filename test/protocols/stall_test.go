@@ -13,10 +13,9 @@ import (
 // on by itself. What IOCs dropped meanwhile is marked.
 func TestArchiverStalls(t *testing.T) {
 	t.Parallel()
-	pvs := counting(500)
+	pvs := counting(2000, 300)
 	p := &plant{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}
 	p.archiveThem(t)
-	p.await()
 	p.warmUp()
 	p.signal(t, syscall.SIGSTOP)
 	p.GoOn(10 * time.Second)

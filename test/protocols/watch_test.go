@@ -17,11 +17,11 @@ type update struct {
 
 // metadata is what a PV tells about its values.
 type metadata struct {
-	Units       string
-	Precision   int
-	Description string
-	Limits      map[string]float64 // finite ones
-	Labels      []string
+	Units      string
+	Precision  int
+	Limits     map[string]float64 // finite ones
+	Labels     []string
+	Properties map[string]string // such as DESC
 }
 
 // seen is what an independent client saw of a PV.

@@ -84,7 +84,7 @@ def metadata(v):
     limits = {ours: field(v, theirs, math.nan) for ours, theirs in LIMITS.items()}
     return {
         "units": field(v, "display.units", ""), "precision": field(v, "display.precision", 0),
-        "description": field(v, "display.description", ""),
+        "properties": {k: x for k, x in {"DESC": field(v, "display.description", "")}.items() if x},
         "limits": {k: x for k, x in limits.items() if math.isfinite(x)},
         "labels": list(field(v, "value.choices", [])),
     }

@@ -1,0 +1,195 @@
+package protocols
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/program"
+)
+
+// proxy stands between clients and a server, and does harm to what the server
+// sends: to the first connections of those that it accepts, each in another way.
+type proxy struct {
+	server   string // address
+	listener net.Listener
+	frame    []byte // the begin of a frame of a length that can not be
+	faults   int    // connections that suffer
+	accepted atomic.Int32
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+// newProxy listens at an address and ends with the test.
+func newProxy(t *testing.T, address, server string, frame []byte, faults int) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{server: server, listener: l, frame: frame, faults: faults, conns: map[net.Conn]bool{}}
+	p.wg.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp4", p.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		n := int(p.accepted.Add(1))
+		p.wg.Go(func() { p.forward(client, server, n) })
+	}
+}
+
+// forward carries bytes until either side ends, or the fault of connection n does.
+func (p *proxy) forward(client, server net.Conn, n int) {
+	p.hold(client, true)
+	defer p.hold(client, false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(server, client) // either side may end
+		server.Close()
+	}()
+	if n <= p.faults {
+		p.harm(client, server, n)
+	} else {
+		_, _ = io.Copy(client, server) // either side may end
+	}
+	client.Close()
+	server.Close()
+	<-done
+}
+
+// harm carries what the server sends, for a while and in one of several bad ways.
+func (p *proxy) harm(client, server net.Conn, n int) {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	after := 1 + r.Int64N(1<<(5+2*n)) // few bytes, later many
+	switch n % 3 {
+	case 0: // ends in the middle of a frame, as of a server that is killed
+		_, _ = io.CopyN(client, server, after)
+		if r.IntN(2) == 0 {
+			_ = client.(*net.TCPConn).SetLinger(0) // a reset
+		}
+	case 1: // one byte at a time
+		drip(client, server, 2000)
+	case 2: // a frame of a length that can not be, instead of one that is due
+		_, _ = io.CopyN(client, server, after)
+		_, _ = client.Write(p.frame)
+		late := time.AfterFunc(time.Second, func() { client.Close(); server.Close() })
+		defer late.Stop()
+		_, _ = io.Copy(client, server)
+	}
+}
+
+// drip carries n bytes, each by itself.
+func drip(to io.Writer, from io.Reader, n int) {
+	b := make([]byte, 1)
+	for range n {
+		if _, err := from.Read(b); err != nil {
+			return
+		}
+		if _, err := to.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+// hold notes a connection, or forgets it.
+func (p *proxy) hold(c net.Conn, on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if on {
+		p.conns[c] = true
+	} else {
+		delete(p.conns, c)
+	}
+}
+
+// await waits until the last connection that suffers has ended.
+func (p *proxy) await(t *testing.T) {
+	t.Helper()
+	defer func() { t.Logf("%s took %d connections", p.listener.Addr(), p.accepted.Load()) }()
+	program.Eventually(t, "the faulty connections are over", func() bool { return int(p.accepted.Load()) > p.faults })
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// relay carries datagrams of searches to a server and back, so that answers come
+// from the relay's address.
+func relay(t *testing.T, address, server string) {
+	t.Helper()
+	local, err := net.ListenPacket("udp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := net.ResolveUDPAddr("udp4", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var client atomic.Pointer[net.Addr]
+	remote, err := net.DialUDP("udp4", nil, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wg.Go(func() {
+		pump(local.ReadFrom, func(b []byte, from net.Addr) { client.Store(&from); _, _ = remote.Write(b) })
+	})
+	wg.Go(func() {
+		pump(remote.ReadFrom, func(b []byte, _ net.Addr) { _, _ = local.WriteTo(b, *client.Load()) })
+	})
+	t.Cleanup(func() { local.Close(); remote.Close(); wg.Wait() })
+}
+
+// pump hands on datagrams until the socket is closed.
+func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
+	for b := make([]byte, 1<<16); ; {
+		switch n, from, err := read(b); {
+		case err == nil:
+			to(b[:n], from)
+		case errors.Is(err, net.ErrClosed):
+			return
+		}
+	}
+}
+
+// oversizedCA begins an update of Channel Access of nearly 4 GiB.
+func oversizedCA() []byte {
+	b := []byte{0, 1, 0xff, 0xff, 0, 20, 0, 0} // EVENT_ADD, DBR_TIME_DOUBLE
+	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0)      // ECA_NORMAL, the first subscription
+	b = binary.BigEndian.AppendUint32(b, 0xfffffff8)
+	return binary.BigEndian.AppendUint32(b, 0x1fffffff)
+}
+
+// oversizedPVA begins an update of pvAccess of nearly 2 GiB.
+func oversizedPVA() []byte {
+	return binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
+}
