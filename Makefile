@@ -7,8 +7,10 @@ BIN          ?= bin
 PKG          ?= ./...
 # Flags of `go test`.
 TESTFLAGS    ?=
-# How long each fuzz target runs.
+# How long each fuzz target runs, or on how many inputs, such as 20000x; and below
+# which folder they are.
 FUZZTIME     ?= 10s
+FUZZDIR      ?= .
 # Seconds until `make demo` stops by itself; empty: at Ctrl-C.
 DEMO_SECONDS ?=
 # File for the results of `make bench` as JSON lines; empty: a table only.
@@ -138,8 +140,8 @@ cluster-down: ## End that cluster.
 	hack/cluster/cluster.sh down
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME.
-	hack/fuzz.sh $(FUZZTIME)
+fuzz: ## Run each fuzz target below FUZZDIR for FUZZTIME.
+	hack/fuzz.sh $(FUZZTIME) $(FUZZDIR)
 
 .PHONY: bench
 bench: ## Run the benchmarks of the whole pipeline and print a table.
