@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/search"
 )
 
 // registerInterval is about the time between two registrations with a repeater,
@@ -53,7 +54,7 @@ func (b *beacons) run() {
 			continue
 		}
 		b.register(own)
-		b.receive(own, time.Now().Add(jitter(registerInterval)), nil)
+		b.receive(own, time.Now().Add(search.Jitter(registerInterval)), nil)
 	}
 }
 
@@ -101,7 +102,7 @@ func (b *beacons) receive(conn *net.UDPConn, until time.Time, rep *repeater) {
 func (b *beacons) pause() {
 	select {
 	case <-b.client.ctx.Done():
-	case <-time.After(minSearchDelay):
+	case <-time.After(search.MinDelay):
 	}
 }
 

@@ -31,7 +31,7 @@ func (c *counter) Sample(s *sample.Sample) {
 // of a read to the sink, of 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
 	const channels = 1000
-	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(prometheus.NewRegistry()), ctx: b.Context()}
+	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(), ctx: b.Context()}
 	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"), nil)
 	sinks := make([]counter, channels)
 	var read []byte

@@ -1,11 +1,11 @@
 package ca
 
 import (
-	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/search"
 )
 
 // state is where a channel is in its life:
@@ -33,8 +33,7 @@ var stateNames = [numStates]string{"searching", "connecting", "connected", "unus
 // circuit is nil, and the circuit, under circuit.mu, from then on.
 type channel struct {
 	client *Client
-	cid    uint32 // in searches
-	name   string
+	search search.Entry // the client's, but for Home; with the name
 	mask   uint16
 	sink   capture.Sink
 
@@ -46,16 +45,6 @@ type channel struct {
 	state state
 	slot  uint32    // on the circuit
 	since time.Time // of being connected
-
-	// home is the server where the channel was connected last, unless that one
-	// would not have it; like state, it is the owner's. absence is the client's:
-	// that of the home, while the channel is searched for.
-	home    netip.AddrPort
-	absence *absence
-	// search and rival are the client's; rival is the server that answered for the
-	// channel too.
-	search searchState
-	rival  netip.AddrPort
 }
 
 // enter changes the state and the gauges that count it.

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/wire"
 )
 
 const (
@@ -21,6 +22,10 @@ const (
 	// frameOverhead is what a payload may have beside MaxArrayBytes of elements:
 	// the largest structure before the value, DBR_CTRL_ENUM's, and padding.
 	frameOverhead = 512
+	// maxOutbox bounds the bytes that wait for a server to read them. A channel has
+	// some 150 bytes of requests at most, so only a server that stopped reading gets
+	// there.
+	maxOutbox = 32 << 20
 )
 
 // Causes of a circuit's end.
@@ -38,7 +43,7 @@ type circuit struct {
 	client *Client
 	server netip.AddrPort
 	host   string // server, as sinks are told
-	out    *outbox
+	out    *wire.Outbox
 	// ctx ends with the circuit, for the cause given to cancel.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -78,7 +83,7 @@ type circuit struct {
 
 func newCircuit(client *Client, server netip.AddrPort, conn net.Conn) *circuit {
 	c := &circuit{
-		client: client, server: server, host: server.String(), out: newOutbox(), conn: conn, began: time.Now(),
+		client: client, server: server, host: server.String(), out: wire.NewOutbox(maxOutbox), conn: conn, began: time.Now(),
 		done: make(chan struct{}), greeted: make(chan struct{}), properties: properties{wake: make(chan struct{}, 1)},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(client.ctx)
@@ -152,7 +157,7 @@ func (c *circuit) connected() {
 
 // send queues requests.
 func (c *circuit) send(appendTo func(dst []byte) []byte) {
-	if !c.out.add(appendTo) {
+	if !c.out.Add(appendTo) {
 		c.cancel(errOverflow)
 	}
 }
@@ -177,8 +182,8 @@ func (c *circuit) write(conn net.Conn) error {
 			if asking = c.askWaiting(); asking {
 				next.Reset(propertyInterval)
 			}
-		case <-c.out.wake:
-			b = c.out.take(b)
+		case <-c.out.Wake():
+			b = c.out.Take(b)
 			if err := c.writeAll(conn, b); err != nil {
 				return err
 			}

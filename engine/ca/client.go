@@ -1,7 +1,6 @@
 package ca
 
 import (
-	"container/heap"
 	"context"
 	"iter"
 	"net"
@@ -9,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/search"
 )
 
 // Client is a Channel Access client. Its methods may be called from any
@@ -23,19 +22,17 @@ type Client struct {
 	wg      sync.WaitGroup // of every goroutine
 
 	udp         *udp
-	nameServers nameServers
-	searchWake  chan struct{} // holds one token
+	nameServers []*nameServer
+	searches    *search.Loop
 
 	mu        sync.Mutex
 	lastCID   uint32
 	channels  map[uint32]*channel // by cid
-	queue     searchQueue         // those that are searched for
-	answered  int                 // bytes of searches that were answered since the last round
+	queue     search.Queue        // those that are searched for
 	circuits  map[netip.AddrPort]*circuit
-	penalties penalties
-	absences  map[netip.AddrPort]*absence
-	news      news
-	rivals    rivals
+	penalties search.Penalties
+	absences  *search.Absences
+	rivals    search.Rivals
 }
 
 var _ capture.Source = (*Client)(nil)
@@ -43,30 +40,33 @@ var _ capture.Source = (*Client)(nil)
 // New starts a client. Close ends it.
 func New(config Config) (*Client, error) {
 	c := &Client{
-		config:     config.withDefaults(),
-		searchWake: make(chan struct{}, 1),
-		channels:   map[uint32]*channel{},
-		circuits:   map[netip.AddrPort]*circuit{},
-		penalties:  penalties{},
-		absences:   map[netip.AddrPort]*absence{},
+		config:    config.withDefaults(),
+		channels:  map[uint32]*channel{},
+		queue:     newQueue(),
+		circuits:  map[netip.AddrPort]*circuit{},
+		penalties: search.Penalties{},
 	}
 	var err error
 	if err = c.config.check(); err != nil {
 		return nil, err
 	}
-	if c.nameServers, err = newNameServers(&c.config); err != nil {
+	c.metrics = newMetrics()
+	c.searches = search.NewLoop(c.nextSearch, c.searchRound)
+	if c.nameServers, err = newNameServers(c); err != nil {
 		return nil, err
 	}
 	if c.udp, err = newUDP(c); err != nil {
 		return nil, err
 	}
-	c.metrics = newMetrics(c.config.Registerer)
+	c.metrics.register(c.config.Registerer)
+	c.rivals = search.Rivals{Log: c.config.Log, Found: c.metrics.duplicates}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.absences = newAbsences(c)
 	c.udp.start()
 	for _, s := range c.nameServers {
-		c.wg.Go(func() { c.runNameServer(s) })
+		c.wg.Go(func() { s.Run(c.ctx) })
 	}
-	c.wg.Go(c.runSearch)
+	c.wg.Go(func() { c.searches.Run(c.ctx) })
 	if c.config.RepeaterPort != 0 {
 		c.wg.Go(newBeacons(c).run)
 	}
@@ -81,7 +81,7 @@ func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capt
 	if opts.Events == 0 {
 		opts.Events = defaultMask
 	}
-	ch := &channel{client: c, name: name, mask: uint16(opts.Events), sink: sink, state: closed}
+	ch := &channel{client: c, mask: uint16(opts.Events), sink: sink, state: closed}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
@@ -92,9 +92,8 @@ func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capt
 	for c.channels[c.lastCID] != nil {
 		c.lastCID++
 	}
-	ch.cid = c.lastCID
-	c.channels[ch.cid] = ch
-	ch.search.delay = minSearchDelay
+	ch.search.Name, ch.search.ID = name, c.lastCID
+	c.channels[c.lastCID] = ch
 	c.enqueue(ch, time.Now())
 	return ch
 }
@@ -107,7 +106,7 @@ func (c *Client) Close() error {
 	}
 	c.cancel()
 	c.mu.Unlock()
-	c.udp.close()
+	c.udp.Close()
 	c.wg.Wait()
 	return nil
 }
@@ -115,15 +114,8 @@ func (c *Client) Close() error {
 // enqueue puts a channel into the search queue. It needs c.mu.
 func (c *Client) enqueue(ch *channel, due time.Time) {
 	ch.enter(searching)
-	ch.search.due = due
-	heap.Push(&c.queue, ch)
-	c.wakeSearch()
-}
-
-// dequeue takes a channel out of the search queue. It needs c.mu.
-func (c *Client) dequeue(ch *channel) {
-	heap.Remove(&c.queue, ch.search.index)
-	c.unmissLocked(ch)
+	c.queue.Add(&ch.search, due)
+	c.searches.Wake()
 }
 
 // forget marks a channel as closed. It returns the circuit that has it, if one has.
@@ -134,7 +126,8 @@ func (c *Client) forget(ch *channel) *circuit {
 		return nil // again, or of a client that is closed
 	}
 	if ch.circuit == nil {
-		c.dequeue(ch)
+		c.queue.Remove(&ch.search)
+		c.absences.Over(&ch.search)
 		c.removeLocked(ch)
 	}
 	return ch.circuit
@@ -142,7 +135,7 @@ func (c *Client) forget(ch *channel) *circuit {
 
 // removeLocked ends a channel that is neither in the queue nor on a circuit.
 func (c *Client) removeLocked(ch *channel) {
-	delete(c.channels, ch.cid)
+	delete(c.channels, ch.search.ID)
 	ch.circuit = nil
 	ch.enter(closed)
 }
@@ -158,14 +151,12 @@ func (c *Client) searchAgain(ch *channel) {
 		return
 	}
 	now := time.Now()
-	if ch.state != connecting && now.Sub(ch.since) > maxSearchDelay {
-		ch.search.delay = minSearchDelay
+	if ch.state != connecting && now.Sub(ch.since) > search.MaxDelay {
+		ch.search.Restart()
 	}
 	ch.circuit = nil
-	c.enqueue(ch, now.Add(jitter(ch.search.delay)))
-	if ch.home.IsValid() && c.ctx.Err() == nil {
-		c.missLocked(ch)
-	}
+	c.enqueue(ch, now.Add(search.Jitter(ch.search.Delay())))
+	c.absences.Miss(&ch.search)
 }
 
 // answer is what a SEARCH answer tells.
@@ -184,7 +175,7 @@ func (c *Client) found(a answer) {
 		return
 	}
 	if ch.circuit != nil {
-		c.rivalLocked(ch, a.server)
+		c.rivals.Answered(&ch.search, ch.circuit.server, a.server)
 		c.mu.Unlock()
 		return
 	}
@@ -193,8 +184,8 @@ func (c *Client) found(a answer) {
 		c.mu.Unlock()
 		return
 	}
-	c.dequeue(ch)
-	c.answered += proto.SearchSize(len(ch.name))
+	c.queue.Found(&ch.search)
+	c.absences.Over(&ch.search)
 	ch.enter(connecting)
 	ch.circuit = circuit
 	c.mu.Unlock()
@@ -209,7 +200,7 @@ func (c *Client) circuitLocked(server netip.AddrPort) *circuit {
 	if existing := c.circuits[server]; existing != nil {
 		return existing
 	}
-	if c.penalties.active(server, time.Now()) {
+	if c.penalties.Active(server, time.Now()) {
 		return nil
 	}
 	return c.startLocked(server, nil)
@@ -220,9 +211,7 @@ func (c *Client) circuitLocked(server netip.AddrPort) *circuit {
 func (c *Client) startLocked(server netip.AddrPort, conn net.Conn) *circuit {
 	started := newCircuit(c, server, conn)
 	c.circuits[server] = started
-	if a := c.absences[server]; a != nil {
-		a.look()
-	}
+	c.absences.Started(server)
 	c.wg.Go(started.run)
 	return started
 }
@@ -255,6 +244,6 @@ func (c *Client) circuitEnded(over *circuit, life time.Duration, blame bool) {
 	defer c.mu.Unlock()
 	delete(c.circuits, over.server)
 	if blame {
-		c.penalties.ended(over.server, life, time.Now())
+		c.penalties.Ended(over.server, life, time.Now())
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/search"
 )
 
 // Defaults of a Config.
@@ -55,7 +55,7 @@ type Config struct {
 	User, Host string
 
 	// Resolve returns the IPv4 addresses of a host name; nil is the system's.
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	Resolve search.Resolve
 	// Dial connects a circuit; nil is the system's. network is "tcp4".
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -81,9 +81,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.User = cmp.Or(c.User, os.Getenv("USER"), "varve")
 	if c.Resolve == nil {
-		c.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-		}
+		c.Resolve = search.SystemResolve
 	}
 	if c.Dial == nil {
 		c.Dial = new(net.Dialer).DialContext

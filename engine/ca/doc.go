@@ -1,6 +1,6 @@
 // Package ca is a Channel Access client in pure Go: a capture.Source.
 //
-//	Subscribe ──▶ channel ──▶ search queue ──▶ UDP datagrams, name servers
+//	Subscribe ──▶ channel ──▶ search.Queue ──▶ UDP datagrams, name servers
 //	               ▲   ▲          ▲                 │ SEARCH answers
 //	          lost │   │ absence  │ news            ▼
 //	               │   └─ probe ──┼──────────▶ circuit (one per server address)

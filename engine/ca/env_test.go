@@ -1,7 +1,6 @@
 package ca
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -78,16 +77,6 @@ func TestWrongConfigIsRefused(t *testing.T) {
 		if client, err := New(c); err == nil {
 			client.Close()
 			t.Errorf("%+v was accepted", c)
-		}
-	}
-}
-
-func TestBroadcastAddress(t *testing.T) {
-	for in, want := range map[string]string{
-		"10.1.2.3/24": "10.1.2.255", "10.1.2.3/20": "10.1.15.255", "127.0.0.1/8": "127.0.0.1", "10.0.0.1/32": "10.0.0.1",
-	} {
-		if got := broadcastOf(netip.MustParsePrefix(in)); got.String() != want {
-			t.Errorf("%s: %v, want %s", in, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/search"
 )
 
 // fuzzCircuit returns a circuit with an open scalar, an open array, a channel that
@@ -25,7 +26,7 @@ func fuzzCircuit(tb testing.TB, client *Client, r *recorder) *circuit {
 	array.array, array.count = true, 4
 	text.event, text.array, text.text, text.property = proto.Char.In(proto.TIME), true, true, propertyNone
 	for i, s := range []slot{open, array, {sink: r, state: slotCreating}, text} {
-		s.ch = &channel{client: client, name: "PV", slot: uint32(i), sink: r, circuit: c, state: connecting}
+		s.ch = &channel{client: client, search: search.Entry{Name: "PV"}, slot: uint32(i), sink: r, circuit: c, state: connecting}
 		c.slots = append(c.slots, s)
 	}
 	return c
@@ -62,9 +63,11 @@ func FuzzCircuit(f *testing.F) {
 // feed hands parts to a circuit of its own as reads do.
 func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 	client := &Client{
-		config: Config{}.withDefaults(), metrics: newMetrics(nil), ctx: t.Context(),
-		searchWake: make(chan struct{}, 1), channels: map[uint32]*channel{}, penalties: penalties{},
+		config: Config{}.withDefaults(), metrics: newMetrics(), ctx: t.Context(),
+		queue: newQueue(), channels: map[uint32]*channel{}, penalties: search.Penalties{},
 	}
+	client.searches = search.NewLoop(client.nextSearch, client.searchRound)
+	client.absences = newAbsences(client)
 	c := fuzzCircuit(t, client, r)
 	for _, p := range parts {
 		rest = slices.Concat(rest, p)
@@ -105,7 +108,7 @@ func FuzzSearchAnswers(f *testing.F) {
 		client.udp.datagram(b, netip.MustParseAddr("10.0.0.9"))
 		client.mu.Lock()
 		defer client.mu.Unlock()
-		searched := len(client.queue)
+		searched := client.queue.Len()
 		for _, ch := range client.channels {
 			if ch.circuit != nil {
 				searched++
@@ -127,7 +130,7 @@ func FuzzBeacons(f *testing.F) {
 	f.Add(proto.AppendRepeaterConfirm(nil, netip.MustParseAddr("127.0.0.1")))
 	f.Add([]byte{})
 	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdBeacon, Size: 1 << 20}))
-	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(nil)}
+	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics()}
 	rep := newRepeater(client.metrics)
 	defer rep.close()
 	from := netip.MustParseAddrPort("127.0.0.1:9")

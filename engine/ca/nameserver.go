@@ -2,38 +2,39 @@ package ca
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
-	"time"
 
-	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/search"
 )
 
 // nameServer is a server that is asked over TCP where channels are. The circuit
 // to it is like any other, and shared with the channels it serves itself, but it
 // stays when it has none.
 type nameServer struct {
-	address string   // host[:port]
-	circuit *circuit // guarded by Client.mu; nil between two
+	search.NameServer
+	circuit *circuit // guarded by Client.mu; nil before the first
 }
 
-type nameServers []*nameServer
-
-func newNameServers(config *Config) (nameServers, error) {
-	var list nameServers
-	for _, address := range config.NameServers {
-		if _, _, err := splitAddress(address, config.ServerPort); err != nil {
-			return nil, fmt.Errorf("reading the name servers: %w", err)
+func newNameServers(c *Client) ([]*nameServer, error) {
+	var list []*nameServer
+	for _, address := range c.config.NameServers {
+		s := &nameServer{NameServer: search.NameServer{
+			Address: address, Port: c.config.ServerPort, Resolve: c.config.Resolve,
+			Log: c.config.Log, LookUpErrors: c.metrics.lookupErrors,
+		}}
+		if err := s.Check(); err != nil {
+			return nil, err
 		}
-		list = append(list, &nameServer{address: address})
+		s.Connect = func(at netip.AddrPort) (up bool, cause error) { return c.serveNames(s, at) }
+		list = append(list, s)
 	}
 	return list, nil
 }
 
-// ready returns the circuits that can take searches. It needs Client.mu.
-func (n nameServers) ready() []*circuit {
+// readyNameServers returns the circuits that can take searches. It needs c.mu.
+func (c *Client) readyNameServers() []*circuit {
 	var out []*circuit
-	for _, s := range n {
+	for _, s := range c.nameServers {
 		if s.circuit != nil && s.circuit.searches && s.circuit.ctx.Err() == nil {
 			out = append(out, s.circuit)
 		}
@@ -41,50 +42,16 @@ func (n nameServers) ready() []*circuit {
 	return out
 }
 
-// runNameServer keeps a circuit to a name server up until the client is closed.
-func (c *Client) runNameServer(s *nameServer) {
-	delay := minPenalty
-	said := ""
-	for c.ctx.Err() == nil {
-		began := time.Now()
-		if err := c.serveNames(s); err != nil && err.Error() != said && c.ctx.Err() == nil {
-			said = err.Error()
-			c.config.Log.Warn("name server lost", "server", s.address, "err", err)
-		}
-		if time.Since(began) > goodLife {
-			delay = minPenalty
-		}
-		select {
-		case <-c.ctx.Done():
-		case <-time.After(jitter(delay)):
-		}
-		delay = min(2*delay, maxSearchDelay)
+// serveNames gives a name server the circuit to an address until that is over.
+func (c *Client) serveNames(s *nameServer, address netip.AddrPort) (up bool, cause error) {
+	circuit := c.pin(s, address)
+	if circuit == nil {
+		return false, nil
 	}
-}
-
-// serveNames resolves a name server, and returns when the circuit to it is over.
-// Of several addresses it takes the first that connects.
-func (c *Client) serveNames(s *nameServer) error {
-	addresses, err := c.config.resolve(c.ctx, s.address)
-	if err != nil {
-		c.metrics.lookupErrors.Inc()
-		return err
-	}
-	for _, address := range addresses {
-		circuit := c.pin(s, address)
-		if circuit == nil {
-			return nil
-		}
-		<-circuit.done
-		err = context.Cause(circuit.ctx)
-		c.mu.Lock()
-		up := circuit.up
-		c.mu.Unlock()
-		if up {
-			break
-		}
-	}
-	return err
+	<-circuit.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return circuit.up, context.Cause(circuit.ctx)
 }
 
 // pin gives a name server the circuit to an address; none if the client is closed.
@@ -126,11 +93,11 @@ func (c *Client) greeted(circuit *circuit, searches bool) {
 	}
 }
 
-// search sends what goes in datagrams over the circuit, but for their VERSION.
-func (c *circuit) search(datagrams [][]byte) {
+// search asks a name server for the names of some batches.
+func (c *circuit) search(batches []search.Batch) {
 	c.send(func(dst []byte) []byte {
-		for _, d := range datagrams {
-			dst = append(dst, d[proto.HeaderSize:]...)
+		for _, b := range batches {
+			dst = appendBatch(dst, b)
 		}
 		return dst
 	})

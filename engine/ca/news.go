@@ -2,7 +2,6 @@ package ca
 
 import (
 	"maps"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -10,11 +9,6 @@ import (
 )
 
 const (
-	// newsDelay is up to how long after news the search is hastened, so that many
-	// clients that heard it do not search together.
-	newsDelay = 500 * time.Millisecond
-	// newsCost is the least time that a hastened search is paid for with.
-	newsCost = time.Second
 	// newsInterval is the least time between two news of one server.
 	newsInterval = 10 * time.Second
 
@@ -37,40 +31,6 @@ const (
 	maxServers = 10_000
 	forgetTime = 5 * time.Minute
 )
-
-// news says when the search is to be hastened; it is guarded by Client.mu. In the
-// long run, hastened searches are at most as many as the others: each is paid for
-// with the time that the others would take for the same names. One may be owed.
-type news struct {
-	due  time.Time // zero if there are none
-	paid time.Time // when all that were acted on are paid for
-}
-
-// cost returns the time that hastening the search is paid for with.
-func (q searchQueue) cost() time.Duration {
-	return max(newsCost, time.Duration(len(q))*time.Second/steadySearches)
-}
-
-// heard hastens the search soon: a server came up.
-func (c *Client) heard() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.queue) == 0 || !c.news.due.IsZero() {
-		return
-	}
-	now := time.Now()
-	c.news.due = latest(now, c.news.paid.Add(-c.queue.cost())).Add(rand.N(newsDelay))
-	c.wakeSearch()
-}
-
-// actOnNews hastens the search if it is time to. It needs Client.mu.
-func (c *Client) actOnNews(now time.Time) {
-	if c.news.due.IsZero() || now.Before(c.news.due) {
-		return
-	}
-	c.news = news{paid: latest(now, c.news.paid).Add(jitter(c.queue.cost()))}
-	c.queue.hasten(now)
-}
 
 // beaconWatch finds news in beacons.
 type beaconWatch struct {

@@ -129,7 +129,7 @@ func (c *circuit) metadata(s *slot, t proto.DBR, payload []byte) {
 	}
 	m := new(sample.Metadata)
 	if err := proto.DecodeMetadata(m, t, payload); err != nil {
-		c.client.config.Log.Debug("metadata not decoded", "pv", s.ch.name, "server", c.server, "err", err)
+		c.client.config.Log.Debug("metadata not decoded", "pv", s.ch.search.Name, "server", c.server, "err", err)
 		return
 	}
 	c.deliver(s, m)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/wire"
 )
 
 const (
@@ -24,19 +25,13 @@ const (
 	// drainTime is how long nothing must come for a server that was sent
 	// EVENTS_OFF to have sent all.
 	drainTime = time.Second
-
-	// The read buffer starts small, as many IOCs send little, and grows while
-	// reads fill it. It is larger only for a frame that does not fit.
-	minReadBuffer = 16 << 10
-	maxReadBuffer = 256 << 10
 )
 
 // reader reads what the server sends.
 type reader struct {
 	circuit *circuit
 	conn    net.Conn
-	buf     []byte
-	filled  int       // bytes of a frame that is not whole
+	buf     wire.Buffer
 	probing bool      // an ECHO was sent, and nothing came since
 	full    time.Time // since when reads fill the buffer; zero if the last did not
 	off     bool      // EVENTS_OFF was sent
@@ -44,7 +39,7 @@ type reader struct {
 
 // read handles what the server sends until the circuit is over.
 func (c *circuit) read(conn net.Conn) error {
-	r := reader{circuit: c, conn: conn, buf: make([]byte, minReadBuffer)}
+	r := reader{circuit: c, conn: conn}
 	for {
 		n, err := r.next()
 		now := time.Now()
@@ -74,7 +69,7 @@ func (r *reader) next() (int, error) {
 		if err := r.conn.SetReadDeadline(deadline); err != nil {
 			return 0, fmt.Errorf("reading from %s: %w", r.circuit.host, err)
 		}
-		n, err := r.conn.Read(r.buf[r.filled:])
+		n, err := r.conn.Read(r.buf.Free())
 		switch {
 		case n > 0: // an error comes again
 			r.probing = false
@@ -109,14 +104,13 @@ func (r *reader) silent(late time.Duration) error {
 func (r *reader) handle(n int, now time.Time) error {
 	c := r.circuit
 	c.client.metrics.receivedBytes.Add(float64(n))
-	end := r.filled + n
-	used, need, err := c.batch(r.buf[:end], now)
+	full := n == len(r.buf.Free())
+	used, need, err := c.batch(r.buf.Filled(n), now)
 	if err != nil {
 		return fmt.Errorf("reading from %s: %w", c.host, err)
 	}
-	full := end == len(r.buf)
 	r.control(full, now)
-	r.buf, r.filled = makeRoom(r.buf, r.buf[used:end], need, full)
+	r.buf.Used(used, need)
 	return nil
 }
 
@@ -143,17 +137,4 @@ func (r *reader) drained(now time.Time) {
 	r.circuit.send(proto.AppendEventsOn)
 	r.circuit.stalledSince(r.full, now)
 	r.off, r.full = false, time.Time{}
-}
-
-// makeRoom returns a buffer that begins with rest, the end of buf, and can hold a
-// frame of need bytes: buf, or a larger one if that frame or a full read asks for it.
-func makeRoom(buf, rest []byte, need int, full bool) ([]byte, int) {
-	size := len(buf)
-	if full && size < maxReadBuffer {
-		size *= 2
-	}
-	if size = max(size, need); size > len(buf) {
-		buf = make([]byte, size)
-	}
-	return buf, copy(buf, rest)
 }

@@ -116,7 +116,7 @@ ctypes.CDLL(get_lib("ca"))["_Z11ca_repeaterv"]()
 }
 
 func TestListenersThatAreGoneAreDropped(t *testing.T) {
-	rep := newRepeater(newMetrics(nil))
+	rep := newRepeater(newMetrics())
 	defer rep.close()
 	stays, goes := listen(t), listen(t)
 	address := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
@@ -147,7 +147,7 @@ func TestListenersThatAreGoneAreDropped(t *testing.T) {
 }
 
 func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
-	rep := newRepeater(newMetrics(nil))
+	rep := newRepeater(newMetrics())
 	defer rep.close()
 	rep.register(netip.MustParseAddrPort("198.51.100.7:5065"))
 	if len(rep.listeners) > 0 {

@@ -101,7 +101,7 @@ func (c *circuit) attach(ch *channel, minor uint16) bool {
 		c.slots = append(c.slots, slot{})
 	}
 	c.slots[ch.slot] = slot{ch: ch, sink: ch.sink, state: slotCreating}
-	c.send(func(dst []byte) []byte { return proto.AppendCreateChan(dst, ch.name, ch.slot) })
+	c.send(func(dst []byte) []byte { return proto.AppendCreateChan(dst, ch.search.Name, ch.slot) })
 	return true
 }
 
@@ -153,9 +153,9 @@ func (c *circuit) created(h *proto.Header) {
 		s.sink.Connected(capture.ChannelInfo{TypeName: native.String(), Count: int(h.Count), Host: c.host})
 		return
 	}
-	s.ch.home = c.server
+	s.ch.search.Home = c.server
 	s.event = native.In(proto.TIME)
-	s.text = native == proto.Char && strings.HasSuffix(s.ch.name, "$")
+	s.text = native == proto.Char && strings.HasSuffix(s.ch.search.Name, "$")
 	s.array = h.Count != 1 || s.text
 	c.send(func(dst []byte) []byte {
 		return proto.AppendEventAdd(dst, s.event, c.askFor(s), s.sid, h.P1, s.ch.mask)
@@ -241,7 +241,7 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 		return
 	}
 	if s.ch != nil {
-		s.ch.home = netip.AddrPort{} // the server is there, but will not have it
+		s.ch.search.Home = netip.AddrPort{} // the server is there, but will not have it
 		c.giveBack(s, cause)
 	}
 	if next == slotClearing {
@@ -276,8 +276,8 @@ func (c *circuit) freeSlot(s *slot, id uint32) {
 	c.idleLocked()
 }
 
-// endIfIdle ends a circuit that nothing uses.
-func (c *circuit) endIfIdle() {
+// EndIfIdle implements search.Circuit.
+func (c *circuit) EndIfIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idleLocked()

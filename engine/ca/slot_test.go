@@ -164,8 +164,8 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 		pass(time.Minute)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.channels) > 0 || len(c.queue) > 0 || c.circuits[other.circuitAddr()] != nil {
-			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), len(c.queue), c.circuits)
+		if len(c.channels) > 0 || c.queue.Len() > 0 || c.circuits[other.circuitAddr()] != nil {
+			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), c.queue.Len(), c.circuits)
 		}
 	}, names, other)
 }

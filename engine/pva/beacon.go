@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/search"
 )
 
 // maxServers bounds the servers whose beacons are remembered. A forgotten one is
@@ -30,7 +31,7 @@ type beacons struct {
 // start begins to receive, if there is anybody to search by UDP.
 func (b *beacons) start(c *Client) {
 	b.client, b.seen = c, map[netip.AddrPort]proto.GUID{}
-	if c.udp.conn == nil {
+	if c.udp.Port() == 0 {
 		return
 	}
 	for _, ip := range c.udp.beaconAddresses() {
@@ -40,7 +41,7 @@ func (b *beacons) start(c *Client) {
 			continue
 		}
 		b.conns = append(b.conns, conn)
-		c.wg.Go(func() { receive(c, conn, b.datagram) })
+		c.wg.Go(func() { search.Receive(c.ctx, conn, c.metrics.datagramErrors, b.datagram) })
 	}
 }
 
@@ -62,7 +63,7 @@ func (u *udp) beaconAddresses() []netip.Addr {
 			out = append(out, ip)
 		}
 	}
-	for _, to := range u.to.Addresses() {
+	for _, to := range u.To.Addresses() {
 		if to.Addr().IsMulticast() {
 			out = append(out, to.Addr())
 		}
@@ -112,7 +113,7 @@ func (b *beacons) datagram(d []byte, from netip.Addr) {
 	}
 	b.client.metrics.beacons.Inc()
 	if b.isNew(server, beacon.GUID) {
-		b.client.news()
+		b.client.heard()
 	}
 }
 

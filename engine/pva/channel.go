@@ -1,7 +1,6 @@
 package pva
 
 import (
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +33,7 @@ var stateNames = [numStates]string{"searching", "connecting", "connected", "unus
 // circuit is nil, and the circuit, under circuit.mu, from then on.
 type channel struct {
 	client  *Client
-	search  search.Entry // the client's; with the name
+	search  search.Entry // the client's, but for Home; with the name
 	request *request
 	sink    capture.Sink
 
@@ -46,13 +45,6 @@ type channel struct {
 	state state
 	slot  uint32    // on the circuit
 	since time.Time // of being connected
-
-	// home is the server that had the channel last. lost says that its circuit ended
-	// since, so that the server is probed.
-	home netip.AddrPort
-	lost bool
-	// rival is another server that has the channel, too, of the latest answer.
-	rival netip.AddrPort
 }
 
 // enter changes the state and the gauges that count it.

@@ -52,6 +52,8 @@ type circuit struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed by run, when all channels are given back
 	order  atomic.Uint32 // proto.FlagBig, if the server asks for it
+	// greeted is closed when the server let us in.
+	greeted chan struct{}
 
 	// Guarded by Client.mu: up says that the server let us in, pinned that it is a
 	// name server, so that the circuit lasts without channels.
@@ -92,7 +94,7 @@ type inbound struct {
 func newCircuit(client *Client, server netip.AddrPort, conn net.Conn) *circuit {
 	c := &circuit{
 		client: client, server: server, host: server.String(), conn: conn,
-		out: wire.NewOutbox(maxOutbox), done: make(chan struct{}), layouts: map[string]*layout{},
+		out: wire.NewOutbox(maxOutbox), done: make(chan struct{}), greeted: make(chan struct{}), layouts: map[string]*layout{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(client.ctx)
 	return c

@@ -33,8 +33,8 @@ type Client struct {
 	queue     search.Queue        // those that are searched for
 	circuits  map[netip.AddrPort]*circuit
 	penalties search.Penalties
-	lost      map[netip.AddrPort]int // searched for by the server that had them
-	rivals    rivals
+	absences  *search.Absences
+	rivals    search.Rivals
 }
 
 var _ capture.Source = (*Client)(nil)
@@ -45,24 +45,27 @@ func New(config Config) (*Client, error) {
 		config:    config.withDefaults(),
 		channels:  map[uint32]*channel{},
 		requests:  map[string]*request{},
+		queue:     newQueue(),
 		circuits:  map[netip.AddrPort]*circuit{},
 		penalties: search.Penalties{},
-		lost:      map[netip.AddrPort]int{},
+		metrics:   newMetrics(),
 	}
+	c.searches = search.NewLoop(c.nextSearch, c.searchRound)
+	c.rivals = search.Rivals{Log: c.config.Log, Found: c.metrics.duplicates}
 	var err error
-	if c.nameServers, err = newNameServers(&c.config); err != nil {
+	if c.nameServers, err = newNameServers(c); err != nil {
 		return nil, err
 	}
 	if c.udp, err = newUDP(c); err != nil {
 		return nil, err
 	}
-	c.metrics = newMetrics(c.config.Registerer)
-	c.searches = search.NewLoop(c.nextSearch, c.searchRound)
+	c.metrics.register(c.config.Registerer)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.absences = newAbsences(c)
 	c.udp.start()
 	c.beacons.start(c)
 	for _, s := range c.nameServers {
-		c.wg.Go(func() { c.runNameServer(s) })
+		c.wg.Go(func() { s.Run(c.ctx) })
 	}
 	c.wg.Go(func() { c.searches.Run(c.ctx) })
 	return c, nil
@@ -99,7 +102,7 @@ func (c *Client) Close() error {
 	}
 	c.cancel()
 	c.mu.Unlock()
-	c.udp.close()
+	c.udp.Close()
 	c.beacons.close()
 	c.wg.Wait()
 	return nil
@@ -112,15 +115,6 @@ func (c *Client) enqueue(ch *channel, due time.Time) {
 	c.searches.Wake()
 }
 
-// dequeue takes a channel out of the search queue. It needs c.mu.
-func (c *Client) dequeue(ch *channel) {
-	c.queue.Remove(&ch.search)
-	if ch.lost {
-		ch.lost = false
-		c.lost[ch.home]--
-	}
-}
-
 // forget marks a channel as closed. It returns the circuit that has it, if one has.
 func (c *Client) forget(ch *channel) *circuit {
 	c.mu.Lock()
@@ -129,7 +123,8 @@ func (c *Client) forget(ch *channel) *circuit {
 		return nil // again, or of a client that is closed
 	}
 	if ch.circuit == nil {
-		c.dequeue(ch)
+		c.queue.Remove(&ch.search)
+		c.absences.Over(&ch.search)
 		c.removeLocked(ch)
 	}
 	return ch.circuit
@@ -144,9 +139,8 @@ func (c *Client) removeLocked(ch *channel) {
 
 // searchAgain takes a channel back from its circuit, or from one that would not
 // have it. A channel that was connected for a while is searched for at once; else
-// the back-off goes on, as a server may be refusing it. lost says that the circuit
-// ended, so that its server is to be probed.
-func (c *Client) searchAgain(ch *channel, lost bool) {
+// the back-off goes on, as a server may be refusing it.
+func (c *Client) searchAgain(ch *channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ch.closed.Load() {
@@ -159,10 +153,7 @@ func (c *Client) searchAgain(ch *channel, lost bool) {
 	}
 	ch.circuit = nil
 	c.enqueue(ch, now.Add(search.Jitter(ch.search.Delay())))
-	if lost && ch.home.IsValid() {
-		ch.lost = true
-		c.loseLocked(ch.home)
-	}
+	c.absences.Miss(&ch.search)
 }
 
 // answer is what a SEARCH_RESPONSE tells of a channel.
@@ -181,44 +172,53 @@ func (c *Client) found(a answer) {
 		return
 	}
 	if ch.circuit != nil {
-		c.rivalLocked(ch, a)
+		if a.guid != ch.circuit.guid { // else it is another address of the same server
+			c.rivals.Answered(&ch.search, ch.circuit.server, a.server)
+		}
 		c.mu.Unlock()
 		return
 	}
-	if c.penalties.Active(a.server, time.Now()) {
+	circuit := c.circuitLocked(a.server)
+	if circuit == nil {
 		c.mu.Unlock()
 		return
 	}
-	circuit := c.circuitLocked(a.server, nil)
 	circuit.guid = a.guid
 	c.moveLocked(ch, circuit)
 	c.mu.Unlock()
 	if !circuit.attach(ch) {
-		c.searchAgain(ch, false)
+		c.searchAgain(ch)
 	}
 }
 
 // moveLocked gives a channel that is searched for to a circuit, which attach follows.
 func (c *Client) moveLocked(ch *channel, to *circuit) {
-	c.dequeue(ch)
+	c.queue.Found(&ch.search)
+	c.absences.Over(&ch.search)
 	ch.enter(connecting)
 	ch.circuit = to
 }
 
-// circuitLocked returns the circuit to a server, starting one if there is none, over
-// conn if that is not nil. The client is not closed.
-func (c *Client) circuitLocked(server netip.AddrPort, conn net.Conn) *circuit {
-	existing := c.circuits[server]
-	if existing == nil {
-		existing = newCircuit(c, server, conn)
-		c.circuits[server] = existing
-		c.wg.Go(existing.run)
+// circuitLocked returns the circuit to a server, starting one if there is none;
+// none while the server has a penalty. The client is not closed.
+func (c *Client) circuitLocked(server netip.AddrPort) *circuit {
+	if existing := c.circuits[server]; existing != nil {
 		return existing
 	}
-	if conn != nil {
-		_ = conn.Close() // another was faster
+	if c.penalties.Active(server, time.Now()) {
+		return nil
 	}
-	return existing
+	return c.startLocked(server, nil)
+}
+
+// startLocked starts a circuit to a server that has none, over conn or, if that is
+// nil, over a connection of its own.
+func (c *Client) startLocked(server netip.AddrPort, conn net.Conn) *circuit {
+	started := newCircuit(c, server, conn)
+	c.circuits[server] = started
+	c.absences.Started(server)
+	c.wg.Go(started.run)
+	return started
 }
 
 // circuitEnded takes a circuit that is over off the list, so that the next one

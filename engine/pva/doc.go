@@ -22,7 +22,7 @@
 //
 // Three things bring lost channels back: searches, with back-off; beacons, which
 // have all names searched for soon; and probes by TCP of the address that channels
-// were lost at, for beacons do not reach pods.
+// were lost at (search.Absences), for beacons do not reach pods.
 //
 // Goroutines: one that searches, one that receives datagrams, one that resolves
 // host names, one per address that beacons are received on, one per name server, one

@@ -8,6 +8,8 @@ import (
 
 // metrics are those of one Client.
 type metrics struct {
+	all []prometheus.Collector
+
 	channels        [numStates]prometheus.Gauge
 	circuits        prometheus.Gauge
 	circuitsEnded   prometheus.Counter
@@ -26,7 +28,7 @@ type metrics struct {
 	dropped         [sample.NumReasons]prometheus.Counter
 }
 
-func newMetrics(r prometheus.Registerer) *metrics {
+func newMetrics() *metrics {
 	var all []prometheus.Collector
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "pva", Name: name, Help: help})
@@ -64,8 +66,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for _, reason := range []sample.Reason{sample.TooLarge, sample.Malformed, sample.Overrun} {
 		m.dropped[reason] = drops.WithLabelValues(reason.String())
 	}
-	if r != nil {
-		r.MustRegister(append(all, states, drops)...)
-	}
+	m.all = append(all, states, drops)
 	return m
+}
+
+// register registers the metrics, unless r is nil.
+func (m *metrics) register(r prometheus.Registerer) {
+	if r != nil {
+		r.MustRegister(m.all...)
+	}
 }

@@ -18,10 +18,11 @@ type offlineCircuit struct {
 func offline(tb testing.TB) offlineCircuit {
 	tb.Helper()
 	client := &Client{
-		config: Config{}.withDefaults(), metrics: newMetrics(nil), ctx: tb.Context(),
+		config: Config{}.withDefaults(), metrics: newMetrics(), ctx: tb.Context(),
 		channels: map[uint32]*channel{}, circuits: map[netip.AddrPort]*circuit{}, penalties: search.Penalties{},
-		lost: map[netip.AddrPort]int{}, udp: &udp{},
+		queue: newQueue(), udp: &udp{},
 	}
+	client.absences = newAbsences(client)
 	client.searches = search.NewLoop(client.nextSearch, client.searchRound)
 	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5075"), nil)
 	c.ready = true

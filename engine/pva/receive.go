@@ -82,8 +82,9 @@ func (c *circuit) loggedIn(r *proto.Reader) error {
 	c.client.mu.Lock()
 	defer c.client.mu.Unlock()
 	c.up = true
+	close(c.greeted)
 	if c.pinned {
-		c.client.newsLocked()
+		c.client.hastenLocked()
 	}
 	return nil
 }

@@ -8,16 +8,10 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-const (
-	maxDatagram = 1400 // fits an Ethernet frame, and a VPN's
-	// roundDatagrams bounds a round: some 14,000 names a second.
-	roundDatagrams = 8
-	// searchHead is more than what a SEARCH has beside its channels.
-	searchHead = 64
-)
+// searchHead is more than what a SEARCH has beside its channels.
+const searchHead = 64
 
-// batch is the names of one SEARCH.
-type batch []*search.Entry
+func newQueue() search.Queue { return search.NewQueue(searchHead, proto.SearchChannelSize) }
 
 // nextSearch returns when a round is due, if any name is searched for.
 func (c *Client) nextSearch() (due time.Time, ok bool) {
@@ -28,22 +22,8 @@ func (c *Client) nextSearch() (due time.Time, ok bool) {
 
 // searchRound searches for what is due, and reports whether anything was.
 func (c *Client) searchRound() bool {
-	var batches []batch
-	size := 0
 	c.mu.Lock()
-	names := c.queue.Round(time.Now(), func(e *search.Entry) bool {
-		need := proto.SearchChannelSize(len(e.Name))
-		if len(batches) == 0 || size+need > maxDatagram {
-			if len(batches) == roundDatagrams {
-				return false
-			}
-			batches, size = append(batches, nil), searchHead
-		}
-		last := len(batches) - 1
-		batches[last] = append(batches[last], e)
-		size += need
-		return true
-	})
+	batches, names := c.queue.Round(time.Now())
 	servers := c.readyNameServers()
 	c.mu.Unlock()
 	if names == 0 {
@@ -57,9 +37,9 @@ func (c *Client) searchRound() bool {
 	return true
 }
 
-// append appends a SEARCH for the names of a batch, to be answered to replyTo. Names
-// and numbers of entries never change, so that no lock is needed.
-func (b batch) append(dst []byte, sequence uint32, replyTo netip.AddrPort, f proto.Flags) []byte {
+// appendBatch appends a SEARCH for the names of a batch, to be answered to replyTo.
+// Names and numbers of entries never change, so that no lock is needed.
+func appendBatch(dst []byte, b search.Batch, sequence uint32, replyTo netip.AddrPort, f proto.Flags) []byte {
 	start := len(dst)
 	dst = proto.AppendSearchHead(dst, sequence, 0, replyTo, f)
 	for _, e := range b {
@@ -68,14 +48,22 @@ func (b batch) append(dst []byte, sequence uint32, replyTo netip.AddrPort, f pro
 	return proto.FinishSearch(dst, start, len(b))
 }
 
-// news has all names searched for soon: a server came up, or can be asked now.
-func (c *Client) news() {
+// heard has all names searched for soon: a server came up.
+func (c *Client) heard() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.newsLocked()
+	c.queue.News(time.Now())
+	c.searches.Wake()
 }
 
-func (c *Client) newsLocked() {
-	c.queue.News(time.Now())
+// hastenSearch has all names searched for now: there is somebody new to ask.
+func (c *Client) hastenSearch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hastenLocked()
+}
+
+func (c *Client) hastenLocked() {
+	c.queue.Hasten(time.Now())
 	c.searches.Wake()
 }

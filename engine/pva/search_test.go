@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/search"
 	"varve.dev/varve/test/epics"
 )
 
@@ -50,7 +51,7 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n > maxDatagram {
+	if n > search.MaxDatagram {
 		t.Errorf("a datagram of %d bytes", n)
 	}
 	var h proto.Header

@@ -3,6 +3,7 @@ package pva
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"varve.dev/varve/engine/capture"
@@ -113,7 +114,7 @@ func (c *circuit) detach(ch *channel) {
 	default:
 		c.clear(s, ch.slot)
 	}
-	c.client.searchAgain(ch, false) // does not, for a closed one
+	c.client.searchAgain(ch) // does not, for a closed one
 }
 
 // clear ends a channel at the server.
@@ -146,7 +147,7 @@ func (c *circuit) created(r *proto.Reader) error {
 		c.clear(s, a.CID)
 		return nil
 	}
-	s.ch.home = c.server
+	s.ch.search.Home = c.server
 	c.start(s, a.CID)
 	return nil
 }
@@ -173,6 +174,7 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 		return
 	}
 	if s.ch != nil {
+		s.ch.search.Home = netip.AddrPort{} // the server is there, but will not have it
 		c.giveBack(s, cause, false)
 	}
 	if next == slotClearing {
@@ -191,7 +193,7 @@ func (c *circuit) giveBack(s *slot, cause error, lost bool) {
 		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.host, cause))
 	}
 	s.ch, s.sink = nil, nil
-	c.client.searchAgain(ch, lost)
+	c.client.searchAgain(ch)
 }
 
 // freeSlot frees a slot, and ends a circuit that nothing uses any more.
@@ -199,6 +201,18 @@ func (c *circuit) freeSlot(s *slot, id uint32) {
 	c.setLayout(s, nil)
 	*s = slot{}
 	c.free = append(c.free, id)
+	c.idleLocked()
+}
+
+// EndIfIdle implements search.Circuit.
+func (c *circuit) EndIfIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idleLocked()
+}
+
+// idleLocked ends a circuit that nothing uses.
+func (c *circuit) idleLocked() {
 	if len(c.free) < len(c.slots) {
 		return
 	}

@@ -201,7 +201,7 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 		pass(time.Minute)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.channels) > 0 || c.queue.Len() > 0 || len(c.circuits) != 1 || len(c.lost) > 0 {
+		if len(c.channels) > 0 || c.queue.Len() > 0 || len(c.circuits) != 1 || c.absences.Len() > 0 {
 			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), c.queue.Len(), c.circuits)
 		}
 	}, names, other)

@@ -3,10 +3,13 @@ package search
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // resolveInterval is the least time between two look-ups of the names in an
@@ -17,10 +20,10 @@ const resolveInterval = 2 * time.Second
 // are resolved again as long as there are searches, so that an IOC that comes back
 // under its name with another address is found.
 type Destinations struct {
-	// Failed is told of names that do not resolve, and Changed that the addresses
-	// are others. Both are called from Run.
-	Failed  func(err error)
+	// Changed is called from Run when the addresses are others.
 	Changed func()
+	Log     *slog.Logger
+	Errors  prometheus.Counter // names that do not resolve
 
 	resolve  Resolve
 	port     uint16
@@ -108,7 +111,8 @@ func (d *Destinations) lookUp(ctx context.Context) bool {
 		found, err := d.resolve.Addresses(ctx, name, d.port)
 		if err != nil {
 			failed = true
-			d.Failed(err)
+			d.Errors.Inc()
+			d.Log.Debug("host name not resolved", "err", err)
 		}
 		after = append(after, found...)
 	}

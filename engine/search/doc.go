@@ -1,14 +1,20 @@
 // Package search has what clients of Channel Access and pvAccess share in finding
 // the servers of channels: when to ask for which name, and where.
 //
-//	Entry ── Add ──▶ Queue ── Round ──▶ SEARCH messages ─┬─▶ Destinations, by UDP
-//	                  ▲                                  └─▶ name servers, by TCP
+//	Entry ── Add ──▶ Queue ── Round ──▶ Batch ─┬─▶ Socket ──▶ Destinations, by UDP
+//	                  ▲                        └─▶ NameServer, by TCP
 //	                  └─ News: a server came up
+//
+//	Entry ── Miss ──▶ Absences ── probe by TCP ──▶ Circuit ── Ask
 //
 // A search costs every server of a network some work, so all of it is bounded: a
 // name is asked for with growing delays, many names with longer ones, rounds have
-// a size, and news are taken up a few times at most. All delays are jittered, as
-// many clients and channels lose a server together.
+// a size, which grows only while answers come, and news are paid for with time. All
+// delays are jittered, as many clients and channels lose a server together.
 //
-// Penalties keep a client from servers that break circuits.
+// The protocols are the clients': a Batch becomes messages there, and what a server
+// that came back is asked, and when it can be, a Circuit knows.
+//
+// Penalties keep a client from servers that break circuits, and Rivals report names
+// that two servers have.
 package search

@@ -2,25 +2,31 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// steps runs rounds for a while, each of at most 700 names, and returns how many
-// names they took.
+// steps runs rounds for a while, and returns how many names they took.
 func steps(q *Queue, d time.Duration) (taken int) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(RoundInterval) {
-		room := 700
-		taken += q.Round(time.Now(), func(*Entry) bool { room--; return room >= 0 })
+		_, n := q.Round(time.Now())
+		taken += n
 	}
 	return taken
 }
 
+// empty returns a queue of names that need 20 bytes each.
+func empty() *Queue {
+	q := NewQueue(16, func(int) int { return 20 })
+	return &q
+}
+
 // filled returns a queue of n names that are due now.
 func filled(n int) *Queue {
-	q := &Queue{}
+	q := empty()
 	for i := range n {
 		q.Add(&Entry{Name: fmt.Sprint("PV", i), ID: uint32(i)}, time.Now())
 	}
@@ -43,7 +49,7 @@ func TestManyNamesLeaveRoomForNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(20_000)
 		steps(q, 2*time.Minute) // then all have reached the longest delay
-		if rate := steps(q, time.Minute) / 60; rate > 3*steadyRate/2 {
+		if rate := steps(q, time.Minute) / 60; rate > 3*steadyNames/2 {
 			t.Errorf("%d names a second in the end", rate)
 		}
 		if late := time.Since(q.entries[0].due); late > time.Second {
@@ -57,52 +63,77 @@ func TestNewsHaveAllNamesSearchedForSoon(t *testing.T) {
 		q := filled(1000)
 		steps(q, time.Minute)
 		q.News(time.Now())
-		if n := steps(q, newsSpread+2*RoundInterval); n != 1000 {
-			t.Errorf("%d of 1000 names searched for", n)
+		if n := steps(q, newsDelay+10*RoundInterval); n < 1000 || n > 1500 {
+			t.Errorf("%d searches for 1000 names", n)
 		}
 	})
 }
 
 func TestManyNewsCauseFewSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := filled(1000)
+		q := filled(20_000)
 		steps(q, time.Minute)
-		quiet := steps(q, time.Minute)
 		searches := 0
 		for range 600 { // ten a second
 			q.News(time.Now())
 			searches += steps(q, 100*time.Millisecond)
 		}
-		if searches > 6*quiet {
-			t.Errorf("%d searches in a minute of news, %d in a quiet one", searches, quiet)
+		if rate := searches / 60; rate > 3*steadyNames {
+			t.Errorf("%d searches a second in a storm of news", rate)
 		}
 	})
 }
 
 func TestNewsThatHadToWaitAreTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := filled(100)
-		for range newsBurst + 1 {
-			q.News(time.Now())
+		q := filled(10_000) // which are paid for with 5 s
+		q.news.paid = time.Now().Add(12 * time.Second)
+		q.News(time.Now())
+		if wait := time.Until(q.news.due); wait < 7*time.Second || wait > 7*time.Second+newsDelay {
+			t.Fatalf("the news wait for %v", wait)
 		}
-		steps(q, time.Minute)
-		for range newsBurst + 1 {
-			q.News(time.Now())
-		}
-		due, _ := q.Due()
-		steps(q, newsSpread+2*RoundInterval)
-		if q.news.IsZero() || due.After(time.Now()) {
-			t.Fatal("no news wait")
-		}
-		steps(q, 2*newsInterval)
-		if !q.news.IsZero() {
+		steps(q, 8*time.Second)
+		if !q.news.due.IsZero() {
 			t.Error("the news still wait")
 		}
 	})
 }
 
+func TestRoundsGrowWhileAnswersCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := filled(20_000)
+		round := func() (names []*Entry, datagrams int) {
+			batches, n := q.Round(time.Now())
+			for _, b := range batches {
+				if size := 16 + 20*len(b); size > MaxDatagram {
+					t.Errorf("a datagram of %d bytes", size)
+				}
+				names = append(names, b...)
+			}
+			if n != len(names) {
+				t.Errorf("%d names, said to be %d", len(names), n)
+			}
+			time.Sleep(RoundInterval)
+			return names, len(batches)
+		}
+		for _, want := range []int{8, 15, 22, 24} { // 7.9 are full of the names of 8
+			names, datagrams := round()
+			if datagrams != want {
+				t.Errorf("%d datagrams, want %d", datagrams, want)
+			}
+			for _, e := range names {
+				q.Found(e)
+			}
+		}
+		round()
+		if _, datagrams := round(); datagrams != roundDatagrams {
+			t.Errorf("%d datagrams when no more answers come", datagrams)
+		}
+	})
+}
+
 func TestRemovedNameIsNotSearchedFor(t *testing.T) {
-	q := &Queue{}
+	q := empty()
 	entries := make([]Entry, 10)
 	for i := range entries {
 		q.Add(&entries[i], time.Now().Add(-time.Duration(i)*time.Second))
@@ -110,25 +141,21 @@ func TestRemovedNameIsNotSearchedFor(t *testing.T) {
 	for i := range 5 {
 		q.Remove(&entries[2*i])
 	}
-	q.Round(time.Now(), func(e *Entry) bool {
-		for i := range 5 {
-			if e == &entries[2*i] {
-				t.Errorf("entry %d was searched for", 2*i)
-			}
+	batches, names := q.Round(time.Now())
+	for i := range 5 {
+		if len(batches) != 1 || slices.Contains(batches[0], &entries[2*i]) {
+			t.Errorf("entry %d was searched for", 2*i)
 		}
-		return true
-	})
-	left := 0
-	q.All(func(*Entry) { left++ })
-	if left != 5 || q.Len() != 5 {
-		t.Errorf("%d are left", left)
+	}
+	if names != 5 || q.Len() != 5 {
+		t.Errorf("%d were searched for, %d are left", names, q.Len())
 	}
 }
 
 func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var q Queue
+		q := empty()
 		rounds := 0
 		l := NewLoop(func() (time.Time, bool) {
 			mu.Lock()
@@ -138,7 +165,8 @@ func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			rounds++
-			return q.Round(time.Now(), func(*Entry) bool { return true }) > 0
+			_, names := q.Round(time.Now())
+			return names > 0
 		})
 		ran := func() int {
 			synctest.Wait()

@@ -1,0 +1,202 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestProbesSlowDown(t *testing.T) {
+	for gone, want := range map[time.Duration]time.Duration{
+		0: 200 * time.Millisecond, 16 * time.Second: time.Second, time.Minute: 2 * time.Second,
+		2 * time.Minute: 2 * time.Second, 6400 * time.Millisecond: 400 * time.Millisecond,
+		5 * time.Minute: 300 * time.Second / 64, 24 * time.Hour: 15 * time.Second,
+	} {
+		if got := probeDelay(gone); got != want {
+			t.Errorf("gone for %v: a probe every %v, want %v", gone, got, want)
+		}
+	}
+}
+
+// home is a server that can be away, and its circuits.
+type home struct {
+	mu      sync.Mutex
+	wg      sync.WaitGroup
+	dials   int
+	back    bool
+	circuit *visit
+	asked   []int // names in each step
+	x       *Absences
+	has     bool // the names that it is asked for
+}
+
+// visit is a circuit.
+type visit struct {
+	*home
+	done chan struct{}
+	idle bool
+}
+
+func (v *visit) Ready() bool           { return true }
+func (v *visit) Done() <-chan struct{} { return v.done }
+func (v *visit) Idle() bool            { return v.idle }
+
+func (v *visit) Ask(names []*Entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked = append(v.asked, len(names))
+	for _, e := range names {
+		if !e.MissedAt(homeAddr) {
+			panic("BUG: asked for a name that nobody misses")
+		}
+		if v.has {
+			v.x.Over(e)
+		}
+	}
+}
+
+func (v *visit) EndIfIdle() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.has {
+		v.end(true)
+	}
+}
+
+// end ends a circuit. It needs mu.
+func (h *home) end(idle bool) {
+	h.circuit.idle = idle
+	close(h.circuit.done)
+	h.circuit = nil
+}
+
+var homeAddr = netip.MustParseAddrPort("10.0.0.1:5")
+
+// newHome returns a server that is away, and n names that are missed.
+func newHome(ctx context.Context, n int) *home {
+	h := &home{}
+	h.x = NewAbsences(ctx, Probing{
+		Mu: &h.mu, Go: h.wg.Go, Penalties: Penalties{}, Probes: counter(),
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.dials++
+			if !h.back {
+				return nil, errors.New("connection refused")
+			}
+			ours, theirs := net.Pipe()
+			_ = theirs.Close()
+			return ours, nil
+		},
+		Circuit: func(netip.AddrPort) (Circuit, bool) { return h.circuit, h.circuit != nil },
+		Connected: func(_ netip.AddrPort, conn net.Conn) {
+			_ = conn.Close()
+			h.circuit = &visit{home: h, done: make(chan struct{})}
+		},
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for range n {
+		h.x.Miss(&Entry{Home: homeAddr})
+	}
+	return h
+}
+
+// after changes a server after a while, and returns how often it was dialled until then.
+func (h *home) after(d time.Duration, change func()) (dials int) {
+	time.Sleep(d)
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+	return h.dials
+}
+
+func TestServerThatComesBackIsAskedInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t.Context(), 1000)
+		if dials := h.after(time.Minute, func() { h.back, h.has = true, true }); dials < 40 || dials > 110 {
+			t.Errorf("%d probes in a minute", dials)
+		}
+		h.after(idleTimeout+5*time.Second, func() {
+			if len(h.asked) != 3 || h.asked[0] != askNames || h.x.Len() > 0 {
+				t.Errorf("asked for %v names, %d absences are left", h.asked, h.x.Len())
+			}
+		})
+	})
+}
+
+func TestServerWithoutTheNamesIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHome(t.Context(), 10)
+		h.after(time.Minute, func() { h.back = true })
+		before := h.after(idleTimeout+5*time.Second, func() {
+			if h.x.Len() > 0 || h.circuit != nil {
+				t.Errorf("%d absences, circuit %v", h.x.Len(), h.circuit)
+			}
+		})
+		if after := h.after(time.Hour, func() {}); after != before {
+			t.Errorf("%d more probes", after-before)
+		}
+	})
+}
+
+func TestServerThatIsLostAgainIsProbedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := newHome(ctx, 10)
+		h.after(time.Minute, func() { h.back = true })
+		before := h.after(5*time.Second, func() {
+			h.back = false
+			h.end(false)
+		})
+		if after := h.after(time.Minute, cancel); after-before < 40 {
+			t.Errorf("%d more probes", after-before)
+		}
+		h.wg.Wait()
+	})
+}
+
+func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := &names{of: map[string][]netip.Addr{}}
+		var tried []string
+		var up atomic.Bool
+		s := &NameServer{Address: "ns", Port: 5, Resolve: hosts.resolve, Log: slog.New(slog.DiscardHandler), LookUpErrors: counter()}
+		s.Connect = func(at netip.AddrPort) (bool, error) {
+			tried = append(tried, at.String())
+			if up.Load() {
+				<-t.Context().Done()
+			}
+			return up.Load(), errors.New("refused")
+		}
+		go s.Run(t.Context())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := count(s.LookUpErrors); n < 12 || n > 30 {
+			t.Errorf("%v look-ups in a minute", n)
+		}
+		hosts.set("ns", "10.0.0.1", "10.0.0.2")
+		time.Sleep(2 * MaxDelay)
+		synctest.Wait()
+		if len(tried) < 2 || tried[0] != "10.0.0.1:5" || tried[1] != "10.0.0.2:5" {
+			t.Errorf("tried %v", tried)
+		}
+		up.Store(true)
+		time.Sleep(2 * MaxDelay)
+		synctest.Wait()
+		before := len(tried)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(tried) != before {
+			t.Errorf("%d more circuits beside one that is up", len(tried)-before)
+		}
+	})
+}

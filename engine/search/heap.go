@@ -1,0 +1,28 @@
+package search
+
+// entries is a heap, by due time.
+type entries []*Entry
+
+// Len is for package heap, as are the methods that follow.
+func (q entries) Len() int           { return len(q) }
+func (q entries) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q entries) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push is for package heap.
+func (q *entries) Push(x any) {
+	e := x.(*Entry)
+	e.index = len(*q)
+	*q = append(*q, e)
+}
+
+// Pop is for package heap.
+func (q *entries) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return e
+}
