@@ -48,8 +48,11 @@ func (p *plant) archiveThem(t *testing.T, env ...string) {
 	groups := t.TempDir()
 	for provider, prefix := range prefixes {
 		of := slices.DeleteFunc(slices.Clone(p.pvs), func(pv string) bool { return !strings.HasPrefix(pv, prefix) })
-		name := strings.ToLower(provider)
-		program.WriteGroup(t, groups, name, program.Group(name, "provider: "+provider, of...))
+		const most = 1000 // channels of a group
+		for part := range slices.Chunk(of, most) {
+			name := strings.ToLower(strings.ReplaceAll(part[0], ":", "-"))
+			program.WriteGroup(t, groups, name, program.Group(name, "provider: "+provider, part...))
+		}
 	}
 	p.Archiver = program.Standalone(t, append(p.ClientEnv(), env...), "-f", groups, "--data", t.TempDir(), "--checkpoint", "4s")
 }
