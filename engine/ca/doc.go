@@ -20,7 +20,8 @@
 // # Finding servers again
 //
 // Names are searched for with delays that double up to 5 s, or so far that all
-// together take 2,000 searches a second. Three things are faster:
+// together take 2,000 searches a second. A name that nobody has for longer is searched
+// for every 16th of that time, at least once a minute. Three things are faster:
 //
 //   - A beacon of a server that came up has all names searched for once more. In the
 //     long run, such searches are at most as many as the others.

@@ -8,7 +8,8 @@
 //	Entry ── Miss ──▶ Absences ── probe by TCP ──▶ Circuit ── Ask
 //
 // A search costs every server of a network some work, so all of it is bounded: a
-// name is asked for with growing delays, many names with longer ones, rounds have
+// name is asked for with growing delays, many names with longer ones, and one that
+// nobody has for long once a minute; rounds have
 // a size, which grows only while answers come, and news are paid for with time. All
 // delays are jittered, as many clients and channels lose a server together.
 //

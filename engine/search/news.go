@@ -22,8 +22,8 @@ type news struct {
 	paid time.Time // when all that were acted on are paid for
 }
 
-// News has all names searched for soon, as a server came up. Too many news wait a
-// while, and become one.
+// News has all names searched for soon, as a server came up, and as often as new ones
+// then. Too many news wait a while, and become one.
 func (q *Queue) News(now time.Time) {
 	if len(q.entries) == 0 || !q.news.due.IsZero() {
 		return
@@ -46,11 +46,11 @@ func (q *Queue) actOnNews(now time.Time) {
 }
 
 // Hasten has all names searched for now, as there is somebody new to ask, and again
-// somewhat sooner than they would be. Repeated, it doubles the searches.
+// somewhat sooner than new names would be. Repeated, it doubles the searches.
 func (q *Queue) Hasten(now time.Time) {
-	delay := q.longest() / 4
+	delay := q.longest(0) / 4
 	for _, e := range q.entries {
-		e.due, e.delay = now, min(e.Delay(), delay)
+		e.due, e.since, e.delay = now, now, min(e.Delay(), delay)
 	}
 	heap.Init(&q.entries)
 }

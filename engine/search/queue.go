@@ -9,11 +9,16 @@ import (
 const (
 	// MinDelay is the first delay between the searches for a name.
 	MinDelay = 30 * time.Millisecond
-	// MaxDelay is the longest while few names are searched for.
-	MaxDelay = 5 * time.Second
+	// MaxDelay is the longest while few names are searched for, and not for long. It
+	// grows with the time that a name is searched for, up to rareDelay: a name that
+	// nobody has had for a quarter of an hour is not expected any moment, and news of
+	// servers have it searched for soon.
+	MaxDelay  = 5 * time.Second
+	rareDelay = time.Minute
+	rareShare = 16
 	// steadyNames is the most names a second that are searched for when all have
-	// reached the longest delay: with many names it grows, so that there is always
-	// room for new ones.
+	// reached the longest delay: with many names that grows, too, so that there is
+	// always room for new ones.
 	steadyNames = 2000
 	// retryNames is the most names a second that are searched for again before: with
 	// many names, the search for one is repeated when all had their turn.
@@ -40,6 +45,7 @@ type Entry struct {
 	Home netip.AddrPort
 
 	due     time.Time
+	since   time.Time     // of being searched for, or of the latest news
 	delay   time.Duration // until the search after the next; 0 is MinDelay
 	index   int           // in the queue
 	absence *absence      // of Home, while the name is searched for
@@ -71,9 +77,9 @@ func NewQueue(head int, size func(name int) int) Queue { return Queue{head: head
 // Len returns the number of names.
 func (q *Queue) Len() int { return len(q.entries) }
 
-// Add puts an entry into the queue.
+// Add puts an entry into the queue, to be searched for from due on.
 func (q *Queue) Add(e *Entry, due time.Time) {
-	e.due = due
+	e.due, e.since = due, due
 	heap.Push(&q.entries, e)
 }
 
@@ -83,6 +89,7 @@ func (q *Queue) Remove(e *Entry) { heap.Remove(&q.entries, e.index) }
 // Found takes an entry out, as a server answered for it.
 func (q *Queue) Found(e *Entry) {
 	q.Remove(e)
+	e.delay = min(e.delay, q.longest(0))
 	q.answered += q.size(len(e.Name))
 }
 
@@ -103,7 +110,7 @@ func (q *Queue) Round(now time.Time) (batches []Batch, names int) {
 	q.actOnNews(now)
 	most := min(roundDatagrams+q.answered/MaxDatagram, answeredDatagrams)
 	q.answered = 0
-	shortest, longest := time.Duration(len(q.entries))*time.Second/retryNames, q.longest()
+	shortest := time.Duration(len(q.entries)) * time.Second / retryNames
 	room := 0
 	for len(q.entries) > 0 && !q.entries[0].due.After(now) {
 		e := q.entries[0]
@@ -119,13 +126,15 @@ func (q *Queue) Round(now time.Time) (batches []Batch, names int) {
 		*last = append(*last, e)
 		names++
 		delay := max(e.Delay(), shortest)
-		e.due, e.delay = now.Add(Jitter(delay)), min(2*delay, longest)
+		e.due, e.delay = now.Add(Jitter(delay)), min(2*delay, q.longest(now.Sub(e.since)))
 		heap.Fix(&q.entries, 0)
 	}
 	return batches, names
 }
 
-// longest returns the longest delay between two searches for a name.
-func (q *Queue) longest() time.Duration {
-	return max(MaxDelay, time.Duration(len(q.entries))*time.Second/steadyNames)
+// longest returns the longest delay between two searches for a name that is searched
+// for so long.
+func (q *Queue) longest(age time.Duration) time.Duration {
+	many := time.Duration(len(q.entries)) * time.Second / steadyNames
+	return max(MaxDelay, many, min(age/rareShare, rareDelay))
 }

@@ -11,9 +11,15 @@ import (
 
 // steps runs rounds for a while, and returns how many names they took.
 func steps(q *Queue, d time.Duration) (taken int) {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(RoundInterval) {
+	end := time.Now().Add(d)
+	for time.Now().Before(end) {
 		_, n := q.Round(time.Now())
 		taken += n
+		wait := RoundInterval
+		if due, ok := q.Due(); ok {
+			wait = max(wait, time.Until(due))
+		}
+		time.Sleep(min(wait, time.Until(end)))
 	}
 	return taken
 }
@@ -39,8 +45,8 @@ func TestNameIsSearchedForWithBackOff(t *testing.T) {
 		if n := steps(q, time.Second); n < 4 || n > 8 {
 			t.Errorf("%d searches in the first second", n)
 		}
-		if n := steps(q, 10*time.Minute); n < 100 || n > 170 {
-			t.Errorf("%d searches in ten minutes, want one in about 5 s", n)
+		if n := steps(q, 10*time.Minute); n < 40 || n > 75 {
+			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", n)
 		}
 	})
 }
@@ -54,6 +60,49 @@ func TestManyNamesLeaveRoomForNewOnes(t *testing.T) {
 		}
 		if late := time.Since(q.entries[0].due); late > time.Second {
 			t.Errorf("the queue is %v behind", late)
+		}
+	})
+}
+
+func TestNamesThatNobodyHasAreSearchedForLessAndLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const names = 20_000
+		q := filled(names)
+		began := time.Now()
+		for _, c := range []struct{ minute, least, most int }{
+			{1, steadyNames, 3 * steadyNames / 2}, {5, 1000, 1500}, {30, 300, 360},
+		} {
+			steps(q, time.Until(began.Add(time.Duration(c.minute-1)*time.Minute)))
+			rate := steps(q, time.Minute) / 60
+			t.Logf("minute %d: %d searches a second", c.minute, rate)
+			if rate < c.least || rate > c.most {
+				t.Errorf("minute %d: %d searches a second, want %d to %d", c.minute, rate, c.least, c.most)
+			}
+		}
+		q.News(time.Now())
+		steps(q, newsDelay)
+		if rate := steps(q, time.Minute) / 60; rate < steadyNames {
+			t.Errorf("%d searches a second after news", rate)
+		}
+		lost := &Entry{Name: "LOST"}
+		q.Add(lost, time.Now())
+		steps(q, time.Minute)
+		if delay := lost.Delay(); delay > 11*time.Second {
+			t.Errorf("a name that was just lost is searched for every %v", delay)
+		}
+	})
+}
+
+func TestFoundNameBeginsWithShortDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := filled(1)
+		steps(q, time.Hour)
+		e := q.entries[0]
+		if e.Delay() != rareDelay {
+			t.Errorf("a delay of %v after an hour", e.Delay())
+		}
+		if q.Found(e); e.Delay() != MaxDelay {
+			t.Errorf("a delay of %v when it was found", e.Delay())
 		}
 	})
 }
