@@ -81,7 +81,7 @@ func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capt
 		return ch
 	}
 	if ch.request = c.requests[opts.Fields]; ch.request == nil {
-		ch.request = newRequest(opts.Fields, c.config.QueueSize)
+		ch.request = newRequest(opts.Fields, c.config.QueueSize, c.config.Pipeline)
 		c.requests[opts.Fields] = ch.request
 	}
 	c.lastCID++ // wraps after four billion; a live channel keeps its number

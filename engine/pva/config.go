@@ -46,6 +46,13 @@ type Config struct {
 	// QueueSize is how many updates of a channel a server keeps for a client that is
 	// slow; 0 is DefaultQueueSize. It costs the server memory only then.
 	QueueSize int
+	// Pipeline has servers send no more than QueueSize updates of a channel before the
+	// client acknowledged some, so that what a slow client has not taken waits, and is
+	// counted when it is lost, in that queue and not in the network. It is off, as
+	// servers of pvAccessCPP, such as QSRV 1, have a pipelined monitor wait for the next
+	// update, or 10 s and more, before they send one that was merged in a full queue:
+	// when a PV goes quiet, its last value comes late.
+	Pipeline bool
 	// User and Host are told to servers, for their access rules. Empty ones are
 	// taken from the operating system.
 	User, Host string

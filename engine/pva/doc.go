@@ -7,7 +7,7 @@
 //	                 │ reads ─▶ frames ─▶ segments ─▶ slots[ioid]
 //	                 │                                  │ changed fields
 //	                 │                               record ─▶ Sample, Metadata ─▶ Sink
-//	                 └ writes ◀─ outbox ◀─ CREATE_CHANNEL, MONITOR, acknowledgements, ECHO
+//	                 └ writes ◀─ outbox ◀─ CREATE_CHANNEL, MONITOR, ECHO
 //
 // An update has the fields that changed only. So every channel has a record: the
 // fields that matter, in canonical form (engine/pva/proto). A layout, which all

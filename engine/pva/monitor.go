@@ -16,7 +16,10 @@ const roleChangedMeta role = 1 << 7
 // start asks for the type of a channel's updates; they begin when that is known.
 func (c *circuit) start(s *slot, id uint32) {
 	request, f := s.ch.request, c.flags()
-	q := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubInit | proto.SubPipeline}
+	q := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubInit}
+	if c.client.config.Pipeline {
+		q.Sub |= proto.SubPipeline
+	}
 	c.send(func(dst []byte) []byte {
 		if s.state == slotOpen {
 			dst = proto.AppendDestroyRequest(dst, s.sid, id, f)
@@ -149,8 +152,12 @@ func (c *circuit) overran(l *layout) bool {
 	return false
 }
 
-// acknowledge counts an update, so that the server may send as many more.
+// acknowledge counts an update of a pipelined monitor, so that the server may send as
+// many more.
 func (c *circuit) acknowledge(s *slot, id uint32) {
+	if !c.client.config.Pipeline {
+		return
+	}
 	s.unacked++
 	if int(s.unacked) < c.client.config.QueueSize/2 {
 		return

@@ -41,9 +41,19 @@ func TestOverrunsAreCounted(t *testing.T) {
 	})
 }
 
-func TestUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
+func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	synctest.Test(t, func(t *testing.T) {
+		config := newNetwork(server).config()
+		config.Pipeline = true
+		c, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+		pass(time.Second)
+		s := server.last()
 		for i := range 100 {
 			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
 			synctest.Wait()
@@ -56,7 +66,24 @@ func TestUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 		if acks := server.count(proto.CmdMonitor) - 2; acks > 10 {
 			t.Errorf("%d acknowledgements of 100 updates", acks)
 		}
-		want := "field{}record{_options{pipeline{}queueSize{}}}\x04true\x0232"
+		want := fmt.Sprint(uint8(proto.SubInit|proto.SubPipeline), " field{}record{_options{queueSize{}pipeline{}}}\x0232\x04true")
+		if got := server.asked[s.subs[0]]; got != want {
+			t.Errorf("asked with %q, want %q", got, want)
+		}
+	})
+}
+
+func TestUpdatesAreNotAcknowledgedWithoutAPipeline(t *testing.T) {
+	server := doubles(nameServerAddr)
+	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+		for i := range 100 {
+			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
+		}
+		synctest.Wait()
+		if got := server.count(proto.CmdMonitor); got != 2 || len(values(r)) != 101 {
+			t.Errorf("%d requests beside the begin, %d updates", got-2, len(values(r)))
+		}
+		want := fmt.Sprint(uint8(proto.SubInit), " field{}record{_options{queueSize{}}}\x0232")
 		if got := server.asked[s.subs[0]]; got != want {
 			t.Errorf("asked with %q, want %q", got, want)
 		}
@@ -74,7 +101,7 @@ func TestFieldsAreAskedFor(t *testing.T) {
 		bubble(t, func(t *testing.T, n *network, c *Client) {
 			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
 			pass(time.Second)
-			want := "field{" + want + "}record{_options{pipeline{}queueSize{}}}\x04true\x0232"
+			want := fmt.Sprint(uint8(proto.SubInit), " field{", want, "}record{_options{queueSize{}}}\x0232")
 			if diff := cmp.Diff(map[uint32]string{0: want}, server.asked); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", fields, diff)
 			}

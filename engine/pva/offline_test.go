@@ -31,7 +31,7 @@ func offline(tb testing.TB) offlineCircuit {
 
 // addChannel adds a channel that is being created, and returns its number.
 func (c offlineCircuit) addChannel(sink capture.Sink) uint32 {
-	ch := &channel{client: c.client, sink: sink, circuit: c.circuit, request: newRequest("", DefaultQueueSize), state: closed}
+	ch := &channel{client: c.client, sink: sink, circuit: c.circuit, request: newRequest("", DefaultQueueSize, false), state: closed}
 	ch.search.Name, ch.search.ID = "PV", uint32(len(c.client.channels))
 	c.client.channels[ch.search.ID] = ch
 	ch.enter(connecting)

@@ -38,7 +38,17 @@ func (r *recorder) has(n int) bool {
 func TestNoStepOfManyRecordsIsMissing(t *testing.T) {
 	const records, steps = 1000, 20
 	ioc := epics.StartIOC(t, counters(records))
-	c := newClient(t, Config{NameServers: []string{ioc.PVAAddr()}})
+	for name, pipeline := range map[string]bool{"pipelined": true, "plain": false} {
+		t.Run(name, func(t *testing.T) {
+			countAll(t, Config{NameServers: []string{ioc.PVAAddr()}, Pipeline: pipeline}, records, steps)
+		})
+	}
+}
+
+// countAll has a client see some steps of all records.
+func countAll(t *testing.T, config Config, records, steps int) {
+	t.Helper()
+	c := newClient(t, config)
 	sinks := make([]recorder, records)
 	subscribeAll(c, sinks)
 	for i := range sinks {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/netip"
@@ -46,7 +47,7 @@ type script struct {
 	sessions []*session
 	login    proto.Login
 	acked    map[uint32]uint32 // by ioid
-	asked    map[uint32]string // pvRequests
+	asked    map[uint32]string // pvRequests, and how they were sent
 	requests [32]atomic.Int32  // by command
 }
 
@@ -256,7 +257,7 @@ func (s *session) monitor(r *proto.Reader) []byte {
 		if s.asked == nil {
 			s.asked, s.acked = map[uint32]string{}, map[uint32]uint32{}
 		}
-		s.asked[q.IOID] = describe(t) + string(r.Value(nil, t, &s.types))
+		s.asked[q.IOID] = fmt.Sprint(uint8(q.Sub), " ", describe(t), string(r.Value(nil, t, &s.types)))
 		return proto.AppendInitAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, proto.Status{}, s.typ, s.flags())
 	case q.Sub == proto.SubStart:
 		s.subs = append(s.subs, q.IOID)

@@ -103,15 +103,19 @@ type request struct {
 	value  []byte
 }
 
-// newRequest returns a request for fields that has the server keep a queue.
-func newRequest(fields string, queueSize int) *request {
+// newRequest returns a request for fields that has the server keep a queue, and wait
+// for acknowledgements if the monitor is pipelined.
+func newRequest(fields string, queueSize int, pipeline bool) *request {
 	s := parseSelection(fields)
 	text := proto.Of(proto.String)
-	options := proto.NewStruct("", "pipeline", text, "queueSize", text)
-	value := proto.AppendString(nil, "true", proto.LittleEndian)
+	options := []any{"queueSize", text}
+	value := proto.AppendString(nil, strconv.Itoa(queueSize), proto.LittleEndian)
+	if pipeline {
+		options = append(options, "pipeline", text)
+		value = proto.AppendString(value, "true", proto.LittleEndian)
+	}
 	return &request{
-		fields: fields, wanted: s,
-		typ:   proto.NewStruct("", "field", s.structure(), "record", proto.NewStruct("", "_options", options)),
-		value: proto.AppendString(value, strconv.Itoa(queueSize), proto.LittleEndian),
+		fields: fields, wanted: s, value: value,
+		typ: proto.NewStruct("", "field", s.structure(), "record", proto.NewStruct("", "_options", proto.NewStruct("", options...))),
 	}
 }
