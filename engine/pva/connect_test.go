@@ -1,0 +1,72 @@
+package pva
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/sample"
+)
+
+// first is a sink that knows whether a value came.
+type first struct {
+	counter
+	came atomic.Bool
+}
+
+func (f *first) Sample(*sample.Sample) { f.came.Store(true) }
+
+// BenchmarkFind measures how fast channels of the simulated IOC, in this process, are
+// found and monitored, until each has its value.
+func BenchmarkFind(b *testing.B) {
+	const channels = 50_000
+	config := ioc.Config{Listen: "127.0.0.1:0", PVAListen: "127.0.0.1:0", Channels: channels, Rate: 1e-3, Kinds: []string{"ramp"}}
+	server, err := ioc.New(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	}()
+	for by, client := range map[string]Config{
+		"UDP": {AddrList: []string{server.PVAAddr().String()}}, "TCP": {NameServers: []string{server.PVAAddr().String()}},
+	} {
+		b.Run(by, func(b *testing.B) {
+			for b.Loop() {
+				client.Registerer = prometheus.NewRegistry()
+				c, err := New(client)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sinks := make([]first, channels)
+				names, err := config.Names()
+				if err != nil {
+					b.Fatal(err)
+				}
+				i := 0
+				for name := range names {
+					c.Subscribe(name, capture.SubscribeOptions{}, &sinks[i])
+					i++
+				}
+				for i := range sinks {
+					await(b, fmt.Sprint("a value of ", i), func() bool { return sinks[i].came.Load() })
+				}
+				b.ReportMetric(value(c.metrics.datagrams), "datagrams")
+				b.ReportMetric(value(c.metrics.searches), "searches")
+				_ = c.Close()
+			}
+			b.ReportMetric(float64(channels*b.N)/b.Elapsed().Seconds(), "channels/s")
+		})
+	}
+}
