@@ -41,7 +41,7 @@ func noise(n int) []byte {
 
 func BenchmarkPutJournal(b *testing.B) {
 	st := open(b, config(b))
-	for _, kib := range []int{64, 256} {
+	for _, kib := range []int{64, 256, 1600} {
 		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {
 			blob := noise(kib << 10)
 			b.SetBytes(int64(len(blob)))
@@ -119,6 +119,33 @@ func BenchmarkBlocks(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkLargeBlocks writes and reads blocks of one value: an array of 200,000
+// doubles, an image of 16 MiB.
+func BenchmarkLargeBlocks(b *testing.B) {
+	st := open(b, config(b))
+	for _, kib := range []int{1600, 16 << 10} {
+		blk := benchBlocks(fmt.Sprint("LARGE:", kib), 1)[0]
+		blk.Blob = noise(kib << 10)
+		b.Run(fmt.Sprintf("write/%dKiB", kib), func(b *testing.B) {
+			b.SetBytes(int64(len(blk.Blob)))
+			for b.Loop() {
+				blk.N++
+				if err := st.PutBlocks(b.Context(), blk); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("read/%dKiB", kib), func(b *testing.B) {
+			b.SetBytes(int64(len(blk.Blob)))
+			for b.Loop() {
+				if _, found, err := st.LastBlock(b.Context(), blk.PV, blk.Bucket, blk.Start); err != nil || !found {
+					b.Fatal(found, err)
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkRowPerSample is what archivers on Cassandra commonly do, to compare

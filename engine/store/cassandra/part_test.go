@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,66 +172,81 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 	}
 }
 
-// TestLargeWritesAndOutages kills the node while large rows and blocks are written:
+// TestLargeWritesAndOutages kills the node in the middle of large rows and blocks:
 // what was acknowledged is there, and what was not is whole or not there.
 func TestLargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: 10 * time.Second, InFlightBytes: 4 << 20}
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	st := open(t, cfg)
-	const pv = "T:OUTAGE"
-	w := store.Writer{1}
-	row := func(n uint32) store.JournalRow {
-		return store.JournalRow{Shard: 1, Writer: w, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 3<<20+int(n))}
-	}
-	for round := range uint32(3) {
-		var wg sync.WaitGroup
-		acked := map[string]bool{}
-		var mu sync.Mutex
-		note := func(what string, err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			acked[what] = err == nil
+	s := &torn{T: t, Store: open(t, cfg)}
+	acked := map[string]bool{}
+	next := uint32(1)
+	for _, kill := range []int{3, 8} { // acknowledgements before it
+		noted := make(chan string)
+		var killed atomic.Bool
+		var writing, killing sync.WaitGroup
+		for i := range uint32(4) { // each goes on until the node is gone
+			writing.Go(func() {
+				for n := next + i; !killed.Load(); n += 4 {
+					if s.PutJournal(t.Context(), outageRow(n)) == nil {
+						noted <- fmt.Sprint("row ", n)
+					}
+					if s.PutBlocks(t.Context(), large(outagePV, n, byte(n))) == nil {
+						noted <- fmt.Sprint("block ", n)
+					}
+				}
+			})
 		}
-		for i := range uint32(4) {
-			n := round*4 + i + 1
-			wg.Go(func() { note(fmt.Sprint("row ", n), st.PutJournal(t.Context(), row(n))) })
-			wg.Go(func() { note(fmt.Sprint("block ", n), st.PutBlocks(t.Context(), large(pv, n, byte(n)))) })
+		go func() { writing.Wait(); close(noted) }()
+		for what := range noted {
+			acked[what] = true
+			if kill--; kill == 0 {
+				killed.Store(true)
+				killing.Go(node.Kill)
+			}
 		}
-		wait(time.Duration(20+60*round) * time.Millisecond) // somewhere in the middle
-		node.Kill()
-		wg.Wait()
+		killing.Wait()
+		next += 1000
 		node.Start(t)
-		there := map[string]bool{}
-		s := &torn{T: t, Store: reopened(t, cfg)}
-		for r, err := range s.Journal(t.Context(), 1, w, 0) {
-			s.must(err)
-			if !bytes.Equal(r.Blob, row(r.At.Seq()).Blob) {
-				t.Errorf("row %d is not what was written", r.At.Seq())
-			}
-			there[fmt.Sprint("row ", r.At.Seq())] = true
-		}
-		blocks, err := s.blocks(pv)
-		s.must(err)
-		for _, b := range blocks {
-			if !bytes.Equal(b.Blob, blob(byte(b.N))) {
-				t.Errorf("block %d is not what was written", b.N)
-			}
-			there[fmt.Sprint("block ", b.N)] = true
-		}
-		written := 0
-		for what, ok := range acked {
-			if ok {
-				written++
-			}
-			if ok && !there[what] {
+		s.Store = reopened(t, cfg)
+		there := s.wholes()
+		for what := range acked {
+			if !there[what] {
 				t.Errorf("%s was acknowledged, and is gone", what)
 			}
 		}
-		t.Logf("round %d: %d of %d writes were acknowledged before the kill", round, written, len(acked))
+		t.Logf("%d writes were acknowledged before the kill; %d are there", len(acked), len(there))
 	}
+}
+
+const outagePV = "T:OUTAGE"
+
+func outageRow(n uint32) store.JournalRow {
+	return store.JournalRow{Shard: 1, Writer: store.Writer{1}, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 2<<20+int(n))}
+}
+
+// wholes returns which rows and blocks are there, and fails if one is not whole.
+func (s *torn) wholes() map[string]bool {
+	s.Helper()
+	there := map[string]bool{}
+	for r, err := range s.Journal(s.Context(), 1, store.Writer{1}, 0) {
+		s.must(err)
+		if !bytes.Equal(r.Blob, outageRow(r.At.Seq()).Blob) {
+			s.Errorf("row %d is not what was written", r.At.Seq())
+		}
+		there[fmt.Sprint("row ", r.At.Seq())] = true
+	}
+	blocks, err := s.blocks(outagePV)
+	s.must(err)
+	for _, b := range blocks {
+		if !bytes.Equal(b.Blob, blob(byte(b.N))) {
+			s.Errorf("block %d is not what was written", b.N)
+		}
+		there[fmt.Sprint("block ", b.N)] = true
+	}
+	return there
 }
 
 // reopened waits until the cluster answers again.
