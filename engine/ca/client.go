@@ -22,7 +22,7 @@ type Client struct {
 	wg      sync.WaitGroup // of every goroutine
 
 	udp         *udp
-	nameServers []*nameServer
+	nameServers *search.NameServers[*circuit]
 	searches    *search.Loop
 
 	mu        sync.Mutex
@@ -63,9 +63,7 @@ func New(config Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.absences = newAbsences(c)
 	c.udp.start()
-	for _, s := range c.nameServers {
-		c.wg.Go(func() { s.Run(c.ctx) })
-	}
+	c.nameServers.Start(c.ctx, c.wg.Go)
 	c.wg.Go(func() { c.searches.Run(c.ctx) })
 	if c.config.RepeaterPort != 0 {
 		c.wg.Go(newBeacons(c).run)

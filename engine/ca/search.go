@@ -21,7 +21,7 @@ func (c *Client) nextSearch() (due time.Time, ok bool) {
 func (c *Client) searchRound() bool {
 	c.mu.Lock()
 	batches, names := c.queue.Round(time.Now())
-	servers := c.readyNameServers()
+	servers := c.nameServers.Ready()
 	c.mu.Unlock()
 	if names == 0 {
 		return false

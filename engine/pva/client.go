@@ -23,7 +23,7 @@ type Client struct {
 
 	udp         *udp
 	beacons     beacons
-	nameServers []*nameServer
+	nameServers *search.NameServers[*circuit]
 	searches    *search.Loop
 
 	mu        sync.Mutex
@@ -64,9 +64,7 @@ func New(config Config) (*Client, error) {
 	c.absences = newAbsences(c)
 	c.udp.start()
 	c.beacons.start(c)
-	for _, s := range c.nameServers {
-		c.wg.Go(func() { s.Run(c.ctx) })
-	}
+	c.nameServers.Start(c.ctx, c.wg.Go)
 	c.wg.Go(func() { c.searches.Run(c.ctx) })
 	return c, nil
 }

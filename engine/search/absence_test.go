@@ -3,12 +3,9 @@ package search
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,45 +159,5 @@ func TestServerThatIsLostAgainIsProbedAgain(t *testing.T) {
 			t.Errorf("%d more probes", after-before)
 		}
 		h.wg.Wait()
-	})
-}
-
-func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hosts := &names{of: map[string][]netip.Addr{}}
-		var mu sync.Mutex
-		var tried []string
-		after := func(d time.Duration) []string {
-			time.Sleep(d)
-			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			return slices.Clone(tried)
-		}
-		var up atomic.Bool
-		s := &NameServer{Address: "ns", Port: 5, Resolve: hosts.resolve, Log: slog.New(slog.DiscardHandler), LookUpErrors: counter()}
-		s.Connect = func(at netip.AddrPort) (bool, error) {
-			mu.Lock()
-			tried = append(tried, at.String())
-			mu.Unlock()
-			if up.Load() {
-				<-t.Context().Done()
-			}
-			return up.Load(), errors.New("refused")
-		}
-		go s.Run(t.Context())
-		after(time.Minute)
-		if n := count(s.LookUpErrors); n < 12 || n > 30 {
-			t.Errorf("%v look-ups in a minute", n)
-		}
-		hosts.set("ns", "10.0.0.1", "10.0.0.2")
-		if got := after(2 * MaxDelay); len(got) < 2 || got[0] != "10.0.0.1:5" || got[1] != "10.0.0.2:5" {
-			t.Errorf("tried %v", got)
-		}
-		up.Store(true)
-		before := len(after(2 * MaxDelay))
-		if n := len(after(time.Hour)) - before; n > 0 {
-			t.Errorf("%d more circuits beside one that is up", n)
-		}
 	})
 }

@@ -2,7 +2,7 @@
 // the servers of channels: when to ask for which name, and where.
 //
 //	Entry ── Add ──▶ Queue ── Round ──▶ Batch ─┬─▶ Socket ──▶ Destinations, by UDP
-//	                  ▲                        └─▶ NameServer, by TCP
+//	                  ▲                        └─▶ NameServers, by TCP
 //	                  └─ News: a server came up
 //
 //	Entry ── Miss ──▶ Absences ── probe by TCP ──▶ Circuit ── Ask
