@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -72,7 +73,8 @@ type circuit struct {
 	header  proto.Header
 	sample  sample.Sample
 	scratch []byte // the elements of an array
-	skip    uint64 // bytes to come of a frame that is too large
+	skip    wire.Skip
+	now     time.Time
 	second  uint32 // of the circuit
 	events  int
 	answers []answer
@@ -105,7 +107,11 @@ func (c *circuit) run() {
 	blame := !errors.Is(cause, errIdle) && c.client.ctx.Err() == nil
 	c.client.circuitEnded(c, life, blame)
 	if blame {
-		c.client.config.Log.Info("circuit ended", "server", c.server, "cause", cause)
+		level := slog.LevelInfo
+		if life == 0 { // a server that is away stays so for long
+			level = slog.LevelDebug
+		}
+		c.client.config.Log.Log(c.ctx, level, "circuit ended", "server", c.server, "cause", cause)
 	}
 	c.release(cause)
 }
@@ -206,11 +212,14 @@ func (c *circuit) writeAll(conn net.Conn, b []byte) error {
 // take and, if a part of a frame follows, how many that one needs.
 func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	c.mu.Lock()
-	c.second, c.events = c.secondOf(now), 0
+	c.now, c.second, c.events = now, c.secondOf(now), 0
 	if c.pulse.gap(now) {
 		c.actives(c.pulse.from)
 	}
 	used, need, err = c.frames(b)
+	if err == nil {
+		err = c.skip.Check(now)
+	}
 	if c.pulse.arrived(now, c.events) {
 		c.stalled(c.pulse.from, c.pulse.to)
 	}

@@ -171,6 +171,28 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 	})
 }
 
+func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		s.write(proto.AppendHeader(nil, proto.Header{
+			Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Size: 2 << 30, Count: 1, P1: 1, P2: s.subs[0],
+		}))
+		for i := range uint64(60) {
+			if server.last() == s {
+				s.write(s.update(i, s.subs[0]))
+			}
+			pass(time.Second)
+		}
+		if got := len(server.sessions); got != 2 || r.dropped[sample.TooLarge] != 1 || !r.up {
+			t.Errorf("%d circuits, %v", got, told(r))
+		}
+	}, server)
+}
+
 func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.count = 1 << 17

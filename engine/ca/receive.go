@@ -13,11 +13,7 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	h := &c.header
 	maxPayload := uint32(c.client.config.MaxArrayBytes + frameOverhead)
 	for {
-		if c.skip > 0 {
-			n := min(c.skip, uint64(len(b)-used))
-			c.skip -= n
-			used += int(n)
-		}
+		used += c.skip.Of(len(b) - used)
 		payload, n, err := proto.ReadFrame(b[used:], h, maxPayload)
 		switch {
 		case err == nil && h.Command == proto.CmdEventAdd && h.Size%8 == 0:
@@ -120,7 +116,7 @@ func errUnknown(h *proto.Header) error {
 	return fmt.Errorf("%v is not a message of a server", h.Command)
 }
 
-// tooLarge skips a frame, which costs time but no memory. Only answers with
+// tooLarge skips a frame. Only answers with
 // values can rightly be large.
 func (c *circuit) tooLarge(h *proto.Header) error {
 	switch h.Command {
@@ -133,7 +129,7 @@ func (c *circuit) tooLarge(h *proto.Header) error {
 	default:
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
 	}
-	c.skip = uint64(h.Size)
+	c.skip.Begin(h.Size, c.now.Add(c.client.config.ConnTimeout))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -82,7 +83,7 @@ type inbound struct {
 	changed  proto.BitSet
 	overrun  proto.BitSet
 	segments segments
-	skip     uint64 // bytes to come of a frame that is too large
+	skip     wire.Skip
 	events   int
 	acks     []byte
 	answers  []answer
@@ -112,7 +113,11 @@ func (c *circuit) run() {
 	blame := !errors.Is(cause, errIdle) && c.client.ctx.Err() == nil
 	c.client.circuitEnded(c, life, blame)
 	if blame {
-		c.client.config.Log.Info("circuit ended", "server", c.server, "cause", cause)
+		level := slog.LevelInfo
+		if life == 0 { // a server that is away stays so for long
+			level = slog.LevelDebug
+		}
+		c.client.config.Log.Log(c.ctx, level, "circuit ended", "server", c.server, "cause", cause)
 	}
 	c.release(cause)
 }
@@ -221,6 +226,9 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.now = time.Now()
 	c.stall.read(c.now)
 	used, need, err = c.frames(b)
+	if err == nil {
+		err = c.skip.Check(c.now)
+	}
 	ready = c.ready
 	answers := c.answers
 	if len(c.acks) > 0 {

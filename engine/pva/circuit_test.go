@@ -304,6 +304,28 @@ func TestSegmentedMessages(t *testing.T) {
 	}
 }
 
+func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		pass(time.Second)
+		s := server.last()
+		s.write(proto.AppendHeader(nil, proto.Header{
+			Version: proto.Version, Flags: proto.FlagServer, Command: proto.CmdMonitor, Size: 2 << 30,
+		}))
+		for i := range 60 {
+			if server.last() == s {
+				s.write(s.update(s.subs[0], []int{1}, float64(i)))
+			}
+			pass(time.Second)
+		}
+		if got := server.circuits(); got != 2 || !r.up {
+			t.Errorf("%d circuits, %v", got, told(r))
+		}
+	}, server)
+}
+
 func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 	arrays := proto.NewStruct("epics:nt/NTScalarArray:1.0", "value", proto.Of(proto.Float64|proto.Array), "timeStamp", timeType)
 	whole := func(n int) []any { return []any{make([]float64, n), int64(seconds), 0, 0} }

@@ -21,11 +21,7 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	h := &c.header
 	limit := uint32(c.client.config.MaxArrayBytes + messageOverhead)
 	for {
-		if c.skip > 0 {
-			n := min(c.skip, uint64(len(b)-used))
-			c.skip -= n
-			used += int(n)
-		}
+		used += c.skip.Of(len(b) - used)
 		payload, n, err := proto.ReadFrame(b[used:], h, limit)
 		switch {
 		case err == nil && h.Command == proto.CmdMonitor && h.Flags&^proto.FlagBig == proto.FlagServer:
@@ -50,7 +46,7 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	}
 }
 
-// tooLarge skips a frame, which costs time but no memory. Only the answers with
+// tooLarge skips a frame. Only the answers with
 // values can rightly be large.
 func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
 	if h.Command != proto.CmdMonitor || h.Flags&proto.FlagServer == 0 {
@@ -71,7 +67,7 @@ func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
 	default:
 		c.lost(h.Order(), head)
 	}
-	c.skip = uint64(h.Size)
+	c.skip.Begin(h.Size, c.now.Add(c.client.config.ConnTimeout))
 	return nil
 }
 
