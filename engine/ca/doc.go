@@ -23,8 +23,8 @@
 // together take 2,000 searches a second. A name that nobody has for longer is searched
 // for every 16th of that time, at least once a minute. Three things are faster:
 //
-//   - A beacon of a server that came up has all names searched for once more. In the
-//     long run, such searches are at most as many as the others.
+//   - A beacon of a server that came up has all names searched for as new ones, but no
+//     more often than all can be at 2,000 a second.
 //   - Where beacons do not arrive, the address of a server that was lost is probed by
 //     TCP: at first several times a second, in the end every 15 s, as long as a channel
 //     that was there is searched for. When it connects, it is asked for these channels.

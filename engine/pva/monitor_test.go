@@ -66,7 +66,7 @@ func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 		if acks := server.count(proto.CmdMonitor) - 2; acks > 10 {
 			t.Errorf("%d acknowledgements of 100 updates", acks)
 		}
-		want := fmt.Sprint(uint8(proto.SubInit|proto.SubPipeline), " field{}record{_options{queueSize{}pipeline{}}}\x0232\x04true")
+		want := fmt.Sprint(proto.SubInit|proto.SubPipeline, " field{}record{_options{queueSize{}pipeline{}}}\x0232\x04true")
 		if got := server.asked[s.subs[0]]; got != want {
 			t.Errorf("asked with %q, want %q", got, want)
 		}
@@ -83,7 +83,7 @@ func TestUpdatesAreNotAcknowledgedWithoutAPipeline(t *testing.T) {
 		if got := server.count(proto.CmdMonitor); got != 2 || len(values(r)) != 101 {
 			t.Errorf("%d requests beside the begin, %d updates", got-2, len(values(r)))
 		}
-		want := fmt.Sprint(uint8(proto.SubInit), " field{}record{_options{queueSize{}}}\x0232")
+		want := fmt.Sprint(proto.SubInit, " field{}record{_options{queueSize{}}}\x0232")
 		if got := server.asked[s.subs[0]]; got != want {
 			t.Errorf("asked with %q, want %q", got, want)
 		}
@@ -101,7 +101,7 @@ func TestFieldsAreAskedFor(t *testing.T) {
 		bubble(t, func(t *testing.T, n *network, c *Client) {
 			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
 			pass(time.Second)
-			want := fmt.Sprint(uint8(proto.SubInit), " field{", want, "}record{_options{queueSize{}}}\x0232")
+			want := fmt.Sprint(proto.SubInit, " field{", want, "}record{_options{queueSize{}}}\x0232")
 			if diff := cmp.Diff(map[uint32]string{0: want}, server.asked); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", fields, diff)
 			}

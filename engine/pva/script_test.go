@@ -257,7 +257,7 @@ func (s *session) monitor(r *proto.Reader) []byte {
 		if s.asked == nil {
 			s.asked, s.acked = map[uint32]string{}, map[uint32]uint32{}
 		}
-		s.asked[q.IOID] = fmt.Sprint(uint8(q.Sub), " ", describe(t), string(r.Value(nil, t, &s.types)))
+		s.asked[q.IOID] = fmt.Sprint(q.Sub, " ", describe(t), string(r.Value(nil, t, &s.types)))
 		return proto.AppendInitAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, proto.Status{}, s.typ, s.flags())
 	case q.Sub == proto.SubStart:
 		s.subs = append(s.subs, q.IOID)

@@ -14,9 +14,8 @@ const (
 	newsCost = time.Second
 )
 
-// news says when the search is to be hastened. In the long run, hastened searches
-// are at most as many as the others: each is paid for with the time that the others
-// would take for the same names. One may be owed.
+// news says when the search is to be hastened. Each time is paid for with the time
+// that all names take at steadyNames a second. One may be owed.
 type news struct {
 	due  time.Time // zero if there are none
 	paid time.Time // when all that were acted on are paid for
@@ -46,7 +45,8 @@ func (q *Queue) actOnNews(now time.Time) {
 }
 
 // Hasten has all names searched for now, as there is somebody new to ask, and again
-// somewhat sooner than new names would be. Repeated, it doubles the searches.
+// somewhat sooner than new names would be. Repeated as often as news are paid for, it has
+// three searches for a name where there was one.
 func (q *Queue) Hasten(now time.Time) {
 	delay := q.longest(0) / 4
 	for _, e := range q.entries {
