@@ -19,4 +19,9 @@
 // under the same position, until it is acknowledged. Meanwhile samples stay in
 // their heads; when all heads together take more than the memory allowed, the
 // oldest samples that are in no row yet are dropped, counted and marked.
+//
+// Large values, as images are, count at once, and make room for themselves. Nobody
+// copies them to look at them: the bytes of a run are only ever added to, or let go
+// of. A lane writes of each head up to a row at a time, and of all lanes only a few
+// have a row with a large value under way.
 package journal

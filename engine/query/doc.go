@@ -36,7 +36,8 @@
 // # Memory
 //
 // Of the blocks only those that overlap at one moment of the range are decoded
-// at a time, whatever the length of the range. What is not in blocks yet is held
-// whole: it is bounded by the memory of the engines and the time between
-// checkpoints.
+// at a time, whatever the length of the range: of large values mostly one. What is
+// not in blocks yet is held whole: it is bounded by the memory of the engines and the
+// time between checkpoints. Of large values only those in the range are held, and
+// not copied; they do not wait for checkpoints.
 package query

@@ -23,6 +23,10 @@
 // that was only slow claims the shard again before it sends another row, and the
 // next checkpoint finds that.
 //
+// PVs of large values are sealed before the checkpoint, as soon as a head is heavy,
+// and what was written to the journal brings the next checkpoint forward: so what a
+// reader, or a successor, has to hold of a PV is bounded by bytes, and not by time.
+//
 // A block that is open grows under its key, by appending samples that are not
 // older than its last one; it never loses one. Older samples open another block.
 package seal
