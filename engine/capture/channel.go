@@ -352,6 +352,9 @@ func (c *channel) status() Status {
 	var shed uint64
 	st.Stored, shed = c.settle()
 	st.Dropped[sample.Overflow] += shed
+	if len(st.Last.Bytes) > maxLast {
+		st.Last.Bytes, st.Last.Tag = nil, st.Last.Tag|sample.Elsewhere
+	}
 	st.Last.Bytes = slices.Clone(st.Last.Bytes)
 	return st
 }

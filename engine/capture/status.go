@@ -27,6 +27,9 @@ var stateNames = [NumStates]string{"searching", "connected", "disconnected", "un
 // String returns the name used in APIs.
 func (s State) String() string { return stateNames[s] }
 
+// maxLast is the largest value in a Status, in bytes: lists of them are long.
+const maxLast = 4 << 10
+
 // Status is a snapshot of one channel for people and APIs.
 type Status struct {
 	PV       string
@@ -56,7 +59,8 @@ type Status struct {
 	// Suspected counts the times that the IOC may have dropped updates unseen,
 	// which Dropped[sample.Overrun] does not have.
 	Suspected uint64
-	// Last is the latest sample accepted; HasLast is false before the first.
+	// Last is the latest sample accepted; HasLast is false before the first. A value
+	// of more than 4 KiB is left out, with sample.Elsewhere.
 	HasLast  bool
 	Last     sample.Sample
 	Metadata *sample.Metadata

@@ -48,9 +48,6 @@ type metadata struct {
 	Properties []sample.Property `json:"properties,omitempty"`
 }
 
-// maxLast is the largest value that comes with a channel's state, in bytes.
-const maxLast = 4 << 10
-
 func newLine(s *capture.Status) line {
 	l := line{
 		PV: s.PV, Group: s.Group, Provider: s.Provider, State: s.State, Since: s.Since, Cause: s.Cause, Host: s.Host,
@@ -59,11 +56,8 @@ func newLine(s *capture.Status) line {
 		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
 	}
 	if s.HasLast && s.Type.Valid() {
-		r, last := &sample.Run{Type: s.Type}, s.Last
-		if len(last.Bytes) > maxLast {
-			last.Bytes, last.Tag = nil, last.Tag|sample.Elsewhere
-		}
-		r.Append(&last)
+		r := &sample.Run{Type: s.Type}
+		r.Append(&s.Last)
 		l.Last = block.Append(nil, r)
 	}
 	if m := s.Metadata; m != nil {

@@ -42,10 +42,6 @@ type lastSample struct {
 	Status   string          `json:"status"`
 }
 
-// maxLast is the largest value of a latest sample that is shown, in bytes: the list
-// of channels has many.
-const maxLast = 4 << 10
-
 func newChannel(s *capture.Status) channel {
 	c := channel{
 		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
@@ -64,7 +60,7 @@ func newChannel(s *capture.Status) channel {
 		c.Last = &lastSample{
 			Time: clock(s.Last.Time), Severity: s.Last.Tag.Severity().String(), Status: s.Last.Tag.StatusName(),
 		}
-		if s.Last.Tag&sample.Elsewhere == 0 && len(s.Last.Bytes) <= maxLast {
+		if s.Last.Tag&sample.Elsewhere == 0 {
 			r := &sample.Run{Type: s.Type}
 			r.Append(&s.Last)
 			c.Last.Value = value.Quoted.Append(nil, r, 0)
