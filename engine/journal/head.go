@@ -15,7 +15,8 @@ import (
 //
 //	run: ├─ acked: durable in the journal ─┤─ flushed: in the row under way ─┤─ new ─┤
 //
-// A PV whose type changes gets another head; the old one empties and goes.
+// A PV whose type changes gets another head; the old one empties and goes. The lock
+// of its lane is taken before that of a head.
 type Head struct {
 	mu             sync.Mutex
 	dirty          bool // in lane.dirty, or being flushed
@@ -68,7 +69,17 @@ func (h *Head) add(s *sample.Sample) {
 // what shed does.
 func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	n, from, to, first := h.makeRoomAndAdd(s)
+	h.mu.Unlock()
+	if first { // without the lock, which is taken after the lane's
+		h.lane.markDirty(h)
+	}
+	return n, from, to
+}
+
+// makeRoomAndAdd is addLarge, but that it reports whether the lane has to be told of
+// the head's first new sample. It needs the lock.
+func (h *Head) makeRoomAndAdd(s *sample.Sample) (n int, from, to int64, first bool) {
 	fits := func() bool {
 		return h.lane.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
 	}
@@ -85,15 +96,13 @@ func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
 			from = s.Time
 		}
 		h.lost.Add(1)
-		return n + 1, from, s.Time
+		return n + 1, from, s.Time, false
 	}
 	h.run.Append(s)
 	h.resize()
-	if !h.dirty {
-		h.dirty = true
-		h.lane.markDirty(h)
-	}
-	return n, from, to
+	first = !h.dirty
+	h.dirty = true
+	return n, from, to, first
 }
 
 // Type returns the type of the head's samples.

@@ -123,6 +123,31 @@ func noisy(i, size int) *sample.Sample {
 }
 
 // Values that come faster than the store takes them keep no other PV waiting.
+// A lane is looked at while values arrive: by its sealer, and by readers. Locks that
+// were taken in two orders would end here for good.
+func TestALaneIsLookedAtWhileLargeValuesArrive(t *testing.T) {
+	mem := NewMemory(8 << 20)
+	lane := NewLane(0, store.Writer{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
+		Lost: func(string, sample.Mark) {}, Log: slog.New(slog.DiscardHandler)})
+	h, v := lane.Open("a", image), picture(1, largeValue)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 2_000 {
+			lane.Append(h, image, v)
+			h.mu.Lock()
+			h.dirty = false // as if it had been flushed
+			h.mu.Unlock()
+		}
+	})
+	wg.Go(func() {
+		for range 2_000 {
+			lane.Heads()
+			lane.takeDirty()
+		}
+	})
+	wg.Wait()
+}
+
 func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
