@@ -113,7 +113,7 @@ deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 
 # Packages whose tests run real IOCs, Cassandra or API servers in real time: one after
 # another, so that they do not starve each other.
-REAL = /varve/engine$$|/engine/ca$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/controllers/agent$$|/controllers/owners$$|/cmd/varve$$|/varve/test/
+REAL = /varve/engine$$|/engine/ca$$|/engine/pva$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/controllers/agent$$|/controllers/owners$$|/cmd/varve$$|/varve/test/
 
 # What tests that start an API server find it by; deps has made it.
 ASSETS = KUBEBUILDER_ASSETS="$$(hack/cluster/cluster.sh assets)"
