@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"varve.dev/varve/test/freeport"
 )
 
 // process is a child that writes its output to a file.
@@ -71,12 +73,8 @@ func (p *process) failed(err error) error {
 
 // freeAddr returns an address of loopback that nothing listens at.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	port, err := freeport.Find("127.0.0.1")
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
 // metrics are values by name, the labels included.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/freeport"
 )
 
 const (
@@ -62,7 +64,7 @@ func StartOn(tb testing.TB, host string, yaml ...string) *Node {
 
 // newNode prepares a node on free ports of host, with its files in dir.
 func newNode(host, dir string, yaml []string) (*Node, error) {
-	ports, err := freePorts(host, 3)
+	ports, err := freeport.Several(host, 3)
 	if err != nil {
 		return nil, err
 	}
