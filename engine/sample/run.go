@@ -98,18 +98,31 @@ func (r *Run) DropFirst(n int) {
 	if n == 0 {
 		return
 	}
-	r.Times = slices.Delete(r.Times, 0, n)
-	r.Tags = slices.Delete(r.Tags, 0, n)
+	r.Times = dropFirst(r.Times, n)
+	r.Tags = dropFirst(r.Tags, n)
 	if r.Type.Fixed() {
-		r.Words = slices.Delete(r.Words, 0, n)
+		r.Words = dropFirst(r.Words, n)
 		return
 	}
 	cut := r.Ends[n-1]
 	r.Bytes = append([]byte(nil), r.Bytes[cut:]...)
-	r.Ends = slices.Delete(r.Ends, 0, n)
+	r.Ends = dropFirst(r.Ends, n)
 	for i := range r.Ends {
 		r.Ends[i] -= cut
 	}
+}
+
+// keptRoom is the room for elements that a column keeps in any case when some go.
+const keptRoom = 64
+
+// dropFirst removes the first n elements. A column that is mostly room after that
+// gives it back: of many PVs, the room for what was sealed would be most of the memory.
+func dropFirst[E any](column []E, n int) []E {
+	rest := column[n:]
+	if cap(column) > 2*len(rest)+keptRoom {
+		return append([]E(nil), rest...)
+	}
+	return slices.Delete(column, 0, n)
 }
 
 // Share returns a copy whose Bytes are r's own memory, which may be large. It stays

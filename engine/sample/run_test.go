@@ -93,6 +93,20 @@ func TestDropFirstAndAppendRange(t *testing.T) {
 	}
 }
 
+func TestDropFirstGivesMemoryBack(t *testing.T) {
+	for _, typ := range []Type{Float64, String} {
+		r := &Run{Type: typ}
+		for i := range int64(10_000) {
+			r.Append(&Sample{Time: i, Bytes: []byte("text")})
+		}
+		r.DropFirst(9_990)
+		room := cap(r.Times) + cap(r.Tags) + cap(r.Words) + cap(r.Ends)
+		if r.Len() != 10 || r.Times[0] != 9_990 || room > 4*(2*10+keptRoom) {
+			t.Errorf("%v: %d samples from %d on, with room for %d", typ, r.Len(), r.Times[0], room)
+		}
+	}
+}
+
 func TestCloneSharesNothing(t *testing.T) {
 	r := texts("one", "two")
 	c := r.Clone()
