@@ -8,7 +8,7 @@
 //	                              ▼
 //	                           Head ─┐
 //	                           Head ─┼─ Lane: row ──▶ store (journal) ── acknowledged
-//	                           Head ─┘                                       │
+//	                           Head ─┘    └─ away ──▶ Spool                  │
 //	   query ◀── Lane.Recent ── Head ◀─────────── acked ─────────────────────┘
 //	                              ├── seal: Head.Unsealed ──▶ block ──▶ Head.Sealed
 //	                              └── another engine sealed the rows: Lane.GiveUp
@@ -19,6 +19,13 @@
 // under the same position, until it is acknowledged. Meanwhile samples stay in
 // their heads; when all heads together take more than the memory allowed, the
 // oldest samples that are in no row yet are dropped, counted and marked.
+//
+// With a spool, samples leave memory for it once the store has failed for some seconds,
+// or memory is short. The row under way is given up, with its position: whether it is
+// in the store nobody knows, so its samples are put into the spool, and no other row
+// has that position. The spool sends its rows under writers of its own; the lane goes
+// on with live rows as soon as its claim stands in the store again. So what was spooled
+// may be stored after what came later: samples of one PV have their order by time.
 //
 // Large values, as images are, count at once, and make room for themselves. Nobody
 // copies them to look at them: the bytes of a run are only ever added to, or let go

@@ -112,8 +112,7 @@ func TestSync(t *testing.T) {
 // A lane that never reached the store and holds nothing has no claim to close.
 func TestEndsAtOnceWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
-		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		b := startLane(t, 1<<20, nil, &faulty{fail: away})
 		time.Sleep(time.Second)
 		begun := time.Now()
 		if n := b.stop(); n != 0 || time.Since(begun) > 0 {

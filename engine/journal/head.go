@@ -14,6 +14,7 @@ import (
 // order of arrival:
 //
 //	run: ├─ acked: durable in the journal ─┤─ flushed: in the row under way ─┤─ new ─┤
+//	                                       └─ or in the spool: they leave ───┘
 //
 // A PV whose type changes gets another head; the old one empties and goes. The lock
 // of its lane is taken before that of a head.
@@ -320,6 +321,28 @@ func (h *Head) ack(at store.Position) {
 		h.lane.heavy.Store(true)
 	}
 	h.mu.Unlock()
+}
+
+// spooled says that everything in the rows under way is in the spool: it leaves
+// memory.
+func (h *Head) spooled() {
+	h.mu.Lock()
+	h.run.Cut(h.acked, h.flushed)
+	h.flushed = h.acked
+	h.resize()
+	h.mu.Unlock()
+}
+
+// revert says that there is no row under way any more: what was in it is new again.
+func (h *Head) revert() {
+	h.mu.Lock()
+	first := !h.dirty && h.flushed > h.acked
+	h.flushed, h.due = h.acked, 0
+	h.dirty = h.dirty || first
+	h.mu.Unlock()
+	if first {
+		h.lane.markDirty(h)
+	}
 }
 
 // heavy is how many bytes of durable values make a head heavy: they are sealed

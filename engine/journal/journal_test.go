@@ -28,6 +28,36 @@ type faulty struct {
 	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
 	rows   []store.JournalRow
 	claims map[store.Writer]store.Claim
+	hung   chan struct{} // until it is closed, calls wait for it, or for their contexts
+	stall  time.Duration // between the writing of a row and the acknowledgement
+}
+
+// hang makes calls hang, or lets them go.
+func (f *faulty) hang(hangs bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if hangs {
+		f.hung = make(chan struct{})
+	} else {
+		close(f.hung)
+		f.hung = nil
+	}
+}
+
+// enter waits while the store hangs.
+func (f *faulty) enter(ctx context.Context) error {
+	f.mu.Lock()
+	hung := f.hung
+	f.mu.Unlock()
+	if hung == nil {
+		return nil
+	}
+	select {
+	case <-hung:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 var errAway = errors.New("store is away")
@@ -45,7 +75,10 @@ func (f *faulty) check(row *store.JournalRow) error {
 	return f.fail(row)
 }
 
-func (f *faulty) Claims(context.Context, int) ([]store.Claim, error) {
+func (f *faulty) Claims(ctx context.Context, _ int) ([]store.Claim, error) {
+	if err := f.enter(ctx); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := []store.Claim{{Epoch: 4}}
@@ -55,7 +88,10 @@ func (f *faulty) Claims(context.Context, int) ([]store.Claim, error) {
 	return out, f.check(nil)
 }
 
-func (f *faulty) PutClaim(_ context.Context, c store.Claim) error {
+func (f *faulty) PutClaim(ctx context.Context, c store.Claim) error {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.claims == nil {
@@ -66,8 +102,15 @@ func (f *faulty) PutClaim(_ context.Context, c store.Claim) error {
 }
 
 func (f *faulty) PutJournal(ctx context.Context, r store.JournalRow) error {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	defer func() {
+		stall := f.stall
+		f.mu.Unlock()
+		time.Sleep(stall)
+	}()
 	if err := f.check(&r); err != nil {
 		return err
 	}
@@ -104,11 +147,18 @@ type bench struct {
 }
 
 // newLane starts a lane with a flush interval of 100 ms; stop closes it in order.
-func newLane(t *testing.T, memory int64) *bench {
-	b := &bench{store: &faulty{}}
+func newLane(t *testing.T, memory int64) *bench { return newSpoolingLane(t, memory, nil) }
+
+// newSpoolingLane is newLane with a spool.
+func newSpoolingLane(t *testing.T, memory int64, spool Spool) *bench {
+	return startLane(t, memory, spool, &faulty{})
+}
+
+func startLane(t *testing.T, memory int64, spool Spool, st *faulty) *bench {
+	b := &bench{store: st}
 	mem := NewMemory(memory)
 	b.Lane = NewLane(3, store.Writer{1}, &Config{
-		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem,
+		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem, Spool: spool,
 		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
 	})
@@ -216,6 +266,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 			b.Append(h, sample.Int64, number(i))
 			time.Sleep(100 * time.Millisecond)
 		}
+		b.store.setFail(nil) // from now on nobody else has refused
 		if len(refused) < 5 {
 			t.Fatalf("%d tries in 30 s", len(refused))
 		}
@@ -224,7 +275,6 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 				t.Fatalf("a retry differs:\n%s", d)
 			}
 		}
-		b.store.setFail(nil)
 		time.Sleep(5 * time.Second)
 		b.stop()
 		if d := cmp.Diff(upTo(0, 300), b.store.words(t, "a")); d != "" {
@@ -277,6 +327,45 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 		}
 		if got[len(got)-1] != n-1 {
 			t.Errorf("the newest sample kept is %d, want %d", got[len(got)-1], n-1)
+		}
+	})
+}
+
+// A process that stands still in the middle of a write may be taken for dead, and its
+// claim be forgotten. The row counts as durable when it has a claim again.
+func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newLane(t, 1<<20)
+		defer b.stop()
+		time.Sleep(time.Second)
+		b.store.mu.Lock()
+		b.store.stall = time.Minute
+		b.store.mu.Unlock()
+		b.Append(b.Open("a", sample.Int64), sample.Int64, number(1))
+		time.Sleep(time.Second)
+		b.store.mu.Lock()
+		if len(b.store.rows) != 1 {
+			t.Errorf("%d rows are written, want 1", len(b.store.rows))
+		}
+		delete(b.store.claims, store.Writer{1})
+		b.store.stall, b.store.fail = 0, func(row *store.JournalRow) error {
+			if row == nil {
+				return errAway
+			}
+			return nil
+		}
+		b.store.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		if n := b.Unsaved(); n != 1 {
+			t.Errorf("%d samples are unsaved, want that of the row that nobody finds", n)
+		}
+		b.store.setFail(nil)
+		time.Sleep(10 * time.Second)
+		b.store.mu.Lock()
+		_, claimed := b.store.claims[store.Writer{1}]
+		b.store.mu.Unlock()
+		if n := b.Unsaved(); !claimed || n != 0 {
+			t.Errorf("claimed: %v, with %d samples unsaved", claimed, n)
 		}
 	})
 }
@@ -424,11 +513,59 @@ func TestGolden(t *testing.T) {
 	e.add("SR01:P2", second)
 	index, blob := e.finish()
 	const wantIndex = "01" + "8094bbbfcabfce972f" + "000753523031" + "3a5031" + "1a" + "060132" + "0f"
-	const wantBlob = "29a0" + "010b03018080a0abfef962c801000284800401" + "0207ac0200c012" + "010b01000080c49fd50c" + "0001" + "00000e"
+	const wantBlob = "29a0" + "020b03018080a0abfef962c801000284800401" + "0207ac0200c012" + "020b01000080c49fd50c" + "0001" + "00000e"
 	if got := hex.EncodeToString(index); got != wantIndex {
 		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantIndex)
 	}
 	if got := hex.EncodeToString(blob); got != wantBlob {
 		t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, wantBlob)
+	}
+}
+
+// Whatever goes wrong, a claim does not say that all is saved from before a time at which
+// samples arrived that are in no row.
+func TestAClaimTellsWhatIsSaved(t *testing.T) {
+	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &disk{}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newSpoolingLane(t, 1<<20, spool)
+				defer b.stop()
+				h := b.Open("a", sample.Int64)
+				rng := rand.New(rand.NewPCG(1, 2))
+				var arrived []int64
+				for i := range 2000 {
+					time.Sleep(time.Duration(rng.IntN(40)) * time.Millisecond)
+					if i%300 == 100 {
+						b.store.mu.Lock()
+						b.store.stall = time.Duration(rng.IntN(8)) * time.Second
+						b.store.mu.Unlock()
+					}
+					if i%500 == 200 {
+						b.store.setFail(away)
+					}
+					if i%500 == 400 {
+						b.store.setFail(nil)
+						b.store.mu.Lock()
+						b.store.stall = 0
+						b.store.mu.Unlock()
+					}
+					arrived = append(arrived, time.Now().UnixNano())
+					b.Append(h, sample.Int64, number(i))
+					rows := len(b.store.words(t, "a"))
+					b.store.mu.Lock()
+					c := b.store.claims[store.Writer{1}]
+					b.store.mu.Unlock()
+					if rows < len(arrived) && c.Saved > arrived[rows] {
+						t.Fatalf("the claim says %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
+					}
+				}
+				time.Sleep(time.Minute)
+				b.store.mu.Lock()
+				defer b.store.mu.Unlock()
+				if late := time.Since(time.Unix(0, b.store.claims[store.Writer{1}].Saved)); late > 10*time.Second && spool == nil {
+					t.Errorf("in the end the claim is %v behind", late)
+				}
+			})
+		})
 	}
 }

@@ -30,7 +30,9 @@ type Config struct {
 	RowBytes int
 	Memory   *Memory
 	// Lost is told of samples dropped for want of memory. It must not block.
-	Lost    func(pv string, m sample.Mark)
+	Lost func(pv string, m sample.Mark)
+	// Spool takes rows while the store is away; nil: they wait in memory.
+	Spool   Spool
 	Metrics *Metrics
 	Log     *slog.Logger
 }
@@ -66,16 +68,21 @@ type Lane struct {
 	givenUp store.Position       // belongs to who calls GiveUp
 	claimed chan struct{}        // closed by Run when the claim is acknowledged
 	syncs   chan chan<- struct{} // taken by Run: closed when nothing waits any more
+	ranks   chan rank            // taken by Run
 	ended   chan struct{}        // closed by Run at its end
 
 	// The rest belongs to Run.
 	claim     store.Claim
-	renewed   time.Time   // when claim was last acknowledged
-	pending   *pendingRow // sent, or to be sent, and not acknowledged
-	partSince time.Time   // when the partition of the latest row was begun
-	partBytes int         // acknowledged in it
-	turn      bool        // to have a large row under way
-	behind    bool        // heads have more than the pass took
+	renewed   time.Time      // when claim was last acknowledged
+	saved     time.Time      // what arrived before is in acknowledged rows
+	pending   *pendingRow    // sent, or to be sent, and not acknowledged
+	sent      store.Position // the latest that a row was sent under, if only perhaps
+	partSince time.Time      // when the partition of the latest row was begun
+	partBytes int            // acknowledged in it
+	turn      bool           // to have a large row under way
+	behind    bool           // heads have more than the pass took
+	away      bool           // the store has failed for so long that the spool is due
+	spoolFrom time.Time      // when the spool may be used, after it failed
 	row       rowEncoder
 	scratch   sample.Run
 }
@@ -85,8 +92,8 @@ type Lane struct {
 func NewLane(shard int, w store.Writer, cfg *Config) *Lane {
 	return &Lane{
 		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
-		claim: store.Claim{Shard: shard, Writer: w}, claimed: make(chan struct{}),
-		syncs: make(chan chan<- struct{}), ended: make(chan struct{}),
+		claim: store.Claim{Shard: shard, Writer: w}, saved: time.Now(), claimed: make(chan struct{}),
+		syncs: make(chan chan<- struct{}), ranks: make(chan rank), ended: make(chan struct{}),
 	}
 }
 
@@ -234,6 +241,32 @@ func (l *Lane) Sync(ctx context.Context) error {
 
 var errEnded = errors.New("the journal of the shard has ended")
 
+// rank is a term to be written in the claim.
+type rank struct {
+	term store.Term
+	done chan<- error // has room for the answer
+}
+
+// SetSealing writes in the claim, for as long as it stands, what the engine does with the
+// rows of the shard. It returns when that is acknowledged. After an error, which says that
+// ctx or Run ended, or that the store failed, the claim may say either.
+func (l *Lane) SetSealing(ctx context.Context, term store.Term) error {
+	done := make(chan error, 1)
+	select {
+	case l.ranks <- rank{term, done}:
+	case <-l.ended:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Failing reports whether the latest write to the store failed.
 func (l *Lane) Failing() bool { return l.failing.Load() }
 
@@ -258,6 +291,13 @@ func (l *Lane) takeDirty() []*Head {
 	l.mu.Unlock()
 	sortByPV(dirty)
 	return dirty
+}
+
+// redirty gives heads back that takeDirty returned and that were not flushed.
+func (l *Lane) redirty(dirty []*Head) {
+	l.mu.Lock()
+	l.dirty = append(l.dirty, dirty...)
+	l.mu.Unlock()
 }
 
 func sortByPV(heads []*Head) {

@@ -146,31 +146,62 @@ func Find(row store.JournalRow, pv string) ([]*sample.Run, error) {
 }
 
 // decode returns all runs of a row, or only those of a PV.
-func decode(row store.JournalRow, only string) ([]PVRun, error) {
-	var out []PVRun
+func decode(row store.JournalRow, only string) (out []PVRun, err error) {
+	err = blobs(row, only, func(pv string, blob []byte) error {
+		run := new(sample.Run)
+		out = append(out, PVRun{pv, run})
+		return block.Decode(run, blob)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Counts calls f with the number of samples of each run in a row.
+func Counts(row store.JournalRow, f func(pv string, samples int)) error {
+	return blobs(row, "", func(pv string, blob []byte) error {
+		_, n, err := block.Peek(blob)
+		if err == nil {
+			f(pv, n)
+		}
+		return err
+	})
+}
+
+// Holds reports whether the row of an index has samples of a PV.
+func Holds(index []byte, pv string) bool {
+	for e, err := range entries(index) {
+		if err == nil && e.pv == pv {
+			return true
+		}
+	}
+	return false
+}
+
+// blobs calls f with the blocks of all runs of a row, or of those of a PV.
+func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) error) error {
 	var body []byte
 	for e, err := range entries(row.Index) {
 		if err != nil {
-			return nil, fmt.Errorf("reading journal row %d of writer %v: %w", row.At, row.Writer, err)
+			return fmt.Errorf("reading journal row %d of writer %v: %w", row.At, row.Writer, err)
 		}
 		if only != "" && e.pv != only {
 			continue
 		}
 		if body == nil {
 			if body, err = decompress(row.Blob); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if e.to > len(body) {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
-		run := new(sample.Run)
-		if err := block.Decode(run, body[e.from:e.to]); err != nil {
-			return nil, fmt.Errorf("reading %s in a journal row: %w", e.pv, err)
+		if err := f(e.pv, body[e.from:e.to]); err != nil {
+			return fmt.Errorf("reading %s in a journal row: %w", e.pv, err)
 		}
-		out = append(out, PVRun{e.pv, run})
 	}
-	return out, nil
+	return nil
 }
 
 func decompress(blob []byte) ([]byte, error) {

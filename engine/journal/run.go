@@ -12,51 +12,72 @@ import (
 // Run claims the shard and journals its heads until ctx ends. Then it flushes
 // once more and closes the claim, which it tries until hard ends: while the store
 // is away that may take long. It returns the number of samples that are in no
-// acknowledged row. No sample may be appended once ctx has ended.
+// acknowledged row, nor in the spool. No sample may be appended once ctx has ended.
 func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(l.ended)
 	defer l.drop()
-	if !l.retry(ctx, "claiming a shard", l.insertClaim) {
+	if !l.open(ctx) {
 		if l.claim.Epoch == 0 && l.Unsaved() == 0 {
 			return 0 // nothing was ever sent
 		}
-		if !l.retry(hard, "claiming a shard", l.insertClaim) {
-			return l.Unsaved()
+		if !l.retry(hard, "claiming a shard", l.insertClaim, l.toSpool) {
+			return l.spoolRest(hard)
 		}
 	}
 	close(l.claimed)
 	l.journal(ctx)
 	l.flush(hard)
-	if n := l.Unsaved(); n > 0 {
+	if n := l.spoolRest(hard); n > 0 {
 		return n
 	}
 	l.claim.Closed, l.claim.Last = true, l.Acked()
-	l.retry(hard, "closing a claim", l.putClaim)
+	l.retry(hard, "closing a claim", l.putClaim, never)
 	return 0
+}
+
+// open inserts the claim. It reports false if ctx ended before.
+func (l *Lane) open(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		if l.retry(ctx, "claiming a shard", l.insertClaim, l.toSpool) || l.away && l.spool(ctx) {
+			return true
+		}
+	}
+	return false
 }
 
 // journal flushes and keeps the claim alive until ctx ends.
 func (l *Lane) journal(ctx context.Context) {
 	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
 	defer timer.Stop()
+	var synced []chan<- struct{} // who waits for the next flush that reaches the store
 	for ctx.Err() == nil {
-		var synced chan<- struct{}
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case synced = <-l.syncs:
+		case s := <-l.syncs:
+			synced = append(synced, s)
+		case r := <-l.ranks:
+			l.claim.Sealing = r.term
+			r.done <- l.attempt(ctx, l.putClaim)
 		}
 		start := time.Now()
 		wait := l.cfg.Flush
-		if synced != nil {
-			if l.flush(ctx); ctx.Err() == nil {
-				close(synced)
+		if len(synced) > 0 {
+			if l.flush(ctx) {
+				for _, s := range synced {
+					close(s)
+				}
+				synced = nil
 			}
 		} else if l.pass(ctx) {
 			wait = 0
 		}
+		if l.away {
+			l.spool(ctx)
+			wait = 0
+		}
 		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
-			l.report("renewing a claim", l.putClaim(ctx))
+			l.report("renewing a claim", l.attempt(ctx, l.putClaim))
 		}
 		timer.Reset(max(0, wait-time.Since(start)))
 	}
@@ -80,7 +101,7 @@ func (l *Lane) insertClaim(ctx context.Context) error {
 
 func (l *Lane) putClaim(ctx context.Context) error {
 	now := time.Now()
-	l.claim.Alive = now.UnixNano()
+	l.claim.Alive, l.claim.Saved = now.UnixNano(), l.saved.UnixNano()
 	err := l.cfg.Store.PutClaim(ctx, l.claim)
 	if err == nil {
 		l.renewed = now
@@ -88,36 +109,43 @@ func (l *Lane) putClaim(ctx context.Context) error {
 	return err
 }
 
-// flush writes rows until nothing that is new in a head is left, or ctx ends.
-func (l *Lane) flush(ctx context.Context) {
-	for l.pass(ctx) && ctx.Err() == nil {
+// flush writes rows until nothing that is new in a head is left. It reports false
+// if ctx ended before, or the rest is for the spool.
+func (l *Lane) flush(ctx context.Context) bool {
+	for l.pass(ctx) && ctx.Err() == nil && !l.away {
 	}
+	return ctx.Err() == nil && !l.away
 }
 
-// pass writes what is new in the heads, of each up to a row, unless ctx ends. It
-// reports whether there is more than that.
+// pass writes what is new in the heads, of each up to a row, unless ctx ends, or
+// the rest is for the spool. It reports whether there is more than that.
 func (l *Lane) pass(ctx context.Context) (more bool) {
-	dirty := l.takeDirty()
+	begun, dirty := time.Now(), l.takeDirty()
 	l.behind = false
 	for {
 		if l.pending == nil {
 			if dirty = l.build(ctx, dirty); l.pending == nil {
 				break
 			}
+			l.pending.At = l.next(l.pending.built)
 		}
-		if !l.retry(ctx, "writing a journal row", l.send) {
+		if !l.retry(ctx, "writing a journal row", l.send, l.toSpool) {
 			break
 		}
 		l.shed()
 	}
-	l.mu.Lock()
-	l.dirty = append(l.dirty, dirty...)
-	l.mu.Unlock()
-	l.shed() // also when nothing was sent
+	if l.pending == nil && len(dirty) == 0 && !l.behind && !l.away && !l.spooled() {
+		l.saved = begun
+	}
+	l.redirty(dirty)
+	if !l.away { // the spool makes room
+		l.shed() // also when nothing was sent
+	}
 	return l.behind
 }
 
-// pendingRow is a row that has its position and its bytes, for good.
+// pendingRow is a row that has its bytes, for good, and once it is to be sent to
+// the store its position.
 type pendingRow struct {
 	store.JournalRow
 	heads   []*Head
@@ -125,8 +153,9 @@ type pendingRow struct {
 	built   time.Time
 }
 
-// build makes the next row from what is due of dirty heads, and returns the heads
-// that did not fit. It leaves l.pending nil if nothing is due, or ctx has ended.
+// build makes the next row, without a position, from what is due of dirty heads,
+// and returns the heads that did not fit. It leaves l.pending nil if nothing is due,
+// or ctx has ended.
 func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
 	l.row.reset(now.UnixNano())
@@ -151,7 +180,7 @@ func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
 	index, blob := l.row.finish()
 	l.mem.add(int64(len(blob)))
 	l.pending = &pendingRow{heads: heads, built: now, samples: l.row.samples, JournalRow: store.JournalRow{
-		Shard: l.Shard, Writer: l.writer, At: l.next(now), Index: index, Blob: blob,
+		Shard: l.Shard, Writer: l.writer, Index: index, Blob: blob,
 	}}
 	return dirty
 }
@@ -175,7 +204,8 @@ func (l *Lane) takeTurn(ctx context.Context, wait bool) bool {
 		case <-ctx.Done():
 			return false
 		case <-time.After(time.Second):
-			l.relieve()
+			l.measure()
+			l.shed()
 		}
 	}
 	return true
@@ -193,30 +223,32 @@ func (l *Lane) drop() {
 	}
 }
 
-// next returns the position of the next row. As rows are sent one at a time, a
+// next returns the position of the next row: one that no row was sent under. A
 // partition is left only when a row of it is acknowledged.
 func (l *Lane) next(now time.Time) store.Position {
-	last := l.Acked()
-	if last == 0 || now.Sub(l.partSince) > partitionAge || l.partBytes > partitionBytes {
+	held := l.Acked().N() == l.sent.N()
+	if l.sent == 0 || held && (now.Sub(l.partSince) > partitionAge || l.partBytes > partitionBytes) {
 		l.partSince, l.partBytes = now, 0
-		return store.At(last.N()+1, 1)
+		l.sent = store.At(l.sent.N()+1, 1)
+	} else {
+		l.sent++
 	}
-	return last + 1
+	return l.sent
 }
 
 // send writes the pending row and tells its heads.
 func (l *Lane) send(ctx context.Context) error {
 	p := l.pending
+	start := time.Now()
+	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
+		return err
+	}
 	// After a long silence others may have taken this writer for dead and
 	// forgotten its claim, without which nobody would find the row.
 	if time.Since(l.renewed) > 2*RenewEvery {
 		if err := l.putClaim(ctx); err != nil {
 			return err
 		}
-	}
-	start := time.Now()
-	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
-		return err
 	}
 	for _, h := range p.heads {
 		h.ack(p.At)
@@ -229,12 +261,13 @@ func (l *Lane) send(ctx context.Context) error {
 	return nil
 }
 
-// retry calls f until it succeeds or ctx ends, with growing pauses, and keeps
-// memory within its limit meanwhile.
-func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) error) bool {
+// retry calls f until it succeeds, ctx ends or after a failure enough says so,
+// with growing pauses, and keeps memory within its limit meanwhile.
+func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
+	since := time.Now()
 	for pause := first; ; pause = min(2*pause, longest) {
-		err := f(ctx)
+		err := l.attempt(ctx, f)
 		if err == nil {
 			l.report(what, nil)
 			return true
@@ -244,7 +277,11 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 		}
 		l.cfg.Metrics.Retries.Inc()
 		l.report(what, err)
-		l.relieve()
+		l.measure()
+		if enough(since) {
+			return false
+		}
+		l.shed()
 		select {
 		case <-ctx.Done():
 			return false
@@ -256,17 +293,16 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 func (l *Lane) report(what string, err error) {
 	l.failing.Store(err != nil)
 	if err != nil {
-		l.cfg.Log.Warn("journal: the store refuses; samples wait in memory",
+		l.cfg.Log.Warn("journal: the store refuses; samples wait",
 			"doing", what, "shard", l.Shard, "err", err)
 	}
 }
 
-// relieve brings the account of memory up to date, and keeps it within its limit.
-func (l *Lane) relieve() {
+// measure brings the account of memory up to date with what grew since its flush.
+func (l *Lane) measure() {
 	for _, h := range l.Heads() {
-		h.measure() // what grew since its last flush
+		h.measure()
 	}
-	l.shed()
 }
 
 // shed drops the oldest new samples while memory is over its limit: every lane
@@ -291,7 +327,7 @@ func (l *Lane) lost(h *Head, n int, from, to int64) {
 	})
 }
 
-// Unsaved counts the samples that are in no acknowledged row.
+// Unsaved counts the samples that are in no acknowledged row, nor in the spool.
 func (l *Lane) Unsaved() int {
 	n := 0
 	for _, h := range l.Heads() {

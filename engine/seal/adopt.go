@@ -3,6 +3,7 @@ package seal
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,19 +28,23 @@ func (s *Shard) look(ctx context.Context) error { return s.adopt(ctx, false) }
 // appear: they are found the next time. Of its own rows it gives up those that
 // others have sealed.
 func (s *Shard) adopt(ctx context.Context, all bool) error {
+	s.claims.before, s.claims.at = s.claims.at, time.Now().UnixNano()
 	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
 	if err != nil {
 		return err
 	}
-	watched := s.watched
-	s.watched = map[store.Writer]life{}
+	if err := s.checkRank(claims); err != nil {
+		return err
+	}
+	if err := s.foreign(ctx, claims); err != nil {
+		return err
+	}
+	s.keepWatch(claims)
+	defer func() { s.watching.Store(len(s.watched) > 0) }()
 	for _, c := range claims {
 		if c.Writer == s.lane.Writer() {
 			s.lane.GiveUp(c.Sealed)
 			continue
-		}
-		if l, ok := watched[c.Writer]; ok {
-			s.watched[c.Writer] = l
 		}
 		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.silent(c)
 		if !all && !c.Closed && !dead {
@@ -118,13 +123,14 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 		}
 	}
 	for chunk := range slices.Chunk(parts, batchHeads) {
-		if err := s.write(ctx, chunk); err != nil {
+		if err := s.write(ctx, chunk, nil); err != nil {
 			return err
 		}
 	}
 	if err := s.cfg.Store.Seal(ctx, s.lane.Shard, c.Writer, g.at); err != nil {
 		return err
 	}
+	s.noteRaised(c.Writer, g.at)
 	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
 	clear(g.byPV)
 	g.sealed, g.bytes = g.at, 0
@@ -138,12 +144,31 @@ func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error 
 		return nil // its last rows can not be read yet
 	}
 	if !c.Closed {
-		if err := s.cfg.Died(ctx, s.lane.Shard, g.flushed, time.Now().UnixNano()); err != nil {
+		if err := s.cfg.Died(ctx, s.lane.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
 	}
 	delete(s.watched, c.Writer)
-	return s.cfg.Store.DropClaim(ctx, s.lane.Shard, c.Writer)
+	delete(s.claims.sealed, c.Writer)
+	c.Sealed = g.sealed
+	return s.cfg.Store.DropClaim(ctx, c)
+}
+
+// lastSaved returns up to when nothing is missing of a writer that died. A row that was
+// flushed later need not have all that came before it: others may have been under way, or in
+// the spool.
+func lastSaved(c *store.Claim, g *gathering) int64 {
+	if c.Saved != 0 {
+		return c.Saved
+	}
+	return g.flushed // a claim of an earlier version
+}
+
+// keepWatch forgets the lives of writers that have no claim.
+func (s *Shard) keepWatch(claims []store.Claim) {
+	maps.DeleteFunc(s.watched, func(w store.Writer, _ life) bool {
+		return !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == w })
+	})
 }
 
 // silent reports whether a writer has given no sign of life for long enough.

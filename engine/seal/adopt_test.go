@@ -41,10 +41,10 @@ func (l *ledgerOf) PutClaim(_ context.Context, c store.Claim) error {
 	return nil
 }
 
-func (l *ledgerOf) DropClaim(_ context.Context, _ int, w store.Writer) error {
+func (l *ledgerOf) DropClaim(_ context.Context, c store.Claim) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.claims, w)
+	delete(l.claims, c.Writer)
 	return nil
 }
 
@@ -53,6 +53,10 @@ func (l *ledgerOf) holds(w store.Writer) bool {
 	defer l.mu.Unlock()
 	_, ok := l.claims[w]
 	return ok
+}
+
+func (l *ledgerOf) Rungs(context.Context) ([]store.Rung, error) {
+	return []store.Rung{store.Forever}, nil
 }
 
 func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return nil }

@@ -14,9 +14,10 @@ const (
 // bytesIn returns what a rate in bytes per second comes to in a bucket.
 func bytesIn(s store.BucketSize, rate float64) float64 { return rate * s.Span().Seconds() }
 
-// chooseSize returns the longest bucket that is not too large at a rate.
-func chooseSize(rate float64) store.BucketSize {
-	for s := store.Year; s > store.Hour; s-- {
+// chooseSize returns the longest bucket that is not too large at a rate, nor longer
+// than a rung has them.
+func chooseSize(rate float64, longest store.BucketSize) store.BucketSize {
+	for s := longest; s > store.Hour; s-- {
 		if bytesIn(s, rate) <= target {
 			return s
 		}
@@ -25,16 +26,47 @@ func chooseSize(rate float64) store.BucketSize {
 }
 
 // reviseSize returns the size to go on with. A size stays unless its buckets
-// become too large, or until they end and a longer one would be filled by half
-// at most.
-func reviseSize(now store.BucketSize, rate float64, ended bool) store.BucketSize {
+// become too large, or are longer than the rung has them, or until they end and a
+// longer one would be filled by half at most.
+func reviseSize(now store.BucketSize, rate float64, ended bool, longest store.BucketSize) store.BucketSize {
+	now = min(now, longest)
 	if bytesIn(now, rate) > most {
-		return chooseSize(rate)
+		return chooseSize(rate, longest)
 	}
 	if ended {
-		if s := chooseSize(2 * rate); s > now {
-			return s
-		}
+		return max(now, chooseSize(2*rate, longest))
 	}
 	return now
+}
+
+// expired reports whether a bucket has expired at a time in ns since 1970.
+func expired(b store.Bucket, now int64) bool {
+	at, ever := b.Expires()
+	return ever && at <= now
+}
+
+// lastRung returns the rung of a PV that nobody captures any more. The directory does
+// not tell in which order it used those of its latest year: so it is the longest of
+// them, which loses nothing.
+func lastRung(starts []store.Bucket) store.Rung {
+	rung, latest := store.Forever, store.Bucket(0)
+	for i, b := range starts {
+		year := store.Year.Of(b.Start())
+		if i == 0 || year > latest || year == latest && b.Rung().Longer(rung) {
+			rung, latest = b.Rung(), year
+		}
+	}
+	return rung
+}
+
+// available returns, of the rungs that the store has, the shortest that keeps data
+// for as long as another one.
+func available(has []store.Rung, want store.Rung) store.Rung {
+	rung := store.Forever
+	for _, r := range has {
+		if !want.Longer(r) && rung.Longer(r) {
+			rung = r
+		}
+	}
+	return rung
 }

@@ -31,7 +31,7 @@ func images(size int, times ...int64) *sample.Run {
 func TestLargeValuesAreNotCarried(t *testing.T) {
 	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
 		ser, sh := newSeries(store.Hour), shelf{}
-		sh.put(t, ser.plan(images(c.size, noon+5, noon+hour+7)))
+		sh.put(t, plan(ser, images(c.size, noon+5, noon+hour+7)))
 		sh.put(t, ser.carry(store.Hour.Of(noon+3*hour)))
 		if got := carried(t, sh); fmt.Sprint(got) != "[1 from 0+5 3 from 1+7]" {
 			t.Fatalf("carried: %v", got)
@@ -60,7 +60,7 @@ func TestBlocksOfLargeValues(t *testing.T) {
 			one := images(c.size, noon+int64(i))
 			r.AppendRange(one, 0, 1)
 		}
-		sh.put(t, ser.plan(r))
+		sh.put(t, plan(ser, r))
 		if len(sh) != c.blocks {
 			t.Errorf("%d values of %d bytes take %d blocks, not %d", c.values, c.size, len(sh), c.blocks)
 		}

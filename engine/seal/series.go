@@ -12,14 +12,14 @@ import (
 )
 
 // Limits of a block: it is full at whichever comes first. A value that is larger
-// has a block of its own.
+// has a block of its own. A block that a checkpoint leaves half full grows no more: it
+// would be written again at each until it is full, and read as one of two.
 const (
 	fullSamples = 4096
 	fullBytes   = 64 << 10
+	doneSamples = fullSamples / 2
+	doneBytes   = fullBytes / 2
 )
-
-// carryBytes is the largest value that is copied into each bucket.
-const carryBytes = 16 << 10
 
 // series is what a sealer remembers of a PV: the block that still grows, and
 // what the next bucket begins with.
@@ -29,31 +29,59 @@ type series struct {
 	n      uint32 // of the latest block
 	round  int    // of the sealer when it was last written
 
+	rolling bool          // rolls is read from the store
+	rolls   []*rolled     // by level
+	asked   []store.Level // the PV is to have
+	late    recently
+
 	known store.Channel // what the directory holds, acknowledged
-	sized bool          // size is chosen
+	rung  store.Rung
+	sized bool // size is chosen
 	size  store.BucketSize
 	rate  float64 // encoded bytes per second, smoothed
 
 	open     *store.Block // nil: the next sample opens one
 	last     sample.Sample
 	lastType sample.Type // Unknown: last is not set
-	carried  int64       // start of the latest bucket that has its carried sample
+	carrying
+	bare []bare
 }
 
+// moveTo puts the series on a rung. The block that was open on another one is closed,
+// and what is written next begins with a carried sample.
+func (s *series) moveTo(r store.Rung) {
+	if s.rung != r {
+		s.rung, s.open = r, nil
+		s.carrying.restart()
+		s.size = min(s.size, r.Longest())
+	}
+}
+
+// bucket returns the one that a sample of a time goes to.
+func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.rung) }
+
 // plan returns the blocks that store the samples of a run, and takes them as
-// written. The run is normalized on the way.
-func (s *series) plan(r *sample.Run) []store.Block {
+// written. The run is normalized on the way. Samples in buckets that have expired are
+// left out. They are counted, but for the PV's last one, which is about to be carried.
+func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) {
 	r.Normalize()
-	var blocks []store.Block
+	s.noteLate(r, now)
 	for from := 0; from < r.Len(); {
-		b := s.size.Of(r.Times[from])
+		b := s.bucket(r.Times[from])
 		to := from + sort.Search(r.Len()-from, func(i int) bool { return r.Times[from+i] >= b.End() })
-		blocks = append(blocks, s.carry(b)...)
-		blocks = append(blocks, s.planBucket(b, r, from, to)...)
+		if expired(b, now) {
+			old += to - from
+		} else {
+			blocks = append(blocks, s.carry(b)...)
+			blocks = append(blocks, s.planBucket(b, r, from, to)...)
+		}
 		s.remember(r, to-1)
 		from = to
 	}
-	return blocks
+	if old > 0 && s.last.Time == r.Times[r.Len()-1] && expired(s.bucket(s.last.Time), now) {
+		old--
+	}
+	return blocks, old
 }
 
 // remember keeps a sample as the PV's last one, unless it is older; of a large one
@@ -62,31 +90,7 @@ func (s *series) remember(r *sample.Run, i int) {
 	if s.lastType != sample.Unknown && r.Times[i] < s.last.Time {
 		return
 	}
-	s.last, s.lastType = r.At(i), r.Type
-	if len(s.last.Bytes) > carryBytes {
-		s.last.Bytes = nil
-		s.last.Tag |= sample.Elsewhere
-	}
-	s.last.Bytes = slices.Clone(s.last.Bytes)
-}
-
-// carry returns the block with which a bucket begins, unless it has one: a copy
-// of the last sample before it, which End is the time of. A large value is left out:
-// readers follow the time to it.
-func (s *series) carry(b store.Bucket) []store.Block {
-	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carried >= b.Start() {
-		return nil
-	}
-	s.carried = b.Start()
-	r := &sample.Run{Type: s.lastType}
-	r.Append(&s.last)
-	r.Tags[0] |= sample.Carried
-	s.n++
-	return []store.Block{{
-		BlockKey: store.BlockKey{PV: s.pv, Bucket: b, Start: b.Start(), Writer: s.writer, N: s.n},
-		End:      s.last.Time, Type: r.Type,
-		Min: math.NaN(), Max: math.NaN(), Sum: math.NaN(), Blob: block.Append(nil, r),
-	}}
+	s.last, s.lastType = toCarry(r, i), r.Type
 }
 
 // planBucket stores samples from (inclusive) to to (exclusive), which stand in
@@ -112,13 +116,13 @@ func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store
 func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	for from < to {
 		next := from + fits(r, from, to)
-		blocks = append(blocks, s.encode(s.newKey(b, r.Times[from]), r, from, next))
+		blocks = append(blocks, encode(s.newKey(b, r.Times[from]), r, from, next))
 		from = next
 	}
 	return blocks
 }
 
-// grow appends samples to the open block, and opens others when it is full.
+// grow appends samples to the open block, and opens others when it is done.
 func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	var key store.BlockKey
 	if o := s.open; o != nil {
@@ -134,10 +138,10 @@ func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []sto
 	}
 	for from < to {
 		next := from + fits(r, from, to)
-		blk := s.encode(key, r, from, next)
+		blk := encode(key, r, from, next)
 		blocks = append(blocks, blk)
 		s.open = &blk
-		if full(r, from, next) {
+		if done(r, from, next) {
 			s.open = nil
 		}
 		if from = next; from < to {
@@ -166,19 +170,20 @@ func fits(r *sample.Run, from, to int) int {
 	return n
 }
 
-func full(r *sample.Run, from, to int) bool {
-	if to-from >= fullSamples {
+// done reports whether a block grows no more.
+func done(r *sample.Run, from, to int) bool {
+	if to-from >= doneSamples {
 		return true
 	}
 	size := 0
 	for i := from; i < to && !r.Type.Fixed(); i++ {
 		size += len(r.Value(i))
 	}
-	return size >= fullBytes
+	return size >= doneBytes
 }
 
 // encode makes a block of samples from (inclusive) to to (exclusive).
-func (s *series) encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
+func encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
 	part := r
 	if from > 0 || to < r.Len() {
 		part = new(sample.Run)
@@ -217,22 +222,37 @@ func aggregates(r *sample.Run) (low, high, sum float64) {
 func (s *series) resize(r *sample.Run, now int64) {
 	span := max(time.Duration(slices.Max(r.Times)-slices.Min(r.Times)), time.Minute)
 	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
+	longest := s.rung.Longest()
 	if !s.sized {
-		s.sized, s.rate, s.size = true, rate, chooseSize(rate)
-		for i, b := range s.known.Starts {
-			if i == 0 || b.Size() < s.size {
-				s.size = b.Size()
-			}
-		}
+		s.sized, s.rate, s.size = true, rate, chooseSize(rate, longest)
 		if len(s.known.Starts) > 0 {
-			s.size = reviseSize(s.size, rate, true)
+			s.size = reviseSize(s.smallest(), rate, true, longest)
 		}
 		return
 	}
 	s.rate += (rate - s.rate) / 4
 	was, ended := s.size, s.open == nil || s.open.Bucket.End() <= now
-	if s.size = reviseSize(s.size, s.rate, ended); s.size != was {
+	if s.size = reviseSize(s.size, s.rate, ended, longest); s.size != was {
 		s.open = nil
+	}
+}
+
+// smallest returns the shortest size that the directory lists.
+func (s *series) smallest() store.BucketSize {
+	size := store.Year
+	for _, b := range s.known.Starts {
+		size = min(size, b.Size())
+	}
+	return size
+}
+
+// recall takes a sample from the store as the PV's last one, unless the series knows a
+// later one: another sealer has sealed it. A series that has seen none has the size in
+// use.
+func (s *series) recall(r *sample.Run) {
+	s.remember(r, r.Len()-1)
+	if !s.sized {
+		s.size = min(s.smallest(), s.rung.Longest())
 	}
 }
 

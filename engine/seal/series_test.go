@@ -92,6 +92,12 @@ func newSeries(size store.BucketSize) *series {
 	return &series{pv: "A", writer: store.Writer{1}, sized: true, size: size}
 }
 
+// plan plans what nothing is too old for.
+func plan(s *series, r *sample.Run) []store.Block {
+	blocks, _ := s.plan(r, noon)
+	return blocks
+}
+
 // TestPlanKeepsEverySample plans random runs, late, repeated and of changing
 // type, and looks at the store after each.
 func TestPlanKeepsEverySample(t *testing.T) {
@@ -118,7 +124,7 @@ func TestPlanKeepsEverySample(t *testing.T) {
 			for k := range keys(r) {
 				want[k] = true
 			}
-			sh.put(t, ser.plan(r))
+			sh.put(t, plan(ser, r))
 			got := sh.all(t)
 			if len(got) != len(want) {
 				t.Fatalf("seed %d: %d different samples stored, want %d", seed, len(got), len(want))
@@ -127,31 +133,44 @@ func TestPlanKeepsEverySample(t *testing.T) {
 	}
 }
 
-func TestBlocksGrowUntilFull(t *testing.T) {
-	ser, sh := newSeries(store.Day), shelf{}
-	for i := range int64(100) {
-		r := numbers()
-		for j := range int64(100) {
-			s := numbers(noon + (i*100+j)*1e6).At(0)
-			r.Append(&s)
+// Blocks have half of the samples that fit at least, but for the last one, and are written
+// again until then only.
+func TestBlocksGrowUntilHalfFull(t *testing.T) {
+	for _, tc := range []struct{ each, blocks, written int }{
+		{100, 5, 4*(21*22/2)*100 + (16*17/2)*100}, // a block is done at 2,100
+		{2500, 4, 10_000},
+		{5000, 3, 10_904}, // 904, which are left of the first 4,096 and 904, twice
+	} {
+		ser, sh, written := newSeries(store.Day), shelf{}, 0
+		for i := range 10_000 / tc.each {
+			r := numbers()
+			for j := range tc.each {
+				s := numbers(noon + int64(i*tc.each+j)*1e6).At(0)
+				r.Append(&s)
+			}
+			blocks := plan(ser, r)
+			for _, b := range blocks {
+				written += b.Count
+			}
+			sh.put(t, blocks)
 		}
-		sh.put(t, ser.plan(r))
-	}
-	if len(sh) != 3 {
-		t.Fatalf("10,000 samples in order stand in %d blocks, want 3", len(sh))
+		if len(sh) != tc.blocks || written > tc.written {
+			t.Errorf("10,000 samples, %d at a time, stand in %d blocks, want %d; %d were written, want %d",
+				tc.each, len(sh), tc.blocks, written, tc.written)
+		}
 	}
 }
 
 func TestEachBucketBeginsWithTheSampleBefore(t *testing.T) {
 	ser, sh := newSeries(store.Hour), shelf{}
-	sh.put(t, ser.plan(numbers(noon+5, noon+6, noon+hour+7)))
+	sh.put(t, plan(ser, numbers(noon+5, noon+6, noon+hour+7)))
 	if got := carried(t, sh); !slices.Equal(got, []string{"1 from 0+6"}) {
 		t.Fatalf("carried: %v", got)
 	}
 	sh.put(t, ser.carry(store.Hour.Of(noon+hour+1)))
 	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
 	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
-	sh.put(t, ser.plan(numbers(noon+5*hour+9)))
+	sh.put(t, plan(ser, numbers(noon+5*hour+9)))
 	if got := carried(t, sh); !slices.Equal(got, []string{"1 from 0+6", "5 from 1+7"}) {
 		t.Fatalf("carried: %v", got)
 	}
@@ -197,17 +216,17 @@ func TestBucketSizes(t *testing.T) {
 		{10, 5, store.Day}, {100, 3, store.Hour}, {10000, 3, store.Hour},
 	} {
 		rate := tc.perSecond * tc.bytes
-		if got := chooseSize(rate); got != tc.want {
+		if got := chooseSize(rate, store.Year); got != tc.want {
 			t.Errorf("%g samples/s of %g bytes: %v, want %v", tc.perSecond, tc.bytes, got, tc.want)
 		}
 	}
-	if got := reviseSize(store.Year, 1000, false); got != store.Hour {
+	if got := reviseSize(store.Year, 1000, false, store.Year); got != store.Hour {
 		t.Errorf("a rate too high for a year stays in %v", got)
 	}
-	if got := reviseSize(store.Day, 5, false); got != store.Day {
+	if got := reviseSize(store.Day, 5, false, store.Year); got != store.Day {
 		t.Errorf("a size changes to %v before its bucket ends", got)
 	}
-	if got := reviseSize(store.Hour, 4, true); got != store.Month {
+	if got := reviseSize(store.Hour, 4, true, store.Year); got != store.Month {
 		t.Errorf("a low rate goes on with %v", got)
 	}
 }

@@ -1,11 +1,14 @@
 package seal
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"varve.dev/varve/engine/journal"
@@ -17,10 +20,16 @@ import (
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error
-	DropClaim(ctx context.Context, shard int, w store.Writer) error
+	DropClaim(ctx context.Context, c store.Claim) error
 	Delete(ctx context.Context, pv string) error
 	Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error]
 	PutBlocks(ctx context.Context, blocks ...store.Block) error
+	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
+	LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error)
+	PutRollups(ctx context.Context, rows ...store.Rollup) error
+	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
+	DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error)
+	Rungs(ctx context.Context) ([]store.Rung, error)
 	AddChannel(ctx context.Context, c store.Channel) error
 	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
 }
@@ -44,9 +53,28 @@ type Config struct {
 	// Died marks that a writer ended without closing: nothing is known of the shard
 	// from its last sign of life until now (ns since 1970). It returns when that is
 	// durable; after an error it is called again.
-	Died    func(ctx context.Context, shard int, from, to int64) error
-	Metrics *Metrics
-	Log     *slog.Logger
+	Died func(ctx context.Context, shard int, from, to int64) error
+	// Retention returns how long a PV is to be kept; false for one that is not
+	// captured here, whose blocks stay where they are. Nil: all are kept forever.
+	Retention func(pv string) (store.Retention, bool)
+	// Captured returns the PVs of a shard that are captured here. What is stored of
+	// them moves when their retention changes. Nil: nothing moves.
+	Captured func(shard int) []string
+	// Last returns the last sample of a PV at or before a time, in ns since 1970, as
+	// far as it is sealed: a run of one sample, or nil. It may be nil itself.
+	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
+	// Floor returns the time, in ns since 1970, before which raw samples are given up for
+	// want of room. It never falls; nil: none are.
+	Floor func() int64
+	// Expired is told of samples of the lane that are too old to be kept. It may be nil.
+	Expired func(pv string, n int)
+	// Moves is shared, as stored data moves from rung to rung; needed with Captured.
+	Moves *Pace
+	// DropAfter is how long a bucket stays after it was copied to another rung; 0 is
+	// an hour.
+	DropAfter time.Duration
+	Metrics   *Metrics
+	Log       *slog.Logger
 }
 
 const (
@@ -54,8 +82,9 @@ const (
 	pressedEvery = 5 * time.Second
 	// watchEvery is the time between two looks at writers that may be dead.
 	watchEvery = 2 * time.Second
-	// followEvery is the time between two looks at what others have sealed.
-	followEvery = 15 * time.Second
+	// followEvery is the time between two looks at what others have sealed, and at who
+	// seals.
+	followEvery = 5 * time.Second
 	// journalBytes is how much may be written to the journal before the next
 	// checkpoint: who takes over, or reads without asking the engine, reads it all.
 	journalBytes = 256 << 20
@@ -72,8 +101,34 @@ type Shard struct {
 	n       uint32       // the highest number of a block of the series that were forgotten
 	series  map[string]*series
 	round   int                   // counts checkpoints
-	written uint64                // by the lane, before the latest checkpoint
 	watched map[store.Writer]life // writers that have neither closed nor died
+	rungs   []store.Rung          // that the store had at rungsAt
+	rungsAt time.Time
+	moves   moves
+	claims  looks // at what others seal
+	term    store.Term
+	vacant  time.Time // since when nobody was seen to seal; zero: somebody does
+
+	// Of what follows, Run looks without the turn.
+	written   atomic.Uint64 // by the lane, before the latest checkpoint
+	watching  atomic.Bool   // there are watched ones
+	outranked atomic.Bool   // another engine took the role
+}
+
+func (c *Config) dropAfter() time.Duration { return cmp.Or(c.DropAfter, dropAfter) }
+
+func (c *Config) retention(pv string) (store.Retention, bool) {
+	if c.Retention == nil {
+		return store.Retention{}, true
+	}
+	return c.Retention(pv)
+}
+
+func (c *Config) last(ctx context.Context, pv string, at int64) (*sample.Run, error) {
+	if c.Last == nil {
+		return nil, nil
+	}
+	return c.Last(ctx, pv, at)
 }
 
 // life is the latest sign of life of a writer, and when it was first seen here.
@@ -92,23 +147,27 @@ func NewShard(lane *journal.Lane, cfg *Config) *Shard {
 	}
 }
 
-// Run seals what other writers left, then makes checkpoints until ctx ends. It is
-// called once: a checkpoint that ctx interrupts may have stored what heads hold
-// and a sealer no longer knows of. That is harmless, as doubles are.
-func (s *Shard) Run(ctx context.Context) {
-	select {
-	case <-s.lane.Claimed():
-	case <-ctx.Done():
-		return
+// Run takes the role of the sealer, seals what other writers left, then makes
+// checkpoints until ctx ends, or another engine has taken the role: then outranked is
+// true. It is called once: a checkpoint that ctx interrupts may have stored what heads
+// hold and a sealer no longer knows of. That is harmless, as doubles are.
+func (s *Shard) Run(ctx context.Context) (outranked bool) {
+	if !s.takeRole(ctx) {
+		return false
 	}
+	defer func() {
+		s.turn <- struct{}{} // a deletion may be under way
+		s.tellWaiting(0)
+		<-s.turn
+	}()
 	last, looked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // shards take turns
 	s.checkpoint(ctx, s.look)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
-	for {
+	for !s.outranked.Load() {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-tick.C:
 		}
 		if s.lane.TakeHeavy() {
@@ -117,58 +176,33 @@ func (s *Shard) Run(ctx context.Context) {
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
 			s.checkpoint(ctx, s.Checkpoint)
 			last, looked = time.Now(), time.Now()
-		} else if len(s.watched) > 0 && time.Since(looked) >= watchEvery {
+		} else if s.watching.Load() && time.Since(looked) >= watchEvery {
 			s.checkpoint(ctx, s.look)
 			looked = time.Now()
 		}
+		s.move(ctx)
 	}
+	return true
 }
 
-// pressed reports whether too much waits in memory, or in the journal.
-func (s *Shard) pressed() bool { return s.shortOfMemory() || s.lane.Written()-s.written > journalBytes }
+// pressed reports whether too much waits in memory, or in the journal. From a
+// quarter of the memory on it is so for some shards at a time, so that not all of an
+// engine encode at once, and capture has to wait for the processor.
+func (s *Shard) pressed() bool {
+	const someOf = 16
+	return s.shortOfMemory() || s.lane.Written()-s.written.Load() > journalBytes ||
+		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(someOf) == 0
+}
+
+// Watching reports whether there are claims of other engines, which have not been found
+// dead.
+func (s *Shard) Watching() bool { return s.watching.Load() }
+
+// overloaded reports whether samples come faster than they are sealed, so that decimation
+// has to wait: readers do without.
+func (s *Shard) overloaded() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4*3 }
 
 func (s *Shard) shortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
-
-// Follow gives up the samples of the lane that another engine has sealed, until
-// ctx ends. Should memory be short all the same, it seals them itself: doubles on
-// disk are better than losses.
-func (s *Shard) Follow(ctx context.Context) {
-	select {
-	case <-s.lane.Claimed():
-	case <-ctx.Done():
-		return
-	}
-	tick := time.NewTicker(min(followEvery, s.cfg.Every))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		s.checkpoint(ctx, s.follow)
-	}
-}
-
-func (s *Shard) follow(ctx context.Context) error {
-	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
-	if err != nil {
-		return err
-	}
-	for _, c := range claims {
-		if c.Writer == s.lane.Writer() {
-			s.lane.GiveUp(c.Sealed)
-		}
-	}
-	if !s.shortOfMemory() {
-		return nil
-	}
-	err = s.sealOwn(ctx)
-	for pv := range s.series { // others change the directory meanwhile
-		s.forget(pv)
-	}
-	return err
-}
 
 // checkpoint waits for a slot, runs f and reports how it ended.
 func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
@@ -183,7 +217,7 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	start := time.Now()
 	err := f(ctx)
 	s.cfg.Metrics.Duration.Observe(time.Since(start).Seconds())
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errOutranked) {
 		s.cfg.Metrics.Failures.Inc()
 		s.cfg.Log.Warn("sealing a shard failed; it will be tried again", "shard", s.lane.Shard, "err", err)
 	}
@@ -199,11 +233,20 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	if err := s.sealOwn(ctx); err != nil {
 		return err
 	}
+	if s.overloaded() {
+		s.putOff()
+	} else if err := s.rollOn(ctx); err != nil {
+		return err
+	}
 	for pv, ser := range s.series {
 		if ser.round < s.round {
 			s.forget(pv) // nobody captures it any more
 		}
 	}
+	if err := s.lookAtRungs(ctx); err != nil {
+		return err
+	}
+	s.queueMoves()
 	return nil
 }
 
@@ -222,6 +265,7 @@ func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 	for _, pv := range pvs {
 		s.forget(pv)
 	}
+	s.moves.forget(pvs)
 	return inParallel(ctx, pvs, s.cfg.Store.Delete)
 }
 
@@ -245,8 +289,12 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 	if err := s.sealHeads(ctx, s.lane.Heads()); err != nil {
 		return err
 	}
-	s.written = written
-	return s.cfg.Store.Seal(ctx, s.lane.Shard, s.lane.Writer(), to)
+	s.written.Store(written)
+	if err := s.cfg.Store.Seal(ctx, s.lane.Shard, s.lane.Writer(), to); err != nil {
+		return err
+	}
+	s.noteRaised(s.lane.Writer(), to)
+	return nil
 }
 
 // sealHeavy seals what PVs of large values have made durable, so that memory and
@@ -274,7 +322,7 @@ func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
 				break
 			}
 		}
-		if err := s.write(ctx, parts); err != nil {
+		if err := s.write(ctx, parts, s.cfg.Expired); err != nil {
 			return err
 		}
 		done := 0 // a head that has more is the last one

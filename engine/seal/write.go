@@ -20,27 +20,37 @@ type part struct {
 }
 
 // write stores the parts as blocks, and carries the last sample of each PV into
-// the present bucket. It returns when all is acknowledged; it fails only when
-// ctx ends.
-func (s *Shard) write(ctx context.Context, parts []part) error {
+// the present bucket. Unless it is nil, tell is told of samples that are too old to be
+// kept. It returns when all is acknowledged; it fails only when ctx ends.
+func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n int)) error {
 	if err := s.load(ctx, parts); err != nil {
 		return err
 	}
-	now := time.Now().UnixNano()
+	if err := s.loadRolls(ctx, parts); err != nil {
+		return err
+	}
+	now, floor := time.Now().UnixNano(), s.floor()
 	var blocks []store.Block
 	var missing []store.Channel
-	samples := 0
-	for _, p := range parts {
+	samples, expired := 0, 0
+	for i := range parts {
+		p := &parts[i]
 		ser := s.series[p.pv]
 		ser.round = s.round
+		ser.moveTo(s.rung(ser))
 		var of []store.Block
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
-			samples += p.run.Len()
-			of = ser.plan(p.run)
+			run, refused := ser.refuse(p.run, floor)
+			planned, old := ser.plan(run, now)
+			if old+refused > 0 && tell != nil {
+				tell(p.pv, old+refused)
+			}
+			of, samples, expired = planned, samples+run.Len()-old, expired+old+refused
+			p.run = run
 		}
-		if ser.sized {
-			of = append(of, ser.carry(ser.size.Of(now))...)
+		if ser.lastType != sample.Unknown {
+			of = append(of, ser.carry(ser.bucket(now))...)
 		}
 		if c, ok := ser.missing(s.lane.Shard, of); ok {
 			missing = append(missing, c)
@@ -61,24 +71,90 @@ func (s *Shard) write(ctx context.Context, parts []part) error {
 	if err := s.insist(ctx, "writing blocks", func() error { return s.cfg.Store.PutBlocks(ctx, blocks...) }); err != nil {
 		return err
 	}
+	if err := s.carryLate(ctx, parts, now); err != nil {
+		return err
+	}
+	if err := s.roll(ctx, parts); err != nil {
+		return err
+	}
 	s.cfg.Metrics.wrote(blocks, samples)
+	s.cfg.Metrics.Expired.Add(float64(expired))
+	return s.fill(ctx, parts)
+}
+
+// fill writes carried samples of large values again that have none, where the value
+// would expire before them. It holds one at a time.
+func (s *Shard) fill(ctx context.Context, parts []part) error {
+	for _, p := range parts {
+		ser := s.series[p.pv]
+		for _, b := range ser.bare {
+			err := s.insist(ctx, "carrying a large value", func() error {
+				r, err := s.cfg.last(ctx, ser.pv, b.time)
+				if err != nil || r == nil || r.Times[0] != b.time {
+					return err
+				}
+				r.Tags[0] |= sample.Carried
+				return s.cfg.Store.PutBlocks(ctx, carriedBlock(b.key, r))
+			})
+			if err != nil {
+				return err
+			}
+		}
+		ser.bare = nil
+	}
 	return nil
 }
 
-// load makes sure that the series of all parts know what the directory holds.
+// rung returns that on which a PV is to be kept, or the next longer one that the store
+// has.
+func (s *Shard) rung(ser *series) store.Rung {
+	r, captured := s.cfg.retention(ser.pv)
+	if !captured {
+		r.Raw = lastRung(ser.known.Starts)
+	}
+	return available(s.rungs, r.Raw)
+}
+
+// lookAtRungs finds out which rungs the store has. Some are made when they are needed,
+// by another process.
+func (s *Shard) lookAtRungs(ctx context.Context) error {
+	if len(s.rungs) == store.NumRungs || s.rungs != nil && time.Since(s.rungsAt) < time.Minute {
+		return nil
+	}
+	rungs, err := s.cfg.Store.Rungs(ctx)
+	if err == nil {
+		s.rungs, s.rungsAt = rungs, time.Now()
+	}
+	return err
+}
+
+// load makes sure that the series of all parts know what the directory holds, and the
+// last sample of the PV, which another sealer may have sealed.
 func (s *Shard) load(ctx context.Context, parts []part) error {
-	var fresh []*series
+	var unsure []*series
 	for _, p := range parts {
 		if s.series[p.pv] == nil {
-			ser := &series{pv: p.pv, writer: s.writer, n: s.n}
-			s.series[p.pv] = ser
-			fresh = append(fresh, ser)
+			s.series[p.pv] = &series{pv: p.pv, writer: s.writer, n: s.n, carrying: carrying{unsure: true}}
+		}
+		if ser := s.series[p.pv]; ser.unsure && !slices.Contains(unsure, ser) {
+			unsure = append(unsure, ser)
 		}
 	}
 	return s.insist(ctx, "reading the directory", func() error {
-		return inParallel(ctx, fresh, func(ctx context.Context, ser *series) error {
-			c, _, err := s.cfg.Store.Channel(ctx, ser.pv)
+		if err := s.lookAtRungs(ctx); err != nil {
+			return err
+		}
+		return inParallel(ctx, unsure, func(ctx context.Context, ser *series) error {
+			c, found, err := s.cfg.Store.Channel(ctx, ser.pv)
 			ser.known = c
+			if err != nil || !found {
+				return err
+			}
+			r, err := s.cfg.last(ctx, ser.pv, time.Now().UnixNano())
+			if r != nil {
+				ser.moveTo(s.rung(ser))
+				ser.recall(r)
+			}
 			return err
 		})
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func (s BucketSize) String() string {
 	return fmt.Sprintf("bucketsize(%d)", uint8(s))
 }
 
-// Of returns the bucket of this size that holds a time in ns since 1970.
+// Of returns the bucket of this size, kept forever, that holds a time in ns since 1970.
 func (s BucketSize) Of(t int64) Bucket {
 	span := int64(bucketSpans[s])
 	i := t / span
@@ -49,36 +50,76 @@ func (s BucketSize) Of(t int64) Bucket {
 	return Bucket(i<<3 | int64(s))
 }
 
-// Bucket is a span of time: its size in the low 3 bits, above them how many
-// spans after 1970-01-01 UTC it begins. Negative ones are before 1970.
+// Bucket is a span of time whose blocks are kept equally long. It is a number of
+// two parts: the rung times 2⁵⁶, and, added to that, the size in the low 3 bits with
+// how many spans after 1970-01-01 UTC it begins above them, negative before 1970. So
+// buckets of one rung and one size sort by time.
 type Bucket int64
+
+// rungShift is where the rung stands in a bucket; half says how far the rest goes,
+// up and down.
+const (
+	rungShift = 56
+	half      = 1 << (rungShift - 1)
+)
+
+// In returns the bucket of the same span of time on another rung.
+func (b Bucket) In(r Rung) Bucket { return b.place() + Bucket(r)<<rungShift }
+
+// Rung returns how long the blocks of the bucket are kept.
+func (b Bucket) Rung() Rung { return Rung((b + half) >> rungShift) }
+
+// place is the bucket without its rung.
+func (b Bucket) place() Bucket { return b - (b+half)>>rungShift<<rungShift }
 
 // Size returns the size.
 func (b Bucket) Size() BucketSize { return BucketSize(b & 7) }
 
 // Start returns the first instant of the bucket in ns since 1970.
-func (b Bucket) Start() int64 { return int64(b>>3) * int64(b.Size().Span()) }
+func (b Bucket) Start() int64 { return int64(b.place()>>3) * int64(b.Size().Span()) }
 
 // End returns the first instant after the bucket in ns since 1970.
 func (b Bucket) End() int64 { return b.Next().Start() }
 
-// Next returns the bucket of the same size that follows.
+// Expires returns when the blocks of the bucket go, all together, in ns since 1970;
+// ok is false if never.
+func (b Bucket) Expires() (at int64, ok bool) {
+	if b.Rung() == Forever {
+		return 0, false
+	}
+	return later(b.Start(), b.Size().Span()+b.Rung().Keep()), true
+}
+
+// later returns t + by, or the greatest number if that is less.
+func later(t int64, by time.Duration) int64 {
+	if t > math.MaxInt64-int64(by) {
+		return math.MaxInt64
+	}
+	return t + int64(by)
+}
+
+// Next returns the bucket of the same size and rung that follows.
 func (b Bucket) Next() Bucket { return b + 8 }
 
-// Span returns the span the bucket is in: that of the year it begins in.
-func (b Bucket) Span() Span { return Span(int64(Year.Of(b.Start()))&^7 | int64(b.Size())) }
-
-// Prev returns the bucket of the same size before.
+// Prev returns the bucket of the same size and rung before.
 func (b Bucket) Prev() Bucket { return b - 8 }
 
-// Span is the buckets of one size that begin in one year of 365 days: their size
-// in the low 3 bits, above them the number of years after 1970-01-01 UTC.
+// Span returns the span the bucket is in: that of the year it begins in.
+func (b Bucket) Span() Span {
+	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Rung()))
+}
+
+// Span is the buckets of one size and rung that begin in one year of 365 days. It is
+// a number like that of a bucket of a year, but with their size.
 type Span int64
 
 // Size returns the size of the buckets.
 func (s Span) Size() BucketSize { return BucketSize(s & 7) }
 
+// Rung returns how long their blocks are kept.
+func (s Span) Rung() Rung { return Bucket(s).Rung() }
+
 func (s Span) year() Bucket { return Bucket(int64(s)&^7 | int64(Year)) }
 
 // Last returns the last bucket of the span.
-func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1) }
+func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1).In(s.Rung()) }

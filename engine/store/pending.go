@@ -122,8 +122,8 @@ func (p *Pending) Claims(ctx context.Context, shard int) (claims []Claim, err er
 }
 
 // DropClaim implements Store.
-func (p *Pending) DropClaim(ctx context.Context, shard int, w Writer) error {
-	return p.with(func(st Store) error { return st.DropClaim(ctx, shard, w) })
+func (p *Pending) DropClaim(ctx context.Context, c Claim) error {
+	return p.with(func(st Store) error { return st.DropClaim(ctx, c) })
 }
 
 // PutJournal implements Store.
@@ -150,6 +150,33 @@ func (p *Pending) Blocks(ctx context.Context, pv string, b Bucket, from, to int6
 func (p *Pending) LastBlock(ctx context.Context, pv string, b Bucket, at int64) (blk Block, found bool, err error) {
 	err = p.with(func(st Store) (err error) { blk, found, err = st.LastBlock(ctx, pv, b, at); return err })
 	return blk, found, err
+}
+
+// DropBucket implements Store.
+func (p *Pending) DropBucket(ctx context.Context, pv string, b Bucket, before int64) (bytes int64, err error) {
+	err = p.with(func(st Store) (err error) { bytes, err = st.DropBucket(ctx, pv, b, before); return err })
+	return bytes, err
+}
+
+// PutRollups implements Store.
+func (p *Pending) PutRollups(ctx context.Context, rows ...Rollup) error {
+	return p.with(func(st Store) error { return st.PutRollups(ctx, rows...) })
+}
+
+// Rollups implements Store.
+func (p *Pending) Rollups(ctx context.Context, pv string, l Level, first, last Tile) iter.Seq2[Rollup, error] {
+	return sequence(p, func(st Store) iter.Seq2[Rollup, error] { return st.Rollups(ctx, pv, l, first, last) })
+}
+
+// Expire implements Store.
+func (p *Pending) Expire(ctx context.Context, now int64) error {
+	return p.with(func(st Store) error { return st.Expire(ctx, now) })
+}
+
+// Rungs implements Store.
+func (p *Pending) Rungs(ctx context.Context) (rungs []Rung, err error) {
+	err = p.with(func(st Store) (err error) { rungs, err = st.Rungs(ctx); return err })
+	return rungs, err
 }
 
 // AddChannel implements Store.
@@ -197,6 +224,34 @@ func (p *Pending) Metadata(ctx context.Context, pv string, from, to int64) iter.
 // Delete implements Store.
 func (p *Pending) Delete(ctx context.Context, pv string) error {
 	return p.with(func(st Store) error { return st.Delete(ctx, pv) })
+}
+
+// PutFloor implements Store.
+func (p *Pending) PutFloor(ctx context.Context, f Floor) error {
+	return p.with(func(st Store) error { return st.PutFloor(ctx, f) })
+}
+
+// Floor implements Store.
+func (p *Pending) Floor(ctx context.Context) (f Floor, found bool, err error) {
+	err = p.with(func(st Store) (err error) { f, found, err = st.Floor(ctx); return err })
+	return f, found, err
+}
+
+// PutSweep implements Store.
+func (p *Pending) PutSweep(ctx context.Context, s Sweep) error {
+	return p.with(func(st Store) error { return st.PutSweep(ctx, s) })
+}
+
+// Sweeps implements Store.
+func (p *Pending) Sweeps(ctx context.Context) (s []Sweep, err error) {
+	err = p.with(func(st Store) (err error) { s, err = st.Sweeps(ctx); return err })
+	return s, err
+}
+
+// Limit implements Store.
+func (p *Pending) Limit(ctx context.Context) (bytes int64, err error) {
+	err = p.with(func(st Store) (err error) { bytes, err = st.Limit(ctx); return err })
+	return bytes, err
 }
 
 // Size implements Store.

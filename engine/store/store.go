@@ -6,8 +6,16 @@
 //	   │ claims say who wrote, and up to where it is sealed
 //	   ▼ sealer
 //	block (pv, bucket, start, writer, n)      mark (pv, time, kind, reason, writer)
-//	                                          metadata (pv, time)
+//	   │ rolled up                            metadata (pv, time)
+//	   ▼
+//	rollup (pv, level, tile)
 //	channel (pv): the directory, made of sets that only grow
+//	floor: before it raw samples were given up for want of room      sweep (shard)
+//
+// A bucket of blocks, and a level of rollups, stand on a rung of the retention
+// ladder, which says how long they are kept. All rows of a bucket go together, and
+// so do those of a tile. Blocks and rollups that are expired may still be seen until
+// the store is told to Expire them, or does so by itself.
 //
 // Every write is an idempotent upsert: repeating one, in any order and from any
 // number of writers, changes nothing. A write returns when it is durable. On an
@@ -25,8 +33,8 @@ import (
 )
 
 // Writer identifies who writes: an engine its marks, a lane its journal rows for
-// as long as it holds a shard once, a sealer its blocks. It is random (a version 4
-// UUID), so no two writers ever share a key.
+// as long as it holds a shard once, a segment of a spool its rows, a sealer its
+// blocks. It is random (a version 4 UUID), so no two writers ever share a key.
 type Writer [16]byte
 
 // NewWriter returns a writer that nobody else is.
@@ -78,7 +86,29 @@ type Claim struct {
 	Closed bool
 	// Last is the position of the last row of a closed writer.
 	Last Position
+	// Sealing says what the writer's engine does with the rows of the shard.
+	Sealing Term
+	// Saved is an engine time in ns: all that the engine captured in the shard before is in
+	// acknowledged rows. It is not after Alive.
+	Saved int64
+	// Stamp tells this version of a claim that was read from others, if the store needs
+	// that. It is not written.
+	Stamp int64
 }
+
+// Term ranks the engines that seal a shard: of those whose claims live, the one with the
+// highest term is its sealer; of equal ones that with the greater writer.
+type Term uint64
+
+// Terms below FirstTerm are none.
+const (
+	// Follows: the engine gives up what another one has sealed.
+	Follows Term = 0
+	// Helps: it follows, and seals its own rows when it is short of memory.
+	Helps Term = 1
+	// FirstTerm of a sealer.
+	FirstTerm Term = 2
+)
 
 // BlockKey identifies a block. Start is the time of its first sample when it
 // was created, and stays; N is counted by the writer for each PV.
@@ -118,6 +148,9 @@ type Channel struct {
 	Starts []Bucket
 	// Types are those its samples have had.
 	Types []sample.Type
+	// Levels are those it has rollups of. One is added, and acknowledged, before the
+	// first tile; and tiles stand only in spans of time that Starts name.
+	Levels []Level
 }
 
 // PVMark is a mark of a PV, as written by one writer.
@@ -141,6 +174,9 @@ const MaxBlob = 20 << 20
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
 var ErrTooLarge = errors.New("blob larger than a row may be")
 
+// ErrNoRung is returned for a row on a rung that the store does not have.
+var ErrNoRung = errors.New("the store keeps nothing on this rung")
+
 // Store keeps the rows of one archive. All methods are safe for concurrent use.
 // Sequences yield rows whose memory the caller may keep, and hold no more than one
 // large blob at a time; a sequence ends after its first error. A row is seen whole
@@ -154,9 +190,10 @@ type Store interface {
 	Seal(ctx context.Context, shard int, w Writer, to Position) error
 	// Claims returns the claims of a shard, highest epoch first.
 	Claims(ctx context.Context, shard int) ([]Claim, error)
-	// DropClaim forgets a writer that is closed and sealed up to its end. Its
-	// journal rows may go as well, at once or later.
-	DropClaim(ctx context.Context, shard int, w Writer) error
+	// DropClaim forgets a writer that is closed, or dead, and sealed up to its end, by a
+	// claim that Claims returned. If the writer has put another one since, that stays.
+	// The rows that are sealed may go as well, at once or later.
+	DropClaim(ctx context.Context, c Claim) error
 
 	// PutJournal writes a row.
 	PutJournal(ctx context.Context, r JournalRow) error
@@ -173,6 +210,26 @@ type Store interface {
 	// before a time, as far as start and end tell: of the blocks whose start is
 	// at or before it, the one of greatest end.
 	LastBlock(ctx context.Context, pv string, b Bucket, at int64) (blk Block, found bool, err error)
+	// DropBucket deletes the blocks of a PV in a bucket that were written at or before a
+	// time, in ns since 1970, by the clocks of their writers: a block that was written
+	// again since stays whole. It returns the bytes that the others took, about, in all
+	// copies that the store has.
+	DropBucket(ctx context.Context, pv string, b Bucket, before int64) (bytes int64, err error)
+
+	// PutRollups writes tiles of rollups. Of two writes of a tile the one with the
+	// later Stamp stays, in whatever order they arrive.
+	PutRollups(ctx context.Context, rows ...Rollup) error
+	// Rollups yields the tiles of a PV and a level from first to last, both included,
+	// by time. What it costs grows with the length of the range as well as with the
+	// number of tiles, so the range should be one that the directory allows.
+	Rollups(ctx context.Context, pv string, l Level, first, last Tile) iter.Seq2[Rollup, error]
+
+	// Expire deletes the blocks and rollups of all PVs that their rungs keep no longer,
+	// as of a time in ns since 1970. A store whose rows expire by themselves has
+	// nothing to do.
+	Expire(ctx context.Context, now int64) error
+	// Rungs returns the rungs that blocks and rollups can be written to.
+	Rungs(ctx context.Context) ([]Rung, error)
 
 	// AddChannel adds to the directory entry of a PV.
 	AddChannel(ctx context.Context, c Channel) error
@@ -196,10 +253,23 @@ type Store interface {
 	Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[PVMetadata, error]
 
 	// Delete deletes everything that is stored of a PV but its journal rows, the
-	// directory entry last. So it can be repeated after an error, or after a crash
+	// directory entry, which names what there is, last. So it can be repeated after an error, or after a crash
 	// in the middle. Rows that are written while it runs may stay, or go.
 	Delete(ctx context.Context, pv string) error
 
+	// PutFloor writes the floor. A Before that is lower than the one that stands changes
+	// nothing of that, also when it arrives later.
+	PutFloor(ctx context.Context, f Floor) error
+	// Floor returns the floor; false if nothing was ever given up.
+	Floor(ctx context.Context) (f Floor, found bool, err error)
+	// PutSweep writes how far a shard has followed.
+	PutSweep(ctx context.Context, s Sweep) error
+	// Sweeps returns those of all shards that have one, by shard.
+	Sweeps(ctx context.Context) ([]Sweep, error)
+
+	// Limit returns the bytes that the archive may take by the settings of the servers;
+	// 0 if they set none, or do not say.
+	Limit(ctx context.Context) (int64, error)
 	// Size returns the bytes the archive takes on disk, as far as the store can
 	// tell; 0 where it can not.
 	Size(ctx context.Context) (int64, error)

@@ -3,30 +3,43 @@ package cassandra
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/bits"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
 )
 
-const (
-	insertBlock = `INSERT INTO block_forever
+var (
+	insertBlock = onRungs(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertApart = `INSERT INTO block_forever
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
+	insertApart = onRungs(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, stamp)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	raiseReach = "UPDATE block_forever USING TIMESTAMP ? SET reach = ? WHERE pv = ? AND bucket = ?"
-	noteApart  = "INSERT INTO block_apart_forever (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?)"
-	dropOlder  = `DELETE FROM block_part_forever
-		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
+	noteApart = onRungs("INSERT INTO block_apart_@ (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?) USING TTL ?")
+	dropOlder = onRungs(`DELETE FROM block_part_@
+		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
+
+	// addReach tells a reader how far back to look for a block that overlaps a range:
+	// the base 2 logarithm of the time from its start to its end, rounded up. A
+	// partition has those of all its blocks, and the largest is for all of them. So
+	// the reach of a partition only grows, and is never read to be written; and yet
+	// its timestamps are those of the rows beside it: with lower ones, which would
+	// make the largest win by themselves, no SSTable of the table could ever go whole.
+	addReach = onRungs("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )
 
 // PutBlocks implements store.Store.
 func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	for i := range blocks {
-		if b := &blocks[i]; len(b.Blob) > store.MaxBlob {
+		b := &blocks[i]
+		if len(b.Blob) > store.MaxBlob {
 			return fmt.Errorf("writing a block of %s of %d bytes: %w", b.PV, len(b.Blob), store.ErrTooLarge)
+		}
+		if err := s.need(ctx, b.Bucket.Rung()); err != nil {
+			return fmt.Errorf("writing a block of %s: %w", b.PV, err)
 		}
 	}
 	return each(ctx, len(blocks), parallel, func(ctx context.Context, i int) error {
@@ -48,7 +61,8 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 //  4. away with parts of older stamps: of the block before it grew, or of a write
 //     that was broken off
 //
-// All have one timestamp, and the stamp is the same number. What may cross:
+// All have one timestamp, and the stamp is the same number. On a rung, notes and parts
+// outlive their row. What may cross:
 //
 //   - A reader between 2 and 3 sees the row before, and parts of its stamp: never
 //     bytes of two writes. One that has read that row before 3, and its parts
@@ -61,34 +75,47 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 //   - A try that timed out still arrives after the next one ended: its row loses
 //     against the later timestamp, and its parts against the deletion of 4.
 func (s *Store) putApart(ctx context.Context, b *store.Block, t int64) error {
-	err := s.write(ctx, write{operation: "block_apart", stmt: noteApart, values: blockKey(&b.BlockKey), timestamp: t})
+	r, ttl := b.Bucket.Rung(), s.longer(s.ttl(b.Bucket.Expires()))
+	err := s.write(ctx, write{operation: "block_apart", stmt: noteApart[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
 	if err != nil {
 		return err
 	}
-	if err := s.putParts(ctx, blockParts(&b.BlockKey, t), b.Blob, t); err != nil {
+	if err := s.putParts(ctx, blockParts(&b.BlockKey, t, ttl), b.Blob, t); err != nil {
 		return err
 	}
 	if err := s.putRow(ctx, b, t, insertApart, t, len(b.PV)); err != nil {
 		return err
 	}
-	return s.write(ctx, write{operation: "block_part", stmt: dropOlder, values: append(blockKey(&b.BlockKey), t), timestamp: t})
+	return s.write(ctx, write{operation: "block_part", stmt: dropOlder[r], values: append(blockKey(&b.BlockKey), t), timestamp: t})
 }
 
 // putRow writes the row of a block, whose last column is the blob or its stamp,
 // and how far the block reaches, as one mutation of their partition.
-func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt string, last any, size int) error {
-	insert := append(make([]any, 0, 13), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
-		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last)
+func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perRung, last any, size int) error {
+	r, ttl := b.Bucket.Rung(), s.ttl(b.Bucket.Expires())
+	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
+		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last, ttl)
 	reach := b.End - b.Start
 	if reach <= 0 { // that of one sample, or of a carried one
-		return s.write(ctx, write{operation: "block", stmt: stmt, values: insert, size: size, timestamp: t})
+		return s.write(ctx, write{operation: "block", stmt: stmt[r], values: insert, size: size, timestamp: t})
 	}
 	return s.bounded(ctx, "block", size, func(ctx context.Context) error {
-		batch := s.session.Batch(gocql.UnloggedBatch).WithTimestamp(t)
+		batch := s.session.Batch(gocql.UnloggedBatch).WithTimestamp(t).SpeculativeExecutionPolicy(s.metrics.nodes)
 		batch.Entries = []gocql.BatchEntry{
-			{Stmt: stmt, Args: insert, Idempotent: true},
-			{Stmt: raiseReach, Args: []any{reach, reach, b.PV, int64(b.Bucket)}, Idempotent: true},
+			{Stmt: stmt[r], Args: insert, Idempotent: true},
+			{Stmt: addReach[r], Args: []any{s.longer(ttl), []int8{log2(reach)}, b.PV, int64(b.Bucket)}, Idempotent: true},
 		}
 		return batch.ExecContext(ctx)
 	})
+}
+
+// log2 returns the base 2 logarithm of a positive number, rounded up.
+func log2(n int64) int8 { return int8(bits.Len64(uint64(n) - 1)) }
+
+// exp2 returns 2 to the power of n, or the greatest number if that is less.
+func exp2(n int8) int64 {
+	if n > 62 {
+		return math.MaxInt64
+	}
+	return 1 << max(n, 0)
 }

@@ -1,24 +1,32 @@
 package cassandra
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"slices"
+	"strings"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
 
 // Limits of what a read of blocks holds in memory.
 const (
 	headerPage = 1000 // of a range
-	lastPage   = 100  // going back from a time: mostly the first is it
+	lastPage   = 100  // going back from a time
+	nearRows   = 4    // the latest before a time: mostly they tell enough
 	sliceBytes = 4 << 20
 	sliceRows  = 256
+
+	// A page of blocks has firstRows, and more as long as sliceBytes should be enough
+	// for blobs as large as those before: 16 MiB at most if they are not.
+	firstRows = sliceBytes / blockInline
+	mostRows  = 4 * firstRows
 )
 
 // header is a block without its blob, which has size bytes in the block's row.
@@ -30,21 +38,69 @@ type header struct {
 	size   int // 0 if the blob stands apart
 }
 
-// Blocks implements store.Store. It reads the headers of all blocks that may
-// overlap the range, and then the blobs of those that do, in slices of bounded
-// size: blobs are most of the bytes, and few of a bucket's may be wanted. Blobs that
-// stand apart are read one by one, as they are asked for.
+func (h *header) is(r *row) bool {
+	return h.start == r.Start && bytes.Equal(h.writer, r.Writer[:]) && h.n == int64(r.N)
+}
+
+// Blocks implements store.Store. It asks at once for
+//
+//	headers of the latest blocks that start before the range, and how far blocks reach
+//	the latest of these blocks
+//	blocks that start in the range, page by page
+//
+// or only for the last, if the range begins with the bucket. Mostly one block reaches into
+// a range from before: all is there after one answer. Blobs that stand apart are read one
+// by one, as they are asked for.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		reach, err := s.reach(ctx, pv, b)
-		if err != nil || reach < 0 {
+		if there, err := s.has(ctx, b.Rung()); err != nil || !there {
 			if err != nil {
 				yield(store.Block{}, err)
 			}
 			return
 		}
+		ctx, cancel := context.WithCancel(ctx)
+		first := from
+		if from <= b.Start() {
+			first = math.MinInt64 // no block starts before
+		}
+		inside := ask(func() page { return s.page(ctx, pv, b, first, to, firstRows, nil) })
+		defer inside() // it ends at once
+		defer cancel()
+		if from > b.Start() {
+			for blk, err := range s.into(ctx, pv, b, from) {
+				if !yield(blk, err) || err != nil {
+					return
+				}
+			}
+		}
+		want := func(end int64) bool { return end >= from } // a carried one is from before
+		s.pages(ctx, pv, b, first, to, inside(), want)(yield)
+	}
+}
+
+// into yields the blocks that start before a time, and reach to it or further.
+func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		near, err := s.near(ctx, pv, b, from-1)
+		if err != nil {
+			yield(store.Block{}, err)
+			return
+		}
 		want := func(end int64) bool { return end >= from }
-		for slice, err := range spans(s.headers(ctx, pv, b, back(from, reach), to, "ASC", headerPage), want) {
+		starts := back(from, near.reach)
+		headers := s.headers(ctx, pv, b, starts, from-1, upward, headerPage)
+		if near.since(starts) {
+			slices.Reverse(near.headers)
+			headers = near.all
+			if wanted := slices.DeleteFunc(near.headers, func(h header) bool { return !want(h.end) }); len(wanted) == 0 {
+				return
+			} else if len(wanted) == 1 && wanted[0].is(&near.last) {
+				s.whole(ctx, &near.last, want, yield)
+				return
+			}
+		}
+		for slice, err := range spans(headers, want) {
 			if err != nil {
 				yield(store.Block{}, err)
 				return
@@ -64,14 +120,44 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 // LastBlock implements store.Store. It goes back from the latest start for as
 // long as an earlier block could reach further.
 func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
-	reach, err := s.reach(ctx, pv, b)
-	if err != nil || reach < 0 {
+	if there, err := s.has(ctx, b.Rung()); err != nil || !there {
 		return blk, false, err
 	}
-	var last header
-	for h, err := range s.headers(ctx, pv, b, math.MinInt64, at, "DESC", lastPage) {
-		if err != nil {
+	near, err := s.near(ctx, pv, b, at)
+	if err != nil || len(near.headers) == 0 {
+		return blk, false, err
+	}
+	last := near.headers[0]
+	for _, h := range near.headers {
+		if h.end > last.end {
+			last = h
+		}
+	}
+	if !near.since(back(last.end, near.reach)) {
+		if last, err = s.furthest(ctx, pv, b, at, near.reach); err != nil {
 			return blk, false, err
+		}
+	}
+	if last.is(&near.last) {
+		s.whole(ctx, &near.last, func(int64) bool { return true }, func(got store.Block, failed error) bool {
+			blk, found, err = got, failed == nil, failed
+			return false
+		})
+		return blk, found, err
+	}
+	for blk, err := range s.slice(ctx, pv, b, span{first: last, last: last, rows: 1}) {
+		return blk, err == nil, err
+	}
+	return blk, false, nil
+}
+
+// furthest returns the header of the block that ends last, of those that start at a time
+// or before.
+func (s *Store) furthest(ctx context.Context, pv string, b store.Bucket, at, reach int64) (last header, err error) {
+	found := false
+	for h, err := range s.headers(ctx, pv, b, math.MinInt64, at, downward, lastPage) {
+		if err != nil {
+			return last, err
 		}
 		if found && back(last.end, reach) > h.start {
 			break
@@ -80,13 +166,7 @@ func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int
 			last, found = h, true
 		}
 	}
-	if !found {
-		return blk, false, nil
-	}
-	for blk, err := range s.slice(ctx, pv, b, span{first: last, last: last, rows: 1}) {
-		return blk, err == nil, err
-	}
-	return blk, false, nil
+	return last, nil
 }
 
 // back returns t - by, or the least number if that is less.
@@ -97,28 +177,57 @@ func back(t, by int64) int64 {
 	return t - by
 }
 
-// reach returns the longest time from start to end of a block in a bucket; -1 if
-// it holds no block.
+var (
+	readReach = onRungs("SELECT reaches FROM block_@ WHERE pv = ? AND bucket = ? LIMIT 1")
+	// Archives of version 2 have the longest time itself.
+	readOldReach = "SELECT reaches, reach FROM block_forever WHERE pv = ? AND bucket = ? LIMIT 1"
+)
+
+// reach returns a time that is no shorter than from start to end of any block in a
+// bucket, and less than twice as long as that of the longest; -1 if it holds no block.
 func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, error) {
+	there, err := s.has(ctx, b.Rung())
+	if err == nil && !there {
+		return -1, nil
+	}
+	var reaches []int8
 	var reach int64
-	err := s.session.Query("SELECT reach FROM block_forever WHERE pv = ? AND bucket = ? LIMIT 1", pv, int64(b)).
-		ScanContext(withOperation(ctx, "block_reach"), &reach)
+	stmt, columns := readReach[b.Rung()], []any{&reaches}
+	if b.Rung() == store.Forever {
+		stmt, columns = readOldReach, append(columns, &reach)
+	}
+	if err == nil {
+		err = s.statement(stmt, pv, int64(b)).ScanContext(withOperation(ctx, "block_reach"), columns...)
+	}
 	switch {
 	case errors.Is(err, gocql.ErrNotFound):
 		return -1, nil
 	case err != nil:
 		return 0, fmt.Errorf("reading blocks of %s: %w", pv, err)
 	}
-	return reach, nil
+	return longest(reach, reaches), nil
 }
 
-// headers yields the blocks that start in [from, to], in order of start, which is
-// ASC or DESC.
-func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order string, page int) iter.Seq2[header, error] {
+// longest returns the reach of a bucket, by what its columns have.
+func longest(reach int64, reaches []int8) int64 {
+	for _, n := range reaches {
+		reach = max(reach, exp2(n))
+	}
+	return reach
+}
+
+const headersOf = `SELECT start, writer, n, end_time, size, stamp FROM block_@
+	WHERE pv = ? AND bucket = ? AND start >= ? AND start <= ? ORDER BY start `
+
+var (
+	upward   = onRungs(headersOf + "ASC")
+	downward = onRungs(headersOf + "DESC")
+)
+
+// headers yields the blocks that start in [from, to], upward or downward.
+func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order perRung, page int) iter.Seq2[header, error] {
 	return func(yield func(header, error) bool) {
-		it := s.query(ctx, "block_headers", page,
-			`SELECT start, writer, n, end_time, size, stamp FROM block_forever
-			WHERE pv = ? AND bucket = ? AND start >= ? AND start <= ? ORDER BY start `+order, pv, int64(b), from, to)
+		it := s.query(ctx, "block_headers", page, order[b.Rung()], pv, int64(b), from, to)
 		for {
 			var h header
 			var stamp int64
@@ -137,6 +246,70 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 			yield(header{}, fmt.Errorf("reading blocks of %s: %w", pv, err))
 		}
 	}
+}
+
+// near is what there is just before a time.
+type near struct {
+	headers []header // of the latest blocks that start there or before, the latest first
+	ended   bool     // there are no others
+	last    row      // the first of them, if it has not changed meanwhile
+	reach   int64    // of the bucket
+}
+
+// since reports whether all blocks are among the headers that start at a time or later.
+func (n *near) since(start int64) bool {
+	return n.ended || n.headers[len(n.headers)-1].start < start
+}
+
+func (n *near) all(yield func(header, error) bool) {
+	for _, h := range n.headers {
+		if !yield(h, nil) {
+			return
+		}
+	}
+}
+
+var readNear = func() perRung {
+	p := onRungs(fmt.Sprintf(`SELECT start, writer, n, end_time, size, stamp, reaches FROM block_@
+		WHERE pv = ? AND bucket = ? AND start <= ? ORDER BY start DESC LIMIT %d`, nearRows))
+	p[store.Forever] = strings.Replace(p[store.Forever], "reaches", "reaches, reach", 1)
+	return p
+}()
+
+// near reads what there is before a time. How far blocks reach is a column of their
+// partition, which each row comes with.
+func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (near, error) {
+	last := ask(func() page { return s.latest(ctx, pv, b, at) })
+	var n near
+	it := s.query(ctx, "block_headers", nearRows, readNear[b.Rung()], pv, int64(b), at)
+	for {
+		var h header
+		var stamp, reach int64
+		var reaches []int8
+		columns := []any{&h.start, &h.writer, &h.n, &h.end, &h.size, &stamp, &reaches}
+		if b.Rung() == store.Forever {
+			columns = append(columns, &reach)
+		}
+		if !it.Scan(columns...) {
+			break
+		}
+		if isApart(h.size, stamp) {
+			h.size = 0
+		}
+		n.headers, n.reach = append(n.headers, h), longest(reach, reaches)
+	}
+	n.ended = len(n.headers) < nearRows
+	err, got := it.Close(), last()
+	if err == nil {
+		err = got.err
+	}
+	if err != nil {
+		return n, fmt.Errorf("reading blocks of %s: %w", pv, err)
+	}
+	if len(got.rows) > 0 {
+		n.last = got.rows[0]
+	}
+	return n, nil
 }
 
 // span is a run of blocks that follow each other in their partition.
@@ -180,82 +353,3 @@ func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq
 // isApart reports whether a blob stands in parts. A block that was apart and is so
 // no more, as it was written again, keeps its stamp.
 func isApart(size int, stamp int64) bool { return size > blockInline && stamp != 0 }
-
-const blockColumns = `SELECT start, writer, n, end_time, samples, kind, low, high, total, size, stamp, body
-	FROM block_forever WHERE pv = ? AND bucket = ? AND `
-
-// row is a block as its row has it.
-type row struct {
-	store.Block
-	size  int
-	stamp int64
-}
-
-// scanRow scans the next of the blockColumns.
-func scanRow(it *gocql.Iter, r *row) bool {
-	var writer []byte
-	var n int64
-	var kind int
-	if !it.Scan(&r.Start, &writer, &n, &r.End, &r.Count, &kind, &r.Min, &r.Max, &r.Sum, &r.size, &r.stamp, &r.Blob) {
-		return false
-	}
-	copy(r.Writer[:], writer)
-	r.N, r.Type = uint32(n), sample.Type(kind)
-	return true
-}
-
-// slice yields the blocks of a span.
-func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		it := s.query(ctx, "blocks", sliceRows, blockColumns+"(start, writer, n) >= (?, ?, ?) AND (start, writer, n) <= (?, ?, ?)",
-			pv, int64(b), sp.first.start, sp.first.writer, sp.first.n, sp.last.start, sp.last.writer, sp.last.n)
-		var err error
-		for {
-			r := row{Block: store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b}}}
-			if !scanRow(it, &r) {
-				break
-			}
-			there := true
-			if isApart(r.size, r.stamp) {
-				if there, err = s.gather(ctx, &r); err != nil {
-					break
-				}
-			}
-			s.metrics.read.Add(float64(len(r.Blob)))
-			if there && !yield(r.Block, nil) {
-				_ = it.Close() // the caller has what it wanted
-				return
-			}
-		}
-		if closed := it.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			yield(store.Block{}, fmt.Errorf("reading blocks of %s: %w", pv, err))
-		}
-	}
-}
-
-// gatherTries bounds how often a block is read again because it changed meanwhile.
-const gatherTries = 10
-
-// gather reads the blob of a row from its parts. If they are not those that the
-// row speaks of, the block was written again since the row was read, or it was
-// deleted, and there is false.
-func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
-	for range gatherTries {
-		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp), r.size); !errors.Is(err, errTorn) {
-			return err == nil, err
-		}
-		torn, stamp := err, r.stamp
-		it := s.query(ctx, "blocks", 1, blockColumns+"start = ? AND writer = ? AND n = ?", blockKey(&r.BlockKey)...)
-		there = scanRow(it, r)
-		switch err = it.Close(); {
-		case err != nil || !there || !isApart(r.size, r.stamp):
-			return there, err
-		case r.stamp == stamp:
-			return false, torn
-		}
-	}
-	return false, err
-}

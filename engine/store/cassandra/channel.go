@@ -17,9 +17,9 @@ const channelPage = 1000
 func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 	return s.write(ctx, write{
 		operation: "channel",
-		stmt: `UPDATE channel SET present = true, shards = shards + ?, starts = starts + ?, types = types + ?
-			WHERE pv = ?`,
-		values: []any{integers(c.Shards), integers(c.Starts), integers(c.Types), c.PV},
+		stmt: `UPDATE channel SET present = true, shards = shards + ?, starts = starts + ?, types = types + ?,
+			levels = levels + ? WHERE pv = ?`,
+		values: []any{integers(c.Shards), integers(c.Starts), integers(c.Types), integers(c.Levels), c.PV},
 	})
 }
 
@@ -43,7 +43,7 @@ func elements[T ~int | ~int64 | ~uint8](in []int64) []T {
 
 // Channel implements store.Store.
 func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
-	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, starts, types FROM channel WHERE pv = ?", pv)
+	it := s.query(ctx, "channel_read", 1, "SELECT pv, shards, starts, types, levels FROM channel WHERE pv = ?", pv)
 	for c, err := range channels(it) {
 		return c, err == nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Store) Channel(ctx context.Context, pv string) (c store.Channel, found 
 // Channels implements store.Store.
 func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
-		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, starts, types FROM channel"))(yield)
+		channels(s.query(ctx, "channel_read", channelPage, "SELECT pv, shards, starts, types, levels FROM channel"))(yield)
 	}
 }
 
@@ -62,11 +62,12 @@ func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		for {
 			var c store.Channel
-			var shards, starts, types []int64
-			if !it.Scan(&c.PV, &shards, &starts, &types) {
+			var shards, starts, types, levels []int64
+			if !it.Scan(&c.PV, &shards, &starts, &types, &levels) {
 				break
 			}
 			c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
+			c.Levels = elements[store.Level](levels)
 			if !yield(c, nil) {
 				_ = it.Close() // the caller has what it wanted
 				return

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
 )
@@ -25,8 +22,8 @@ const claimRows = 1000
 func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
 	return s.write(ctx, write{
 		operation: "claim",
-		stmt:      "UPDATE claim SET epoch = ?, since = ?, alive = ?, closed = ?, last = ? WHERE shard = ? AND writer = ?",
-		values:    []any{int64(c.Epoch), c.Since, c.Alive, c.Closed, int64(c.Last), c.Shard, c.Writer[:]},
+		stmt:      "UPDATE claim SET epoch = ?, since = ?, alive = ?, closed = ?, last = ?, sealing = ?, saved = ? WHERE shard = ? AND writer = ?",
+		values:    []any{int64(c.Epoch), c.Since, c.Alive, c.Closed, int64(c.Last), int64(c.Sealing), c.Saved, c.Shard, c.Writer[:]},
 	})
 }
 
@@ -47,21 +44,22 @@ func (s *Store) Seal(ctx context.Context, shard int, w store.Writer, to store.Po
 // Claims implements store.Store.
 func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	it := s.query(ctx, "claims", claimRows,
-		"SELECT writer, epoch, since, alive, closed, last, sealed FROM claim WHERE shard = ?", shard)
+		"SELECT writer, epoch, since, alive, closed, last, sealed, sealing, saved, WRITETIME(alive) FROM claim WHERE shard = ?", shard)
 	var claims []store.Claim
 	for {
 		var writer []byte
-		var epoch *int64 // null: only the position of a dropped writer is left
-		var last, sealed int64
+		var epoch, stamp *int64 // null: only the position of a dropped writer is left
+		var last, sealed, sealing int64
 		c := store.Claim{Shard: shard}
-		if !it.Scan(&writer, &epoch, &c.Since, &c.Alive, &c.Closed, &last, &sealed) {
+		if !it.Scan(&writer, &epoch, &c.Since, &c.Alive, &c.Closed, &last, &sealed, &sealing, &c.Saved, &stamp) {
 			break
 		}
-		if epoch == nil {
+		if epoch == nil || stamp == nil {
 			continue
 		}
 		copy(c.Writer[:], writer)
 		c.Epoch, c.Last, c.Sealed = uint64(*epoch), store.Position(last), store.Position(sealed)
+		c.Sealing, c.Stamp = store.Term(sealing), *stamp
 		claims = append(claims, c)
 	}
 	if err := it.Close(); err != nil {
@@ -73,31 +71,25 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return claims, nil
 }
 
-// DropClaim implements store.Store. Journal rows are left to their TTL: deleting
-// them would cost more than it frees.
-func (s *Store) DropClaim(ctx context.Context, shard int, w store.Writer) error {
-	var sealed int64
-	err := s.session.Query("SELECT sealed FROM claim WHERE shard = ? AND writer = ?", shard, w[:]).
-		ScanContext(withOperation(ctx, "claims"), &sealed)
-	if errors.Is(err, gocql.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the claim of writer %v: %w", w, err)
-	}
-	err = s.write(ctx, write{
+// DropClaim implements store.Store. It deletes what was written up to the claim that was
+// read, by the clock of its writer: with that of whoever drops it, a claim that is newer
+// could go as well. Journal rows are left to their TTL: deleting them would cost more than
+// it frees.
+func (s *Store) DropClaim(ctx context.Context, c store.Claim) error {
+	err := s.write(ctx, write{
 		operation: "claim",
-		stmt:      "DELETE epoch, since, alive, closed, last FROM claim WHERE shard = ? AND writer = ?",
-		values:    []any{shard, w[:]},
+		stmt:      "DELETE epoch, since, alive, closed, last, sealing, saved FROM claim WHERE shard = ? AND writer = ?",
+		values:    []any{c.Shard, c.Writer[:]},
+		timestamp: c.Stamp,
 	})
-	if err != nil || sealed == 0 {
+	if err != nil || c.Sealed == 0 {
 		return err
 	}
 	// Of two cells of one timestamp, that with a TTL wins.
 	return s.write(ctx, write{
 		operation: "sealed",
 		stmt:      "UPDATE claim USING TTL ? SET sealed = ? WHERE shard = ? AND writer = ?",
-		values:    []any{forgetSealed, sealed, shard, w[:]},
-		timestamp: sealed,
+		values:    []any{forgetSealed, int64(c.Sealed), c.Shard, c.Writer[:]},
+		timestamp: int64(c.Sealed),
 	})
 }

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/store"
 )
 
 // Config says where the cluster is and how to use it. Only Hosts is required.
@@ -27,6 +30,10 @@ type Config struct {
 	// JournalTTL is for CreateSchema: how long journal rows are kept, 1 day by
 	// default. What is not sealed by then is lost.
 	JournalTTL time.Duration
+	// Rungs are for CreateSchema: those of the retention ladder that get tables. By
+	// default a new archive has all, and one that is there those it has. Forever always
+	// does, and a later call can add others.
+	Rungs []store.Rung
 
 	// Login returns the user name and password; nil for none. It is asked at each
 	// connection: a password may change while a store is open.
@@ -41,6 +48,10 @@ type Config struct {
 	// InFlightBytes bounds the bytes of writes that wait for an answer; 16 MiB
 	// by default. More writes wait.
 	InFlightBytes int64
+
+	// Now is the clock for timestamps of writes, and for how long they have to live;
+	// time.Now by default.
+	Now func() time.Time
 
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
@@ -72,6 +83,9 @@ func (c Config) complete() (Config, error) {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.InFlightBytes = cmp.Or(c.InFlightBytes, defaultInFlightBytes)
 	c.JournalTTL = cmp.Or(c.JournalTTL, defaultJournalTTL)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -82,6 +96,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("keyspace %q is not a name of up to 48 small letters, digits and underscores", c.Keyspace)
 	case c.JournalTTL < time.Hour:
 		return c, fmt.Errorf("journal rows must be kept for 1 h at least, not %v", c.JournalTTL)
+	case slices.ContainsFunc(c.Rungs, func(r store.Rung) bool { return !r.Valid() }):
+		return c, fmt.Errorf("one of the rungs %v is none", c.Rungs)
 	case c.Timeout < 0 || c.InFlightBytes < 0 || c.ReplicationFactor < 0:
 		return c, errors.New("a timeout, bound or replication factor is negative")
 	}
@@ -102,6 +118,7 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.Timeout, cluster.ConnectTimeout = c.Timeout, c.Timeout
 	cluster.Consistency = gocql.LocalQuorum
 	cluster.DefaultIdempotence = true
+	cluster.WriteCoalesceWaitTime = 0 // requests are few and large: each would wait up to 200 µs for others
 	cluster.Logger = logger{c.Log}
 	cluster.ReconnectInterval = reconnectEvery
 	cluster.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: reconnectEvery / 2}

@@ -22,8 +22,12 @@ func (c *Config) connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Ses
 		cluster.HostDialer = &notingDialer{c.dialer(), failures}
 	}
 	session, err := cluster.CreateSession()
-	if err != nil {
-		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(c.Hosts, ", "), failures.explain(err))
+	switch {
+	case err != nil && strings.Contains(err.Error(), "host was filtered"):
+		return nil, fmt.Errorf("connecting to Cassandra: of %s, those that answer are in another datacenter",
+			strings.Join(cluster.Hosts, ", "))
+	case err != nil:
+		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(cluster.Hosts, ", "), failures.explain(err))
 	}
 	return session, nil
 }
@@ -122,7 +126,7 @@ func telling(err error) int {
 func reason(err error) error {
 	var refused gocql.RequestError
 	switch {
-	case errors.As(err, &refused) && refused.Code() == gocql.ErrCodeCredentials:
+	case errors.As(err, &refused) && refused.Code() == gocql.ErrCodeCredentials && !unknowing(refused):
 		return fmt.Errorf("%w: %s", ErrCredentials, refused.Message())
 	case strings.Contains(err.Error(), "authentication required"):
 		return fmt.Errorf("%w: none are given", ErrCredentials)
@@ -132,6 +136,12 @@ func reason(err error) error {
 		return fmt.Errorf("%w: %w", ErrHungUp, err)
 	}
 	return err
+}
+
+// unknowing reports whether a node refuses a user because it can not learn, at this moment, who that is
+// or what they may: too few replicas of system_auth are up.
+func unknowing(refused gocql.RequestError) bool {
+	return strings.HasPrefix(refused.Message(), "Unable to perform auth")
 }
 
 // ofTLS reports whether an error is about certificates or TLS. With version 1.3

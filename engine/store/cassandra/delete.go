@@ -5,13 +5,23 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strconv"
+	"time"
 
 	"varve.dev/varve/engine/store"
 )
 
+var (
+	dropBlocks = onRungs("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start >= ?")
+	dropParts  = onRungs("DELETE FROM block_part_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+	dropNote   = onRungs("DELETE FROM block_apart_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+	readSizes  = onRungs("SELECT size, WRITETIME(size) FROM block_@ WHERE pv = ? AND bucket = ?")
+	readNotes  = onRungs("SELECT start, writer, n FROM block_apart_@ WHERE pv = ? AND bucket = ?")
+)
+
 // Delete implements store.Store. It asks every bucket that may hold blocks, the
 // directory being what names them, before it deletes from it: most hold none, and
-// each deletion leaves a tombstone.
+// each deletion leaves a tombstone. Buckets that have expired it leaves alone.
 //
 // Deletions have the time of this process's clock: what a process whose clock is
 // ahead has written a moment before may stay, until Delete is called again.
@@ -24,6 +34,9 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 		if err := s.deleteBlocks(ctx, pv, first); err != nil {
 			return fmt.Errorf("deleting %s: %w", pv, err)
 		}
+	}
+	if err := s.deleteRollups(ctx, &c); err != nil {
+		return fmt.Errorf("deleting %s: %w", pv, err)
 	}
 	stmts := []string{"DELETE FROM mark WHERE pv = ?", "DELETE FROM metadata WHERE pv = ?"}
 	if found {
@@ -38,40 +51,92 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 }
 
 // deleteBlocks deletes the blocks in a bucket and in those of its span after it.
-// The reach of a partition stays: its timestamps are far below those of a clock,
-// so the tombstone of the whole partition would hide later ones for good, and
-// readers would miss blocks. One that is too great does no harm.
 func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket) error {
-	n := int((first.Span().Last()-first)/(first.Next()-first)) + 1
-	return each(ctx, n, parallel, func(ctx context.Context, i int) error {
-		return s.deleteBucket(ctx, pv, first+store.Bucket(i)*(first.Next()-first))
-	})
+	oldest := s.cfg.Now().Add(-s.shortestTTL).UnixNano()
+	next := first.Next() - first
+	for b := first; b <= first.Span().Last(); b += next {
+		if at, ok := b.Expires(); !ok || at > oldest {
+			n := int((first.Span().Last()-b)/next) + 1
+			return each(ctx, n, parallel, func(ctx context.Context, i int) error {
+				return s.deleteBucket(ctx, pv, b+store.Bucket(i)*next, s.clock.next())
+			})
+		}
+	}
+	return nil
 }
 
-// deleteBucket deletes the blocks first, so that none is seen without its parts,
-// and the notes that parts exist last. Of these it deletes only what it has seen:
-// see putApart.
-func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket) error {
-	t := s.clock.next()
-	remove := func(stmt string, values ...any) error {
-		return s.write(ctx, write{operation: "deletion", stmt: "DELETE FROM " + stmt, values: values, timestamp: t})
-	}
-	reach, err := s.reach(ctx, pv, b)
-	if err == nil && reach >= 0 {
-		err = remove("block_forever WHERE pv = ? AND bucket = ? AND start >= ?", pv, int64(b), int64(math.MinInt64))
+// DropBucket implements store.Store. The deletion has the timestamp given, which what is
+// younger wins against, whenever it arrives.
+func (s *Store) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+	t := before / int64(time.Microsecond)
+	if bytes, err = s.bytesBefore(ctx, pv, b, t); err == nil {
+		err = s.deleteBucket(ctx, pv, b, t)
 	}
 	if err != nil {
+		return 0, fmt.Errorf("deleting blocks of %s: %w", pv, err)
+	}
+	return bytes, nil
+}
+
+// bytesBefore returns the bytes of the blobs in a bucket whose rows have a timestamp up
+// to t, in all replicas.
+func (s *Store) bytesBefore(ctx context.Context, pv string, b store.Bucket, t int64) (bytes int64, err error) {
+	if there, err := s.has(ctx, b.Rung()); err != nil || !there {
+		return 0, err
+	}
+	it := s.query(ctx, "block_sizes", headerPage, readSizes[b.Rung()], pv, int64(b))
+	var written *int64 // null: the partition has nothing but its reach
+	for size := int64(0); it.Scan(&size, &written); {
+		if written != nil && *written <= t {
+			bytes += size
+		}
+	}
+	return bytes * s.replicas(), it.Close()
+}
+
+// replicas returns how many copies the datacenter has of each row.
+func (s *Store) replicas() int64 {
+	meta, err := s.session.KeyspaceMetadata(s.cfg.Keyspace)
+	if err != nil {
+		return 1
+	}
+	n, err := strconv.ParseInt(fmt.Sprint(meta.StrategyOptions[s.cfg.Datacenter]), 10, 64)
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// deleteBucket deletes what was written up to a timestamp: the blocks first, so that none
+// is seen without its parts, and the notes that parts exist last. Of these it deletes
+// only what it has seen: see putApart.
+//
+// The reach of a partition stays, as one that is too great does no harm. In archives
+// of version 2 its timestamp is far below those of a clock, so the tombstone of the
+// whole partition would hide later ones for good, and readers would miss blocks.
+func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t int64) error {
+	r := b.Rung()
+	reach, err := s.reach(ctx, pv, b)
+	if there, _ := s.has(ctx, r); err != nil || !there {
 		return err
 	}
-	for key, err := range s.notes(ctx, pv, b) {
-		if err != nil {
+	remove := func(stmt perRung, values ...any) error {
+		return s.write(ctx, write{operation: "deletion", stmt: stmt[r], values: values, timestamp: t})
+	}
+	if reach >= 0 {
+		if err := remove(dropBlocks, pv, int64(b), int64(math.MinInt64)); err != nil {
 			return err
 		}
-		const of = " WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?"
-		for _, table := range []string{"block_part_forever", "block_apart_forever"} {
-			if err := remove(table+of, blockKey(&key)...); err != nil {
-				return err
-			}
+	}
+	for key, err := range s.notes(ctx, pv, b) {
+		if err == nil {
+			err = remove(dropParts, blockKey(&key)...)
+		}
+		if err == nil {
+			err = remove(dropNote, blockKey(&key)...)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -80,8 +145,7 @@ func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket) err
 // notes yields the blocks of a bucket that parts may exist of.
 func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[store.BlockKey, error] {
 	return func(yield func(store.BlockKey, error) bool) {
-		it := s.query(ctx, "block_notes", headerPage,
-			"SELECT start, writer, n FROM block_apart_forever WHERE pv = ? AND bucket = ?", pv, int64(b))
+		it := s.query(ctx, "block_notes", headerPage, readNotes[b.Rung()], pv, int64(b))
 		var writer []byte
 		var n int64
 		for key := (store.BlockKey{PV: pv, Bucket: b}); it.Scan(&key.Start, &writer, &n); {

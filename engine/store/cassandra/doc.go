@@ -1,7 +1,8 @@
 // Package cassandra keeps an archive in a keyspace of an Apache Cassandra cluster,
 // version 5 or newer.
 //
-//	CreateSchema ── probe ──▶ keyspace, tables, version      (one process, once)
+//	CreateSchema ── nodes agree? ──▶ one node ──▶ keyspace, tables, version
+//	Replicate ── ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted
 //	Open ── probe: reachable? datacenter? keyspace? version? ──▶ session
 //	   │
 //	   ├─ Put…, Seal ─▶ bytes in flight bounded ─▶ LOCAL_QUORUM, own timestamp ─▶ replicas
@@ -9,8 +10,9 @@
 //
 // All statements are prepared, idempotent, and sent to a replica. One that fails
 // is tried on another replica; after that its error is returned, within seconds,
-// and the caller repeats it for as long as it likes. Connections come back by
-// themselves.
+// and the caller repeats it for as long as it likes. Where a node is silent, others are
+// asked as well. Connections come back by themselves, and nodes that join and leave are
+// followed.
 //
 // A blob of up to 512 KiB in the journal, and 128 KiB in a block, stands in its
 // row. A larger one is cut into parts of 512 KiB in a partition of their own:
@@ -24,5 +26,10 @@
 //
 // Writes carry timestamps of a clock that strictly rises within the process, so
 // that of two writes of one row the later wins. A sealed position is its own
-// timestamp: the highest wins, whoever wrote it and in whatever order.
+// timestamp: the highest wins, whoever wrote it and in whatever order; and a rollup's
+// is its stamp.
+//
+// Blocks and rollups of each rung of the retention ladder have tables of their own,
+// whose rows all expire, in about the order in which they were written: files go whole.
+// rungOptions says what that takes.
 package cassandra

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
 	"varve.dev/varve/engine/store"
 )
 
@@ -36,33 +38,64 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 }
 
 // Journal implements store.Store. The partition of the position may be gone, as
-// its rows expire; the ones after it are written one after another.
+// its rows expire; the ones after it are written one after another. The next one is asked
+// for as soon as there is reason to think that it holds rows: with that of the position,
+// which may be empty, and with the rows of one after it. A writer may have gone on to it
+// after the one before was read: as it does so once its rows there are acknowledged, what
+// was missed is found when that is read again.
 func (s *Store) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
-		for n := max(after.N(), 1); ; n++ {
-			rows := 0
-			for r, err := range s.partition(ctx, shard, w, n, after) {
-				if rows++; !yield(r, err) || err != nil {
-					return
-				}
+		ctx, cancel := context.WithCancel(ctx)
+		begin := func(n uint32) func() *gocql.Iter {
+			return ask(func() *gocql.Iter { return s.partition(ctx, shard, w, n, 0) })
+		}
+		var next func() *gocql.Iter
+		defer func() {
+			cancel()
+			if next != nil {
+				_ = next().Close() // the caller has what it wanted
 			}
-			if rows == 0 && n != after.N() {
+		}()
+		n := max(after.N(), 1)
+		if n == after.N() {
+			next = begin(n + 1)
+		}
+		rows := func(it *gocql.Iter) bool {
+			for r, err := range s.journalRows(ctx, shard, w, n, it) {
+				if next == nil {
+					next = begin(n + 1)
+				}
+				if !yield(r, err) || err != nil {
+					return false
+				}
+				after = r.At
+			}
+			return true
+		}
+		for it := s.partition(ctx, shard, w, n, after); rows(it) && next != nil; n++ {
+			it = next()
+			if it.NumRows() > 0 && !rows(s.partition(ctx, shard, w, n, after)) {
 				return
 			}
+			next = nil
 		}
 	}
 }
 
-// partition yields the rows of partition n after a position.
-func (s *Store) partition(ctx context.Context, shard int, w store.Writer, n uint32, after store.Position) iter.Seq2[store.JournalRow, error] {
+// partition asks for the rows of partition n after a position.
+func (s *Store) partition(ctx context.Context, shard int, w store.Writer, n uint32, after store.Position) *gocql.Iter {
+	from := uint32(0)
+	if n == after.N() {
+		from = after.Seq()
+	}
+	return s.query(ctx, "journal_read", journalPage,
+		"SELECT seq, names, body, size FROM journal WHERE shard = ? AND writer = ? AND n = ? AND seq > ?",
+		shard, w[:], int64(n), int64(from))
+}
+
+// journalRows yields the rows of partition n, and closes it.
+func (s *Store) journalRows(ctx context.Context, shard int, w store.Writer, n uint32, it *gocql.Iter) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
-		from := uint32(0)
-		if n == after.N() {
-			from = after.Seq()
-		}
-		it := s.query(ctx, "journal_read", journalPage,
-			"SELECT seq, names, body, size FROM journal WHERE shard = ? AND writer = ? AND n = ? AND seq > ?",
-			shard, w[:], int64(n), int64(from))
 		var err error
 		for {
 			var seq int64

@@ -2,11 +2,15 @@ package cassandra
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
+
+const namespace, subsystem = "varve", "cassandra"
 
 // metrics of a store. Requests count pages and retries each.
 type metrics struct {
@@ -18,14 +22,16 @@ type metrics struct {
 	written  prometheus.Counter
 	read     prometheus.Counter
 	inFlight prometheus.Gauge
+
+	nodes *nodes // is told how long they take
 }
 
 func newMetrics() *metrics {
 	set := prometheus.NewRegistry()
 	f := promauto.With(set)
-	const namespace, subsystem = "varve", "cassandra"
 	return &metrics{
-		set: set,
+		set:   set,
+		nodes: newNodes(),
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "request_seconds",
 			Help:    "Time until a request was answered, by operation.",
@@ -33,11 +39,11 @@ func newMetrics() *metrics {
 		}, []string{"operation"}),
 		errors: f.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "request_errors_total",
-			Help: "Requests that failed, by operation; each attempt counts.",
-		}, []string{"operation"}),
+			Help: "Requests that failed, by operation and reason; each attempt counts.",
+		}, []string{"operation", "reason"}),
 		retries: f.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "retries_total",
-			Help: "Attempts at requests after the first.",
+			Help: "Attempts at requests after the first, as it failed or was slow.",
 		}),
 		written: f.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "written_bytes_total",
@@ -68,21 +74,57 @@ func operationOf(ctx context.Context) string {
 
 // ObserveQuery implements gocql.QueryObserver.
 func (m *metrics) ObserveQuery(ctx context.Context, q gocql.ObservedQuery) {
-	m.observe(operationOf(ctx), q.End.Sub(q.Start).Seconds(), q.Attempt, q.Err)
+	m.observe(operationOf(ctx), q.Host, q.End.Sub(q.Start), q.Attempt, q.Err)
 }
 
 // ObserveBatch implements gocql.BatchObserver.
 func (m *metrics) ObserveBatch(ctx context.Context, b gocql.ObservedBatch) {
-	m.observe(operationOf(ctx), b.End.Sub(b.Start).Seconds(), b.Attempt, b.Err)
+	m.observe(operationOf(ctx), b.Host, b.End.Sub(b.Start), b.Attempt, b.Err)
 }
 
-func (m *metrics) observe(operation string, seconds float64, attempt int, err error) {
+func (m *metrics) observe(operation string, host *gocql.HostInfo, took time.Duration, attempt int, err error) {
+	m.nodes.observe(host, took, err)
 	if attempt > 0 {
 		m.retries.Inc()
 	}
 	if err != nil {
-		m.errors.WithLabelValues(operation).Inc()
+		m.errors.WithLabelValues(operation, whyFailed(err)).Inc()
 		return
 	}
-	m.seconds.WithLabelValues(operation).Observe(seconds)
+	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+}
+
+// whyFailed sorts errors of requests.
+func whyFailed(err error) string {
+	var refused gocql.RequestError
+	switch {
+	case errors.Is(err, gocql.ErrTimeoutNoResponse), errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case !errors.As(err, &refused):
+		return "connection"
+	}
+	switch refused.Code() {
+	case gocql.ErrCodeWriteTimeout, gocql.ErrCodeReadTimeout:
+		return "timeout"
+	case gocql.ErrCodeUnavailable:
+		return "unavailable"
+	case gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping:
+		return "overloaded"
+	}
+	return "refused"
+}
+
+// showNodes adds how many nodes are up and down.
+func (m *metrics) showNodes(count func() (up, down int)) {
+	nodes := func(state string, read func() int) {
+		promauto.With(m.set).NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "nodes",
+			Help:        "Nodes of the datacenter, by whether this process has connections to them.",
+			ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return float64(read()) })
+	}
+	nodes("up", func() int { up, _ := count(); return up })
+	nodes("down", func() int { _, down := count(); return down })
 }

@@ -40,11 +40,15 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"varve_cassandra_written_bytes_total": 20 * (8<<10 + 1), "varve_cassandra_in_flight_bytes": 0,
-		"varve_cassandra_request_seconds": 20, "varve_cassandra_retries_total": 0,
+		"varve_cassandra_nodes": 1,
 	} {
 		if got := sum(t, reg, name); got != want {
 			t.Errorf("%s is %v, not %v", name, got, want)
 		}
+	}
+	// More on a machine so busy that blocks are written twice.
+	if got := sum(t, reg, "varve_cassandra_request_seconds"); got < 20 {
+		t.Errorf("%v requests were answered, of 20", got)
 	}
 }
 

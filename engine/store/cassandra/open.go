@@ -3,6 +3,8 @@ package cassandra
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/semaphore"
@@ -17,6 +19,9 @@ type Store struct {
 	clock    clock
 	inFlight *semaphore.Weighted // bytes
 	metrics  *metrics
+
+	rungs                atomic.Uint32 // bit r is set if rung r has its tables
+	shortestTTL, outlive time.Duration // as the constants are; tests have less time
 }
 
 var _ store.Store = (*Store)(nil)
@@ -29,19 +34,26 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Datacenter, err = cfg.check(ctx); err != nil {
+	var rungs uint32
+	if cfg.Datacenter, rungs, err = cfg.check(ctx); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics()}
+	s := &Store{
+		cfg: cfg, clock: clock{now: cfg.Now}, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
+		shortestTTL: shortestTTL, outlive: outlive,
+	}
+	s.rungs.Store(rungs)
 	cluster := cfg.cluster()
 	cluster.Keyspace = cfg.Keyspace
 	cluster.RetryPolicy = retries{}
 	cluster.QueryObserver, cluster.BatchObserver = s.metrics, s.metrics
 	cluster.HostFilter = gocql.DataCenterHostFilter(cfg.Datacenter)
-	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy())
+	cluster.PoolConfig.HostSelectionPolicy = s.metrics.nodes
+	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // which replicas there are is all that is asked
 	if s.session, err = cfg.connect(cluster, false); err != nil {
 		return nil, err
 	}
+	s.metrics.showNodes(s.countNodes)
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(s.metrics.set); err != nil {
 			s.session.Close()
@@ -51,25 +63,43 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-// check returns the datacenter to use if all is well.
-func (c *Config) check(ctx context.Context) (datacenter string, err error) {
+// check returns the datacenter to use, and the rungs that have tables, if all is well.
+func (c *Config) check(ctx context.Context) (datacenter string, rungs uint32, err error) {
 	session, err := c.probe()
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer session.Close()
 	top, err := readTopology(ctx, session)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if datacenter, err = top.choose(c.Datacenter); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	version, err := c.readVersion(ctx, session)
 	if err == nil && version != SchemaVersion {
 		err = versionError(c.Keyspace, version)
 	}
-	return datacenter, err
+	if err == nil {
+		rungs, err = rungsOf(ctx, session, c.Keyspace)
+	}
+	return datacenter, rungs, err
+}
+
+// countNodes returns how many nodes of the datacenter this process has connections to, and
+// to how many it has none.
+func (s *Store) countNodes() (up, down int) {
+	for _, h := range s.session.GetHosts() {
+		switch {
+		case h.DataCenter() != s.cfg.Datacenter:
+		case h.IsUp():
+			up++
+		default:
+			down++
+		}
+	}
+	return up, down
 }
 
 // Close implements store.Store.

@@ -31,6 +31,8 @@ type partition struct {
 	operation    string
 	insert, read string
 	key          []any
+	timed        bool // insert ends with a TTL
+	ttl          int
 }
 
 func journalParts(r *store.JournalRow) partition {
@@ -42,14 +44,22 @@ func journalParts(r *store.JournalRow) partition {
 	}
 }
 
-func blockParts(k *store.BlockKey, stamp int64) partition {
+var (
+	insertPart = onRungs(`INSERT INTO block_part_@ (pv, bucket, start, writer, n, stamp, part, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
+	readParts = onRungs(`SELECT part, body FROM block_part_@
+		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp = ?`)
+)
+
+// blockParts has a ttl for writing.
+func blockParts(k *store.BlockKey, stamp int64, ttl int) partition {
 	return partition{
 		operation: "block_part",
-		insert: `INSERT INTO block_part_forever (pv, bucket, start, writer, n, stamp, part, body)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		read: `SELECT part, body FROM block_part_forever
-			WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp = ?`,
-		key: append(blockKey(k), stamp),
+		insert:    insertPart[k.Bucket.Rung()],
+		read:      readParts[k.Bucket.Rung()],
+		key:       append(blockKey(k), stamp),
+		timed:     true,
+		ttl:       ttl,
 	}
 }
 
@@ -64,10 +74,14 @@ func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestam
 	n := (len(blob) + partBytes - 1) / partBytes
 	return each(ctx, n, partsWritten, func(ctx context.Context, i int) error {
 		part := blob[i*partBytes : min((i+1)*partBytes, len(blob))]
+		values := append(append(make([]any, 0, len(p.key)+3), p.key...), i, part)
+		if p.timed {
+			values = append(values, p.ttl)
+		}
 		return s.write(ctx, write{
 			operation: p.operation,
 			stmt:      p.insert,
-			values:    append(append(make([]any, 0, len(p.key)+2), p.key...), i, part),
+			values:    values,
 			size:      len(part),
 			timestamp: timestamp,
 		})

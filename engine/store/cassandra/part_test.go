@@ -176,7 +176,7 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 // what was acknowledged is there, and what was not is whole or not there.
 func TestLargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20}
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Rungs: []store.Rung{store.Forever}}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -261,53 +261,5 @@ func reopened(t *testing.T, cfg cassandrastore.Config) *cassandrastore.Store {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-	}
-}
-
-// An archive of the first version is upgraded, with what it holds.
-func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
-	cfg := config(t)
-	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
-	for _, stmt := range []string{
-		"DROP TABLE @journal_part", "DROP TABLE @block_part_forever", "DROP TABLE @block_apart_forever",
-		"ALTER TABLE @journal DROP size", "ALTER TABLE @block_forever DROP stamp", "ALTER TABLE @metadata DROP properties",
-		"ALTER TABLE @journal WITH default_time_to_live = 172800",
-		"INSERT INTO @metadata (pv, time, kind, elements, units, precision, limits, host) VALUES ('A', 5, 11, 1, 'mA', 1, [1,2,3,4,5,6,7,8], 'h')",
-		"INSERT INTO @journal (shard, writer, n, seq, names, body) VALUES (1, 0x01000000000000000000000000000000, 1, 1, 0x01, 0x02)",
-		"UPDATE @schema_version SET version = 1 WHERE part = 'tables'",
-	} {
-		s.exec(stmt)
-	}
-	if _, err := cassandrastore.Open(t.Context(), cfg); err == nil {
-		t.Error("a schema of version 1 is opened")
-	}
-	for range 2 {
-		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.Store = open(t, cfg)
-	if m, found, err := s.MetadataAt(t.Context(), "A", 5); !found || err != nil || m.Units != "mA" || len(m.Properties) != 0 {
-		t.Errorf("metadata of before is %+v, %v", m, err)
-	}
-	rows := 0
-	for r, err := range s.Journal(t.Context(), 1, store.Writer{1}, 0) {
-		s.must(err)
-		if rows++; !bytes.Equal(r.Blob, []byte{2}) {
-			t.Errorf("a row of before is %+v", r)
-		}
-	}
-	if rows != 1 {
-		t.Errorf("%d rows of before", rows)
-	}
-	s.must(s.PutBlocks(t.Context(), large("B", 1, 1)))
-	if got, err := s.blocks("B"); err != nil || len(got) != 1 {
-		t.Errorf("%d large blocks, %v", len(got), err)
-	}
-	var ttl int
-	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal_part'",
-		cfg.Keyspace).ScanContext(t.Context(), &ttl)
-	if err != nil || ttl != 172800+3600 {
-		t.Errorf("parts are kept for %d s, %v: not longer than their rows", ttl, err)
 	}
 }

@@ -37,25 +37,44 @@ type topology struct {
 	nodes map[string]int // number of nodes by datacenter
 }
 
-// probe connects to one host, for questions that must be answered before a
-// session can be made. The caller closes it.
-func (c *Config) probe() (*gocql.Session, error) {
+// probe connects to one of some hosts, by default of those configured, for questions
+// that must be answered before a session can be made. The caller closes it.
+func (c *Config) probe(hosts ...string) (*gocql.Session, error) {
 	cluster := c.cluster()
+	if len(hosts) > 0 {
+		cluster.Hosts = hosts
+	}
 	cluster.NumConns = 1
 	cluster.DisableInitialHostLookup = true
 	cluster.ReconnectInterval = 0
-	cluster.Consistency = gocql.LocalOne
+	cluster.Consistency = gocql.One // it may be in another datacenter than the archive
+	// Reading the schema anew after each change would double what it costs to make one.
+	cluster.Metadata.CacheMode = gocql.Disabled
+	cluster.Events.DisableSchemaEvents = true
+	quiet(cluster)
 	return c.connect(cluster, true)
 }
 
-// topology asks for the datacenters.
+// quiet is for short sessions. All that goes wrong in them is returned as an error,
+// so the driver need not say it. It need not wait for the nodes to agree on a schema
+// either: it also waits for those that are away, for a minute at each statement.
+func quiet(cluster *gocql.ClusterConfig) {
+	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
+	cluster.MaxWaitSchemaAgreement = 0
+	cluster.Metadata.CacheMode = gocql.Disabled
+}
+
+// readTopology asks a node for the datacenters: all of it the same node, as each tells
+// of itself and of its peers.
 func readTopology(ctx context.Context, session *gocql.Session) (topology, error) {
 	t := topology{nodes: map[string]int{}}
-	if err := session.Query("SELECT data_center FROM system.local").ScanContext(ctx, &t.local); err != nil {
+	local := session.Query("SELECT data_center FROM system.local").IterContext(ctx)
+	local.Scan(&t.local)
+	if err := local.Close(); err != nil {
 		return t, fmt.Errorf("asking for the datacenter: %w", err)
 	}
 	t.nodes[t.local]++
-	peers := session.Query("SELECT data_center FROM system.peers_v2").IterContext(ctx)
+	peers := session.Query("SELECT data_center FROM system.peers_v2").SetHostID(local.Host().HostID()).IterContext(ctx)
 	for dc := ""; peers.Scan(&dc); {
 		t.nodes[dc]++
 	}

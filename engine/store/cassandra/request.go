@@ -3,6 +3,7 @@ package cassandra
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
@@ -30,7 +31,7 @@ func (s *Store) write(ctx context.Context, w write) error {
 		if w.timestamp == 0 {
 			w.timestamp = s.clock.next()
 		}
-		return s.session.Query(w.stmt, w.values...).WithTimestamp(w.timestamp).ExecContext(ctx)
+		return s.statement(w.stmt, w.values...).WithTimestamp(w.timestamp).ExecContext(ctx)
 	})
 }
 
@@ -63,9 +64,23 @@ func each(ctx context.Context, n, limit int, f func(ctx context.Context, i int) 
 	return g.Wait()
 }
 
+// statement returns a statement that other nodes are asked for where the first is
+// silent.
+func (s *Store) statement(stmt string, values ...any) *gocql.Query {
+	return s.session.Query(stmt, values...).SetSpeculativeExecutionPolicy(s.metrics.nodes)
+}
+
 // query returns a reading statement whose pages have pageSize rows.
 func (s *Store) query(ctx context.Context, operation string, pageSize int, stmt string, values ...any) *gocql.Iter {
 	// Rows are read when they are wanted: fetching the next page early would
 	// double what is held.
-	return s.session.Query(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
+	return s.statement(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
+}
+
+// ask begins to read, and returns what waits for the answer, as often as it is called. The
+// caller waits at least once, and sees to it that it ends.
+func ask[T any](read func() T) (answer func() T) {
+	got := make(chan T, 1)
+	go func() { got <- read() }()
+	return sync.OnceValue(func() T { return <-got })
 }

@@ -25,10 +25,8 @@ func (retries) GetRetryType(err error) gocql.RetryType {
 		return gocql.RetryNextHost // a connection that broke, or did not answer
 	}
 	switch refused.Code() {
-	case gocql.ErrCodeWriteTimeout, gocql.ErrCodeReadTimeout:
-		return gocql.Retry // replicas may just be slow
 	case gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeServer,
-		gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure:
+		gocql.ErrCodeReadTimeout, gocql.ErrCodeWriteTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure:
 		return gocql.RetryNextHost
 	}
 	return gocql.Rethrow // it would be refused again

@@ -2,12 +2,14 @@ package cassandra_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/test/cassandra"
 )
@@ -33,6 +35,13 @@ func TestSchemaIsCreatedOnce(t *testing.T) {
 func connect(t *testing.T, cfg cassandrastore.Config) *gocql.Session {
 	t.Helper()
 	cluster := gocql.NewCluster(cfg.Hosts...)
+	if cfg.Login != nil {
+		username, password, err := cfg.Login()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: username, Password: password}
+	}
 	cluster.ProtoVersion, cluster.Timeout = 5, 30*time.Second
 	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
 	session, err := cluster.CreateSession()
@@ -93,7 +102,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, cassandrastore.ErrVersion, good.Keyspace, "version 0", "version 2")
+		expect(t, err, cassandrastore.ErrVersion, good.Keyspace, "version 0", "version 5")
 		expect(t, cassandrastore.CreateSchema(t.Context(), good), cassandrastore.ErrVersion)
 	})
 }
@@ -102,6 +111,81 @@ func TestSchemaNeedsARealDatacenter(t *testing.T) {
 	ks := cassandra.Shared(t)
 	err := cassandrastore.CreateSchema(t.Context(), cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Datacenter: "moon"})
 	expect(t, err, cassandrastore.ErrDatacenter, "datacenter1")
+}
+
+// Tables of other rungs are added later, also for stores that are open. Until then a
+// row for one is an error that says how to make them, and a read finds nothing.
+func TestRungsAreAdded(t *testing.T) {
+	cfg := config(t, store.Keep90d)
+	st := open(t, cfg)
+	now := time.Now().UnixNano()
+	blk := func(r store.Rung) store.Block {
+		return store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: store.Hour.Of(now).In(r), Start: now}, End: now, Blob: []byte{1}}
+	}
+	tile := func(r store.Rung) store.Rollup {
+		l := store.LevelOf(time.Second, r)
+		return store.Rollup{PV: "A", Level: l, Tile: l.Tile(now), Stamp: now, Blob: []byte{1}}
+	}
+	count := func(r store.Rung) (n int) {
+		t.Helper()
+		for _, err := range st.Blocks(t.Context(), "A", blk(r).Bucket, now, now) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		for _, err := range st.Rollups(t.Context(), "A", tile(r).Level, tile(r).Tile, tile(r).Tile) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	names := []string{"rung 1y", cfg.Keyspace, "varve schema --rungs 1y"}
+	expect(t, st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)), store.ErrNoRung, names...)
+	expect(t, st.PutRollups(t.Context(), tile(store.Keep90d), tile(store.Keep1y)), store.ErrNoRung, names...)
+	if n := count(store.Keep1y); n != 0 {
+		t.Errorf("there are %d rows on a rung without tables", n)
+	}
+	if _, err := st.DropBucket(t.Context(), "A", blk(store.Keep1y).Bucket, now); err != nil {
+		t.Error(err)
+	}
+	for i, rungs := range [][]store.Rung{{store.Keep1y}, nil} { // nil adds none
+		cfg.Rungs = rungs
+		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)); err != nil {
+			t.Error(err)
+		}
+		if err := st.PutRollups(t.Context(), tile(store.Keep90d), tile(store.Keep1y)); err != nil {
+			t.Error(err)
+		}
+		if a, b := count(store.Keep90d), count(store.Keep1y); a != 2 || b != 2 {
+			t.Errorf("there are %d and %d rows", a, b)
+		}
+		if has, err := st.Rungs(t.Context()); err != nil || !slices.Equal(has, []store.Rung{store.Forever, store.Keep90d, store.Keep1y}) {
+			t.Errorf("%d: the store has the rungs %v, %v", i, has, err)
+		}
+	}
+}
+
+// Servers that can not let rows expire late enough are found before there are any.
+func TestLongRungsNeedTheServersToLetThem(t *testing.T) {
+	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
+	expect(t, cassandrastore.CreateSchema(t.Context(), cfg), cassandrastore.ErrCompatibility, "storage_compatibility_mode is CASSANDRA_4", "10y", "NONE")
+	cfg.Rungs = []store.Rung{store.Keep1d}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Errorf("without long rungs: %v", err)
+	}
+	st := open(t, cfg)
+	now := time.Now().UnixNano()
+	blk := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: store.Hour.Of(now).In(store.Keep1d), Start: now}, End: now + 1, Blob: []byte{1}}
+	if err := st.PutBlocks(t.Context(), blk); err != nil {
+		t.Error(err)
+	}
 }
 
 // expect checks that an error is one, if that is not nil, and has words in it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -17,9 +18,12 @@ import (
 // PutBlocks implements store.Store. Headers stand apart from blobs, so that those
 // of a bucket are read without passing over its blobs.
 func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
+	s.dropping.RLock()
+	defer s.dropping.RUnlock()
+	written := time.Now().UnixNano()
 	return s.commit(ctx, "blocks", func(b *pebble.Batch) error {
 		for i := range blocks {
-			if err := putBlock(b, &blocks[i]); err != nil {
+			if err := putBlock(b, &blocks[i], written); err != nil {
 				return err
 			}
 		}
@@ -27,15 +31,18 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	})
 }
 
-func putBlock(b *pebble.Batch, blk *store.Block) error {
+func putBlock(b *pebble.Batch, blk *store.Block, written int64) error {
 	if len(blk.Blob) > store.MaxBlob {
 		return fmt.Errorf("a block of %s of %d bytes: %w", blk.PV, len(blk.Blob), store.ErrTooLarge)
+	}
+	if r := blk.Bucket.Rung(); !r.Valid() {
+		return fmt.Errorf("a block of %s on %v: %w", blk.PV, r, store.ErrNoRung)
 	}
 	if blk.Count < 0 || blk.Count > math.MaxUint32 {
 		return fmt.Errorf("a block of %s counts %d samples", blk.PV, blk.Count)
 	}
 	return errors.Join(
-		b.Set(blockKey(tableHeader, &blk.BlockKey), appendHeader(nil, blk), nil),
+		b.Set(blockKey(tableHeader, &blk.BlockKey), appendWritten(appendHeader(nil, blk), written), nil),
 		b.Set(blockKey(tableBlob, &blk.BlockKey), blk.Blob, nil),
 	)
 }
@@ -82,17 +89,37 @@ func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int
 // headers yields the blocks of a bucket that start at or before a time, without
 // their blobs.
 func headers(ctx context.Context, snap *pebble.Snapshot, pv string, b store.Bucket, to int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for h, err := range headerRows(ctx, snap, pv, b, to) {
+			if !yield(h.Block, err) {
+				return
+			}
+		}
+	}
+}
+
+// header is a block without its blob, and when it was written, in ns since 1970: 0 if
+// that was before version 4.
+type header struct {
+	store.Block
+	written int64
+}
+
+// headerRows yields what headers does, with the times of writing.
+func headerRows(ctx context.Context, db reading, pv string, b store.Bucket, to int64) iter.Seq2[header, error] {
 	lower := bucketKey(tableHeader, pv, b)
 	upper := after(appendInt64(bytes.Clone(lower), to))
-	return decoded(scan(ctx, snap, lower, upper), "blocks of "+pv, func(e entry) (store.Block, error) {
-		blk := store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b}}
+	return decoded(scan(ctx, db, lower, upper), "blocks of "+pv, func(e entry) (header, error) {
+		blk := header{Block: store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b}}}
 		tail := e.key[len(lower):]
 		if len(tail) != blockTail {
 			return blk, errCorrupt
 		}
 		blk.Start, blk.N = int64At(tail), binary.BigEndian.Uint32(tail[8+len(blk.Writer):])
 		copy(blk.Writer[:], tail[8:])
-		return blk, decodeHeader(&blk, e.value)
+		var fields []byte
+		fields, blk.written = cutWritten(e.value)
+		return blk, decodeHeader(&blk.Block, fields)
 	})
 }
 

@@ -17,6 +17,7 @@ const (
 	setShards
 	setStarts
 	setTypes
+	setLevels
 )
 
 // AddChannel implements store.Store.
@@ -37,6 +38,9 @@ func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 		}
 		for _, t := range c.Types {
 			add(setTypes, int64(t))
+		}
+		for _, l := range c.Levels {
+			add(setLevels, int64(l))
 		}
 		return err
 	})
@@ -104,5 +108,7 @@ func (e element) addTo(c *store.Channel) {
 		c.Starts = append(c.Starts, store.Bucket(e.n))
 	case setTypes:
 		c.Types = append(c.Types, sample.Type(e.n))
+	case setLevels:
+		c.Levels = append(c.Levels, store.Level(e.n))
 	}
 }

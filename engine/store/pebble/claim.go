@@ -16,6 +16,9 @@ import (
 
 // PutClaim implements store.Store.
 func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
+	turn := &s.claiming[c.Shard%len(s.claiming)]
+	turn.Lock()
+	defer turn.Unlock()
 	return s.commit(ctx, "claim", func(b *pebble.Batch) error {
 		return b.Set(writerKey(tableClaim, c.Shard, c.Writer), appendClaim(nil, &c), nil)
 	})
@@ -78,13 +81,27 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 }
 
 // DropClaim implements store.Store.
-func (s *Store) DropClaim(ctx context.Context, shard int, w store.Writer) error {
+func (s *Store) DropClaim(ctx context.Context, c store.Claim) error {
+	turn := &s.claiming[c.Shard%len(s.claiming)]
+	turn.Lock()
+	defer turn.Unlock()
+	key := writerKey(tableClaim, c.Shard, c.Writer)
+	v, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the claim of writer %v: %w", c.Writer, err)
+	}
+	same := bytes.Equal(v, appendClaim(nil, &c))
+	if err := closer.Close(); err != nil || !same {
+		return err
+	}
 	return s.commit(ctx, "claim", func(b *pebble.Batch) error {
-		rows := writerKey(tableJournal, shard, w)
 		return errors.Join(
-			b.Delete(writerKey(tableClaim, shard, w), nil),
-			b.Delete(writerKey(tableSealed, shard, w), nil),
-			b.DeleteRange(rows, after(rows), nil),
+			b.Delete(key, nil),
+			b.Delete(writerKey(tableSealed, c.Shard, c.Writer), nil),
+			b.DeleteRange(journalKey(c.Shard, c.Writer, 0), journalKey(c.Shard, c.Writer, c.Sealed+1), nil),
 		)
 	})
 }

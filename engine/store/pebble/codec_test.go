@@ -53,22 +53,23 @@ func TestAfterIsTheLeastGreaterKey(t *testing.T) {
 }
 
 // A value cut short anywhere is refused, but for those that end with bytes of any
-// number.
+// number, and where values of earlier versions end.
 func TestTruncatedValuesAreRefused(t *testing.T) {
 	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h", Properties: []sample.Property{{Name: "DESC", Value: "d"}}}
 	for what, test := range map[string]struct {
 		value  []byte
 		decode func([]byte) error
+		older  int // the length of an earlier version; 0 if there is none
 	}{
-		"claim":    {appendClaim(nil, &store.Claim{Epoch: 1, Closed: true}), func(v []byte) error { return decodeClaim(&store.Claim{}, v) }},
-		"header":   {appendHeader(nil, &store.Block{End: 1}), func(v []byte) error { return decodeHeader(&store.Block{}, v) }},
-		"metadata": {appendMetadata(nil, &m), func(v []byte) error { return decodeMetadata(&sample.Metadata{}, v) }},
+		"claim":    {appendClaim(nil, &store.Claim{Epoch: 1, Closed: true}), func(v []byte) error { return decodeClaim(&store.Claim{}, v) }, 33},
+		"header":   {appendHeader(nil, &store.Block{End: 1}), func(v []byte) error { return decodeHeader(&store.Block{}, v) }, 0},
+		"metadata": {appendMetadata(nil, &m), func(v []byte) error { return decodeMetadata(&sample.Metadata{}, v) }, 0},
 	} {
 		if err := test.decode(test.value); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		for n := range test.value {
-			if err := test.decode(test.value[:n]); err == nil {
+			if err := test.decode(test.value[:n]); err == nil && n != test.older {
 				t.Errorf("%s cut to %d bytes is accepted", what, n)
 			}
 		}

@@ -47,7 +47,12 @@ func TestSealedRowsGo(t *testing.T) {
 		t.Errorf("%d rows are left, from %x on; only those sealed last should be", len(at), at[0])
 	}
 	waitForSize(t, st, rounds*each*int64(len(blob))/2)
-	if err := st.DropClaim(t.Context(), 1, w); err != nil {
+	c := store.Claim{Shard: 1, Writer: w, Epoch: 1}
+	if err := st.PutClaim(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Sealed = store.At(rounds, each)
+	if err := st.DropClaim(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if at := positions(t, st, 1, w); len(at) != 0 {

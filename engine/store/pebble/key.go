@@ -14,9 +14,12 @@ const (
 	tableJournal  = 'j'
 	tableHeader   = 'h'
 	tableBlob     = 'b'
+	tableRollup   = 'r'
 	tableChannel  = 'd'
 	tableMark     = 'm'
 	tableMetadata = 'n'
+	tableFloor    = 'f'
+	tableSweep    = 'w'
 )
 
 // A key is built by appending its parts; all sort as what they stand for.
@@ -70,6 +73,14 @@ func blockKey(table byte, k *store.BlockKey) []byte {
 
 // The end of a block's key, after its bucket.
 const blockTail = 8 + len(store.Writer{}) + 4
+
+func levelKey(pv string, l store.Level) []byte {
+	return appendInt64(pvKey(tableRollup, pv), int64(l))
+}
+
+func rollupKey(pv string, l store.Level, t store.Tile) []byte {
+	return appendInt64(levelKey(pv, l), int64(t))
+}
 
 func markKey(m *store.PVMark) []byte {
 	k := append(appendInt64(pvKey(tableMark, m.PV), m.Time), byte(m.Kind), byte(m.Reason))

@@ -16,9 +16,11 @@ import (
 )
 
 // Version is the version of keys and values that this package writes. It reads
-// version 1 as well, whose metadata has no properties, and makes it version 2: a
-// program that knows only version 1 refuses it then. Others are refused.
-const Version = 2
+// version 1 as well, whose metadata has no properties, version 2, which has no
+// rollups and no rungs but forever, version 3, whose blocks do not say when they were
+// written, and version 4, whose claims have no terms of sealers, and makes them version 5:
+// a program that knows only the earlier one refuses it then. Others are refused.
+const Version = 5
 
 // ErrInUse is returned by Open for a directory that another store has open.
 var ErrInUse = errors.New("the directory is in use by another store")
@@ -37,7 +39,11 @@ type Store struct {
 	lock    *pebble.Lock
 	metrics *metrics
 
-	sealing sync.Mutex // makes reading a position and raising it one step
+	claiming [64]sync.Mutex // by shard: makes comparing a claim and dropping it one step
+	sealing  sync.Mutex     // makes reading a position and raising it one step
+	rolling  sync.Mutex     // makes reading a rollup's stamp and writing a later one one step
+
+	dropping sync.RWMutex // held, for reading, by who writes blocks
 }
 
 var _ store.Store = (*Store)(nil)
@@ -121,7 +127,7 @@ func checkVersion(db *pebble.DB) error {
 	switch got := binary.BigEndian.Uint32(v); got {
 	case Version:
 		return nil
-	case 1:
+	case 1, 2, 3, 4:
 		return db.Set(key, appendUint32(nil, Version), pebble.Sync)
 	default:
 		return fmt.Errorf("it has format version %d, and this program reads and writes version %d", got, Version)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	cockroach "github.com/cockroachdb/pebble/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,8 +61,40 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	}
 	refused(t, file, "not a directory")
 	refused(t, set(t, "x", "y"), "not an archive")
-	refused(t, set(t, "s", "\x00\x00\x00\x07"), "version 7", "version 2")
+	refused(t, set(t, "s", "\x00\x00\x00\x07"), "version 7", "version 5")
 	refused(t, set(t, "s", "?"), "corrupt")
+}
+
+// An archive of an earlier version is opened, and is of this one then.
+func TestEarlierVersionsAreUpgraded(t *testing.T) {
+	for _, version := range []string{"\x00\x00\x00\x01", "\x00\x00\x00\x02", "\x00\x00\x00\x03", "\x00\x00\x00\x04"} {
+		dir := set(t, "s", version)
+		l := store.LevelOf(time.Second, store.Keep1d)
+		st := open(t, dir, pebble.Options{})
+		err := st.PutRollups(t.Context(), store.Rollup{PV: "A", Level: l, Tile: 1, Stamp: 1, Blob: []byte("bins")})
+		if err := errors.Join(err, st.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got := get(t, dir, "s"); got != "\x00\x00\x00\x05" {
+			t.Errorf("version %q becomes %q", version, got)
+		}
+	}
+}
+
+// get returns the value of a key in a directory.
+func get(t *testing.T, dir, key string) string {
+	t.Helper()
+	db, err := cockroach.Open(dir, &cockroach.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	v, closer, err := db.Get([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	return string(v)
 }
 
 // set returns a directory with a Pebble store of one entry.

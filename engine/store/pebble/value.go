@@ -89,13 +89,17 @@ func appendClaim(v []byte, c *store.Claim) []byte {
 	if c.Closed {
 		closed = 1
 	}
-	return appendUint64(append(v, closed), uint64(c.Last))
+	v = appendUint64(append(v, closed), uint64(c.Last))
+	return appendUint64(appendUint64(v, uint64(c.Sealing)), uint64(c.Saved))
 }
 
 func decodeClaim(c *store.Claim, v []byte) error {
 	r := reader{rest: v}
 	c.Epoch, c.Since, c.Alive = r.uint64(), int64(r.uint64()), int64(r.uint64())
 	c.Closed, c.Last = r.uint8() != 0, store.Position(r.uint64())
+	if len(r.rest) > 0 { // from version 5 on
+		c.Sealing, c.Saved = store.Term(r.uint64()), int64(r.uint64())
+	}
 	return r.end()
 }
 
@@ -128,6 +132,31 @@ func decodeHeader(b *store.Block, v []byte) error {
 	b.Type = sample.Type(r.uint8())
 	b.Min, b.Max, b.Sum = r.float(), r.float(), r.float()
 	return r.end()
+}
+
+// headerBytes is the length of a header. After it stands, from version 4 on, when the
+// block was written, in ns since 1970.
+const headerBytes = 8 + 4 + 1 + 3*8
+
+func appendWritten(v []byte, t int64) []byte { return appendUint64(v, uint64(t)) }
+
+// cutWritten takes the time of writing from the end of a header; 0 if it has none.
+func cutWritten(v []byte) (fields []byte, t int64) {
+	if len(v) != headerBytes+8 {
+		return v, 0
+	}
+	return v[:headerBytes], int64(binary.BigEndian.Uint64(v[headerBytes:]))
+}
+
+func appendRollup(v []byte, r *store.Rollup) []byte {
+	return append(appendUint64(v, uint64(r.Stamp)), r.Blob...)
+}
+
+// decodeRollup sets the blob to a part of v.
+func decodeRollup(r *store.Rollup, v []byte) error {
+	d := reader{rest: v}
+	r.Stamp, r.Blob = int64(d.uint64()), d.bytes(uint64(len(d.rest)))
+	return d.end()
 }
 
 func appendMark(v []byte, m *sample.Mark) []byte {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -13,6 +14,7 @@ func sorted(c store.Channel) store.Channel {
 	slices.Sort(c.Shards)
 	slices.Sort(c.Starts)
 	slices.Sort(c.Types)
+	slices.Sort(c.Levels)
 	return c
 }
 
@@ -34,6 +36,8 @@ func testChannel(t *testing.T, s *suite) {
 		{PV: pv},
 		{PV: pv, Shards: []int{4095}, Types: []sample.Type{sample.Float64}},
 		{PV: pv, Starts: []store.Bucket{store.Year.Of(0), store.Hour.Of(-1)}},
+		{PV: pv, Starts: []store.Bucket{store.Hour.Of(-1).In(store.Keep10y)}, Levels: []store.Level{store.LevelOf(time.Millisecond, store.Forever)}},
+		{PV: pv, Levels: []store.Level{store.LevelOf(365*24*time.Hour, store.Keep10y), store.LevelOf(time.Millisecond, store.Forever)}},
 		{PV: pv, Shards: []int{0, 4095}, Types: []sample.Type{sample.Struct.Array(), sample.Float64}},
 		{PV: pv},
 	} {
@@ -46,8 +50,10 @@ func testChannel(t *testing.T, s *suite) {
 // union returns an entry with the sets of both.
 func union(a, b store.Channel) store.Channel {
 	a.Shards, a.Starts, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Starts, b.Starts), slices.Concat(a.Types, b.Types)
+	a.Levels = slices.Concat(a.Levels, b.Levels)
 	a = sorted(a)
 	a.Shards, a.Starts, a.Types = slices.Compact(a.Shards), slices.Compact(a.Starts), slices.Compact(a.Types)
+	a.Levels = slices.Compact(a.Levels)
 	return a
 }
 

@@ -9,15 +9,23 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
+// crowdLevels have tiles from about the time of an hour's blocks to years.
+var crowdLevels = []store.Level{
+	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Hour, store.Keep10y), store.LevelOf(24*time.Hour, store.Keep2y),
+}
+
 // crowd writes a PV with blocks in buckets of all sizes, two of each, the second
-// some way after the start that the directory names. It returns the buckets.
+// some way after the start that the directory names, on rungs that keep them all; and
+// rollups of the same times. It returns the buckets.
 func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket) {
 	t.Helper()
 	w := newWriter()
 	var blocks []store.Block
-	entry := store.Channel{PV: pv, Shards: []int{1}, Types: []sample.Type{sample.Float64}}
+	entry := store.Channel{PV: pv, Shards: []int{1}, Types: []sample.Type{sample.Float64}, Levels: crowdLevels}
+	now := time.Now().UnixNano()
+	var tiles []store.Rollup
 	for size := store.Hour; size.Valid(); size++ {
-		first := size.Of(nanos(2020))
+		first := size.Of(now).In([]store.Rung{store.Forever, store.Keep1y, store.Keep10y, store.Forever}[size])
 		entry.Starts = append(entry.Starts, first)
 		for _, b := range []store.Bucket{first, first.Span().Last()} {
 			buckets = append(buckets, b)
@@ -26,10 +34,14 @@ func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket)
 				blk.Bucket = b
 				blocks = append(blocks, blk)
 			}
+			for _, l := range crowdLevels {
+				tiles = append(tiles, rollup(pv, l, l.Tile(b.Start())), rollup(pv, l, l.Tile(b.End()-1)))
+			}
 		}
 	}
 	must(t, s.AddChannel(t.Context(), entry))
 	must(t, s.PutBlocks(t.Context(), blocks...))
+	must(t, s.PutRollups(t.Context(), tiles...))
 	for year := 2018; year < 2022; year++ {
 		must(t, s.PutMarks(t.Context(), mark(pv, w, nanos(year), sample.Connected), mark(pv, w, nanos(year), sample.Lost)))
 		must(t, s.PutMetadata(t.Context(), store.PVMetadata{PV: pv, Time: nanos(year), Metadata: sample.Metadata{Units: "mA"}}))
@@ -42,6 +54,9 @@ func left(t *testing.T, s *suite, pv string, buckets []store.Bucket) (n int) {
 	t.Helper()
 	for _, b := range buckets {
 		n += len(s.blocks(t, pv, b, b.Start(), b.End())) + len(s.last(t, pv, b, b.End()))
+	}
+	for _, l := range crowdLevels {
+		n += len(s.rollups(t, pv, l, l.Tile(buckets[0].Start()), l.Tile(buckets[len(buckets)-1].End())))
 	}
 	n += len(s.channel(t, pv)) + len(s.marks(t, pv, 0, nanos(2100))) + len(s.metadata(t, pv, nanos(2100)))
 	for c, err := range s.Channels(t.Context()) {

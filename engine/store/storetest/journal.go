@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"varve.dev/varve/engine/store"
@@ -117,4 +118,26 @@ func testJournalStopsEarly(t *testing.T, s *suite) {
 	}
 	// Rows are the caller's own: reading on does not change them.
 	equal(t, "rows kept while reading", s.journal(t, shard, w, 0), want)
+}
+
+// Who reads a writer's rows while it writes sees no row without those before it: a
+// sealer takes the position of the last one for that of all.
+func testJournalHasNoGaps(t *testing.T, s *suite) {
+	first := []store.Position{store.At(1, 1), store.At(1, 2), store.At(2, 1), store.At(2, 2)}
+	later := []store.Position{store.At(2, 3), store.At(2, 4), store.At(3, 1), store.At(3, 2), store.At(4, 1)}
+	all := slices.Concat(first, later)
+	for _, during := range first {
+		shard, w := s.shard(), newWriter()
+		s.fill(t, shard, w, first...)
+		var got []store.Position
+		for r, err := range s.Journal(t.Context(), shard, w, 0) {
+			must(t, err)
+			if got = append(got, r.At); r.At == during {
+				s.fill(t, shard, w, later...)
+			}
+		}
+		if len(got) < len(first) || len(got) > len(all) || !slices.Equal(got, all[:len(got)]) {
+			t.Errorf("with rows added at %x, positions are %x of %x", during, got, all)
+		}
+	}
 }

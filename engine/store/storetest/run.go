@@ -35,17 +35,20 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		run  func(*testing.T, *suite)
 	}{
 		{"Claims", testClaims}, {"SealIsMonotone", testSealIsMonotone}, {"DropClaim", testDropClaim},
+		{"ClaimThatWasPutSince", testClaimThatWasPutSince},
 		{"JournalOrder", testJournalOrder}, {"JournalResumes", testJournalResumes},
 		{"JournalIsIdempotent", testJournalIsIdempotent}, {"JournalKeepsApart", testJournalKeepsApart},
-		{"JournalLimits", testJournalLimits}, {"JournalStopsEarly", testJournalStopsEarly},
+		{"JournalLimits", testJournalLimits}, {"JournalStopsEarly", testJournalStopsEarly}, {"JournalHasNoGaps", testJournalHasNoGaps},
 		{"BlocksOverlap", testBlocksOverlap}, {"BlocksOrder", testBlocksOrder}, {"BlockFields", testBlockFields},
 		{"BlockGrows", testBlockGrows}, {"BlocksManyAndLarge", testBlocksManyAndLarge}, {"LastBlock", testLastBlock},
 		{"CarriedBlock", testCarriedBlock}, {"BlockTimes", testBlockTimes}, {"BlockTooLarge", testBlockTooLarge},
 		{"LargeRows", testLargeRows}, {"LargeBlocks", testLargeBlocks}, {"LargeBlockIsWrittenAgain", testLargeBlockIsWrittenAgain},
 		{"LargeBlockIsWhole", testLargeBlockIsWhole}, {"LargeBlocksAreDeleted", testLargeBlocksAreDeleted},
 		{"LargeWritesBrokenOff", testLargeWritesBrokenOff},
+		{"Rungs", testRungs}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger}, {"Rollups", testRollups}, {"RollupOrder", testRollupOrder},
+		{"RollupLimits", testRollupLimits}, {"Expire", testExpire},
 		{"Channel", testChannel}, {"Channels", testChannels},
-		{"Marks", testMarks}, {"MarkFields", testMarkFields},
+		{"Floor", testFloor}, {"Marks", testMarks}, {"MarkFields", testMarkFields},
 		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields}, {"MetadataHistory", testMetadataHistory},
 		{"Delete", testDelete}, {"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
 	} {

@@ -22,6 +22,7 @@ type everything struct {
 	claim store.Claim
 	rows  []store.JournalRow
 	block store.Block
+	tile  store.Rollup
 	entry store.Channel
 	mark  store.PVMark
 	meta  store.PVMetadata
@@ -33,6 +34,7 @@ func newEverything(s *suite, pv string) everything {
 		claim: c,
 		rows:  []store.JournalRow{row(c.Shard, c.Writer, store.At(1, 1), pv), row(c.Shard, c.Writer, store.At(2, 1), pv)},
 		block: block(pv, c.Writer, 1, 10, 20),
+		tile:  rollup(pv, store.LevelOf(time.Second, store.Forever), 3),
 		entry: store.Channel{PV: pv, Shards: []int{c.Shard}},
 		mark:  mark(pv, c.Writer, 10, sample.Connected),
 		meta:  store.PVMetadata{PV: pv, Time: 10, Metadata: sample.Metadata{Units: pv}},
@@ -44,7 +46,7 @@ func (e *everything) write(ctx context.Context, s *suite) error {
 	for _, r := range e.rows {
 		errs = append(errs, s.PutJournal(ctx, r))
 	}
-	return errors.Join(append(errs, s.PutBlocks(ctx, e.block), s.AddChannel(ctx, e.entry),
+	return errors.Join(append(errs, s.PutBlocks(ctx, e.block), s.PutRollups(ctx, e.tile), s.AddChannel(ctx, e.entry),
 		s.PutMarks(ctx, e.mark), s.PutMetadata(ctx, e.meta))...)
 }
 
@@ -54,6 +56,7 @@ func (e *everything) check(t *testing.T, s *suite) {
 	equal(t, "claims", s.claims(t, e.claim.Shard), []store.Claim{e.claim})
 	equal(t, "journal", s.journal(t, e.claim.Shard, e.claim.Writer, e.claim.Sealed), e.rows)
 	equal(t, "blocks", s.blocks(t, pv, e.block.Bucket, 0, 100), []store.Block{e.block})
+	equal(t, "rollups", s.rollups(t, pv, e.tile.Level, 0, 100), []store.Rollup{e.tile})
 	equal(t, "directory", s.channel(t, pv), []store.Channel{e.entry})
 	equal(t, "marks", s.marks(t, pv, 0, 100), []store.PVMark{e.mark})
 	equal(t, "metadata", s.metadata(t, pv, 100), []store.PVMetadata{e.meta})
@@ -95,6 +98,8 @@ func testCancelled(t *testing.T, s *suite) {
 		"Seal":        func() error { return s.Seal(ctx, e.claim.Shard, e.claim.Writer, store.At(9, 9)) },
 		"PutJournal":  func() error { return s.PutJournal(ctx, e.rows[0]) },
 		"PutBlocks":   func() error { return s.PutBlocks(ctx, e.block) },
+		"PutRollups":  func() error { return s.PutRollups(ctx, e.tile) },
+		"DropBucket":  func() error { _, err := s.DropBucket(ctx, e.block.PV, e.block.Bucket, soon()); return err },
 		"AddChannel":  func() error { return s.AddChannel(ctx, e.entry) },
 		"PutMarks":    func() error { return s.PutMarks(ctx, e.mark) },
 		"PutMetadata": func() error { return s.PutMetadata(ctx, e.meta) },
@@ -108,6 +113,12 @@ func testCancelled(t *testing.T, s *suite) {
 		},
 		"Blocks": func() (last error) {
 			for _, err := range s.Blocks(ctx, e.block.PV, e.block.Bucket, 0, 100) {
+				last = err
+			}
+			return last
+		},
+		"Rollups": func() (last error) {
+			for _, err := range s.Rollups(ctx, e.block.PV, e.tile.Level, 0, 100) {
 				last = err
 			}
 			return last

@@ -1,0 +1,408 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// disk is a spool that keeps rows in order, and fails when told to.
+type disk struct {
+	mu   sync.Mutex
+	err  error
+	rows []SpoolRow
+}
+
+func (d *disk) Put(rows []SpoolRow) error {
+	time.Sleep(20 * time.Millisecond) // until it is synchronized
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.rows = append(d.rows, rows...)
+	}
+	return d.err
+}
+
+func (d *disk) Waits(int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.rows) > 0
+}
+
+func (d *disk) fail(err error) {
+	d.mu.Lock()
+	d.err = err
+	d.mu.Unlock()
+}
+
+// words returns the values of a PV in all rows, in order.
+func (d *disk) words(t *testing.T, pv string) (out []uint64) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.rows {
+		runs, err := Find(store.JournalRow{Index: r.Index, Blob: r.Blob}, pv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, run := range runs {
+			out = append(out, run.Words...)
+			n += run.Len()
+		}
+		if n != r.Samples {
+			t.Fatalf("a row of %d samples says that it has %d", n, r.Samples)
+		}
+	}
+	return out
+}
+
+func away(*store.JournalRow) error { return errAway }
+
+// feed appends samples, one every 10 ms.
+func (b *bench) feed(h *Head, from, to int) {
+	for i := from; i < to; i++ {
+		b.Append(h, sample.Int64, number(i))
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		h := b.Open("a", sample.Int64)
+		b.feed(h, 0, 100)
+		b.store.setFail(away)
+		b.feed(h, 100, 400) // 3 s
+		b.store.setFail(nil)
+		b.feed(h, 400, 800)
+		if n := b.stop(); n != 0 || len(d.rows) > 0 {
+			t.Errorf("%d samples unsaved, %d rows spooled", n, len(d.rows))
+		}
+		if d := cmp.Diff(upTo(0, 800), b.store.words(t, "a")); d != "" {
+			t.Errorf("journal (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestALongOutageIsSpooled checks that samples leave memory for the spool, that
+// live ones go to the store at once when it is back, and that no position is used
+// for two rows, whatever became of the row under way.
+func TestALongOutageIsSpooled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		h := b.Open("a", sample.Int64)
+		b.feed(h, 0, 100)
+		time.Sleep(time.Second)
+		used := b.mem.Used()
+		var refused []store.JournalRow
+		b.store.setFail(func(r *store.JournalRow) error {
+			if r != nil {
+				refused = append(refused, *r)
+			}
+			return errAway
+		})
+		b.feed(h, 100, 6100) // a minute
+		time.Sleep(time.Second)
+		if got := d.words(t, "a"); !slices.Equal(got, upTo(100, 6100)) {
+			t.Fatalf("%d samples are in the spool, not those of the outage", len(got))
+		}
+		if now := b.mem.Used(); now > used+1000 || !b.Failing() || b.Unsaved() != 0 {
+			t.Errorf("%d bytes are taken by %d samples; before there were %d bytes", now, b.Unsaved(), used)
+		}
+		b.store.setFail(nil)
+		time.Sleep(5 * time.Second) // a probe is under way at times
+		b.feed(h, 6100, 6200)
+		time.Sleep(time.Second)
+		want := append(upTo(0, 100), upTo(6100, 6200)...)
+		if diff := cmp.Diff(want, b.store.words(t, "a")); diff != "" || b.Failing() {
+			t.Errorf("journal (-want +got):\n%s", diff)
+		}
+		var r sample.Run
+		if n := h.Unsealed(&r, 1<<20); !slices.Equal(r.Words, want) {
+			t.Errorf("%d samples can be sealed, not those in the journal", n)
+		}
+		for i, row := range b.store.rows {
+			if i > 0 && row.At <= b.store.rows[i-1].At || slices.ContainsFunc(refused, func(r store.JournalRow) bool { return r.At == row.At }) {
+				t.Errorf("row %x follows row %x, which may be in the store", row.At, refused[0].At)
+			}
+		}
+		if c := b.store.claims[store.Writer{1}]; c.Closed || time.Since(time.Unix(0, c.Alive)) > 2*RenewEvery {
+			t.Errorf("the claim after the outage: %+v", c)
+		}
+		if n := b.stop(); n != 0 || len(b.lost) > 0 {
+			t.Errorf("%d samples unsaved, %v lost", n, b.lost)
+		}
+		if c := b.store.claims[store.Writer{1}]; !c.Closed || c.Last != b.Acked() {
+			t.Errorf("the claim after the end: %+v", c)
+		}
+	})
+}
+
+// A row that is the first of its partition may be abandoned: the partition has one
+// all the same, or readers would look no further.
+func TestNoPartitionIsLeftEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		h := b.Open("a", sample.Int64)
+		for i := range 4 {
+			b.feed(h, 200*i, 200*i+100)
+			time.Sleep(partitionAge)
+			b.store.setFail(away)
+			b.feed(h, 200*i+100, 200*i+200)
+			time.Sleep(10 * time.Second)
+			b.store.setFail(nil)
+			time.Sleep(5 * time.Second)
+		}
+		b.stop()
+		n := uint32(0)
+		for _, r := range b.store.rows {
+			if r.At.N() > n+1 {
+				t.Errorf("partition %d follows partition %d", r.At.N(), n)
+			}
+			n = r.At.N()
+		}
+		if got := append(b.store.words(t, "a"), d.words(t, "a")...); len(got) != 800 {
+			t.Errorf("%d samples of 800", len(got))
+		}
+	})
+}
+
+func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 100_000, d)
+		h := b.Open("a", sample.Int64)
+		time.Sleep(time.Second)
+		b.store.setFail(away)
+		for i := range 20_000 { // 400 kB in 10 s
+			b.Append(h, sample.Int64, number(i))
+			time.Sleep(500 * time.Microsecond)
+			if i == 9_000 && len(d.words(t, "a")) == 0 {
+				t.Error("nothing is in the spool after 4.5 s, when memory is full")
+			}
+		}
+		time.Sleep(time.Second)
+		b.store.setFail(nil)
+		b.stop()
+		got := append(d.words(t, "a"), b.store.words(t, "a")...)
+		if !slices.Equal(got, upTo(0, 20_000)) || h.Lost() > 0 {
+			t.Errorf("%d samples, %d lost", len(got), h.Lost())
+		}
+	})
+}
+
+// A spool that fails leaves the lane as it is without one: nothing else is lost, and
+// nothing is sent twice.
+func TestASpoolThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		h := b.Open("a", sample.Int64)
+		b.feed(h, 0, 100)
+		b.store.setFail(away)
+		b.feed(h, 100, 1000)
+		d.fail(errors.New("no space left on device"))
+		b.feed(h, 1000, 4000)
+		waiting := b.Unsaved()
+		if waiting < 2900 {
+			t.Errorf("%d samples wait in memory", waiting)
+		}
+		d.fail(nil)
+		b.feed(h, 4000, 6000)
+		if n := b.Unsaved(); n > 20 {
+			t.Errorf("%d samples wait in memory, though the spool takes them again", n)
+		}
+		d.fail(errors.New("input/output error"))
+		b.feed(h, 6000, 8000)
+		b.store.setFail(nil)
+		time.Sleep(5 * time.Second)
+		b.stop()
+		got := append(b.store.words(t, "a"), d.words(t, "a")...)
+		slices.Sort(got)
+		if !slices.Equal(got, upTo(0, 8000)) {
+			t.Errorf("%d samples of 8000, or not each once", len(got))
+		}
+		for _, words := range [][]uint64{b.store.words(t, "a"), d.words(t, "a")} {
+			if !slices.IsSorted(words) {
+				t.Errorf("not in order: %v", words)
+			}
+		}
+	})
+}
+
+// Without the spool, what does not fit into memory is dropped and marked.
+func TestASpoolThatFailsForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{err: errors.New("no space left on device")}
+		b := newSpoolingLane(t, 20_000, d)
+		h := b.Open("a", sample.Int64)
+		b.store.setFail(away)
+		b.feed(h, 0, 5000)
+		b.store.setFail(nil)
+		time.Sleep(5 * time.Second)
+		b.stop()
+		got := b.store.words(t, "a")
+		marked := 0
+		for _, m := range b.lost {
+			marked += int(m.Count)
+		}
+		if len(got) == 0 || marked == 0 || len(got)+marked != 5000 || uint64(marked) != h.Lost() {
+			t.Errorf("%d stored + %d marked of 5000, %d counted", len(got), marked, h.Lost())
+		}
+	})
+}
+
+func TestStopSpoolsWhatWaits(t *testing.T) {
+	for name, outage := range map[string]time.Duration{"at once": 0, "soon": 2 * time.Second, "late": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &disk{}
+				b := newSpoolingLane(t, 1<<20, d)
+				h := b.Open("a", sample.Int64)
+				b.feed(h, 0, 50)
+				time.Sleep(time.Second)
+				b.store.setFail(away)
+				b.feed(h, 50, 150)
+				time.Sleep(outage)
+				if n := b.stop(); n != 0 {
+					t.Errorf("%d samples unsaved", n)
+				}
+				if got := append(b.store.words(t, "a"), d.words(t, "a")...); !slices.Equal(got, upTo(0, 150)) {
+					t.Errorf("%d samples of 150", len(got))
+				}
+			})
+		})
+	}
+}
+
+// TestWithoutAClaim has the store away from the start: the claim is inserted when it
+// is back, before the first row.
+func TestWithoutAClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := startLane(t, 1<<20, d, &faulty{fail: away})
+		h := b.Open("a", sample.Int64)
+		b.feed(h, 0, 1000)
+		if n := len(d.words(t, "a")); n < 900 {
+			t.Errorf("%d samples are in the spool", n)
+		}
+		select {
+		case <-b.Claimed():
+			t.Error("it counts as claimed")
+		default:
+		}
+		b.store.setFail(func(r *store.JournalRow) error {
+			if r != nil && b.store.claims[r.Writer].Epoch != 5 {
+				t.Errorf("a row before the claim")
+			}
+			return nil
+		})
+		time.Sleep(5 * time.Second)
+		<-b.Claimed()
+		b.feed(h, 1000, 1100)
+		b.stop()
+		if got := append(d.words(t, "a"), b.store.words(t, "a")...); !slices.Equal(got, upTo(0, 1100)) {
+			t.Errorf("%d samples of 1100", len(got))
+		}
+	})
+}
+
+// TestAStoreThatHangs does not answer: neither rows nor the spool wait for it.
+func TestAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		h := b.Open("a", sample.Int64)
+		b.feed(h, 0, 100)
+		time.Sleep(time.Second)
+		b.store.hang(true)
+		b.feed(h, 100, 3100) // 30 s
+		if n := b.Unsaved(); n > 20 {
+			t.Errorf("%d samples wait in memory", n)
+		}
+		b.store.hang(false)
+		time.Sleep(15 * time.Second)
+		b.feed(h, 3100, 3200)
+		b.stop()
+		got := append(b.store.words(t, "a"), d.words(t, "a")...)
+		slices.Sort(got)
+		if !slices.Equal(got, upTo(0, 3200)) {
+			t.Errorf("%d samples of 3200", len(got))
+		}
+	})
+}
+
+// Who waits until samples are in the store does not take the spool for it.
+func TestSyncWaitsForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 1<<20, d)
+		defer b.stop()
+		h := b.Open("a", sample.Int64)
+		time.Sleep(time.Second)
+		b.store.setFail(away)
+		b.Append(h, sample.Int64, number(1))
+		synced := make(chan error, 1)
+		go func() { synced <- b.Sync(context.Background()) }()
+		time.Sleep(time.Minute)
+		if len(synced) > 0 || len(d.words(t, "a")) != 1 {
+			t.Errorf("done: %v, with %d samples in the spool", len(synced) > 0, len(d.words(t, "a")))
+		}
+		b.store.setFail(nil)
+		time.Sleep(10 * time.Second)
+		if len(synced) == 0 {
+			t.Error("not done when the store is back")
+		}
+	})
+}
+
+// Of values that are bytes, memory is given back, too, and who looked at them keeps
+// what was seen.
+func TestLargeValuesAreSpooled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		b := newSpoolingLane(t, 4<<20, d)
+		h := b.Open("a", sample.Uint8.Array())
+		image := func(i int) *sample.Sample {
+			return &sample.Sample{Time: int64(i), Bytes: slices.Repeat([]byte{byte(i)}, 200_000)}
+		}
+		b.Append(h, h.Type(), image(0))
+		time.Sleep(time.Second)
+		b.store.setFail(away)
+		seen := map[int]*sample.Run{}
+		for i := 1; i < 100; i++ {
+			b.Append(h, h.Type(), image(i))
+			for _, r := range b.Recent("a") {
+				seen[i] = r
+			}
+			time.Sleep(time.Second)
+		}
+		if used := b.mem.Used(); used > 1<<20 || h.Lost() > 0 {
+			t.Errorf("%d bytes are taken, %d images lost", used, h.Lost())
+		}
+		for i, r := range seen {
+			for k := range r.Len() {
+				if r.Value(k)[0] != byte(r.Times[k]) || r.Value(k)[199_999] != byte(r.Times[k]) {
+					t.Fatalf("what was seen at image %d has changed", i)
+				}
+			}
+		}
+		b.stop()
+		if n := len(d.rows); n < 90 {
+			t.Errorf("%d images are in the spool", n)
+		}
+	})
+}

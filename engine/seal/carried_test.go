@@ -1,0 +1,108 @@
+package seal
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// sealer is an engine that looks up the last sample of a PV.
+func sealer(m *mill) *grinder {
+	g := m.launch()
+	g.shard.cfg.Last = func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
+		return query.LastInBlocks(ctx, m.st, pv, at)
+	}
+	return g
+}
+
+// TestTheSampleBeforeBucketsThatHadBegun has samples sealed that are older than buckets
+// which have begun: whoever reads from there on finds the last sample before.
+func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(m *mill, at func(after time.Duration) []sample.Sample)
+	}{
+		{"late", func(m *mill, at func(time.Duration) []sample.Sample) {
+			g := sealer(m)
+			m.put("A", at(0), g)
+			for range 5 {
+				time.Sleep(time.Hour)
+				m.checkpoint(g)
+			}
+			m.put("A", at(40*time.Minute), g)
+			m.checkpoint(g)
+		}},
+		{"late, before others", func(m *mill, at func(time.Duration) []sample.Sample) {
+			g := sealer(m)
+			m.put("A", at(0), g)
+			for range 3 {
+				time.Sleep(time.Hour)
+				m.checkpoint(g)
+			}
+			m.put("A", at(170*time.Minute), g)
+			m.checkpoint(g)
+			m.put("A", at(40*time.Minute), g)
+			m.checkpoint(g)
+		}},
+		{"another sealer", func(m *mill, at func(time.Duration) []sample.Sample) {
+			a, b := sealer(m), sealer(m)
+			m.put("A", at(0), a)
+			m.checkpoint(a)
+			time.Sleep(50 * time.Minute)
+			m.put("A", at(40*time.Minute), b)
+			m.checkpoint(b)
+			for range 3 {
+				time.Sleep(time.Hour)
+				m.checkpoint(a)
+			}
+		}},
+		{"another sealer, late", func(m *mill, at func(time.Duration) []sample.Sample) {
+			a, b := sealer(m), sealer(m)
+			m.put("A", at(0), a)
+			for range 4 {
+				time.Sleep(time.Hour)
+				m.checkpoint(a)
+			}
+			m.put("A", at(40*time.Minute), b)
+			m.checkpoint(b)
+		}},
+		{"from the future", func(m *mill, at func(time.Duration) []sample.Sample) {
+			g := sealer(m)
+			m.put("A", at(0), g)
+			m.put("A", at(150*time.Minute), g)
+			m.checkpoint(g)
+			time.Sleep(55 * time.Minute)
+			m.put("A", at(40*time.Minute), g)
+			m.checkpoint(g)
+		}},
+	} {
+		for _, rung := range []store.Rung{store.Keep1d, store.Keep7d} {
+			t.Run(c.name+" "+rung.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := newMill(t, 0)
+					m.rung = rung
+					begin := time.Now().UnixNano()
+					c.do(m, func(after time.Duration) []sample.Sample {
+						return []sample.Sample{{Time: begin + int64(after), Word: uint64(after)}}
+					})
+					for _, from := range []time.Duration{45 * time.Minute, 65 * time.Minute, 125 * time.Minute} {
+						runs, err := (&query.Reader{Store: m.st, Shards: 1}).Read(context.Background(), "A", begin+int64(from), begin+int64(from), query.Options{})
+						if err != nil {
+							t.Fatal(err)
+						}
+						for r, err := range runs {
+							if err != nil || r.Times[0] != begin+int64(40*time.Minute) {
+								t.Errorf("the last sample before %v is of %v, %v", from, time.Duration(r.Times[0]-begin), err)
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}

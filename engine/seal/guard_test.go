@@ -1,0 +1,170 @@
+package seal
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+// old is an archive of one PV, of some days that are long past.
+type old struct {
+	t *testing.T
+	*Shard
+	st  *pebble.Store
+	ser *series
+}
+
+func newOld(t *testing.T) *old {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return &old{t: t, st: st, ser: newSeries(store.Day), Shard: &Shard{cfg: &Config{Store: st}, turn: make(chan struct{}, 1)}}
+}
+
+// day returns a time in the n-th day.
+func dayOf(n int) int64 { return store.Day.Of(noon).Start() + int64(n)*24*hour + hour }
+
+// seal stores a run, and in each day up to another one what it carries.
+func (o *old) seal(r *sample.Run, to int) {
+	o.t.Helper()
+	blocks, _ := o.ser.plan(r, dayOf(0))
+	for n := range to + 1 {
+		blocks = append(blocks, o.ser.carry(store.Day.Of(dayOf(n)))...)
+	}
+	entry, _ := o.ser.missing(0, blocks)
+	o.ser.added(entry)
+	if err := o.st.AddChannel(o.t.Context(), entry); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := o.st.PutBlocks(o.t.Context(), latest(blocks)...); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// drop gives up what is before one day and after another, and returns the days that are left.
+func (o *old) drop(after, before int) string {
+	o.t.Helper()
+	from := int64(math.MinInt64)
+	if after >= 0 {
+		from = store.Day.Of(dayOf(after)).Start()
+	}
+	c, _, err := o.st.Channel(o.t.Context(), o.ser.pv)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	was := o.days()
+	n, bytes, err := o.DropBefore(o.t.Context(), c, from, store.Day.Of(dayOf(before)).Start())
+	left := o.days()
+	if err != nil || len(was)-len(left) != n || (n > 0) != (bytes > 0) {
+		o.t.Errorf("%d buckets and %d bytes, %v; days %v before, and %v now", n, bytes, err, was, left)
+	}
+	return fmt.Sprint(left)
+}
+
+func (o *old) days() (days []int) {
+	for n := range 40 {
+		_, found, err := o.st.LastBlock(o.t.Context(), o.ser.pv, store.Day.Of(dayOf(n)), math.MaxInt64)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		if found {
+			days = append(days, n)
+		}
+	}
+	return days
+}
+
+// value returns when the last sample at a time is of, and how large its value is.
+func (o *old) value(n int) string {
+	o.t.Helper()
+	r, err := query.LastInBlocks(o.t.Context(), o.st, o.ser.pv, dayOf(n))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if r == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d bytes of day %d", len(r.Value(0)), (r.Times[0]-dayOf(0))/int64(24*time.Hour))
+}
+
+// A value that is too large to be copied stays as long as it is in force, and goes once a
+// later one is.
+func TestALargeValueInForceIsNotGivenUp(t *testing.T) {
+	const size = carryBytes + 1
+	o := newOld(t)
+	o.seal(images(size, dayOf(1), dayOf(3)), 9)
+	if got := o.drop(-1, 6); got != "[3 6 7 8 9]" || o.value(8) != fmt.Sprintf("%d bytes of day 3", size) {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(8))
+	}
+	if got := o.drop(6, 8); got != "[3 8 9]" || o.value(8) != fmt.Sprintf("%d bytes of day 3", size) {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(8))
+	}
+	o.seal(images(size, dayOf(10)), 14)
+	if got := o.drop(8, 10); got != "[3 10 11 12 13 14]" { // the first day begins with it, and nothing before
+		t.Errorf("the days %s are left", got)
+	}
+	if got := o.drop(10, 13); got != "[10 13 14]" || o.value(13) != fmt.Sprintf("%d bytes of day 10", size) {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(13))
+	}
+}
+
+// Of a PV that nobody captures any more the last bucket stays: with a copy of its last
+// sample, if it has one, or else with the sample, and then it goes when the PV begins again.
+func TestTheLastBucketIsNotGivenUp(t *testing.T) {
+	o := newOld(t)
+	o.seal(images(5, dayOf(1), dayOf(2), dayOf(3)), 4)
+	for range 2 {
+		if got := o.drop(-1, 20); got != "[4]" || o.value(25) != "5 bytes of day 3" {
+			t.Errorf("the days %s are left, and the value is %s", got, o.value(25))
+		}
+	}
+	o.seal(images(6, dayOf(22)), 24)
+	if got := o.drop(20, 24); got != "[4 24]" || o.value(24) != "6 bytes of day 22" {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(24))
+	}
+}
+
+func TestTheLastSampleIsNotGivenUp(t *testing.T) {
+	o := newOld(t)
+	o.seal(images(5, dayOf(1), dayOf(2), dayOf(3)), 3)
+	if got := o.drop(-1, 20); got != "[3]" || o.value(25) != "5 bytes of day 3" {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(25))
+	}
+	o.seal(images(6, dayOf(22)), 24)
+	if got := o.drop(20, 24); got != "[24]" || o.value(24) != "6 bytes of day 22" {
+		t.Errorf("the days %s are left, and the value is %s", got, o.value(24))
+	}
+}
+
+// Whatever the floor is, nothing that is younger than a day is given up, or refused.
+func TestAFloorToComeIsHarmless(t *testing.T) {
+	o := newOld(t)
+	now := time.Now().UnixNano()
+	o.cfg.Floor = func() int64 { return math.MaxInt64 }
+	if f := o.floor(); f > now-23*hour {
+		t.Errorf("the floor is %v ago", time.Duration(now-f))
+	}
+	r := images(5, now-72*hour, now-72*hour+1, now-hour, now)
+	rest, n := newSeries(store.Hour).refuse(r, o.floor())
+	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
+		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
+	}
+	// The only sample of a PV is carried, however old; a second one is not the last.
+	ser := newSeries(store.Hour)
+	if rest, n := ser.refuse(images(5, 7, 8), o.floor()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
+		t.Errorf("of a PV's first samples, which are old, %d are refused", n)
+	}
+	ser.plan(images(5, now), now)
+	if rest, n := ser.refuse(images(5, 7, 8), o.floor()); n != 2 || rest.Len() != 0 {
+		t.Errorf("of late samples %d are refused", n)
+	}
+}

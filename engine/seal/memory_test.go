@@ -1,0 +1,205 @@
+package seal
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"varve.dev/varve/engine/store"
+)
+
+// memory is a store that is nowhere but in memory: days of a test's clock pass in it in
+// no time.
+type memory struct {
+	store.Store // what it does not have
+	mu          sync.Mutex
+	claims      map[store.Writer]store.Claim
+	journal     map[store.Writer][]store.JournalRow
+	blocks      map[store.BlockKey]store.Block
+	channels    map[string]store.Channel
+	rollups     map[rollupKey]store.Rollup
+	rolling     func() // called, once, before tiles are written
+	looked      func() // called, once, after claims are read
+}
+
+type rollupKey struct {
+	pv    string
+	level store.Level
+	tile  store.Tile
+}
+
+func newMemory() *memory {
+	return &memory{
+		claims: map[store.Writer]store.Claim{}, journal: map[store.Writer][]store.JournalRow{},
+		blocks: map[store.BlockKey]store.Block{}, channels: map[string]store.Channel{}, rollups: map[rollupKey]store.Rollup{},
+	}
+}
+
+// with calls f with the lock.
+func (m *memory) with(f func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+	return nil
+}
+
+func (m *memory) Rungs(context.Context) (rungs []store.Rung, err error) {
+	for r := store.Forever; r.Valid(); r++ {
+		rungs = append(rungs, r)
+	}
+	return rungs, nil
+}
+
+func (m *memory) PutClaim(_ context.Context, c store.Claim) error {
+	return m.with(func() {
+		c.Sealed = m.claims[c.Writer].Sealed
+		m.claims[c.Writer] = c
+	})
+}
+
+func (m *memory) Seal(_ context.Context, _ int, w store.Writer, to store.Position) error {
+	return m.with(func() {
+		if c, ok := m.claims[w]; ok {
+			c.Sealed = max(c.Sealed, to)
+			m.claims[w] = c
+		}
+	})
+}
+
+func (m *memory) Claims(context.Context, int) (claims []store.Claim, err error) {
+	var looked func()
+	err = m.with(func() {
+		claims = slices.SortedFunc(maps.Values(m.claims), func(a, b store.Claim) int { return cmp.Compare(b.Epoch, a.Epoch) })
+		looked, m.looked = m.looked, nil
+	})
+	if looked != nil {
+		looked()
+	}
+	return claims, err
+}
+
+func (m *memory) DropClaim(_ context.Context, c store.Claim) error {
+	return m.with(func() {
+		now := m.claims[c.Writer]
+		if now.Sealed = c.Sealed; now == c {
+			delete(m.claims, c.Writer)
+			m.journal[c.Writer] = slices.DeleteFunc(m.journal[c.Writer], func(r store.JournalRow) bool { return r.At <= c.Sealed })
+		}
+	})
+}
+
+func (m *memory) PutJournal(_ context.Context, r store.JournalRow) error {
+	r.Index, r.Blob = slices.Clone(r.Index), slices.Clone(r.Blob)
+	return m.with(func() { m.journal[r.Writer] = append(m.journal[r.Writer], r) })
+}
+
+func (m *memory) Journal(_ context.Context, _ int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+	var rows []store.JournalRow
+	_ = m.with(func() { rows = slices.Clone(m.journal[w]) })
+	return yieldAll(slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At <= after }))
+}
+
+func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
+	return m.with(func() {
+		for _, b := range blocks {
+			m.blocks[b.BlockKey] = b
+		}
+	})
+}
+
+func (m *memory) Blocks(_ context.Context, pv string, in store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	var out []store.Block
+	_ = m.with(func() {
+		for _, b := range m.blocks {
+			if b.PV == pv && b.Bucket == in && b.Start <= to && b.End >= from {
+				out = append(out, b)
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b store.Block) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.Writer[:], b.Writer[:]), cmp.Compare(a.N, b.N))
+	})
+	return yieldAll(out)
+}
+
+func (m *memory) LastBlock(_ context.Context, pv string, in store.Bucket, at int64) (last store.Block, found bool, err error) {
+	err = m.with(func() {
+		for _, b := range m.blocks {
+			if b.PV == pv && b.Bucket == in && b.Start <= at && (!found || b.End > last.End) {
+				last, found = b, true
+			}
+		}
+	})
+	return last, found, err
+}
+
+func (m *memory) AddChannel(_ context.Context, c store.Channel) error {
+	return m.with(func() {
+		has := m.channels[c.PV]
+		has.PV = c.PV
+		has.Shards = union(has.Shards, c.Shards)
+		has.Starts = union(has.Starts, c.Starts)
+		has.Types = union(has.Types, c.Types)
+		has.Levels = union(has.Levels, c.Levels)
+		m.channels[c.PV] = has
+	})
+}
+
+func (m *memory) Channel(_ context.Context, pv string) (c store.Channel, found bool, err error) {
+	err = m.with(func() {
+		c, found = m.channels[pv]
+		c.Shards, c.Starts = slices.Clone(c.Shards), slices.Clone(c.Starts)
+		c.Types, c.Levels = slices.Clone(c.Types), slices.Clone(c.Levels)
+	})
+	return c, found, err
+}
+
+func (m *memory) PutRollups(_ context.Context, rows ...store.Rollup) error {
+	if f := m.rolling; f != nil && len(rows) > 0 {
+		m.rolling = nil
+		f()
+	}
+	return m.with(func() {
+		for _, r := range rows {
+			k := rollupKey{r.PV, r.Level, r.Tile}
+			if there, ok := m.rollups[k]; !ok || there.Stamp <= r.Stamp {
+				m.rollups[k] = r
+			}
+		}
+	})
+}
+
+func (m *memory) Rollups(_ context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
+	var rows []store.Rollup
+	_ = m.with(func() {
+		for k, r := range m.rollups {
+			if k.pv == pv && k.level == l && first <= k.tile && k.tile <= last {
+				rows = append(rows, r)
+			}
+		}
+	})
+	slices.SortFunc(rows, func(a, b store.Rollup) int { return cmp.Compare(a.Tile, b.Tile) })
+	return yieldAll(rows)
+}
+
+func union[E comparable](a, b []E) []E {
+	for _, e := range b {
+		if !slices.Contains(a, e) {
+			a = append(slices.Clone(a), e)
+		}
+	}
+	return a
+}
+
+func yieldAll[T any](rows []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, r := range rows {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package seal
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// repair computes again the bins in tiles that samples of some times change: those
+// they are in, and for each the bin of the next sample, until which its value is held.
+func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
+	if err := s.refresh(ctx, ser); err != nil {
+		return err
+	}
+	for _, r := range ser.rolls {
+		for _, sp := range spansOf(times, r.width*store.TileBins/4) {
+			if err := s.repairSpan(ctx, ser, r, sp); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Shard) repairSpan(ctx context.Context, ser *series, r *rolled, sp span) error {
+	if sp.first >= r.through {
+		return nil
+	}
+	stamp := time.Now().UnixNano() // before anything is read
+	hi := min(rollup.Floor(sp.last, r.width)+r.width, r.through)
+	lo, err := s.completeTo(ctx, ser.pv, r, rollup.Floor(sp.first, r.width))
+	if err != nil {
+		return err
+	}
+	next, found, err := s.nextBin(ctx, ser.pv, r, hi)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		hi = next
+	case r.warm:
+		r.chill() // the next sample is in none of the tiles
+	}
+	bins, lo, err := s.compute(ctx, ser, r, lo, hi)
+	if err != nil || lo >= hi { // what came late is for bins whose samples have expired: they stay
+		return err
+	}
+	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile})
+	if err == nil && r.level.Tile(hi-1) == r.level.Tile(r.through-1) {
+		r.stamp, r.stored = last.stamp, last.bins
+	}
+	return err
+}
+
+// completeTo returns where the bins that are to be computed begin, at a time at most:
+// where the tile that has it ends to be complete. Another sealer may have written it
+// meanwhile, and know of less than this one.
+func (s *Shard) completeTo(ctx context.Context, pv string, r *rolled, at int64) (int64, error) {
+	t, _, err := s.tile(ctx, pv, r.level, r.level.Tile(at))
+	if t != nil {
+		at = min(at, t.Through)
+	}
+	return at, err
+}
+
+// tile returns a tile and its stamp, or nil if it is not there or can not be read.
+func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Tile) (found *rollup.Tile, stamp int64, err error) {
+	for row, err := range s.cfg.Store.Rollups(ctx, pv, l, at, at) {
+		if err != nil {
+			return nil, 0, err
+		}
+		t := new(rollup.Tile)
+		if err := rollup.Decode(t, &row); err != nil {
+			s.corrupt(&row, err)
+			continue
+		}
+		found, stamp = t, row.Stamp
+	}
+	return found, stamp, nil
+}
+
+// edge finds the first bin that can be computed from samples: those before, and what
+// was held, may have expired.
+type edge struct {
+	whole  int64 // samples are all there from here on
+	passed bool
+}
+
+// edgeOf returns the edge of a PV, which is behind if nothing has expired, or was given
+// up for want of disk.
+func (s *Shard) edgeOf(ser *series) edge {
+	whole := max(s.floor(), query.WholeSince(ser.known.Starts, time.Now().UnixNano()))
+	return edge{whole: whole, passed: whole <= ser.earliest()}
+}
+
+// first returns the first bin, from one that begins at lo on, of which all samples are
+// there.
+func (e *edge) first(lo, width int64) int64 {
+	if whole := rollup.Floor(e.whole, width); lo < whole || e.whole > whole && lo == whole {
+		return rollup.Floor(e.whole+width-1, width)
+	}
+	return lo
+}
+
+// pass looks at samples i to j (exclusive) of a run. It returns the first bin, from the
+// one that begins at lo on, of which it is known what was held.
+func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
+	if e.passed {
+		return lo
+	}
+	i += sort.Search(j-i, func(k int) bool { return run.Times[i+k] >= e.whole })
+	if i == j {
+		return lo
+	}
+	e.passed = true
+	if t := run.Times[i]; t >= lo { // all that came before are gone
+		return rollup.Floor(t, width) + width
+	}
+	return lo
+}
+
+// nextBin returns the end of the first bin in tiles that begins at or after a time.
+func (s *Shard) nextBin(ctx context.Context, pv string, r *rolled, from int64) (end int64, found bool, err error) {
+	if from >= r.through {
+		return 0, false, nil
+	}
+	for row, err := range s.cfg.Store.Rollups(ctx, pv, r.level, r.level.Tile(from), r.level.Tile(r.through-1)) {
+		if err != nil {
+			return 0, false, err
+		}
+		var t rollup.Tile
+		if err := rollup.Decode(&t, &row); err != nil {
+			s.corrupt(&row, err)
+			continue
+		}
+		if i := slices.IndexFunc(t.Bins, func(b rollup.Bin) bool { return b.Start >= from }); i >= 0 {
+			return t.Bins[i].End(), true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// compute returns the bins that begin in [from, hi), from the samples in blocks. It
+// raises from to the first one that can be computed.
+func (s *Shard) compute(ctx context.Context, ser *series, r *rolled, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
+	e := s.edgeOf(ser)
+	if from = e.first(lo, r.width); from >= hi {
+		return nil, hi, nil
+	}
+	acc, after := rollup.NewAccumulator(r.width), int64(math.MinInt64)
+	before, err := s.before(ctx, ser, r, from)
+	if err != nil {
+		return nil, from, err
+	}
+	if before != nil {
+		acc.Hold(before)
+		e.passed, after = true, from-1
+	}
+	err = s.read(ctx, ser, from, hi-1, func(run *sample.Run, i, j int) bool {
+		i += sort.Search(j-i, func(k int) bool { return run.Times[i+k] > after })
+		from = e.pass(run, i, j, from, r.width)
+		bins = acc.Add(bins, run, i, j)
+		return true
+	})
+	bins = acc.Close(bins, hi)
+	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from }), from, err
+}
+
+// before returns the last bin in tiles that begins before lo, up to where they must be
+// complete: with what it ends, the bin at lo begins. Blocks tell that as well, but for
+// late samples: buckets that had begun do not carry them, and they may have expired.
+func (s *Shard) before(ctx context.Context, ser *series, r *rolled, lo int64) (before *rollup.Bin, err error) {
+	if lo > r.through {
+		return nil, nil
+	}
+	l := r.level
+	first := l.Tile(ser.earliest())
+	for hi, step := l.Tile(lo-1), store.Tile(2); hi >= first && before == nil; hi, step = hi-step, 4*step {
+		for row, err := range s.cfg.Store.Rollups(ctx, ser.pv, l, max(first, hi-step+1), hi) {
+			if err != nil {
+				return nil, err
+			}
+			var t rollup.Tile
+			if err := rollup.Decode(&t, &row); err != nil {
+				s.corrupt(&row, err)
+				continue
+			}
+			if n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].Start >= lo }); n > 0 {
+				before = &t.Bins[n-1]
+			}
+		}
+	}
+	return before, nil
+}
+
+// refresh reads the directory entry of a PV, before its samples are: blocks may have
+// moved to other buckets.
+func (s *Shard) refresh(ctx context.Context, ser *series) error {
+	c, _, err := s.cfg.Store.Channel(ctx, ser.pv)
+	if err == nil {
+		ser.known = c
+	}
+	return err
+}
+
+// read feeds the sealed samples of a PV, after those of the last time before a range.
+func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed query.Feed) error {
+	n := 0
+	err := query.Sealed(ctx, s.cfg.Store, ser.pv, ser.known.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
+		n += j - i
+		return feed(r, i, j)
+	})
+	s.cfg.Metrics.Reread.Add(float64(n))
+	return err
+}

@@ -1,0 +1,454 @@
+package seal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+const tick = int64(time.Second)
+
+// mill is a shard whose samples are rolled up, and engines that capture and seal it. All
+// make checkpoints, and say so in their claims, unless there are roles: then only the one
+// that has the role does, and once more while it passes.
+type mill struct {
+	t       *testing.T
+	rng     *rand.Rand
+	st      *memory
+	levels  []store.Level
+	rung    store.Rung
+	all     map[string][]sample.Sample // by PV, as they were journalled
+	trace   []string
+	engines []*grinder
+	roles   bool
+	sealer  *grinder // who has the role
+}
+
+// grinder is an engine: a lane and a sealer.
+type grinder struct {
+	lane  *journal.Lane
+	shard *Shard
+	end   func()
+}
+
+var millTypes = map[string]sample.Type{"A": sample.Float64, "B": sample.Enum}
+
+func newMill(t *testing.T, seed uint64, levels ...store.Level) *mill {
+	m := &mill{t: t, rng: rand.New(rand.NewPCG(seed, 0)), st: newMemory(), levels: levels, all: map[string][]sample.Sample{}}
+	t.Cleanup(func() {
+		for _, g := range m.engines {
+			g.end()
+		}
+	})
+	return m
+}
+
+// launch starts an engine. Its clock is that of the test.
+func (m *mill) launch() *grinder {
+	mem := journal.NewMemory(1 << 30)
+	log := slog.New(slog.DiscardHandler)
+	lane := journal.NewLane(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
+		Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { lane.Run(ctx, ctx) })
+	<-lane.Claimed()
+	g := &grinder{lane: lane, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
+	g.shard = NewShard(lane, &Config{Store: m.st, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: 15 * time.Second,
+		Ours: func(store.Writer) bool { return false }, Died: func(context.Context, int, int64, int64) error { return nil },
+		Retention: func(string) (r store.Retention, captured bool) {
+			r.Raw = m.rung
+			copy(r.Levels[:], m.levels)
+			return r, true
+		},
+		Metrics: NewMetrics(prometheus.NewRegistry()), Log: log})
+	m.engines = append(m.engines, g)
+	if !m.roles {
+		m.rank(g, store.FirstTerm)
+	} else if m.sealer == nil {
+		m.pass(g)
+	}
+	return g
+}
+
+func (m *mill) rank(g *grinder, t store.Term) {
+	if err := g.lane.SetSealing(context.Background(), t); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// pass gives the role to an engine while the one that has it is at a checkpoint, and does
+// not know yet.
+func (m *mill) pass(g *grinder) {
+	before := m.sealer
+	if m.sealer = g; before == nil {
+		m.takeRole(g)
+		return
+	}
+	var wg sync.WaitGroup
+	switch m.rng.IntN(3) {
+	case 0: // both write at the same time
+		m.st.looked = func() {
+			m.takeRole(g)
+			wg.Go(func() { m.checkpoint(g) })
+		}
+	case 1: // the new one writes before the old one
+		m.st.looked = func() {
+			m.takeRole(g)
+			m.checkpoint(g)
+		}
+	case 2: // the new one writes between reading and writing of the old one
+		m.st.rolling = func() {
+			m.takeRole(g)
+			m.checkpoint(g)
+		}
+	}
+	m.checkpoint(before)
+	wg.Wait()
+	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // there was nothing to write
+		m.takeRole(g)
+	}
+	before.shard = NewShard(before.lane, before.shard.cfg)
+	m.rank(before, store.Follows)
+}
+
+func (m *mill) takeRole(g *grinder) {
+	g.shard = NewShard(g.lane, g.shard.cfg)
+	if !g.shard.takeRole(context.Background()) {
+		m.t.Error("the role is not taken")
+	}
+}
+
+// put has samples captured by engines, and makes them durable.
+func (m *mill) put(pv string, samples []sample.Sample, by ...*grinder) {
+	m.all[pv] = append(m.all[pv], samples...)
+	for _, g := range by {
+		h := g.lane.Open(pv, millTypes[pv])
+		for i := range samples {
+			g.lane.Append(h, millTypes[pv], &samples[i])
+		}
+		if err := g.lane.Sync(context.Background()); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// some returns samples of a stretch of time, the latest one now.
+func (m *mill) some(pv string, back time.Duration, n int) []sample.Sample {
+	var out []sample.Sample
+	now := time.Now().UnixNano()
+	for range n {
+		s := sample.Sample{Time: now - m.rng.Int64N(int64(back)+1), Word: uint64(m.rng.IntN(5))}
+		if m.rng.IntN(4) == 0 {
+			s.Time = rollup.Floor(s.Time, 10*tick)
+		}
+		if millTypes[pv] == sample.Float64 {
+			s.Word = math.Float64bits(float64(m.rng.IntN(1000)) / 100)
+		}
+		if m.rng.IntN(8) == 0 {
+			s.Tag = sample.MakeTag(sample.Severity(m.rng.IntN(4)), 17)
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b sample.Sample) int { return cmp.Compare(a.Time, b.Time) })
+	return out
+}
+
+func (m *mill) checkpoint(g *grinder) {
+	if err := g.shard.Checkpoint(context.Background()); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// rows returns the tiles of a PV and a level.
+func (m *mill) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
+	now := time.Now().UnixNano()
+	for row, err := range m.st.Rollups(context.Background(), pv, l, l.Tile(0), l.Tile(now+int64(48*time.Hour))) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		t := new(rollup.Tile)
+		if err := rollup.Decode(t, &row); err != nil {
+			m.t.Fatal(err)
+		}
+		tiles = append(tiles, t)
+	}
+	return tiles
+}
+
+// sealed returns the bins that follow from the blocks of a PV, and from when on they
+// are sure: what is expired may have been held until the first sample that is not.
+func (m *mill) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) {
+	c, _, err := m.st.Channel(context.Background(), pv)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	now := time.Now().UnixNano()
+	whole := query.WholeSince(c.Starts, now)
+	acc := rollup.NewAccumulator(int64(l.Every()))
+	sure = rollup.Floor(whole+acc.Width()-1, acc.Width())
+	begins := sure
+	err = query.Sealed(context.Background(), m.st, pv, c.Starts, query.Earliest, query.Latest, now, func(r *sample.Run, i, j int) bool {
+		if k := slices.IndexFunc(r.Times[i:j], func(t int64) bool { return t >= whole }); k >= 0 && whole > query.Earliest && sure == begins {
+			sure = max(sure+1, rollup.Floor(r.Times[i+k], acc.Width())+acc.Width())
+		}
+		bins = acc.Add(bins, r, i, j)
+		return true
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return acc.Close(bins, math.MaxInt64), sure
+}
+
+// journalled returns the bins that follow from all that was ever put.
+func (m *mill) journalled(pv string, l store.Level) []rollup.Bin {
+	r := &sample.Run{Type: millTypes[pv]}
+	for i := range m.all[pv] {
+		r.Append(&m.all[pv][i])
+	}
+	r.Normalize()
+	acc := rollup.NewAccumulator(int64(l.Every()))
+	return acc.Close(acc.Add(nil, r, 0, r.Len()), math.MaxInt64)
+}
+
+// verify checks that what tiles claim is so: a bin that should be there is, and is as
+// the samples say. It returns up to where the tiles of a level go.
+func (m *mill) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
+	m.t.Helper()
+	for _, t := range m.rows(pv, l) {
+		since := max(t.Since, sure)
+		var claimed []rollup.Bin
+		for _, b := range want {
+			if b.Start >= max(since, t.Start()) && b.Start < t.Through {
+				claimed = append(claimed, b)
+			}
+			if b.Start >= since && b.Start < t.Start() && !slices.ContainsFunc(m.rows(pv, l), func(o *rollup.Tile) bool { return o.Tile == l.Tile(b.Start) }) {
+				m.t.Fatalf("%s %v: the tile that begins at %d claims all from %d on, but there is none for the bin at %d\n%v", pv, l, t.Start(), t.Since, b.Start, m.trace)
+			}
+		}
+		bins := slices.DeleteFunc(slices.Clone(t.Bins), func(b rollup.Bin) bool { return b.Start < since })
+		if len(bins) != len(claimed) {
+			m.t.Fatalf("%s %v: a tile from %d to %d has %d bins, the samples say %d\n%v", pv, l, t.Since, t.Through, len(bins), len(claimed), m.trace)
+		}
+		for i := range bins {
+			if got, want := fmt.Sprintf("%+v", bins[i]), fmt.Sprintf("%+v", claimed[i]); got != want {
+				m.t.Fatalf("%s %v: a bin is\n%s\nand the samples say\n%s\n%v", pv, l, got, want, m.trace)
+			}
+		}
+		through = t.Through
+	}
+	return through
+}
+
+// verifyAll checks the tiles of all PVs and levels against blocks.
+func (m *mill) verifyAll() {
+	m.t.Helper()
+	for pv := range millTypes {
+		for _, l := range m.levels {
+			bins, sure := m.sealed(pv, l)
+			m.verify(pv, l, bins, sure)
+		}
+	}
+}
+
+func (m *mill) did(format string, args ...any) {
+	m.trace = append(m.trace, fmt.Sprintf(format, args...))
+}
+
+var millLevels = []store.Level{
+	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Minute, store.Keep10y), store.LevelOf(20*time.Minute, store.Forever),
+}
+
+// step does something that may happen to a shard.
+func (m *mill) step() {
+	live := m.engines[max(0, len(m.engines)-2):]
+	pv := []string{"A", "A", "B"}[m.rng.IntN(3)]
+	g := live[m.rng.IntN(len(live))]
+	switch k := m.rng.IntN(21); {
+	case k < 8:
+		back := time.Duration(m.rng.IntN(20)) * time.Minute
+		m.did("%s: new samples of %v", pv, back)
+		time.Sleep(back)
+		m.put(pv, m.some(pv, back, 1+m.rng.IntN(60)), g)
+	case k < 10:
+		m.did("%s: new samples, captured twice", pv)
+		time.Sleep(5 * time.Minute)
+		m.put(pv, m.some(pv, 5*time.Minute, 50), live...)
+	case k == 10:
+		m.did("%s: late samples", pv)
+		m.put(pv, m.some(pv, time.Duration(1+m.rng.IntN(30*60))*time.Minute, 1+m.rng.IntN(5)), g)
+	case k == 11 && len(m.all[pv]) > 0:
+		m.did("%s: old samples again", pv)
+		i := m.rng.IntN(len(m.all[pv]))
+		m.put(pv, slices.Clone(m.all[pv][i:min(i+5, len(m.all[pv]))]), g)
+	case k == 12:
+		m.did("nothing for long")
+		time.Sleep(time.Duration(1+m.rng.IntN(300)) * time.Minute)
+	case k == 13:
+		m.did("another engine")
+		m.launch()
+	case k == 14:
+		m.did("an engine begins to seal anew")
+		if m.roles {
+			m.takeRole(m.sealer)
+			return
+		}
+		g.shard = NewShard(g.lane, g.shard.cfg)
+	case k == 15:
+		if m.roles {
+			m.did("the role passes to %d of %d", slices.Index(live, g), len(live))
+			if g != m.sealer {
+				m.pass(g)
+			}
+			return
+		}
+		m.did("checkpoints at once, then one after the other")
+		var wg sync.WaitGroup
+		for _, g := range live {
+			wg.Go(func() { m.checkpoint(g) })
+		}
+		wg.Wait()
+		for _, g := range live {
+			m.checkpoint(g)
+		}
+	default:
+		if m.roles {
+			g = m.sealer
+		}
+		m.did("checkpoint of %d of %d", slices.Index(live, g), len(live))
+		m.checkpoint(g)
+	}
+}
+
+// TestRollupsFollowTheSamples lets engines capture and seal a shard in turns, one or
+// two at a time, with all that can happen, and looks at the tiles after each step.
+func TestRollupsFollowTheSamples(t *testing.T) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMill(t, seed, millLevels...)
+				m.roles = seed/2%2 == 1
+				m.rung = []store.Rung{store.Forever, store.Keep1d}[seed%2]
+				m.launch()
+				for range 70 {
+					m.step()
+					m.verifyAll()
+					for pv := range m.all {
+						m.draw(pv)
+					}
+				}
+				m.settle()
+			})
+		})
+	}
+}
+
+// settle makes checkpoints until nothing is left to do, and compares the tiles with all
+// that was ever journalled, as far as it is kept.
+func (m *mill) settle() {
+	m.t.Helper()
+	m.did("the end")
+	for pv := range millTypes { // a sealer that is new looks at the PVs that it has news of
+		m.put(pv, m.some(pv, 0, 1), m.engines[len(m.engines)-1])
+	}
+	for range 3 {
+		time.Sleep(2 * time.Hour)
+		seal := m.engines[max(0, len(m.engines)-2):]
+		if m.roles {
+			seal = []*grinder{m.sealer}
+		}
+		for _, g := range seal {
+			m.checkpoint(g)
+		}
+	}
+	for pv := range millTypes {
+		for _, l := range m.levels {
+			_, sure := m.sealed(pv, l)
+			want := m.journalled(pv, l)
+			through := m.verify(pv, l, want, sure)
+			if n := len(want); n > 0 && through < want[n-1].End() {
+				m.t.Errorf("%s %v: after all tiles end at %d, and samples at %d", pv, l, through, want[n-1].End())
+			}
+		}
+	}
+}
+
+// Rollups wait while memory is short, and are complete later.
+func TestRollupsArePutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMill(t, 3, millLevels...)
+		g := m.launch()
+		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
+		other := journal.NewLane(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
+		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
+		g.shard.cfg.Memory = short
+		time.Sleep(3 * time.Hour)
+		for range 3 {
+			time.Sleep(time.Hour)
+			m.put("A", m.some("A", time.Hour, 2000), g)
+			m.checkpoint(g)
+			if n := len(m.rows("A", millLevels[0])); n > 0 {
+				t.Fatalf("%d tiles", n)
+			}
+			m.verifyAll()
+		}
+		g.shard.cfg.Memory = roomy
+		m.checkpoint(g)
+		m.settle()
+	})
+}
+
+// A sealer whose tile was written over by one that had not read its late sample puts
+// the tile right at its next checkpoint.
+func TestTileThatWasOverwrittenIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMill(t, 1, millLevels...)
+		first, second := m.launch(), m.launch()
+		time.Sleep(3 * time.Hour)
+		m.put("A", m.some("A", 3*time.Hour, 1000), first)
+		m.checkpoint(first)
+		time.Sleep(2 * time.Hour)
+		m.put("A", m.some("A", 0, 1), first)
+		m.checkpoint(first)
+		m.checkpoint(second)
+		for i := range 16 { // the writes have the same time: either may stay
+			late := func(by *grinder, ago time.Duration) {
+				s := m.some("A", 0, 1)
+				s[0].Time -= int64(3*time.Hour + ago)
+				m.put("A", s, by)
+			}
+			late(second, time.Duration(i)*time.Minute)
+			m.st.rolling = func() {
+				late(first, time.Duration(i)*time.Minute+time.Second)
+				m.checkpoint(first)
+			}
+			m.checkpoint(second)
+			if m.st.rolling != nil {
+				t.Fatal("a late sample changed no tile")
+			}
+			m.checkpoint(first)
+			m.verifyAll()
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package seal
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/store"
+)
+
+// patch replaces bins of a PV and a level, those that begin in [lo, hi): after that the
+// tiles are complete there.
+type patch struct {
+	level  store.Level
+	lo, hi int64
+	bins   []rollup.Bin // in [lo, hi)
+	stamp  int64        // when the reading of samples began
+	// Tiles are expected up to through, the latest of them with a stamp: else another
+	// sealer was at work. everTile: no matter.
+	through, latest int64
+}
+
+const everTile = math.MaxInt64
+
+// patched is the last of the tiles that a patch wrote, and to where.
+type patched struct {
+	to, stamp int64
+	bins      int
+}
+
+// apply writes the tiles that a patch changes, if they are other ones then. Bins
+// outside of it stay as they are.
+func (s *Shard) apply(ctx context.Context, ser *series, r *rolled, p *patch) (last patched, err error) {
+	tiles, err := s.tiles(ctx, ser, p)
+	if err != nil {
+		return last, err
+	}
+	rows := make([]store.Rollup, 0, len(tiles))
+	now := time.Now().UnixNano()
+	for _, t := range tiles {
+		blob, stamp := rollup.Append(nil, &t.Tile), t.stamp
+		if !bytes.Equal(blob, t.blob) {
+			stamp = stampAfter(max(p.stamp, t.stamp))
+		}
+		last = patched{to: min(p.hi, t.End()), stamp: stamp, bins: len(t.Bins)}
+		if at, ever := p.level.Expires(t.Tile.Tile); ever && at <= now {
+			continue
+		}
+		s.note(r, t, stamp)
+		if stamp != t.stamp {
+			rows = append(rows, store.Rollup{PV: ser.pv, Level: p.level, Tile: t.Tile.Tile, Stamp: stamp, Blob: blob})
+		}
+	}
+	s.cfg.Metrics.rolled(rows, len(p.bins))
+	return last, s.cfg.Store.PutRollups(ctx, rows...)
+}
+
+// stampAfter returns a stamp that is later than a time, by up to 65 ms: another sealer
+// at the same tile has another one.
+func stampAfter(t int64) int64 {
+	const µs = 1000 // stores may keep no more
+	return (t/µs + 1 + rand.Int64N(1<<16)) * µs
+}
+
+// stamped is a tile with the stamp and the blob that it has in the store; 0 and nil: it
+// is not there.
+type stamped struct {
+	rollup.Tile
+	stamp int64
+	blob  []byte
+}
+
+// existing returns the tiles in the store that a patch may change.
+func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.Tile]*stamped, error) {
+	l := p.level
+	there := map[store.Tile]*stamped{}
+	first := max(l.Tile(p.lo), l.Tile(ser.earliest()))
+	for row, err := range s.cfg.Store.Rollups(ctx, ser.pv, l, first, l.Tile(p.hi-1)) {
+		if err != nil {
+			return nil, err
+		}
+		t := &stamped{stamp: row.Stamp, blob: row.Blob}
+		if err := rollup.Decode(&t.Tile, &row); err != nil {
+			s.corrupt(&row, err)
+			t.Tile = rollup.Tile{Level: l, Tile: row.Tile, Since: l.Start(row.Tile), Through: l.Start(row.Tile)}
+		}
+		if t.Start() >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest {
+			return nil, errForeign
+		}
+		there[row.Tile] = t
+	}
+	return there, nil
+}
+
+// tiles returns the tiles that a patch changes, as they should be.
+func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stamped, err error) {
+	l := p.level
+	there, err := s.existing(ctx, ser, p)
+	if err != nil {
+		return nil, err
+	}
+	complete := p.lo // from lo up to here
+	bins := p.bins
+	for at := l.Tile(p.lo); at <= l.Tile(p.hi-1); at++ {
+		n := 0
+		for n < len(bins) && bins[n].Start < l.Start(at+1) {
+			n++
+		}
+		t := there[at]
+		switch {
+		case t == nil && n == 0:
+			at = skipTo(l, at, bins, there, p.hi)
+			continue
+		case t == nil:
+			t = &stamped{Tile: rollup.Tile{Level: l, Tile: at, Since: complete, Through: complete}}
+		}
+		t.Since = min(t.Since, complete)
+		t.Through = max(t.Through, min(p.hi, t.End()))
+		t.Bins = splice(t.Bins, bins[:n], p.lo, p.hi)
+		complete, bins = t.Through, bins[n:]
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// skipTo returns the tile before the next one that has bins or a row: spans of time
+// without a sample may be long.
+func skipTo(l store.Level, at store.Tile, bins []rollup.Bin, there map[store.Tile]*stamped, hi int64) store.Tile {
+	next := l.Tile(hi-1) + 1
+	if len(bins) > 0 {
+		next = l.Tile(bins[0].Start)
+	}
+	for t := range there {
+		if t > at {
+			next = min(next, t)
+		}
+	}
+	return next - 1
+}
+
+// splice puts bins in place of those that begin in [lo, hi).
+func splice(old, bins []rollup.Bin, lo, hi int64) []rollup.Bin {
+	out := make([]rollup.Bin, 0, len(old)+len(bins))
+	i := 0
+	for ; i < len(old) && old[i].Start < lo; i++ {
+		out = append(out, old[i])
+	}
+	out = append(out, bins...)
+	for ; i < len(old); i++ {
+		if old[i].Start >= hi {
+			out = append(out, old[i])
+		}
+	}
+	return out
+}

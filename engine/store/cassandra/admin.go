@@ -1,0 +1,28 @@
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"varve.dev/varve/engine/store"
+)
+
+var dropBlock = onRungs("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+
+// DropBlock deletes one block. It is for blocks that can not be read. Parts of its blob
+// that stand apart stay until the bucket goes.
+func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
+	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Rung()], values: blockKey(&k)})
+}
+
+// JournalTTL returns how long rows of the journal are kept.
+func (s *Store) JournalTTL(ctx context.Context) (time.Duration, error) {
+	var seconds int
+	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",
+		s.cfg.Keyspace).ScanContext(withOperation(ctx, "journal_ttl"), &seconds)
+	if err != nil {
+		return 0, fmt.Errorf("asking how long the journal is kept: %w", err)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}

@@ -1,0 +1,189 @@
+package cassandra_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+// With two rungs in use at once, files of windows that expired vanish whole. Those of
+// windows that have not, and of what is kept forever, stay. Deletions, which are
+// tombstones in a later window, keep none; nor do blocks that were written again.
+func TestExpiredFilesGoWhole(t *testing.T) {
+	p := newPlant(t)
+	for window := range oldWindows {
+		p.now = p.due(window).Add(-toLive)
+		p.archive(func(r store.Rung) time.Time { return p.old(r, window) })
+	}
+	old := p.files()
+	if n, want := len(old), oldWindows*len(everyTable)*2; n < want {
+		t.Errorf("%d files of old windows, and not %d or more: %v", n, want, old)
+	}
+	p.now = p.due(oldWindows)
+	today := func(store.Rung) time.Time { return p.now }
+	for _, r := range plantRungs {
+		_, err := p.DropBucket(t.Context(), plantPV(1), store.Day.Of(p.old(r, 0).UnixNano()).In(r), p.now.UnixNano())
+		p.must(err)
+	}
+	p.archive(today)
+	p.hurry()
+	for deadline := time.Now().Add(expireWait); ; wait(time.Second) {
+		p.archive(today) // a flush is when Cassandra looks for what has expired
+		var left []string
+		for f := range p.files() {
+			if old[f] {
+				left = append(left, f)
+			}
+		}
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("these files of windows that have expired are still there: %v", left)
+		}
+	}
+	const whole = plantPVs * 3
+	for _, r := range plantRungs {
+		p.expect(r, p.now, whole)
+		for window := range oldWindows {
+			want := 0
+			if r == store.Forever {
+				if want = whole; window == 0 {
+					want -= 2 // blocks of the bucket that was dropped
+				}
+			}
+			p.expect(r, p.old(r, window), want)
+		}
+	}
+}
+
+const (
+	oldWindows = 3
+	plantPVs   = 8
+	toLive     = 20 * time.Second // of what is to expire
+	expireWait = 5 * time.Minute  // for a machine that is busy
+)
+
+func plantPV(i int) string { return fmt.Sprintf("P:%d", i) }
+
+var (
+	plantRungs = []store.Rung{store.Keep1d, store.Keep90d, store.Forever}
+	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // of a rung
+)
+
+// plant is an archive with a clock that a test sets.
+type plant struct {
+	*torn
+	node  *cassandra.Node
+	begun time.Time // a midnight
+	now   time.Time
+}
+
+func newPlant(t *testing.T) *plant {
+	p := &plant{node: cassandra.Start(t), begun: time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
+	p.now = p.begun
+	cfg := cassandrastore.Config{
+		Hosts: []string{p.node.Addr()}, Keyspace: "plant", Timeout: 30 * time.Second, Rungs: plantRungs,
+		Now: func() time.Time { return p.now },
+	}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	p.torn = &torn{T: t, Store: open(t, cfg), session: connect(t, cfg), keyspace: cfg.Keyspace}
+	p.Hasten(time.Second, 2*time.Second)
+	return p
+}
+
+// due is when what belongs to an old window expires. They are three days apart, more
+// than a window of either rung.
+func (p *plant) due(window int) time.Time { return p.begun.Add(time.Duration(window) * 72 * time.Hour) }
+
+// old is a time of a day that expires when its window is due.
+func (p *plant) old(r store.Rung, window int) time.Time {
+	return p.due(window).Add(-r.Keep() - 24*time.Hour)
+}
+
+// dayLevel has tiles of a day.
+func dayLevel(r store.Rung) store.Level { return store.LevelOf(24*time.Hour/store.TileBins, r) }
+
+// archive writes a small and a large block, and a tile, of some day for each rung, and
+// each again, and has all of it on disk.
+func (p *plant) archive(day func(store.Rung) time.Time) {
+	p.Helper()
+	for _, r := range plantRungs {
+		at := day(r).UnixNano()
+		for i := range plantPVs {
+			small := store.Block{
+				BlockKey: store.BlockKey{PV: plantPV(i), Bucket: store.Day.Of(at).In(r), Start: at, Writer: store.Writer{1}, N: 1},
+				End:      at + 1000, Count: 1, Type: sample.Float64, Blob: blob(1)[:50<<10],
+			}
+			large := small
+			large.N, large.Blob = 2, blob(2)[:600<<10]
+			tile := store.Rollup{PV: plantPV(i), Level: dayLevel(r), Tile: dayLevel(r).Tile(at), Stamp: p.now.UnixNano(), Blob: []byte("bins")}
+			for range 2 {
+				p.must(p.PutBlocks(p.Context(), small, large))
+				p.must(p.PutRollups(p.Context(), tile))
+			}
+		}
+	}
+	p.node.Nodetool(p, "flush", p.keyspace)
+}
+
+// files returns the SSTables of the rungs that do not keep forever.
+func (p *plant) files() map[string]bool {
+	p.Helper()
+	out := map[string]bool{}
+	for _, r := range plantRungs[:2] {
+		for _, t := range everyTable {
+			table := t + "_" + r.String()
+			for f := range p.node.Files(p, p.keyspace, table) {
+				out[table+"/"+f] = true
+			}
+		}
+	}
+	return out
+}
+
+// hurry lets Cassandra drop what has expired at once: no node was away that could have
+// missed a deletion.
+func (p *plant) hurry() {
+	p.Helper()
+	for _, r := range plantRungs[:2] {
+		for _, t := range everyTable {
+			table, options, pairs := t+"_"+r.String(), map[string]string{}, []string{}
+			p.must(p.session.Query("SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", p.keyspace, table).
+				ScanContext(p.Context(), &options))
+			options["expired_sstable_check_frequency_seconds"] = "1"
+			for k, v := range options {
+				pairs = append(pairs, fmt.Sprintf("'%s': '%s'", k, v))
+			}
+			p.exec("ALTER TABLE @" + table + " WITH gc_grace_seconds = 0 AND compaction = {" + strings.Join(pairs, ", ") + "}")
+		}
+	}
+}
+
+// expect checks how many blocks and tiles there are of a day.
+func (p *plant) expect(r store.Rung, day time.Time, want int) {
+	p.Helper()
+	at, n := day.UnixNano(), 0
+	for i := range plantPVs {
+		for _, err := range p.Blocks(p.Context(), plantPV(i), store.Day.Of(at).In(r), at, at) {
+			p.must(err)
+			n++
+		}
+		tile := dayLevel(r).Tile(at)
+		for _, err := range p.Rollups(p.Context(), plantPV(i), dayLevel(r), tile, tile) {
+			p.must(err)
+			n++
+		}
+	}
+	if n != want {
+		p.Errorf("rung %v has %d blocks and tiles of %v, not %d", r, n, day, want)
+	}
+}

@@ -1,0 +1,119 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"varve.dev/varve/engine/store"
+)
+
+// PutFloor implements store.Store. Before is its own timestamp, so that the highest
+// wins, whoever wrote it.
+func (s *Store) PutFloor(ctx context.Context, f store.Floor) error {
+	if f.Before > 0 {
+		err := s.write(ctx, write{
+			operation: "floor",
+			stmt:      "UPDATE disk_guard SET before = ? WHERE part = 'floor'",
+			values:    []any{f.Before},
+			timestamp: f.Before,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, write{
+		operation: "floor",
+		stmt: `UPDATE disk_guard SET raised = ?, raised_by = ?, size = ?, max_size = ?, open = ?, settled = ?, peak = ?
+			WHERE part = 'floor'`,
+		values: []any{f.At, f.By[:], f.Size, f.Limit, f.Open, f.Settled, f.Peak},
+	})
+}
+
+// Floor implements store.Store.
+func (s *Store) Floor(ctx context.Context) (f store.Floor, found bool, err error) {
+	it := s.query(ctx, "floor_read", 1, `SELECT before, raised, raised_by, size, max_size, open, settled, peak
+		FROM disk_guard WHERE part = 'floor' LIMIT 1`)
+	var before *int64 // null: nothing was given up
+	var by []byte
+	found = it.Scan(&before, &f.At, &by, &f.Size, &f.Limit, &f.Open, &f.Settled, &f.Peak) && before != nil
+	if err := it.Close(); err != nil || !found {
+		if err != nil {
+			err = fmt.Errorf("reading the floor: %w", err)
+		}
+		return store.Floor{}, false, err
+	}
+	f.Before = *before
+	copy(f.By[:], by)
+	return f, true, nil
+}
+
+// PutSweep implements store.Store.
+func (s *Store) PutSweep(ctx context.Context, sw store.Sweep) error {
+	return s.write(ctx, write{
+		operation: "sweep",
+		stmt:      "INSERT INTO disk_guard (part, shard, floor, buckets, bytes) VALUES ('floor', ?, ?, ?, ?)",
+		values:    []any{sw.Shard, sw.Floor, sw.Buckets, sw.Bytes},
+	})
+}
+
+// Sweeps implements store.Store.
+func (s *Store) Sweeps(ctx context.Context) (sweeps []store.Sweep, err error) {
+	it := s.query(ctx, "sweeps", channelPage, "SELECT shard, floor, buckets, bytes FROM disk_guard WHERE part = 'floor'")
+	var shard *int // null: there is none, only a floor
+	for sw := (store.Sweep{}); it.Scan(&shard, &sw.Floor, &sw.Buckets, &sw.Bytes); {
+		if shard != nil {
+			sw.Shard = *shard
+			sweeps = append(sweeps, sw)
+		}
+	}
+	if err := it.Close(); err != nil {
+		return nil, fmt.Errorf("reading sweeps: %w", err)
+	}
+	return sweeps, nil
+}
+
+// Limit implements store.Store: the sum of what each node of the datacenter has as
+// data_disk_usage_max_disk_size. One that does not answer makes it fail; a user who may
+// not ask gets none.
+func (s *Store) Limit(ctx context.Context) (bytes int64, err error) {
+	for _, h := range s.session.GetHosts() {
+		if h.DataCenter() != s.cfg.Datacenter {
+			continue
+		}
+		it := s.session.Query("SELECT value FROM system_views.settings WHERE name = 'data_disk_usage_max_disk_size'").
+			SetHostID(h.HostID()).IterContext(withOperation(ctx, "limit"))
+		value := ""
+		it.Scan(&value)
+		if err := permitted(it.Close()); errors.Is(err, ErrForbidden) {
+			return 0, nil
+		} else if err != nil {
+			return 0, fmt.Errorf("asking %v for its settings: %w", h.ConnectAddress(), err)
+		}
+		n, ok := dataSize(value)
+		if !ok {
+			return 0, nil // one node without a limit: the archive has none
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// units of sizes in cassandra.yaml.
+var units = []struct {
+	name  string
+	bytes int64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"B", 1}}
+
+// dataSize returns the bytes of a size as Cassandra writes it, such as 100GiB.
+func dataSize(s string) (bytes int64, ok bool) {
+	for _, u := range units {
+		if number, is := strings.CutSuffix(strings.TrimSpace(s), u.name); is {
+			n, err := strconv.ParseInt(number, 10, 64)
+			return n * u.bytes, err == nil && n > 0 && n <= (1<<62)/u.bytes
+		}
+	}
+	return 0, false
+}

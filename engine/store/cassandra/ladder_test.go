@@ -1,0 +1,139 @@
+package cassandra
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/engine/store"
+)
+
+var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func at(now time.Time) *Store {
+	return &Store{cfg: Config{Now: func() time.Time { return now }}, shortestTTL: shortestTTL, outlive: outlive}
+}
+
+// A row's time to live ends when its bucket expires, is never so short that Cassandra
+// would take it for forever, or so long that it would refuse it.
+func TestTTL(t *testing.T) {
+	s := at(noon)
+	const day = 24 * 3600
+	for _, test := range []struct {
+		bucket store.Bucket
+		want   int
+	}{
+		{store.Day.Of(noon.UnixNano()), 0},
+		{store.Hour.Of(noon.UnixNano()).In(store.Keep1d), 3600 + day},
+		{store.Day.Of(noon.UnixNano()).In(store.Keep90d), day/2 + 90*day},
+		{store.Day.Of(noon.UnixNano() - 90*day*1e9).In(store.Keep90d), day / 2},
+		{store.Hour.Of(noon.UnixNano() - day*1e9 - 1).In(store.Keep1d), 3600}, // expires now
+		{store.Hour.Of(noon.UnixNano() - 9*day*1e9).In(store.Keep1d), 3600},
+		{store.Year.Of(math.MinInt64 + 366*day*1e9).In(store.Keep10y), 3600},
+		{store.Year.Of(noon.AddDate(40, 0, 0).UnixNano()).In(store.Keep10y), 20*365*day - 3600},
+		{store.Year.Of(math.MaxInt64).In(store.Keep10y), 20*365*day - 3600},
+	} {
+		ttl := s.ttl(test.bucket.Expires())
+		if ttl != test.want {
+			t.Errorf("a block of the %v from %v on rung %v lives %d s, not %d", test.bucket.Size(),
+				time.Unix(0, test.bucket.Start()).UTC(), test.bucket.Rung(), ttl, test.want)
+		}
+		if longer := s.longer(ttl); ttl == 0 && longer != 0 || ttl > 0 && longer <= ttl || longer > 20*365*day {
+			t.Errorf("what rows that live %d s need lives %d s", ttl, longer)
+		}
+	}
+}
+
+// The reach that is read is no shorter than that of any block, and less than twice the
+// longest.
+func TestReachGrowsInPowersOfTwo(t *testing.T) {
+	for _, reach := range []int64{1, 2, 3, 4, 5, 1000, 1024, 1025, 1 << 40, 1<<40 + 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
+		if got := exp2(log2(reach)); got < reach || got/2 >= reach {
+			t.Errorf("a reach of %d is read as %d", reach, got)
+		}
+	}
+}
+
+func TestPartsOfRollups(t *testing.T) {
+	for tile, want := range map[store.Tile]int64{0: 0, 255: 0, 256: 1, -1: -1, -256: -1, -257: -2} {
+		if got := part(tile); got != want {
+			t.Errorf("tile %d is in part %d, not %d", tile, got, want)
+		}
+	}
+}
+
+// The partitions that Delete asks are those which starts allow, each once, and none
+// that has expired.
+func TestPartsOfStarts(t *testing.T) {
+	s := at(noon)
+	forever, year := store.LevelOf(time.Minute, store.Forever), store.LevelOf(time.Minute, store.Keep1y)
+	start := func(years int) store.Bucket { return store.Day.Of(noon.AddDate(years, 0, 0).UnixNano()) }
+	parts := func(l store.Level, starts ...store.Bucket) (n int) {
+		last := int64(math.MinInt64)
+		for _, r := range s.partsOf(l, starts) {
+			if r.first <= last {
+				t.Errorf("part %d comes after %d", r.first, last)
+			}
+			n, last = n+int(r.last-r.first)+1, r.last
+		}
+		for _, b := range starts {
+			for b := range sequence(b, b.Span().Last()) {
+				expired := l.Rung() != store.Forever && b.End() < noon.UnixNano()-int64(l.Rung().Keep()+shortestTTL)
+				p := part(l.Tile(b.Start()))
+				if in := slices.ContainsFunc(s.partsOf(l, starts), func(r run) bool { return r.first <= p && p <= r.last }); !in && !expired {
+					t.Fatalf("part %d of level %v is left out", p, l)
+				}
+			}
+		}
+		return n
+	}
+	one := parts(forever, start(-3))
+	if two := parts(forever, start(-3), start(-3).Next(), store.Hour.Of(noon.AddDate(-3, 0, 0).UnixNano()).In(store.Keep1d)); two < one || two > one+1 {
+		t.Errorf("one start gives %d partitions, and the same span again %d", one, two)
+	}
+	if n := parts(year, start(-3)); n != 0 {
+		t.Errorf("what has expired gives %d partitions", n)
+	}
+	if n := parts(year, start(-3), start(-1), start(0)); n == 0 {
+		t.Error("what has not expired gives no partitions")
+	}
+}
+
+func sequence(first, last store.Bucket) func(func(store.Bucket) bool) {
+	return func(yield func(store.Bucket) bool) {
+		for b := first; b <= last && yield(b); b = b.Next() {
+		}
+	}
+}
+
+// Windows are about a 30th of what is kept. Rows that expired stay as long as a node
+// may be away, but never longer than they were kept, or so.
+func TestOptionsOfRungs(t *testing.T) {
+	for r, want := range map[store.Rung]string{
+		store.Keep1d: "1 h, 29.4 h", store.Keep7d: "6 h, 187.8 h", store.Keep30d: "24 h, 240 h", store.Keep90d: "72 h, 240 h",
+		store.Keep1y: "292 h, 240 h", store.Keep2y: "584 h, 240 h", store.Keep5y: "1460 h, 240 h", store.Keep10y: "2920 h, 240 h",
+	} {
+		options := rungOptions(r)
+		var window int
+		var grace float64
+		number := func(after string, to any) {
+			_, rest, _ := strings.Cut(options, after)
+			if _, err := fmt.Sscan(strings.TrimLeft(strings.NewReplacer("'", " ", "}", " ").Replace(rest), " "), to); err != nil {
+				t.Errorf("%s in %q: %v", after, options, err)
+			}
+		}
+		number("window_size': ", &window)
+		number("gc_grace_seconds = ", &grace)
+		if diff := cmp.Diff(want, fmt.Sprintf("%d h, %g h", window, grace/3600)); diff != "" {
+			t.Errorf("rung %v (-want +got):\n%s", r, diff)
+		}
+	}
+	if options := rungOptions(store.Forever); strings.Contains(options, "TimeWindow") || strings.Contains(options, "gc_grace") {
+		t.Errorf("what is kept forever has %q", options)
+	}
+}

@@ -1,0 +1,179 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// Limits of a repair.
+const (
+	repairParallel = 4                     // slices of the ring at a time
+	repairPage     = 8 << 20 / blockInline // rows of a page, of blocks
+	repairRows     = 256                   // and where there are no blobs
+	// Slices hold about sliceMebibytes; window of them are repaired, and then noted.
+	sliceMebibytes = 4
+	leastSlices    = 4
+	mostSlices     = 1 << 16
+	repairWindow   = 16
+	// whole is the mark of a table that is repaired. One in part has the position in the ring
+	// up to which it is, from 1.
+	whole = math.MaxInt32
+)
+
+// repair makes all replicas of tables equal: it reads every row from all of them at a time,
+// which has Cassandra write to each what it lacks before it answers.
+//
+//	a table's ring:  ├──┼──┼──┼──┤  slices, some at a time ──▶ pages, at ALL ──▶ replicas
+//	                 ▲ noted
+//
+// What is noted is not read again by a call that follows. Where a replica is away, it waits.
+func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairTable) error {
+	session, err := r.cfg.repairSession(r.dc)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if err := measure(ctx, session, r.dc, tables); err != nil {
+		return err
+	}
+	w := &walk{replicator: r, session: session, notes: notes, began: time.Now(), told: time.Now()}
+	for _, t := range tables {
+		w.total += float64(t.mebibytes + 1)
+	}
+	for _, t := range tables {
+		if err := w.table(ctx, t); err != nil {
+			return fmt.Errorf("repairing table %s.%s: %w", t.keyspace, t.name, err)
+		}
+		w.done += float64(t.mebibytes + 1)
+	}
+	r.log.Info("the repair is done", "tables", len(tables), "rows", w.rows.Load(), "disk_mib", int(w.total-w.skipped),
+		"took", time.Since(w.began).Round(time.Millisecond))
+	return nil
+}
+
+// repairSession is for requests that need all replicas.
+func (c *Config) repairSession(dc string) (*gocql.Session, error) {
+	cluster := c.cluster()
+	cluster.Consistency = gocql.All
+	cluster.HostFilter = gocql.DataCenterHostFilter(dc)
+	quiet(cluster)
+	return c.connect(cluster, false)
+}
+
+// walk is one repair.
+type walk struct {
+	*replicator
+	session *gocql.Session
+	notes   *notes
+
+	began, told time.Time
+	total, done float64      // work, in MiB about
+	skipped     float64      // of it done by calls before
+	rows        atomic.Int64 // read
+}
+
+// table repairs a table, from where it is noted to have come.
+func (w *walk) table(ctx context.Context, t *repairTable) error {
+	slices := min(max(int64(leastSlices), t.mebibytes/sliceMebibytes), mostSlices)
+	width := (whole + slices - 1) / slices
+	from := int64(w.notes.values[t.note()])
+	w.skipped += float64(t.mebibytes+1) * float64(from) / whole
+	for from < whole {
+		n := int(min(repairWindow, (whole-from+width-1)/width))
+		err := each(ctx, n, repairParallel, func(ctx context.Context, i int) error {
+			start := from + int64(i)*width
+			return w.slice(ctx, t, token(start), token(min(start+width, whole)))
+		})
+		if err != nil {
+			return err
+		}
+		from = min(from+int64(n)*width, whole)
+		if from < whole && time.Since(w.told) < tellEvery {
+			continue
+		}
+		if err := w.notes.put(ctx, t.note(), int(from)); err != nil {
+			return err
+		}
+		if time.Since(w.told) >= tellEvery {
+			w.tell(t, float64(from)/whole)
+		}
+	}
+	return nil
+}
+
+// token returns the token at a position in the ring, of whole.
+func token(position int64) int64 {
+	if position >= whole {
+		return math.MaxInt64
+	}
+	return math.MinInt64 + position<<33
+}
+
+// tell logs how far it is.
+func (w *walk) tell(t *repairTable, share float64) {
+	w.told = time.Now()
+	took := time.Since(w.began)
+	all := w.done + share*float64(t.mebibytes+1)
+	speed := max(all-w.skipped, 0.1) / took.Seconds()
+	w.log.Info("repairing", "table", t.keyspace+"."+t.name, "of_table_percent", int(100*share), "of_all_percent", int(100*all/w.total),
+		"rows", w.rows.Load(), "disk_mib_per_second", int(speed), "left", time.Duration(float64(time.Second)*(w.total-all)/speed).Round(time.Second))
+}
+
+// slice repairs what stands between two tokens. Where a page is too much for the nodes, it
+// asks for less.
+func (w *walk) slice(ctx context.Context, t *repairTable, from, to int64) error {
+	var next []byte
+	for part := 1; ; {
+		then, err := w.page(ctx, t, from, to, max(1, t.rows/part), next)
+		if err != nil {
+			if err := w.await(ctx, err); err != nil {
+				return err
+			}
+			part = min(2*part, repairRows)
+			continue
+		}
+		w.progress()
+		if len(then) == 0 {
+			return nil
+		}
+		next, part = then, max(1, part/2)
+	}
+}
+
+// page repairs a page of rows, and returns where the next one begins.
+func (w *walk) page(ctx context.Context, t *repairTable, from, to int64, rows int, state []byte) (next []byte, err error) {
+	it := w.session.Query(t.stmt, from, to).PageSize(rows).PageState(state).IterContext(ctx)
+	w.rows.Add(int64(it.NumRows()))
+	return it.PageState(), it.Close()
+}
+
+// await waits before a page is tried again, or returns why there is no use.
+func (w *walk) await(ctx context.Context, cause error) error {
+	var refused gocql.RequestError
+	if errors.As(cause, &refused) {
+		switch refused.Code() {
+		case gocql.ErrCodeUnauthorized, gocql.ErrCodeInvalid, gocql.ErrCodeSyntax:
+			return permitted(cause)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var away []string
+	for _, h := range w.session.GetHosts() {
+		if h.DataCenter() == w.dc && !h.IsUp() {
+			away = append(away, h.ConnectAddressAndPort())
+		}
+	}
+	if len(away) > 0 {
+		cause = fmt.Errorf("a repair needs all replicas, and %s is away: %w", strings.Join(away, ", "), cause)
+	}
+	return w.pause(ctx, cause)
+}

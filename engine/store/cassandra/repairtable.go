@@ -1,0 +1,195 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store"
+)
+
+// repairTable is a table to be repaired.
+type repairTable struct {
+	keyspace, name string
+	mode           string // its read_repair
+	stmt           string // reads a slice of the ring
+	rows           int    // of a page
+	mebibytes      int64  // that it takes on all nodes
+}
+
+func (t *repairTable) note() string { return repairNote(t.keyspace, t.name) }
+
+// repairable returns the tables of keyspaces, once reads repair them. Of an archive's, those
+// of most rungs are made otherwise: see rungOptions; restore undoes it.
+func (r *replicator) repairable(ctx context.Context, session *gocql.Session, subjects []subject) (out []*repairTable, err error) {
+	for _, s := range subjects {
+		tables, err := tablesOf(ctx, session, s.keyspace)
+		if err != nil {
+			return nil, err
+		}
+		ours := ownTables()
+		for _, t := range tables {
+			if t.mode != "BLOCKING" && s.keyspace == r.cfg.Keyspace && ours[t.name] {
+				err = setReadRepair(ctx, session, t, "BLOCKING")
+			} else if t.mode != "BLOCKING" {
+				r.log.Warn("a table is not repaired: its read_repair is not BLOCKING", "table", t.keyspace+"."+t.name, "read_repair", t.mode)
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// restore has reads leave the tables of rungs as they are again.
+func (r *replicator) restore(ctx context.Context, session *gocql.Session) error {
+	tables, err := tablesOf(ctx, session, r.cfg.Keyspace)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if expiring(t.name) && t.mode != "NONE" {
+			if err := setReadRepair(ctx, session, t, "NONE"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownTables returns the names of all tables that an archive may have.
+func ownTables() map[string]bool {
+	names := map[string]bool{}
+	all := append(slices.Clone(tables), journalTables(defaultJournalTTL)...)
+	for r := range store.Rung(store.NumRungs) {
+		all = append(all, ladder(r)...)
+	}
+	for _, t := range all {
+		names[t.name] = true
+	}
+	return names
+}
+
+// expiring reports whether a table is one of those that rungOptions has reads not repair.
+func expiring(name string) bool {
+	for r := range store.Rung(store.NumRungs) {
+		if r != store.Forever && slices.ContainsFunc(rungTables, func(t rungTable) bool { return t.of(r) == name }) {
+			return true
+		}
+	}
+	return false
+}
+
+func setReadRepair(ctx context.Context, session *gocql.Session, t *repairTable, mode string) error {
+	stmt := fmt.Sprintf("ALTER TABLE %s.%s WITH read_repair = '%s'", t.keyspace, named(t.name), mode)
+	if err := session.Query(stmt).ExecContext(ctx); err != nil {
+		return fmt.Errorf("setting read_repair of table %s.%s to %s: %w", t.keyspace, t.name, mode, permitted(err))
+	}
+	return nil
+}
+
+// tablesOf returns the tables of a keyspace.
+func tablesOf(ctx context.Context, session *gocql.Session, keyspace string) (out []*repairTable, err error) {
+	it := session.Query("SELECT table_name, read_repair FROM system_schema.tables WHERE keyspace_name = ?", keyspace).IterContext(ctx)
+	for name, mode := "", ""; it.Scan(&name, &mode); {
+		out = append(out, &repairTable{keyspace: keyspace, name: name, mode: mode})
+	}
+	if err := it.Close(); err != nil {
+		return nil, fmt.Errorf("looking for the tables of keyspace %s: %w", keyspace, err)
+	}
+	for _, t := range out {
+		if err := t.prepare(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// prepare makes the statement. Cassandra repairs the columns that are asked for, and no
+// others; but it compares them before it masks them, so that blobs need not be sent here.
+// Without regular columns, rows have nothing but their keys.
+func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error {
+	it := session.Query("SELECT column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?",
+		t.keyspace, t.name).IterContext(ctx)
+	var columns []string
+	key := map[int]string{}
+	var name, kind, cqlType string
+	for position := 0; it.Scan(&name, &kind, &position, &cqlType); {
+		switch {
+		case kind == "partition_key":
+			key[position] = named(name)
+		case kind == "clustering":
+		case cqlType == "blob":
+			columns = append(columns, "mask_null("+named(name)+")")
+		default:
+			columns = append(columns, named(name))
+		}
+	}
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("looking for the columns of table %s.%s: %w", t.keyspace, t.name, err)
+	}
+	var keys []string
+	for i := range len(key) {
+		keys = append(keys, key[i])
+	}
+	if len(columns) == 0 {
+		columns = keys
+	}
+	token := "token(" + strings.Join(keys, ", ") + ")"
+	// Each repair has a text of its own: a node keeps with a prepared statement what the table's
+	// read_repair was when it was prepared, or when the node started.
+	t.stmt = fmt.Sprintf("SELECT %s FROM %s.%s WHERE %s > ? AND %s <= ? /* repair %d */",
+		strings.Join(columns, ", "), t.keyspace, named(t.name), token, token, time.Now().UnixNano())
+	t.rows = pageOf(t.name)
+	return nil
+}
+
+// pageOf returns how many rows of a table a replica can send at a time: 4 MiB as a rule, and
+// 8 MiB at most.
+func pageOf(name string) int {
+	switch {
+	case strings.HasPrefix(name, "journal_part"), strings.HasPrefix(name, "block_part"):
+		return partsRead
+	case name == "journal":
+		return journalPage
+	case strings.HasPrefix(name, "block_"), strings.HasPrefix(name, "rollup_"):
+		return repairPage
+	}
+	return repairRows
+}
+
+// errPartitioner is for a cluster that is none of the last fifteen years.
+var errPartitioner = errors.New("only rings of the Murmur3Partitioner can be repaired")
+
+// measure finds how much of the disks of all nodes the tables take, as far as the nodes say.
+func measure(ctx context.Context, session *gocql.Session, dc string, tables []*repairTable) error {
+	var partitioner string
+	if err := session.Query("SELECT partitioner FROM system.local").ScanContext(ctx, &partitioner); err != nil {
+		return fmt.Errorf("asking for the partitioner: %w", err)
+	}
+	if !strings.HasSuffix(partitioner, "Murmur3Partitioner") {
+		return fmt.Errorf("%w, and not of %s", errPartitioner, partitioner)
+	}
+	for _, h := range session.GetHosts() {
+		if h.DataCenter() != dc {
+			continue
+		}
+		for _, t := range tables {
+			var n int64
+			err := session.Query("SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = ? AND table_name = ?", t.keyspace, t.name).
+				SetHostID(h.HostID()).ScanContext(ctx, &n)
+			if err == nil {
+				t.mebibytes += n
+			}
+		}
+	}
+	return nil
+}

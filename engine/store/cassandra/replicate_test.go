@@ -1,0 +1,167 @@
+package cassandra_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+const (
+	// settle is enough where nothing takes longer than a write may.
+	settle = 3 * time.Second
+	// busyWait is for a machine that is busy with other tests.
+	busyWait = 5 * time.Minute
+)
+
+var engines = cassandrastore.Role{Name: "engines", Password: `it's "secret"`}
+
+// retried calls f until it succeeds.
+func retried(t *testing.T, what string, f func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(busyWait); ; time.Sleep(100 * time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// archive is one on a ring, of which the number of replicas changes.
+type archive struct {
+	t     *testing.T
+	admin cassandrastore.Config
+	watch *gocql.Session
+	begun time.Time
+}
+
+// newArchive makes one with one replica, and the user for engines.
+func newArchive(t *testing.T, ring *cassandra.Ring) *archive {
+	t.Helper()
+	a := &archive{t: t, begun: time.Now(), admin: cassandrastore.Config{
+		Hosts: ring.Addrs(), Keyspace: "kept", ReplicationFactor: 1, Rungs: []store.Rung{store.Keep1d}, Timeout: 30 * time.Second,
+		Login: login("cassandra", "cassandra"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}}
+	retried(t, "the schema", func() error { return cassandrastore.CreateSchema(t.Context(), a.admin) })
+	retried(t, "the role", func() error { return cassandrastore.GrantRole(t.Context(), a.admin, engines) })
+	a.watch = connect(t, a.admin)
+	return a
+}
+
+// open opens the archive as engines do, by all nodes or by some.
+func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
+	a.t.Helper()
+	cfg := a.admin
+	if len(nodes) > 0 {
+		cfg.Hosts = (&cassandra.Ring{Nodes: nodes}).Addrs()
+	}
+	cfg.Login, cfg.Log = login(engines.Name, engines.Password), nil
+	retried(a.t, "opening the archive", func() (err error) {
+		st, err = cassandrastore.Open(a.t.Context(), cfg)
+		if errors.Is(err, cassandrastore.ErrNoSchema) {
+			a.t.Fatalf("an engine that starts: %v", err)
+		}
+		return err
+	})
+	a.t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// replicate brings it to n replicas; the channel has what came of it.
+func (a *archive) replicate(ctx context.Context, n int, how cassandrastore.Replication) <-chan error {
+	cfg, ended := a.admin, make(chan error, 1)
+	cfg.ReplicationFactor, how.Patience = n, busyWait
+	go func() { ended <- cassandrastore.Replicate(ctx, cfg, how.Hasten(settle)) }()
+	return ended
+}
+
+// altered waits until there are n replicas, whether they are equal or not.
+func (a *archive) altered(n int) {
+	a.t.Helper()
+	retried(a.t, "changing the number of replicas", func() error {
+		var replication map[string]string
+		err := a.watch.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", a.admin.Keyspace).
+			ScanContext(a.t.Context(), &replication)
+		if err == nil && replication["datacenter1"] != strconv.Itoa(n) {
+			err = fmt.Errorf("the replication is %v", replication)
+		}
+		return err
+	})
+}
+
+// settled waits until a change has ended.
+func (a *archive) settled(n int, ended <-chan error) {
+	a.t.Helper()
+	if err := <-ended; err != nil {
+		a.t.Fatal(err)
+	}
+	a.altered(n)
+	a.t.Logf("%d replicas after %.1f s", n, time.Since(a.begun).Seconds())
+}
+
+// TestReplicasComeAndGo changes the number of replicas of an archive on three nodes, up and
+// down, while an engine writes to it and a reader looks whether all that was acknowledged is
+// there. A node misses writes, and no hints make up for it. In the end each row is on one
+// node alone, which may be the one that was away: so the repairs brought it what it missed,
+// though it had prepared the statements of others before it went.
+func TestReplicasComeAndGo(t *testing.T) {
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // compiling well what runs for minutes takes longer
+	// With commitlog_sync batch, a killed node keeps what it acknowledged.
+	ring := cassandra.StartRing(t, 3, "hinted_handoff_enabled: false", "commitlog_sync: batch",
+		"authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer", "credentials_validity: 0ms")
+	for _, n := range ring.Nodes {
+		n.AwaitUp(t, 3)
+	}
+	kept := newArchive(t, ring)
+	busy := startLoad(t, kept.open())
+	busy.goOn(60)
+
+	// The first process ends in its first step.
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := kept.replicate(ctx, 3, cassandrastore.Replication{})
+	kept.altered(2)
+	cancel()
+	expect(t, <-ended, context.Canceled, "kept", "next start")
+	for _, n := range ring.Nodes { // one of them is a replica that lacks what says that there is an archive
+		_ = kept.open(n)
+	}
+	busy.goOn(50)
+	kept.settled(3, kept.replicate(t.Context(), 3, cassandrastore.Replication{}))
+	busy.goOn(30)
+
+	// A node is away while rows are written, and in a step down. Users can log in without it.
+	away := ring.Nodes[1]
+	away.Kill()
+	_ = kept.open()
+	busy.goOn(150)
+	ended = kept.replicate(t.Context(), 1, cassandrastore.Replication{})
+	kept.altered(2)
+	away.Start(t)
+	kept.settled(1, ended)
+	busy.goOn(30)
+	busy.stop()
+
+	// The same reader sees it if the repairs are left out.
+	wrong := &load{t: t, st: busy.st}
+	for range 100 {
+		wrong.write(t.Context())
+	}
+	kept.settled(3, kept.replicate(t.Context(), 3, cassandrastore.Replication{}.Unrepaired()))
+	missing := wrong.missing()
+	t.Logf("without repairs, a reader misses %d of %d rows", missing, wrong.count())
+	if missing == 0 {
+		t.Error("without repairs, nothing is missing: this test proves nothing")
+	}
+}

@@ -1,0 +1,86 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// ErrReplication is that a keyspace is replicated in a way that can not be changed by
+// single replicas of a datacenter.
+var ErrReplication = errors.New("the keyspace's replication can not be changed step by step")
+
+// replication is that of a keyspace, as Cassandra has it: a class and its options.
+type replication map[string]string
+
+func readReplication(ctx context.Context, session *gocql.Session, keyspace string) (replication, error) {
+	var r replication
+	err := session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace).ScanContext(ctx, (*map[string]string)(&r))
+	if err != nil {
+		return nil, fmt.Errorf("asking how keyspace %s is replicated: %w", keyspace, err)
+	}
+	return r, nil
+}
+
+// is reports whether the class is one of Cassandra's own.
+func (r replication) is(class string) bool {
+	return r["class"] == class || strings.HasSuffix(r["class"], "."+class)
+}
+
+// of returns how many replicas a datacenter has. Without datacenters, which is how
+// Cassandra makes keyspaces of its own, one replica is where it would be with them; of
+// more that can not be said.
+func (r replication) of(dc string, top *topology) (int, error) {
+	given := r[dc]
+	if r.is("SimpleStrategy") {
+		if given = r["replication_factor"]; given != "1" || len(top.nodes) > 1 {
+			return 0, fmt.Errorf("%w: it is %v; ALTER it to NetworkTopologyStrategy, and run nodetool repair --full on all nodes", ErrReplication, r)
+		}
+	} else if !r.is("NetworkTopologyStrategy") {
+		return 0, fmt.Errorf("%w: it is %v, and not by NetworkTopologyStrategy", ErrReplication, r)
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%w: datacenter %s has no replicas of it: it is %v", ErrReplication, dc, r)
+	}
+	return n, nil
+}
+
+// with returns the CQL of a replication in which a datacenter has n replicas, and others
+// as many as before.
+func (r replication) with(dc string, n int) string {
+	out := map[string]string{dc: strconv.Itoa(n)}
+	if r.is("NetworkTopologyStrategy") {
+		for key, value := range r {
+			if key != "class" && key != dc {
+				out[key] = value
+			}
+		}
+	}
+	cql := "{'class': 'NetworkTopologyStrategy'"
+	for _, key := range slices.Sorted(maps.Keys(out)) {
+		cql += fmt.Sprintf(", %s: %s", quoted(key), quoted(out[key]))
+	}
+	return cql + "}"
+}
+
+// quoted returns a string of CQL.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// named returns a name of CQL, as it is written.
+func named(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+// setReplicas has a datacenter hold n replicas of a keyspace.
+func setReplicas(ctx context.Context, session *gocql.Session, keyspace string, r replication, dc string, n int) error {
+	err := session.Query("ALTER KEYSPACE " + keyspace + " WITH replication = " + r.with(dc, n)).ExecContext(ctx)
+	if err != nil {
+		return fmt.Errorf("giving keyspace %s %d replicas in %s: %w", keyspace, n, dc, permitted(err))
+	}
+	return nil
+}

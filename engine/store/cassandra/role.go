@@ -1,0 +1,71 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// ErrRoles is that the servers keep no roles, or that a role must not be changed.
+var ErrRoles = errors.New("the role can not be made")
+
+// Role is a user that engines and retrieval log in as.
+type Role struct{ Name, Password string }
+
+// views are what engines ask of each node beside the archive: what it takes, and may take.
+var views = []string{"system_views.disk_usage", "system_views.settings"}
+
+// GrantRole makes a role, unless it is there, sets its password, and lets it read and write
+// the archive's tables; neither make or change tables, nor read those of others.
+func GrantRole(ctx context.Context, config Config, role Role) error {
+	cfg, err := config.complete()
+	if err != nil {
+		return err
+	}
+	cfg.Timeout = max(cfg.Timeout, schemaTimeout)
+	session, err := cfg.probe()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	var super bool
+	err = session.Query("SELECT is_superuser FROM system_auth.roles WHERE role = ?", role.Name).Consistency(gocql.LocalQuorum).ScanContext(ctx, &super)
+	known := err == nil
+	switch {
+	case !known && !errors.Is(err, gocql.ErrNotFound):
+		return fmt.Errorf("looking for role %s: %w", role.Name, permitted(err))
+	case super:
+		return fmt.Errorf("%w: %s is a superuser, which engines must not be", ErrRoles, role.Name)
+	}
+	name := named(role.Name)
+	// Not both: Cassandra lets a password be set once in 5 s.
+	set := "CREATE ROLE IF NOT EXISTS " + name + " WITH SUPERUSER = false AND"
+	if known {
+		set = "ALTER ROLE " + name + " WITH"
+	}
+	statements := []string{
+		set + " LOGIN = true AND PASSWORD = " + quoted(role.Password),
+		"GRANT SELECT ON KEYSPACE " + cfg.Keyspace + " TO " + name,
+		"GRANT MODIFY ON KEYSPACE " + cfg.Keyspace + " TO " + name,
+	}
+	for _, view := range views {
+		statements = append(statements, "GRANT SELECT ON TABLE "+view+" TO "+name)
+	}
+	for _, stmt := range statements {
+		if err := session.Query(stmt).ExecContext(ctx); err != nil {
+			return fmt.Errorf("making role %s: %w", role.Name, unsupported(permitted(err)))
+		}
+	}
+	return nil
+}
+
+// unsupported makes an error of servers without roles ErrRoles.
+func unsupported(err error) error {
+	var refused gocql.RequestError
+	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {
+		return fmt.Errorf("%w: %s; cassandra.yaml needs authenticator PasswordAuthenticator and authorizer CassandraAuthorizer", ErrRoles, refused.Message())
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package cassandra
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"varve.dev/varve/engine/store"
+)
+
+// tilesPerPart is how many tiles share a partition: 3 MB as a rule, and never more
+// than 50 MB.
+const tilesPerPart = 256
+
+// rollupPage is of rows that have a blob of MaxRollup bytes each, at most.
+const rollupPage = 32
+
+// A row has no column for its stamp: it is the timestamp of its blob, so that the
+// later one of two wins, and is whole, without reading first.
+var (
+	insertRollup = onRungs(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
+		USING TIMESTAMP ? AND TTL ?`)
+	readRollups = onRungs(`SELECT tile, body, WRITETIME(body) FROM rollup_@
+		WHERE pv = ? AND level = ? AND part = ? AND tile >= ? AND tile <= ?`)
+	findRollup  = onRungs("SELECT tile FROM rollup_@ WHERE pv = ? AND level = ? AND part = ? LIMIT 1")
+	dropRollups = onRungs("DELETE FROM rollup_@ WHERE pv = ? AND level = ? AND part = ?")
+)
+
+// part returns the partition, of those of its level, that a tile is in.
+func part(t store.Tile) int64 {
+	p := int64(t) / tilesPerPart
+	if int64(t)%tilesPerPart < 0 {
+		p--
+	}
+	return p
+}
+
+// PutRollups implements store.Store.
+func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
+	for i := range rows {
+		r := &rows[i]
+		if len(r.Blob) > store.MaxRollup {
+			return fmt.Errorf("writing a rollup of %s of %d bytes: %w", r.PV, len(r.Blob), store.ErrTooLarge)
+		}
+		if err := s.need(ctx, r.Level.Rung()); err != nil {
+			return fmt.Errorf("writing a rollup of %s: %w", r.PV, err)
+		}
+	}
+	return each(ctx, len(rows), parallel, func(ctx context.Context, i int) error {
+		r := &rows[i]
+		blob := r.Blob
+		if blob == nil {
+			blob = []byte{} // nil would be no column, which has no timestamp
+		}
+		return s.write(ctx, write{
+			operation: "rollup",
+			stmt:      insertRollup[r.Level.Rung()],
+			values: []any{
+				r.PV, int64(r.Level), part(r.Tile), int64(r.Tile), blob, r.Stamp / 1000, s.ttl(r.Level.Expires(r.Tile)),
+			},
+			size: len(r.PV) + len(blob),
+		})
+	})
+}
+
+// Rollups implements store.Store. It reads one partition after the other.
+func (s *Store) Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
+	return func(yield func(store.Rollup, error) bool) {
+		there, err := s.has(ctx, l.Rung())
+		if err != nil {
+			yield(store.Rollup{}, fmt.Errorf("reading rollups of %s: %w", pv, err))
+		}
+		if err != nil || !there || last < first {
+			return
+		}
+		for p := part(first); p <= part(last); p++ {
+			for r, err := range s.rollups(ctx, pv, l, p, first, last) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rollups yields the tiles of a partition from first to last.
+func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, first, last store.Tile) iter.Seq2[store.Rollup, error] {
+	return func(yield func(store.Rollup, error) bool) {
+		it := s.query(ctx, "rollups", rollupPage, readRollups[l.Rung()], pv, int64(l), p, int64(first), int64(last))
+		for {
+			r := store.Rollup{PV: pv, Level: l}
+			var micros int64
+			if !it.Scan(&r.Tile, &r.Blob, &micros) {
+				break
+			}
+			r.Stamp = micros * 1000
+			s.metrics.read.Add(float64(len(r.Blob)))
+			if !yield(r, nil) {
+				_ = it.Close() // the caller has what it wanted
+				return
+			}
+		}
+		if err := it.Close(); err != nil {
+			yield(store.Rollup{}, fmt.Errorf("reading rollups of %s: %w", pv, err))
+		}
+	}
+}
+
+// deleteRollups deletes the rollups of a PV, partition by partition: those that the
+// times named in the directory fall into, and that have not expired.
+func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
+	t := s.clock.next()
+	for _, l := range c.Levels {
+		there, err := s.has(ctx, l.Rung())
+		if err != nil {
+			return err
+		}
+		if !there || !l.Valid() {
+			continue
+		}
+		for _, run := range s.partsOf(l, c.Starts) {
+			err := each(ctx, int(run.last-run.first)+1, parallel, func(ctx context.Context, i int) error {
+				return s.deletePart(ctx, c.PV, l, run.first+int64(i), t)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deletePart deletes the tiles of a partition, if there are any: most have none,
+// and each deletion leaves a tombstone.
+func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, timestamp int64) error {
+	it := s.query(ctx, "rollups", 1, findRollup[l.Rung()], pv, int64(l), p)
+	there := it.Scan(new(int64))
+	if err := it.Close(); err != nil {
+		return fmt.Errorf("reading rollups of %s: %w", pv, err)
+	}
+	if !there {
+		return nil
+	}
+	return s.write(ctx, write{operation: "deletion", stmt: dropRollups[l.Rung()], values: []any{pv, int64(l), p}, timestamp: timestamp})
+}
+
+// run is a range of partitions, both ends included.
+type run struct{ first, last int64 }
+
+// partsOf returns the partitions of a level that tiles may stand in, by the starts
+// in the directory; those that have expired left out.
+func (s *Store) partsOf(l store.Level, starts []store.Bucket) (runs []run) {
+	oldest := int64(math.MinInt64)
+	if keep := l.Rung().Keep(); keep > 0 {
+		oldest = s.cfg.Now().UnixNano() - int64(keep+s.shortestTTL)
+	}
+	var all []run
+	for _, b := range starts {
+		from, to := max(b.Start(), oldest), b.Span().Last().End()
+		if from < to {
+			all = append(all, run{part(l.Tile(from)), part(l.Tile(to - 1))})
+		}
+	}
+	slices.SortFunc(all, func(a, b run) int { return cmp.Compare(a.first, b.first) })
+	for _, r := range all {
+		if n := len(runs); n > 0 && r.first <= runs[n-1].last+1 {
+			runs[n-1].last = max(runs[n-1].last, r.last)
+		} else {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}

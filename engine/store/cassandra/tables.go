@@ -1,0 +1,157 @@
+package cassandra
+
+import (
+	"fmt"
+	"time"
+
+	"varve.dev/varve/engine/store"
+)
+
+// table is a table: its name, its columns and key, and its options, WITH and all.
+type table struct{ name, columns, options string }
+
+func (t *table) create(keyspace string) string {
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s (%s)%s", keyspace, t.name, t.columns, t.options)
+}
+
+// Columns named as CQL's own words have longer names.
+var tables = []table{
+	{name: "schema_version", columns: `part text PRIMARY KEY, version int`},
+
+	// No row has a marker: one whose columns are deleted is gone, whatever
+	// timestamp the deletion of its sealed position has.
+	{name: "claim", columns: `
+	shard int, writer blob, epoch bigint, since bigint, alive bigint, closed boolean, last bigint, sealed bigint, sealing bigint, saved bigint,
+	PRIMARY KEY (shard, writer)`},
+
+	{name: "channel", columns: `
+	pv text PRIMARY KEY, present boolean, shards set<bigint>, starts set<bigint>, types set<bigint>, levels set<bigint>`},
+
+	{name: "mark", columns: `
+	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
+	PRIMARY KEY (pv, time, kind, reason, writer)`},
+
+	// The floor is in the static columns of the one partition, part 'floor'. That before
+	// which all is given up has itself as timestamp.
+	{name: "disk_guard", columns: `
+	part text, shard int, floor bigint, buckets bigint, bytes bigint,
+	before bigint static, raised bigint static, raised_by blob static, size bigint static, max_size bigint static,
+	open boolean static, settled bigint static, peak bigint static,
+	PRIMARY KEY (part, shard)`},
+
+	{name: "metadata", columns: `
+	pv text, time bigint, kind smallint, elements int, units text, precision int,
+	limits frozen<list<double>>, labels frozen<list<text>>, host text,
+	properties frozen<map<text, text>>,
+	PRIMARY KEY (pv, time)`, options: ` WITH CLUSTERING ORDER BY (time DESC)`},
+}
+
+// journalTables returns the tables of a journal whose rows are kept for some time.
+// size is that of a blob that stands in parts.
+func journalTables(ttl time.Duration) []table {
+	return []table{
+		{"journal", `
+	shard int, writer blob, n int, seq int, names blob, body blob, size int,
+	PRIMARY KEY ((shard, writer, n), seq)`, journalOptions(ttl, ttl)},
+		{"journal_part", `
+	shard int, writer blob, n int, seq int, part int, body blob,
+	PRIMARY KEY ((shard, writer, n, seq), part)`, journalOptions(ttl, ttl+outlive)},
+	}
+}
+
+// journalOptions: each table has one TTL, so that whole SSTables expire, in windows
+// of a 24th of the time rows are kept. Rows are small in number and large, and are
+// read from memtables mostly. min_threshold keeps a window from being compacted over
+// and over; blobs are compressed already. gc_grace_seconds is no shorter than hints
+// live.
+func journalOptions(keep, ttl time.Duration) string {
+	return fmt.Sprintf(` WITH compression = {'enabled': 'false'} AND gc_grace_seconds = 10800
+AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS',
+	'compaction_window_size': '%d', 'min_threshold': '32', 'max_threshold': '32'}
+AND default_time_to_live = %d`, max(1, int(keep.Hours()/24)), int(ttl.Seconds()))
+}
+
+// rungTable is a table that exists once for each rung, with the rung's name at the
+// end of its own.
+type rungTable struct{ prefix, columns string }
+
+func (t *rungTable) of(r store.Rung) string { return t.prefix + "_" + r.String() }
+
+// rungTables are those of one rung. A block has a body, or a stamp: see putApart. To
+// reaches see addReach.
+var rungTables = []rungTable{
+	{"block", `
+	pv text, bucket bigint, start bigint, writer blob, n int, reaches set<tinyint> static,
+	end_time bigint, samples int, kind smallint, low double, high double, total double, size int, stamp bigint, body blob,
+	PRIMARY KEY ((pv, bucket), start, writer, n)`},
+
+	{"block_part", `
+	pv text, bucket bigint, start bigint, writer blob, n int, stamp bigint, part int, body blob,
+	PRIMARY KEY ((pv, bucket, start, writer, n), stamp, part)`},
+
+	{"block_apart", `
+	pv text, bucket bigint, start bigint, writer blob, n int,
+	PRIMARY KEY ((pv, bucket), start, writer, n)`},
+
+	{"rollup", `
+	pv text, level bigint, part bigint, tile bigint, body blob,
+	PRIMARY KEY ((pv, level, part), tile)`},
+}
+
+// ladder returns the tables of a rung.
+func ladder(r store.Rung) []table {
+	out := make([]table, len(rungTables))
+	for i, t := range rungTables {
+		out[i] = table{t.of(r), t.columns, rungOptions(r)}
+		if out[i].name == "block_forever" {
+			out[i].columns += oldReach
+		}
+	}
+	return out
+}
+
+// oldReach is a column of version 2, which its archives have.
+const oldReach = ", reach bigint static"
+
+// rungOptions: SSTables of a window hold rows that expire within the time of a window
+// and a bucket, and go whole. Two things could keep them: a row that never expires, of
+// which there is none; and a newer SSTable that has rows as old as theirs, which is
+// why read_repair is off: it would write old rows again. What a reader gets does not
+// depend on it, as all that is acknowledged stands on a quorum.
+//
+// gc_grace_seconds is how long rows stay after they expired, and how long a node may
+// miss a deletion without bringing what was deleted back for good. What is kept for less
+// is gone by then anyway: so it is no longer than rows live, and no shorter than hints.
+func rungOptions(r store.Rung) string {
+	const common = ` WITH compression = {'enabled': 'false'}`
+	if r == store.Forever {
+		return common + ` AND compaction = {'class': 'UnifiedCompactionStrategy'}`
+	}
+	window := max(1, int((r.Keep() / 30).Round(time.Hour).Hours()))
+	grace := min(10*24*time.Hour, r.Keep()+r.Keep()/10+3*time.Hour)
+	return common + fmt.Sprintf(` AND gc_grace_seconds = %d AND read_repair = 'NONE'
+AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS', 'compaction_window_size': '%d'}`,
+		int(grace.Seconds()), window)
+}
+
+// migration is what tables of the version before lack.
+type migration struct {
+	to      int
+	changes []string
+}
+
+var migrations = []migration{
+	{2, []string{
+		"journal ADD IF NOT EXISTS size int",
+		"block_forever ADD IF NOT EXISTS stamp bigint",
+		"metadata ADD IF NOT EXISTS properties frozen<map<text, text>>",
+	}},
+	// Version 2 had in block_forever, where it stays, a static column reach: see
+	// addReach.
+	{3, []string{
+		"block_forever ADD IF NOT EXISTS reaches set<tinyint> static",
+		"channel ADD IF NOT EXISTS levels set<bigint>",
+	}},
+	// Version 4 has another table, disk_guard.
+	{5, []string{"claim ADD IF NOT EXISTS sealing bigint", "claim ADD IF NOT EXISTS saved bigint"}},
+}

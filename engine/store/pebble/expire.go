@@ -1,0 +1,127 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"varve.dev/varve/engine/store"
+)
+
+// expireBatch is how many bytes of deletions are committed at once.
+const expireBatch = 256 << 10
+
+// Rungs implements store.Store: it has them all.
+func (s *Store) Rungs(context.Context) ([]store.Rung, error) {
+	rungs := make([]store.Rung, store.NumRungs)
+	for i := range rungs {
+		rungs[i] = store.Rung(i)
+	}
+	return rungs, nil
+}
+
+// Expire implements store.Store. For each span of buckets, and each level, that the
+// directory lists it looks for the first row; where nothing is due, that is all.
+//
+// Only buckets that are seen are deleted, each by its own range of keys: buckets of
+// several sizes lie between each other, so a range over many of them could take one
+// that is not due and is just being written.
+func (s *Store) Expire(ctx context.Context, now int64) error {
+	e := expiry{Store: s, ctx: ctx, now: now, batch: s.db.NewBatch()}
+	defer func() { _ = e.batch.Close() }() // what is left of it is not wanted
+	for c, err := range s.Channels(ctx) {
+		if err == nil {
+			err = e.channel(&c)
+		}
+		if err != nil {
+			return fmt.Errorf("expiring: %w", err)
+		}
+	}
+	return e.flush(0)
+}
+
+// expiry is one run of Expire.
+type expiry struct {
+	*Store
+	ctx   context.Context
+	now   int64
+	batch *pebble.Batch // deletions not committed yet
+}
+
+// flush commits the batch if it has more bytes than some.
+func (e *expiry) flush(more int) error {
+	if e.batch.Empty() || e.batch.Len() <= more {
+		return nil
+	}
+	err := e.commit(e.ctx, "deletion", func(b *pebble.Batch) error { return b.Apply(e.batch, nil) })
+	e.batch.Reset()
+	return err
+}
+
+func (e *expiry) channel(c *store.Channel) error {
+	for _, first := range c.Starts {
+		if err := e.buckets(c.PV, first); err != nil {
+			return err
+		}
+	}
+	for _, l := range c.Levels {
+		if err := e.tiles(c.PV, l); err != nil {
+			return err
+		}
+	}
+	return e.flush(expireBatch)
+}
+
+// buckets deletes those from first to the end of its span that are due.
+func (e *expiry) buckets(pv string, first store.Bucket) error {
+	rung := first.Rung()
+	if rung == store.Forever || !rung.Valid() {
+		return nil
+	}
+	ended := first.Size().Of(e.now - int64(rung.Keep())).In(rung).Prev() // the last that is due
+	last := min(ended, first.Span().Last())
+	if last < first {
+		return nil
+	}
+	it, err := e.db.NewIterWithContext(e.ctx, &pebble.IterOptions{
+		LowerBound: bucketKey(tableHeader, pv, first), UpperBound: after(bucketKey(tableHeader, pv, last)),
+	})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	prefix := len(pvKey(tableHeader, pv))
+	for ok := it.First(); ok; {
+		if len(it.Key()) != prefix+8+blockTail {
+			return fmt.Errorf("reading blocks of %s: %w", pv, errCorrupt)
+		}
+		b := store.Bucket(int64At(it.Key()[prefix:]))
+		if at, _ := b.Expires(); at <= e.now {
+			if err := dropBucket(e.batch, pv, b); err != nil {
+				return err
+			}
+		}
+		ok = it.SeekGE(after(bucketKey(tableHeader, pv, b)))
+	}
+	return it.Error()
+}
+
+// tiles deletes those of a level that are due.
+func (e *expiry) tiles(pv string, l store.Level) error {
+	if l.Rung() == store.Forever || !l.Valid() {
+		return nil
+	}
+	lower, upper := rollupKey(pv, l, math.MinInt64), rollupKey(pv, l, l.Tile(e.now-int64(l.Rung().Keep())))
+	it, err := e.db.NewIterWithContext(e.ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	if !it.First() {
+		return it.Error()
+	}
+	return e.batch.DeleteRange(bytes.Clone(it.Key()), upper, nil)
+}

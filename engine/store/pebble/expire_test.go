@@ -1,0 +1,227 @@
+package pebble
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+func openIn(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// ladder is a PV with a block in each bucket of some years, of all sizes that a rung
+// has, on all rungs, and with tiles of an hour and of a week.
+type ladder struct {
+	*testing.T
+	*Store
+	pv     string
+	blocks []store.Block
+	tiles  []store.Rollup
+}
+
+func newLadder(t *testing.T, s *Store, pv string, from, to time.Time, step time.Duration) *ladder {
+	l := &ladder{T: t, Store: s, pv: pv}
+	entry := store.Channel{PV: pv, Types: []sample.Type{sample.Float64}}
+	starts := map[store.Span]store.Bucket{}
+	for at := from; at.Before(to); at = at.Add(step) {
+		for r := range store.Rung(store.NumRungs) {
+			for size := store.Hour; size <= r.Longest(); size++ {
+				b := size.Of(at.UnixNano()).In(r)
+				if _, ok := starts[b.Span()]; !ok {
+					starts[b.Span()] = b
+					entry.Starts = append(entry.Starts, b)
+				}
+				l.blocks = append(l.blocks, store.Block{
+					BlockKey: store.BlockKey{PV: pv, Bucket: b, Start: at.UnixNano(), N: uint32(len(l.blocks))},
+					End:      at.UnixNano(), Count: 1, Blob: bytes.Repeat([]byte{byte(r)}, 100),
+				})
+			}
+			for _, every := range []time.Duration{time.Hour / store.TileBins, 7 * 24 * time.Hour / store.TileBins} {
+				level := store.LevelOf(every, r)
+				if at.Equal(from) {
+					entry.Levels = append(entry.Levels, level)
+				}
+				l.tiles = append(l.tiles, store.Rollup{PV: pv, Level: level, Tile: level.Tile(at.UnixNano()), Blob: []byte("bins")})
+			}
+		}
+	}
+	l.must(s.AddChannel(t.Context(), entry))
+	l.must(s.PutBlocks(t.Context(), l.blocks...))
+	l.must(s.PutRollups(t.Context(), l.tiles...))
+	return l
+}
+
+func (l *ladder) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// check compares what is there with what should be after Expire as of a time.
+func (l *ladder) check(now int64) (expired int) {
+	l.Helper()
+	wrong := func(what string, there, due bool) {
+		if due {
+			expired++
+		}
+		if there == due {
+			l.Errorf("%s: %s is there: %v; it is due: %v", l.pv, what, there, due)
+		}
+	}
+	for i := range l.blocks {
+		b := &l.blocks[i]
+		there := false
+		for got, err := range l.Blocks(l.Context(), l.pv, b.Bucket, b.Start, b.End) {
+			l.must(err)
+			there = there || got.N == b.N && bytes.Equal(got.Blob, b.Blob)
+		}
+		at, ok := b.Bucket.Expires()
+		wrong(fmt.Sprintf("a block on rung %v in the %v from %v", b.Bucket.Rung(), b.Bucket.Size(), time.Unix(0, b.Bucket.Start()).UTC()), there, ok && at <= now)
+	}
+	for _, r := range l.tiles {
+		there := false
+		for _, err := range l.Rollups(l.Context(), l.pv, r.Level, r.Tile, r.Tile) {
+			l.must(err)
+			there = true
+		}
+		at, ok := r.Level.Expires(r.Tile)
+		wrong(fmt.Sprintf("tile %d of level %v", r.Tile, r.Level), there, ok && at <= now)
+	}
+	return expired
+}
+
+// What is due goes, to the instant, of all rungs and sizes, which lie between each other
+// in the order of keys; what is not due stays.
+func TestExpire(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	begin := time.Date(1969, 3, 1, 0, 0, 0, 0, time.UTC)
+	early := newLadder(t, s, "EARLY", begin, begin.AddDate(3, 0, 0), 29*24*time.Hour)
+	late := newLadder(t, s, "LATE", begin.AddDate(55, 0, 0), begin.AddDate(58, 0, 0), 29*24*time.Hour)
+	var times []int64
+	for _, l := range []*ladder{early, late} {
+		for i := 0; i < len(l.blocks); i += len(l.blocks) / 8 {
+			if at, ok := l.blocks[i].Bucket.Expires(); ok {
+				times = append(times, at-1, at)
+			}
+		}
+		for i := 0; i < len(l.tiles); i += len(l.tiles) / 8 {
+			if at, ok := l.tiles[i].Level.Expires(l.tiles[i].Tile); ok {
+				times = append(times, at-1, at)
+			}
+		}
+	}
+	slices.Sort(times)
+	before := 0
+	for _, now := range slices.Compact(append(times, begin.AddDate(100, 0, 0).UnixNano())) {
+		early.must(s.Expire(t.Context(), now))
+		expired := early.check(now) + late.check(now)
+		if expired < before {
+			t.Fatalf("%d rows are due after %d", expired, before)
+		}
+		before = expired
+	}
+	if kept := len(early.blocks) + len(early.tiles) + len(late.blocks) + len(late.tiles) - before; kept == 0 || before < kept {
+		t.Errorf("in the end %d rows have expired, %d are kept", before, kept)
+	}
+}
+
+// What has expired is gone from the disk once Pebble has compacted its files.
+func TestExpiredIsGoneFromDisk(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	now := time.Now()
+	b := store.Day.Of(now.UnixNano()).In(store.Keep30d)
+	noise := rand.NewChaCha8([32]byte{})
+	put := func(b store.Bucket) {
+		t.Helper()
+		blob := make([]byte, 1<<20)
+		_, _ = noise.Read(blob)
+		if err := s.AddChannel(t.Context(), store.Channel{PV: "A", Starts: []store.Bucket{b}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutBlocks(t.Context(), store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: b, Start: b.Start()}, End: b.Start(), Blob: blob}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 40 {
+		put(b)
+		put(b.In(store.Forever))
+		b = b.Next()
+	}
+	tables := func() (bytes int64) {
+		t.Helper()
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
+			t.Fatal(err)
+		}
+		return s.db.Metrics().Total().TablesSize
+	}
+	before := tables()
+	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil { // all of the 40 days
+		t.Fatal(err)
+	}
+	if after := tables(); before < 80<<20 || after > 41<<20 {
+		t.Errorf("%d MiB become %d; half of them were due", before>>20, after>>20)
+	}
+}
+
+// Where nothing is due, Expire writes nothing.
+func TestExpireWritesOnlyWhatIsDue(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	now := time.Now()
+	l := newLadder(t, s, "A", now.Add(-time.Hour), now, 10*time.Minute)
+	written := func() uint64 { return s.db.Metrics().WAL.BytesIn }
+	due := now.AddDate(1, 0, 1)
+	for _, at := range []time.Time{now, due} {
+		l.must(s.Expire(t.Context(), at.UnixNano()))
+		before := written()
+		l.must(s.Expire(t.Context(), at.UnixNano()))
+		if n := written() - before; n != 0 {
+			t.Errorf("with nothing due %d bytes are written", n)
+		}
+	}
+	if l.check(due.UnixNano()) == 0 {
+		t.Error("nothing was due in a year")
+	}
+}
+
+func BenchmarkExpireNothing(b *testing.B) {
+	s, err := Open(b.TempDir(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Now().UnixNano()
+	const pvs = 10000
+	for i := range pvs {
+		entry := store.Channel{PV: fmt.Sprintf("SR:%05d", i), Shards: []int{i}, Types: []sample.Type{sample.Float64}}
+		for _, r := range []store.Rung{store.Keep90d, store.Keep1y} {
+			entry.Starts = append(entry.Starts, store.Day.Of(now-int64(200*24*time.Hour)).In(r), store.Day.Of(now).In(r))
+			entry.Levels = append(entry.Levels, store.LevelOf(10*time.Second, r))
+		}
+		if err := s.AddChannel(b.Context(), entry); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if err := s.Expire(b.Context(), now); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pvs, "ns/PV")
+}

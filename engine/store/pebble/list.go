@@ -1,0 +1,82 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"varve.dev/varve/engine/store"
+)
+
+// PVs yields the names of all PVs that have an entry in the directory, blocks, marks
+// or metadata: a name that has several is yielded several times.
+func (s *Store) PVs(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, table := range []byte{tableChannel, tableHeader, tableMark, tableMetadata} {
+			for k, err := range s.prefixes(ctx, []byte{table}, func(k []byte) int {
+				pv, _, ok := pvOf(k)
+				if !ok {
+					return 0
+				}
+				return len(pvKey(table, pv))
+			}) {
+				var pv string
+				if err == nil {
+					pv, _, _ = pvOf(k)
+				}
+				if !yield(pv, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Buckets yields the buckets in which a PV has blocks, whatever the directory says.
+func (s *Store) Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, error] {
+	prefix := pvKey(tableHeader, pv)
+	return func(yield func(store.Bucket, error) bool) {
+		for k, err := range s.prefixes(ctx, prefix, func([]byte) int { return len(prefix) + 8 }) {
+			var b store.Bucket
+			if err == nil {
+				b = store.Bucket(int64At(k[len(prefix):]))
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// prefixes yields the different beginnings of the keys that have a prefix, in order;
+// length says how much of a key is its beginning. It seeks from one to the next, and
+// passes over all keys between.
+func (s *Store) prefixes(ctx context.Context, prefix []byte, length func(key []byte) int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+		if err != nil {
+			yield(nil, fmt.Errorf("listing keys: %w", err))
+			return
+		}
+		defer it.Close()
+		for ok := it.First(); ok && ctx.Err() == nil; {
+			n := length(it.Key())
+			if n == 0 || n > len(it.Key()) {
+				yield(nil, fmt.Errorf("listing keys: %w", errCorrupt))
+				return
+			}
+			k := append([]byte(nil), it.Key()[:n]...)
+			if !yield(k, nil) {
+				return
+			}
+			ok = it.SeekGE(after(k))
+		}
+		if err := it.Error(); err != nil {
+			yield(nil, fmt.Errorf("listing keys: %w", err))
+		} else if err := ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}

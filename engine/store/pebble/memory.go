@@ -1,0 +1,34 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// OpenMemory opens an empty archive that is kept in memory and ends with Close. It is
+// for tests: nothing in it waits for a clock, so it does in a synctest bubble.
+func OpenMemory() (*Store, error) {
+	fs := vfs.NewMem()
+	lock, err := pebble.LockDirectory("", fs)
+	if err != nil {
+		return nil, fmt.Errorf("opening an archive in memory: %w", err)
+	}
+	opts := dbOptions(lock, slog.New(slog.DiscardHandler))
+	opts.FS = fs
+	opts.MemTableSize = 1 << 20
+	// The default one looks for work ten times per second: also of a time that is only
+	// pretended, and goes by in no time.
+	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	db, err := pebble.Open("", opts)
+	if err != nil {
+		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, lock.Close()))
+	}
+	if err := checkVersion(db); err != nil {
+		return nil, fmt.Errorf("opening an archive in memory: %w", errors.Join(err, db.Close(), lock.Close()))
+	}
+	return &Store{db: db, lock: lock, metrics: newMetrics(nil, db)}, nil
+}

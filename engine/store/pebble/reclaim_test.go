@@ -1,0 +1,76 @@
+package pebble
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// The room of buckets that were dropped is free after Reclaim, though nothing else is
+// written, and what stays is there.
+func TestReclaimFreesRoom(t *testing.T) {
+	const days, perDay, blob = 20, 200, 32 << 10
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	bucket := func(day int) store.Bucket { return store.Day.Of(int64(day) * int64(24*time.Hour)) }
+	rng := rand.NewChaCha8([32]byte{1})
+	for day := range days {
+		var blocks []store.Block
+		for i := range uint32(perDay) {
+			b := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: bucket(day), Start: bucket(day).Start() + int64(i), Writer: store.Writer{1}, N: i}}
+			b.End, b.Count, b.Type, b.Blob = b.Start, 1, sample.Float64, make([]byte, blob)
+			_, _ = rng.Read(b.Blob) // it never fails
+			blocks = append(blocks, b)
+		}
+		if err := s.PutBlocks(t.Context(), blocks...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := func() int64 {
+		n, err := s.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	full, dropped := size(), int64(0)
+	for day := range days / 2 {
+		n, err := s.DropBucket(t.Context(), "A", bucket(day), time.Now().UnixNano())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped += n
+	}
+	if dropped != days/2*perDay*blob {
+		t.Errorf("%d bytes were dropped", dropped)
+	}
+	if err := s.Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Files that are not needed any more are deleted one after the other.
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs take some of it
+		if time.Now().After(deadline) {
+			t.Fatalf("of %d bytes %d were dropped, and it takes %d", full, dropped, size())
+		}
+	}
+	n := 0
+	for day := range days {
+		for _, err := range s.Blocks(t.Context(), "A", bucket(day), 0, bucket(day).End()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+	}
+	if n != days/2*perDay {
+		t.Errorf("%d blocks are left", n)
+	}
+}

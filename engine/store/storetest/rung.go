@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// on returns a block in the bucket of a size and a rung that a time falls into.
+func on(r store.Rung, size store.BucketSize, pv string, w store.Writer, n uint32, start int64) store.Block {
+	b := block(pv, w, n, start, start+1000)
+	b.Bucket = size.Of(start).In(r)
+	return b
+}
+
+// Blocks of the same key, but for the rung, are apart; small ones and large ones.
+func testRungs(t *testing.T, s *suite) {
+	rungs, err := s.Rungs(t.Context())
+	must(t, err)
+	equal(t, "number of rungs", len(rungs), store.NumRungs)
+	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
+	var all []store.Block
+	for _, r := range rungs {
+		small, large := on(r, r.Longest(), pv, w, 1, now), on(r, r.Longest(), pv, w, 2, now+1)
+		small.Count, large.Count, large.Blob = 10+int(r), 100+int(r), pattern(600<<10, byte(r))
+		late := on(r, store.Hour, pv, w, 3, nanos(1969)) // expired before it was written
+		all = append(all, small, large)
+		must(t, s.PutBlocks(t.Context(), small, large, late))
+		must(t, s.PutBlocks(t.Context(), small, large))
+	}
+	for i, r := range rungs {
+		b := all[2*i].Bucket
+		equal(t, fmt.Sprint("blocks on rung ", r), s.blocks(t, pv, b, now+1000, now+1001), all[2*i:2*i+2])
+		equal(t, fmt.Sprint("last block on rung ", r), s.last(t, pv, b, now+5), all[2*i+1:2*i+2])
+		equal(t, fmt.Sprint("blocks of another bucket on rung ", r), len(s.blocks(t, pv, b.Next(), now, now+1000)), 0)
+	}
+	none := on(15, store.Hour, pv, w, 1, now)
+	if err := s.PutBlocks(t.Context(), none); !errors.Is(err, store.ErrNoRung) {
+		t.Errorf("a block on a rung that there is not gives %v", err)
+	}
+	equal(t, "blocks on a rung that there is not", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
+}
+
+// A bucket is dropped on its rung only, with large blocks, and can be begun anew.
+func testDropBucket(t *testing.T, s *suite) {
+	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
+	small, large := on(store.Keep90d, store.Day, pv, w, 1, now), on(store.Keep90d, store.Day, pv, w, 2, now+1)
+	large.Blob = pattern(700<<10, 1)
+	kept := []store.Block{
+		on(store.Keep1y, store.Day, pv, w, 1, now), on(store.Keep90d, store.Hour, pv, w, 1, now), on(store.Keep90d, store.Day, s.pv("b"), w, 1, now),
+		on(store.Keep90d, store.Day, pv, w, 1, small.Bucket.End()),
+	}
+	write := func() { must(t, s.PutBlocks(t.Context(), append([]store.Block{small, large}, kept...)...)) }
+	equal(t, "bytes of an empty bucket", s.drop(t, pv, small.Bucket, soon()), int64(0))
+	for range 2 {
+		write()
+		equal(t, "blocks", s.blocks(t, pv, small.Bucket, now, now+2000), []store.Block{small, large})
+		for again := range 2 { // as after a crash
+			bytes := s.drop(t, pv, small.Bucket, soon())
+			if least := int64(len(small.Blob) + len(large.Blob)); again == 0 && bytes < least || again == 1 && bytes != 0 {
+				t.Errorf("dropping %d bytes, time %d, says %d", least, again, bytes)
+			}
+			equal(t, "blocks of a bucket that was dropped", len(s.blocks(t, pv, small.Bucket, 0, now+2000)), 0)
+			equal(t, "last block of a bucket that was dropped", len(s.last(t, pv, small.Bucket, now+2000)), 0)
+		}
+		for _, b := range kept {
+			equal(t, "blocks of another bucket", s.blocks(t, b.PV, b.Bucket, b.Start, b.End), []store.Block{b})
+		}
+	}
+	equal(t, "bytes on a rung that there is not", s.drop(t, pv, small.Bucket.In(15), soon()), int64(0))
+}
+
+func (s *suite) drop(t *testing.T, pv string, b store.Bucket, before int64) int64 {
+	t.Helper()
+	bytes, err := s.DropBucket(t.Context(), pv, b, before)
+	must(t, err)
+	return bytes
+}
+
+// soon returns a time that all that was written so far is before, and nothing that is
+// written after it: stores may count whole microseconds.
+func soon() int64 {
+	at := time.Now().UnixMicro() + 1
+	for time.Now().UnixMicro() <= at {
+		continue
+	}
+	return at * 1000
+}
+
+// What was written after the time that DropBucket is given stays: blocks that are new, and
+// those that grew, small or large, whichever of the two comes first.
+func testDropBucketKeepsYounger(t *testing.T, s *suite) {
+	for i, b := range []store.Bucket{store.Day.Of(nanos(2026)), store.Hour.Of(time.Now().UnixNano()).In(store.Keep30d)} {
+		pv, w := s.pv(fmt.Sprint("a", i)), newWriter()
+		at := func(n uint32, blob []byte) store.Block {
+			blk := block(pv, w, n, b.Start()+int64(n), b.Start()+1000)
+			blk.Bucket, blk.Blob = b, blob
+			return blk
+		}
+		old, oldLarge := at(1, []byte("old")), at(2, pattern(600<<10, 1))
+		grows, growsLarge, becomesLarge := at(3, []byte("gr")), at(4, pattern(700<<10, 2)), at(5, []byte("la"))
+		must(t, s.PutBlocks(t.Context(), old, oldLarge, grows, growsLarge, becomesLarge))
+		looked := soon()
+		grows.Blob, growsLarge.Blob, becomesLarge.Blob = []byte("grown"), pattern(800<<10, 3), pattern(500<<10, 4)
+		younger := []store.Block{grows, growsLarge, becomesLarge, at(6, []byte("new")), at(7, pattern(600<<10, 5))}
+		must(t, s.PutBlocks(t.Context(), younger...))
+		for again := range 2 {
+			if bytes := s.drop(t, pv, b, looked); (bytes >= 600<<10) != (again == 0) {
+				t.Errorf("dropping the older ones, time %d, says %d bytes", again, bytes)
+			}
+			equal(t, "younger blocks", s.blocks(t, pv, b, b.Start(), b.End()), younger)
+		}
+		s.drop(t, pv, b, soon())
+		equal(t, "blocks after all", len(s.blocks(t, pv, b, b.Start(), b.End())), 0)
+		// The deletion has an earlier time than a write, but arrives later.
+		must(t, s.PutBlocks(t.Context(), younger...))
+		s.drop(t, pv, b, looked)
+		equal(t, "blocks that were written anew", s.blocks(t, pv, b, b.Start(), b.End()), younger)
+	}
+}
+
+// What Expire does with rows that are due depends on the store; it leaves the others.
+func testExpire(t *testing.T, s *suite) {
+	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
+	var kept []store.Block
+	entry := store.Channel{PV: pv, Types: []sample.Type{sample.Float64}}
+	var tiles []store.Rollup
+	for r := range store.Rung(store.NumRungs) {
+		for size := store.Hour; size <= r.Longest(); size++ {
+			b := on(r, size, pv, w, 1, now)
+			b.Start, b.End = b.Bucket.Start(), b.Bucket.Start()+1000
+			kept, entry.Starts = append(kept, b), append(entry.Starts, b.Bucket)
+		}
+		l := store.LevelOf(time.Second, r)
+		tiles, entry.Levels = append(tiles, rollup(pv, l, l.Tile(now))), append(entry.Levels, l)
+	}
+	must(t, s.AddChannel(t.Context(), entry))
+	must(t, s.PutBlocks(t.Context(), kept...))
+	must(t, s.PutRollups(t.Context(), tiles...))
+	must(t, s.Expire(t.Context(), now))
+	for _, b := range kept {
+		equal(t, fmt.Sprintf("blocks of a %v on rung %v", b.Bucket.Size(), b.Bucket.Rung()), s.blocks(t, pv, b.Bucket, b.Start, b.End), []store.Block{b})
+	}
+	for _, r := range tiles {
+		equal(t, fmt.Sprintf("tiles of level %v", r.Level), s.rollups(t, pv, r.Level, r.Tile, r.Tile), []store.Rollup{r})
+	}
+}
