@@ -4,13 +4,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
 	"varve.dev/varve/engine/sample"
 )
 
-// Version is the first byte of every blob.
-const Version = 1
+// Version is the first byte of every blob that Append writes.
+const Version = 2
+
+// firstVersion had fewer forms of columns, which kept their numbers: its blobs are read
+// as those of today.
+const firstVersion = 1
 
 // MaxSamples is the most samples that a blob may hold.
 const MaxSamples = 1 << 16
@@ -21,21 +25,6 @@ const MaxBytes = 64 << 20
 // ErrCorrupt is returned for bytes that no Append has written.
 var ErrCorrupt = errors.New("corrupt block")
 
-// scratch holds a column on its way between its integers and its bits.
-type scratch struct {
-	ints []int64
-	bits []uint64
-}
-
-func (s *scratch) resize(n int) {
-	if cap(s.ints) < n {
-		s.ints, s.bits = make([]int64, n), make([]uint64, n)
-	}
-	s.ints, s.bits = s.ints[:n], s.bits[:n]
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
 // Append appends the encoding of a run, which must hold 1 to MaxSamples samples
 // of a valid type. It keeps their order.
 func Append(dst []byte, r *sample.Run) []byte {
@@ -43,14 +32,22 @@ func Append(dst []byte, r *sample.Run) []byte {
 	if n == 0 || n > MaxSamples || !r.Type.Valid() {
 		panic(fmt.Sprintf("BUG: encoding a block of %d samples of %v", n, r.Type))
 	}
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	s.resize(n)
+	s := takeScratch(n)
+	if cap(dst) == 0 { // make it of the right size
+		s.blob = appendRun(s.blob[:0], r, s)
+		dst = slices.Clone(s.blob)
+	} else {
+		dst = appendRun(dst, r, s)
+	}
+	s.release(r.Type)
+	return dst
+}
 
+func appendRun(dst []byte, r *sample.Run, s *scratch) []byte {
 	dst = append(dst, Version, byte(r.Type))
-	dst = binary.AppendUvarint(dst, uint64(n))
+	dst = binary.AppendUvarint(dst, uint64(r.Len()))
 	dst = appendTimes(dst, r.Times, s)
-	dst = appendTags(dst, r.Tags)
+	dst = appendTags(dst, r.Tags, s)
 	if r.Type.Fixed() {
 		return appendWords(dst, r.Type, r.Words, s)
 	}
@@ -70,8 +67,10 @@ func Decode(r *sample.Run, src []byte) error {
 	if r.Type != typ {
 		return fmt.Errorf("decoding a block of %v into a run of %v", typ, r.Type)
 	}
-	old := *r
-	if err := decodeColumns(r, rest, n); err != nil {
+	old, s := *r, takeScratch(n)
+	err = decodeRun(r, rest, n, s)
+	s.release(typ)
+	if err != nil {
 		*r = old
 		return fmt.Errorf("decoding a block of %d samples of %v: %w", n, typ, err)
 	}
@@ -88,7 +87,7 @@ func header(src []byte) (sample.Type, int, []byte, error) {
 	if len(src) < 3 {
 		return 0, 0, nil, ErrCorrupt
 	}
-	if src[0] != Version {
+	if src[0] != Version && src[0] != firstVersion {
 		return 0, 0, nil, fmt.Errorf("block format version %d is not known to this program", src[0])
 	}
 	typ := sample.Type(src[1])
@@ -99,20 +98,23 @@ func header(src []byte) (sample.Type, int, []byte, error) {
 	return typ, int(n), src[2+w:], nil
 }
 
-func decodeColumns(r *sample.Run, src []byte, n int) (err error) {
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	s.resize(n)
-	if r.Times, src, err = decodeTimes(r.Times, src, s); err != nil {
+func decodeRun(r *sample.Run, src []byte, n int, s *scratch) (err error) {
+	at := len(r.Times)
+	r.Times = slices.Grow(r.Times, n)[:at+n]
+	if src, err = decodeTimes(r.Times[at:], src, s); err != nil {
 		return err
 	}
-	if r.Tags, src, err = decodeTags(r.Tags, src, n); err != nil {
+	at = len(r.Tags)
+	r.Tags = slices.Grow(r.Tags, n)[:at+n]
+	if src, err = decodeTags(r.Tags[at:], src, s); err != nil {
 		return err
 	}
 	if !r.Type.Fixed() {
-		return decodeBytes(r, src, s)
+		return decodeBytes(r, src, s, n)
 	}
-	r.Words, src, err = decodeWords(r.Words, src, r.Type, s)
+	at = len(r.Words)
+	r.Words = slices.Grow(r.Words, n)[:at+n]
+	src, err = decodeWords(r.Words[at:], src, r.Type, s)
 	if err == nil && len(src) > 0 {
 		return ErrCorrupt
 	}

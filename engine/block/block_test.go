@@ -1,8 +1,6 @@
 package block
 
 import (
-	"encoding/hex"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -131,41 +129,6 @@ func randomRun(rng *rand.Rand, typ sample.Type, n int) *sample.Run {
 	return r
 }
 
-func TestTruncatedAndExtended(t *testing.T) {
-	for name, r := range cases() {
-		blob := Append(nil, r)
-		got := floats(1).Clone()
-		got.Reset(r.Type)
-		for n := 0; n < len(blob); n += 1 + len(blob)/300 {
-			if err := Decode(got, blob[:n]); err == nil {
-				t.Fatalf("%s: %d of %d bytes decode", name, n, len(blob))
-			}
-			if got.Len() != 0 || len(got.Words)+len(got.Bytes)+len(got.Tags)+len(got.Ends) != 0 {
-				t.Fatalf("%s: %d of %d bytes left something in the run", name, n, len(blob))
-			}
-		}
-		if err := Decode(got, append(blob, 0)); err == nil {
-			t.Fatalf("%s: a byte too many decodes", name)
-		}
-	}
-}
-
-func TestGolden(t *testing.T) {
-	r := floats(1.5, 1.5, 2.25)
-	r.Tags[2] = sample.MakeTag(sample.Minor, 4)
-	for _, tc := range []struct {
-		run  *sample.Run
-		want string
-	}{
-		{r, "010b03" + "01" + "80" + "80a0abfef962" + "c801" + "0002" + "84800401" + "02" + "07" + "ac02" + "00c012"},
-		{texts(sample.String, "on", "off"), "010d02" + "03" + "0100" + "02" + "0002" + "0104" + "02" + "00" + "6f6e6f6666"},
-	} {
-		if got := hex.EncodeToString(Append(nil, tc.run)); got != tc.want {
-			t.Errorf("the stored format changed: it needs a new version byte\n got %s\nwant %s", got, tc.want)
-		}
-	}
-}
-
 func TestSizes(t *testing.T) {
 	c := cases()
 	for name, most := range map[string]float64{"constant": 0.02, "decimal": 1.5, "noise": 7.2} {
@@ -179,57 +142,6 @@ func TestWrongVersion(t *testing.T) {
 	err := Decode(new(sample.Run), []byte{9, byte(sample.Float64), 1, 0})
 	if want := "block format version 9 is not known to this program"; err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %s", err, want)
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, r := range cases() {
-		if b := Append(nil, r); len(b) < 2000 {
-			f.Add(b)
-		}
-	}
-	f.Fuzz(func(t *testing.T, blob []byte) {
-		var r sample.Run
-		if Decode(&r, blob) != nil {
-			return
-		}
-		var again sample.Run
-		if err := Decode(&again, Append(nil, &r)); err != nil {
-			t.Fatal(err)
-		}
-		if d := equal(&r, &again); d != "" {
-			t.Fatal(d)
-		}
-	})
-}
-
-func BenchmarkCodec(b *testing.B) {
-	for _, name := range []string{"decimal", "noise"} {
-		r := cases()[name]
-		for _, n := range []int{5, 4096} {
-			part := &sample.Run{Type: r.Type}
-			part.AppendRange(r, 0, n)
-			blob := Append(nil, part)
-			b.Run(fmt.Sprintf("encode/%s/%d", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				var dst []byte
-				for b.Loop() {
-					dst = Append(dst[:0], part)
-				}
-				perSample(b, n, len(dst))
-			})
-			b.Run(fmt.Sprintf("decode/%s/%d", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				var run sample.Run
-				for b.Loop() {
-					run.Reset(part.Type)
-					if err := Decode(&run, blob); err != nil {
-						b.Fatal(err)
-					}
-				}
-				perSample(b, n, len(blob))
-			})
-		}
 	}
 }
 

@@ -8,116 +8,174 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Encodings of a column of words: 0 to maxExponent are floats that are integers
-// divided by that power of ten.
+// The first byte of a column of words. Up to maxExponent the words are floats that are
+// integers divided by that power of ten.
 const (
-	maxExponent = 15
+	maxExponent = 22
+	narrowBit   = 0x20 // with an exponent: rounded to float32 before it is a float64
+	multiplied  = 0x40 // integers times a step, plus an offset
+	divided     = 0x41 // integers divided by a number
+	ordered     = 0x50 // the bits, as integers that rise as the floats do
+	split       = 0x51 // the same, sign and exponent apart from the mantissa
+	planes      = 0x52 // a plane of bytes for each byte of the words, compressed
+	exceptBit   = 0x80 // with those below ordered: some words are listed as they are
 	integers    = 0xfe
 	xorPacked   = 0xff
 )
 
-var pow10 = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
-
-// exact bounds the integers that a float64 holds without rounding.
-const exact = 1 << 53
-
+// appendWords appends the values of a type that is Fixed.
 func appendWords(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
-	switch t {
-	case sample.Float64:
-		if e, ok := decimals(words, s.ints); ok {
-			return appendInts(append(dst, byte(e)), s.ints, s)
-		}
-		return appendXor(append(dst, xorPacked), words, s)
-	case sample.Float32:
-		return appendXor(append(dst, xorPacked), words, s)
+	if t == sample.Float64 || t == sample.Float32 {
+		return appendFloats(dst, t, words, s)
 	}
 	for i, w := range words {
 		s.ints[i] = int64(w)
 	}
-	return appendInts(append(dst, integers), s.ints, s)
+	return appendInts(append(dst, integers), s.ints[:len(words)], s)
 }
 
-// decimals finds the least e for which every word is, bit for bit, an integer
-// divided by 10^e, and stores the integers.
-func decimals(words []uint64, ints []int64) (e int, ok bool) {
-	for i := 0; i < len(words); {
-		v := math.Float64frombits(words[i])
-		if scaled := math.RoundToEven(v * pow10[e]); math.Abs(scaled) < exact {
-			ints[i] = int64(scaled)
-			if math.Float64bits(float64(ints[i])/pow10[e]) == words[i] {
-				i++
-				continue
-			}
-		}
-		// A word that needs more digits makes all before it start again; one that
-		// no power suits (noise, NaN, −0) shows within maxExponent turns.
-		if e++; e > maxExponent {
-			return 0, false
-		}
-		i = 0
+// decodeWords fills words.
+func decodeWords(words []uint64, src []byte, t sample.Type, s *scratch) (rest []byte, err error) {
+	if len(src) == 0 {
+		return nil, ErrCorrupt
 	}
-	return e, true
+	kind, src := src[0], src[1:]
+	ints, isFloat := s.ints[:len(words)], t == sample.Float64 || t == sample.Float32
+	if isFloat != (kind != integers) {
+		return nil, ErrCorrupt
+	}
+	switch kind {
+	case integers:
+		src, err = decodeInts(ints, src, s)
+		for i, v := range ints {
+			words[i] = uint64(v)
+		}
+		return src, err
+	case xorPacked:
+		return decodeXor(words, src, s)
+	case ordered:
+		src, err = decodeInts(ints, src, s)
+		for i, v := range ints {
+			words[i] = unorder(v, t)
+		}
+		return src, err
+	case split:
+		return decodeSplit(words, src, t, s)
+	case planes:
+		return decodePlanes(words, src, t, s)
+	}
+	return decodeScaled(words, kind, src, t, s)
 }
 
-// appendXor writes the first word, and what the others differ in: the bits
-// between the highest and the lowest that any of them changes.
-func appendXor(dst []byte, words []uint64, s *scratch) []byte {
+// xorBits returns the lowest bit in which any word differs from the first, and how many
+// there are from there to the highest.
+func xorBits(words []uint64) (low, width int) {
 	var changed uint64
 	for _, w := range words[1:] {
 		changed |= w ^ words[0]
 	}
-	low := bits.TrailingZeros64(changed) & 63
-	width := bits.Len64(changed >> low)
-	dst = append(dst, byte(low), byte(width))
+	low = bits.TrailingZeros64(changed) & 63
+	return low, bits.Len64(changed >> low)
+}
+
+// xorLen returns the bytes of n words of which width bits differ.
+func xorLen(n, width int) int { return 11 + packedLen(n-1, width) }
+
+// appendXor writes the first word, and what the others differ in: the bits between the
+// highest and the lowest that any of them changes, as xorBits returns them.
+func appendXor(dst []byte, words []uint64, low, width int, s *scratch) []byte {
+	dst = append(dst, xorPacked, byte(low), byte(width))
 	dst = binary.LittleEndian.AppendUint64(dst, words[0])
-	diffs := s.bits[:len(words)-1]
+	diffs := s.ints[:len(words)-1]
 	for i, w := range words[1:] {
-		diffs[i] = (w ^ words[0]) >> low
+		diffs[i] = int64((w ^ words[0]) >> low)
 	}
-	return pack(dst, diffs, width)
+	return pack(dst, diffs, 0, width)
 }
 
-func decodeWords(words []uint64, src []byte, t sample.Type, s *scratch) ([]uint64, []byte, error) {
-	if len(src) == 0 {
-		return words, nil, ErrCorrupt
-	}
-	kind, isFloat := src[0], t == sample.Float64 || t == sample.Float32
-	switch {
-	case kind == xorPacked && isFloat:
-		return decodeXor(words, src[1:], s)
-	case kind == integers && !isFloat:
-		src, err := decodeInts(s.ints, src[1:], s)
-		for _, v := range s.ints {
-			words = append(words, uint64(v))
-		}
-		return words, src, err
-	case kind <= maxExponent && t == sample.Float64:
-		src, err := decodeInts(s.ints, src[1:], s)
-		for _, v := range s.ints {
-			words = append(words, math.Float64bits(float64(v)/pow10[kind]))
-		}
-		return words, src, err
-	}
-	return words, nil, ErrCorrupt
-}
-
-func decodeXor(words []uint64, src []byte, s *scratch) ([]uint64, []byte, error) {
+func decodeXor(words []uint64, src []byte, s *scratch) ([]byte, error) {
 	if len(src) < 10 {
-		return words, nil, ErrCorrupt
+		return nil, ErrCorrupt
 	}
 	low, width := int(src[0]), int(src[1])
 	if low > 63 || low+width > 64 {
-		return words, nil, ErrCorrupt
+		return nil, ErrCorrupt
 	}
 	first := binary.LittleEndian.Uint64(src[2:])
-	diffs := s.bits[:len(s.bits)-1]
-	src, err := unpack(diffs, src[10:], width)
+	diffs := s.ints[:len(words)-1]
+	src, err := unpack(diffs, src[10:], 0, width)
 	if err != nil {
-		return words, nil, err
+		return nil, err
 	}
-	words = append(words, first)
-	for _, d := range diffs {
-		words = append(words, first^d<<low)
+	words[0] = first
+	for i, d := range diffs {
+		words[i+1] = first ^ uint64(d)<<(low&63)
 	}
-	return words, src, nil
+	return src, nil
+}
+
+// order returns an integer for the bits of a float that rises as floats do, and is
+// small where the float's bits are few; unorder undoes it.
+func order(w uint64, t sample.Type) int64 {
+	if t == sample.Float32 {
+		v := int64(int32(w))
+		return v ^ v>>63&math.MaxInt32
+	}
+	v := int64(w)
+	return v ^ v>>63&math.MaxInt64
+}
+
+func unorder(v int64, t sample.Type) uint64 {
+	if t == sample.Float32 {
+		return uint64(uint32(v ^ v>>63&math.MaxInt32))
+	}
+	return uint64(v ^ v>>63&math.MaxInt64)
+}
+
+// layout returns the bits of a float's mantissa, and of all of it.
+func layout(t sample.Type) (mantissa, size int) {
+	if t == sample.Float32 {
+		return 23, 32
+	}
+	return 52, 64
+}
+
+// leftOf returns exponent and sign of a float, which stay much the same where the
+// mantissa is noise: floats of about a size have numbers next to each other.
+func leftOf(w uint64, mantissa, size int) int64 {
+	exponent := w >> mantissa & (1<<(size-1-mantissa) - 1)
+	return int64(exponent<<1 | w>>(size-1))
+}
+
+// appendSplit appends exponents and signs as a column, and mantissas as they are.
+func appendSplit(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
+	mantissa, size := layout(t)
+	ints := s.ints[:len(words)]
+	for i, w := range words {
+		ints[i] = leftOf(w, mantissa, size)
+	}
+	dst = appendInts(append(dst, split), ints, s)
+	for i, w := range words {
+		ints[i] = int64(w)
+	}
+	return pack(dst, ints, 0, mantissa)
+}
+
+func decodeSplit(words []uint64, src []byte, t sample.Type, s *scratch) ([]byte, error) {
+	mantissa, size := layout(t)
+	ints := s.ints[:len(words)]
+	src, err := decodeInts(ints, src, s)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range ints {
+		words[i] = uint64(v)>>1<<mantissa | uint64(v)<<(size-1)&(1<<(size-1))
+	}
+	if src, err = unpack(ints, src, 0, mantissa); err != nil {
+		return nil, err
+	}
+	for i, v := range ints {
+		words[i] |= uint64(v)
+	}
+	return src, nil
 }

@@ -3,7 +3,7 @@ package sample
 import "fmt"
 
 // Reason says why a sample that was received is not in the archive. The first
-// group is what the user asked for; the second is loss.
+// group, and Expired, is what the user asked for; the others are loss.
 type Reason uint8
 
 // Reasons. The numbers are stored in marks.
@@ -28,6 +28,8 @@ const (
 	Unsupported
 	// Malformed: bytes that do not decode.
 	Malformed
+	// Expired: older than its group keeps samples, when it was to be put into a block.
+	Expired
 
 	// NumReasons is the number of reasons.
 	NumReasons = int(iota)
@@ -35,6 +37,7 @@ const (
 
 var reasonNames = [NumReasons]string{
 	"deadband", "rate", "scan", "duplicate", "clock", "overflow", "too_large", "overrun", "unsupported", "malformed",
+	"expired",
 }
 
 // String returns the name used in metrics and APIs.
@@ -47,7 +50,7 @@ func (r Reason) String() string {
 
 // Loss reports whether a drop for this reason loses something the user asked to
 // keep, so that it is marked in the archive.
-func (r Reason) Loss() bool { return r >= Clock }
+func (r Reason) Loss() bool { return r >= Clock && r != Expired }
 
 // MarkKind is what a Mark tells.
 type MarkKind uint8

@@ -1,0 +1,99 @@
+package block
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// maxDict is the most values of a dictionary.
+const maxDict = 256
+
+// dict numbers distinct values in the order in which they come. It is a hash table
+// with open addressing: slots holds the number of a value plus 1, or 0.
+type dict struct {
+	slots [4 * maxDict]uint16
+	vals  [maxDict]int64
+	n     int
+}
+
+func (d *dict) reset() {
+	clear(d.slots[:])
+	d.n = 0
+}
+
+// number returns the number of a value, adding it if it is new; -1 if there is no room.
+func (d *dict) number(v int64) int {
+	const golden = 0x9e3779b97f4a7c15
+	at := uint64(v) * golden >> (64 - 10)
+	for {
+		k := int(d.slots[at])
+		if k == 0 {
+			break
+		}
+		if d.vals[k-1] == v {
+			return k - 1
+		}
+		at = (at + 1) % uint64(len(d.slots))
+	}
+	if d.n == maxDict {
+		return -1
+	}
+	d.vals[d.n] = v
+	d.n++
+	d.slots[at] = uint16(d.n)
+	return d.n - 1
+}
+
+// few is how many values must share an entry, on average, for a dictionary to be tried.
+const few = 8
+
+// tryDict appends a column as the distinct values and their numbers, if there are few,
+// and if that takes clearly less than m estimates. Its factor is taken out already. It
+// leaves vals.
+func tryDict(dst []byte, vals []int64, m *model, s *scratch) ([]byte, bool) {
+	d, at, most := &s.dict, len(dst), int(m.bits)*len(vals)/9
+	entries := min(maxDict, len(vals)/few, 1<<(int(m.bits)/2)) // more would need half the bits
+	d.reset()
+	numbers := s.sub(len(vals))
+	for i, v := range vals {
+		k := d.number(v)
+		if k < 0 || d.n > entries {
+			return dst, false
+		}
+		numbers[i] = int64(k)
+	}
+	if d.n+len(vals)*bits.Len(uint(d.n-1))/8 > most {
+		return dst, false
+	}
+	for i, v := range d.vals[:d.n] {
+		d.vals[i] = m.origin + v*m.factor
+	}
+	dst = binary.AppendUvarint(append(dst, dictOfInt), uint64(d.n))
+	dst = appendPacked(dst, d.vals[:d.n], s, false)
+	dst = appendPacked(dst, numbers, s, false)
+	if len(dst)-at > most {
+		return dst[:at], false
+	}
+	return dst, true
+}
+
+func decodeDict(vals []int64, src []byte, s *scratch) ([]byte, error) {
+	n, src, err := readUvarint(src, maxDict)
+	if err != nil || n == 0 {
+		return nil, ErrCorrupt
+	}
+	entries := s.dict.vals[:n]
+	if src, err = decodePacked(entries, src, s); err != nil {
+		return nil, err
+	}
+	if src, err = decodePacked(vals, src, s); err != nil {
+		return nil, err
+	}
+	for i, k := range vals {
+		if uint64(k) >= n {
+			return nil, ErrCorrupt
+		}
+		vals[i] = entries[k]
+	}
+	return src, nil
+}
