@@ -8,6 +8,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) Apply(a Assignment) {
 	defer e.mu.Unlock()
 	for shard, h := range e.held {
 		if s, listed := a[shard]; listed {
-			h.setSealing(s.Seal)
+			h.order(s.Seal)
 		} else {
 			e.leave(shard)
 		}
@@ -102,8 +103,11 @@ func (e *Engine) all(yield func(*holding) bool) {
 	}
 }
 
-// holds reports whether a writer is that of a holding.
+// holds reports whether a writer is that of a holding, or of the spool.
 func (e *Engine) holds(w store.Writer) bool {
+	if e.opts.Spool != nil && e.opts.Spool.Owns(w) {
+		return true
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
@@ -114,16 +118,41 @@ func (e *Engine) holds(w store.Writer) bool {
 	return false
 }
 
-// Held returns, sorted, the shards that are listed, and those that were and are
-// not flushed and closed yet.
+// Held returns, sorted, the shards that are listed, those that were and are not
+// flushed and closed yet, and those of which samples wait in the spool.
 func (e *Engine) Held() []int {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	shards := map[int]bool{}
+	if e.opts.Spool != nil {
+		for _, shard := range e.opts.Spool.Shards() {
+			shards[shard] = true
+		}
+	}
 	for h := range e.all {
 		shards[h.lane.Shard] = true
 	}
 	return slices.Sorted(maps.Keys(shards))
+}
+
+// Sealing returns the shards that this engine seals now.
+func (e *Engine) Sealing() map[int]bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	sealing := make(map[int]bool, len(e.held))
+	for shard := range e.sealed {
+		sealing[shard] = true
+	}
+	return sealing
+}
+
+// sealed yields the shards that are sealed here, with their sealers. It needs the lock.
+func (e *Engine) sealed(yield func(int, *seal.Shard) bool) {
+	for shard, h := range e.held {
+		if s := h.sealerNow(); s != nil && !yield(shard, s) {
+			return
+		}
+	}
 }
 
 // ShardStatus is what an engine does with a shard.
@@ -141,7 +170,8 @@ type ShardStatus struct {
 
 // ShardStatus counts anew.
 func (e *Engine) ShardStatus(shard int) ShardStatus {
-	s := ShardStatus{ShardStatus: e.capture.ShardStatus(shard)}
+	s := ShardStatus{ShardStatus: e.capture.ShardStatus(shard), Unsaved: e.spooledIn(shard)}
+	s.Held = s.Unsaved > 0
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {

@@ -4,9 +4,11 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
@@ -38,6 +40,7 @@ func TestOnCassandra(t *testing.T) {
 		handOver(t, open(t, "seldom"), time.Hour)
 	})
 	t.Run("ReleaseWhileAway", func(t *testing.T) { releaseWhilePaused(t, node, open(t, "release")) })
+	t.Run("RetentionChange", func(t *testing.T) { retentionChange(t, open(t, "retention")) })
 	t.Run("BeforeTheSchema", func(t *testing.T) { beforeTheSchema(t, config("late")) })
 }
 
@@ -80,4 +83,50 @@ func beforeTheSchema(t *testing.T, cfg cassandrastore.Config) {
 	}
 	eventually(t, "all is stored", func() bool { return l.Unsaved() == 0 && l.ShardStatus(0).Claimed && l.Storage() == "" })
 	wantAll(t, &query.Reader{Store: st, Recent: l, Shards: 4}, "A", 1000, "once the schema is there")
+}
+
+// retentionChange changes how long a PV is kept, again and again, while samples come.
+// What is stored follows.
+func retentionChange(t *testing.T, st store.Store) {
+	ioc := &taps{}
+	var reads sync.RWMutex
+	l := launch(t, st, ioc, Options{Checkpoint: 50 * time.Millisecond}, func(l *life) {
+		l.store.reading, l.sealCfg.DropAfter = &reads, 100*time.Millisecond
+	})
+	sent := 0
+	for _, r := range []store.Rung{store.Forever, store.Keep5y, store.Keep10y, store.Keep5y, store.Forever} {
+		a := one(0, true, "A")
+		a[0].Channels[0].Settings = &capture.Settings{Retention: store.Retention{Raw: r}}
+		l.Apply(a)
+		for range 5 {
+			ioc.send("A", sent, sent+1000)
+			sent += 1000
+			reads.Lock()
+			wantAll(t, l.reader, "A", sent, r.String())
+			reads.Unlock()
+		}
+		eventually(t, "all stands on rung "+r.String(), func() bool {
+			c, _, err := st.Channel(t.Context(), "A")
+			if err != nil {
+				t.Fatal(err)
+			}
+			on := 0
+			for b := range store.InUse(c.Starts, time.Now().UnixNano(), t0+7200e9) {
+				for blk, err := range st.Blocks(t.Context(), "A", b, b.Start(), b.End()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if on += blk.Count; blk.Bucket.Rung() != r {
+						return false
+					}
+				}
+			}
+			return on >= sent
+		})
+		reads.Lock()
+		wantAll(t, l.reader, "A", sent, "moved to "+r.String())
+		reads.Unlock()
+	}
+	l.end()
+	wantAll(t, &query.Reader{Store: st, Shards: 4}, "A", sent, "at the end")
 }

@@ -12,6 +12,8 @@ var (
 	ErrCaptured = errors.New("the PV is being captured")
 	// ErrNotSealing: only an engine that seals a shard can delete from it.
 	ErrNotSealing = errors.New("the shard is not sealed by this engine")
+	// ErrSpooled: what waits in the spool would bring data back.
+	ErrSpooled = errors.New("samples of the shard wait in the spool")
 )
 
 // Delete deletes everything that is stored of PVs of a shard, whose capture has
@@ -44,6 +46,9 @@ func (e *Engine) Delete(ctx context.Context, shard int, pvs []string) error {
 	}
 	if err := h.lane.Sync(ctx); err != nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, err)
+	}
+	if e.spooledIn(shard) > 0 {
+		return fmt.Errorf("deleting from shard %d: %w", shard, ErrSpooled)
 	}
 	return sealer.Delete(ctx, pvs)
 }

@@ -4,7 +4,7 @@
 //	             Apply(Assignment)
 //	                   ▼
 //	source ──▶ capture.Manager ──▶ journal.Lane ×  shards held ──▶ store
-//	                   │                  ▲  │                       ▲
+//	                   │                  ▲  ├▶ spool.Spool ─────────▲
 //	                   └──▶ mark.Log ─────┼──┼───────────────────────┤
 //	                                      │  └▶ seal.Shard ──────────┘
 //	       query.Reader ── Recent ────────┘
@@ -26,10 +26,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/guard"
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/mark"
 	"varve.dev/varve/engine/quiet"
 	"varve.dev/varve/engine/seal"
+	"varve.dev/varve/engine/silent"
+	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
 )
 
@@ -37,8 +40,8 @@ import (
 type Options struct {
 	Store   store.Store
 	Sources capture.Sources
-	// Shards is the number of shards of the archive; default 64. It must stay the
-	// same for the life of an archive.
+	// Shards is the number of shards of the archive; DefaultShards by default. It must
+	// stay the same for the life of an archive.
 	Shards int
 	// Flush is the longest time a sample waits for its journal row; default 500 ms.
 	Flush time.Duration
@@ -46,6 +49,14 @@ type Options struct {
 	Checkpoint time.Duration
 	// Memory bounds the samples that are in no block yet, in bytes; default 1 GiB.
 	Memory int64
+	// Spool takes samples while the store is away; nil: they wait in memory. It is open,
+	// and nobody else's; who opened it closes it.
+	Spool *spool.Spool
+	// DiskLimit is how many bytes the archive may take before the oldest raw samples go;
+	// 0: as many as the settings of the store's servers say, if they do. Reclaim is what an
+	// administrator can do to have their room become free; empty: it does by itself.
+	DiskLimit int64
+	Reclaim   string
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
 	// Exclusive says that the store is locked: no other engine writes to it.
@@ -54,8 +65,11 @@ type Options struct {
 	Log        *slog.Logger
 }
 
+// DefaultShards is the number of shards of an archive that says nothing else.
+const DefaultShards = 64
+
 func (o *Options) setDefaults() {
-	setDefault(&o.Shards, 64)
+	setDefault(&o.Shards, DefaultShards)
 	setDefault(&o.Flush, 500*time.Millisecond)
 	setDefault(&o.Checkpoint, 15*time.Minute)
 	setDefault(&o.Memory, 1<<30)
@@ -100,6 +114,8 @@ type Engine struct {
 	journal *journal.Metrics
 	laneCfg *journal.Config
 	sealCfg *seal.Config
+	guard   *guard.Guard
+	silent  *silent.Watch
 
 	applying sync.Mutex // held by Apply, and by Run while it begins and ends
 
@@ -122,6 +138,9 @@ func New(opts Options) *Engine {
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
 		Lost: e.marks.Add, Metrics: e.journal, Log: opts.Log,
 	}
+	if opts.Spool != nil {
+		e.laneCfg.Spool = opts.Spool
+	}
 	e.sealCfg = &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
 		Silence: opts.silence(), Ours: e.holds, Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
@@ -129,6 +148,9 @@ func New(opts Options) *Engine {
 	e.capture = capture.NewManager(capture.Config{
 		Sources: opts.Sources, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
 	})
+	e.keepAsAsked()
+	e.watchDisks()
+	e.watchSilence()
 	e.register(opts.Registerer)
 	return e
 }
@@ -144,12 +166,20 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	defer endMarks()
 	var marking, holding sync.WaitGroup
 	marking.Go(func() { e.marks.Run(marksSoft, hard) })
+	stopSpool := e.startSpool(ctx, hard)
+	holding.Go(func() { e.expire(ctx) })
+	holding.Go(func() { e.guard.Run(ctx) })
+	holding.Go(func() { e.silent.Run(ctx) })
 	left := e.start(hard, &holding)
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)
 	defer timer.Stop()
 	e.stop()
+	if e.opts.Spool != nil {
+		marking.Go(func() { e.hurry(marksSoft, kill) })
+	}
 	holding.Wait()
+	stopSpool()
 	endMarks()
 	marking.Wait()
 	return int(left.Load())

@@ -72,7 +72,8 @@ const t0 = 1_700_002_799 * 1e9
 // process that was killed.
 type mortal struct {
 	store.Store
-	dead atomic.Bool
+	dead    atomic.Bool
+	reading *sync.RWMutex // held by a read that goes on for less than an hour; may be nil
 }
 
 var errDead = errors.New("the process was killed")
@@ -100,6 +101,19 @@ func (m *mortal) Seal(ctx context.Context, shard int, w store.Writer, to store.P
 	return m.alive(func() error { return m.Store.Seal(ctx, shard, w, to) })
 }
 
+func (m *mortal) AddChannel(ctx context.Context, c store.Channel) error {
+	return m.alive(func() error { return m.Store.AddChannel(ctx, c) })
+}
+
+func (m *mortal) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+	if m.reading != nil {
+		m.reading.RLock()
+		defer m.reading.RUnlock()
+	}
+	err = m.alive(func() (err error) { bytes, err = m.Store.DropBucket(ctx, pv, b, before); return err })
+	return bytes, err
+}
+
 func (m *mortal) alive(f func() error) error {
 	if err := m.err(); err != nil {
 		return err
@@ -123,11 +137,14 @@ func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string
 }
 
 // launch runs an engine that holds nothing yet.
-func launch(t *testing.T, st store.Store, source *taps, opts Options) *life {
+func launch(t *testing.T, st store.Store, source *taps, opts Options, change ...func(*life)) *life {
 	l := &life{source: source, store: &mortal{Store: st}}
 	opts.Store, opts.Sources, opts.Shards, opts.Flush, opts.Grace = l.store, capture.Sources{source}, 4, 10*time.Millisecond, 200*time.Millisecond
 	l.Engine = New(opts)
 	l.reader = &query.Reader{Store: st, Recent: l, Shards: 4}
+	for _, f := range change {
+		f(l)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	unsaved := make(chan int, 1)
 	go func() { unsaved <- l.Run(ctx) }()

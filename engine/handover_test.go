@@ -232,6 +232,39 @@ func TestSealingPasses(t *testing.T) {
 	}
 }
 
+// TestTheRolePassesWithoutOrders: an engine that follows takes the role when the sealer is
+// dead, and gives it to one that is ordered to take it. Orders that say what is so already
+// change nothing, and one that is old does not bring the role back.
+func TestTheRolePassesWithoutOrders(t *testing.T) {
+	st, ioc := openStore(t), &taps{}
+	// To b all others are dead as soon as it looks; to a they never are.
+	b := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Exclusive: true})
+	b.Apply(one(0, false, "A"))
+	seals := func(l *life) func() bool { return func() bool { return l.ShardStatus(0).Sealing } }
+	eventually(t, "b seals, as nobody does", seals(b))
+	a := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond})
+	a.Apply(one(0, true, "A"))
+	eventually(t, "a seals, by order", seals(a))
+	sent := 0
+	send := func() {
+		ioc.send("A", sent, sent+100)
+		sent += 100
+	}
+	send()
+	a.kill()
+	eventually(t, "b seals, as a is dead", seals(b))
+	eventually(t, "the claim of a is gone", func() bool { return len(claims(t, st, 0)) == 1 })
+	c := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond})
+	c.Apply(one(0, true, "A"))
+	eventually(t, "c seals, by order", seals(c))
+	c.Apply(one(0, true, "A"))
+	b.Apply(one(0, true, "A"))
+	eventually(t, "b seals, by a later order", func() bool { return seals(b)() && !seals(c)() })
+	send()
+	eventually(t, "all samples are in blocks", func() bool { return inBlocks(t, st, "A") >= sent })
+	wantAll(t, fleet{b, c}.reader(st), "A", sent, "in the end")
+}
+
 // TestNobodySeals: who does not seal has to when memory is short.
 func TestNobodySeals(t *testing.T) {
 	st, ioc := openStore(t), &taps{}

@@ -18,7 +18,9 @@ type holding struct {
 	lane *journal.Lane
 
 	mu      sync.Mutex
-	sealing bool               // is to seal, and not to follow
+	ordered bool               // to seal
+	orders  int                // counts changes of that
+	sealing bool               // seals, or is about to, and does not follow
 	endTerm context.CancelFunc // ends what it does now
 	sealer  *seal.Shard        // while it does seal
 
@@ -32,10 +34,16 @@ func newHolding(shard int, cfg *journal.Config) *holding {
 	return h
 }
 
-// setSealing says whether the holding seals the shard from now on.
-func (h *holding) setSealing(sealing bool) {
+// order says whether the engine is to seal the shard from now on. An order counts when it
+// is given: later on the role may pass to another engine, or come from one that died.
+func (h *holding) order(sealing bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ordered == sealing {
+		return
+	}
+	h.ordered = sealing
+	h.orders++
 	if h.sealing != sealing {
 		h.sealing = sealing
 		h.endTerm()
@@ -47,6 +55,13 @@ func (h *holding) sealerNow() *seal.Shard {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sealer
+}
+
+// shared reports whether other engines hold the shard: one of them seals it, or there are
+// claims of writers that live.
+func (h *holding) shared() bool {
+	s := h.sealerNow()
+	return s == nil || s.Watching()
 }
 
 // run journals and seals, or follows, until the release. Then it makes every
@@ -65,27 +80,35 @@ func (h *holding) run(hard context.Context, cfg *seal.Config) (unsaved int) {
 	return unsaved
 }
 
-// term seals or follows until that changes, or until the release. A sealer is
-// new in each term: one that was interrupted does not know what it has written.
+// term seals or follows until the role passes, by order or in the store, or until the
+// release. A sealer is new in each term: one that was interrupted does not know what it
+// has written.
 func (h *holding) term(cfg *seal.Config) {
 	ctx, end := context.WithCancel(h.released)
 	defer end()
 	s := seal.NewShard(h.lane, cfg)
 	h.mu.Lock()
 	h.endTerm = end
-	sealing := h.sealing
+	sealing, orders := h.sealing, h.orders
 	if sealing {
 		h.sealer = s
 	}
 	h.mu.Unlock()
+	var passed bool
 	if sealing {
-		s.Run(ctx)
+		passed = s.Run(ctx)
 	} else {
-		s.Follow(ctx)
+		passed = s.Follow(ctx)
 	}
 	h.mu.Lock()
 	h.sealer = nil
+	if passed && h.orders == orders {
+		h.sealing = !sealing
+	}
 	h.mu.Unlock()
+	if passed {
+		cfg.Log.Info("the sealing of a shard passed in the store", "shard", h.lane.Shard, "sealing", !sealing)
+	}
 }
 
 // start keeps the holdings going that there are, and from now on each that is

@@ -17,10 +17,8 @@ func (e *Engine) register(reg prometheus.Registerer) {
 	}
 	gauge("shards_held", "Shards that this engine is to hold.", func() int { return len(e.held) })
 	gauge("shards_sealing", "Shards that this engine seals.", func() (n int) {
-		for _, h := range e.held {
-			if h.sealerNow() != nil {
-				n++
-			}
+		for range e.sealed {
+			n++
 		}
 		return n
 	})

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type herd struct {
 	ioc   *taps
 	lives fleet
 	does  []Assignment // by engine
+	reads sync.RWMutex // no bucket is dropped during a read
 	sent  int
 	trace []string
 }
@@ -28,7 +30,9 @@ type herd struct {
 var pvs = []string{"A", "B"}
 
 func (h *herd) launch(i int) {
-	h.lives[i] = launch(h.t, h.st, h.ioc, Options{Checkpoint: time.Duration(1+h.rng.IntN(40)) * time.Millisecond})
+	h.lives[i] = launch(h.t, h.st, h.ioc, Options{Checkpoint: time.Duration(1+h.rng.IntN(40)) * time.Millisecond}, func(l *life) {
+		l.store.reading, l.sealCfg.DropAfter = &h.reads, 20*time.Millisecond
+	})
 	h.does[i] = Assignment{}
 }
 
@@ -78,6 +82,7 @@ func (h *herd) step() string {
 			a[shard] = Shard{Seal: h.rng.IntN(2) == 0}
 		default:
 			a[shard] = one(shard, h.rng.IntN(2) == 0, pv)[shard]
+			a[shard].Channels[0].Settings = h.settings()
 		}
 	}
 	was := h.does[i]
@@ -87,6 +92,22 @@ func (h *herd) step() string {
 	}
 	l.Apply(a)
 	return fmt.Sprintf("engine %d does %v", i, a)
+}
+
+// settings keep all that is sent. Engines may hear of a change at different times, or
+// never.
+func (h *herd) settings() *capture.Settings {
+	rungs := []store.Rung{store.Forever, store.Forever, store.Keep5y, store.Keep10y}
+	return &capture.Settings{Retention: store.Retention{Raw: rungs[h.rng.IntN(len(rungs))]}}
+}
+
+// read reads everything from all engines.
+func (h *herd) read(seed uint64) {
+	h.reads.Lock()
+	defer h.reads.Unlock()
+	for _, pv := range pvs {
+		wantAll(h.t, h.lives.reader(h.st), pv, h.sent, fmt.Sprintf("seed %d: %v", seed, h.trace))
+	}
 }
 
 // end ends an engine in order. Its store may have been away, so that lanes pause
@@ -129,9 +150,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 				h.ioc.send(pv, h.sent, h.sent+50)
 			}
 			h.sent += 50
-			for _, pv := range pvs {
-				wantAll(t, h.lives.reader(h.st), pv, h.sent, fmt.Sprintf("seed %d: %v", seed, h.trace))
-			}
+			h.read(seed)
 		}
 		h.finish(seed)
 	}

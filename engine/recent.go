@@ -10,6 +10,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
+// Busy reports whether memory is short, so that readers are to do without this engine.
+func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
+
 // Recent implements query.Recent.
 func (e *Engine) Recent(_ context.Context, pv string) query.Held {
 	shard, captured := e.capture.Shard(pv)
@@ -17,6 +20,14 @@ func (e *Engine) Recent(_ context.Context, pv string) query.Held {
 	if captured {
 		held.Shards = []int{shard}
 	}
+	e.addLanes(&held, pv)
+	e.addSpooled(&held, pv)
+	held.Known = held.Known || len(held.Runs) > 0
+	return held
+}
+
+// addLanes adds what the lanes hold of a PV.
+func (e *Engine) addLanes(held *query.Held, pv string) {
 	// The lock is kept until all is copied: a lane that is being released forgets
 	// its samples when nobody can count on it to hold them.
 	e.mu.RLock()
@@ -25,8 +36,6 @@ func (e *Engine) Recent(_ context.Context, pv string) query.Held {
 		held.Covers = append(held.Covers, h.lane.Writer())
 		held.Runs = append(held.Runs, h.lane.Recent(pv)...)
 	}
-	held.Known = held.Known || len(held.Runs) > 0
-	return held
 }
 
 // Status returns a snapshot of a PV that is captured. It never fails.
@@ -50,16 +59,24 @@ func (e *Engine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 // Summary is what became of all samples since the start.
 type Summary struct {
 	capture.Totals
-	// Stored samples are acknowledged by the store; Pending ones are in memory only.
+	// Stored samples are acknowledged by the store, and not expired before they were
+	// sealed; Pending ones are in memory only.
 	Stored, Pending uint64
+	// Spooled samples wait on disk, also those of processes before: of its own, the
+	// Pending ones have them, too.
+	Spooled int
 	// JournalBytes are acknowledged.
 	JournalBytes uint64
 	// MemoryBytes are taken by samples that are in no block yet.
 	MemoryBytes int64
 }
 
-// Unsaved counts the samples that the store has not acknowledged yet.
-func (e *Engine) Unsaved() (n int) {
+// Unsaved counts the samples that the store has not acknowledged yet: those in
+// memory, and those of this process in the spool.
+func (e *Engine) Unsaved() int { return e.inMemory() + int(e.spooled().Kept) }
+
+// inMemory counts the samples that are neither in the store nor in the spool.
+func (e *Engine) inMemory() (n int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
@@ -77,9 +94,13 @@ func (e *Engine) Storage() string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		if h.lane.Failing() {
-			return "StorageAway: the store does not take samples"
+		if !h.lane.Failing() {
+			continue
 		}
+		if s := e.opts.Spool; s != nil && s.Failure() != nil {
+			return "SpoolFailing: neither the store nor the spool takes samples"
+		}
+		return "StorageAway: the store does not take samples"
 	}
 	return ""
 }
@@ -90,6 +111,11 @@ func (e *Engine) Summary() Summary {
 	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
 	s.Pending = uint64(e.Unsaved())
 	s.Stored, s.JournalBytes = e.journal.Samples.Load(), e.journal.Bytes.Load()
+	s.Stored -= min(s.Stored, s.Dropped[sample.Expired])
 	s.Dropped[sample.Overflow] += e.journal.Dropped.Load()
+	spooled := e.spooled()
+	s.Stored += spooled.Sent
+	s.Dropped[sample.Overflow] += spooled.Dropped
+	s.Spooled = spooled.Waiting
 	return s
 }

@@ -30,6 +30,7 @@ func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
 		c, stop := start(t, config)
 		defer stop()
+		pass(time.Second) // both name servers are to be searched: a PV found at the first is asked for no more
 		sinks := make([]recorder, channels)
 		subscribeAll(c, sinks)
 		pass(time.Minute)

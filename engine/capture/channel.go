@@ -251,17 +251,29 @@ func (c *channel) configure(ch Channel) {
 		c.pause()
 	}
 	if subscribe {
-		c.subscribe(started && old.Paused)
+		c.subscribe(started && old.Paused, "the settings of the subscription changed")
 	}
 	c.follow(ch.Settings, old.Provider != ch.Settings.Provider)
 }
 
-func (c *channel) subscribe(resumed bool) {
+// resubscribe makes a new subscription in place of the one there is.
+func (c *channel) resubscribe(why string) {
+	c.mu.Lock()
+	subscribed := c.sub != nil
+	c.mu.Unlock()
+	if subscribed {
+		c.unsubscribe()
+		c.subscribe(false, why)
+	}
+}
+
+// subscribe says why, if the channel is connected.
+func (c *channel) subscribe(resumed bool, why string) {
 	c.mu.Lock()
 	was := c.state
 	now := c.enter(Searching, "")
 	if was == Connected {
-		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: "the settings of the subscription changed"})
+		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: why})
 	}
 	c.mu.Unlock()
 	if resumed {
@@ -344,13 +356,15 @@ func (c *channel) status() Status {
 	defer c.mu.Unlock()
 	st := Status{
 		PV: c.pv, Group: c.group, Provider: c.filter.set.Provider, State: c.state, Since: c.since, Cause: c.cause,
-		Host: c.info.Host, Type: c.info.Type, TypeName: c.info.TypeName, Count: c.info.Count, Sampling: c.filter.set.String(), Rate: c.rate.perSecond,
+		Host: c.info.Host, Type: c.info.Type, TypeName: c.info.TypeName, Count: c.info.Count,
+		Sampling: c.filter.set.String(), Retention: c.filter.set.Retention, Rate: c.rate.perSecond,
 		Connects: c.connects, LostConnections: c.losses,
 		Received: c.received, Dropped: c.ledger.dropped, Suspected: c.ledger.suspected,
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
 	}
 	var shed uint64
 	st.Stored, shed = c.settle()
+	st.Stored -= min(st.Stored, st.Dropped[sample.Expired])
 	st.Dropped[sample.Overflow] += shed
 	if len(st.Last.Bytes) > maxLast {
 		st.Last.Bytes, st.Last.Tag = nil, st.Last.Tag|sample.Elsewhere

@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // Marks takes marks and metadata; it must not block. mark.Log is one.
@@ -131,6 +132,19 @@ func (m *Manager) place(shard int, ch Channel) {
 	c.configure(ch)
 }
 
+// Resubscribe ends the subscription of a PV and makes another one, for the reason given,
+// which is marked. It does nothing for a PV that is paused, or not captured.
+func (m *Manager) Resubscribe(pv, why string) {
+	m.apply.Lock()
+	defer m.apply.Unlock()
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c != nil {
+		c.resubscribe(why)
+	}
+}
+
 // enter puts a channel into a shard. It needs the lock.
 func (m *Manager) enter(shard int, c *channel) {
 	if m.shards[shard] == nil {
@@ -174,9 +188,16 @@ func (m *Manager) InShard(shard int) (pvs []string) {
 type ShardStatus struct {
 	Channels int
 	States   [NumStates]int
+	// Lit are connected, and Dark are not, for SteadyAfter at least. Paused ones are
+	// neither.
+	Lit, Dark int
 	// Rate is the samples/s received, smoothed.
 	Rate float64
 }
+
+// SteadyAfter is how long a channel has been connected, or not, to count as Lit or Dark:
+// longer than two engines may take to tell of it.
+const SteadyAfter = 30 * time.Second
 
 // ShardStatus sums up the channels that are captured in a shard.
 func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
@@ -184,9 +205,17 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 	channels := slices.Collect(maps.Keys(m.shards[shard]))
 	m.mu.RUnlock()
 	s.Channels = len(channels)
+	steady := m.now() - int64(SteadyAfter)
 	for _, c := range channels {
 		c.mu.Lock()
 		s.States[c.state]++
+		switch {
+		case c.since > steady || c.state == Paused:
+		case c.state == Connected || c.state == Unsupported:
+			s.Lit++
+		default:
+			s.Dark++
+		}
 		s.Rate += c.rate.perSecond
 		c.mu.Unlock()
 	}
@@ -202,6 +231,34 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 		return 0, false
 	}
 	return c.shard, true
+}
+
+// Retention returns how long the samples of a PV are kept; false if it is not
+// captured.
+func (m *Manager) Retention(pv string) (r store.Retention, captured bool) {
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c == nil {
+		return r, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.filter.set.Retention, true
+}
+
+// Expired counts samples of a PV that were stored in the journal, and are too old to
+// be kept in blocks.
+func (m *Manager) Expired(pv string, n int) {
+	m.mu.RLock()
+	c := m.channels[pv]
+	m.mu.RUnlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ledger.drop(sample.Expired, uint64(n), m.now())
 }
 
 // Names yields the PVs being captured, in no particular order.

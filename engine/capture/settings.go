@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"varve.dev/varve/engine/store"
 )
 
 // Provider is the protocol that a channel is captured by.
@@ -82,6 +84,10 @@ type Settings struct {
 	OnClock       ClockAction
 
 	Paused bool
+
+	// Retention says how long samples are kept once they are stored. The capture does
+	// not depend on it.
+	Retention store.Retention
 }
 
 // subscription returns the settings that need another subscription when they change.

@@ -1,6 +1,9 @@
 package capture
 
-import "varve.dev/varve/engine/sample"
+import (
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
 
 // State is where a channel is in its life.
 type State uint8
@@ -47,13 +50,15 @@ type Status struct {
 	TypeName string
 	Count    int
 	// Settings in force, for people: "Monitor", "Scan 10s".
-	Sampling string
+	Sampling  string
+	Retention store.Retention
 	// Rate is the samples/s received, smoothed over about a minute.
 	Rate float64
 	// Connects counts the times the channel connected; LostConnections how
 	// often it was lost.
 	Connects, LostConnections uint64
-	// Received = Stored + pending in memory + the sum of Dropped.
+	// Received = Stored + pending in memory + the sum of Dropped. Expired samples
+	// leave Stored, if this engine seals them.
 	Received, Stored uint64
 	Dropped          [sample.NumReasons]uint64
 	// Suspected counts the times that the IOC may have dropped updates unseen,

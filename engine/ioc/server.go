@@ -47,14 +47,14 @@ func (s *Server) bind(cfg *Config) (err error) {
 		return circuit.Config{Schedule: s.sched, Counts: &v.counts, MaxLag: cfg.MaxLag}
 	}
 	if s.ca, err = s.open(cfg, "ca", cfg.Listen, cfg.Beacons); err != nil {
-		return err
+		return fmt.Errorf("serving Channel Access: %w", err)
 	}
 	s.ca.protocol = &ca.Server{Set: s.set, Addr: s.ca.addr, Circuits: circuits(s.ca)}
 	if cfg.PVAListen == "" {
 		return nil
 	}
 	if s.pva, err = s.open(cfg, "pva", cfg.PVAListen, cfg.PVABeacons); err != nil {
-		return err
+		return fmt.Errorf("serving pvAccess: %w", err)
 	}
 	s.pva.protocol = pva.NewServer(s.set, s.pva.addr, circuits(s.pva))
 	if cfg.PVASearch == "" {

@@ -8,8 +8,8 @@
 // of channels are JSON, one a line. Answers are bounded; an answer that is cut
 // short, too long or damaged is an error, and never half of the truth.
 //
-// An engine that can not be asked is no gap in a read: its writers are not
-// covered then, and their journal is read instead. An answer may be older than
-// what is read afterwards, but never older than the question: an answer that is
-// kept for the next read would hide what was flushed and sealed since.
+// An engine that can not be asked, or is too busy capturing to answer, is no gap in a
+// read: its writers are not covered then, and their journal is read instead. An answer
+// may be older than what is read afterwards, but never older than the question: an
+// answer that is kept for the next read would hide what was flushed and sealed since.
 package peer

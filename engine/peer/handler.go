@@ -9,6 +9,10 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
@@ -32,13 +36,59 @@ type Engine interface {
 	Status(ctx context.Context, pv string) (capture.Status, bool, error)
 }
 
+const (
+	// atOnce is how many requests are answered at a time.
+	atOnce = 32
+	// waitFor is how long others wait for their turn: readers wait little longer for an
+	// answer.
+	waitFor = 200 * time.Millisecond
+)
+
 // Handler answers for an engine.
-type Handler struct{ Engine Engine }
+type Handler struct {
+	engine  Engine
+	busy    func() bool
+	slots   chan struct{} // its capacity is atOnce
+	refused prometheus.Counter
+}
+
+// NewHandler returns a Handler. While the engine is busy it does not tell what that holds:
+// of all that an engine does, reading comes last.
+func NewHandler(e Engine, busy func() bool, reg prometheus.Registerer) *Handler {
+	return &Handler{engine: e, busy: busy, slots: make(chan struct{}, atOnce), refused: promauto.With(reg).NewCounter(prometheus.CounterOpts{
+		Namespace: "varve", Subsystem: "engine", Name: "reads_refused_total",
+		Help: "Questions of readers that were not answered, as memory was short or too many came at once: they read the journal instead.",
+	})}
+}
 
 // Register adds the paths to a mux.
 func (h *Handler) Register(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+RecentPath, h.recent)
-	mux.HandleFunc("GET "+ChannelsPath, h.channels)
+	mux.HandleFunc("GET "+RecentPath, h.limited(h.recent, h.busy))
+	mux.HandleFunc("GET "+ChannelsPath, h.limited(h.channels, func() bool { return false }))
+}
+
+// limited refuses what is too much.
+func (h *Handler) limited(f http.HandlerFunc, busy func() bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if busy() || !h.takeTurn(r.Context()) {
+			h.refused.Inc()
+			http.Error(w, "the engine is busy capturing", http.StatusServiceUnavailable)
+			return
+		}
+		defer func() { <-h.slots }()
+		f(w, r)
+	}
+}
+
+func (h *Handler) takeTurn(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, waitFor)
+	defer cancel()
+	select {
+	case h.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // recent answers what the engine holds of each PV that is named, in the order
@@ -52,7 +102,7 @@ func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", ContentType)
 	var buf []byte
 	for _, pv := range pvs {
-		held := h.Engine.Recent(r.Context(), pvname.Canonical(pv))
+		held := h.engine.Recent(r.Context(), pvname.Canonical(pv))
 		buf = AppendHeld(buf[:0], &held)
 		if _, err := w.Write(append(binary.AppendUvarint(nil, uint64(len(buf))), buf...)); err != nil {
 			return // the client is gone
@@ -92,7 +142,7 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) wanted(ctx context.Context, q url.Values) iter.Seq2[capture.Status, error] {
 	if q.Has("name") {
 		return func(yield func(capture.Status, error) bool) {
-			s, captured, err := h.Engine.Status(ctx, pvname.Canonical(q.Get("name")))
+			s, captured, err := h.engine.Status(ctx, pvname.Canonical(q.Get("name")))
 			if captured || err != nil {
 				yield(s, err)
 			}
@@ -103,7 +153,7 @@ func (h *Handler) wanted(ctx context.Context, q url.Values) iter.Seq2[capture.St
 		match = request.Glob(q.Get("pv"))
 	}
 	return func(yield func(capture.Status, error) bool) {
-		for s, err := range h.Engine.Statuses(ctx) {
+		for s, err := range h.engine.Statuses(ctx) {
 			passes := err != nil || s.PV > q.Get("after") && match(s.PV) &&
 				cmp.Or(q.Get("state"), s.State.String()) == s.State.String() && cmp.Or(q.Get("group"), s.Group) == s.Group
 			if passes && !yield(s, err) {

@@ -7,6 +7,7 @@ import (
 	"varve.dev/varve/engine/block"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // line is a channel's state, or the end of an answer.
@@ -24,6 +25,7 @@ type line struct {
 	TypeName        string           `json:"typeName,omitempty"`
 	Count           int              `json:"count,omitempty"`
 	Sampling        string           `json:"sampling,omitempty"`
+	Retention       store.Retention  `json:"retention,omitzero"`
 	Rate            float64          `json:"rate,omitempty"`
 	Connects        uint64           `json:"connects,omitempty"`
 	LostConnections uint64           `json:"lost,omitempty"`
@@ -51,7 +53,7 @@ type metadata struct {
 func newLine(s *capture.Status) line {
 	l := line{
 		PV: s.PV, Group: s.Group, Provider: s.Provider, State: s.State, Since: s.Since, Cause: s.Cause, Host: s.Host,
-		Type: s.Type, TypeName: s.TypeName, Count: s.Count, Sampling: s.Sampling, Rate: s.Rate,
+		Type: s.Type, TypeName: s.TypeName, Count: s.Count, Sampling: s.Sampling, Retention: s.Retention, Rate: s.Rate,
 		Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Dropped: s.Dropped[:], Suspected: s.Suspected,
 	}
@@ -77,11 +79,11 @@ func newLine(s *capture.Status) line {
 func (l *line) status() (capture.Status, error) {
 	s := capture.Status{
 		PV: l.PV, Group: l.Group, Provider: l.Provider, State: l.State, Since: l.Since, Cause: l.Cause, Host: l.Host,
-		Type: l.Type, TypeName: l.TypeName, Count: l.Count, Sampling: l.Sampling, Rate: l.Rate,
+		Type: l.Type, TypeName: l.TypeName, Count: l.Count, Sampling: l.Sampling, Retention: l.Retention, Rate: l.Rate,
 		Connects: l.Connects, LostConnections: l.LostConnections,
 		Received: l.Received, Stored: l.Stored, Suspected: l.Suspected,
 	}
-	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || l.PV == "" {
+	if int(l.State) >= capture.NumStates || int(l.Provider) >= capture.NumProviders || !l.Retention.Raw.Valid() || l.PV == "" {
 		return s, fmt.Errorf("state %d, provider %d of %q: %w", l.State, l.Provider, l.PV, ErrCorrupt)
 	}
 	copy(s.Dropped[:], l.Dropped)

@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
@@ -26,6 +28,7 @@ type plant struct {
 	held     map[string]query.Held
 	statuses []capture.Status // sorted by name
 	fails    int              // Statuses fail after so many; -1: never
+	busy     atomic.Bool
 }
 
 func (p *plant) Recent(_ context.Context, pv string) query.Held { return p.held[pv] }
@@ -56,7 +59,7 @@ func (p *plant) Status(_ context.Context, pv string) (capture.Status, bool, erro
 // serve returns the address of an engine.
 func serve(t *testing.T, p *plant) string {
 	mux := http.NewServeMux()
-	(&Handler{Engine: p}).Register(mux)
+	NewHandler(p, p.busy.Load, prometheus.NewRegistry()).Register(mux)
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	return srv.URL
@@ -186,7 +189,8 @@ func channels() []capture.Status {
 		{PV: "A", Group: "lab/one", State: capture.Searching, Sampling: "Scan 10s", Cause: "no IOC has it"},
 		{
 			PV: "B", Group: "lab/one", Provider: capture.PVA, State: capture.Connected, Since: 1_700_000_000e9, Host: "ioc:5064", Type: sample.String, TypeName: "NTScalar", Count: 1, Suspected: 3,
-			Sampling: "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true,
+			Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(1e9, store.Keep2y)}},
+			Sampling:  "Monitor", Rate: 9.5, Connects: 2, LostConnections: 1, Received: 1 << 60, Stored: 7, HasLast: true,
 			Last: sample.Sample{Time: 5, Bytes: []byte{0xff, 'x'}, Tag: sample.MakeTag(sample.Major, 3)},
 			Metadata: &sample.Metadata{
 				Units: "mbar", Precision: 2, WarnHigh: 1.5, WarnLow: math.NaN(), Labels: []string{"", "on"},
@@ -307,4 +311,22 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An engine that is busy is asked in vain what it holds, and still tells how its channels
+// are.
+func TestABusyEngineDoesNotAnswerReaders(t *testing.T) {
+	p := &plant{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
+	url, c := serve(t, p), client(t)
+	p.busy.Store(true)
+	if held, err := c.Recent(t.Context(), url, "A"); err == nil || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("a busy engine answers %+v, %v", held, err)
+	}
+	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
+		t.Errorf("it tells nothing of its channel: %v, %v", captured, err)
+	}
+	p.busy.Store(false)
+	if held, err := c.Recent(t.Context(), url, "A"); !held.Known || err != nil {
+		t.Errorf("afterwards it answers %+v, %v", held, err)
+	}
 }

@@ -46,6 +46,7 @@ type archive struct {
 	n     map[store.Writer]uint32
 	claim map[store.Writer]*store.Claim
 	ready []store.Block // not yet put: a write waits for the disk
+	now   int64         // 0: the time of day
 }
 
 func newArchive(t testing.TB, seed uint64) *archive {
@@ -125,7 +126,11 @@ func (a *archive) block(w store.Writer, b store.Bucket, samples ...typed) {
 func (a *archive) reader() *Reader {
 	a.check(a.store.PutBlocks(a.t.Context(), a.ready...))
 	a.ready = nil
-	return &Reader{Store: a.store, Recent: a, Shards: testShards}
+	r := &Reader{Store: a.store, Recent: a, Shards: testShards}
+	if a.now != 0 {
+		r.Now = func() int64 { return a.now }
+	}
+	return r
 }
 
 // row stores samples of one type as a journal row of a writer.
@@ -146,6 +151,17 @@ func (a *archive) row(w store.Writer, shard int, samples ...typed) store.Positio
 		Shard: shard, Writer: w, At: at, Index: index, Blob: s2.Encode(nil, blob),
 	}))
 	return at
+}
+
+// dropClaim drops the claim of a writer.
+func (a *archive) dropClaim(w store.Writer, shard int) {
+	claims, err := a.store.Claims(a.t.Context(), shard)
+	a.check(err)
+	for _, c := range claims {
+		if c.Writer == w {
+			a.check(a.store.DropClaim(a.t.Context(), c))
+		}
+	}
 }
 
 // read returns what a reader shows.

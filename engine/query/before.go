@@ -36,38 +36,101 @@ func (p *plan) lookBack(ctx context.Context) error {
 			}
 		}
 	}
-	if p.carried != nil && p.carried.Tags[0]&sample.Elsewhere != 0 {
-		return p.follow(ctx, p.carried)
-	}
 	return nil
 }
 
-// follow finds the sample that a carried one without a value stands for: the last
-// one at its time.
-func (p *plan) follow(ctx context.Context, carried *sample.Run) error {
-	p.carried = nil
-	at := carried.Times[0]
-	if p.seen > at {
-		return nil // it is not the last one
-	}
+// lookAhead finds what carried samples tell that no other does: those of buckets that
+// begin after the range. The bucket that the sample itself stood in may have expired,
+// or the sample was older than its rung keeps when it came. It is the last one before
+// the range, or one in it. Of each size and rung the first bucket that holds something
+// has it.
+func (p *plan) lookAhead(ctx context.Context) error {
+	nothing := !p.inside && p.seen == Earliest && p.carried == nil
 	for i := range p.sizes {
-		for blk, err := range p.store.Blocks(ctx, p.pv, p.sizes[i].size.Of(at), at, at) {
+		s := &p.sizes[i]
+		if !nothing && s.stretches[0].first.Start() <= p.from {
+			continue // what stood before the range is there
+		}
+		ahead, n := *s, 0
+		ahead.since = p.from
+		for b := range ahead.upTo(max(p.to, p.now)) {
+			if b.Start() <= p.from {
+				continue
+			}
+			found, err := p.beginsWith(ctx, b)
 			if err != nil {
 				return err
 			}
+			if n++; found || n > reach[s.size] {
+				break
+			}
+		}
+	}
+	if p.carried == nil || p.carried.Tags[0]&sample.Elsewhere == 0 {
+		return nil
+	}
+	at := p.carried.Times[0]
+	p.carried = nil
+	if p.seen > at {
+		return nil // it is not the last one
+	}
+	r, err := p.follow(ctx, at)
+	p.carried = r
+	return err
+}
+
+// beginsWith takes up the carried samples with which a bucket begins that is after the
+// start of the range. It reports whether the bucket has any block.
+func (p *plan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err error) {
+	for blk, err := range p.store.Blocks(ctx, p.pv, b, Earliest, b.End()-1) {
+		if err != nil {
+			return false, err
+		}
+		found = true
+		if blk.Start > b.Start() {
+			break
+		}
+		r := new(sample.Run)
+		if err := block.Decode(r, blk.Blob); err != nil {
+			return false, errorIn(&blk, err)
+		}
+		switch {
+		case r.Tags[0]&sample.Carried == 0: // it is read in its turn
+		case r.Times[0] < p.from:
+			p.carry(r, 0)
+		case r.Tags[0]&sample.Elsewhere == 0: // else it stands in the range, or is gone
+			r.Tags[0] &^= sample.Carried
+			p.fresh = append(p.fresh, r)
+		}
+	}
+	return found, nil
+}
+
+// follow finds the sample of a time that a carried one without a value stands for: the
+// last one of that time. It returns nil if that is gone.
+func (p *plan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
+	for i := range p.sizes {
+		b := p.sizes[i].of(at)
+		if !p.sizes[i].inUse(b) {
+			continue
+		}
+		for blk, err := range p.store.Blocks(ctx, p.pv, b, at, at) {
+			if err != nil {
+				return nil, err
+			}
 			r := new(sample.Run)
 			if err := block.Decode(r, blk.Blob); err != nil {
-				return errorIn(&blk, err)
+				return nil, errorIn(&blk, err)
 			}
 			for i := range r.Len() {
-				if r.Times[i] == at && r.Tags[i]&sample.Carried == 0 {
-					p.carried = new(sample.Run)
-					r.Part(p.carried, i, i+1)
+				if r.Times[i] == at && r.Tags[i]&(sample.Carried|sample.Elsewhere) == 0 {
+					found = new(sample.Run)
+					r.Part(found, i, i+1)
 				}
 			}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // lookInto asks a bucket for its last sample at or before the range.
@@ -117,9 +180,9 @@ func (p *plan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > p.from }) - 1, nil
 }
 
-// carry keeps a carried sample if it is the latest.
+// carry keeps a carried sample if it is the latest; of one time that with a value.
 func (p *plan) carry(r *sample.Run, i int) {
-	if p.carried != nil && p.carried.Times[0] >= r.Times[i] {
+	if c := p.carried; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
 		return
 	}
 	p.carried = &sample.Run{Type: r.Type}

@@ -42,23 +42,29 @@ func errorIn(b *store.Block, err error) error {
 
 // sources yields everything that may overlap the range, or hold the last sample
 // before it, sorted by start. Fresh samples are younger than blocks of equal
-// start, and come after.
+// start, and come after. Blocks of all sizes and rungs are read at once, ahead of who
+// asks for them.
 func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
-	seqs := make([]iter.Seq2[*source, error], 0, len(p.sizes)+1)
-	for _, s := range p.sizes {
-		seqs = append(seqs, p.ofSize(ctx, s))
+	return func(yield func(*source, error) bool) {
+		seqs := make([]iter.Seq2[*source, error], 0, len(p.sizes)+1)
+		for _, s := range p.sizes {
+			a := readAhead(ctx, func(ctx context.Context) iter.Seq2[*source, error] { return p.ofSize(ctx, s) })
+			defer a.stop()
+			seqs = append(seqs, a.all)
+		}
+		if len(p.fresh) > 0 {
+			seqs = append(seqs, p.ofFresh())
+		}
+		if len(seqs) == 1 {
+			seqs[0](yield)
+			return
+		}
+		byStart(seqs)(yield)
 	}
-	if len(p.fresh) > 0 {
-		seqs = append(seqs, p.ofFresh())
-	}
-	if len(seqs) == 1 {
-		return seqs[0]
-	}
-	return byStart(seqs)
 }
 
-// ofSize yields the blocks in the buckets of one size, reading each when it is
-// its turn.
+// ofSize yields the blocks in the buckets of one size and rung, reading each when it
+// is its turn.
 func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
 		for b := range s.upTo(p.to) {

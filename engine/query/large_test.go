@@ -105,10 +105,10 @@ func (s *shelf) LastBlock(context.Context, string, store.Bucket, int64) (store.B
 	return store.Block{}, false, nil
 }
 
-func (s *shelf) Blocks(context.Context, string, store.Bucket, int64, int64) iter.Seq2[store.Block, error] {
+func (s *shelf) Blocks(_ context.Context, _ string, in store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for _, b := range s.blocks {
-			if !yield(b, nil) {
+			if b.Bucket == in && !yield(b, nil) {
 				return
 			}
 		}

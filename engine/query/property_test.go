@@ -66,13 +66,13 @@ func (a *archive) some(span int64) []typed {
 	return out
 }
 
-// scatterBlocks stores samples as blocks of a random writer and size.
+// scatterBlocks stores samples as blocks of a random writer, size and rung.
 func (a *archive) scatterBlocks(sizes []store.BucketSize, samples []typed) {
-	size := sizes[a.rng.IntN(len(sizes))]
+	size, rung := sizes[a.rng.IntN(len(sizes))], a.rung()
 	for from := 0; from < len(samples); {
-		b := size.Of(samples[from].Time)
+		b := size.Of(samples[from].Time).In(rung)
 		to := from + 1
-		for to < len(samples) && size.Of(samples[to].Time) == b && a.rng.IntN(10) > 0 {
+		for to < len(samples) && size.Of(samples[to].Time).In(rung) == b && a.rng.IntN(10) > 0 {
 			to++
 		}
 		a.block(writer(byte(a.rng.IntN(3))), b, samples[from:to]...)
@@ -80,11 +80,16 @@ func (a *archive) scatterBlocks(sizes []store.BucketSize, samples []typed) {
 	}
 }
 
+// rung returns one that keeps all.
+func (a *archive) rung() store.Rung {
+	return []store.Rung{store.Forever, store.Forever, store.Keep5y, store.Keep10y}[a.rng.IntN(4)]
+}
+
 // carryAll begins buckets with copies of the last sample before them.
 func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 	slices.SortStableFunc(history, func(x, y typed) int { return int(min(1, max(-1, x.Time-y.Time))) })
 	for _, s := range history {
-		b := sizes[a.rng.IntN(len(sizes))].Of(s.Time)
+		b := sizes[a.rng.IntN(len(sizes))].Of(s.Time).In(a.rung())
 		i := slices.IndexFunc(history, func(h typed) bool { return h.Time >= b.Start() })
 		if i <= 0 {
 			continue
@@ -111,6 +116,7 @@ func TestReadEqualsModel(t *testing.T) {
 		t.Run(fmt.Sprint(c.sizes), func(t *testing.T) {
 			for seed := range uint64(5) {
 				a := newArchive(t, seed)
+				a.now = epoch
 				a.scatter(c.sizes, c.span)
 				all := a.sorted()
 				for range 40 {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
@@ -59,6 +62,9 @@ type Reader struct {
 	Captured func() iter.Seq[string]
 	// Shards is the number of shards of the archive.
 	Shards int
+	// Now returns the time in ns since 1970, by which buckets expire; nil means
+	// time.Now.
+	Now func() int64
 }
 
 // Options of a read.
@@ -85,7 +91,10 @@ const (
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
 	p := &plan{
 		store: r.Store, pv: pvname.Canonical(pv),
-		from: max(from, Earliest), to: min(to, Latest), inside: opts.Inside,
+		from: max(from, Earliest), to: min(to, Latest), inside: opts.Inside, now: time.Now().UnixNano(),
+	}
+	if r.Now != nil {
+		p.now = r.Now()
 	}
 	if err := p.look(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err
@@ -95,14 +104,16 @@ func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Optio
 
 // plan is one read.
 type plan struct {
-	store    store.Store
+	store    Rows
 	pv       string
 	from, to int64
 	inside   bool
+	now      int64 // what is expired then is not looked at
 
-	sizes []sized
-	fresh []*sample.Run // what is in no block, or may not be: normal runs
-	large []*sample.Run // of fresh, while it is being gathered
+	starts []store.Bucket // of the directory
+	sizes  []sized
+	fresh  []*sample.Run // what is in no block, or may not be: normal runs
+	large  []*sample.Run // of fresh, while it is being gathered
 	// carried is the latest copy of a sample before from, or nil.
 	carried *sample.Run
 	// seen is the time in ns of the latest sample at or before from that was seen,
@@ -118,17 +129,24 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if recent != nil {
 		held = recent.Recent(ctx, p.pv)
 	}
-	ch, found, err := p.store.Channel(ctx, p.pv)
+	home := pvname.Shard(p.pv, shards)
+	ch, found, claims, err := p.begin(ctx, home)
 	if err != nil {
 		return err
 	}
 	if !found && !held.Known {
 		return ErrUnknownPV
 	}
-	in := append(slices.Concat(ch.Shards, held.Shards), pvname.Shard(p.pv, shards))
+	in := append(slices.Concat(ch.Shards, held.Shards), home)
 	slices.Sort(in)
 	for _, shard := range slices.Compact(in) {
-		if err := p.journal(ctx, shard, held.Covers); err != nil {
+		of := claims
+		if shard != home {
+			if of, err = p.store.Claims(ctx, shard); err != nil {
+				return err
+			}
+		}
+		if err := p.journal(ctx, shard, of, held.Covers); err != nil {
 			return err
 		}
 	}
@@ -138,9 +156,25 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if ch, _, err = p.store.Channel(ctx, p.pv); err != nil {
 		return err
 	}
-	p.sizes = bySize(ch.Starts, p.from)
+	p.starts, p.sizes = ch.Starts, bySize(ch.Starts, p.from, p.now)
 	p.settle()
 	return nil
+}
+
+// begin reads the directory, and at the same time the claims of the shard that needs no
+// directory to be known.
+func (p *plan) begin(ctx context.Context, home int) (ch store.Channel, found bool, claims []store.Claim, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		claims, err = p.store.Claims(ctx, home)
+		return err
+	})
+	g.Go(func() (err error) {
+		ch, found, err = p.store.Channel(ctx, p.pv)
+		return err
+	})
+	err = g.Wait()
+	return ch, found, claims, err
 }
 
 // run reads the blocks and yields the merged samples.
@@ -152,6 +186,12 @@ func (p *plan) run(ctx context.Context, yield func(*sample.Run, error) bool) {
 			yield(nil, err)
 			return
 		}
+	}
+	if err := p.lookAhead(ctx); err != nil {
+		yield(nil, err)
+		return
+	}
+	if !p.inside {
 		w.hold(p.carried)
 		m.from = p.seen
 	}

@@ -1,49 +1,69 @@
 package query
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
 	"varve.dev/varve/engine/store"
 )
 
-// sized is a bucket size in use, where its buckets can hold blocks, by time, and
-// from when on those are of interest.
+// sized is a bucket size in use on a rung, where its buckets can hold blocks, by time,
+// and from when on those are of interest.
 type sized struct {
 	size      store.BucketSize
+	rung      store.Rung
 	stretches []stretch
 	since     int64
 }
 
-// stretch is buckets of one size, one after the other.
+// stretch is buckets of one size and rung, one after the other.
 type stretch struct{ first, last store.Bucket }
 
 // bySize sorts out where blocks can be: from the earliest start of each span to
-// the end of the span.
-func bySize(starts []store.Bucket, since int64) []sized {
-	var out []sized
-	for size := store.Hour; size.Valid(); size++ {
-		of := sized{size: size, since: since}
-		for _, b := range slices.Sorted(slices.Values(starts)) {
-			last := b.Span().Last()
-			if b.Size() != size || len(of.stretches) > 0 && of.stretches[len(of.stretches)-1].last == last {
-				continue
-			}
-			of.stretches = append(of.stretches, stretch{b, last})
+// the end of the span, as far as they are not expired at a time. Sizes come in order,
+// the shortest first.
+func bySize(starts []store.Bucket, since, now int64) (out []sized) {
+	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Rung().Valid() })
+	slices.SortFunc(starts, func(a, b store.Bucket) int {
+		return cmp.Or(cmp.Compare(a.Size(), b.Size()), cmp.Compare(a, b))
+	})
+	var before store.Span
+	for i, b := range starts {
+		if i > 0 && b.Span() == before {
+			continue // it began earlier
 		}
-		if len(of.stretches) > 0 {
-			out = append(out, of)
+		before = b.Span()
+		st := stretch{max(b, oldest(b.Size(), b.Rung(), now)), b.Span().Last()}
+		if st.first > st.last {
+			continue
 		}
+		if n := len(out); n == 0 || out[n-1].size != b.Size() || out[n-1].rung != b.Rung() {
+			out = append(out, sized{size: b.Size(), rung: b.Rung(), since: since})
+		}
+		s := &out[len(out)-1]
+		s.stretches = append(s.stretches, st)
 	}
 	return out
 }
+
+// oldest returns the first bucket of a size and a rung that is not expired.
+func oldest(size store.BucketSize, r store.Rung, now int64) store.Bucket {
+	if r == store.Forever {
+		return size.Of(Earliest)
+	}
+	return size.Of(now - int64(r.Keep())).In(r)
+}
+
+// of returns the bucket that holds a time.
+func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.rung) }
 
 // upTo yields the buckets in use, by time, from the one that holds since on to
 // the one that holds a time.
 func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
 		for _, st := range s.stretches {
-			for b := max(st.first, s.size.Of(s.since)); b <= min(st.last, s.size.Of(to)); b = b.Next() {
+			for b := max(st.first, s.of(s.since)); b <= min(st.last, s.of(to)); b = b.Next() {
 				if !yield(b) {
 					return
 				}
@@ -57,11 +77,16 @@ func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 func (s *sized) backFrom(t int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
 		for _, st := range slices.Backward(s.stretches) {
-			for b := min(st.last, s.size.Of(t)); b >= st.first; b = b.Prev() {
+			for b := min(st.last, s.of(t)); b >= st.first; b = b.Prev() {
 				if !yield(b) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// inUse reports whether a bucket can hold blocks.
+func (s *sized) inUse(b store.Bucket) bool {
+	return slices.ContainsFunc(s.stretches, func(st stretch) bool { return st.first <= b && b <= st.last })
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
@@ -110,7 +111,8 @@ func TestTypeInfo(t *testing.T) {
 	r := newRig(t)
 	r.changing()
 	r.channels = channels{
-		{PV: "V", Group: "ns/g", Provider: capture.PVA, State: capture.Connected, Sampling: "Scan 10s", Type: sample.Int16.Array(),
+		{PV: "V", Group: "ns/g", Provider: capture.PVA, State: capture.Connected, Sampling: "Scan 10s",
+			Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(10*time.Second, store.Forever)}}, Type: sample.Int16.Array(),
 			Count: 100, Host: "ioc2:5075", Rate: 2, Received: 30, Dropped: [sample.NumReasons]uint64{sample.Overrun: 3},
 			Metadata: &sample.Metadata{Units: "counts", Properties: []sample.Property{{Name: "DESC", Value: "a \xb5 strip"}}}},
 	}
@@ -127,10 +129,12 @@ func TestTypeInfo(t *testing.T) {
 			"pvName": "V", "DBRType": "DBR_WAVEFORM_SHORT", "scalar": "false", "elementCount": "100", "units": "counts",
 			"usePVAccess": "true", "samplingMethod": "SCAN", "samplingPeriod": "10.0", "paused": "false", "hostName": "ioc2:5075",
 			"archiveFields": []any{"DESC"}, "extraFields": map[string]any{"DESC": "a \uFFFD strip"}, "computedEventRate": "2.0",
+			"hasReducedDataSet": "true", "dataStores": []any{"varve://raw?keep=90d", "varve://every-10s?keep=forever"},
 		},
 		"/mgmt/bpl/getPVTypeInfo?pv=X.VAL": { // nobody captures it now
 			"pvName": "X.VAL", "DBRType": "DBR_SCALAR_DOUBLE", "scalar": "true", "elementCount": "1", "units": "mA", "precision": "2.0",
 			"upperAlarmLimit": "5.0", "lowerAlarmLimit": "NaN", "paused": "true", "samplingMethod": "MONITOR", "hostName": "ioc1:5064",
+			"hasReducedDataSet": "false", "dataStores": []any{},
 		},
 		"/retrieval/bpl/getMetadata?pv=X": {"DBRType": "DBR_SCALAR_DOUBLE", "EGU": "mA", "PREC": "2", "HIHI": "5.0", "DESC": "the beam"},
 	} {
@@ -150,6 +154,7 @@ func TestTypeInfo(t *testing.T) {
 	for _, want := range []string{
 		`{"name":"Extra info - DESC:","value":"a � strip","source":"mgmt"}`,
 		`{"name":"Events not archived: overrun","value":"3","source":"pv"}`, `{"name":"Is this a scalar:","value":"No","source":"mgmt"}`,
+		`{"name":"Samples are kept:","value":"for 90d","source":"mgmt"}`, `{"name":"Decimated samples, every 10s, are kept:","value":"forever","source":"mgmt"}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the details are\n%s without %s", got, want)

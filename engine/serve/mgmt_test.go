@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 func (r *rig) names(path string) []string {
@@ -55,7 +57,8 @@ func TestNames(t *testing.T) {
 
 func (r *rig) capture() {
 	r.channels = channels{
-		{PV: "A", Group: "ns/vacuum", State: capture.Connected, Since: newYear, Sampling: "Monitor", Type: sample.Float64, Count: 1,
+		{PV: "A", Group: "ns/vacuum", State: capture.Connected, Since: newYear, Sampling: "Monitor",
+			Retention: store.Retention{Raw: store.Keep7d, Levels: [store.MaxLevels]store.Level{store.LevelOf(10*time.Second, store.Forever)}}, Type: sample.Float64, Count: 1,
 			Host: "10.0.0.1:5064", Rate: 10, Connects: 2, LostConnections: 1, Received: 100, Stored: 90, HasLast: true,
 			Dropped: [sample.NumReasons]uint64{sample.Deadband: 4},
 			Last:    sample.Sample{Time: newYear + 5, Tag: sample.MakeTag(sample.Major, 3), Word: math.Float64bits(math.Inf(1))}},

@@ -60,7 +60,7 @@ func TestChannel(t *testing.T) {
 	r := newRig(t)
 	r.capture()
 	want := `{"pv":"A","group":"ns/vacuum","provider":"ca","state":"connected","since":"2026-01-01T00:00:00Z","host":"10.0.0.1:5064","type":"float64","count":1,` +
-		`"sampling":"Monitor","rate":10,"connects":2,"lostConnections":1,"received":100,"stored":90,"pending":6,"dropped":{"deadband":4},` +
+		`"sampling":"Monitor","retention":{"raw":"7d","rollups":[{"every":"10s","keep":"forever"}]},"rate":10,"connects":2,"lostConnections":1,"received":100,"stored":90,"pending":6,"dropped":{"deadband":4},` +
 		`"last":{"time":"2026-01-01T00:00:00.000000005Z","value":"Infinity","severity":"MAJOR","status":"HIHI"}}` + "\n"
 	if code, got := r.get("/api/v1/channels/A.VAL"); code != 200 || got != want {
 		t.Errorf("got %d\n%swant\n%s", code, got, want)

@@ -8,14 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/varve/engine/operator"
 	"varve.dev/varve/engine/serve/request"
 )
 
 // ask is what a client asks of getData.
 type ask struct {
-	pvs      []string // as written
-	from, to int64    // ns since 1970
-	metadata bool     // fetchLatestMetadata
+	targets  []target
+	pp       *operator.Operator // for targets that have none of their own, or nil
+	from, to int64              // ns since 1970
+	metadata bool               // fetchLatestMetadata
 	ext      string
 }
 
@@ -29,21 +31,27 @@ func parseAsk(file string, q url.Values, now time.Time) (a ask, code int, err er
 	if encoders[ext] == nil {
 		return a, http.StatusNotFound, fmt.Errorf("getData.%s is not served; %s are", ext, extensions())
 	}
-	a = ask{ext: ext, metadata: q.Get("fetchLatestMetadata") == "true", pvs: q["pv"]}
+	a = ask{ext: ext, metadata: q.Get("fetchLatestMetadata") == "true"}
+	pvs := q["pv"]
 	if call == "getDataForPVs" {
-		a.pvs = splitNames(a.pvs)
+		pvs = splitNames(pvs)
 	}
-	if err := checkPVs(a.pvs); err != nil {
+	if err := checkPVs(pvs); err != nil {
 		return a, http.StatusBadRequest, err
 	}
-	if len(a.pvs) > 1 && (ext == "csv" || ext == "txt") {
+	if len(pvs) > 1 && (ext == "csv" || ext == "txt") {
 		return a, http.StatusBadRequest, fmt.Errorf("getData.%s takes one parameter pv", ext)
-	}
-	if pp := q.Get("pp"); pp != "" {
-		return a, http.StatusBadRequest, fmt.Errorf("operator %s is not supported yet", pp)
 	}
 	if a.from, a.to, err = request.Range(q, now); err != nil {
 		return a, http.StatusBadRequest, err
+	}
+	if pp := q.Get("pp"); pp != "" {
+		if a.pp, err = operator.Parse(pp); err != nil {
+			return a, http.StatusBadRequest, fmt.Errorf("parameter pp: %w", err)
+		}
+	}
+	for _, pv := range pvs {
+		a.targets = append(a.targets, parseTarget(pv, a.pp))
 	}
 	return a, 0, nil
 }
@@ -57,11 +65,6 @@ func checkPVs(pvs []string) error {
 	}
 	if len(pvs) > maxPVs {
 		return fmt.Errorf("%d PVs in one request are more than %d", len(pvs), maxPVs)
-	}
-	for _, pv := range pvs {
-		if i := strings.IndexByte(pv, '('); i >= 0 {
-			return fmt.Errorf("operator %s is not supported yet", pv[:i])
-		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"varve.dev/varve/engine/operator"
 )
 
 func TestAskSaysWhatIsWrong(t *testing.T) {
@@ -23,8 +25,9 @@ func TestAskSaysWhatIsWrong(t *testing.T) {
 		{"getDataAtTime", "", http.StatusNotFound, "getDataAtTime is not served"},
 		{"getData.json", "", http.StatusBadRequest, "the parameter pv is needed"},
 		{"getData.csv", "pv=X&pv=Y", http.StatusBadRequest, "takes one parameter pv"},
-		{"getData.json", "pv=mean_600(X)", http.StatusBadRequest, "operator mean_600 is not supported yet"},
-		{"getData.json", "pv=X&pp=optimized_500", http.StatusBadRequest, "operator optimized_500 is not supported yet"},
+		{"getData.json", "pv=mean_600(X)", 0, ""},
+		{"getData.json", "pv=X&pp=optimized_500", 0, ""},
+		{"getData.json", "pv=X&pp=average_5", http.StatusBadRequest, `parameter pp: unknown operator "average"; known are caplotbinning, count,`},
 		{"getData.json", "pv=X&from=today", http.StatusBadRequest, "parameter from"},
 		{"getData.json", "pv=X&to=1.1.2026", http.StatusBadRequest, "parameter to"},
 		{"getData.json", "pv=X&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", http.StatusBadRequest, "parameter from: 2026-01-02T00:00:00Z is after to"},
@@ -41,8 +44,8 @@ func TestAskSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestSplitNames(t *testing.T) {
-	got := splitNames([]string{`A,B.{"dbnd":{"d":1,"x":2}},C`, "D", ","})
-	if want := []string{"A", `B.{"dbnd":{"d":1,"x":2}}`, "C", "D"}; strings.Join(got, "|") != strings.Join(want, "|") {
+	got := splitNames([]string{`A,B.{"dbnd":{"d":1,"x":2}},C`, "D", ",", "flyers(E,60,2),F"})
+	if want := []string{"A", `B.{"dbnd":{"d":1,"x":2}}`, "C", "D", "flyers(E,60,2)", "F"}; strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -58,8 +61,13 @@ func FuzzAsk(f *testing.F) {
 		if (err != nil) != (code != 0) {
 			t.Fatalf("code %d with error %v", code, err)
 		}
-		if err == nil && (len(a.pvs) == 0 || a.pvs[0] == "" || encoders[a.ext] == nil || a.from > a.to) {
+		if err == nil && (len(a.targets) == 0 || encoders[a.ext] == nil || a.from > a.to) {
 			t.Fatalf("accepted %+v", a)
+		}
+		for _, target := range a.targets {
+			if target.err == nil && (target.pv == "" && target.text != "" || operator.IsCall(target.text) && target.op == nil) {
+				t.Fatalf("accepted %+v", target)
+			}
 		}
 	})
 }

@@ -82,9 +82,12 @@ func differing(before, now []header) (out []header) {
 }
 
 // told returns the fields that sample i of a run brings along; mostly none.
-func (s *series) told(r *sample.Run, i int) []header {
-	if r.Times[i] < s.changes.next {
-		return nil
+func (s *series) told(r *sample.Run, i int) (fields []header) {
+	if r.Times[i] >= s.changes.next {
+		fields = s.changes.upTo(r.Times[i])
 	}
-	return s.changes.upTo(r.Times[i])
+	if s.beside.field != "" {
+		fields = append(fields, header{s.beside.field, number(s.beside.values[i])})
+	}
+	return fields
 }

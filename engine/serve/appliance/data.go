@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 
+	"varve.dev/varve/engine/operator"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 )
@@ -23,7 +24,11 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	found, err := h.find(r.Context(), &a)
+	var bad badAsk
 	switch {
+	case errors.As(err, &bad):
+		badRequest(w, err)
+		return
 	case errors.Is(err, query.ErrUnknownPV):
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
@@ -42,6 +47,10 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 // it for complete.
 func (h *Handler) interrupt(w http.ResponseWriter, r *http.Request, out *answer, err error) {
 	if !out.sent {
+		if errors.Is(err, operator.ErrBound) {
+			badRequest(w, err)
+			return
+		}
 		h.fail(w, r, err)
 		return
 	}
@@ -59,30 +68,53 @@ type series struct {
 	count   int // elements, 0 if not known
 	headers []header
 	changes news
+	beside  beside
 	runs    iter.Seq2[*sample.Run, error]
 }
 
 // find opens all PVs that are asked for. Their samples are read later, in turn.
-func (h *Handler) find(ctx context.Context, a *ask) ([]series, error) {
-	var found []series
-	for _, name := range a.pvs {
-		s := series{name: name, from: a.from}
-		var err error
-		if s.runs, err = h.Reader.Read(ctx, name, a.from, a.to, query.Options{}); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-		if s.typ, err = h.Reader.Type(ctx, name); err != nil {
+func (h *Handler) find(ctx context.Context, a *ask) ([]*series, error) {
+	var found []*series
+	for i := range a.targets {
+		t := &a.targets[i]
+		if err := h.settle(ctx, t, a.pp); err != nil {
 			return nil, err
 		}
-		if s.headers, s.count, err = h.describe(ctx, name, a.metadata); err != nil {
-			return nil, err
-		}
-		if s.changes, err = h.changes(ctx, name, a.from, a.to); err != nil {
+		s, err := h.open(ctx, t, a)
+		if err != nil {
 			return nil, err
 		}
 		found = append(found, s)
 	}
 	return found, nil
+}
+
+// open opens one PV, and applies its operator.
+func (h *Handler) open(ctx context.Context, t *target, a *ask) (*series, error) {
+	s := &series{name: t.pv, from: a.from}
+	opts := query.Options{Inside: t.op != nil && t.op.Inside()}
+	var err error
+	if s.runs, err = h.Reader.Read(ctx, t.pv, a.from, a.to, opts); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", t.pv, err)
+	}
+	m, err := h.latest(ctx, t.pv)
+	if err != nil {
+		return nil, err
+	}
+	if s.typ, err = h.Reader.Type(ctx, t.pv); err != nil {
+		return nil, err
+	}
+	s.describe(m, a.metadata)
+	if s.changes, err = h.changes(ctx, t.pv, a.from, a.to); err != nil {
+		return nil, err
+	}
+	if t.op == nil {
+		return s, nil
+	}
+	if err := s.apply(t.op, a.from, a.to); err != nil {
+		return nil, err
+	}
+	return s, h.rolled(ctx, s, t.pv, t.op, a.from, a.to)
 }
 
 // encoder writes one format. Each method appends to dst and returns it. Runs are
@@ -110,10 +142,10 @@ type answer struct {
 	sent bool
 }
 
-func (o *answer) write(found []series) error {
+func (o *answer) write(found []*series) error {
 	o.buf = o.enc.begin(o.buf)
-	for i := range found {
-		if err := o.series(&found[i]); err != nil {
+	for _, s := range found {
+		if err := o.series(s); err != nil {
 			return err
 		}
 	}

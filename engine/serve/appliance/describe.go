@@ -15,19 +15,20 @@ import (
 // header is a property of a PV: the name of a record's field, and its value.
 type header struct{ name, val string }
 
-// describe returns the properties of a PV as known latest: its units and
-// precision, and if asked also its limits, the labels of its states and the fields
-// that are kept with it.
-func (h *Handler) describe(ctx context.Context, name string, all bool) (headers []header, count int, err error) {
-	m, err := h.latest(ctx, name)
-	if m == nil || err != nil {
-		return nil, 0, err
+// describe takes the properties of a PV from its metadata, which may be nil: its units
+// and precision, and if asked also its limits, the labels of its states and the fields
+// that are kept with it. The type is from there if the directory does not know it yet.
+func (s *series) describe(m *sample.Metadata, all bool) {
+	if m == nil {
+		return
 	}
-	headers = fields(m)
+	s.headers, s.count = fields(m), m.Count
 	if !all {
-		headers = headers[:always]
+		s.headers = s.headers[:always]
 	}
-	return headers, m.Count, nil
+	if !s.typ.Valid() {
+		s.typ = m.Type
+	}
 }
 
 // latest returns the metadata that a PV has now, or had last; nil if none is known.

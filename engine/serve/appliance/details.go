@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
 )
 
 // detail is a line of the page that the Appliance shows of a PV.
@@ -28,7 +29,7 @@ func (h *Handler) details(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) configured(i *info) []detail {
 	method, period := i.sampling()
-	return []detail{
+	list := []detail{
 		{"PV Name", i.name, "mgmt"},
 		{"Instance archiving PV", h.Name, "mgmt"},
 		{"Archiver DBR type (from typeinfo):", dbrType(i.meta.Type), "mgmt"},
@@ -41,7 +42,19 @@ func (h *Handler) configured(i *info) []detail {
 		{"Sampling period:", period, "mgmt"},
 		{"Are we using PVAccess?", either(i.captured && i.status.Provider == capture.PVA, "Yes", "No"), "mgmt"},
 	}
+	if !i.captured {
+		return list
+	}
+	list = append(list, detail{"Samples are kept:", keeps(i.status.Retention.Raw), "mgmt"})
+	for _, l := range i.status.Retention.Levels {
+		if l.Valid() {
+			list = append(list, detail{"Decimated samples, every " + l.Every().String() + ", are kept:", keeps(l.Rung()), "mgmt"})
+		}
+	}
+	return list
 }
+
+func keeps(r store.Rung) string { return either(r == store.Forever, "forever", "for "+r.String()) }
 
 // observed is empty for a PV that nobody captures.
 func (h *Handler) observed(i *info) []detail {

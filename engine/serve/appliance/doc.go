@@ -1,7 +1,7 @@
 // Package appliance serves the HTTP API of the EPICS Archiver Appliance, as its
 // clients use it: reading samples, searching names, the state of PVs.
 //
-//	/retrieval/data/getData.EXT ──▶ ask ──▶ query ──▶ runs ──▶ encoder of EXT ──▶ answer
+//	/retrieval/data/getData.EXT ──▶ ask ──▶ query ──▶ operator ──▶ runs ──▶ encoder of EXT ──▶ answer
 //	/retrieval/bpl/…            ──▶ names
 //	/mgmt/bpl/…                 ──▶ names, states; whatever would change something is refused
 //

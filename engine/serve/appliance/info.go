@@ -99,8 +99,8 @@ func (h *Handler) typeOf(i *info) map[string]any {
 		"hostName": i.host(), "applianceIdentity": h.Name, "paused": strconv.FormatBool(i.paused()),
 		"samplingMethod": method, "samplingPeriod": period, "computedEventRate": number(i.status.Rate),
 		"policyName": i.status.Group, "usePVAccess": strconv.FormatBool(i.captured && i.status.Provider == capture.PVA),
-		"useDBEProperties": "true", "hasReducedDataSet": "false",
-		"archiveFields": names, "extraFields": extra, "dataStores": []string{},
+		"useDBEProperties": "true", "hasReducedDataSet": strconv.FormatBool(i.status.Retention.Levels[0] != 0),
+		"archiveFields": names, "extraFields": extra, "dataStores": i.stores(),
 	}
 }
 
@@ -109,6 +109,22 @@ func (i *info) host() string {
 		return i.status.Host
 	}
 	return i.meta.Host
+}
+
+// stores are what the samples and the levels of decimated data of a PV that is captured
+// are kept in, each with the time for which it is.
+func (i *info) stores() []string {
+	out := []string{}
+	if !i.captured {
+		return out
+	}
+	out = append(out, "varve://raw?keep="+i.status.Retention.Raw.String())
+	for _, l := range i.status.Retention.Levels {
+		if l.Valid() {
+			out = append(out, "varve://every-"+l.Every().String()+"?keep="+l.Rung().String())
+		}
+	}
+	return out
 }
 
 // paused reports whether nobody captures the PV.

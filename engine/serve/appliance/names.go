@@ -105,16 +105,16 @@ func matcher(q url.Values) (request.Matcher, error) {
 }
 
 // splitNames splits lists of names at commas. A comma between braces belongs to
-// a name, as in a JSON field modifier.
+// a name, as in a JSON field modifier, and one between parentheses to an operator.
 func splitNames(lists []string) []string {
 	var names []string
 	for _, list := range lists {
 		depth := 0
 		names = append(names, strings.FieldsFunc(list, func(c rune) bool {
 			switch c {
-			case '{':
+			case '{', '(':
 				depth++
-			case '}':
+			case '}', ')':
 				depth--
 			}
 			return c == ',' && depth <= 0

@@ -69,7 +69,6 @@ func (b *body) begin(pv string, meta *sample.Metadata, found bool) {
 		}
 		b.buf = append(append(b.buf, `,"metadata":`...), text...)
 	}
-	b.buf = append(b.buf, `,"runs":[`...)
 }
 
 // runs writes samples; consecutive runs of one type become one.

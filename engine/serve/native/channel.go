@@ -7,6 +7,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/serve/value"
+	"varve.dev/varve/engine/store"
 )
 
 // channel is a channel as users see it.
@@ -21,6 +22,7 @@ type channel struct {
 	Type            string            `json:"type,omitempty"`
 	Count           int               `json:"count,omitempty"`
 	Sampling        string            `json:"sampling"`
+	Retention       retention         `json:"retention"`
 	Rate            float64           `json:"rate"` // samples/s
 	Connects        uint64            `json:"connects"`
 	LostConnections uint64            `json:"lostConnections"`
@@ -32,6 +34,29 @@ type channel struct {
 	Suspected uint64      `json:"suspected,omitempty"`
 	Last      *lastSample `json:"last,omitempty"`
 	Metadata  *metadata   `json:"metadata,omitempty"`
+	// GivenUp says, of one channel, what the disk guard gave up.
+	GivenUp *givenUp `json:"givenUp,omitempty"`
+}
+
+// retention says how long samples are kept, and the levels of decimated data.
+type retention struct {
+	Raw     string  `json:"raw"` // 1d … 10y, or forever
+	Rollups []level `json:"rollups,omitempty"`
+}
+
+type level struct {
+	Every string `json:"every"` // such as 10s, 5m0s
+	Keep  string `json:"keep"`
+}
+
+func newRetention(r store.Retention) retention {
+	out := retention{Raw: r.Raw.String()}
+	for _, l := range r.Levels {
+		if l.Valid() {
+			out.Rollups = append(out.Rollups, level{l.Every().String(), l.Rung().String()})
+		}
+	}
+	return out
 }
 
 // lastSample is the latest sample. A large value is left out.
@@ -45,7 +70,7 @@ type lastSample struct {
 func newChannel(s *capture.Status) channel {
 	c := channel{
 		PV: s.PV, Group: s.Group, Provider: s.Provider.String(), State: s.State.String(), Cause: s.Cause, Host: s.Host, Count: s.Count,
-		Sampling: s.Sampling, Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
+		Sampling: s.Sampling, Retention: newRetention(s.Retention), Rate: s.Rate, Connects: s.Connects, LostConnections: s.LostConnections,
 		Received: s.Received, Stored: s.Stored, Pending: pending(s), Dropped: drops(&s.Dropped), Suspected: s.Suspected, Metadata: newMetadata(s.Metadata),
 	}
 	if s.Since != 0 {

@@ -95,5 +95,7 @@ func (h *Handler) channel(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusNotFound, fmt.Errorf("no ArchiveGroup captures %s", pv))
 		return
 	}
-	answer(w, http.StatusOK, newChannel(&s))
+	c := newChannel(&s)
+	c.GivenUp = h.givenUp(r.Context())
+	answer(w, http.StatusOK, c)
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,13 +51,22 @@ func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 //	{"pv":…, "metadata":{…},
 //	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
 //	 "marks":[…]}
+//
+// With the parameter points there are bins instead, about as many, of one width in s:
+//
+//	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
 func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 	pv, from, to, err := h.span(r)
+	var n int
+	if err == nil {
+		n, err = points(r.URL.Query())
+	}
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	runs, err := h.Reader.Read(r.Context(), pv, from, to, query.Options{})
+	b := &body{w: w}
+	write, err := h.content(r.Context(), b, pv, from, to, n)
 	if err != nil {
 		h.fail(w, r, fmt.Errorf("reading %s: %w", pv, err))
 		return
@@ -66,9 +76,8 @@ func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	b := &body{w: w}
 	b.begin(pv, &meta, found)
-	if err = b.runs(runs); err == nil {
+	if err = write(); err == nil {
 		b.buf = append(b.buf, `],"marks":`...)
 		err = b.marks(h.Reader.Marks(r.Context(), pv, from, to))
 	}
@@ -77,6 +86,24 @@ func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 		err = b.flush()
 	}
 	h.finish(w, r, b, err)
+}
+
+// content opens a PV, and returns what writes its samples, or about n points if n is
+// not 0.
+func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (write func() error, err error) {
+	if n == 0 {
+		runs, err := h.Reader.Read(ctx, pv, from, to, query.Options{})
+		return func() error {
+			b.buf = append(b.buf, `,"runs":[`...)
+			return b.runs(runs)
+		}, err
+	}
+	bins, err := h.Reader.Bins(ctx, pv, from, to, n, query.BinOptions{First: true})
+	return func() error {
+		b.number("width", float64(bins.Width)/1e9)
+		b.buf = append(b.buf, `,"points":[`...)
+		return b.points(bins)
+	}, err
 }
 
 // marks answers the marks of a PV in a range.

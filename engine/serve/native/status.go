@@ -66,5 +66,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		Groups []*summary `json:"groups"`
 		// Incomplete says why channels are missing that should be there.
 		Incomplete string `json:"incomplete,omitempty"`
-	}{total, append([]*summary{}, list...), incomplete})
+		// GivenUp is absent if the disk guard gave up nothing.
+		GivenUp *givenUp `json:"givenUp,omitempty"`
+	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context())})
 }

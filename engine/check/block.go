@@ -1,0 +1,172 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Bounds of all times.
+const (
+	minTime = math.MinInt64
+	maxTime = math.MaxInt64
+)
+
+// extent is where a block stands in time.
+type extent struct {
+	start, end int64
+	bucket     store.Bucket
+}
+
+// block looks at a block, and keeps what is compared with other blocks.
+func (l *look) block(blk *store.Block) {
+	l.seen.Blocks++
+	where := blockName(blk)
+	r := new(sample.Run)
+	if err := block.Decode(r, blk.Blob); err != nil {
+		l.corrupt(blk, where, err)
+		return
+	}
+	l.list(blk.Bucket, r.Type)
+	if kind, text := examine(blk, r); text != "" {
+		l.found(kind, where, "%s", text)
+		return
+	}
+	if blk.Count == 0 {
+		l.carried = append(l.carried, carried{bucket: blk.Bucket, where: where, run: r})
+		return
+	}
+	l.seen.Samples += blk.Count
+	l.extents = append(l.extents, extent{r.Times[0], blk.End, blk.Bucket})
+}
+
+// corrupt tells of a block that does not decode, and takes it out of the archive if
+// that is asked for.
+func (l *look) corrupt(blk *store.Block, where string, err error) {
+	if l.opts.Drop == nil || !l.last {
+		l.found(CorruptBlock, where, "%v", err)
+		return
+	}
+	if failed := l.opts.Drop(l.ctx, *blk); failed != nil {
+		l.found(CorruptBlock, where, "%v; it could not be dropped: %v", err, failed)
+		return
+	}
+	l.repaired(CorruptBlock, where, "%v; it was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
+}
+
+// examine compares the header of a block with its samples, and the samples with what
+// a block may hold. The text is empty if all is well.
+func examine(blk *store.Block, r *sample.Run) (Kind, string) {
+	if text := order(r); text != "" {
+		return WrongOrder, text
+	}
+	n := r.Len()
+	if r.Tags[0]&sample.Carried != 0 {
+		return examineCarried(blk, r)
+	}
+	first, last := r.Times[0], r.Times[n-1]
+	switch low, high, sum := aggregates(r); {
+	case blk.Type != r.Type:
+		return WrongHeader, fmt.Sprintf("the header says %v, the blob holds %v", blk.Type, r.Type)
+	case blk.Count != n:
+		return WrongHeader, fmt.Sprintf("the header counts %d samples, the blob holds %d", blk.Count, n)
+	case blk.Start != first || blk.End != last:
+		return WrongHeader, fmt.Sprintf("the header says from %s to %s, the samples are from %s to %s",
+			stamp(blk.Start), stamp(blk.End), stamp(first), stamp(last))
+	case first < blk.Bucket.Start() || last >= blk.Bucket.End():
+		return WrongBucket, fmt.Sprintf("its samples are from %s to %s", stamp(first), stamp(last))
+	case !same(blk.Min, low) || !same(blk.Max, high) || !near(blk.Sum, sum, float64(n)*math.Max(math.Abs(low), math.Abs(high))):
+		return WrongHeader, fmt.Sprintf("the header says %g to %g, sum %g; the samples are %g to %g, sum %g",
+			blk.Min, blk.Max, blk.Sum, low, high, sum)
+	}
+	return "", ""
+}
+
+// examineCarried is examine for a block that begins with a carried sample: it holds
+// nothing else, and nothing is counted.
+func examineCarried(blk *store.Block, r *sample.Run) (Kind, string) {
+	switch {
+	case blk.Type != r.Type:
+		return WrongHeader, fmt.Sprintf("the header says %v, the blob holds %v", blk.Type, r.Type)
+	case r.Len() != 1 || blk.Count != 0:
+		return WrongHeader, fmt.Sprintf("a carried sample in a block that counts %d, and holds %d", blk.Count, r.Len())
+	case blk.Start != blk.Bucket.Start() || blk.End != r.Times[0]:
+		return WrongHeader, fmt.Sprintf("a carried sample of %s in a block from %s to %s",
+			stamp(r.Times[0]), stamp(blk.Start), stamp(blk.End))
+	case r.Times[0] >= blk.Bucket.Start():
+		return WrongCarried, fmt.Sprintf("its time is %s, which is not before the bucket", stamp(r.Times[0]))
+	case !math.IsNaN(blk.Min) || !math.IsNaN(blk.Max) || !math.IsNaN(blk.Sum):
+		return WrongHeader, "a carried sample is in the aggregates"
+	}
+	return "", ""
+}
+
+// order says what is wrong with the order of samples.
+func order(r *sample.Run) string {
+	begin := 0 // of the samples of the time at hand
+	for i := 1; i < r.Len(); i++ {
+		switch {
+		case r.Times[i] < r.Times[i-1]:
+			return fmt.Sprintf("sample %d, of %s, follows one of %s", i, stamp(r.Times[i]), stamp(r.Times[i-1]))
+		case r.Times[i] > r.Times[i-1]:
+			begin = i
+		}
+		if r.Tags[i]&sample.Carried != 0 {
+			return fmt.Sprintf("sample %d is a carried one", i)
+		}
+		for j := begin; j < i; j++ {
+			if a, b := r.At(j), r.At(i); a.Same(&b) {
+				return fmt.Sprintf("sample %d, of %s, stands there twice", i, stamp(a.Time))
+			}
+		}
+	}
+	return ""
+}
+
+// aggregates returns the least, greatest and sum of the values that are numbers; NaN
+// if there is none.
+func aggregates(r *sample.Run) (low, high, sum float64) {
+	low, high, sum = math.NaN(), math.NaN(), math.NaN()
+	for i := 0; r.Type.Numeric() && i < r.Len(); i++ {
+		switch v := r.Float(i); {
+		case math.IsNaN(v):
+		case math.IsNaN(low):
+			low, high, sum = v, v, v
+		default:
+			low, high, sum = min(low, v), max(high, v), sum+v
+		}
+	}
+	return low, high, sum
+}
+
+// same is == with NaN equal to itself.
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// near is same but for the rounding of a sum, whose terms add up to scale at most.
+func near(a, b, scale float64) bool { return same(a, b) || math.Abs(a-b) <= 1e-9*scale }
+
+// overlaps counts blocks that begin before one that began earlier has ended.
+func (l *look) overlaps() {
+	sort.Slice(l.extents, func(i, j int) bool { return l.extents[i].start < l.extents[j].start })
+	n, end, first := 0, int64(minTime), int64(0)
+	for i, e := range l.extents {
+		if i > 0 && e.start <= end {
+			if n++; n == 1 {
+				first = e.start
+			}
+		}
+		end = max(end, e.end)
+	}
+	if n > 0 {
+		l.found(Overlap, "blocks from "+stamp(first)+" on", "%d of %d blocks overlap an earlier one", n, len(l.extents))
+	}
+}
+
+// blockName names a block for people.
+func blockName(b *store.Block) string {
+	return fmt.Sprintf("%s, block %d of writer %v from %s", bucketName(b.Bucket), b.N, b.Writer, stamp(b.Start))
+}

@@ -1,0 +1,195 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// carried is a carried sample: the run has no other.
+type carried struct {
+	bucket store.Bucket
+	where  string
+	run    *sample.Run
+}
+
+func (c *carried) time() int64 { return c.run.Times[0] }
+
+// checkCarried compares the carried sample of each bucket, of several the latest, with
+// the last sample stored before the bucket. It goes through both by time: extents are
+// sorted by start, and those that have begun are ended, or reach into the bucket.
+func (l *look) checkCarried() {
+	var verified *carried // the latest found right
+	var ended int64 = minTime
+	var reaching []extent
+	next := 0
+	for _, c := range latest(l.carried) {
+		start := c.bucket.Start()
+		for ; next < len(l.extents) && l.extents[next].start < start; next++ {
+			reaching = append(reaching, l.extents[next])
+		}
+		reaching = slices.DeleteFunc(reaching, func(e extent) bool {
+			if e.end < start {
+				ended = max(ended, e.end)
+			}
+			return e.end < start
+		})
+		last := ended
+		for _, e := range reaching {
+			last = max(last, l.lastBefore(e, start))
+		}
+		switch {
+		case c.time() < last:
+			l.found(WrongCarried, c.where, "it is of %s, and there is a later sample before the bucket, of %s",
+				stamp(c.time()), stamp(last))
+		case verified != nil && equal(verified.run, c.run):
+		case l.stored(&c):
+			verified = &c
+		case c.time() == last:
+			l.found(WrongCarried, c.where, "the sample stored of that time, %s, is another one", stamp(last))
+		case l.whole(c.time()) && !l.unsealed(&c):
+			l.found(WrongCarried, c.where, "no sample of its time, %s, is stored", stamp(c.time()))
+		}
+	}
+}
+
+// latest returns of each bucket the latest carried sample, sorted by bucket start.
+func latest(all []carried) []carried {
+	of := map[store.Bucket]carried{}
+	for _, c := range all {
+		if o, ok := of[c.bucket]; !ok || c.time() >= o.time() {
+			of[c.bucket] = c
+		}
+	}
+	out := make([]carried, 0, len(of))
+	for _, c := range of {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b carried) int {
+		return cmp.Or(cmp.Compare(a.bucket.Start(), b.bucket.Start()), cmp.Compare(a.bucket, b.bucket))
+	})
+	return out
+}
+
+// equal reports whether two carried samples are the same.
+func equal(a, b *sample.Run) bool {
+	x, y := a.At(0), b.At(0)
+	return a.Type == b.Type && x.Same(&y)
+}
+
+// at yields the runs of the blocks in an extent's bucket that overlap a time.
+func (l *look) at(b store.Bucket, t int64) []*sample.Run {
+	var runs []*sample.Run
+	for blk, err := range l.store.Blocks(l.ctx, l.pv, b, t, t) {
+		if err != nil {
+			l.giveUp(Unreadable, bucketName(b), err)
+			return nil
+		}
+		l.spend(len(blk.Blob))
+		r := new(sample.Run)
+		if block.Decode(r, blk.Blob) == nil { // else it is told of already
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// lastBefore returns the time of the last sample before a time in the blocks of a
+// bucket that reach beyond it.
+func (l *look) lastBefore(e extent, t int64) int64 {
+	last := e.start
+	for _, r := range l.at(e.bucket, t-1) {
+		if i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= t }); i > 0 && r.Tags[0]&sample.Carried == 0 {
+			last = max(last, r.Times[i-1])
+		}
+	}
+	return last
+}
+
+// stored reports whether the sample that a carried one copies stands in a block.
+func (l *look) stored(c *carried) bool {
+	t := c.time()
+	seen := map[store.Bucket]bool{}
+	for _, e := range l.extents[:sort.Search(len(l.extents), func(i int) bool { return l.extents[i].start > t })] {
+		if e.end < t || seen[e.bucket] {
+			continue
+		}
+		seen[e.bucket] = true
+		if slices.ContainsFunc(l.at(e.bucket, t), func(r *sample.Run) bool { return holds(r, c.run) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a run has the sample that a carried one copies.
+func holds(r, c *sample.Run) bool {
+	if r.Type != c.Type {
+		return false
+	}
+	want := c.At(0)
+	for i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= want.Time }); i < r.Len() && r.Times[i] == want.Time; i++ {
+		s := r.At(i)
+		if s.Tag&sample.Carried != 0 {
+			continue
+		}
+		if want.Tag&sample.Elsewhere != 0 || s.Same(&want) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether no bucket that could have held a sample of some time is gone:
+// as far as blocks tell, all that the directory allows are there.
+func (l *look) whole(t int64) bool {
+	n := 0
+	for _, s := range l.dir.Starts {
+		b := s.Size().Of(t).In(s.Rung())
+		if !allowed(l.dir.Starts, b) {
+			continue
+		}
+		if _, held := l.held[b]; !held {
+			return false
+		}
+		n++
+	}
+	return n > 0
+}
+
+// unsealed reports whether the sample that a carried one copies waits in the journal:
+// its blocks were written in part.
+func (l *look) unsealed(c *carried) bool {
+	home := pvname.Shard(l.pv, l.opts.Shards)
+	shards := append(slices.Clone(l.dir.Shards), home, home+l.opts.Shards)
+	slices.Sort(shards)
+	for _, shard := range slices.Compact(shards) {
+		claims, err := l.store.Claims(l.ctx, shard)
+		if err != nil {
+			l.giveUp(Unreadable, fmt.Sprintf("claims of shard %d", shard), err)
+			return true
+		}
+		for _, claim := range claims {
+			for row := range l.rows(shard, claim.Writer, claim.Sealed) {
+				runs, err := journal.Find(row, l.pv)
+				if err != nil {
+					continue // told of with the shard
+				}
+				for _, r := range runs {
+					r.Normalize()
+					if holds(r, c.run) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}

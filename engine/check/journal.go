@@ -1,0 +1,86 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/store"
+)
+
+// journal looks at the claims of a shard, and the rows that are not sealed.
+func (l *look) journal(shard int) {
+	claims := 0
+	read := func() iter.Seq2[store.Claim, error] {
+		return func(yield func(store.Claim, error) bool) {
+			claims, err := l.store.Claims(l.ctx, shard)
+			if err != nil {
+				yield(store.Claim{}, err)
+			}
+			for _, c := range claims {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}
+	}
+	for c := range once(l, fmt.Sprintf("claims of shard %d", shard), read) {
+		l.claim(&c)
+		claims++
+	}
+	if shard < l.opts.Shards || claims > 0 { // others need not exist
+		l.seen.Shards++
+	}
+}
+
+// claim looks at a claim and at the rows of its writer after its sealed position.
+func (l *look) claim(c *store.Claim) {
+	where := fmt.Sprintf("shard %d, writer %v", c.Shard, c.Writer)
+	switch {
+	case c.Epoch == 0:
+		l.found(WrongClaim, where, "its epoch is 0")
+	case c.Closed && c.Sealed > c.Last:
+		l.found(WrongClaim, where, "it is sealed up to %s, and ended with row %s", positionName(c.Sealed), positionName(c.Last))
+	}
+	at, oldest, waiting := c.Sealed, l.now, 0
+	for row := range l.rows(c.Shard, c.Writer, c.Sealed) {
+		if !follows(row.At, at) {
+			l.found(MissingRow, where, "row %s follows row %s: what is between is lost", positionName(row.At), positionName(at))
+		}
+		at = row.At
+		waiting++
+		oldest = min(oldest, l.row(&row, where))
+	}
+	if c.Closed && waiting > 0 && at > c.Last {
+		l.found(WrongClaim, where, "row %s follows the end of the writer, %s", positionName(at), positionName(c.Last))
+	}
+	if c.Closed && at < c.Last {
+		l.found(MissingRow, where, "the rows from %s to the end, %s, are lost", positionName(at), positionName(c.Last))
+	}
+	if age := time.Duration(l.now - oldest); l.opts.JournalTTL > 0 && age > l.opts.JournalTTL/4 {
+		l.found(Unsealed, where, "%d rows are not sealed, the oldest for %v: they expire after %v",
+			waiting, age.Round(time.Second), l.opts.JournalTTL)
+	}
+}
+
+// follows reports whether a position is the one after another.
+func follows(at, last store.Position) bool {
+	return at == last+1 && last != 0 || at == store.At(last.N()+1, 1)
+}
+
+// row looks at a row, and returns when it was made.
+func (l *look) row(row *store.JournalRow, where string) int64 {
+	made, err := journal.FlushTime(*row)
+	if err == nil {
+		_, err = journal.Decode(*row)
+	}
+	if err != nil {
+		l.found(CorruptRow, where, "row %s: %v", positionName(row.At), err)
+		return l.now
+	}
+	l.seen.Rows++
+	return made
+}
+
+func positionName(p store.Position) string { return fmt.Sprintf("%d/%d", p.N(), p.Seq()) }

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/guard"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+)
+
+// In Cassandra what is given up is not free until nodetool garbagecollect has run. The
+// guard gives up as much as is needed, and waits.
+func TestDiskGuardOnCassandra(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a Cassandra")
+	}
+	const limit = 1 << 30
+	node := cassandra.Start(t, "data_disk_usage_max_disk_size: 1GiB")
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Rungs: []store.Rung{store.Forever}}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	st, err := cassandrastore.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	if got, err := st.Limit(t.Context()); err != nil || got != limit {
+		t.Errorf("the limit of the node is %d, %v", got, err)
+	}
+
+	const days = 40
+	first := time.Now().Add(-(days + 2) * 24 * time.Hour).Truncate(24 * time.Hour)
+	day := func(n int) store.Bucket { return store.Day.Of(first.Add(time.Duration(n) * 24 * time.Hour).UnixNano()) }
+	rng := rand.New(rand.NewPCG(1, 2))
+	if err := st.AddChannel(t.Context(), store.Channel{PV: "A", Shards: []int{0}, Starts: []store.Bucket{day(0), store.Day.Of(time.Now().UnixNano())}, Types: []sample.Type{sample.Float64}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range days {
+		for i := range uint32(120) { // sizes are in MiB for each table
+			r := &sample.Run{Type: sample.Float64}
+			start := day(n).Start() + int64(i)*int64(10*time.Minute)
+			for k := range int64(4096) {
+				r.Append(&sample.Sample{Time: start + k, Word: rng.Uint64()})
+			}
+			b := store.Block{
+				BlockKey: store.BlockKey{PV: "A", Bucket: day(n), Start: start, Writer: store.Writer{1}, N: uint32(n)*1000 + i},
+				End:      r.Times[r.Len()-1], Count: r.Len(), Type: r.Type, Blob: block.Append(nil, r),
+			}
+			if err := st.PutBlocks(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	node.Nodetool(t, "flush", cfg.Keyspace)
+	size := func() int64 {
+		n, err := st.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	full := size()
+	left := func() (days int, oldest store.Bucket) {
+		for n := range 40 {
+			if _, found, err := st.LastBlock(t.Context(), "A", day(n), math.MaxInt64); err != nil {
+				t.Fatal(err)
+			} else if found {
+				if days++; days == 1 {
+					oldest = day(n)
+				}
+			}
+		}
+		return days, oldest
+	}
+	if full < 128<<20 {
+		t.Fatalf("an archive of %d bytes", full)
+	}
+
+	l := launch(t, st, &taps{}, Options{Checkpoint: time.Hour})
+	l.Apply(allOf())
+	eventually(t, "the shard is sealed", func() bool { return len(l.sealers()) == 4 && l.ShardStatus(0).Claimed })
+	g := guard.New(guard.Config{
+		Store: st, Limits: guard.Limits{Bytes: full}, Shards: 4, Engine: store.NewWriter(), Sealers: l.sealers, Captured: l.capture.Shard,
+		Reclaim: "run nodetool garbagecollect crowded on each node", Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	look := func() guard.Status {
+		if err := g.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return g.Status()
+	}
+	looks := 0
+	for look().Reason != guard.WaitingForRoom {
+		if looks++; looks > 60 {
+			t.Fatalf("after %d looks the guard does %+v", looks, g.Status())
+		}
+	}
+	n, oldest := left()
+	st0 := g.Status()
+	if n > days*87/100 || n < days*75/100 || oldest != day(days-n) || oldest.End() <= st0.Floor {
+		t.Errorf("of %d days %d are left, the oldest begins at %v, and the floor is %v", days, n, time.Unix(0, oldest.Start()), time.Unix(0, st0.Floor))
+	}
+	if !strings.Contains(st0.Message, "nodetool garbagecollect") || st0.Waiting < full/10 {
+		t.Errorf("it does not say what it waits for: %+v", st0)
+	}
+	for range 5 {
+		if st := look(); st.Reason != guard.WaitingForRoom || st.Floor != st0.Floor {
+			t.Errorf("while it waits it goes on: %+v", st)
+		}
+	}
+	node.Nodetool(t, "flush", cfg.Keyspace)
+	if now := size(); now < full*95/100 {
+		t.Logf("room came by itself: %d of %d bytes", now, full)
+	} else if st := look(); st.Reason != guard.WaitingForRoom || st.Floor != st0.Floor {
+		t.Errorf("with tombstones on disk it goes on: %+v", st)
+	}
+	node.Nodetool(t, "garbagecollect", cfg.Keyspace)
+	eventually(t, "the room is seen", func() bool { return look().Reason == guard.BelowLimit })
+	if now := size(); now > full*90/100 {
+		t.Errorf("after garbagecollect it takes %d of %d bytes", now, full)
+	}
+	if st := g.Status(); st.Floor != st0.Floor || st.Waiting != 0 {
+		t.Errorf("after garbagecollect: %+v", st)
+	}
+	t.Logf("%d looks; %d bytes full, %d after garbagecollect; %d of %d days are left", looks, full, size(), n, days)
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/check"
+	"varve.dev/varve/engine/guard"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// crowded is an archive with a PV that changes, A, one that was set once, SET, and one that
+// was captured for some days only, GONE.
+type crowded struct {
+	*era
+	keep store.Retention
+}
+
+// capture captures PVs in shard 0 of all that there are.
+func (c *crowded) capture(pvs ...string) {
+	a := Assignment{1: {Seal: true}, 2: {Seal: true}, 3: {Seal: true}}
+	var channels []capture.Channel
+	for _, pv := range pvs {
+		channels = append(channels, capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{Retention: c.keep}})
+	}
+	a[0] = Shard{Seal: true, Channels: channels}
+	c.Apply(a)
+}
+
+func (c *crowded) sendTo(pv string, at time.Time, v float64) {
+	c.source.mu.Lock()
+	defer c.source.mu.Unlock()
+	for _, sink := range c.source.sinks[pv] {
+		sink.Sample(&sample.Sample{Time: at.UnixNano(), Word: math.Float64bits(v)})
+	}
+}
+
+// raw returns the bytes of all blocks.
+func (c *crowded) raw() (n int64) {
+	for ch, err := range c.st.Channels(c.t.Context()) {
+		if err != nil {
+			c.t.Error(err)
+		}
+		for b := range store.InUse(ch.Starts, 0, time.Now().UnixNano()) {
+			for blk, err := range c.st.Blocks(c.t.Context(), ch.PV, b, math.MinInt64, math.MaxInt64) {
+				if err != nil {
+					c.t.Error(err)
+				}
+				n += int64(len(blk.Blob))
+			}
+		}
+	}
+	return n
+}
+
+// all returns the values of a PV, with how many days ago they are.
+func (c *crowded) all(pv string, ago time.Duration) (out []string) {
+	now := time.Now()
+	runs, err := c.reader.Read(c.t.Context(), pv, now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for r, err := range runs {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range r.Len() {
+			out = append(out, fmt.Sprintf("%g@%d", r.Float(i), int(now.Sub(time.Unix(0, r.Times[i])).Round(24*time.Hour)/(24*time.Hour))))
+		}
+	}
+	return out
+}
+
+// restart begins another engine, with a limit.
+func (c *crowded) restart(limit int64, pvs ...string) {
+	c.end()
+	c.limit = limit
+	c.begin(c.keep)
+	c.capture(pvs...)
+}
+
+// until waits until the guard does something, for some hours at most.
+func (c *crowded) until(want guard.Reason) {
+	c.t.Helper()
+	for range 48 * 60 {
+		if c.DiskGuard().Reason == want {
+			return
+		}
+		time.Sleep(time.Minute)
+	}
+	c.t.Fatalf("the guard does not come to %s: %+v", want, c.DiskGuard())
+}
+
+// When an archive comes near its limit the oldest raw samples go, as many as need be, and
+// no more while their room does not become free. What is constant, or has ended, stays
+// readable, and so do rollups, also when samples come late. A restart goes on from there.
+func TestTheOldestGoesFirst(t *testing.T) {
+	keep := store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(time.Hour, store.Forever)}}
+	inEra(t, keep, func(t *testing.T, e *era) {
+		c := &crowded{era: e, keep: keep}
+		c.capture("A", "SET", "GONE")
+		begun := time.Now()
+		c.sendTo("SET", begun, 42)
+		for n := range 20 * 24 {
+			c.sendTo("A", time.Now(), float64(n%7))
+			if n < 36 {
+				c.sendTo("GONE", time.Now(), float64(n))
+			} else if n == 36 {
+				c.capture("A", "SET")
+			}
+			time.Sleep(time.Hour)
+		}
+		if f, found, err := c.st.Floor(t.Context()); found || err != nil || c.DiskGuard().Reason != guard.NoLimit {
+			t.Fatalf("without a limit: %+v, %+v, %v", c.DiskGuard(), f, err)
+		}
+		most := c.raw()
+		c.st.size = func() int64 {
+			c.st.mu.Lock()
+			defer c.st.mu.Unlock()
+			return c.raw() + c.st.unfree
+		}
+		c.restart(most, "A", "SET")
+		c.until(guard.WaitingForRoom)
+		if left := c.raw(); left > most*86/100 || left < most*80/100 {
+			t.Errorf("%d bytes of %d are left", left, most)
+		}
+		floor, _, err := c.st.Floor(t.Context())
+		if err != nil || floor.Limit != most || floor.Size < most*9/10 || floor.By != c.Writer() {
+			t.Errorf("the floor says %+v, %v", floor, err)
+		}
+		since := time.Since(time.Unix(0, floor.Before))
+		got := c.all("A", 80*days)
+		if n := float64(len(got)); n > since.Hours()+26 || n < since.Hours() {
+			t.Errorf("%d samples are left of %v since the floor", len(got), since)
+		}
+		if st := c.DiskGuard(); st.Waiting < most/10 || !strings.Contains(st.Message, "to become free") {
+			t.Errorf("it does not say what it waits for: %+v", st)
+		}
+
+		whole := func(when string) {
+			t.Helper()
+			if got := c.all("SET", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "42@") {
+				t.Errorf("%s: what was set once is read as %v", when, got)
+			}
+			if got := c.all("GONE", time.Hour); len(got) != 1 || !strings.HasPrefix(got[0], "35@") {
+				t.Errorf("%s: what has ended is read as %v", when, got)
+			}
+			bins, err := c.reader.Bins(t.Context(), "A", begun.UnixNano(), begun.Add(2*days).UnixNano(), 48, query.BinOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for b, err := range bins.All {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Count == 1 {
+					n++
+				}
+			}
+			if n < 47 {
+				t.Errorf("%s: %d of 48 bins of samples that are gone are there", when, n)
+			}
+		}
+		whole("at once")
+		if got := c.all("GONE", 80*days); len(got) == 0 || len(got) > 13 {
+			t.Errorf("of what has ended %d samples are left", len(got))
+		}
+
+		// Nothing more goes while it waits, nor after a restart.
+		left := len(got)
+		time.Sleep(3 * time.Hour)
+		c.restart(most, "A", "SET")
+		c.until(guard.WaitingForRoom)
+		time.Sleep(3 * time.Hour)
+		if now := len(c.all("A", 80*days)); now != left {
+			t.Errorf("%d samples are left after waiting, and %d before", now, left)
+		}
+		c.st.mu.Lock()
+		c.st.unfree = 0
+		c.st.mu.Unlock()
+		c.until(guard.BelowLimit)
+		if now, _, err := c.st.Floor(t.Context()); err != nil || now.Before != floor.Before || now.Open || now.Settled == 0 {
+			t.Errorf("when all is free the floor is %+v, %v", now, err)
+		}
+		whole("when all is free")
+
+		// A late sample from before the floor would be all that its bin is computed from.
+		c.sendTo("A", begun.Add(36*time.Hour+time.Minute), 1000)
+		c.sendTo("A", time.Now(), 3)
+		time.Sleep(time.Hour)
+		if got := c.all("A", 80*days); len(got) != left+1 {
+			t.Errorf("%d samples are left after a late one, and %d before", len(got), left)
+		}
+		whole("after a late sample")
+		if s, _ := c.Capture().Status("A"); s.Dropped[sample.Expired] != 1 {
+			t.Errorf("late samples that were refused: %+v", s)
+		}
+
+		// Without a limit, the floor stays what it is.
+		c.restart(0, "A", "SET")
+		time.Sleep(time.Hour)
+		if now, found, err := c.st.Floor(t.Context()); !found || err != nil || now.Before != floor.Before || c.guard.Floor() != floor.Before {
+			t.Errorf("without a limit the floor is %+v, %v", now, err)
+		}
+		whole("without a limit")
+		report, err := check.Run(t.Context(), c.st, check.Options{Shards: 4})
+		if err != nil || report.Problems() > 0 || report.GivenUp == nil || !report.GivenUp.Before.Equal(time.Unix(0, floor.Before)) {
+			t.Errorf("a check says %+v, %v", report, err)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package guard
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/store"
+)
+
+const gib = int64(1) << 30
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) int64 { return now.Add(-d).UnixNano() }
+
+func limits(bytes int64) Limits {
+	l := Limits{Bytes: bytes}
+	l.setDefaults()
+	return l
+}
+
+func TestDecide(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	open := store.Floor{Before: ago(year), At: ago(time.Hour), Open: true, Settled: 0, Peak: 92 * gib, Size: 92 * gib, Limit: 100 * gib}
+	done := store.Floor{Before: ago(year), At: ago(time.Hour), Settled: 50 * gib, Peak: 70 * gib}
+	for _, c := range []struct {
+		name    string
+		s       State
+		limit   int64
+		size    int64
+		reason  Reason
+		waiting int64
+		raised  time.Duration // by how much
+	}{
+		{"no limit", State{Begins: ago(year)}, 0, 1000 * gib, NoLimit, 0, 0},
+		{"little", State{Begins: ago(year)}, 100 * gib, 10 * gib, BelowLimit, 0, 0},
+		{"between the marks, nothing begun", State{Begins: ago(year)}, 100 * gib, 89 * gib, BelowLimit, 0, 0},
+		{"at the mark", State{Begins: ago(year)}, 100 * gib, 92 * gib, Dropping, 0, 0},
+		{"the shards follow", State{Floor: open, Behind: 3, Given: gib}, 100 * gib, 92 * gib, Dropping, gib, 0},
+		{"not enough was given up, and none is free", State{Floor: open, Given: gib, Last: Step{24 * time.Hour, gib}}, 100 * gib, 92 * gib, Dropping, gib, 48 * time.Hour},
+		{"a step that gave nothing", State{Floor: open, Last: Step{24 * time.Hour, 0}}, 100 * gib, 92 * gib, Dropping, 0, 48 * time.Hour},
+		{"most of what is needed", State{Floor: open, Given: 6 * gib, Last: Step{24 * time.Hour, 4 * gib}}, 100 * gib, 92 * gib, Dropping, 6 * gib, 6 * time.Hour},
+		{"a step no longer than it makes sense", State{Floor: open, Last: Step{year, gib}}, 100 * gib, 92 * gib, Dropping, 0, (year - 24*time.Hour) / 8},
+		{"enough, and none is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 92 * gib, WaitingForRoom, 8 * gib, 0},
+		{"enough, and some is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 89 * gib, WaitingForRoom, 5 * gib, 0},
+		{"enough, and all is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 84 * gib, BelowLimit, 0, 0},
+		{"enough, and it grows meanwhile", State{Floor: open, Given: 8 * gib}, 100 * gib, 93 * gib, WaitingForRoom, 8 * gib, 0},
+		{"it grew while waiting, to above the mark", State{Floor: store.Floor{Before: ago(year), Peak: 92 * gib}, Given: 8 * gib}, 100 * gib, 98 * gib, Dropping, 8 * gib, 0},
+		{"what was given up long ago is free", State{Floor: done, Given: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
+		{"and again at the mark", State{Floor: done, Given: 50 * gib}, 100 * gib, 90 * gib, Dropping, 0, 0},
+		{"all is young", State{Begins: ago(25 * time.Hour)}, 100 * gib, 99 * gib, Dropping, 0, time.Hour},
+		{"all is too young", State{Begins: ago(24*time.Hour + time.Minute)}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
+		{"a floor of another's clock, to come", State{Floor: store.Floor{Before: ago(-year)}}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
+		{"a sweep was lost", State{Floor: done, Given: 40 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
+	} {
+		d := Decide(c.s, limits(c.limit), c.size, now)
+		if d.Reason != c.reason || d.Waiting != c.waiting {
+			t.Errorf("%s: %s, waiting for %d GiB; want %s and %d", c.name, d.Reason, d.Waiting/gib, c.reason, c.waiting/gib)
+		}
+		if up := time.Duration(d.Floor.Before - max(c.s.Floor.Before, c.s.Begins)); c.raised != 0 && (up-c.raised).Abs() > time.Minute {
+			t.Errorf("%s: the floor rises by %v, want %v", c.name, up, c.raised)
+		}
+		if !d.Raised && d.Floor.Before != c.s.Floor.Before || d.Raised && (c.reason != Dropping || d.Floor.Before <= c.s.Floor.Before || d.Floor.Limit != c.limit || d.Floor.Size != c.size) {
+			t.Errorf("%s: raised %v, %+v", c.name, d.Raised, d.Floor)
+		}
+	}
+}
+
+// archive is a model: so many bytes per hour of raw samples, the oldest of which shards
+// give up late, and which become free later still.
+type archive struct {
+	hours  []int64 // bytes of each hour from begins on
+	begins time.Time
+	raw    int64 // bytes of all hours
+	other  int64 // bytes that are never given up
+	unfree int64 // given up, and not free
+
+	floor  store.Floor
+	given  int64
+	behind int
+}
+
+func (a *archive) size() int64 { return a.raw + a.other + a.unfree }
+
+// follow gives up what is before the floor.
+func (a *archive) follow() {
+	for i := range a.hours {
+		if a.begins.Add(time.Duration(i+1)*time.Hour).UnixNano() <= a.floor.Before {
+			a.given, a.unfree = a.given+a.hours[i], a.unfree+a.hours[i]
+			a.raw -= a.hours[i]
+			a.hours[i] = 0
+		}
+	}
+	a.behind = 0
+}
+
+// Whatever the store frees, and when, no step is taken unless what was given up and is not
+// free yet would not be enough, but for the tenth that need not show. What is left once all
+// is free is below the mark, or above it by no more than is thought to be waited for: where
+// an archive grows as fast as its room becomes free, that does not show.
+func TestNoMoreThanNeeded(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		a := &archive{begins: now.Add(-time.Duration(500+rng.IntN(20000)) * time.Hour)}
+		per := 1 + rng.Int64N(1000)
+		for range int(now.Sub(a.begins) / time.Hour) {
+			if rng.IntN(200) == 0 {
+				per = 1 + rng.Int64N(1000)
+			}
+			a.hours, a.raw = append(a.hours, per<<10), a.raw+per<<10
+		}
+		a.other = rng.Int64N(a.size()/2 + 1)
+		l := limits(int64(float64(a.size()) * (0.8 + 0.4*rng.Float64())))
+		grows, frees := rng.IntN(2) == 0, rng.IntN(3)
+		clock, last, steps := now, Step{}, 0
+		for look := range 3000 {
+			clock = clock.Add(time.Minute)
+			if grows && look < 2000 {
+				a.other += rng.Int64N(l.Bytes / 20000)
+			}
+			switch {
+			case frees == 0 && rng.IntN(30) == 0, frees == 1 && rng.IntN(500) == 0, look == 2000:
+				a.unfree -= rng.Int64N(a.unfree + 1)
+			case look > 2500:
+				a.unfree = 0
+			}
+			if a.behind > 0 && rng.IntN(4) == 0 {
+				a.follow()
+				last.Bytes += a.given
+			}
+			s := State{Floor: a.floor, Given: a.given, Behind: a.behind, Begins: a.begins.UnixNano(), Last: last}
+			size := a.size()
+			d := Decide(s, l, size, clock)
+			if d.Floor.Before < a.floor.Before || d.Floor.Before > clock.Add(-24*time.Hour).UnixNano() && d.Raised {
+				t.Fatalf("seed %d: the floor goes from %v to %v", seed, when(a.floor.Before), when(d.Floor.Before))
+			}
+			if d.Raised {
+				steps++
+				if left := size - a.unfree; left <= l.low()-(a.given/settled) {
+					t.Fatalf("seed %d, look %d: a step is taken, though %d bytes of %d would be left", seed, look, left, l.Bytes)
+				}
+				if a.behind > 0 {
+					t.Fatalf("seed %d: a step is taken before the shards have followed", seed)
+				}
+				if length := d.Floor.Before - max(a.floor.Before, a.begins.UnixNano()); length > int64(clock.Sub(a.begins))/8+int64(time.Hour) {
+					t.Fatalf("seed %d: a step of %v", seed, time.Duration(length))
+				}
+				last = Step{Length: time.Duration(d.Floor.Before - max(a.floor.Before, a.begins.UnixNano())), Bytes: -a.given}
+				a.behind = 1
+			}
+			a.floor = d.Floor
+		}
+		if end := a.size(); end > l.high()+l.Bytes/16 && a.floor.Before < clock.Add(-26*time.Hour).UnixNano() {
+			t.Errorf("seed %d: after %d steps %d bytes of %d are left", seed, steps, end, l.Bytes)
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/store"
+)
+
+// Store is what a guard needs of a store.
+type Store interface {
+	Size(ctx context.Context) (int64, error)
+	Limit(ctx context.Context) (int64, error)
+	PutFloor(ctx context.Context, f store.Floor) error
+	Floor(ctx context.Context) (f store.Floor, found bool, err error)
+	PutSweep(ctx context.Context, s store.Sweep) error
+	Sweeps(ctx context.Context) ([]store.Sweep, error)
+	Claims(ctx context.Context, shard int) ([]store.Claim, error)
+	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
+}
+
+// Reclaimer is a Store that has to be told to make room that was given up free.
+type Reclaimer interface {
+	// Reclaim may take long.
+	Reclaim(ctx context.Context) error
+}
+
+// Sealer gives up blocks of a PV, in buckets that end after one time and at or before
+// another. It may be called for any PV.
+type Sealer interface {
+	DropBefore(ctx context.Context, c store.Channel, after, floor int64) (buckets int, bytes int64, err error)
+}
+
+// Config of a Guard.
+type Config struct {
+	Store Store
+	// Limits to keep to. Without Bytes the store is asked for a limit.
+	Limits Limits
+	// Shards is the number of shards of the archive, without those for PVs that two
+	// engines capture, of which there may be as many.
+	Shards int
+	// Every is the time between two looks; default 1 min.
+	Every time.Duration
+	// Engine is the one that this guard is of.
+	Engine store.Writer
+	// Sealers returns those of the shards that this engine seals now.
+	Sealers func() map[int]Sealer
+	// Captured returns the shard for which this engine captures a PV.
+	Captured func(pv string) (shard int, captured bool)
+	// Reclaim is what an administrator can do to have room that was given up become free;
+	// empty: it does by itself.
+	Reclaim    string
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// Status is what a guard does.
+type Status struct {
+	// Reason is empty while another engine decides.
+	Reason  Reason
+	Message string
+	// Text is of the message what the figures do not tell: why nothing can be done, or
+	// what an administrator can do.
+	Text string
+	// Size, Limit and Waiting are in bytes; Floor is in ns since 1970, 0 for none.
+	Size, Limit, Waiting, Floor int64
+}
+
+// Guard is the disk guard of an engine. Run is its only goroutine.
+type Guard struct {
+	cfg     Config
+	metrics *metrics
+	floor   atomic.Int64
+	last    taken
+	said    *int64 // the limit by the servers; nil: they have not told it
+
+	mu     sync.Mutex
+	status Status
+}
+
+// taken is the latest step that this engine took.
+type taken struct {
+	from, to int64 // floors
+	given    int64 // by all shards before
+}
+
+// New returns a guard that does nothing yet.
+func New(cfg Config) *Guard {
+	cfg.Limits.setDefaults()
+	cfg.Every = cmp.Or(cfg.Every, time.Minute)
+	g := &Guard{cfg: cfg, metrics: newMetrics(cfg.Registerer)}
+	g.floor.Store(math.MinInt64)
+	return g
+}
+
+// Floor returns the time, in ns since 1970, before which raw samples are given up; the
+// least number if none are.
+func (g *Guard) Floor() int64 { return g.floor.Load() }
+
+// Status returns what the guard does.
+func (g *Guard) Status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.status
+}
+
+// Run looks at the archive again and again, until ctx ends.
+func (g *Guard) Run(ctx context.Context) {
+	tick := time.NewTicker(g.cfg.Every)
+	defer tick.Stop()
+	for {
+		if err := g.Look(ctx); err != nil && ctx.Err() == nil {
+			g.metrics.failures.Inc()
+			g.cfg.Log.Warn("the disk guard could not do its work; it tries again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Look follows the floor that stands, and decides if it is up to this engine to do so.
+func (g *Guard) Look(ctx context.Context) error {
+	f, found, err := g.cfg.Store.Floor(ctx)
+	if err != nil {
+		return err
+	}
+	sealers := g.cfg.Sealers()
+	_, decides := sealers[0]
+	if !found && !decides {
+		g.tell(Status{})
+		return nil
+	}
+	sweeps, err := g.cfg.Store.Sweeps(ctx)
+	if err != nil {
+		return err
+	}
+	if found {
+		g.raised(f.Before)
+		if sweeps, err = g.follow(ctx, f.Before, sealers, sweeps); err != nil {
+			return err
+		}
+	}
+	if !decides {
+		g.tell(Status{Floor: f.Before})
+		return nil
+	}
+	return g.decide(ctx, f, sweeps)
+}
+
+// raised makes the floor known to sealers before anything is given up, so that they write
+// nothing there afterwards.
+func (g *Guard) raised(floor int64) {
+	if floor > g.floor.Load() {
+		g.floor.Store(floor)
+		g.metrics.floor.Set(float64(floor) / 1e9)
+	}
+}
+
+// decide looks at the size, and raises the floor if it must.
+func (g *Guard) decide(ctx context.Context, f store.Floor, sweeps []store.Sweep) error {
+	limits := g.cfg.Limits
+	var size int64
+	var err error
+	if limits.Bytes == 0 {
+		limits.Bytes, err = g.limit(ctx)
+	}
+	if err == nil && limits.Bytes > 0 {
+		size, err = g.cfg.Store.Size(ctx)
+	}
+	if err != nil {
+		g.tell(Status{
+			Reason: SizeUnknown, Text: err.Error(), Limit: limits.Bytes, Floor: f.Before,
+			Message: "nothing is given up, as the size of the archive is not known: " + err.Error(),
+		})
+		return nil
+	}
+	s := State{Floor: f, Begins: math.MaxInt64} // until it is of interest
+	if f.Before != 0 {
+		s.Begins = f.Before
+		if s.Behind, err = g.behind(ctx, f.Before, sweeps); err != nil {
+			return err
+		}
+	}
+	for _, sw := range sweeps {
+		s.Given += sw.Bytes
+	}
+	if g.last.to == f.Before && g.last.to != 0 {
+		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Given - g.last.given}
+	}
+	d := Decide(s, limits, size, time.Now())
+	if f.Before == 0 && d.Reason == NothingLeft {
+		if s.Begins, err = g.begins(ctx); err != nil {
+			return err
+		}
+		d = Decide(s, limits, size, time.Now())
+	}
+	return g.act(ctx, &s, &d, limits.Bytes, size)
+}
+
+// limit returns that of the store's servers, or what they said before if they do not answer.
+func (g *Guard) limit(ctx context.Context) (int64, error) {
+	n, err := g.cfg.Store.Limit(ctx)
+	switch {
+	case err == nil:
+		g.said = &n
+	case g.said != nil:
+		return *g.said, nil
+	}
+	return n, err
+}
+
+// act does what was decided.
+func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int64) error {
+	st := Status{Reason: d.Reason, Size: size, Limit: limit, Waiting: d.Waiting, Floor: d.Floor.Before}
+	if d.Raised {
+		d.Floor.By = g.cfg.Engine
+		g.last = taken{from: max(s.Begins, s.Floor.Before), to: d.Floor.Before, given: s.Given}
+		g.metrics.rounds.Inc()
+		g.cfg.Log.Warn("the disk guard gives up raw samples: the archive comes near its limit", "before", when(d.Floor.Before),
+			"size", size, "limit", limit, "need", d.Need, "waiting", d.Waiting)
+	}
+	if st.Message = g.message(s, d, limit, size); d.Reason == WaitingForRoom {
+		st.Text = g.cfg.Reclaim
+	}
+	waited := g.Status().Reason == WaitingForRoom
+	g.tell(st)
+	if d.Floor.Before != 0 && d.Floor != s.Floor {
+		if err := g.cfg.Store.PutFloor(ctx, d.Floor); err != nil {
+			return fmt.Errorf("raising the floor: %w", err)
+		}
+		g.raised(d.Floor.Before)
+	}
+	if st.Reason == WaitingForRoom && !waited {
+		return g.reclaim(ctx)
+	}
+	return nil
+}
+
+// reclaim has the store make room free, once enough was given up.
+func (g *Guard) reclaim(ctx context.Context) error {
+	r, ok := g.cfg.Store.(Reclaimer)
+	if !ok {
+		return nil
+	}
+	begun := time.Now()
+	if err := r.Reclaim(ctx); err != nil {
+		return fmt.Errorf("making room free: %w", err)
+	}
+	g.cfg.Log.Info("the store has made room free", "took", time.Since(begun).Round(time.Millisecond).String())
+	return nil
+}
+
+func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
+	floor, use := "", fmt.Sprintf("the archive takes %s of %s", inBytes(size), inBytes(limit))
+	if d.Floor.Before != 0 {
+		floor = "; raw samples from before " + when(d.Floor.Before) + " are given up"
+	}
+	switch d.Reason {
+	case NoLimit:
+		return "no limit is set" + floor
+	case BelowLimit:
+		return use + floor
+	case WaitingForRoom:
+		m := use + floor + fmt.Sprintf("; waits for %s of them to become free", inBytes(d.Waiting))
+		if g.cfg.Reclaim != "" {
+			m += ": " + g.cfg.Reclaim
+		}
+		return m
+	case NothingLeft:
+		return use + floor + "; what is left is younger than " + g.cfg.Limits.Youngest.String() + ", and stays"
+	}
+	if s.Behind > 0 {
+		floor += fmt.Sprintf("; %d of %d shards have yet to do so", s.Behind, g.cfg.Shards)
+	}
+	return use + floor
+}
+
+// tell makes a status the one to see. What is new of it is logged.
+func (g *Guard) tell(st Status) {
+	g.mu.Lock()
+	was := g.status
+	g.status = st
+	g.mu.Unlock()
+	g.metrics.size.Set(float64(st.Size))
+	g.metrics.limit.Set(float64(st.Limit))
+	g.metrics.waiting.Set(float64(st.Waiting))
+	log := g.cfg.Log.Warn
+	switch {
+	case was.Reason == st.Reason, st.Reason == "", st.Reason == Dropping: // each step is logged
+		return
+	case st.Reason == BelowLimit, st.Reason == NoLimit:
+		if log = g.cfg.Log.Info; was.Reason == "" {
+			return
+		}
+	}
+	log("the disk guard: "+string(st.Reason), "state", st.Message)
+}
+
+// behind returns how many shards have not followed a floor: of those of the archive, and of
+// as many that are for PVs which two engines capture, and count if somebody seals them.
+func (g *Guard) behind(ctx context.Context, floor int64, sweeps []store.Sweep) (n int, err error) {
+	followed := map[int]bool{}
+	for _, sw := range sweeps {
+		followed[sw.Shard] = sw.Floor >= floor
+	}
+	for shard := range 2 * g.cfg.Shards {
+		counts := !followed[shard]
+		if counts && shard >= g.cfg.Shards {
+			if counts, err = g.isSealed(ctx, shard); err != nil {
+				return 0, err
+			}
+		}
+		if counts {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// isSealed reports whether an engine says that it seals a shard.
+func (g *Guard) isSealed(ctx context.Context, shard int) (bool, error) {
+	claims, err := g.cfg.Store.Claims(ctx, shard)
+	return slices.ContainsFunc(claims, func(c store.Claim) bool { return !c.Closed && c.Sealing >= store.FirstTerm }), err
+}
+
+// begins returns the start of the oldest bucket that the directory has, and that is not
+// expired.
+func (g *Guard) begins(ctx context.Context) (int64, error) {
+	now, first := time.Now().UnixNano(), int64(math.MaxInt64)
+	for c, err := range g.cfg.Store.Channels(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		for _, b := range c.Starts {
+			if !b.Rung().Valid() || !b.Size().Valid() {
+				continue
+			}
+			t := b.Start()
+			if b.Rung() != store.Forever {
+				t = max(t, b.Size().Of(now-int64(b.Rung().Keep())).Start())
+			}
+			first = min(first, t)
+		}
+	}
+	return first, nil
+}
+
+func when(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
+
+// inBytes returns a size for people.
+func inBytes(n int64) string {
+	const unit = 1024
+	f, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	for ; f >= unit && i < len(names)-1; i++ {
+		f /= unit
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, names[i])
+}

@@ -1,0 +1,271 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+var errAway = errors.New("node 2 does not answer")
+
+// disk is an archive of 100 days, of so many bytes a day, whose size is an input.
+type disk struct {
+	store.Store
+	t   *testing.T
+	log bytes.Buffer
+
+	mu    sync.Mutex
+	size  int64
+	away  error
+	limit int64
+	days  map[int64]int64 // bytes by bucket, that were not given up
+	fails error           // of the next deletion, in its middle
+	calls int
+
+	reclaims int
+}
+
+const (
+	perDay = int64(1 << 30)
+	shards = 3
+)
+
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	d := &disk{Store: st, t: t, days: map[int64]int64{}}
+	first := store.Day.Of(time.Now().Add(-100 * 24 * time.Hour).UnixNano())
+	for b := first; b.Start() < time.Now().UnixNano(); b = b.Next() {
+		d.days[int64(b)] = perDay
+		d.size += perDay
+	}
+	for shard := range shards {
+		c := store.Channel{PV: fmt.Sprint("PV", shard), Shards: []int{shard}, Starts: []store.Bucket{first}}
+		if err := st.AddChannel(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// Reclaim counts how often it is asked for.
+func (d *disk) Reclaim(context.Context) error {
+	d.reclaims++
+	return nil
+}
+
+func (d *disk) Size(context.Context) (int64, error)  { return d.size, d.away }
+func (d *disk) Limit(context.Context) (int64, error) { return d.limit, d.away }
+
+// DropBefore gives up the third of each day that the PV has.
+func (d *disk) DropBefore(_ context.Context, c store.Channel, after, floor int64) (buckets int, bytes int64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	for i := range d.days {
+		b := store.Bucket(i)
+		if b.End() <= after || b.End() > floor {
+			continue
+		}
+		buckets, bytes = buckets+1, bytes+perDay/shards
+		d.days[i] -= perDay / shards
+		if d.fails != nil {
+			err, d.fails = d.fails, nil
+			d.days[i] += perDay / shards // it is given up again
+			return buckets - 1, bytes - perDay/shards, err
+		}
+	}
+	return buckets, bytes, nil
+}
+
+// guard returns the guard of an engine that seals some shards.
+func (d *disk) guard(limit int64, sealed ...int) *Guard {
+	return New(Config{
+		Store: d, Limits: Limits{Bytes: limit}, Shards: shards, Engine: store.NewWriter(),
+		Sealers: func() map[int]Sealer {
+			m := map[int]Sealer{}
+			for _, shard := range sealed {
+				m[shard] = d
+			}
+			return m
+		},
+		Captured: func(string) (int, bool) { return 0, false },
+		Reclaim:  "sweep the floor", Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&d.log, nil)),
+	})
+}
+
+func (d *disk) look(g *Guard) Status {
+	d.t.Helper()
+	if err := g.Look(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	return g.Status()
+}
+
+func (d *disk) floor() store.Floor {
+	d.t.Helper()
+	f, _, err := d.Floor(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return f
+}
+
+// given returns the bytes that all shards have given up, by their sweeps.
+func (d *disk) given() (n int64) {
+	d.t.Helper()
+	sweeps, err := d.Sweeps(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, sw := range sweeps {
+		n += sw.Bytes
+	}
+	return n
+}
+
+func TestASizeThatIsNotKnown(t *testing.T) {
+	d := newDisk(t)
+	d.away = errAway
+	for _, limit := range []int64{d.size, 0} { // given, and of servers
+		g := d.guard(limit, 0, 1, 2)
+		for range 5 {
+			if st := d.look(g); st.Reason != SizeUnknown || !strings.Contains(st.Text, errAway.Error()) {
+				t.Errorf("with a node away: %+v", st)
+			}
+		}
+	}
+	if n := strings.Count(d.log.String(), errAway.Error()); n != 2 || d.floor().Before != 0 {
+		t.Errorf("the log says so %d times, and the floor is %+v", n, d.floor())
+	}
+	d.away = nil
+	g := d.guard(0, 0, 1, 2)
+	if st := d.look(g); st.Reason != NoLimit {
+		t.Errorf("without a limit: %+v", st)
+	}
+	d.away = errAway
+	if st := d.look(g); st.Reason != NoLimit {
+		t.Errorf("without a limit, and with a node away: %+v", st)
+	}
+	d.away, d.limit = nil, d.size
+	if st := d.look(g); st.Reason != Dropping || st.Limit != d.size {
+		t.Errorf("with a limit by the servers: %+v", st)
+	}
+}
+
+// The floor does not rise before all shards have followed.
+func TestAShardThatNobodySeals(t *testing.T) {
+	d := newDisk(t)
+	g := d.guard(d.size, 0, 1)
+	d.look(g)
+	f := d.floor()
+	for range 5 {
+		if st := d.look(g); st.Reason != Dropping || !strings.Contains(st.Message, "1 of 3 shards") || d.floor() != f {
+			t.Errorf("a shard has no sealer: %+v, %+v", st, d.floor())
+		}
+	}
+	other := d.guard(0, 2) // of an engine that has no limit, and does not decide
+	if st := d.look(other); st.Reason != "" || other.Floor() != f.Before {
+		t.Errorf("another engine: %+v", st)
+	}
+	if d.look(g); d.floor().Before <= f.Before {
+		t.Errorf("all have followed, and the floor stays %+v", d.floor())
+	}
+}
+
+// What a shard gave up before a deletion failed counts, and it is tried again.
+func TestADeletionThatFails(t *testing.T) {
+	d := newDisk(t)
+	g := d.guard(d.size, 0, 1, 2)
+	d.look(g)
+	d.fails = errAway
+	if err := g.Look(t.Context()); !errors.Is(err, errAway) {
+		t.Errorf("a deletion fails: %v", err)
+	}
+	if st := d.look(g); st.Reason != Dropping {
+		t.Errorf("after that: %+v", st)
+	}
+	want := int64(0)
+	for _, left := range d.days {
+		want += perDay - left
+	}
+	if got := d.given(); got < want || got > want+perDay {
+		t.Errorf("%d bytes were given up, and %d are counted", want, got)
+	}
+}
+
+// Two engines that decide at the same time, as shard 0 moves, give up no more than a step
+// of each, and then wait for each other's shards.
+func TestTwoDeciders(t *testing.T) {
+	d := newDisk(t)
+	a, b := d.guard(d.size, 0, 1), d.guard(d.size, 0, 2)
+	last := int64(0)
+	for looks := 0; ; looks++ {
+		first, second := d.look(a), d.look(b)
+		if f := d.floor(); f.Before < last || looks > 200 {
+			t.Fatalf("look %d: the floor is %+v", looks, f)
+		}
+		if last = d.floor().Before; first.Reason == WaitingForRoom && second.Reason == WaitingForRoom {
+			break
+		}
+	}
+	if got := d.given(); got < d.size*15/100 || got > d.size*20/100 {
+		t.Errorf("%d bytes of %d were given up", got, d.size)
+	}
+	before := d.calls
+	for range 5 {
+		d.look(a)
+		d.look(b)
+	}
+	if d.reclaims != 2 {
+		t.Errorf("the store was told %d times to make room free, by two engines", d.reclaims)
+	}
+	if d.calls != before {
+		t.Errorf("while they wait they went through the directory: %d calls", d.calls-before)
+	}
+	d.size -= d.given()
+	if st := d.look(a); st.Reason != BelowLimit || st.Waiting != 0 {
+		t.Errorf("when all is free: %+v", st)
+	}
+}
+
+// A shard of PVs that two engines capture is waited for as any other, once somebody seals
+// it.
+func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
+	d := newDisk(t)
+	all := []int{0, 1, 2}
+	g := d.guard(d.size, all...)
+	d.look(g)
+	first := d.floor()
+	c := store.Claim{Shard: shards + 1, Writer: store.NewWriter(), Epoch: 1, Sealing: store.FirstTerm}
+	if err := d.PutClaim(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d.look(g)
+	}
+	if f := d.floor(); first.Before == 0 || f.Before != first.Before {
+		t.Errorf("the floor rose from %v to %v, and one shard had not followed", first, f)
+	}
+	other := d.guard(d.size, shards+1)
+	d.look(other)
+	d.look(g)
+	if f := d.floor(); f.Before <= first.Before {
+		t.Errorf("the floor stays at %v, though all shards follow", f)
+	}
+}

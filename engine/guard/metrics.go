@@ -1,0 +1,34 @@
+package guard
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics of the guard of an engine. Gauges are 0 where another engine decides, but for
+// the floor.
+type metrics struct {
+	size, limit, floor, waiting prometheus.Gauge
+	rounds, buckets, bytes      prometheus.Counter
+	failures                    prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	gauge := func(name, help string) prometheus.Gauge {
+		return f.NewGauge(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "disk_guard", Name: name, Help: help})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "disk_guard", Name: name, Help: help})
+	}
+	return &metrics{
+		size:     gauge("size_bytes", "Size of the archive on its disks, where this engine decides what to give up."),
+		limit:    gauge("limit_bytes", "Size that the archive may have; 0: no limit."),
+		floor:    gauge("floor_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
+		waiting:  gauge("waiting_bytes", "Bytes that were given up and have not become free yet."),
+		rounds:   counter("steps_total", "Times that this engine raised the floor."),
+		buckets:  counter("dropped_buckets_total", "Buckets of raw samples of a PV that this engine deleted."),
+		bytes:    counter("dropped_bytes_total", "Bytes of them, about, in all replicas."),
+		failures: counter("failures_total", "Looks at the archive, or deletions, that failed and are tried again."),
+	}
+}

@@ -1,0 +1,115 @@
+package query
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// aheadBytes is how many bytes of blobs wait to be decoded; or one blob, if it has more.
+const aheadBytes = 1 << 20
+
+// ahead reads a sequence of sources ahead of who decodes them, so that the store works
+// on the next ones meanwhile:
+//
+//	store ──▶ goroutine ── queue: bounded by bytes ──▶ next
+//
+// It is one block ahead at first, and further the more were asked for: who wants little
+// has little read. Its goroutine ends with the sequence, or at stop.
+type ahead struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	changed sync.Cond
+	queue   []fetched
+	bytes   int  // of the queue
+	taken   int  // from it, so far
+	ended   bool // nothing will be added to the queue
+	stopped bool
+}
+
+// fetched is an element of the sequence.
+type fetched struct {
+	source *source
+	err    error
+}
+
+func (f *fetched) size() int {
+	if f.err != nil || f.source.blk == nil {
+		return 0
+	}
+	return len(f.source.blk.Blob)
+}
+
+// readAhead begins to read a sequence. The caller calls stop.
+func readAhead(ctx context.Context, read func(context.Context) iter.Seq2[*source, error]) *ahead {
+	a := &ahead{done: make(chan struct{})}
+	a.changed.L = &a.mu
+	ctx, a.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(a.done)
+		for s, err := range read(ctx) {
+			if !a.put(fetched{s, err}) {
+				break
+			}
+		}
+		a.mu.Lock()
+		a.ended = true
+		a.changed.Signal()
+		a.mu.Unlock()
+	}()
+	return a
+}
+
+// put adds to the queue, and waits until there is room for more. It is false once the
+// rest is not wanted.
+func (a *ahead) put(f fetched) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.queue = append(a.queue, f)
+	a.bytes += f.size()
+	a.changed.Signal()
+	for !a.stopped && (a.bytes >= aheadBytes || len(a.queue) >= max(1, a.taken-1)) {
+		a.changed.Wait()
+	}
+	return !a.stopped
+}
+
+// next returns the next element, or false at the end.
+func (a *ahead) next() (f fetched, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.queue) == 0 {
+		if a.ended {
+			return f, false
+		}
+		a.changed.Wait()
+	}
+	f, a.queue[0] = a.queue[0], fetched{}
+	a.queue = a.queue[1:]
+	a.bytes -= f.size()
+	a.taken++
+	a.changed.Signal()
+	return f, true
+}
+
+// all yields what is left of the sequence.
+func (a *ahead) all(yield func(*source, error) bool) {
+	for {
+		f, ok := a.next()
+		if !ok || !yield(f.source, f.err) {
+			return
+		}
+	}
+}
+
+// stop lets go of the rest, and waits until nothing reads it any more.
+func (a *ahead) stop() {
+	a.cancel()
+	a.mu.Lock()
+	a.stopped = true
+	a.changed.Signal()
+	a.mu.Unlock()
+	<-a.done
+}

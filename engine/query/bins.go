@@ -1,0 +1,314 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// BinOptions of a read of bins.
+type BinOptions struct {
+	// Empty yields bins without samples too, by what the PV held, up to now.
+	Empty bool
+	// First yields the first bin in any case, if the PV held something.
+	First bool
+}
+
+// Bins are the samples of a range, summed up.
+type Bins struct {
+	// Width of a bin, in ns.
+	Width int64
+	// Stored says that bins are in store from which these can be summed up. Else they are
+	// computed from samples.
+	Stored bool
+	// All yields the bins in order of time. They begin at multiples of the width since
+	// 1970; the first and the last may reach beyond the range. Only where samples have
+	// expired, and no level is fine enough, are they wider. A bin is valid until the next
+	// one is asked for. The sequence ends after its first error, and can be used once.
+	All iter.Seq2[*rollup.Bin, error]
+}
+
+// Bins returns what the samples of a PV in [from, to], in ns since 1970, come to in
+// bins: about as many as points, or up to twice as many, so as to be sums of stored ones.
+// A PV that was never captured gives ErrUnknownPV.
+//
+// The coarsest level that is fine enough is taken, as far as its tiles are complete; the
+// rest is computed from finer levels, and from samples. Bins that are the sum of others
+// have a Mean and Std that differ in the last digits from those of their samples.
+func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int, opts BinOptions) (*Bins, error) {
+	n := int64(max(points, 1))
+	from, to = max(from, Earliest), min(to, Latest)
+	b, err := r.binning(ctx, pv, max(1, (to-from+n-1)/n))
+	if err != nil {
+		return nil, err
+	}
+	b.first, b.end = rollup.Floor(from, b.width), rollup.Floor(to, b.width)+b.width
+	b.join.empty, b.join.lead = opts.Empty, opts.First
+	return &Bins{Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, b.look(ctx, r)
+}
+
+// Count returns how many samples a PV has in [from, to], in ns since 1970, from bins in
+// store; false if there are none for a range so short.
+func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64, stored bool, err error) {
+	from, to = max(from, Earliest), min(to, Latest)
+	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins))
+	if err != nil || len(b.levels) == 0 {
+		return 0, false, err
+	}
+	b.first, b.end = rollup.Floor(from+b.width-1, b.width), rollup.Floor(to+1, b.width)
+	if err := b.look(ctx, r); err != nil {
+		return 0, false, err
+	}
+	for bin, err := range b.all(ctx) {
+		if err != nil || bin.Width != b.width {
+			return 0, false, err
+		}
+		n += bin.Count
+	}
+	for _, edge := range [][2]int64{{from, b.first - 1}, {b.end, to}} {
+		runs, err := r.Read(ctx, pv, edge[0], edge[1], Options{Inside: true})
+		if err != nil {
+			return 0, false, err
+		}
+		for run, err := range runs {
+			if err != nil {
+				return 0, false, err
+			}
+			n += uint64(run.Len())
+		}
+	}
+	return n, true, nil
+}
+
+// countBins is how many bins are counted, at least: what is left at the ends of the range
+// is counted by sample.
+const countBins = 100
+
+// binning returns a read of bins of about a width.
+func (r *Reader) binning(ctx context.Context, pv string, asked int64) (*binning, error) {
+	b := &binning{tiles: r.Store.Rollups}
+	b.p = &plan{store: r.Store, pv: pvname.Canonical(pv), now: time.Now().UnixNano()}
+	if r.Now != nil {
+		b.p.now = r.Now()
+	}
+	ch, _, err := r.Store.Channel(ctx, b.p.pv)
+	if err != nil {
+		return nil, err
+	}
+	b.choose(ch.Levels, asked)
+	b.join = joiner{width: b.width, now: b.p.now}
+	return b, nil
+}
+
+// look reads everything but bins and blocks.
+func (b *binning) look(ctx context.Context, r *Reader) error {
+	b.p.from, b.p.to = b.first, b.end-1
+	return b.p.look(ctx, r.Recent, r.Shards)
+}
+
+// all yields the bins.
+func (b *binning) all(ctx context.Context) iter.Seq2[*rollup.Bin, error] {
+	return func(yield func(*rollup.Bin, error) bool) {
+		b.join.done, b.join.yield = b.first, func(bin *rollup.Bin) bool { return yield(bin, nil) }
+		if err := b.run(ctx); err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStopped ends a read whose consumer wants no more.
+var errStopped = errors.New("the consumer has enough")
+
+// binning is one read of bins.
+//
+//	levels, coarse to fine ──▶ what their tiles do not claim ──▶ samples ─┐
+//	          └───────────────── bins ────────────────────────────────────┴─▶ joiner ──▶ bins of one width
+type binning struct {
+	p          *plan
+	tiles      func(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
+	width      int64
+	first, end int64 // of all bins
+	// levels are those that the bins can be summed up from: the first one divides the
+	// width, and each the one before.
+	levels []store.Level
+	// wider are those that are too coarse, or do not fit, the finest first.
+	wider    []store.Level
+	whole    int64 // raw samples are all there from here on
+	earliest int64 // nothing is stored from before
+	join     joiner
+}
+
+// choose decides about the width and the levels, by those that there are, and by the
+// width that is asked for.
+func (b *binning) choose(levels []store.Level, asked int64) {
+	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return !l.Valid() })
+	slices.SortFunc(levels, func(x, y store.Level) int { return cmp.Or(cmp.Compare(y.Every(), x.Every()), cmp.Compare(x, y)) })
+	b.width = asked
+	unit := int64(0)
+	for _, l := range levels {
+		every := int64(l.Every())
+		if unit == 0 && every <= asked {
+			b.width, unit = asked/every*every, every
+		}
+		if unit > 0 && unit%every == 0 {
+			b.levels, unit = append(b.levels, l), every
+		} else {
+			b.wider = append([]store.Level{l}, b.wider...)
+		}
+	}
+}
+
+func (b *binning) run(ctx context.Context) error {
+	b.whole, b.earliest = WholeSince(b.p.starts, b.p.now), Latest
+	for _, s := range b.p.starts {
+		b.earliest = min(b.earliest, s.Start())
+	}
+	if err := b.lookBefore(ctx); err != nil {
+		return err
+	}
+	if err := b.cover(ctx, 0, missing{b.first, b.end, b.anyFresh(Earliest, b.first)}); err != nil {
+		return err
+	}
+	return b.join.close(b.end)
+}
+
+// lookBefore finds what the PV holds at the start of the range: the last sample, or the
+// last bin, whichever is later. Samples may have expired, and bins not be there yet.
+func (b *binning) lookBefore(ctx context.Context) error {
+	at := b.first
+	acc := rollup.NewAccumulator(b.unit())
+	var bins []rollup.Bin
+	err := b.p.part(at, at).feed(ctx, func(r *sample.Run, i, j int) bool {
+		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= at })
+		bins = acc.Add(bins, r, i, j)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	last, found := acc.Last() // a bin that this sample is in may not know of it yet
+	if !found {
+		last = math.MinInt64
+	}
+	if bins = acc.Close(bins, math.MaxInt64); len(bins) > 0 {
+		b.join.hold(&bins[len(bins)-1])
+	}
+	if b.earliest >= at {
+		return nil
+	}
+	for _, l := range slices.Concat(b.levels, b.wider) {
+		for row, err := range b.tiles(ctx, b.p.pv, l, l.Tile(at-1)-1, l.Tile(at-1)) {
+			if err != nil {
+				return err
+			}
+			var t rollup.Tile
+			if rollup.Decode(&t, &row) != nil {
+				continue // as if it were not there
+			}
+			n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].End() > at })
+			if n > 0 && t.Bins[n-1].Start > last {
+				b.join.hold(&t.Bins[n-1])
+				last = t.Bins[n-1].Start
+			}
+		}
+	}
+	return nil
+}
+
+// unit is the width of the bins that are computed from samples.
+func (b *binning) unit() int64 {
+	if n := len(b.levels); n > 0 {
+		return int64(b.levels[n-1].Every())
+	}
+	return b.width
+}
+
+// missing is a range of bins that are to be found, [lo, hi). Stale says that there are
+// samples before it, the last ones before its first bin, that tiles do not know of.
+type missing struct {
+	lo, hi int64
+	stale  bool
+}
+
+// samples computes bins from samples. Where those have expired, wider levels come first.
+func (b *binning) samples(ctx context.Context, s missing) (err error) {
+	if s.lo < b.whole && b.earliest < s.hi && len(b.wider) > 0 {
+		if s.lo, err = b.fill(ctx, 0, s.lo, min(s.hi, b.whole)); err != nil {
+			return err
+		}
+	}
+	return b.compute(ctx, s.lo, s.hi)
+}
+
+// compute computes the bins in [lo, hi).
+func (b *binning) compute(ctx context.Context, lo, hi int64) (err error) {
+	if lo >= hi {
+		return nil
+	}
+	width := b.unit()
+	if lo%b.width == 0 && hi%b.width == 0 {
+		width = b.width
+	}
+	acc := rollup.NewAccumulator(width)
+	if b.join.known {
+		acc.Hold(&b.join.last)
+	}
+	var bins []rollup.Bin
+	failed := b.p.part(lo, hi-1).feed(ctx, func(r *sample.Run, i, j int) bool {
+		i += sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= lo })
+		bins = acc.Add(bins[:0], r, i, j)
+		err = b.join.addAll(bins)
+		return err == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	return b.join.addAll(acc.Close(bins[:0], math.MaxInt64))
+}
+
+// fill finds bins of wider levels, from the k-th on, in [lo, hi). It returns where the
+// last one ends, or hi if that is later.
+func (b *binning) fill(ctx context.Context, k int, lo, hi int64) (at int64, err error) {
+	if k == len(b.wider) {
+		return hi, b.compute(ctx, lo, hi)
+	}
+	at = lo
+	l := b.wider[k]
+	var t rollup.Tile
+	for row, err := range b.tiles(ctx, b.p.pv, l, l.Tile(max(lo, b.earliest)), l.Tile(hi-1)) {
+		if err != nil {
+			return at, err
+		}
+		if rollup.Decode(&t, &row) != nil {
+			continue
+		}
+		if since := min(t.Since, hi); since > at {
+			if at, err = b.fill(ctx, k+1, at, since); err != nil {
+				return at, err
+			}
+		}
+		for i := range t.Bins {
+			if bin := &t.Bins[i]; at <= bin.Start && bin.Start < min(hi, t.Through) {
+				if err := b.join.addWide(bin); err != nil {
+					return at, err
+				}
+				at = bin.End()
+			}
+		}
+		at = max(at, min(t.Through, hi))
+	}
+	if at < hi {
+		return b.fill(ctx, k+1, at, hi)
+	}
+	return at, nil
+}

@@ -1,0 +1,97 @@
+package query_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/cassandra"
+)
+
+// TestBinsInPebble and TestBinsInCassandra read bins of some days of a PV from what a
+// sealer leaves in a store, and compare them with those of its samples.
+func TestBinsInPebble(t *testing.T) {
+	st, err := pebble.Open(t.TempDir(), pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	binsEqualSamples(t, st)
+}
+
+func TestBinsInCassandra(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a Cassandra")
+	}
+	cfg := cassandrastore.Config{Hosts: []string{cassandra.Start(t).Addr()}, Keyspace: "bins"}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	st, err := cassandrastore.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	binsEqualSamples(t, st)
+}
+
+func binsEqualSamples(t *testing.T, st store.Store) {
+	const span = 3 * 24 * time.Hour
+	s := &shelfOf{TB: t, st: st, bytes: map[store.Level]int{}}
+	s.fill(span)
+	r := &query.Reader{Store: st, Shards: shards}
+	for _, c := range []struct {
+		from, to time.Duration
+		points   int
+	}{
+		{0, span, 10}, {0, span, 1000}, {-time.Hour, span + time.Hour, 100}, {25 * time.Hour, 26 * time.Hour, 2000},
+		{30 * time.Hour, 30*time.Hour + time.Minute, 5}, {47*time.Hour + 7*time.Second, 60*time.Hour + time.Nanosecond, 333},
+	} {
+		from, to := start+int64(c.from), start+int64(c.to)
+		bins, err := r.Bins(t.Context(), drawnPV, from, to, c.points, query.BinOptions{})
+		s.check(err)
+		var got []rollup.Bin
+		for b, err := range bins.All {
+			s.check(err)
+			got = append(got, *b)
+		}
+		want := s.computed(r, from, to, bins.Width)
+		if len(got) != len(want) || len(want) < c.points/2 {
+			t.Fatalf("%v to %v: %d bins of %v, and %d of the samples", c.from, c.to, len(got), time.Duration(bins.Width), len(want))
+		}
+		for i := range got {
+			g, w := &got[i], &want[i]
+			near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(w.Max-w.Min) }
+			if g.Start != w.Start || g.Count != w.Count || g.Covered != w.Covered || g.Min != w.Min || g.Max != w.Max ||
+				g.First != w.First || g.Last != w.Last || !near(g.Mean, w.Mean) || !near(g.Std, w.Std) {
+				t.Fatalf("%v to %v: a bin is %+v, and by the samples %+v", c.from, c.to, *g, *w)
+			}
+		}
+		n, stored, err := r.Count(t.Context(), drawnPV, from, to)
+		if want := min(to, start+int64(span))/1e9 - max(from, start)/1e9; err != nil || stored && int64(n) != want {
+			t.Errorf("%v to %v: %d samples are counted, %v, not %d", c.from, c.to, n, err, want)
+		}
+	}
+}
+
+// computed returns the bins of the samples that a read gives.
+func (s *shelfOf) computed(r *query.Reader, from, to, width int64) []rollup.Bin {
+	from, to = rollup.Floor(from, width), rollup.Floor(to, width)+width-1
+	runs, err := r.Read(context.Background(), drawnPV, from, to, query.Options{})
+	s.check(err)
+	acc := rollup.NewAccumulator(width)
+	var bins []rollup.Bin
+	for run, err := range runs {
+		s.check(err)
+		bins = acc.Add(bins, run, 0, run.Len())
+	}
+	bins = acc.Close(bins, math.MaxInt64)
+	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from })
+}

@@ -1,0 +1,511 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/appliance"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+)
+
+// calm is a store that writes a claim once: renewing it for days takes long.
+type calm struct {
+	store.Store
+	mu      sync.Mutex
+	written map[store.Writer]store.Claim
+	dropped func(pv string, b store.Bucket) // called before a bucket is; may be nil
+	unfree  int64                           // bytes that were dropped; a test sets it
+	size    func() int64                    // may be nil
+}
+
+// Size makes the size of an archive an input.
+func (c *calm) Size(ctx context.Context) (int64, error) {
+	if c.size != nil {
+		return c.size(), nil
+	}
+	return c.Store.Size(ctx)
+}
+
+func (c *calm) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+	if c.dropped != nil {
+		c.dropped(pv, b)
+	}
+	bytes, err = c.Store.DropBucket(ctx, pv, b, before)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unfree += bytes
+	return bytes, err
+}
+
+func (c *calm) PutClaim(ctx context.Context, claim store.Claim) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was, ok := c.written[claim.Writer]; ok && was.Closed == claim.Closed {
+		return nil
+	}
+	c.written[claim.Writer] = claim
+	return c.Store.PutClaim(ctx, claim)
+}
+
+// era is an archive whose time is not that of the day, with an engine that keeps PV A.
+type era struct {
+	*life
+	t     *testing.T
+	st    *calm
+	limit int64 // DiskLimit of the next engine
+}
+
+// inEra runs f in a bubble of time.
+func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := pebble.Open(t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &era{t: t, st: &calm{Store: db, written: map[store.Writer]store.Claim{}}}
+		e.begin(keep)
+		defer func() { // also when f gives up: nothing may stay in the bubble
+			e.end()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		f(t, e)
+	})
+}
+
+// begin starts another engine, one that seldom has something to do.
+func (e *era) begin(keep store.Retention) {
+	source := &taps{}
+	l := &life{source: source, Engine: New(Options{
+		Store: e.st, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit,
+		Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
+	})}
+	l.reader = &query.Reader{Store: e.st, Recent: l, Shards: 4}
+	ctx, cancel := context.WithCancel(e.t.Context())
+	unsaved := make(chan int, 1)
+	go func() { unsaved <- l.Run(ctx) }()
+	l.end = sync.OnceValue(func() int { cancel(); return <-unsaved })
+	e.life = l
+	e.keep(keep)
+}
+
+// keep changes the retention.
+func (e *era) keep(keep store.Retention) {
+	e.Apply(Assignment{0: {Seal: true, Channels: []capture.Channel{{PV: "A", Group: "lab/test", Settings: &capture.Settings{Retention: keep}}}}})
+}
+
+// send sends a value of a time.
+func (e *era) send(at time.Time, v float64) {
+	e.source.mu.Lock()
+	defer e.source.mu.Unlock()
+	for _, sink := range e.source.sinks["A"] {
+		sink.Sample(&sample.Sample{Time: at.UnixNano(), Word: math.Float64bits(v)})
+	}
+}
+
+// read returns the values from some time ago until now, with how long ago they are.
+func (e *era) read(ago time.Duration) string {
+	e.t.Helper()
+	now := time.Now()
+	runs, err := e.reader.Read(e.t.Context(), "A", now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	out := ""
+	for r, err := range runs {
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for i := range r.Len() {
+			out += fmt.Sprintf("%g@%v ", r.Float(i), now.Sub(time.Unix(0, r.Times[i])).Round(time.Hour))
+		}
+	}
+	return out
+}
+
+func (e *era) want(ago time.Duration, want, when string) {
+	e.t.Helper()
+	if got := e.read(ago); got != want {
+		e.t.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+const days = 24 * time.Hour
+
+// A setpoint that nobody changes stays readable for as long as it is captured, on the
+// shortest rung: in the engine's own words and in those of the Archiver Appliance,
+// through restarts, and when what carried it has expired.
+func TestAConstantStaysReadable(t *testing.T) {
+	inEra(t, store.Retention{Raw: store.Keep1d}, func(t *testing.T, e *era) {
+		set := time.Now()
+		e.send(set.Add(-time.Hour), 41)
+		e.send(set, 42)
+		time.Sleep(10 * days)
+		for _, ago := range []time.Duration{0, time.Minute, time.Hour, 5 * time.Hour, 23 * time.Hour, 3 * days} {
+			e.want(ago, "42@240h0m0s ", fmt.Sprintf("from %v ago", ago))
+		}
+		e.want(12*days, "42@240h0m0s ", "from before it was set")
+		mux := http.NewServeMux()
+		(&appliance.Handler{Reader: e.reader, Channels: e.life, Name: "varve", Now: time.Now, Log: slog.New(slog.DiscardHandler)}).Register(mux)
+		q := url.Values{
+			"pv": {"A"}, "from": {time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)}, "to": {time.Now().UTC().Format(time.RFC3339)},
+		}
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/retrieval/data/getData.json?"+q.Encode(), nil))
+		if body := answer.Body.String(); answer.Code != http.StatusOK || !strings.Contains(body, `"val":42`) || !strings.Contains(body, fmt.Sprint(`"secs":`, set.Unix())) {
+			t.Errorf("the Appliance's API answers %d %s", answer.Code, body)
+		}
+		if n := inBlocks(t, e.st, "A"); n != 0 {
+			t.Errorf("%d samples of ten days ago stand in blocks of a day", n)
+		}
+		// Another engine gets the value on connecting, as old as it is.
+		e.end()
+		e.begin(store.Retention{Raw: store.Keep1d})
+		e.send(set, 42)
+		time.Sleep(2 * days)
+		e.want(time.Hour, "42@288h0m0s ", "two days after a restart")
+		e.want(3*days, "42@288h0m0s ", "two days after a restart, from long ago")
+		if s, _ := e.Capture().Status("A"); s.Dropped[sample.Expired] != 0 || s.Stored != 1 {
+			t.Errorf("the present value counts as %+v", s.Dropped)
+		}
+	})
+}
+
+// onRung counts the samples in blocks on a rung.
+func (e *era) onRung(r store.Rung) (n int) {
+	e.t.Helper()
+	c, _, err := e.st.Channel(e.t.Context(), "A")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	now := time.Now()
+	for _, first := range c.Starts {
+		if first.Rung() != r {
+			continue
+		}
+		for b := first; b <= first.Span().Last() && b.Start() <= now.UnixNano(); b = b.Next() {
+			for blk, err := range e.st.Blocks(e.t.Context(), "A", b, math.MinInt64, math.MaxInt64) {
+				if err != nil {
+					e.t.Fatal(err)
+				}
+				n += blk.Count
+			}
+		}
+	}
+	return n
+}
+
+// ages returns how old, in hours, the samples are that can be read.
+func (e *era) ages() (hours []int) {
+	for _, s := range strings.Fields(e.read(10 * 365 * days)) {
+		_, age, _ := strings.Cut(s, "@")
+		d, err := time.ParseDuration(age)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		hours = append(hours, int(d.Hours()))
+	}
+	return hours
+}
+
+// hourly sends a value each hour.
+func (e *era) hourly(hours int) {
+	for range hours {
+		e.send(time.Now(), 1)
+		time.Sleep(time.Hour)
+	}
+}
+
+// A change of retention acts on what is stored: what is to be kept for longer moves to
+// where it is, and what is not to be kept any more goes, an hour later.
+func TestStoredDataFollowsRetention(t *testing.T) {
+	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
+		whole := func(oldest int, when string) {
+			t.Helper()
+			for i, age := range e.ages() {
+				if age != oldest-i {
+					t.Fatalf("%s: sample %d is %d h old, want %d", when, i, age, oldest-i)
+				}
+			}
+			if n := len(e.ages()); n != oldest {
+				t.Errorf("%s: %d samples, want %d", when, n, oldest)
+			}
+		}
+		e.hourly(15 * 24)
+		whole(15*24, "forever")
+		e.keep(store.Retention{Raw: store.Keep7d})
+		time.Sleep(50 * time.Minute)
+		if n := e.onRung(store.Forever); n != 15*24 {
+			t.Errorf("within an hour %d samples are left on the old rung", n)
+		}
+		time.Sleep(70 * time.Minute)
+		if n, m := e.onRung(store.Forever), e.onRung(store.Keep7d); n != 0 || m < 7*24-2 || m > 7*24+1 {
+			t.Errorf("shortened: %d samples are left on the old rung, and %d are on the new one", n, m)
+		}
+		if ages := e.ages(); ages[0] < 7*24-1 || ages[0] > 7*24+1 {
+			t.Errorf("shortened: the oldest sample is %d h old", ages[0])
+		}
+		e.hourly(24)
+		e.keep(store.Retention{Raw: store.Keep90d})
+		oldest := e.ages()[0]
+		time.Sleep(2 * time.Hour)
+		if n := e.onRung(store.Keep7d); n != 0 {
+			t.Errorf("lengthened: %d samples are left on the old rung", n)
+		}
+		if s, _ := e.Capture().Status("A"); s.Connects != 1 {
+			t.Errorf("changes of retention made the PV connect %d times", s.Connects)
+		}
+		time.Sleep(9 * days)
+		if ages := e.ages(); ages[0] != oldest+2+9*24 || len(ages) < 7*24-2 {
+			t.Errorf("lengthened: %d samples, the oldest is %d h old, want %d", len(ages), ages[0], oldest+2+9*24)
+		}
+	})
+}
+
+// What another sealer, that has not heard of the change, writes to a bucket after the
+// look at it and before it is dropped, stays.
+func TestAWriteBeforeADropStays(t *testing.T) {
+	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
+		e.hourly(15 * 24)
+		other, n := store.NewWriter(), uint32(0)
+		want := map[int64]bool{}
+		e.st.dropped = func(pv string, b store.Bucket) {
+			n++
+			r := &sample.Run{Type: sample.Float64}
+			r.Append(&sample.Sample{Time: max(b.Start(), time.Now().Add(-6*days).UnixNano()) + int64(n), Word: math.Float64bits(7)})
+			blk := store.Block{BlockKey: store.BlockKey{PV: pv, Bucket: b, Start: r.Times[0], Writer: other, N: n}, End: r.Times[0], Count: 1, Type: r.Type, Blob: block.Append(nil, r)}
+			if err := e.st.PutBlocks(t.Context(), blk); err != nil {
+				t.Error(err)
+			}
+			want[blk.Start] = true
+		}
+		e.keep(store.Retention{Raw: store.Keep7d})
+		time.Sleep(2 * time.Hour)
+		if len(want) == 0 || e.onRung(store.Forever) != len(want) {
+			t.Errorf("of %d samples that were written before drops %d stand where they were", len(want), e.onRung(store.Forever))
+		}
+		if got := strings.Count(e.read(8*days), "7@"); got != len(want) {
+			t.Errorf("%d of them are read, of %d", got, len(want))
+		}
+	})
+}
+
+// change is a retention, and since when it is asked for.
+type change struct {
+	at   time.Time
+	keep store.Rung
+}
+
+// kept reports whether a sample of a time must be there: at every moment since, it was
+// younger than what was asked for then, and for an hour longer: whoever asks for more
+// must do so before it goes.
+func kept(sent time.Time, asked []change) bool {
+	for i, c := range asked {
+		end := time.Now()
+		if i+1 < len(asked) {
+			end = asked[i+1].at
+		}
+		if c.keep != store.Forever && end.After(sent) && end.Sub(sent)+2*time.Hour > c.keep.Keep() {
+			return false
+		}
+	}
+	return true
+}
+
+// Whatever retention is asked for in turn, and whenever sealers end and begin in the
+// middle of moving, each sample that must be there is, once.
+func TestRetentionAtAnyTime(t *testing.T) {
+	for range 2 {
+		seed := rand.Uint64()
+		inEra(t, store.Retention{}, func(t *testing.T, e *era) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			asked := []change{{time.Now(), store.Forever}}
+			var sent []time.Time
+			for range 25 {
+				switch rng.IntN(4) {
+				case 0:
+					c := change{time.Now(), []store.Rung{store.Forever, store.Keep1d, store.Keep7d, store.Keep30d}[rng.IntN(4)]}
+					asked = append(asked, c)
+					e.keep(store.Retention{Raw: c.keep})
+				case 1:
+					e.end()
+					e.begin(store.Retention{Raw: asked[len(asked)-1].keep})
+				}
+				for range rng.IntN(8) {
+					sent = append(sent, time.Now())
+					e.send(time.Now(), float64(len(sent)))
+					time.Sleep(time.Duration(rng.IntN(5*3600)) * time.Second)
+				}
+				time.Sleep(20 * time.Minute)
+				e.wantKept(sent, asked, seed)
+			}
+			time.Sleep(3 * time.Hour)
+			for r := range store.Rung(store.NumRungs) {
+				if n := e.onRung(r); n != 0 && r != asked[len(asked)-1].keep {
+					t.Errorf("seed %d: at the end %d samples are left on rung %v", seed, n, r)
+				}
+			}
+		})
+	}
+}
+
+// wantKept reads everything.
+func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
+	e.t.Helper()
+	got := map[int]int{}
+	before := 0
+	for _, s := range strings.Fields(e.read(10 * 365 * days)) {
+		var v int
+		if _, err := fmt.Sscanf(s, "%d@", &v); err != nil {
+			e.t.Fatal(err)
+		}
+		if v < before {
+			e.t.Fatalf("seed %d: sample %d follows %d", seed, v, before)
+		}
+		before = v
+		got[v]++
+	}
+	for i, at := range sent {
+		n := got[i+1]
+		if n > 1 || n == 0 && (kept(at, asked) || i == len(sent)-1) {
+			e.t.Fatalf("seed %d: sample %d of %d, %v old, is read %d times; asked were %v", seed, i+1, len(sent), time.Since(at), n, asked)
+		}
+	}
+}
+
+// What is deleted goes from all rungs.
+func TestDeletionTakesEveryRung(t *testing.T) {
+	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
+		for _, r := range []store.Rung{store.Forever, store.Keep90d, store.Keep30d} {
+			e.keep(store.Retention{Raw: r})
+			e.hourly(2)
+			if n := e.onRung(r); n == 0 {
+				t.Fatalf("nothing stands on rung %v", r)
+			}
+		}
+		ch, _, err := e.st.Channel(t.Context(), "A")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.st.PutRollups(t.Context(), store.Rollup{PV: "A", Level: store.LevelOf(time.Second, store.Keep90d), Tile: store.LevelOf(time.Second, store.Keep90d).Tile(time.Now().UnixNano()), Blob: []byte{1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.st.AddChannel(t.Context(), store.Channel{PV: "A", Levels: []store.Level{store.LevelOf(time.Second, store.Keep90d)}}); err != nil {
+			t.Fatal(err)
+		}
+		e.Apply(Assignment{0: {Seal: true}})
+		if err := e.Delete(t.Context(), 0, []string{"A"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Hour) // nothing that was moving brings it back
+		if _, found, err := e.st.Channel(t.Context(), "A"); found || err != nil {
+			t.Errorf("the directory has the PV: %v, %v", found, err)
+		}
+		for _, first := range ch.Starts {
+			for b := first; b <= first.Span().Last(); b = b.Next() {
+				for blk, err := range e.st.Blocks(t.Context(), "A", b, math.MinInt64, math.MaxInt64) {
+					t.Fatalf("block %+v is left, %v", blk.BlockKey, err)
+				}
+			}
+		}
+		level := store.LevelOf(time.Second, store.Keep90d)
+		for range e.st.Rollups(t.Context(), "A", level, level.Tile(0), level.Tile(time.Now().Add(days).UnixNano())) {
+			t.Error("a rollup is left")
+		}
+	})
+}
+
+// images is a source of one PV of large values.
+type images struct{ sinks []capture.Sink }
+
+func (s *images) Subscribe(_ string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
+	s.sinks = append(s.sinks, sink)
+	sink.Connected(capture.ChannelInfo{Type: sample.Uint8.Array(), TypeName: "DBR_CHAR", Count: 100_000, Host: "ioc:5064"})
+	return nothing{}
+}
+
+func (s *images) Close() error { return nil }
+
+// nothing is a subscription that has nothing to close.
+type nothing struct{}
+
+func (nothing) Close() {}
+
+// A large value, of which buckets begin with a copy without it, stays readable where
+// the block that has it expires; also when another sealer takes over that has not
+// seen it.
+func TestALargeConstantStaysReadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := pebble.Open(t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &calm{Store: db, written: map[store.Writer]store.Claim{}}
+		cameras := []*images{{}, {}}
+		var engines []*Engine
+		ends := make(chan int, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		for _, camera := range cameras {
+			e := New(Options{Store: st, Sources: capture.Sources{camera}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute})
+			engines = append(engines, e)
+			go func() { ends <- e.Run(ctx) }()
+		}
+		hold := func(i int, sealing bool) {
+			engines[i].Apply(Assignment{0: {Seal: sealing, Channels: []capture.Channel{{PV: "A", Settings: &capture.Settings{Retention: store.Retention{Raw: store.Keep1d}}}}}})
+		}
+		hold(0, true)
+		hold(1, false)
+		value := make([]byte, 100_000)
+		value[7] = 42
+		set := time.Now().UnixNano()
+		for _, camera := range cameras {
+			camera.sinks[0].Sample(&sample.Sample{Time: set, Bytes: value})
+		}
+		want := func(when string) {
+			t.Helper()
+			r, err := query.LastInBlocks(t.Context(), st, "A", time.Now().Add(-2*time.Hour).UnixNano())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r == nil || r.Times[0] != set || !slices.Equal(r.Value(0), value) {
+				t.Errorf("%s: the last value is %v", when, r)
+			}
+		}
+		time.Sleep(3 * days)
+		want("three days later")
+		hold(0, false)
+		hold(1, true)
+		time.Sleep(3 * days)
+		want("three days after another engine took over")
+		cancel()
+		for range engines {
+			if n := <-ends; n != 0 {
+				t.Errorf("%d samples unsaved", n)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// In the embedded store, as in Cassandra.
+func TestRetentionChanges(t *testing.T) { retentionChange(t, openStore(t)) }

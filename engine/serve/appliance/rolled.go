@@ -1,0 +1,78 @@
+package appliance
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+
+	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/sample"
+)
+
+// manySamples is from how many samples on optimized and ncount are answered from bins
+// in store, if there are some.
+const manySamples = 1 << 20
+
+// rolled answers optimized and ncount from bins, where the range has many samples and
+// there are bins in store. Else the operator goes through the samples, as all others do.
+func (h *Handler) rolled(ctx context.Context, s *series, pv string, op *operator.Operator, from, to int64) error {
+	if op.IsCount() {
+		n, stored, err := h.Reader.Count(ctx, pv, from, to)
+		if err == nil && stored && n >= manySamples {
+			s.runs = counted(from, n)
+		}
+		return failed(pv, err)
+	}
+	points, ok := op.Points()
+	if !ok {
+		return nil
+	}
+	bins, err := h.Reader.Bins(ctx, pv, from, to, points, query.BinOptions{Empty: op.Fills()})
+	if err != nil || !bins.Stored {
+		return failed(pv, err)
+	}
+	runs, n, err := optimized(bins.All)
+	if err == nil && n >= max(manySamples, uint64(points)) {
+		s.runs = func(yield func(*sample.Run, error) bool) { yield(runs, nil) }
+	}
+	return failed(pv, err)
+}
+
+func failed(pv string, err error) error {
+	if err != nil {
+		return fmt.Errorf("reading bins of %s: %w", pv, err)
+	}
+	return nil
+}
+
+func counted(from int64, n uint64) iter.Seq2[*sample.Run, error] {
+	r := &sample.Run{Type: sample.Int32}
+	if n > math.MaxInt32 {
+		r.Type = sample.Int64
+	}
+	r.Append(&sample.Sample{Time: from, Word: n})
+	return func(yield func(*sample.Run, error) bool) { yield(r, nil) }
+}
+
+// optimized makes of bins what the operator gives: mean, std, min, max and count, in the
+// middle of the bin. It returns how many samples they have in all; 0 if not all are
+// numbers.
+func optimized(bins iter.Seq2[*rollup.Bin, error]) (out *sample.Run, n uint64, err error) {
+	out = &sample.Run{Type: sample.Float64.Array()}
+	for b, err := range bins {
+		if err != nil || b.Kind != rollup.Number || b.Changed {
+			return nil, 0, err
+		}
+		n += b.Count
+		value := make([]byte, 0, 40)
+		for _, v := range [...]float64{b.Mean, b.Std, b.Min, b.Max, float64(b.Count)} {
+			value = binary.LittleEndian.AppendUint64(value, math.Float64bits(v))
+		}
+		out.Append(&sample.Sample{Time: b.Start + b.Width/2, Tag: sample.MakeTag(b.Severity, 0), Bytes: value})
+	}
+	return out, n, nil
+}

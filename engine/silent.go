@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"varve.dev/varve/engine/silent"
+)
+
+// watchSilence makes what heals channels that are silent while another engine gets samples.
+func (e *Engine) watchSilence() {
+	e.silent = silent.New(silent.Config{
+		Statuses: e.capture.Statuses, Shared: e.shared, Last: e.sealCfg.Last, Every: e.opts.Checkpoint,
+		Resubscribe: func(pv string) {
+			e.capture.Resubscribe(pv, "silent while another engine got samples: subscribed anew")
+		},
+		Registerer: e.opts.Registerer, Log: e.opts.Log,
+	})
+}
+
+// shared reports whether other engines hold the shard of a PV, too, as far as is known.
+func (e *Engine) shared(pv string) bool {
+	shard, captured := e.capture.Shard(pv)
+	if !captured {
+		return false
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	h := e.held[shard]
+	return h != nil && h.shared()
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/spool"
+)
+
+// startSpool writes what lanes spool until the function returned is called, and
+// sends it to the store until ctx ends.
+func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
+	s := e.opts.Spool
+	if s == nil {
+		return func() {}
+	}
+	writing, end := context.WithCancel(context.WithoutCancel(hard)) // lanes spool what is left when hard ends
+	var wg, draining sync.WaitGroup
+	wg.Go(func() { s.Run(writing) })
+	draining.Go(func() {
+		s.Drain(ctx, spool.Target{
+			Store:  e.opts.Store,
+			Stored: func(pv string, n uint64) { e.capture.Settle(pv, n, 0) },
+			Lost: func(pv string, ours uint64, m sample.Mark) {
+				e.capture.Settle(pv, 0, ours)
+				e.marks.Add(pv, m)
+			},
+		})
+	})
+	return func() {
+		draining.Wait()
+		end()
+		wg.Wait()
+	}
+}
+
+// hurry ends the grace period once it is of no use: all is on the disk, and the store
+// does not take the rest either. Nobody captures meanwhile. It returns when ctx ends.
+func (e *Engine) hurry(ctx context.Context, end context.CancelFunc) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if e.Storage() != "" && e.inMemory() == 0 {
+				end()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// spooled returns what became of samples in the spool.
+func (e *Engine) spooled() spool.Counts {
+	if e.opts.Spool == nil {
+		return spool.Counts{}
+	}
+	return e.opts.Spool.Counts()
+}
+
+// spooledIn counts the samples of a shard that wait in the spool.
+func (e *Engine) spooledIn(shard int) int {
+	if e.opts.Spool == nil {
+		return 0
+	}
+	return e.opts.Spool.Waiting(shard)
+}
+
+// addSpooled adds the samples of a PV that wait in the spool. It is called after
+// memory was looked at: samples go from there to the spool, and from the spool to
+// the journal, which is read later.
+func (e *Engine) addSpooled(held *query.Held, pv string) {
+	if e.opts.Spool == nil {
+		return
+	}
+	shards := held.Shards
+	if own := pvname.Shard(pv, e.opts.Shards); len(shards) == 0 || shards[0] != own {
+		shards = append(shards[:len(shards):len(shards)], own)
+	}
+	// In the order of arrival, but for what was durable before the store went away.
+	held.Runs = append(e.opts.Spool.Recent(pv, shards...), held.Runs...)
+}

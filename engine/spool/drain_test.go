@@ -1,0 +1,203 @@
+package spool
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/store"
+)
+
+// fill puts rows of 10 samples of shards 0 to 3, in the order of a value that rises.
+func (b *bench) fill(from, to int) {
+	b.t.Helper()
+	var rows []journal.SpoolRow
+	for i := from; i < to; i += 10 {
+		for shard := range 4 {
+			rows = append(rows, newRow(shard, i, i+10, pvOf(shard)))
+		}
+	}
+	b.put(rows...)
+}
+
+// checkSent fails the test unless the store has n samples of shards 0 to 3, in order.
+func (a *archive) checkSent(t *testing.T, n int) {
+	t.Helper()
+	for shard := range 4 {
+		if got := a.words(t, shard, pvOf(shard)); !slices.Equal(got, count(0, n)) {
+			t.Errorf("%d samples of shard %d in the store, or not in order, instead of %d", len(got), shard, n)
+		}
+	}
+}
+
+// TestAStoreThatComesAndGoes refuses half of all requests, for a time.
+func TestAStoreThatComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		rng := rand.New(rand.NewPCG(1, 1))
+		to.setFail(func(int) error {
+			if rng.IntN(20) == 0 {
+				return errAway
+			}
+			return nil
+		})
+		b.drain(to)
+		for i := range 20 {
+			b.fill(100*i, 100*i+100)
+			rest(time.Second)
+		}
+		rest(5 * time.Minute)
+		to.checkSent(t, 2000)
+		if to.open() != 0 || b.Counts().Waiting != 0 {
+			t.Errorf("%d claims are open, %+v", to.open(), b.Counts())
+		}
+	})
+}
+
+// TestAShardThatIsAway keeps only its own rows.
+func TestAShardThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		b.fill(0, 100)
+		to.setFail(func(shard int) error {
+			if shard == 2 {
+				return errAway
+			}
+			return nil
+		})
+		b.drain(to)
+		rest(2 * time.Minute)
+		if shards := b.Shards(); !slices.Equal(shards, []int{2}) {
+			t.Errorf("rows wait of the shards %v", shards)
+		}
+		to.setFail(nil)
+		rest(2 * time.Minute)
+		to.checkSent(t, 100)
+	})
+}
+
+// TestKilledWhileSending sends rows again, under the same positions.
+func TestKilledWhileSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, to := vfs.NewMem(), newArchive()
+		to.slow = 10 * time.Millisecond
+		b := start(t, config(fs))
+		b.fill(0, 1000)
+		for range 4 {
+			stop := b.drain(to)
+			rest(100 * time.Millisecond)
+			stop()
+			b.stop() // what was sent is nowhere on the disk
+			b = start(t, config(fs))
+			if n := b.Counts().Waiting; n != 4000 {
+				t.Errorf("%d samples are found", n)
+			}
+		}
+		b.drain(to)
+		rest(time.Minute)
+		to.checkSent(t, 1000)
+		if to.puts <= 400 {
+			t.Errorf("%d rows were sent, so none twice", to.puts)
+		}
+		writers := map[store.Writer]bool{}
+		for shard := range 4 {
+			maps.Insert(writers, maps.All(map[store.Writer]bool{to.rows[shard][0].Writer: true}))
+		}
+		if len(writers) != 1 || to.open() != 0 {
+			t.Errorf("%d writers, %d open claims", len(writers), to.open())
+		}
+	})
+}
+
+// TestAZombie has another engine take the writer for dead in the middle: it drops the
+// claim at the worst moment, when the last rows are sent. They are found all the same.
+func TestAZombie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		b.fill(0, 100)
+		sent := 0
+		to.slow = time.Millisecond
+		to.setFail(func(int) error {
+			if sent++; sent > 20 {
+				return errAway
+			}
+			return nil
+		})
+		b.drain(to)
+		rest(10 * time.Minute)
+		owner := b.segments[0].writer
+		if !b.Owns(owner) || b.Owns(store.NewWriter()) {
+			t.Error("the spool does not know its writers")
+		}
+		drop := func() {
+			to.mu.Lock()
+			defer to.mu.Unlock()
+			for shard := range 4 {
+				delete(to.claims[shard], owner)
+			}
+		}
+		drop()
+		to.setFail(nil)
+		rest(20 * time.Second)
+		if n := b.Counts().Waiting; n != 0 || to.open() != 0 {
+			t.Fatalf("%d samples wait", n)
+		}
+		to.checkSent(t, 100)
+		drop() // it saw the claims before, and its work took so long
+		rest(2 * linger)
+		to.checkSent(t, 100)
+		if names := files(t, b.fs); len(names) > 0 || to.open() != 0 || b.Owns(owner) {
+			t.Errorf("%v are left", names)
+		}
+	})
+}
+
+// Rows of the spool are few at a time, so that others find their way to the store.
+func TestLiveRowsAreNotStarved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		for shard := range 64 {
+			b.put(newRow(shard, 0, 10, "A"), newRow(shard, 10, 20, "A"))
+		}
+		to.slow = 20 * time.Millisecond
+		b.drain(to)
+		rest(10 * time.Second)
+		if to.most > parallel || to.puts != 128 {
+			t.Errorf("%d rows of %d were under way at once", to.most, to.puts)
+		}
+	})
+}
+
+// TestReadersSeeEverySample looks for all samples while they move on, first in the
+// spool and then in the store.
+func TestReadersSeeEverySample(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		to.slow = time.Millisecond
+		stop := b.drain(to)
+		sent := 0
+		for range 200 {
+			b.fill(sent, sent+50)
+			sent += 50
+			rest(rand.N(30 * time.Millisecond))
+			found := map[int]bool{}
+			for _, v := range b.held(1, pvOf(1)) {
+				found[v] = true
+			}
+			rest(rand.N(5 * time.Millisecond))
+			for _, v := range to.words(t, 1, pvOf(1)) {
+				found[v] = true
+			}
+			if len(found) != sent {
+				t.Fatalf("%d samples of %d are found", len(found), sent)
+			}
+		}
+		stop()
+	})
+}

@@ -1,0 +1,137 @@
+package spool
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
+)
+
+// errFull: the spool is full of what is being sent.
+var errFull = errors.New("the spool is full of rows that are being sent")
+
+// makeRoom drops the oldest segments until there is room for some bytes.
+func (s *Spool) makeRoom(size int64) error {
+	for {
+		victim, fits := s.victim(size)
+		switch {
+		case fits:
+			return nil
+		case victim != nil:
+			s.drop(victim)
+		case s.file == nil:
+			return errFull
+		default: // all but the current segment is being sent
+			if err := s.sync(); err != nil {
+				return err
+			}
+			s.leaveSegment()
+		}
+	}
+}
+
+// victim takes the oldest segment away that can be dropped, unless some bytes fit.
+func (s *Spool) victim(size int64) (victim *segment, fits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.bytes()
+	if s.file != nil {
+		taken += s.file.offset - s.file.size // what is not durable yet
+	}
+	if taken+size <= s.cfg.Size {
+		return nil, true
+	}
+	for i, g := range s.segments {
+		if g != s.current && !g.sending {
+			s.segments = slices.Delete(s.segments, i, i+1)
+			return g, false
+		}
+	}
+	return nil, false
+}
+
+// drop deletes a segment that was taken away, and counts what was not sent of it.
+func (s *Spool) drop(g *segment) {
+	if _, samples := g.waiting(); samples > 0 {
+		s.metrics.Dropped.WithLabelValues(sample.Overflow.String()).Add(float64(samples))
+		s.cfg.Log.Warn("the spool is full; the oldest samples are dropped", "samples", samples,
+			"age", time.Since(time.Unix(0, g.created)).Round(time.Second).String())
+		if err := s.lose(g); err != nil {
+			s.cfg.Log.Error("samples that are dropped can not all be marked", "file", g.path, "err", err)
+		}
+		if g.ours {
+			s.mu.Lock()
+			s.counts.Dropped += uint64(samples)
+			s.mu.Unlock()
+		}
+	}
+	s.remove(g)
+}
+
+// loss is samples of a PV that were dropped, and that have no mark yet.
+type loss struct {
+	count    uint64
+	ours     uint64 // of those, put by this process
+	from, to int64  // ns since 1970
+}
+
+// lose notes, by PV, what was not sent of a segment.
+func (s *Spool) lose(g *segment) error {
+	var failed error
+	err := g.with(s.fs, g.size, func(r *reader) error {
+		r.ahead = readAhead
+		for offset := g.firstOffset(); offset < g.size; {
+			rec, err := r.record(offset)
+			if err != nil {
+				return err
+			}
+			if c := g.chains[rec.shard]; c != nil && rec.at > c.sent {
+				failed = cmp.Or(failed, s.loseRow(r, &rec, g.ours))
+			}
+			offset = rec.next()
+		}
+		return nil
+	})
+	return cmp.Or(err, failed)
+}
+
+func (s *Spool) loseRow(r *reader, rec *placed, ours bool) error {
+	row, err := r.row(rec)
+	if err != nil {
+		return err
+	}
+	runs, err := journal.Decode(row)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range runs {
+		l := s.lost[of.PV]
+		if l == nil {
+			l = &loss{from: of.Run.Times[0], to: of.Run.Times[0]}
+			s.lost[of.PV] = l
+		}
+		l.count += uint64(of.Run.Len())
+		if ours {
+			l.ours += uint64(of.Run.Len())
+		}
+		l.from = min(l.from, slices.Min(of.Run.Times))
+		l.to = max(l.to, slices.Max(of.Run.Times))
+	}
+	return nil
+}
+
+// takeLost gives out what was dropped and has no mark yet, one mark for each PV.
+func (s *Spool) takeLost(emit func(pv string, m sample.Mark, ours uint64)) {
+	s.mu.Lock()
+	lost := s.lost
+	s.lost = map[string]*loss{}
+	s.mu.Unlock()
+	for pv, l := range lost {
+		emit(pv, sample.Mark{Time: l.from, End: l.to, Kind: sample.Lost, Reason: sample.Overflow, Count: l.count}, l.ours)
+	}
+}

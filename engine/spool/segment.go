@@ -1,0 +1,173 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/store"
+)
+
+// segment is one file, and what is known of it. Its rows are those of one writer.
+// The lock of the spool guards it.
+type segment struct {
+	header
+	n      uint64 // its place among the segments
+	path   string
+	ours   bool  // written by this process
+	size   int64 // bytes that are durable, and in order
+	chains map[int]*chain
+	// sending says that a drainer sends its rows; drained, set when all rows are
+	// acknowledged, when.
+	sending bool
+	drained time.Time
+}
+
+// chain is the rows of a shard in a segment, each of which names the one before.
+type chain struct {
+	last    int64 // offset of the last row
+	rows    int   // not acknowledged by the store
+	samples int   // in those
+	sent    store.Position
+	done    bool // acknowledged to the end, and the claim closed
+	// claim was last written when claimed says; the drainer's. Late: others may have
+	// taken the writer for dead.
+	claim   store.Claim
+	claimed time.Time
+	late    bool
+}
+
+const suffix = ".spool"
+
+func fileName(n uint64) string { return fmt.Sprintf("%016x%s", n, suffix) }
+
+// firstOffset returns where the first record stands.
+func (g *segment) firstOffset() int64 { return int64(fixedSize + len(g.archive) + 4) }
+
+// add notes a row that is durable.
+func (g *segment) add(r *placed) {
+	c := g.chains[r.shard]
+	if c == nil {
+		c = &chain{}
+		g.chains[r.shard] = c
+	}
+	c.last = r.offset
+	c.rows++
+	c.samples += r.samples
+	g.size = r.next()
+}
+
+// waiting counts what is not acknowledged by the store.
+func (g *segment) waiting() (rows, samples int) {
+	for _, c := range g.chains {
+		rows += c.rows
+		samples += c.samples
+	}
+	return rows, samples
+}
+
+// reader reads the records of a segment.
+type reader struct {
+	file   io.ReaderAt
+	size   int64 // bytes that may be read
+	writer store.Writer
+
+	ahead int64  // bytes that are read at once to go through all records; 0: no more than one header
+	buf   []byte // of the file, from at on
+	at    int64
+}
+
+// readAhead is what a reader of all records has as ahead.
+const readAhead = 64 << 10
+
+// record returns the record at an offset.
+func (r *reader) record(offset int64) (rec placed, err error) {
+	if offset < 0 || offset+recordSize > r.size {
+		return rec, errCorrupt
+	}
+	if offset < r.at || offset+recordSize > r.at+int64(len(r.buf)) {
+		n := int(min(max(r.ahead, recordSize), r.size-offset))
+		r.buf = slices.Grow(r.buf[:0], n)[:n]
+		if err := readAt(r.file, r.buf, offset); err != nil {
+			r.buf = r.buf[:0]
+			return rec, err
+		}
+		r.at = offset
+	}
+	rec.offset = offset
+	rec.record, err = decodeRecord(r.buf[offset-r.at:], offset)
+	if err == nil && rec.next() > r.size {
+		err = errCorrupt
+	}
+	return rec, err
+}
+
+// row returns the row of a record, in memory of its own.
+func (r *reader) row(rec *placed) (store.JournalRow, error) {
+	body := make([]byte, rec.body)
+	if err := readAt(r.file, body, rec.offset+recordSize); err != nil {
+		return store.JournalRow{}, err
+	}
+	return rec.row(body, r.writer)
+}
+
+// index returns the index of the row of a record.
+func (r *reader) index(rec *placed) ([]byte, error) {
+	index := make([]byte, rec.index)
+	return index, readAt(r.file, index, rec.offset+recordSize)
+}
+
+// chain returns the offsets of the records that back yields.
+func (r *reader) chain(last int64, after store.Position) (offsets []int64, err error) {
+	for rec, err := range r.back(last, after) {
+		if err != nil {
+			return nil, err
+		}
+		offsets = append(offsets, rec.offset)
+	}
+	return offsets, nil
+}
+
+// back yields the records of a chain that ends at an offset and follow a position,
+// the last first. It ends after its first error.
+func (r *reader) back(last int64, after store.Position) iter.Seq2[placed, error] {
+	return func(yield func(placed, error) bool) {
+		shard := -1
+		for at := last; at > 0; {
+			rec, err := r.record(at)
+			if err == nil && shard >= 0 && rec.shard != shard {
+				err = errCorrupt
+			}
+			if err == nil && rec.at <= after || !yield(rec, err) || err != nil {
+				return
+			}
+			at, shard = rec.prev, rec.shard
+		}
+	}
+}
+
+func readAt(f io.ReaderAt, dst []byte, offset int64) error {
+	n, err := f.ReadAt(dst, offset)
+	if n == len(dst) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// with opens the file of a segment for f.
+func (g *segment) with(fs vfs.FS, size int64, f func(*reader) error) error {
+	file, err := fs.Open(g.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f(&reader{file: file, size: size, writer: g.writer})
+}

@@ -1,0 +1,351 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func TestRowsAreSentInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		for i := range 50 {
+			for shard := range 4 {
+				b.put(newRow(shard, 10*i, 10*i+10, pvOf(shard)))
+			}
+		}
+		if c := b.Counts(); c.Waiting != 2000 || c.Kept != 2000 || b.Waiting(2) != 500 {
+			t.Errorf("%+v, of shard 2 %d", c, b.Waiting(2))
+		}
+		to.setFail(always)
+		b.drain(to)
+		rest(time.Minute)
+		if n := len(files(t, b.fs)); n != 1 {
+			t.Errorf("while the store is away there are %d files", n)
+		}
+		to.setFail(nil)
+		rest(10 * time.Second)
+		for shard := range 4 {
+			if got := to.words(t, shard, pvOf(shard)); !slices.Equal(got, count(0, 500)) || to.stored[pvOf(shard)] != 500 {
+				t.Errorf("shard %d: %d samples, %d counted", shard, len(got), to.stored[pvOf(shard)])
+			}
+			for _, c := range to.claims[shard] {
+				if !c.Closed || c.Epoch != 8 || c.Last != to.rows[shard][49].At {
+					t.Errorf("claim %+v", c)
+				}
+			}
+		}
+		if c := b.Counts(); c.Waiting != 0 || c.Sent != 2000 || len(b.Shards()) > 0 || b.bytes() > 0 {
+			t.Errorf("%+v", c)
+		}
+		// What follows is another segment, with another writer.
+		b.put(newRow(1, 500, 510, pvOf(1)))
+		rest(5 * time.Second)
+		if got := to.words(t, 1, pvOf(1)); !slices.Equal(got, count(0, 510)) || len(to.claims[1]) != 2 || to.open() != 0 {
+			t.Errorf("%d samples of %d writers", len(got), len(to.claims[1]))
+		}
+		b.stop()
+		if names := files(t, b.fs); len(names) > 0 {
+			t.Errorf("%v are left", names)
+		}
+	})
+}
+
+// Lanes that put at the same time share the synchronization of the file.
+func TestSynchronizationIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &counting{FS: vfs.NewMem()}
+		cfg := config(disk)
+		cfg.Sync = 500 * time.Millisecond
+		b := start(t, cfg)
+		var lanes sync.WaitGroup
+		for shard := range 1000 {
+			lanes.Go(func() {
+				time.Sleep(rand.N(500 * time.Millisecond))
+				for i := range 20 {
+					b.put(newRow(shard, i, i+1, "A"))
+				}
+			})
+		}
+		began := time.Now()
+		lanes.Wait()
+		took := time.Since(began)
+		if most := int(took/cfg.Sync) + 3; disk.syncs > most || took > 15*time.Second {
+			t.Errorf("%d synchronizations in %v", disk.syncs, took)
+		}
+		if n := b.Counts().Waiting; n != 20_000 {
+			t.Errorf("%d samples", n)
+		}
+	})
+}
+
+// counting counts what is synchronized.
+type counting struct {
+	vfs.FS
+	syncs int
+}
+
+func (c *counting) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := c.FS.Create(name, category)
+	return countingFile{f, c}, err
+}
+
+type countingFile struct {
+	vfs.File
+	fs *counting
+}
+
+func (f countingFile) Sync() error {
+	f.fs.syncs++
+	return f.File.Sync()
+}
+
+func TestPartitions(t *testing.T) {
+	e := &file{ends: map[int]*end{}, out: discard()}
+	row := newRow(0, 0, 10, "A")
+	row.Blob = make([]byte, partBytes/4)
+	var got []string
+	for range 12 {
+		if err := e.append(&row); err != nil {
+			t.Fatal(err)
+		}
+		at := e.fresh[len(e.fresh)-1].at
+		got = append(got, fmt.Sprintf("%d.%d", at.N(), at.Seq()))
+	}
+	if want := "1.1 1.2 1.3 1.4 2.1 2.2 2.3 2.4 3.1 3.2 3.3 3.4"; strings.Join(got, " ") != want {
+		t.Errorf("positions %v, want %s", got, want)
+	}
+}
+
+// TestRestart finds what a process before has left, and sends that first.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, to := vfs.NewMem(), newArchive()
+		for life := range 5 {
+			b := start(t, config(fs))
+			if n := b.Counts(); n.Waiting != 100*life || n.Kept != 0 {
+				t.Errorf("life %d finds %+v", life, n)
+			}
+			for i := range 10 {
+				b.put(newRow(1, 100*life+10*i, 100*life+10*i+10, "A"))
+			}
+			if got := b.held(1, "A"); !slices.Equal(got, count(0, 100*life+100)) {
+				t.Errorf("life %d reads %d samples", life, len(got))
+			}
+			b.stop()
+		}
+		b := start(t, config(fs))
+		b.drain(to)
+		rest(10 * time.Second)
+		if got := to.words(t, 1, "A"); !slices.Equal(got, count(0, 500)) || b.Counts().Waiting != 0 || len(to.stored) > 0 {
+			t.Errorf("%d samples; counted as this process's: %v", len(got), to.stored)
+		}
+		if got := b.held(1, "A"); len(got) > 0 {
+			t.Errorf("%d samples are read though they are in the store", len(got))
+		}
+		rest(2 * linger)
+		if names := files(t, fs); len(names) > 0 {
+			t.Errorf("%v are left", names)
+		}
+	})
+}
+
+// TestCutAtEveryByte opens a spool whose last file ends anywhere: what is whole of
+// it is there.
+func TestCutAtEveryByte(t *testing.T) {
+	fs := vfs.NewMem()
+	b := start(t, config(fs))
+	var ends []int64 // of the file, after each row
+	for i := range 6 {
+		b.put(newRow(i%2, 10*(i/2), 10*(i/2)+10, pvOf(i%2)))
+		ends = append(ends, b.bytes())
+	}
+	b.stop()
+	name := files(t, fs)[0]
+	text := readFile(t, fs, name)
+	if int64(len(text)) != ends[5] {
+		t.Fatalf("the file has %d bytes, not %d", len(text), ends[5])
+	}
+	for cut := range len(text) + 1 {
+		for what, tail := range map[string][]byte{"cut": nil, "zeros": make([]byte, 100), "other bytes": slices.Repeat([]byte("x"), 100)} {
+			fs := vfs.NewMem()
+			writeFile(t, fs, name, slices.Concat(text[:cut], tail))
+			b := start(t, config(fs))
+			rows := 0
+			for rows < 6 && ends[rows] <= int64(cut) {
+				rows++
+			}
+			for shard := range 2 {
+				want := count(0, 10*((rows+1-shard)/2))
+				if got := b.held(shard, pvOf(shard)); !slices.Equal(got, want) {
+					t.Fatalf("%d bytes and %s: %d samples of shard %d are found, not %d", cut, what, len(got), shard, len(want))
+				}
+			}
+			b.stop()
+		}
+	}
+}
+
+// TestPowerCut crashes with what was not synchronized lost, or there in part.
+func TestPowerCut(t *testing.T) {
+	for seed := range uint64(60) {
+		fs := vfs.NewCrashableMem()
+		cfg := config(fs)
+		cfg.Sync = time.Millisecond
+		b := start(t, cfg)
+		var mu sync.Mutex
+		acked := map[int]int{}
+		var crashed *vfs.MemFS
+		var then map[int]int
+		var lanes sync.WaitGroup
+		rng := rand.New(rand.NewPCG(seed, 1))
+		crashAt := rng.IntN(40)
+		for shard := range 4 {
+			lanes.Go(func() {
+				for i := range 40 {
+					b.put(newRow(shard, 100*i, 100*i+100, pvOf(shard)))
+					mu.Lock()
+					acked[shard] = 100*i + 100
+					if i == crashAt && crashed == nil {
+						then = map[int]int{}
+						for s, n := range acked {
+							then[s] = n
+						}
+						crashed = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(seed) % 101, RNG: rng})
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		lanes.Wait()
+		b.stop()
+		b = start(t, config(crashed))
+		for shard := range 4 {
+			got := b.held(shard, pvOf(shard))
+			if len(got) < then[shard] || !slices.Equal(got[:then[shard]], count(0, then[shard])) {
+				t.Fatalf("seed %d: %d samples of shard %d, %d were acknowledged", seed, len(got), shard, then[shard])
+			}
+		}
+		b.stop()
+	}
+}
+
+func TestOneProcess(t *testing.T) {
+	cfg := config(vfs.Default)
+	cfg.Dir = t.TempDir()
+	b := start(t, cfg)
+	if _, err := Open(config2(cfg)); err == nil || !strings.Contains(err.Error(), cfg.Dir) {
+		t.Errorf("a second one gets %v", err)
+	}
+	b.stop()
+	b = start(t, config2(cfg))
+	b.stop()
+}
+
+// config2 is a configuration with a registry of its own.
+func config2(cfg Config) Config {
+	cfg.Registerer = config(nil).Registerer
+	return cfg
+}
+
+func TestAnotherArchive(t *testing.T) {
+	fs := vfs.NewMem()
+	b := start(t, config(fs))
+	b.put(newRow(1, 0, 10, "A"))
+	b.stop()
+	cfg := config(fs)
+	cfg.Archive = "the keyspace other, with 4 shards"
+	_, err := Open(cfg)
+	if !errors.Is(err, ErrOtherArchive) || !strings.Contains(err.Error(), testArchive) || !strings.Contains(err.Error(), cfg.Archive) {
+		t.Errorf("another archive gets %v", err)
+	}
+	b = start(t, config(fs))
+	if got := b.held(1, "A"); !slices.Equal(got, count(0, 10)) {
+		t.Errorf("the right one finds %d samples", len(got))
+	}
+}
+
+func TestAnotherVersion(t *testing.T) {
+	fs := vfs.NewMem()
+	b := start(t, config(fs))
+	b.put(newRow(1, 0, 10, "A"))
+	b.stop()
+	name := files(t, fs)[0]
+	text := readFile(t, fs, name)
+	text = append(appendHeader(nil, &header{version: 2, archive: testArchive}), text...)
+	writeFile(t, fs, name, text)
+	if _, err := Open(config(fs)); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("a file of a later version gives %v", err)
+	}
+}
+
+// A damaged row costs itself, and a damaged header is set aside.
+func TestDamagedFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs, to := vfs.NewMem(), newArchive()
+		b := start(t, config(fs))
+		var at []int64
+		for i := range 10 {
+			at = append(at, b.bytes())
+			b.put(newRow(1, 10*i, 10*i+10, "A"))
+		}
+		b.stop()
+		name := files(t, fs)[0]
+		text := readFile(t, fs, name)
+		text[at[4]+recordSize+12] ^= 1
+		writeFile(t, fs, name, text)
+		writeFile(t, fs, fileName(77), slices.Repeat([]byte("no spool"), 1000))
+		writeFile(t, fs, "notes.txt", []byte("not ours"))
+		b = start(t, config(fs))
+		b.drain(to)
+		rest(5 * time.Second)
+		if got := to.words(t, 1, "A"); !slices.Equal(got, append(count(0, 40), count(50, 100)...)) || b.Counts().Waiting != 0 {
+			t.Errorf("%v are sent", got)
+		}
+		rest(2 * linger)
+		if names := files(t, fs); !slices.Equal(names, []string{fileName(77) + ".damaged", "notes.txt"}) {
+			t.Errorf("the directory has %v", names)
+		}
+	})
+}
+
+func readFile(t *testing.T, fs vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fs.Open("spool/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func writeFile(t *testing.T, fs vfs.FS, name string, text []byte) {
+	t.Helper()
+	err := fs.MkdirAll("spool", 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.Create("spool/"+name, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write(slices.Clone(text))
+	}
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

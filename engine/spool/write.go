@@ -1,0 +1,288 @@
+package spool
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/store"
+)
+
+const (
+	// partBytes ends a partition of the journal, as in a lane.
+	partBytes = 32 << 20
+	// gatherBytes is how much is written without waiting for the next turn.
+	gatherBytes = 8 << 20
+	// restAfter is for how long a disk is left alone that failed.
+	restAfter   = 10 * time.Second
+	bufferBytes = 256 << 10
+)
+
+// errResting: the disk failed a moment ago.
+var errResting = errors.New("the spool rests after a failure")
+
+// put is rows on their way to the disk.
+type put struct {
+	rows []journal.SpoolRow
+	done chan error // its capacity is 1
+}
+
+func (p *put) size() (n int) {
+	for i := range p.rows {
+		n += rowSize(&p.rows[i])
+	}
+	return n
+}
+
+func rowSize(r *journal.SpoolRow) int { return recordSize + len(r.Index) + len(r.Blob) }
+
+// Put implements journal.Spool: it returns when the rows are on the disk.
+func (s *Spool) Put(rows []journal.SpoolRow) error {
+	p := &put{rows: rows, done: make(chan error, 1)}
+	select {
+	case s.puts <- p:
+		return <-p.done
+	case <-s.ended:
+		return ErrClosed
+	}
+}
+
+// Run writes what is put until ctx ends. Rows that several lanes put within the
+// time between two synchronizations share one.
+func (s *Spool) Run(ctx context.Context) {
+	defer close(s.ended)
+	defer s.leaveSegment()
+	var next time.Time // when the disk may be synchronized again
+	for {
+		var puts []*put
+		select {
+		case <-ctx.Done():
+			return
+		case done := <-s.rolls:
+			s.leaveSegment()
+			close(done)
+			continue
+		case p := <-s.puts:
+			puts = s.gather(ctx, p, time.Until(next))
+		}
+		s.write(puts)
+		next = time.Now().Add(s.cfg.Sync)
+	}
+}
+
+// gather adds to a put those that come within a time, up to a size.
+func (s *Spool) gather(ctx context.Context, first *put, within time.Duration) []*put {
+	puts, size := []*put{first}, first.size()
+	turn := time.NewTimer(within)
+	defer turn.Stop()
+	for size < gatherBytes {
+		select {
+		case p := <-s.puts:
+			puts = append(puts, p)
+			size += p.size()
+		case <-turn.C:
+			return puts
+		case <-ctx.Done():
+			return puts
+		}
+	}
+	return puts
+}
+
+// write makes puts durable and answers them.
+func (s *Spool) write(puts []*put) {
+	err := errResting
+	if !time.Now().Before(s.idle) {
+		err = s.append(puts)
+		s.note(err)
+	}
+	for _, p := range puts {
+		p.done <- err
+	}
+}
+
+// note keeps how the latest write ended.
+func (s *Spool) note(err error) {
+	s.mu.Lock()
+	was := s.failure
+	s.failure = err
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.idle = time.Now().Add(restAfter)
+		s.metrics.Failures.Inc()
+		s.cfg.Log.Error("the spool can not be written; samples wait in memory", "dir", s.cfg.Dir, "err", err)
+	case was != nil:
+		s.cfg.Log.Info("the spool can be written again", "dir", s.cfg.Dir)
+	}
+}
+
+// append writes the rows of puts and synchronizes them. After an error the segment
+// takes no more: of what was not synchronized nobody knows whether it is there.
+func (s *Spool) append(puts []*put) error {
+	for _, p := range puts {
+		for i := range p.rows {
+			if err := s.appendRow(&p.rows[i]); err != nil {
+				s.leaveSegment()
+				return err
+			}
+		}
+	}
+	if err := s.sync(); err != nil {
+		s.leaveSegment()
+		return fmt.Errorf("synchronizing the spool: %w", err)
+	}
+	return nil
+}
+
+// file is the current segment as Run writes it.
+type file struct {
+	*segment
+	vfs.File
+	out    *bufio.Writer
+	offset int64            // of the next record
+	ends   map[int]*end     // of the chains, with what is not durable yet
+	fresh  []placed         // written since the last synchronization
+	head   [recordSize]byte // scratch
+}
+
+// end is that of a chain.
+type end struct {
+	at    store.Position
+	last  int64
+	bytes int // in the partition
+}
+
+func (s *Spool) appendRow(row *journal.SpoolRow) error {
+	if len(row.Index)+len(row.Blob) > maxBody || row.Shard >= maxShards {
+		panic(fmt.Sprintf("BUG: spooling a row of %d bytes of shard %d", len(row.Index)+len(row.Blob), row.Shard))
+	}
+	size := int64(rowSize(row))
+	if s.file != nil && s.file.offset+size > s.segmentBytes && s.file.offset > s.segmentBytes/2 {
+		if err := s.sync(); err != nil {
+			return fmt.Errorf("synchronizing the spool: %w", err)
+		}
+		s.leaveSegment()
+	}
+	if err := s.makeRoom(size); err != nil {
+		return err
+	}
+	if s.file == nil {
+		if err := s.newSegment(); err != nil {
+			return fmt.Errorf("making a spool file: %w", err)
+		}
+	}
+	return s.file.append(row)
+}
+
+// newSegment begins a segment.
+func (s *Spool) newSegment() error {
+	h := header{writer: store.NewWriter(), created: time.Now().UnixNano(), archive: s.cfg.Archive}
+	s.mu.Lock()
+	g := &segment{header: h, n: s.next, path: s.fs.PathJoin(s.cfg.Dir, fileName(s.next)), ours: true, chains: map[int]*chain{}}
+	s.next++
+	s.mu.Unlock()
+	out, err := s.fs.Create(g.path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	f := &file{segment: g, File: out, out: bufio.NewWriterSize(out, bufferBytes), ends: map[int]*end{}}
+	head := appendHeader(nil, &h)
+	f.offset = int64(len(head))
+	s.file = f
+	if _, err := f.out.Write(head); err != nil {
+		return err
+	}
+	return syncDir(s.fs, s.cfg.Dir)
+}
+
+// append writes a row. It is not durable yet.
+func (f *file) append(row *journal.SpoolRow) error {
+	e := f.ends[row.Shard]
+	switch {
+	case e == nil:
+		e = &end{at: store.At(1, 1)}
+		f.ends[row.Shard] = e
+	case e.bytes > partBytes:
+		e.at, e.bytes = store.At(e.at.N()+1, 1), 0
+	default:
+		e.at++
+	}
+	r := placed{offset: f.offset, record: record{
+		at: e.at, prev: e.last, shard: row.Shard, samples: row.Samples, index: len(row.Index), body: len(row.Index) + len(row.Blob),
+		sum: crc32.Update(crc32.Checksum(row.Index, castagnoli), castagnoli, row.Blob),
+	}}
+	for _, part := range [][]byte{appendRecord(f.head[:0], &r.record), row.Index, row.Blob} {
+		if _, err := f.out.Write(part); err != nil {
+			return fmt.Errorf("writing the spool: %w", err)
+		}
+	}
+	f.fresh = append(f.fresh, r)
+	e.last, e.bytes = r.offset, e.bytes+r.body
+	f.offset = r.next()
+	return nil
+}
+
+// sync makes what was written durable, and shows it to readers.
+func (s *Spool) sync() error {
+	f := s.file
+	if f == nil || len(f.fresh) == 0 {
+		return nil
+	}
+	if err := f.settle(); err != nil {
+		return err
+	}
+	s.metrics.Syncs.Inc()
+	s.metrics.put(f.fresh)
+	s.mu.Lock()
+	for i := range f.fresh {
+		f.segment.add(&f.fresh[i])
+	}
+	f.fresh = f.fresh[:0]
+	if s.current != f.segment {
+		s.current = f.segment
+		s.segments = append(s.segments, f.segment)
+	}
+	s.mu.Unlock()
+	s.nudge()
+	return nil
+}
+
+func (f *file) settle() error {
+	if err := f.out.Flush(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// nudge wakes Drain.
+func (s *Spool) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leaveSegment leaves the current segment as it is: what is not durable in it counts
+// for nothing.
+func (s *Spool) leaveSegment() {
+	f := s.file
+	if f == nil {
+		return
+	}
+	s.file = nil
+	_ = f.Close() // what counts is synchronized
+	s.mu.Lock()
+	known := s.current == f.segment
+	s.current = nil
+	s.mu.Unlock()
+	if !known {
+		s.remove(f.segment)
+	}
+}

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/spool"
+	"varve.dev/varve/engine/store"
+)
+
+// openSpool opens a spool that is closed at the end of the test, after the engine.
+func openSpool(t *testing.T, fs vfs.FS) *spool.Spool {
+	t.Helper()
+	s, err := spool.Open(spool.Config{
+		Dir: "spool", Archive: "test", Size: spool.MinSize, Sync: 5 * time.Millisecond, FS: fs,
+		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// spooling launches an engine with a spool that captures A and B.
+func spooling(t *testing.T, st store.Store, fs vfs.FS) *life {
+	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, fs)})
+	l.assign("A", "B")
+	return l
+}
+
+// spoolAll sends values of A and B while the store is away, until all are on the disk:
+// lanes wait some seconds before that.
+func (l *life) spoolAll(t *testing.T, from, to int) {
+	t.Helper()
+	for _, pv := range []string{"A", "B"} {
+		l.source.send(pv, from, to)
+	}
+	eventually(t, "all is in the spool", func() bool {
+		s := l.Summary()
+		if s.Dropped[sample.Overflow] > 0 {
+			t.Fatalf("%d samples are dropped", s.Dropped[sample.Overflow])
+		}
+		kept := l.opts.Spool.Counts().Kept
+		return kept > 0 && s.Pending == kept
+	})
+}
+
+// checkCounts fails the test unless n samples of each PV count as stored.
+func (l *life) checkCounts(t *testing.T, n uint64) {
+	t.Helper()
+	for _, pv := range []string{"A", "B"} {
+		if s, _ := l.Capture().Status(pv); s.Stored != n || s.Received != n {
+			t.Errorf("%s: %d samples received, %d stored, instead of %d", pv, s.Received, s.Stored, n)
+		}
+	}
+	if s := l.Summary(); s.Stored != 2*n || s.Pending != 0 || s.Spooled != 0 {
+		t.Errorf("summary: %+v", s)
+	}
+}
+
+// TestAnOutageWithASpool has everything readable at every moment, and stored at the
+// end, in order and once.
+func TestAnOutageWithASpool(t *testing.T) {
+	st := openStore(t)
+	l := spooling(t, st, vfs.NewMem())
+	sent := 0
+	for range 2 {
+		for _, pv := range []string{"A", "B"} {
+			l.source.send(pv, sent, sent+1000)
+		}
+		sent += 1000
+		eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+		l.store.dead.Store(true)
+		l.spoolAll(t, sent, sent+8000)
+		sent += 8000
+		wantAll(t, l.reader, "A", sent, "while the store is away")
+		if got := l.Held(); !slices.Contains(got, 0) || !slices.Contains(got, 1) || l.ShardStatus(0).Unsaved != 8000 {
+			t.Errorf("held are %v, %+v", got, l.ShardStatus(0))
+		}
+		if err := l.Delete(deadline(t), 0, []string{"X"}); err == nil {
+			t.Error("data is deleted while some waits in the spool")
+		}
+		l.store.dead.Store(false)
+		for l.Summary().Spooled > 0 {
+			for _, pv := range []string{"A", "B"} {
+				l.source.send(pv, sent, sent+10)
+			}
+			sent += 10
+			wantAll(t, l.reader, "A", sent, "while the spool is drained")
+		}
+		wantAll(t, l.reader, "A", sent, "when the spool is empty")
+	}
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	l.checkCounts(t, uint64(sent))
+	eventually(t, "the claims of the spool are gone", func() bool { return len(claims(t, st, 0)) == 1 && len(claims(t, st, 1)) == 1 })
+	l.end()
+	cold := &query.Reader{Store: st, Shards: 4}
+	for _, pv := range []string{"A", "B"} {
+		wantAll(t, cold, pv, sent, "at the end")
+		if kinds := marks(t, st, pv); len(kinds) > 0 {
+			t.Errorf("%s: marks %v", pv, kinds)
+		}
+	}
+}
+
+func deadline(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A deletion is refused while data waits that would come back, though the store takes
+// rows.
+func TestDeleteBesideASpool(t *testing.T) {
+	st := &refusing{Store: openStore(t)}
+	l := spooling(t, st, vfs.NewMem())
+	eventually(t, "the shard is sealed", func() bool { s := l.ShardStatus(0); return s.Sealing && s.Claimed })
+	l.store.dead.Store(true)
+	l.spoolAll(t, 0, 8000)
+	st.late.Store(true) // as the writers of the spool are
+	l.store.dead.Store(false)
+	eventually(t, "the lane is back", func() bool { return l.Storage() == "" })
+	l.assign("B")
+	if err := l.Delete(t.Context(), 0, []string{"A"}); !errors.Is(err, ErrSpooled) {
+		t.Errorf("deleting gives %v", err)
+	}
+	st.late.Store(false)
+	eventually(t, "the spool is drained", func() bool { return l.Summary().Spooled == 0 })
+	l.assign("A", "B")
+	wantAll(t, l.reader, "A", 8000, "what was not deleted")
+}
+
+// TestStopAndKillDuringAnOutage ends the process while the store is away: in order,
+// nothing is lost; killed, what is not on the disk is, and that is marked.
+func TestStopAndKillDuringAnOutage(t *testing.T) {
+	st, fs := openStore(t), vfs.NewCrashableMem()
+	l := spooling(t, st, fs)
+	for _, pv := range []string{"A", "B"} {
+		l.source.send(pv, 0, 1000)
+	}
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	l.store.dead.Store(true)
+	for _, pv := range []string{"A", "B"} {
+		l.source.send(pv, 1000, 1010) // few: they wait in memory
+	}
+	if n := l.end(); n != 0 {
+		t.Fatalf("%d samples are lost at the stop", n)
+	}
+	if s := l.Summary(); s.Spooled != 20 {
+		t.Errorf("%d samples wait in the spool", s.Spooled)
+	}
+	if err := l.opts.Spool.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	l = launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, fs)})
+	l.store.dead.Store(true)
+	l.assign("A", "B")
+	l.spoolAll(t, 1010, 9000)
+	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+	l.source.send("A", 9000, 9100) // what comes now dies with the process
+	l.end()
+
+	l = spooling(t, st, crashed)
+	eventually(t, "the spool is drained", func() bool { return l.Summary().Spooled == 0 })
+	wantAll(t, l.reader, "A", 9000, "after the second start")
+	l.source.send("A", 9100, 9200)
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	if got := values(t, l.reader, "A"); !slices.Equal(got, append(count(0, 9000), count(9100, 9200)...)) {
+		t.Errorf("%d samples are read", len(got))
+	}
+	if s := l.Summary(); s.Stored != 100 {
+		t.Errorf("%d samples of this process count as stored, instead of 100", s.Stored)
+	}
+}
+
+// refusing is a store that can refuse the claims of writers that come late.
+type refusing struct {
+	store.Store
+	late atomic.Bool
+}
+
+func (r *refusing) PutClaim(ctx context.Context, c store.Claim) error {
+	if r.late.Load() && c.Epoch > 1 {
+		return errDead
+	}
+	return r.Store.PutClaim(ctx, c)
+}
