@@ -41,7 +41,6 @@ type ArchiveGroupList struct {
 // Fields that are not acted on yet. Support for one deletes its line.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="spec.enabledBy is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="spec.redundancy greater than 1 is not supported yet"
 
 // ArchiveGroupSpec is what a user asks for.
 //
@@ -106,7 +105,9 @@ type ArchiveGroupSpec struct {
 	Retention *Retention `json:"retention,omitempty"`
 
 	// redundancy is the number of engines that capture each PV at the same
-	// time, on different nodes.
+	// time, on different nodes as far as there are any: 1 or 2. With 2 nothing is
+	// lost when an engine or its node dies; IOCs serve each PV twice. Where there
+	// is one engine only, 2 has no effect, which the status says.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

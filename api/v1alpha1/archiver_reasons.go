@@ -70,6 +70,82 @@ const (
 	// ReasonTooManyCircuits: an IOC has more connections than
 	// spec.epics.maxCircuitsPerServer.
 	ReasonTooManyCircuits = "TooManyCircuits"
+	// ReasonMetricsMissing: engines can not be autoscaled, for nobody says how much
+	// CPU they take.
+	ReasonMetricsMissing = "MetricsMissing"
+	// ReasonAutoscalerFailed: engines can not be autoscaled for another reason.
+	ReasonAutoscalerFailed = "AutoscalerFailed"
 	// ReasonAsExpected: nothing is wrong.
 	ReasonAsExpected = "AsExpected"
+)
+
+// Reasons of DiskGuard of an Archiver.
+const (
+	// ReasonNoLimit: the archive may take as much disk as there is.
+	ReasonNoLimit = "NoLimit"
+	// ReasonBelowLimit: the archive takes less than 90 % of its limit.
+	ReasonBelowLimit = "BelowLimit"
+	// ReasonDropping: the oldest raw samples are being deleted.
+	ReasonDropping = "Dropping"
+	// ReasonWaitingForRoom: enough was deleted, and its room is not free yet.
+	ReasonWaitingForRoom = "WaitingForRoom"
+	// ReasonNothingLeft: all raw samples are deleted that may be.
+	ReasonNothingLeft = "NothingLeft"
+	// ReasonSizeUnknown: nobody says how large the archive is, so nothing is deleted.
+	ReasonSizeUnknown = "SizeUnknown"
+)
+
+// Reasons of Redundant of an Archiver.
+const (
+	// ReasonTwoEngines: two engines on different nodes capture what asks for it.
+	ReasonTwoEngines = "TwoEngines"
+	// ReasonOneEngine: there is one engine only.
+	ReasonOneEngine = "OneEngine"
+	// ReasonOneNode: both engines of some shards run on one node.
+	ReasonOneNode = "OneNode"
+	// ReasonEngineBlind: an engine does not reach channels that the other engine has
+	// connected.
+	ReasonEngineBlind = "EngineBlind"
+	// ReasonJoining: second engines are about to capture some shards.
+	ReasonJoining = "Joining"
+)
+
+// Reasons of Autoscaling of an Archiver, besides ReasonMetricsMissing and
+// ReasonAutoscalerFailed.
+const (
+	// ReasonFollowingLoad: the number of engines follows their CPU.
+	ReasonFollowingLoad = "FollowingLoad"
+	// ReasonAtMaximum: more engines are needed than maxReplicas.
+	ReasonAtMaximum = "AtMaximum"
+	// ReasonResting: spec.engines.replicas is 0.
+	ReasonResting = "Resting"
+	// ReasonWaitingForMetrics: the first figures of CPU have not come yet.
+	ReasonWaitingForMetrics = "WaitingForMetrics"
+)
+
+// Reasons of CassandraReady of an Archiver.
+const (
+	// ReasonNodesReady: all nodes are up, and the archive has its replicas.
+	ReasonNodesReady = "NodesReady"
+	// ReasonCassandraOperatorMissing: neither K8ssandraCluster nor CassandraDatacenter is
+	// a kind of the cluster.
+	ReasonCassandraOperatorMissing = "CassandraOperatorMissing"
+	// ReasonCassandraRefused: the API server, or cass-operator, does not take the object.
+	ReasonCassandraRefused = "CassandraRefused"
+	// ReasonCassandraStarting: the first nodes are on their way.
+	ReasonCassandraStarting = "CassandraStarting"
+	// ReasonCassandraStuck: nodes do not come up, and somebody has to do something.
+	ReasonCassandraStuck = "CassandraStuck"
+	// ReasonNodesDown: nodes that were up are not.
+	ReasonNodesDown = "NodesDown"
+	// ReasonCassandraScaling: nodes join or leave.
+	ReasonCassandraScaling = "CassandraScaling"
+	// ReasonReplicating: the number of replicas changes, with a repair for each step.
+	ReasonReplicating = "Replicating"
+	// ReasonReplacingNodes: nodes are being replaced.
+	ReasonReplacingNodes = "ReplacingNodes"
+	// ReasonCassandraUpdating: nodes restart one by one with other settings.
+	ReasonCassandraUpdating = "CassandraUpdating"
+	// ReasonCassandraStopped: somebody stopped the datacenter.
+	ReasonCassandraStopped = "CassandraStopped"
 )

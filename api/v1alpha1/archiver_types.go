@@ -14,6 +14,7 @@ import (
 // +kubebuilder:resource:shortName=arc,categories=varve
 // +kubebuilder:printcolumn:name="Engines",type=string,JSONPath=`.status.engines`,description="Engines that are ready, of those wanted"
 // +kubebuilder:printcolumn:name="Shards",type=string,JSONPath=`.status.shards`,description="Shards that are captured, of all"
+// +kubebuilder:printcolumn:name="Rebalancing",type=string,JSONPath=`.status.moves.progress`,description="Moves of shards between engines that are done, of those begun; empty if none is under way"
 // +kubebuilder:printcolumn:name="Channels",type=integer,JSONPath=`.status.channels.total`
 // +kubebuilder:printcolumn:name="Connected",type=integer,JSONPath=`.status.channels.connected`
 // +kubebuilder:printcolumn:name="Rate",type=number,JSONPath=`.status.rates.samplesPerSecond`,description="Samples per second"
@@ -49,6 +50,8 @@ type ArchiverList struct {
 // ArchiverSpec is the fleet that is asked for.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded belongs to one engine: use storage.cassandra for more"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded belongs to one engine, which can not be autoscaled: use storage.cassandra"
+// +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas is at most spec.shards: an engine without a shard has nothing to do"
 type ArchiverSpec struct {
 	// engines capture PVs.
 	// +optional
@@ -119,13 +122,21 @@ const (
 )
 
 // EnginesSpec describes the engine pods.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",fieldPath=".resources",message="autoscaling needs resources.requests.cpu: it compares what engines take with it"
 type EnginesSpec struct {
-	// replicas is the number of engines.
+	// replicas is the number of engines. With autoscaling leave it out: whoever
+	// scales writes it, as kubectl scale does. 0 rests autoscaling, too.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// autoscaling lets a HorizontalPodAutoscaler, which the operator makes, decide
+	// on replicas by the CPU that engines take. Default: nobody but you decides.
+	// +optional
+	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
 
 	PodSpec `json:",inline"`
 
@@ -134,6 +145,39 @@ type EnginesSpec struct {
 	// allow it: label pod-security.kubernetes.io/enforce=privileged.
 	// +optional
 	HostNetwork bool `json:"hostNetwork,omitempty"`
+
+	// spoolSize is how much of its node's disk an engine may take to keep
+	// samples while Cassandra is away and its memory is full. 0 switches that
+	// off. What waits there survives the container, not the pod.
+	// +optional
+	// +kubebuilder:default="2Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) == 0 || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spoolSize is 0, or at least 64Mi"
+	SpoolSize *resource.Quantity `json:"spoolSize,omitempty"`
+}
+
+// AutoscalingSpec bounds what a HorizontalPodAutoscaler may do. It needs
+// metrics-server, or another source of metrics.k8s.io.
+//
+// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas is at most maxReplicas"
+type AutoscalingSpec struct {
+	// minReplicas is the least number of engines.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MinReplicas int32 `json:"minReplicas,omitempty"`
+	// maxReplicas is the largest number of engines.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
+	// targetCPUUtilizationPercentage is how much CPU engines should take on
+	// average, in percent of what they request.
+	// +optional
+	// +kubebuilder:default=70
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	TargetCPUUtilizationPercentage int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 }
 
 // RetrievalSpec describes the pods that serve the archive. With storage.embedded
@@ -254,7 +298,7 @@ type EPICSSpec struct {
 	MaxCircuitsPerServer int32 `json:"maxCircuitsPerServer,omitempty"`
 }
 
-// StorageSpec is where the archive is kept: exactly one of its fields is set.
+// StorageSpec is where the archive is kept: exactly one of cassandra and embedded is set.
 //
 // +kubebuilder:validation:ExactlyOneOf=cassandra;embedded
 type StorageSpec struct {
@@ -264,13 +308,24 @@ type StorageSpec struct {
 	// embedded keeps the archive on a volume of the one engine: for trying out.
 	// +optional
 	Embedded *EmbeddedSpec `json:"embedded,omitempty"`
+	// diskLimit is how much disk the archive may take, with all replicas. When it
+	// comes to 90 % of that, the oldest raw samples are deleted until it would take
+	// 85 %; rollups stay. Default for Cassandra: data_disk_usage_max_disk_size of its
+	// nodes, if they have it set. Else nothing is deleted.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="diskLimit is at least 1Gi"
+	DiskLimit *resource.Quantity `json:"diskLimit,omitempty"`
 }
 
 // CassandraSpec says which Cassandra cluster: exactly one of its fields is set.
 //
-// +kubebuilder:validation:ExactlyOneOf=external
+// +kubebuilder:validation:ExactlyOneOf=managed;external
+// +kubebuilder:validation:XValidation:rule="has(self.managed) == has(oldSelf.managed)",message="managed and external can not be exchanged: make another Archiver, and read from both"
 // +kubebuilder:validation:XValidation:rule="has(self.keyspace) == has(oldSelf.keyspace)",fieldPath=".keyspace",message="keyspace can not be changed"
 type CassandraSpec struct {
+	// managed is a cluster that is run for this archive, by K8ssandra.
+	// +optional
+	Managed *ManagedCassandra `json:"managed,omitempty"`
 	// external is a cluster that somebody else runs.
 	// +optional
 	External *ExternalCassandra `json:"external,omitempty"`

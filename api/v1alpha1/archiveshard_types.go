@@ -46,10 +46,11 @@ type ArchiveShardSpec struct {
 	// +required
 	ArchiverRef ArchiverReference `json:"archiverRef,omitzero"`
 
-	// index of the shard, from 0.
+	// index of the shard, from 0. Those from spec.shards of the Archiver on, as
+	// many again, have the PVs that two engines capture.
 	// +required
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4095
+	// +kubebuilder:validation:Maximum=8191
 	Index *int32 `json:"index,omitempty"`
 
 	// engines that have to do with the shard. The first one seals. An engine
@@ -60,7 +61,7 @@ type ArchiveShardSpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Engines []ShardEngine `json:"engines,omitempty"`
 
-	// channels is the number of channels in all lists.
+	// channels is the number of channels in all lists but those that are leaving.
 	// +optional
 	Channels int32 `json:"channels"`
 
@@ -114,6 +115,10 @@ type ChannelListReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
+	// leaving says that the channels of the list belong to other shards now. They
+	// are captured here, too, until those capture them.
+	// +optional
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 // ArchiveShardStatus is what the engines answer.

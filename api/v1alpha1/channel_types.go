@@ -3,7 +3,6 @@ package v1alpha1
 // Fields that are not acted on yet. Support for one deletes its line.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.redundancy) || self.redundancy == 1",fieldPath=".redundancy",reason=FieldValueForbidden,message="redundancy greater than 1 is not supported yet"
 
 // Channel is one PV and its own settings: each that is given replaces the
 // group's.

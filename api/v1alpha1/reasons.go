@@ -40,6 +40,6 @@ const (
 	ReasonDifferentProviders = "DifferentProviders"
 	// ReasonNoSharedChannels: none does.
 	ReasonNoSharedChannels = "NoSharedChannels"
-	// ReasonKeptForever: retention is not applied yet, and nothing is deleted.
-	ReasonKeptForever = "KeptForever"
+	// ReasonApplied: engines keep data as the group's retention says.
+	ReasonApplied = "Applied"
 )
