@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	netv1 "k8s.io/api/networking/v1"
@@ -32,15 +33,16 @@ import (
 // ServiceMonitors.
 func childKinds() map[client.Object]client.ObjectList {
 	return map[client.Object]client.ObjectList{
-		&appsv1.Deployment{}:            &appsv1.DeploymentList{},
-		&batchv1.Job{}:                  &batchv1.JobList{},
-		&corev1.PersistentVolumeClaim{}: &corev1.PersistentVolumeClaimList{},
-		&corev1.Service{}:               &corev1.ServiceList{},
-		&corev1.ServiceAccount{}:        &corev1.ServiceAccountList{},
-		&netv1.NetworkPolicy{}:          &netv1.NetworkPolicyList{},
-		&policyv1.PodDisruptionBudget{}: &policyv1.PodDisruptionBudgetList{},
-		&rbacv1.Role{}:                  &rbacv1.RoleList{},
-		&rbacv1.RoleBinding{}:           &rbacv1.RoleBindingList{},
+		&appsv1.Deployment{}:                     &appsv1.DeploymentList{},
+		&autoscalingv2.HorizontalPodAutoscaler{}: &autoscalingv2.HorizontalPodAutoscalerList{},
+		&batchv1.Job{}:                           &batchv1.JobList{},
+		&corev1.PersistentVolumeClaim{}:          &corev1.PersistentVolumeClaimList{},
+		&corev1.Service{}:                        &corev1.ServiceList{},
+		&corev1.ServiceAccount{}:                 &corev1.ServiceAccountList{},
+		&netv1.NetworkPolicy{}:                   &netv1.NetworkPolicyList{},
+		&policyv1.PodDisruptionBudget{}:          &policyv1.PodDisruptionBudgetList{},
+		&rbacv1.Role{}:                           &rbacv1.RoleList{},
+		&rbacv1.RoleBinding{}:                    &rbacv1.RoleBindingList{},
 	}
 }
 

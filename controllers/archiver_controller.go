@@ -1,15 +1,18 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -27,6 +30,7 @@ import (
 // +kubebuilder:rbac:groups=varve.dev,resources=archivers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=varve.dev,resources=archiveshards,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch;update
@@ -34,7 +38,10 @@ import (
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;update;delete
 // +kubebuilder:rbac:groups=monitoring.coreos.com,resources=servicemonitors,verbs=get;list;watch;create;patch;update;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cassandra.datastax.com,resources=cassandradatacenters,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups=k8ssandra.io,resources=k8ssandraclusters,verbs=get;list;watch;create;patch;update;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -60,12 +67,17 @@ type ArchiverReconciler struct {
 	// Compiled wakes an Archiver whose groups have another outcome.
 	Compiled *Wakeups
 	Recorder events.EventRecorder
+	// Registerer takes the metrics of Archivers.
+	Registerer prometheus.Registerer
 	// Image of Archivers that name none.
 	Image string
 
 	children children
 	monitors serviceMonitors
+	secrets  cassandraSecrets
 	written  pace
+	costs    pace
+	metrics  archiverMetrics
 }
 
 // Reconcile makes one Archiver what its spec says.
@@ -87,7 +99,11 @@ func (r *ArchiverReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	wanted := render.Archiver(render.Input{Archiver: a, Image: r.Image, HasServiceMonitor: monitored})
+	dc, err := r.managedCassandra(ctx, a, live)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	wanted := render.Archiver(render.Input{Archiver: a, Image: r.Image, HasServiceMonitor: monitored, Datacenter: dc.Rendered(a, schemaJobs(live)...)})
 	refused, err := r.children.apply(ctx, r.Client, a, wanted, live)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -100,21 +116,37 @@ func (r *ArchiverReconciler) Reconcile(ctx context.Context, req ctrl.Request) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	in.Refused = refused
+	in.Refused, in.Datacenter = refused, dc
+	r.metrics.observe(req.NamespacedName, &in)
 	status := archiverstatus.Compute(in)
 	if err := r.writeStatus(ctx, a, status); err != nil {
 		return ctrl.Result{}, err
 	}
-	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
-		return ctrl.Result{RequeueAfter: unreadyInterval}, nil
+	if err := r.writeCosts(ctx, a, &in); err != nil {
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: requeueAfter(a, status.Conditions)}, nil
 }
 
 // forget drops what is remembered of an Archiver that is gone.
 func (r *ArchiverReconciler) forget(name types.NamespacedName) {
 	r.children.forget(name)
 	r.written.forget(name)
+	r.costs.forget(name)
+	r.metrics.forget(name)
+}
+
+// schemaJobs are those of an Archiver that are not about to go, the newest one last.
+func schemaJobs(live map[childKey]client.Object) (jobs []*batchv1.Job) {
+	for _, o := range live {
+		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return jobs
 }
 
 // observe gathers what the status is made of.
@@ -122,10 +154,9 @@ func (r *ArchiverReconciler) observe(ctx context.Context, a *v1alpha1.Archiver, 
 	in := archiverstatus.Input{Archiver: a, Settled: r.Fleet.Synced(), Now: time.Now()}
 	in.Engines, _ = live[childKey{"Deployment", render.EngineName(a.Name)}].(*appsv1.Deployment)
 	in.Retrieval, _ = live[childKey{"Deployment", render.RetrievalName(a.Name)}].(*appsv1.Deployment)
-	for _, o := range live {
-		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil {
-			in.Schema = job
-		}
+	in.Autoscaler, _ = live[childKey{"HorizontalPodAutoscaler", render.EngineName(a.Name)}].(*autoscalingv2.HorizontalPodAutoscaler)
+	for _, job := range schemaJobs(live) {
+		in.Schema = job
 	}
 	name := client.ObjectKeyFromObject(a)
 	ours := []client.ListOption{client.InNamespace(a.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: a.Name}, client.UnsafeDisableDeepCopy}
@@ -144,7 +175,7 @@ func (r *ArchiverReconciler) observe(ctx context.Context, a *v1alpha1.Archiver, 
 	in.Pods, in.Shards = pods.Items, shards.Items
 	in.Mounts = failedMounts(ctx, r.API, in.Pods, in.Now)
 	if o := r.Outcomes.Get(name); o != nil {
-		in.Unplaced, in.Moving = o.Unplaced, o.Moving
+		in.Unplaced, in.Moving, in.Moves = o.Unplaced, o.Moving, o.Moves.status()
 	}
 	return in, nil
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	netv1 "k8s.io/api/networking/v1"
@@ -281,7 +282,7 @@ func archivers(mgr ctrl.Manager, namespace string) *controllers.ArchiverReconcil
 		Outcomes: controllers.NewOutcomes(func(types.NamespacedName) {}),
 		Compiled: &controllers.Wakeups{},
 		Recorder: mgr.GetEventRecorder("varve-operator"),
-		Image:    "varve:test",
+		Image:    "varve:test", Registerer: prometheus.NewRegistry(),
 	}
 }
 
@@ -364,7 +365,7 @@ func childrenOf(ctx context.Context, namespace string) map[string]client.Object 
 	GinkgoHelper()
 	all := map[string]client.Object{}
 	for kind, l := range map[string]client.ObjectList{
-		"Deployment": &appsv1.DeploymentList{}, "Job": &batchv1.JobList{}, "NetworkPolicy": &netv1.NetworkPolicyList{},
+		"Deployment": &appsv1.DeploymentList{}, "HorizontalPodAutoscaler": &autoscalingv2.HorizontalPodAutoscalerList{}, "Job": &batchv1.JobList{}, "NetworkPolicy": &netv1.NetworkPolicyList{},
 		"PersistentVolumeClaim": &corev1.PersistentVolumeClaimList{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudgetList{},
 		"Role": &rbacv1.RoleList{}, "RoleBinding": &rbacv1.RoleBindingList{},
 		"Service": &corev1.ServiceList{}, "ServiceAccount": &corev1.ServiceAccountList{},

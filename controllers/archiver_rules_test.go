@@ -50,6 +50,14 @@ var _ = Describe("The API server", func() {
 		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 small letters"),
 		Entry("two storages", goodArchiver, "spec.storage.embedded", `{}`, "exactly one of the fields in [cassandra embedded]"),
 		Entry("two embedded engines", embeddedArchiver, "spec.engines.replicas", `2`, "storage.embedded belongs to one engine: use storage.cassandra for more"),
+		Entry("an autoscaled embedded archive", embeddedArchiver, "spec.engines.autoscaling", `{"maxReplicas":2}`, "spec.engines.autoscaling: Invalid value: storage.embedded belongs to one engine, which can not be autoscaled"),
+		Entry("no most", goodArchiver, "spec.engines.autoscaling", `{}`, "spec.engines.autoscaling.maxReplicas: Required value"),
+		Entry("min above max", goodArchiver, "spec.engines.autoscaling", `{"minReplicas":3,"maxReplicas":2}`, "spec.engines.autoscaling.minReplicas: Invalid value: minReplicas is at most maxReplicas"),
+		Entry("more engines than shards", goodArchiver, "spec.engines.autoscaling", `{"maxReplicas":65}`, "spec.engines.autoscaling.maxReplicas: Invalid value: maxReplicas is at most spec.shards"),
+		Entry("nothing to compare CPU with", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling needs resources.requests.cpu"),
+		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize is 0, or at least 64Mi"),
+		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit is at least 1Gi"),
+		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize is 0, or at least 64Mi"),
 	)
 
 	DescribeTable("refuses changes that would lose an archive", func(ctx SpecContext, manifest, path, value, message string) {
@@ -72,6 +80,7 @@ var _ = Describe("The API server", func() {
 		Expect(k8s.Get(ctx, key(namespace, "main"), a)).To(Succeed())
 		Expect(a.Spec.Shards).To(BeEquivalentTo(64))
 		Expect(a.Spec.Engines.Replicas).To(HaveValue(BeEquivalentTo(1)))
+		Expect(a.Spec.Engines.SpoolSize.String()).To(Equal("2Gi"))
 		Expect(a.Spec.Retrieval.Replicas).To(HaveValue(BeEquivalentTo(1)))
 		Expect(a.Spec.Rebalance).To(Equal(v1alpha1.RebalanceAuto))
 		Expect(a.Spec.Storage.Embedded.Size.String()).To(Equal("10Gi"))

@@ -18,6 +18,7 @@ import (
 // SetupWithManager lets the reconciler run: on changes of Archivers and of what
 // they are made of, and on the reports of their engines.
 func (r *ArchiverReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.Registerer.MustRegister(&r.metrics)
 	own := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("archiver").

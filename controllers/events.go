@@ -15,6 +15,7 @@ var exceptions = map[string]bool{
 	v1alpha1.ConditionDegraded:   true,
 	v1alpha1.ConditionConflicted: true,
 	v1alpha1.ConditionExpired:    true,
+	v1alpha1.ConditionDiskGuard:  true,
 }
 
 // recordTransitions makes an event of each condition that has another status, or
@@ -31,7 +32,7 @@ func recordTransitions(to events.EventRecorder, about runtime.Object, old, now [
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if c.Status == metav1.ConditionTrue && (c.Type == v1alpha1.ConditionDegraded || c.Type == v1alpha1.ConditionConflicted) {
+		if c.Status == metav1.ConditionTrue && exceptions[c.Type] && c.Type != v1alpha1.ConditionExpired {
 			kind = corev1.EventTypeWarning
 		}
 		to.Eventf(about, nil, kind, c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)

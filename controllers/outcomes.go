@@ -26,6 +26,8 @@ type Outcome struct {
 	// Unplaced is the number of shards with channels that no engine captures
 	// yet; Moving of those that are on the way from one engine to another.
 	Unplaced, Moving int
+	// Moves is how far these have come.
+	Moves MovesProgress
 	// Outdated are the shards, by group (namespace/name), whose engine does not
 	// capture the lists of the latest compilation yet.
 	Outdated map[string]int

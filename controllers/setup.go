@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,8 @@ type Options struct {
 	Namespaces []string
 	// LeaderElect lets one of several operators work, and the others stand by.
 	LeaderElect bool
+	// Pod and PodNamespace are those of the operator itself; empty outside of a cluster.
+	Pod, PodNamespace string
 	// Metrics and Probes are addresses of HTTP servers; "0": none.
 	Metrics, Probes string
 	Log             logr.Logger
@@ -40,6 +43,25 @@ type Options struct {
 
 // leaderElectionID is the name of the Lease in the operator's namespace.
 const leaderElectionID = "varve-operator"
+
+// renewDeadline is how long the API server may be away until an operator no longer leads.
+const renewDeadline = 10 * time.Second
+
+// leaderLock is held in the name of the pod, of which there is never another one: when its
+// container has crashed and starts again, it goes on leading, and does not wait until
+// its own Lease has expired. Without a pod it is nil, and each process has a name of its
+// own.
+func leaderLock(cfg *rest.Config, o *Options) (resourcelock.Interface, error) {
+	if !o.LeaderElect || o.Pod == "" || o.PodNamespace == "" {
+		return nil, nil
+	}
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.PodNamespace, leaderElectionID,
+		resourcelock.ResourceLockConfig{Identity: o.Pod}, cfg, renewDeadline)
+	if err != nil {
+		return nil, fmt.Errorf("making the leader's Lease: %w", err)
+	}
+	return lock, nil
+}
 
 // NewManager returns a manager whose cache has only what the operator looks at,
 // without any reconciler.
@@ -52,16 +74,22 @@ func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	own := rest.CopyConfig(cfg)
 	own.QPS = -1 // an edit may write all shards and their lists: the API server keeps what is fair
+	lock, err := leaderLock(own, &o)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(own, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        o.Log,
-		Cache:                         CacheOptions(o.Namespaces),
-		Metrics:                       server.Options{BindAddress: o.Metrics},
-		HealthProbeBindAddress:        o.Probes,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       new(10 * time.Second),
+		Scheme:                              scheme,
+		Logger:                              o.Log,
+		Cache:                               CacheOptions(o.Namespaces),
+		Metrics:                             server.Options{BindAddress: o.Metrics},
+		HealthProbeBindAddress:              o.Probes,
+		LeaderElection:                      o.LeaderElect,
+		LeaderElectionID:                    leaderElectionID,
+		LeaderElectionResourceLockInterface: lock,
+		RenewDeadline:                       new(renewDeadline),
+		LeaderElectionReleaseOnCancel:       true,
+		GracefulShutdownTimeout:             new(10 * time.Second),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the operator: %w", err)
@@ -126,7 +154,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		shards,
 		&ArchiverReconciler{
 			Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
-			Outcomes: outcomes, Compiled: compiled, Recorder: recorder, Image: o.Image,
+			Outcomes: outcomes, Compiled: compiled, Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
 		},
 		&GroupReconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Compiled: compiled, Recorder: recorder},
 	} {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +21,33 @@ import (
 )
 
 var _ = Describe("The operator", func() {
+	It("leads on when its container has started again, and another waits", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		now, fresh := metav1.NewMicroTime(time.Now()), int32(3600)
+		Expect(k8s.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "varve-operator"},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("operator-a"), LeaseDurationSeconds: &fresh, AcquireTime: &now, RenewTime: &now},
+		})).To(Succeed())
+		elected := map[string]<-chan struct{}{}
+		for _, pod := range []string{"operator-a", "operator-b"} {
+			mgr, err := controllers.NewManager(restConfig, controllers.Options{
+				LeaderElect: true, Pod: pod, PodNamespace: namespace, Namespaces: []string{namespace}, Metrics: "0", Probes: "0", Log: logr.Discard(),
+			})
+			Expect(err).NotTo(HaveOccurred())
+			elected[pod] = mgr.Elected()
+			running, cancel := context.WithCancel(context.Background())
+			done := make(chan struct{})
+			go func() {
+				defer GinkgoRecover()
+				defer close(done)
+				Expect(mgr.Start(running)).To(Succeed())
+			}()
+			DeferCleanup(func() { cancel(); <-done })
+		}
+		Eventually(elected["operator-a"]).Should(BeClosed())
+		Expect(elected["operator-b"]).NotTo(BeClosed())
+	})
+
 	It("works with the rights that it is given", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		grantOperator(ctx, namespace)

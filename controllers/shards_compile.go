@@ -12,6 +12,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/channellist"
 	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/controllers/placement"
 	"varve.dev/varve/controllers/sources"
 	"varve.dev/varve/engine/capture"
 )
@@ -25,6 +26,7 @@ var customResourceDefinition = schema.GroupVersionKind{
 // engines. It holds on to no channel: there may be 10 million.
 type compiled struct {
 	fingerprint uint64
+	// shards has an entry for every place, also for shards that do not exist.
 	shards      []compiledShard
 	groups      map[string]*compile.Group
 	generations map[string]int64
@@ -40,7 +42,11 @@ type compiled struct {
 // compiledShard is what the spec of a shard has to say of channels.
 type compiledShard struct {
 	lists, deletions []string // names of ConfigMaps
-	channels         int
+	channels         int      // in lists
+	// leaving are lists of channels that other shards have now, which the shard
+	// goes on with until those in awaits have taken theirs.
+	leaving []string
+	awaits  []int32
 	// deleting are the groups whose data deletions are.
 	deleting map[string]bool
 	// kept says that the shard stays as it is, because what it captures can not
@@ -50,7 +56,10 @@ type compiledShard struct {
 
 // unknown says that nothing is known of what the shard captures. It must not be
 // written then: a shard without lists is an order to end.
-func (s *compiledShard) unknown() bool { return s.kept && len(s.lists) == 0 }
+func (s *compiledShard) unknown() bool { return s.kept && !s.busy() }
+
+// isEmpty says whether the shard has nothing to do.
+func (s *compiledShard) isEmpty() bool { return !s.busy() && len(s.deletions) == 0 }
 
 // next returns in how long something changes by itself.
 func (c *compiled) next(now time.Time) time.Duration {
@@ -106,12 +115,25 @@ func (r *ShardsReconciler) compile(ctx context.Context, in *observed, known *arc
 // archive is what the Archiver says of all its groups.
 func (in *observed) archive() compile.Archive {
 	spec := &in.archiver.Spec
-	return compile.Archive{Shards: int(spec.Shards), Provider: compile.ProviderOf(spec.EPICS.DefaultProvider)}
+	return compile.Archive{
+		Shards: int(spec.Shards), Provider: compile.ProviderOf(spec.EPICS.DefaultProvider), Alone: spec.Storage.Embedded != nil,
+	}
+}
+
+// places is how many shards there may be: those of spec.shards, and as many again for
+// PVs that two engines capture.
+func (in *observed) places() int { return 2 * int(in.archiver.Spec.Shards) }
+
+// exists says whether a shard is there, or is to be. Those for PVs that two engines
+// capture are made when the first PV asks for it. Then they stay: their sealer may
+// have samples to seal.
+func (in *observed) exists(index int, s *compiledShard, holding map[int][]placement.Holder) bool {
+	return index < int(in.archiver.Spec.Shards) || in.shards[index] != nil || !s.isEmpty() || len(holding[index]) > 0
 }
 
 // asItIs is what the shards say now.
 func (in *observed) asItIs() *compiled {
-	made := &compiled{withdrawn: true, shards: make([]compiledShard, in.archiver.Spec.Shards)}
+	made := &compiled{withdrawn: true, shards: make([]compiledShard, in.places())}
 	for i := range made.shards {
 		made.shards[i] = in.keep(i)
 	}
@@ -129,7 +151,11 @@ func (in *observed) keep(index int) compiledShard {
 	}
 	out.channels = int(s.Spec.Channels)
 	for _, l := range s.Spec.Lists {
-		out.lists = append(out.lists, l.Name)
+		if l.Leaving {
+			out.leaving = append(out.leaving, l.Name)
+		} else {
+			out.lists = append(out.lists, l.Name)
+		}
 	}
 	for _, l := range s.Spec.Deletions {
 		out.deletions = append(out.deletions, l.Name)
@@ -141,7 +167,7 @@ func (in *observed) keep(index int) compiledShard {
 func (in *observed) hasLists(made *compiled) bool {
 	for i := range made.shards {
 		s := &made.shards[i]
-		for _, names := range [][]string{s.lists, s.deletions} {
+		for _, names := range [][]string{s.lists, s.leaving, s.deletions} {
 			for _, name := range names {
 				if !in.isList(name) && !s.kept {
 					return false
@@ -155,7 +181,7 @@ func (in *observed) hasLists(made *compiled) bool {
 // encode makes lists of channels.
 func encode(in *observed, result *compile.Result, lost map[int]bool) *compiled {
 	made := &compiled{
-		shards: make([]compiledShard, in.archiver.Spec.Shards), groups: result.Groups, expiry: result.NextExpiry,
+		shards: make([]compiledShard, in.places()), groups: result.Groups, expiry: result.NextExpiry,
 		generations: map[string]int64{}, data: map[string][]byte{},
 	}
 	for i := range in.groups {
@@ -179,6 +205,7 @@ func encode(in *observed, result *compile.Result, lost map[int]bool) *compiled {
 			s.deleting[ch.Group] = true
 		}
 	}
+	made.encodeLeaving(in, result.Assignment)
 	return made
 }
 

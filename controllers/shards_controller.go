@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/placement"
 )
 
 // +kubebuilder:rbac:groups=varve.dev,resources=archivers,verbs=get;list;watch
@@ -31,10 +32,17 @@ const (
 	// unsettledInterval is how often is looked again for what is not there: a
 	// ConfigMap without its label makes no events.
 	unsettledInterval = 30 * time.Second
-	// moves is how many shards of an Archiver may be on the way before none moves
-	// only to even out the load. Each costs IOCs a second subscription for a while.
-	moves = 8
+	// costHalfLife is how long half of a change of load takes to be believed, and
+	// placeInterval how often is looked whether the load is even.
+	costHalfLife  = 2 * time.Minute
+	placeInterval = 30 * time.Second
 )
+
+// moveLimits are those of one Archiver. Each move costs IOCs a second subscription
+// for a while.
+var moveLimits = placement.Limits{
+	AtOnce: 8, PerMinute: 60, Rest: 5 * time.Minute, Join: 2 * time.Minute, Avoid: 10 * time.Minute,
+}
 
 // ShardsReconciler turns the groups of an Archiver into ArchiveShards and their
 // channel lists, and gives them to engines.
@@ -48,6 +56,8 @@ type ShardsReconciler struct {
 	Outcomes      *Outcomes
 	Recorder      events.EventRecorder
 	Registerer    prometheus.Registerer
+	// Limits of moves; without any moveLimits.
+	Limits placement.Limits
 
 	metrics *shardsMetrics
 	found   Wakeups // Archivers for which a ChannelFinder has another answer
@@ -71,9 +81,13 @@ type archive struct {
 	// namespace/name.
 	settled map[string]uint64
 	// unused has the channel lists that no shard names, and since when.
-	unused map[string]time.Time
-	moving bool
-	writes ownWrites
+	unused  map[string]time.Time
+	costs   placement.Smoother
+	history placement.Memory
+	moves   MovesProgress
+	writes  ownWrites
+	// taken has since when shards that others wait for capture their lists.
+	taken map[int32]time.Time
 }
 
 // Reconcile brings the shards of one Archiver up to date.
@@ -94,12 +108,13 @@ func (r *ShardsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	placed := r.place(in, made)
+	left := known.release(in, made, time.Now())
+	placed, orders := r.place(in, made, known)
 
 	if err := r.writeLists(ctx, in, made); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.writeShards(ctx, in, made, placed.Engines, &known.writes); err != nil {
+	if err := r.writeShards(ctx, in, made, orders, &known.writes); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.tellMoves(in, known, placed)
@@ -111,7 +126,7 @@ func (r *ShardsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{}, err
 	}
 	r.publish(req.NamespacedName, in, made, placed, known)
-	return ctrl.Result{RequeueAfter: earliest(wait, made.next(time.Now()))}, nil
+	return ctrl.Result{RequeueAfter: earliest(wait, left, made.next(time.Now()), placeInterval)}, nil
 }
 
 // remember returns what is known of an Archiver.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers"
 )
 
 var _ = Describe("ShardsReconciler", func() {
@@ -236,7 +237,12 @@ var _ = Describe("ShardsReconciler", func() {
 		Eventually(func() int {
 			return len(slices.DeleteFunc(p.owners(ctx), func(o string) bool { return o != "e3" }))
 		}).Should(BeNumerically(">=", 3), "a new engine gets its share")
-		Eventually(func() []string { return p.events(ctx) }).Should(ContainElements("EngineLeaving", "Rebalancing", "ShardsAssigned"))
+		Eventually(func() []string { return p.events(ctx) }).Should(
+			ContainElements("EngineLeaving", "Rebalancing", "ShardsAssigned", "MovesDone"))
+		var list eventsv1.EventList
+		Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
+		Expect(list.Items).To(ContainElement(And(HaveField("Reason", "MovesDone"), HaveField("Note", MatchRegexp("^[1-9] shards moved in [0-9]+s$")))))
+		Eventually(func() controllers.MovesProgress { return p.outcomes.Get(key(p.namespace, "main")).Moves }).Should(BeZero())
 	})
 
 	It("replaces an engine that is dead", func(ctx SpecContext) {

@@ -7,6 +7,8 @@ type shardsMetrics struct {
 	compileSeconds prometheus.Histogram
 	lists, shards  prometheus.Counter
 	moves          *prometheus.CounterVec
+	undone         prometheus.Counter
+	moveSeconds    prometheus.Histogram
 }
 
 func newShardsMetrics(r prometheus.Registerer) *shardsMetrics {
@@ -24,7 +26,12 @@ func newShardsMetrics(r prometheus.Registerer) *shardsMetrics {
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "varve_operator_moves_total", Help: "Shards that got another engine, by reason.",
 		}, []string{"reason"}),
+		undone: counter("varve_operator_moves_undone_total", "Moves that were given up because the engine did not come to capture the shard."),
+		moveSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "varve_operator_moves_seconds", Help: "Time from when shards began to move until none was under way.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
+		}),
 	}
-	r.MustRegister(m.compiles, m.compileSeconds, m.lists, m.shards, m.moves)
+	r.MustRegister(m.compiles, m.compileSeconds, m.lists, m.shards, m.moves, m.undone, m.moveSeconds)
 	return m
 }

@@ -72,7 +72,7 @@ func (r *ShardsReconciler) observeMade(ctx context.Context, in *observed) error 
 		if s.Spec.Index != nil {
 			index = int(*s.Spec.Index)
 		}
-		if index < 0 || index >= int(in.archiver.Spec.Shards) || s.Name != shardName(in.archiver.Name, index) {
+		if index < 0 || index >= in.places() || s.Name != shardName(in.archiver.Name, index) {
 			in.stray = append(in.stray, s)
 			continue
 		}

@@ -18,11 +18,11 @@ func (r *ShardsReconciler) publish(name types.NamespacedName, in *observed, made
 	}
 	out := &Outcome{
 		Groups: made.groups, Generations: made.generations,
-		Unplaced: placed.Unplaced, Moving: placed.Moving, Outdated: in.outdated(made, known.settled),
+		Unplaced: placed.Unplaced, Moving: placed.Moving, Moves: known.moves, Outdated: in.outdated(made, known.settled),
 	}
 	known.settled = settled(made, out.Outdated, known.settled)
 	if old := known.outcome; old != nil && known.told == made.fingerprint &&
-		old.Unplaced == out.Unplaced && old.Moving == out.Moving && maps.Equal(old.Outdated, out.Outdated) &&
+		old.Unplaced == out.Unplaced && old.Moving == out.Moving && old.Moves == out.Moves && maps.Equal(old.Outdated, out.Outdated) &&
 		maps.Equal(old.Generations, out.Generations) {
 		return
 	}
@@ -36,7 +36,7 @@ func (r *ShardsReconciler) publish(name types.NamespacedName, in *observed, made
 func (in *observed) outdated(made *compiled, settled map[string]uint64) map[string]int {
 	out := map[string]int{}
 	for i := range made.shards {
-		if in.upToDate(i, made.shards[i].lists) {
+		if in.upToDate(i, made.shards[i].captured()) {
 			continue
 		}
 		held := in.held(i)

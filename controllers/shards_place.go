@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,12 +13,28 @@ import (
 	"varve.dev/varve/controllers/report"
 )
 
+// orders are those for the engines of each shard that exists, by index.
+type orders map[int][]v1alpha1.ShardEngine
+
 // place decides which engines capture which shard. Before all engines were asked
 // everything stays as it is: one of them may have what nobody seems to have.
-func (r *ShardsReconciler) place(in *observed, made *compiled) placement.Result {
-	plan := placement.Input{Rebalance: in.archiver.Spec.Rebalance != v1alpha1.RebalanceOff, Moves: moves}
+func (r *ShardsReconciler) place(in *observed, made *compiled, known *archive) (placement.Result, orders) {
+	now := time.Now()
+	plan := placement.Input{
+		Rebalance: in.archiver.Spec.Rebalance != v1alpha1.RebalanceOff, Now: now, Limits: r.limits(), Holding: in.holding(),
+		Hold: cassandraHold(in.archiver),
+	}
+	in.measure(now, &known.costs)
+	channels := make([]int, len(made.shards))
 	for i := range made.shards {
-		s := placement.Shard{Index: i, Weight: float64(made.shards[i].channels)}
+		channels[i] = made.shards[i].channels
+	}
+	weights := known.costs.Weights(channels)
+	for i := range made.shards {
+		if !in.exists(i, &made.shards[i], plan.Holding) {
+			continue
+		}
+		s := placement.Shard{Index: i, Weight: weights[i], Replicas: in.replicas(i, &made.shards[i])}
 		if have := in.shards[i]; have != nil {
 			s.Engines = slots(have)
 		}
@@ -25,11 +42,55 @@ func (r *ShardsReconciler) place(in *observed, made *compiled) placement.Result 
 	}
 	for _, e := range in.engines {
 		plan.Engines = append(plan.Engines, placement.Engine{
-			Name: e.Name, Usable: e.Usable() && r.Fleet.Synced(), Leaving: e.Leaving(), Dead: e.Dead,
+			Name: e.Name, Node: e.Node, Zone: e.Zone, Capacity: e.CPU,
+			Usable: e.Usable() && r.Fleet.Synced(), Leaving: e.Leaving(), Dead: e.Dead,
 		})
 	}
-	plan.Holding = in.holding()
-	return placement.Plan(plan)
+	known.history.Recall(&plan)
+	placed := placement.Plan(plan)
+	known.history.Record(&plan, placed)
+	orders := orders{}
+	for i := range plan.Shards {
+		orders[plan.Shards[i].Index] = placed.Engines[i]
+	}
+	return placed, orders
+}
+
+// limits of moves.
+func (r *ShardsReconciler) limits() placement.Limits {
+	if r.Limits == (placement.Limits{}) {
+		return moveLimits
+	}
+	return r.Limits
+}
+
+// replicas returns how many engines are to capture a shard. One that captures nothing
+// needs only one to seal it.
+func (in *observed) replicas(index int, s *compiledShard) int {
+	if !s.busy() {
+		return 1
+	}
+	return in.archive().Replicas(index)
+}
+
+// measure takes the rates that engines report of shards which they capture. Of two
+// the higher one counts: an engine that has just come to a shard has not seen much.
+func (in *observed) measure(now time.Time, costs *placement.Smoother) {
+	costs.HalfLife = costHalfLife
+	loads := map[int]placement.Load{}
+	for _, e := range in.engines {
+		if e.Report == nil {
+			continue
+		}
+		for _, s := range e.Report.Shards {
+			if l, known := loads[s.Index]; s.Phase == string(v1alpha1.Capturing) && (!known || l.SamplesPerSecond < s.SamplesPerSecond) {
+				loads[s.Index] = placement.Load{SamplesPerSecond: s.SamplesPerSecond, Channels: float64(s.Channels)}
+			}
+		}
+	}
+	for index, l := range loads {
+		costs.Observe(now, index, l)
+	}
 }
 
 // slots returns what a shard says of its engines.
@@ -85,7 +146,7 @@ func rankOf(s *report.Shard) int {
 }
 
 // tellMoves makes events and counts of the moves that begin, one for each reason
-// and engine, and of the end of the last one.
+// and engine, of those that were undone, and of the end of the last one.
 func (r *ShardsReconciler) tellMoves(in *observed, known *archive, placed placement.Result) {
 	type cause struct {
 		reason placement.Reason
@@ -104,6 +165,9 @@ func (r *ShardsReconciler) tellMoves(in *observed, known *archive, placed placem
 		r.Recorder.Eventf(in.archiver, nil, kind, reason, "Place", "%s", fmt.Sprintf(text, args...))
 	}
 	for c, n := range counts {
+		if known.moves.told(c.reason) {
+			continue
+		}
 		switch c.reason {
 		case placement.Dead:
 			tell(corev1.EventTypeWarning, "EngineDead", "Engine %s is gone or does not renew its Lease: %d shards go to other engines", c.from, n)
@@ -111,14 +175,33 @@ func (r *ShardsReconciler) tellMoves(in *observed, known *archive, placed placem
 			tell(corev1.EventTypeNormal, "EngineLeaving", "Engine %s is leaving: %d shards move to other engines", c.from, n)
 		case placement.Uneven:
 			tell(corev1.EventTypeNormal, "Rebalancing", "%d shards move to even out the load", n)
+		case placement.Second:
+			tell(corev1.EventTypeNormal, "SecondEngines", "%d shards get a second engine", n)
+		case placement.Apart:
+			tell(corev1.EventTypeNormal, "MovingApart", "%d shards move so that their engines are on different nodes and in different zones", n)
 		case placement.Adopted:
 			tell(corev1.EventTypeNormal, "ShardsAdopted", "%d shards were captured by engines though no object said so", n)
 		case placement.Unassigned:
 			tell(corev1.EventTypeNormal, "ShardsAssigned", "%d shards are assigned to engines", n)
 		}
 	}
-	if known.moving && placed.Moving == 0 {
-		tell(corev1.EventTypeNormal, "MovesDone", "No shard is on the way between engines any more")
+	r.tellUndone(in, placed.Undone)
+	now := time.Now()
+	if ended := known.moves.follow(now, placed); ended != nil {
+		r.metrics.moveSeconds.Observe(now.Sub(ended.Since).Seconds())
+		tell(corev1.EventTypeNormal, "MovesDone", "%s", ended.tell(now))
 	}
-	known.moving = placed.Moving > 0
+}
+
+// tellUndone makes an event for each engine that did not come to capture shards.
+func (r *ShardsReconciler) tellUndone(in *observed, undone []placement.Undone) {
+	counts := map[string]int{}
+	for _, u := range undone {
+		r.metrics.undone.Inc()
+		counts[u.To]++
+	}
+	for to, n := range counts {
+		r.Recorder.Eventf(in.archiver, nil, corev1.EventTypeWarning, "MoveUndone", "Place", "%s", fmt.Sprintf(
+			"Engine %s did not come to capture %d shards within %v: they stay where they were", to, n, r.limits().Join))
+	}
 }

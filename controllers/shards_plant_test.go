@@ -50,12 +50,13 @@ type plant struct {
 type playedEngine struct {
 	ip     string
 	silent bool // neither renews its Lease, nor reports, nor answers
+	stuck  bool // never comes to capture a shard that it does not
 	phases map[int]v1alpha1.ShardPhase
 	named  map[int]bool // shards whose spec names it
 	lists  map[int][]string
 }
 
-func newPlant(ctx SpecContext) *plant {
+func newPlant(ctx SpecContext, changes ...func(*controllers.ShardsReconciler)) *plant {
 	GinkgoHelper()
 	p := &plant{
 		namespace: newNamespace(ctx), engines: map[string]*playedEngine{},
@@ -78,6 +79,9 @@ func newPlant(ctx SpecContext) *plant {
 	r := &controllers.ShardsReconciler{
 		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: f, ChannelFinder: p.finder,
 		Outcomes: p.outcomes, Recorder: mgr.GetEventRecorder("varve-operator"), Registerer: prometheus.NewRegistry(),
+	}
+	for _, change := range changes {
+		change(r)
 	}
 	p.finder.changed = r.ChannelFinderChanged
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -179,15 +183,21 @@ func (f *playedFinder) answer(url, query string, names ...string) {
 	f.changed(url, query)
 }
 
-// startEngines adds engines: a pod each that is ready.
+// startEngines adds engines, all on one node.
 func (p *plant) startEngines(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	p.startEnginesOn(ctx, "node-1", names...)
+}
+
+// startEnginesOn adds engines on a node: a pod each that is ready.
+func (p *plant) startEnginesOn(ctx context.Context, node string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: map[string]string{
 				v1alpha1.LabelName: "varve", v1alpha1.LabelComponent: v1alpha1.ComponentEngine, v1alpha1.LabelArchiver: "main",
 			}},
-			Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "engine", Image: "varve"}}},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "engine", Image: "varve"}}},
 		}
 		Expect(k8s.Create(ctx, pod)).To(Succeed())
 		p.mu.Lock()
@@ -198,6 +208,13 @@ func (p *plant) startEngines(ctx context.Context, names ...string) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
 	}
+}
+
+// stick makes an engine come to capture no shard any more.
+func (p *plant) stick(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engines[name].stuck = true
 }
 
 // silence makes an engine dead, as if its node had lost power.
@@ -315,6 +332,11 @@ func (p *plant) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.S
 	}
 	before := s.Status.Engines[at]
 	now := v1alpha1.ShardEngineStatus{Name: e.Name, Phase: nextPhase(s, e)}
+	p.mu.Lock()
+	if p.engines[e.Name].stuck && before.Phase == v1alpha1.Joining && now.Phase == v1alpha1.Capturing {
+		now.Phase = v1alpha1.Joining
+	}
+	p.mu.Unlock()
 	if e.Order == v1alpha1.OrderCapture {
 		for _, l := range s.Spec.Lists {
 			now.Lists = append(now.Lists, l.Name)

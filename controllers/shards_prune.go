@@ -38,7 +38,7 @@ func (r *ShardsReconciler) prune(ctx context.Context, in *observed, made *compil
 func (r *ShardsReconciler) pruneLists(ctx context.Context, in *observed, made *compiled, known *archive) (wait time.Duration, err error) {
 	used := map[string]bool{}
 	for i := range made.shards {
-		for _, name := range slices.Concat(made.shards[i].lists, made.shards[i].deletions) {
+		for _, name := range slices.Concat(made.shards[i].captured(), made.shards[i].deletions) {
 			used[name] = true
 		}
 	}

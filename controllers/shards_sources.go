@@ -72,7 +72,7 @@ func (r *reader) configMap(namespace, name string) (*corev1.ConfigMap, sources.S
 func (r *reader) heldBy(group string) []string {
 	if r.held == nil {
 		r.held = map[string][]string{}
-		for index := range int(r.in.archiver.Spec.Shards) {
+		for index := range r.in.places() {
 			if r.in.shards[index] == nil && !r.reconciler.Fleet.Synced() {
 				r.lost[index] = true // an engine may have it
 			}
@@ -100,11 +100,23 @@ func (r *reader) hold(index int, name string) {
 	}
 }
 
-// listsInForce returns the names of a shard's channel lists. If the shard was
+// listsInForce returns the names of a shard's lists, also those of deletions. If the shard was
 // lost these are the lists that engines report to capture.
 func (in *observed) listsInForce(index int) (names []string) {
+	names = in.capturedLists(index)
 	if s := in.shards[index]; s != nil {
-		for _, l := range slices.Concat(s.Spec.Lists, s.Spec.Deletions) {
+		for _, l := range s.Spec.Deletions {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// capturedLists returns the names of the lists that a shard captures, also of those
+// that are leaving.
+func (in *observed) capturedLists(index int) (names []string) {
+	if s := in.shards[index]; s != nil {
+		for _, l := range s.Spec.Lists {
 			names = append(names, l.Name)
 		}
 		return names

@@ -19,11 +19,15 @@ import (
 )
 
 // writeShards writes the shards that are not as they should be.
-func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *compiled, engines [][]v1alpha1.ShardEngine, own *ownWrites) error {
+func (r *ShardsReconciler) writeShards(ctx context.Context, in *observed, made *compiled, engines orders, own *ownWrites) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writesAtOnce)
 	for i := range made.shards {
-		wanted := in.shard(i, &made.shards[i], engines[i])
+		order, exists := engines[i]
+		if !exists {
+			continue
+		}
+		wanted := in.shard(i, &made.shards[i], order)
 		if in.isShard(wanted) || in.shards[i] == nil && made.shards[i].unknown() {
 			continue
 		}
@@ -57,7 +61,7 @@ func (in *observed) shard(index int, s *compiledShard, engines []v1alpha1.ShardE
 			Index:       new(int32(index)),
 			Engines:     engines,
 			Channels:    int32(s.channels),
-			Lists:       references(s.lists),
+			Lists:       s.references(),
 			Deletions:   references(s.deletions),
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/controllers/mirror"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/guard"
 	"varve.dev/varve/engine/store"
 )
 
@@ -27,12 +28,17 @@ type Engine interface {
 	// Held returns the shards whose claim is open, or being closed.
 	Held() []int
 	ShardStatus(shard int) engine.ShardStatus
+	// Sealing returns the shards that the engine seals: the role may pass without an
+	// order.
+	Sealing() map[int]bool
 	// Delete deletes the data of PVs that are not captured.
 	Delete(ctx context.Context, shard int, pvs []string) error
 	Writer() store.Writer
 	Summary() engine.Summary
 	// Storage says why the store does not take samples; empty while it does.
 	Storage() string
+	// DiskGuard says what the disk guard does, where this engine decides that.
+	DiskGuard() guard.Status
 }
 
 // Channels tells the state of PVs being captured; capture.Manager is one.
@@ -47,7 +53,8 @@ type Config struct {
 	Name, Namespace, Archiver string
 	// PodUID lets the Lease go with the pod; empty: the Lease stays.
 	PodUID types.UID
-	// Shards is the number of shards of the archive.
+	// Shards is the number of shards of the archive, without those for PVs that two
+	// engines capture.
 	Shards int
 	// State is a directory that outlives a container; empty: none.
 	State string
@@ -142,6 +149,7 @@ func (a *Agent) Run(ctx context.Context) {
 	defer wg.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var standing stall
 	for {
 		select {
 		case <-ctx.Done():
@@ -149,10 +157,11 @@ func (a *Agent) Run(ctx context.Context) {
 		case <-a.wake:
 		case <-timer.C:
 		}
-		every := idleEvery
-		if busy := a.step(time.Now()); busy {
-			every = busyEvery
+		every := busyEvery
+		if now := time.Now(); standing.over(now) && !a.step(now) {
+			every = idleEvery
 		}
+		standing.ran(time.Now())
 		timer.Reset(every)
 	}
 }

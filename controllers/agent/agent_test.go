@@ -114,7 +114,7 @@ func TestAListIsRemoved(t *testing.T) {
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two, three}) })
 	w.Eventually(w.engine.captured).Should(Equal("A B D"))
 	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("does not exist"))
-	w.Expect(w.says().Lists).To(ConsistOf(one, three))
+	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(one, three))
 	w.Expect(w.engine.everLost()).To(BeEmpty())
 
 	// It comes back.
@@ -242,6 +242,25 @@ func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
+// The role may pass in the store, against the order: who has it says so, and deletes.
+func TestTheSealerIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
+	w.edit(func(s *v1alpha1.ArchiveShard) {
+		s.Spec.Engines = append([]v1alpha1.ShardEngine{{Name: "b", Order: v1alpha1.OrderCapture}}, s.Spec.Engines...)
+	})
+	w.Eventually(func() bool { return w.engine.seals(7) }).Should(BeFalse())
+	w.answers(answer{entry: v1alpha1.ShardEngineStatus{Name: "b", Phase: v1alpha1.Capturing}, seals: true})
+	gone := w.list("X")
+	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = refs([]string{gone}) })
+	w.engine.set(func(f *fakeEngine) { f.passed = map[int]bool{7: true} })
+	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
+	w.Eventually(w.says).Should(HaveField("Deleted", ConsistOf(gone)))
+}
+
 func TestDataIsDeletedByTheSealer(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
@@ -317,6 +336,9 @@ func TestDrain(t *testing.T) {
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
 		w.Eventually(func() string { return w.agent.drained(time.Now().Add(answerWithin)) }).Should(BeEmpty(), "an answer has come")
 		w.Expect(w.agent.drained(time.Now().Add(3*answerWithin))).To(Equal(drainIgnored), "nothing followed it")
+		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", drains).Engines })
+		w.Eventually(func() string { return w.agent.drained(time.Now().Add(2 * answerWithin)) }).Should(BeEmpty(), "b drains first")
+		w.Expect(w.agent.drained(time.Now().Add(2*othersWithin))).To(Equal(drainIgnored), "b does not end")
 	})
 	t.Run("not when nothing is held", func(t *testing.T) {
 		w := newWorld(t)

@@ -34,7 +34,10 @@ type census struct {
 	sampleBytes float64 // of a sample in the store
 	groups      map[string]*report.Group
 	servers     map[server]int // channels
-	losses      losses
+	// first has the servers of channels that this engine captures as the first one.
+	first  map[server]bool
+	second report.Second
+	losses losses
 }
 
 // server is where a channel is served.
@@ -50,26 +53,61 @@ func (s server) String() string {
 	return s.provider.String() + "://" + s.host
 }
 
-// server counts the server of a channel.
-func (c *census) server(s *capture.Status) {
+// server counts the server of a channel. second says that another engine captures the
+// channel for good, too, and is the first one.
+func (c *census) server(s *capture.Status, second bool) {
 	if s.Host != "" && (s.State == capture.Connected || s.State == capture.Unsupported) {
-		c.servers[server{s.Provider, s.Host}]++
+		at := server{s.Provider, s.Host}
+		c.servers[at]++
+		if !second {
+			c.first[at] = true
+		}
 	}
+}
+
+// addSecond counts a channel that the first engine has in its report: what it takes
+// counts, the channel does not.
+func (c *census) addSecond(s *capture.Status) {
+	g := c.group(s.Group)
+	bytes := c.bytesPerDay(s)
+	g.BytesPerDay += bytes
+	c.second.Channels++
+	c.second.BytesPerDay += bytes
+}
+
+// secondResult returns what was counted of such channels; nil if there is none.
+func (c *census) secondResult() *report.Second {
+	if c.second.Channels == 0 {
+		return nil
+	}
+	c.second.Circuits = len(c.servers) - len(c.first)
+	return &c.second
+}
+
+func (c *census) group(name string) *report.Group {
+	g := c.groups[name]
+	if g == nil {
+		g = &report.Group{}
+		c.groups[name] = g
+	}
+	return g
+}
+
+// bytesPerDay is what a channel takes in the journal.
+func (c *census) bytesPerDay(s *capture.Status) float64 {
+	if s.Received == 0 {
+		return 0
+	}
+	kept := float64(s.Stored) / float64(s.Received)
+	return s.Rate * kept * c.sampleBytes * 86400
 }
 
 // add counts a channel.
 func (c *census) add(s *capture.Status) {
-	g := c.groups[s.Group]
-	if g == nil {
-		g = &report.Group{}
-		c.groups[s.Group] = g
-	}
+	g := c.group(s.Group)
 	g.Channels++
 	g.SamplesPerSecond += s.Rate
-	if s.Received > 0 {
-		kept := float64(s.Stored) / float64(s.Received)
-		g.BytesPerDay += s.Rate * kept * c.sampleBytes * 86400
-	}
+	g.BytesPerDay += c.bytesPerDay(s)
 	since := time.Unix(0, s.Since).UTC()
 	worst := report.Channel{PV: s.PV, Message: s.Cause, Since: since}
 	losing, lost := c.losses.see(s, c.now)

@@ -26,6 +26,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 	"varve.dev/varve/controllers/mirror"
 )
 
@@ -260,16 +261,22 @@ func (w *world) edit(change func(*v1alpha1.ArchiveShard)) {
 // others lets another engine say its phase.
 func (w *world) others(engine string, p v1alpha1.ShardPhase) {
 	w.t.Helper()
+	w.answers(answer{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: p}})
+}
+
+func (w *world) answers(ans answer) {
+	w.t.Helper()
 	w.Eventually(func() error {
 		obj := w.get()
-		(&answer{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: p}, since: metav1.Now()}).into(obj)
+		ans.since = metav1.Now()
+		ans.into(obj)
 		return w.client.Status().Update(w.t.Context(), obj)
 	}).Should(Succeed())
 }
 
 // says returns the entry of the engine a; empty: none.
 func (w *world) says() v1alpha1.ShardEngineStatus {
-	if e := entryOf(w.get().Status, "a"); e != nil {
+	if e := duty.Entry(w.get().Status, "a"); e != nil {
 		return *e
 	}
 	return v1alpha1.ShardEngineStatus{}
@@ -289,7 +296,7 @@ func (w *world) orphans() (n int) {
 	w.agent.mu.Lock()
 	defer w.agent.mu.Unlock()
 	for _, s := range w.agent.shards {
-		if s.decision.orphaned {
+		if s.decision.Orphaned {
 			n++
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"varve.dev/varve/controllers/mirror"
 )
@@ -14,7 +15,7 @@ func (a *Agent) delete(ctx context.Context, index int) error {
 	var names []string
 	s := a.shards[index]
 	if s != nil {
-		names = s.pendingDeletions(a.cfg.Name)
+		names = s.pendingDeletions(a.cfg.Name, time.Now())
 	}
 	a.mu.Unlock()
 	var failed error

@@ -1,10 +1,10 @@
 // Package agent drives the engine of its pod from the ArchiveShards that name
 // it, and answers what it did:
 //
-//	ArchiveShards ─▶ mirror ─┐                         ┌─▶ engine.Apply
-//	channel lists ─▶ mirror ─┼─▶ decide, channels (pure) ─▶ state on disk
-//	state on disk, at start ─┘                         └─▶ status, on transitions
-//	                                 engine ── statuses ─▶ report, over HTTP
+//	ArchiveShards ─▶ mirror ─┐                                      ┌─▶ engine.Apply
+//	channel lists ─▶ mirror ─┼─▶ duty.Decide, channels, stayers (pure) ─▶ state on disk
+//	state on disk, at start ─┘                                      └─▶ status, on transitions
+//	                                   engine ── statuses, who seals ─▶ report, over HTTP
 //
 // Absence never stops capture. What an engine captures ends only by an order to
 // drain, given in the ArchiveShard, while another engine that is to capture says

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"varve.dev/varve/api/v1alpha1"
 )
 
 // draining is an engine's wish to end.
@@ -21,6 +23,9 @@ const (
 	// answerWithin is how long nothing may happen to the shards: the operator is
 	// away, or there is no engine to take them, as when a namespace is deleted.
 	answerWithin = 30 * time.Second
+	// othersWithin is the same while another engine is to drain one of them first: longer
+	// than the operator waits for that.
+	othersWithin = 3 * time.Minute
 	// toldWithin is how long the last answers to the API server may take.
 	toldWithin = 5 * time.Second
 	drainEvery = 100 * time.Millisecond
@@ -77,7 +82,7 @@ func (a *Agent) drained(now time.Time) string {
 		return drainEmpty
 	case held > 0 && going == held:
 		return drainGone
-	case held > 0 && now.Sub(d.progress) >= answerWithin:
+	case held > 0 && a.isIgnored(now.Sub(d.progress)):
 		return drainIgnored
 	}
 	return ""
@@ -89,7 +94,7 @@ func (a *Agent) remaining() (held, going int, told bool) {
 	told = true
 	for _, s := range a.shards {
 		switch {
-		case !s.decision.hold:
+		case !s.decision.Hold:
 			told = told && s.isTold(a.cfg.Name)
 		case s.gone || s.object != nil && s.object.DeletionTimestamp != nil:
 			held, going = held+1, going+1
@@ -100,12 +105,38 @@ func (a *Agent) remaining() (held, going int, told bool) {
 	return held, going, told
 }
 
+// isIgnored reports whether nothing has happened to the shards for too long. It needs the
+// lock.
+func (a *Agent) isIgnored(since time.Duration) bool {
+	if a.underWay() {
+		return since >= othersWithin
+	}
+	return since >= answerWithin
+}
+
+// underWay reports whether another engine is still draining one of the shards held: until
+// it has, or the operator waits for it no more, this engine's turn does not come. It needs
+// the lock.
+func (a *Agent) underWay() bool {
+	for _, s := range a.shards {
+		if !s.decision.Hold {
+			continue
+		}
+		for _, e := range s.spec.Engines {
+			if e.Name != a.cfg.Name && e.Order == v1alpha1.OrderDrain {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // heldVersions returns the versions of the ArchiveShards held, as seen last. It
 // needs the lock.
 func (a *Agent) heldVersions() map[int]string {
 	versions := map[int]string{}
 	for i, s := range a.shards {
-		if !s.decision.hold {
+		if !s.decision.Hold {
 			continue
 		}
 		if versions[i] = ""; s.object != nil {

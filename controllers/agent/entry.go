@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 )
 
 // Bounds of a status, as its schema has them.
@@ -28,7 +29,7 @@ func (a *answer) isIn(st *v1alpha1.ArchiveShardStatus) bool {
 	if a.seals && (st == nil || st.Sealer != a.entry.Name) {
 		return false
 	}
-	e := entryOf(st, a.entry.Name)
+	e := duty.Entry(st, a.entry.Name)
 	if a.entry.Phase == "" || e == nil {
 		return a.entry.Phase == "" && e == nil
 	}
@@ -76,7 +77,7 @@ func makeRoom(entries []v1alpha1.ShardEngineStatus, spec *v1alpha1.ArchiveShardS
 	}
 	oldest := -1
 	for i := range entries {
-		if _, named := orderFor(spec, entries[i].Name); named {
+		if _, named := duty.Order(spec, entries[i].Name); named {
 			continue
 		}
 		if oldest < 0 || entries[i].Since.Before(entries[oldest].Since) {

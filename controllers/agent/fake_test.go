@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/guard"
 	"varve.dev/varve/engine/store"
 )
 
@@ -24,9 +25,11 @@ type fakeEngine struct {
 	lost    map[string]int
 	slow    bool // released shards stay open
 	closing map[int]bool
-	dark    bool // no channel connects
+	dark    bool         // no channel connects
+	passed  map[int]bool // shards whose sealing passed in the store, against orders
 	deleted []string
 	broken  bool // Delete fails
+	summary engine.Summary
 }
 
 var errBroken = errors.New("the store is away")
@@ -81,6 +84,16 @@ func (f *fakeEngine) seals(shard int) bool {
 	return f.applied[shard].Seal
 }
 
+func (f *fakeEngine) Sealing() map[int]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sealing := map[int]bool{}
+	for i, s := range f.applied {
+		sealing[i] = s.Seal != f.passed[i]
+	}
+	return sealing
+}
+
 func (f *fakeEngine) everLost() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,6 +118,7 @@ func (f *fakeEngine) ShardStatus(shard int) (st engine.ShardStatus) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st.Channels, st.Claimed = len(f.applied[shard].Channels), true
+	st.Sealing = f.applied[shard].Seal != f.passed[shard]
 	if f.dark {
 		st.States[capture.Searching] = st.Channels
 	} else {
@@ -124,8 +138,9 @@ func (f *fakeEngine) Delete(_ context.Context, _ int, pvs []string) error {
 }
 
 func (f *fakeEngine) Writer() store.Writer    { return store.Writer{1, 2, 3} }
-func (f *fakeEngine) Summary() engine.Summary { return engine.Summary{} }
+func (f *fakeEngine) Summary() engine.Summary { return f.summary }
 func (f *fakeEngine) Storage() string         { return "" }
+func (f *fakeEngine) DiskGuard() guard.Status { return guard.Status{} }
 
 func (f *fakeEngine) Statuses() iter.Seq[capture.Status] {
 	return func(yield func(capture.Status) bool) {

@@ -49,7 +49,7 @@ func (m *metrics) observe(shards map[int]*shard) {
 	for _, s := range shards {
 		by[s.phase]++
 		broken += len(s.broken)
-		if s.decision.orphaned {
+		if s.decision.Orphaned {
 			orphaned++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 	"varve.dev/varve/controllers/mirror"
 )
 
@@ -54,7 +55,7 @@ func (a *Agent) write(ctx context.Context, index int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.written, s.base = ans, obj.ResourceVersion
-	if s.presence == unlabelled {
+	if s.presence == duty.Unlabelled {
 		s.object = next
 	}
 	return nil
@@ -90,11 +91,11 @@ func (a *Agent) lookUp(ctx context.Context, index int) error {
 	defer a.mu.Unlock()
 	switch _, labelled := obj.Labels[v1alpha1.EngineLabel(a.cfg.Name)]; {
 	case err != nil:
-		s.presence, s.gone = missing, true
+		s.presence, s.gone = duty.Missing, true
 	case labelled:
-		s.see(&obj, present)
+		s.see(&obj, duty.Present)
 	default:
-		s.see(&obj, unlabelled)
+		s.see(&obj, duty.Unlabelled)
 	}
 	a.poke()
 	return nil

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 	"varve.dev/varve/controllers/report"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/guard"
 )
 
 // reportAge is how old a report may be that is given out again: making one
@@ -57,37 +59,43 @@ func (a *Agent) report(now time.Time) *report.Report {
 	r := &report.Report{
 		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
 		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
-		Shards: []report.Shard{},
+		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()),
 	}
 	for _, n := range sum.Dropped {
 		r.Dropped += n
 	}
-	elsewhere := a.reportShards(r)
-	c := census{now: now, groups: map[string]*report.Group{}, servers: map[server]int{}, losses: a.reports.losses.next()}
+	elsewhere, second := a.reportShards(r)
+	c := census{now: now, groups: map[string]*report.Group{}, servers: map[server]int{}, first: map[server]bool{}, losses: a.reports.losses.next()}
 	if sum.Stored > 0 {
 		c.sampleBytes = float64(sum.JournalBytes) / float64(sum.Stored)
 	}
 	for s := range a.cfg.Channels.Statuses() {
-		c.server(&s)
-		if shard, ok := a.cfg.Channels.Shard(s.PV); ok && !elsewhere[shard] {
+		shard, ok := a.cfg.Channels.Shard(s.PV)
+		c.server(&s, second[shard])
+		switch {
+		case ok && second[shard]:
+			c.addSecond(&s)
+		case ok && !elsewhere[shard]:
 			c.add(&s)
 		}
 	}
 	a.reports.losses = c.losses
 	r.Groups, r.Circuits = c.result()
+	r.Second = c.secondResult()
 	return r
 }
 
 // reportShards adds the shards, and returns those whose channels another engine
-// counts.
-func (a *Agent) reportShards(r *report.Report) (elsewhere map[int]bool) {
-	elsewhere = map[int]bool{}
+// counts, and those that this engine captures for good beside a first one.
+func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) {
+	elsewhere, second = map[int]bool{}, map[int]bool{}
 	a.mu.Lock()
 	r.Draining = a.draining != nil
 	for i, s := range a.shards {
 		elsewhere[i] = s.isCountedElsewhere(a.cfg.Name)
+		second[i] = i >= a.cfg.Shards && s.isSecond(a.cfg.Name)
 		r.Shards = append(r.Shards, report.Shard{
-			Index: i, Phase: string(s.phase), Orphaned: s.decision.orphaned, Sealing: s.decision.seal, Lists: s.captured.names(),
+			Index: i, Phase: string(s.phase), Orphaned: s.decision.Orphaned, Lists: s.captured.names(),
 		})
 	}
 	a.mu.Unlock()
@@ -95,22 +103,52 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere map[int]bool) {
 	for i := range r.Shards {
 		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
 		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
-		r.Shards[i].SamplesPerSecond = st.Rate
+		r.Shards[i].Lit, r.Shards[i].Dark = st.Lit, st.Dark
+		r.Shards[i].SamplesPerSecond, r.Shards[i].Sealing = st.Rate, st.Sealing
 	}
-	return elsewhere
+	return elsewhere, second
+}
+
+// isSecond reports whether the engine captures the shard, and one before it does, too.
+func (s *shard) isSecond(engine string) bool {
+	if s.phase != v1alpha1.Capturing {
+		return false
+	}
+	for _, e := range s.spec.Engines {
+		if e.Name == engine {
+			return false
+		}
+		if a := duty.Entry(s.status(), e.Name); a != nil && a.Phase == v1alpha1.Capturing && e.Order == v1alpha1.OrderCapture {
+			return true
+		}
+	}
+	return false
 }
 
 // isCountedElsewhere reports whether the channels of a shard are in the report of
-// another engine: while the shard moves, that is the one that has them connected
-// and was not told to stop.
+// another engine: of those that have them connected and were not told to stop it is
+// the first one.
 func (s *shard) isCountedElsewhere(engine string) bool {
 	switch s.phase {
 	case v1alpha1.Drained, "":
 		return true
 	case v1alpha1.Capturing:
-		if _, named := orderFor(&s.spec, engine); named {
-			return false
+		if _, named := duty.Order(&s.spec, engine); named {
+			return s.isSecond(engine)
 		}
 	}
-	return successor(known{engine: engine, spec: &s.spec, status: s.status()})
+	return duty.Succeeded(&s.spec, s.status(), engine)
+}
+
+// diskGuard returns what is told of a disk guard; nil if another engine decides.
+func diskGuard(s guard.Status) *report.DiskGuard {
+	if s.Reason == "" {
+		return nil
+	}
+	d := &report.DiskGuard{Reason: string(s.Reason), Size: s.Size, Limit: s.Limit, Waiting: s.Waiting, Text: s.Text}
+	if s.Floor != 0 {
+		before := time.Unix(0, s.Floor).UTC()
+		d.Before = &before
+	}
+	return d
 }

@@ -35,7 +35,7 @@ func reporting(c Channels, phases ...v1alpha1.ShardPhase) *Agent {
 	a := &Agent{cfg: Config{Name: "a", Engine: &fakeEngine{}, Channels: c}, shards: map[int]*shard{}}
 	for i, p := range phases {
 		a.shards[i] = &shard{
-			index: i, phase: p, spec: *orders("b", captures, "a", captures),
+			index: i, phase: p, spec: *orders("a", captures, "b", captures),
 			object: &v1alpha1.ArchiveShard{Status: phased("b", v1alpha1.Capturing)},
 		}
 	}
@@ -139,5 +139,33 @@ func BenchmarkReport(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a.reportAt(time.Now())
+	}
+}
+
+// Of two engines that capture a shard for good the first one counts channels; what both
+// take is told.
+func TestTheSecondEngineCountsNoChannels(t *testing.T) {
+	c := channels{
+		{PV: "0a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 10, Host: "ioc1:5064"},
+		{PV: "1a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 5, Host: "ioc1:5064"},
+		{PV: "1b", Group: "ns/g", State: capture.Disconnected, Host: "ioc2:5064"},
+		{PV: "1c", Group: "ns/g", State: capture.Connected, HasLast: true, Host: "ioc3:5064"},
+	}
+	a := reporting(c, v1alpha1.Capturing, v1alpha1.Capturing)
+	a.cfg.Shards = 1
+	a.cfg.Engine.(*fakeEngine).summary = engine.Summary{Stored: 10, JournalBytes: 40}
+	a.shards[1].spec = *orders("b", captures, "a", captures)
+	r := a.reportAt(time.Now())
+	g := r.Groups["ns/g"]
+	if g.Channels != 1 || g.Connected != 1 || g.SamplesPerSecond != 10 || g.BytesPerDay != (10+5)*4*86400 {
+		t.Errorf("the group is %+v", g)
+	}
+	if want := (report.Second{Channels: 3, Circuits: 1, BytesPerDay: 5 * 4 * 86400}); r.Second == nil || *r.Second != want {
+		t.Errorf("as second it captures %+v, want %+v", r.Second, want)
+	}
+
+	a.shards[1].object.Status = phased("b", v1alpha1.Joining)
+	if r := a.reportAt(time.Now()); r.Groups["ns/g"].Channels != 4 || r.Second != nil {
+		t.Errorf("while the first one joins, the second counts %+v and %+v", r.Groups["ns/g"], r.Second)
 	}
 }

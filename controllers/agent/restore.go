@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 )
 
 // restore takes up the assignment that the state on disk has, as far as it can be
@@ -30,7 +31,7 @@ func (a *Agent) restore() {
 	a.cfg.Engine.Apply(next)
 	a.assigned = true
 	for _, s := range fresh {
-		s.join = joining{since: time.Now()}
+		s.join = duty.Joining{Since: time.Now()}
 	}
 	a.log.Info("capture goes on as the state on disk says", "shards", len(next))
 }
@@ -42,8 +43,8 @@ func (a *Agent) restored(saved *savedShard) *shard {
 		return nil
 	}
 	s := &shard{
-		index: index, name: saved.Name, spec: saved.Spec, presence: present, deleted: map[string]bool{},
-		decision: decision{hold: !saved.Released, seal: saved.Seal, released: saved.Released},
+		index: index, name: saved.Name, spec: saved.Spec, presence: duty.Present, deleted: map[string]bool{},
+		decision: duty.Decision{Hold: !saved.Released, Seal: saved.Seal, Released: saved.Released},
 		captured: lists{},
 	}
 	for _, name := range saved.Captured {
@@ -55,8 +56,9 @@ func (a *Agent) restored(saved *savedShard) *shard {
 		s.captured[name] = l
 		a.lists.Put(name, l)
 	}
+	_, s.leaving = split(s.captured, s.spec.Lists)
 	// What is not on disk comes from the API server, as at a first start.
-	s.settled = s.decision.hold && (len(s.captured) > 0 || len(saved.Captured) == 0)
+	s.settled = s.decision.Hold && (len(s.captured) > 0 || len(saved.Captured) == 0)
 	return s
 }
 
@@ -116,11 +118,11 @@ func (a *Agent) snapshot() (st savedState, data map[string][]byte) {
 	st = savedState{Engine: a.cfg.Name, Archiver: a.cfg.Archiver}
 	data = map[string][]byte{}
 	for _, s := range a.shards {
-		if s.decision.hold && !s.settled || !s.decision.hold && !s.decision.released {
+		if s.decision.Hold && !s.settled || !s.decision.Hold && !s.decision.Released {
 			continue
 		}
 		st.Shards = append(st.Shards, savedShard{
-			Name: s.name, Spec: s.spec, Captured: s.captured.names(), Seal: s.decision.seal, Released: s.decision.released,
+			Name: s.name, Spec: s.spec, Captured: s.captured.names(), Seal: s.decision.Seal, Released: s.decision.Released,
 		})
 		for name, l := range s.captured {
 			data[name] = l.data

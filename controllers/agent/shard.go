@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 )
 
 // shard is all that the agent knows of one shard.
@@ -20,12 +21,13 @@ type shard struct {
 	// object is the ArchiveShard as seen last; nil: only the state on disk told.
 	object   *v1alpha1.ArchiveShard
 	spec     v1alpha1.ArchiveShardSpec
-	presence presence
+	presence duty.Presence
 	lookedUp time.Time // while it is not watched: when it was asked for by name
 	gone     bool      // the API server said that there is none of that name
 
-	decision decision
+	decision duty.Decision
 	captured lists             // what the engine is told to capture
+	leaving  lists             // those of them whose channels belong to other shards now
 	wanted   lists             // lists of the spec that are read
 	broken   map[string]string // why others can not be
 	// settled: the lists were tried, so the engine may get the shard. An engine
@@ -33,12 +35,19 @@ type shard struct {
 	// writer before for them.
 	settled bool
 	applied bool // the engine has the shard
+	// channels is how many of the shard the engine has.
+	channels int
 
-	join   joining
+	join   duty.Joining
 	joined bool
 	phase  v1alpha1.ShardPhase
-	since  time.Time
+	// sealing: the engine seals the shard, by order or because it had to.
+	sealing bool
+	since   time.Time
 
+	// ended is since when no other engine says to capture a list that is not in the
+	// spec; zero: one does.
+	ended         time.Time
 	deleted       map[string]bool // lists of spec.deletions that are done
 	deletionStuck bool
 
@@ -48,7 +57,7 @@ type shard struct {
 }
 
 // see takes the ArchiveShard as the API server tells it.
-func (s *shard) see(obj *v1alpha1.ArchiveShard, p presence) {
+func (s *shard) see(obj *v1alpha1.ArchiveShard, p duty.Presence) {
 	s.object, s.spec, s.presence, s.gone = obj, obj.Spec, p, false
 }
 
@@ -62,11 +71,11 @@ func (s *shard) status() *v1alpha1.ArchiveShardStatus {
 // decide decides anew, and reports whether that changes what the engine does.
 func (s *shard) decide(engine string) (changed bool) {
 	was := s.decision
-	s.decision = decide(known{engine: engine, presence: s.presence, spec: &s.spec, status: s.status(), before: was})
-	if was.hold && !s.decision.hold {
-		s.captured, s.settled, s.joined = nil, false, false
+	s.decision = duty.Decide(duty.Known{Engine: engine, Presence: s.presence, Spec: &s.spec, Status: s.status(), Before: was})
+	if was.Hold && !s.decision.Hold {
+		s.captured, s.leaving, s.settled, s.joined = nil, nil, false, false
 	}
-	return was.hold != s.decision.hold || was.seal != s.decision.seal
+	return was.Hold != s.decision.Hold || was.Seal != s.decision.Seal
 }
 
 // take takes the lists that are read, and reports whether that changes what is
@@ -80,22 +89,15 @@ func (s *shard) take(p progress) (changed bool) {
 	if !s.settled && len(next) == 0 && len(p.broken) > 0 {
 		return false // nothing to begin with
 	}
-	changed = !s.settled || !maps.Equal(next, s.captured)
-	s.captured, s.settled = next, true
+	_, leaving := split(next, s.spec.Lists)
+	changed = !s.settled || !maps.Equal(next, s.captured) || !maps.Equal(leaving, s.leaving)
+	s.captured, s.leaving, s.settled = next, leaving, true
 	return changed
 }
 
 // complete reports whether exactly the lists of the spec are captured.
 func (s *shard) complete() bool {
 	return s.settled && len(s.broken) == 0 && maps.Equal(s.wanted, s.captured)
-}
-
-// channels returns how many channels are in the lists captured.
-func (s *shard) channels() (n int) {
-	for _, l := range s.captured {
-		n += len(l.channels)
-	}
-	return n
 }
 
 // enter sets the phase.
@@ -107,10 +109,10 @@ func (s *shard) enter(p v1alpha1.ShardPhase, now time.Time) {
 
 // isOver reports whether nothing of the shard is left to be done or said.
 func (s *shard) isOver(engine string, open bool) bool {
-	if s.decision.hold || open {
+	if s.decision.Hold || open {
 		return false
 	}
-	return s.gone || s.phase == "" && entryOf(s.status(), engine) == nil
+	return s.gone || s.phase == "" && duty.Entry(s.status(), engine) == nil
 }
 
 // isWritten reports whether an answer was written upon the object as it was seen
@@ -128,9 +130,45 @@ func (s *shard) isTold(engine string) bool {
 	return s.phase != v1alpha1.Draining && (a.isIn(s.status()) || s.isWritten(&a))
 }
 
-// pendingDeletions returns the lists of PVs whose data is to be deleted now.
-func (s *shard) pendingDeletions(engine string) (names []string) {
-	if !s.decision.hold || !s.decision.seal || !s.applied || !s.complete() {
+// flushTime is what other engines get to make durable what they captured last.
+const flushTime = 2 * time.Second
+
+// watchOthers notes whether other engines have ended what the spec has not any more.
+func (s *shard) watchOthers(engine string, now time.Time) {
+	switch alone, ended := s.others(engine); {
+	case alone: // there is nobody to wait for
+		s.ended = now.Add(-flushTime)
+	case !ended:
+		s.ended = time.Time{}
+	case s.ended.IsZero():
+		s.ended = now
+	}
+}
+
+// others reports whether no other engine has to do with the shard, by its status, and
+// whether none says to capture a list that is not in the spec.
+func (s *shard) others(engine string) (alone, ended bool) {
+	alone, ended = true, true
+	if s.status() == nil {
+		return alone, ended
+	}
+	for _, e := range s.status().Engines {
+		if e.Name == engine || e.Phase == v1alpha1.Drained {
+			continue
+		}
+		alone = false
+		for _, name := range e.Lists {
+			ended = ended && slices.ContainsFunc(s.spec.Lists, func(ref v1alpha1.ChannelListReference) bool { return ref.Name == name })
+		}
+	}
+	return alone, ended
+}
+
+// pendingDeletions returns the lists of PVs whose data is to be deleted now: once other
+// engines that captured these PVs have made durable what they have.
+func (s *shard) pendingDeletions(engine string, now time.Time) (names []string) {
+	s.watchOthers(engine, now)
+	if !s.decision.Hold || !s.sealing || !s.applied || !s.complete() || s.ended.IsZero() || now.Sub(s.ended) < flushTime {
 		return nil
 	}
 	for _, ref := range s.spec.Deletions {
@@ -142,7 +180,7 @@ func (s *shard) pendingDeletions(engine string) (names []string) {
 }
 
 func (s *shard) isDeleted(engine, name string) bool {
-	e := entryOf(s.status(), engine)
+	e := duty.Entry(s.status(), engine)
 	return s.deleted[name] || e != nil && slices.Contains(e.Deleted, name)
 }
 
@@ -152,9 +190,9 @@ func (s *shard) answer(engine string) answer {
 	if s.phase == "" {
 		return a
 	}
-	a.seals = s.decision.seal
+	a.seals = s.sealing
 	a.entry.Message = clip(s.message(), maxMessage)
-	if s.decision.hold {
+	if s.decision.Hold {
 		a.entry.Lists = s.captured.names()
 		a.entry.Lists = a.entry.Lists[:min(len(a.entry.Lists), maxLists)]
 	}
@@ -170,10 +208,10 @@ func (s *shard) answer(engine string) answer {
 // message says what is wrong.
 func (s *shard) message() string {
 	var parts []string
-	if s.decision.message != "" {
-		parts = append(parts, s.decision.message)
+	if s.decision.Message != "" {
+		parts = append(parts, s.decision.Message)
 	}
-	if s.decision.hold {
+	if s.decision.Hold {
 		for _, name := range slices.Sorted(maps.Keys(s.broken)) {
 			parts = append(parts, fmt.Sprintf("channel list %s: %s", name, s.broken[name]))
 		}

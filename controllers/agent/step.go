@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 )
@@ -36,19 +37,19 @@ func (a *Agent) step(now time.Time) (busy bool) {
 		a.cfg.Engine.Apply(next)
 		now = time.Now()
 	}
-	open := a.cfg.Engine.Held()
+	open, sealing := a.cfg.Engine.Held(), a.cfg.Engine.Sealing()
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if changed {
 		a.assigned = true
 		for _, s := range fresh {
-			s.join = joining{since: now}
+			s.join = duty.Joining{Since: now}
 		}
 		a.markUnsaved()
 	}
-	busy = a.advance(now, open)
-	a.publish()
+	busy = a.advance(now, open, sealing)
+	a.publish(now)
 	return busy || a.draining != nil
 }
 
@@ -70,7 +71,7 @@ func (a *Agent) observe(now time.Time) {
 			continue
 		}
 		if s.lookedUp.IsZero() { // it just vanished
-			s.presence = missing
+			s.presence = duty.Missing
 		}
 		if now.Sub(s.lookedUp) >= lookEvery {
 			s.lookedUp = now
@@ -79,20 +80,21 @@ func (a *Agent) observe(now time.Time) {
 	}
 }
 
-// indexOf returns the shard that an ArchiveShard is of.
+// indexOf returns the shard that an ArchiveShard is of. There are as many again for
+// PVs that two engines capture.
 func (a *Agent) indexOf(obj *v1alpha1.ArchiveShard) (index int, ok bool) {
 	if obj.Spec.Index == nil || obj.Spec.ArchiverRef.Name != a.cfg.Archiver {
 		return 0, false
 	}
 	index = int(*obj.Spec.Index)
-	return index, index >= 0 && index < a.cfg.Shards
+	return index, index >= 0 && index < 2*a.cfg.Shards
 }
 
 // see takes a watched ArchiveShard. False: another one is taken for that shard.
 func (a *Agent) see(index int, obj *v1alpha1.ArchiveShard) bool {
 	s := a.shards[index]
 	if s == nil {
-		if _, named := orderFor(&obj.Spec, a.cfg.Name); !named && entryOf(obj.Status, a.cfg.Name) == nil {
+		if _, named := duty.Order(&obj.Spec, a.cfg.Name); !named && duty.Entry(obj.Status, a.cfg.Name) == nil {
 			return false // a label that was left over
 		}
 		s = &shard{index: index, name: obj.Name, deleted: map[string]bool{}}
@@ -101,7 +103,7 @@ func (a *Agent) see(index int, obj *v1alpha1.ArchiveShard) bool {
 	if s.name != obj.Name {
 		return false
 	}
-	s.see(obj, present)
+	s.see(obj, duty.Present)
 	return true
 }
 
@@ -113,8 +115,8 @@ func (a *Agent) decide() (changed bool) {
 			// What the engine does not have yet changes when its lists are read.
 			changed = changed || s.applied
 		}
-		if d := s.decision; d.orphaned != was.orphaned || d.hold != was.hold {
-			a.log.Info("shard decided", "shard", s.index, "hold", d.hold, "seal", d.seal, "orphaned", d.orphaned)
+		if d := s.decision; d.Orphaned != was.Orphaned || d.Hold != was.Hold {
+			a.log.Info("shard decided", "shard", s.index, "hold", d.Hold, "seal", d.Seal, "orphaned", d.Orphaned)
 		}
 	}
 	return changed
@@ -124,7 +126,7 @@ func (a *Agent) decide() (changed bool) {
 func (a *Agent) gather() (changed bool) {
 	want := map[string]bool{}
 	for _, s := range a.shards {
-		if s.decision.hold {
+		if s.decision.Hold {
 			for _, ref := range s.spec.Lists {
 				want[ref.Name] = true
 			}
@@ -132,7 +134,7 @@ func (a *Agent) gather() (changed bool) {
 	}
 	a.lists.Want(want)
 	for _, s := range a.shards {
-		if s.decision.hold && s.take(a.progress(s.spec.Lists)) {
+		if s.decision.Hold && s.take(a.progress(s.spec.Lists)) {
 			changed = true
 		}
 	}
@@ -158,12 +160,21 @@ func (a *Agent) progress(refs []v1alpha1.ChannelListReference) progress {
 // assignment returns what the engine is to do, and the shards that are new to it.
 func (a *Agent) assignment() (next engine.Assignment, fresh []*shard) {
 	next = engine.Assignment{}
+	held := map[int]*shard{}
 	for i, s := range a.shards {
-		if !s.decision.hold || !s.settled {
+		if s.decision.Hold && s.settled {
+			held[i] = s
+		} else {
 			s.applied = false
-			continue
 		}
-		next[i] = engine.Shard{Channels: union(s.captured, s.wanted), Seal: s.decision.seal}
+	}
+	staying := stayers(held)
+	for i, s := range held {
+		channels := s.ownChannels()
+		if more := staying[i]; len(more) > 0 {
+			channels = slices.Concat(channels, more)
+		}
+		next[i], s.channels = engine.Shard{Channels: channels, Seal: s.decision.Seal}, len(channels)
 		if !s.applied {
 			s.applied = true
 			fresh = append(fresh, s)
@@ -173,17 +184,18 @@ func (a *Agent) assignment() (next engine.Assignment, fresh []*shard) {
 }
 
 // advance brings the phases up to date, given the shards that the engine has not
-// closed, and forgets shards that are over. It reports whether some are on
-// their way.
-func (a *Agent) advance(now time.Time, open []int) (busy bool) {
+// closed and those that it seals, and forgets shards that are over. It reports
+// whether some are on their way.
+func (a *Agent) advance(now time.Time, open []int, sealing map[int]bool) (busy bool) {
 	for i, s := range a.shards {
+		s.sealing = s.decision.Hold && sealing[i]
 		if s.applied && !s.joined && s.complete() {
 			st := a.cfg.Engine.ShardStatus(i)
-			s.joined = s.join.done(now, settledChannels(&st), s.channels()) && st.Claimed
+			s.joined = s.join.Done(now, settledChannels(&st), s.channels) && st.Claimed
 		}
-		p := phase(s.decision, s.joined, slices.Contains(open, i))
+		p := duty.Say(s.decision, s.joined, slices.Contains(open, i))
 		if p != s.phase {
-			a.log.Info("shard entered a phase", "shard", i, "phase", string(p), "channels", s.channels())
+			a.log.Info("shard entered a phase", "shard", i, "phase", string(p), "channels", s.channels)
 		}
 		s.enter(p, now)
 		busy = busy || p == v1alpha1.Joining || p == v1alpha1.Draining
@@ -201,15 +213,15 @@ func settledChannels(st *engine.ShardStatus) int {
 }
 
 // publish asks for the statuses to be written that are not as they should be.
-func (a *Agent) publish() {
+func (a *Agent) publish(now time.Time) {
 	for i, s := range a.shards {
-		if s.object == nil || s.presence == missing {
+		if s.object == nil || s.presence == duty.Missing {
 			continue
 		}
 		if ans := s.answer(a.cfg.Name); !ans.isIn(s.status()) && !s.isWritten(&ans) {
 			a.writes.add(i)
 		}
-		if len(s.pendingDeletions(a.cfg.Name)) > 0 {
+		if len(s.pendingDeletions(a.cfg.Name, now)) > 0 {
 			a.deletes.add(i)
 		}
 	}

@@ -2,7 +2,7 @@
 // observations give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
-//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready
+//	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
 // Each condition comes from an ordered list of checks over the same Input; the
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +34,14 @@ type Input struct {
 	Engines   *appsv1.Deployment
 	Retrieval *appsv1.Deployment
 	Schema    *batchv1.Job
+	// Autoscaler is nil before it exists, and where none is asked for.
+	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	// Pods of all components.
 	Pods []corev1.Pod
 	// Mounts says, by name of a pod, why its volumes can not be mounted.
 	Mounts map[string]string
+	// Datacenter is that of storage.cassandra.managed; nil without.
+	Datacenter *Datacenter
 	// Refused says which objects the API server did not take, and why.
 	Refused string
 
@@ -45,6 +50,8 @@ type Input struct {
 	// Unplaced is the number of shards with channels that no engine captures
 	// yet; Moving of those between two engines.
 	Unplaced, Moving int
+	// Moves is how far these have come; nil while none is under way.
+	Moves *v1alpha1.MovesStatus
 
 	// Fleet has the engines and their reports.
 	Fleet []fleet.Engine
@@ -62,14 +69,17 @@ func Compute(in Input) v1alpha1.ArchiverStatus {
 		ObservedGeneration: a.Generation,
 		Selector:           render.EngineSelector(a.Name),
 		URL:                render.URL(a),
-		Shards:             fmt.Sprintf("%d/%d", len(captured(&in)), a.Spec.Shards),
+		Shards:             fmt.Sprintf("%d/%d", len(captured(&in)), total(&in)),
 	}
 	var ready int32
 	if in.Engines != nil {
 		status.Replicas, ready = in.Engines.Status.Replicas, in.Engines.Status.ReadyReplicas
 	}
-	status.Engines = fmt.Sprintf("%d/%d", ready, wanted(a.Spec.Engines.Replicas))
+	status.Engines = fmt.Sprintf("%d/%d", ready, render.EngineReplicas(a))
 	status.Channels, status.Rates = counts(&in)
+	status.Redundancy = redundancy(&in)
+	status.Moves, status.WorstCircuits = in.Moves, worstCircuits(&in)
+	status.Cassandra = cassandraStatus(&in)
 	status.Conditions = conditions(&in)
 	return status
 }
@@ -84,6 +94,10 @@ func conditions(in *Input) []metav1.Condition {
 		degraded(problems),
 		storage,
 	}
+	all = append(all, diskGuard(in)...)
+	all = append(all, autoscaling(in)...)
+	all = append(all, redundant(in)...)
+	all = append(all, cassandraReady(in)...)
 	for i := range all {
 		c := &all[i]
 		c.ObservedGeneration = in.Archiver.Generation

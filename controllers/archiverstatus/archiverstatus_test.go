@@ -178,6 +178,26 @@ func TestConditions(t *testing.T) {
 		{"an ArchiveShard was removed", func(in *Input) {
 			in.Fleet[0].Report.Shards = []report.Shard{{Index: 0, Orphaned: true}}
 		}, v1alpha1.ConditionDegraded, "True ShardObjectMissing", "1 shards"},
+		{"no limit", func(in *Input) { in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "NoLimit"} },
+			v1alpha1.ConditionDiskGuard, "False NoLimit", "no limit is set"},
+		{"room enough", func(in *Input) {
+			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "BelowLimit", Limit: 1200 << 30, Size: 7, Before: &now}
+		}, v1alpha1.ConditionDiskGuard, "False BelowLimit", "well below its limit of 1.2 TiB; raw samples from before " + now.Format(time.RFC3339)},
+		{"the oldest goes", func(in *Input) {
+			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "Dropping", Limit: 100 << 30, Before: &now}
+		}, v1alpha1.ConditionDiskGuard, "True Dropping", "100 GiB; raw samples from before"},
+		{"Cassandra keeps what was deleted", func(in *Input) {
+			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "WaitingForRoom", Limit: 100 << 30, Waiting: 12345 << 20, Before: &now, Text: "run nodetool"}
+		}, v1alpha1.ConditionDiskGuard, "True WaitingForRoom", "about 12 GiB are not free yet: run nodetool"},
+		{"nothing is left to delete", func(in *Input) {
+			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "NothingLeft", Limit: 100 << 30}
+		},
+			v1alpha1.ConditionDiskGuard, "True NothingLeft", "too young"},
+		{"a node is away", func(in *Input) {
+			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "SizeUnknown", Text: "node 2: no route"}
+		},
+			v1alpha1.ConditionDiskGuard, "Unknown SizeUnknown", "nothing is deleted: node 2: no route"},
+
 		{"the API server refuses an object", func(in *Input) { in.Refused = "Deployment main-engine: invalid" },
 			v1alpha1.ConditionDegraded, "True Refused", "main-engine"},
 	} {
@@ -189,6 +209,37 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%s is %s %s (%s), want %s (%s)", c.kind, got.Status, got.Reason, got.Message, c.want, c.says)
 			}
 		})
+	}
+}
+
+// TestDiskGuardPasses has another engine decide: there is nothing to say before, and
+// nothing new to say between.
+func TestDiskGuardPasses(t *testing.T) {
+	in := healthy()
+	said := func() string {
+		s := Compute(in)
+		in.Archiver.Status = &s
+		for _, c := range s.Conditions {
+			if c.Type == v1alpha1.ConditionDiskGuard {
+				return c.Reason
+			}
+		}
+		return ""
+	}
+	if got := said(); got != "" {
+		t.Errorf("before any engine has told: %s", got)
+	}
+	in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "Dropping"}
+	if got := said(); got != "Dropping" {
+		t.Errorf("an engine told, and it is %q", got)
+	}
+	in.Fleet[1].Report.DiskGuard.Reason, in.Fleet[1].Dead = "NoLimit", true
+	if got := said(); got != "Dropping" {
+		t.Errorf("the engine died, and it is %q", got)
+	}
+	in.Fleet[0].Report.DiskGuard = &report.DiskGuard{Reason: "BelowLimit"}
+	if got := said(); got != "BelowLimit" {
+		t.Errorf("another one decides, and it is %q", got)
 	}
 }
 
@@ -251,6 +302,8 @@ func TestChanged(t *testing.T) {
 		{"connected", func(in *Input) { in.Fleet[0].Report = reporting(30, 1234.5) }, false, true},
 		{"total", func(in *Input) { in.Shards[0].Spec.Channels = 60 }, true, true},
 		{"engines", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 }, true, true},
+		{"moves begin", func(in *Input) { in.Moves = &v1alpha1.MovesStatus{Progress: "0/8", Total: 8} }, true, true},
+		{"circuits", func(in *Input) { in.Fleet[0].Report.Circuits[0].Count = 5 }, false, true},
 	} {
 		in := healthy()
 		c.change(&in)

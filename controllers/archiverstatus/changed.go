@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/figures"
 )
 
-// writeEvery is how often figures are written.
-const writeEvery = 30 * time.Second
+// writeEvery is how often figures are written, and movesEvery how far moves have come.
+const writeEvery, movesEvery = 30 * time.Second, 5 * time.Second
 
 // Changed reports whether a status is to be written: at once if something
 // happened, now and then if only figures moved.
@@ -24,7 +24,13 @@ func Changed(old *v1alpha1.ArchiverStatus, computed v1alpha1.ArchiverStatus, sin
 	if sinceWritten >= writeEvery || figures.Appeared(figuresOf(old), figuresOf(&computed)) {
 		return true
 	}
-	computed.Channels, computed.Rates = old.Channels, old.Rates
+	computed.Channels, computed.Rates, computed.WorstCircuits = old.Channels, old.Rates, old.WorstCircuits
+	if old.Redundancy != nil && computed.Redundancy != nil {
+		computed.Redundancy = old.Redundancy
+	}
+	if old.Moves != nil && computed.Moves != nil && sinceWritten < movesEvery {
+		computed.Moves = old.Moves
+	}
 	return !equality.Semantic.DeepEqual(*old, computed)
 }
 

@@ -56,6 +56,10 @@ func captured(in *Input) map[int32]bool {
 	return shards
 }
 
+// total is the number of shards: those of the spec, and those that were made for PVs that
+// two engines capture.
+func total(in *Input) int { return int(in.Archiver.Spec.Shards) + len(twofold(in, 0)) }
+
 // uncaptured counts shards that have channels and no engine.
 func uncaptured(in *Input) int {
 	captured := captured(in)

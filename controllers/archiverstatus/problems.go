@@ -2,7 +2,6 @@ package archiverstatus
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ const reportPatience = 30 * time.Second
 
 // checks look for problems, the most telling first.
 var checks = []func(*Input) []problem{
+	cassandraProblem,
 	refused,
 	notCreated,
 	podProblems,
@@ -31,6 +31,7 @@ var checks = []func(*Input) []problem{
 	noReports,
 	shardObjects,
 	circuits,
+	autoscalerProblems,
 }
 
 func problems(in *Input) []problem {
@@ -146,38 +147,6 @@ func shardObjects(in *Input) []problem {
 	}
 	return []problem{{v1alpha1.ReasonShardObjectMissing, fmt.Sprintf(
 		"engines go on with %d shards whose ArchiveShard is missing or does not name them", len(orphaned))}}
-}
-
-// circuits names IOCs with more connections than they should have to bear.
-func circuits(in *Input) []problem {
-	most := int(in.Archiver.Spec.EPICS.MaxCircuitsPerServer)
-	if most == 0 {
-		return nil
-	}
-	count := map[string]int{}
-	for i := range in.Fleet {
-		if r := in.Fleet[i].Report; r != nil {
-			for _, c := range r.Circuits {
-				count[c.Host] += c.Count
-			}
-		}
-	}
-	var hosts []string
-	for host, n := range count {
-		if n > most {
-			hosts = append(hosts, host)
-		}
-	}
-	if len(hosts) == 0 {
-		return nil
-	}
-	slices.Sort(hosts)
-	names := strings.Join(hosts[:min(len(hosts), shown)], ", ")
-	if more := len(hosts) - shown; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return []problem{{v1alpha1.ReasonTooManyCircuits, fmt.Sprintf(
-		"more than %d connections to IOC %s: shardBy with a prefix keeps an IOC's PVs on few engines", most, names)}}
 }
 
 func enginesAre(n int) string {

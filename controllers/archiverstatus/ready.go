@@ -21,7 +21,7 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 		}
 		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
-	engines := wanted(in.Archiver.Spec.Engines.Replicas)
+	engines := render.EngineReplicas(in.Archiver)
 	up := readyReplicas(in.Engines)
 	uncaptured := uncaptured(in)
 	switch {

@@ -24,6 +24,9 @@ func storageReady(in *Input) metav1.Condition {
 		return set(metav1.ConditionTrue, v1alpha1.ReasonEmbedded, "the engine writes to its volume")
 	case reports > 0 && away == "":
 		return set(metav1.ConditionTrue, v1alpha1.ReasonConnected, "engines write to Cassandra")
+	case nodesMissing(in) != nil:
+		c := nodesMissing(in)
+		return set(metav1.ConditionFalse, c.Reason, c.Message)
 	case !embedded && !complete(in.Schema):
 		if failed := schemaFailure(in); failed != "" {
 			return set(metav1.ConditionFalse, v1alpha1.ReasonSchemaFailed, "making the tables in Cassandra failed, and is tried again: "+failed)
@@ -69,4 +72,17 @@ func schemaFailure(in *Input) string {
 		}
 	}
 	return ""
+}
+
+// nodesMissing returns why a managed datacenter can not have its tables yet; nil if it can.
+func nodesMissing(in *Input) *metav1.Condition {
+	if complete(in.Schema) {
+		return nil
+	}
+	for _, c := range cassandraReady(in) {
+		if c.Status != metav1.ConditionTrue && c.Reason != v1alpha1.ReasonReplicating {
+			return &c
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/store"
 )
 
 // everything has no zero field.
@@ -20,6 +21,9 @@ var everything = capture.Settings{
 	Mode: capture.Scan, Period: 1500 * time.Millisecond, Events: capture.EventLog | capture.EventAlarm | capture.EventValue,
 	Absolute: 0.1, Relative: 1e-300, MaxRate: 2.5,
 	Clock: capture.EngineClock, Ahead: 5 * time.Minute, Behind: 365 * 24 * time.Hour, OnClock: capture.Refuse, Paused: true,
+	Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{
+		store.LevelOf(1500*time.Millisecond, store.Keep1y), store.LevelOf(11111*time.Second, store.Keep2y), store.LevelOf(365*24*time.Hour, store.Forever),
+	}},
 }
 
 var monitor = capture.Settings{Events: capture.EventLog | capture.EventAlarm, Ahead: 5 * time.Minute, Behind: 24 * time.Hour}
@@ -115,6 +119,9 @@ func TestTheLargestSettingsFit(t *testing.T) {
 			fields = append(fields, fmt.Sprintf("%02d%s", i, strings.Repeat("f", 62)))
 		}
 		properties = append(properties, fmt.Sprintf("P%02d%s", i, strings.Repeat("P", 29)))
+	}
+	for i := range s.Retention.Levels {
+		s.Retention.Levels[i] = store.LevelOf(199*365*24*time.Hour-time.Duration(8-i)*time.Millisecond, store.Keep10y)
 	}
 	s.Fields, s.Properties = strings.Join(fields, ","), strings.Join(properties, ",")
 	got := decodeAll(t, Encode([]capture.Channel{{PV: "X", Settings: &s}}))

@@ -29,6 +29,8 @@ type class struct {
 	Behind     string   `json:"behind,omitempty"`
 	OnClock    string   `json:"onClock"`
 	Paused     bool     `json:"paused,omitempty"`
+	Raw        string   `json:"raw,omitempty"`
+	Rollups    []string `json:"rollups,omitempty"`
 }
 
 // Words for the values of enumerations, by value.
@@ -53,7 +55,7 @@ func encodeClass(s *capture.Settings) []byte {
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused,
+		Paused: s.Paused, Raw: encodeRung(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -101,7 +103,7 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 
 func (c *class) settings() (*capture.Settings, error) {
 	s := &capture.Settings{Absolute: c.Absolute, Relative: c.Relative, MaxRate: c.MaxRate, Paused: c.Paused}
-	var errs [10]error
+	var errs [12]error
 	s.Mode, errs[0] = fromWord[capture.Mode]("mode", modes, c.Mode)
 	s.Clock, errs[1] = fromWord[capture.Clock]("clock", clocks, c.Clock)
 	s.OnClock, errs[2] = fromWord[capture.ClockAction]("onClock", actions, c.OnClock)
@@ -112,6 +114,8 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Provider, errs[7] = fromWord[capture.Provider]("provider", providers, c.Provider)
 	s.Fields, errs[8] = decodeNames("field", c.Fields)
 	s.Properties, errs[9] = decodeNames("property", c.Properties)
+	s.Retention.Raw, errs[10] = decodeRung(c.Raw)
+	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}

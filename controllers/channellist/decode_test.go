@@ -35,18 +35,23 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 		t.Errorf("a list that says nothing of a provider means %v", p)
 	}
 	for class, want := range map[string]string{
-		`{"mode":"Monitor","codec":"X",` + good + `}`:            `unknown field "codec"`,
-		`{"mode":"Monitor","provider":"TCP",` + good + `}`:       `provider "TCP" is unknown`,
-		`{"mode":"Monitor","fields":["a,b"],` + good + `}`:       `field "a,b" is no name`,
-		`{"mode":"Monitor","properties":["B","A"],` + good + `}`: `property "A" is not after the one before it`,
-		`{"mode":"Dream",` + good + `}`:                          `mode "Dream" is unknown`,
-		`{"mode":"Monitor"}`:                                     `clock "" is unknown`,
-		`{"mode":"Monitor","events":["Big"],` + good + `}`:       `event "Big" is unknown`,
-		`{"mode":"Scan",` + good + `}`:                           "no period",
-		`{"mode":"Scan","period":"-1s",` + good + `}`:            "not positive",
-		`{"mode":"Monitor","maxRate":-1,` + good + `}`:           "negative",
-		`{"mode":"Monitor",` + good + `} {}`:                     "after the object",
-		`[]`:                                                     "array",
+		`{"mode":"Monitor","codec":"X",` + good + `}`:                                              `unknown field "codec"`,
+		`{"mode":"Monitor","provider":"TCP",` + good + `}`:                                         `provider "TCP" is unknown`,
+		`{"mode":"Monitor","fields":["a,b"],` + good + `}`:                                         `field "a,b" is no name`,
+		`{"mode":"Monitor","properties":["B","A"],` + good + `}`:                                   `property "A" is not after the one before it`,
+		`{"mode":"Dream",` + good + `}`:                                                            `mode "Dream" is unknown`,
+		`{"mode":"Monitor"}`:                                                                       `clock "" is unknown`,
+		`{"mode":"Monitor","events":["Big"],` + good + `}`:                                         `event "Big" is unknown`,
+		`{"mode":"Scan",` + good + `}`:                                                             "no period",
+		`{"mode":"Scan","period":"-1s",` + good + `}`:                                              "not positive",
+		`{"mode":"Monitor","maxRate":-1,` + good + `}`:                                             "negative",
+		`{"mode":"Monitor","raw":"3d",` + good + `}`:                                               `rung "3d" is unknown`,
+		`{"mode":"Monitor","rollups":["10s/3d"],` + good + `}`:                                     `rung "3d" is unknown`,
+		`{"mode":"Monitor","rollups":["1us"],` + good + `}`:                                        "too fine",
+		`{"mode":"Monitor","rollups":["5s","5s"],` + good + `}`:                                    "not after the one before",
+		`{"mode":"Monitor","rollups":["1s","2s","3s","4s","5s","6s","7s","8s","9s"],` + good + `}`: "9 rollups",
+		`{"mode":"Monitor",` + good + `} {}`:                                                       "after the object",
+		`[]`:                                                                                       "array",
 	} {
 		if _, err := Decode(list(class)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want something with %q", class, err, want)

@@ -9,7 +9,8 @@
 //
 // A PV in several groups is captured once, under the settings that keep more, by
 // the provider of the oldest group. Which shard it belongs to depends on its
-// oldest group and its own name only, so that an edit moves nothing else.
+// oldest group and its own name only, so that an edit moves nothing else; and on
+// whether some group wants it captured twice, which is done in shards of their own.
 package compile
 
 import (
@@ -22,6 +23,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/pvname"
 )
 
 // MaxTold bounds Conflicts and Problems of a group. Of what goes beyond only the
@@ -30,9 +32,10 @@ const MaxTold = 100
 
 // Result is what the engines are to capture, and what to tell the groups.
 type Result struct {
-	// Assignment has an entry for every shard, also for those without
-	// channels. Channels are ordered by PV. Channels with equal settings share
-	// them; they must not be changed.
+	// Assignment has an entry for every shard below Archive.Shards, also for those
+	// without channels, and for every other one with channels: see
+	// Archive.Replicas. Channels are ordered by PV. Channels with equal settings
+	// share them; they must not be changed.
 	Assignment map[int][]capture.Channel
 	// Deletions are the PVs whose data is to be deleted, by shard, ordered by
 	// PV. No group that stays names any of them. Group is the oldest of those
@@ -52,6 +55,19 @@ type Archive struct {
 	Shards int
 	// Provider of channels where neither they nor their group say another one.
 	Provider capture.Provider
+	// Alone says that there is one engine and never another: a PV is captured once,
+	// whatever the groups say.
+	Alone bool
+}
+
+// Replicas returns how many engines are to capture a shard. The PVs that one engine
+// captures are in shards 0 to Shards-1, those that two capture in as many shards
+// after these, in the same order.
+func (a Archive) Replicas(shard int) int {
+	if shard < a.Shards {
+		return 1
+	}
+	return 2
 }
 
 // Compile assigns the channels of groups to shards: those in the groups, and
@@ -68,10 +84,9 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 			Deletions:  map[int][]capture.Channel{},
 			Groups:     make(map[string]*Group, len(groups)),
 		},
-		classes:  map[capture.Settings]*capture.Settings{},
+		Archive:  archive,
+		classes:  map[class]*class{},
 		numbers:  map[*capture.Settings]uint64{},
-		shards:   shards,
-		provider: archive.Provider,
 		deleting: slices.ContainsFunc(groups, func(g v1alpha1.ArchiveGroup) bool { return deletesData(&g) }),
 	}
 	for shard := range shards {
@@ -130,12 +145,11 @@ func deletesData(g *v1alpha1.ArchiveGroup) bool {
 
 // compiler is one run of Compile.
 type compiler struct {
+	Archive
 	result   Result
-	classes  map[capture.Settings]*capture.Settings
+	classes  map[class]*class
 	numbers  map[*capture.Settings]uint64 // a hash of each class
-	shards   int
-	provider capture.Provider // the default
-	deleting bool             // some group deletes data
+	deleting bool                         // some group deletes data
 
 	members []member // that take part, the oldest first
 	wants   []want
@@ -187,6 +201,9 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 	if m.key, err = shardKey(g.Spec.ShardBy, m.name); err != nil {
 		m.out.addProblem("", err.Error())
 	}
+	if m.role == captures && c.Alone && wantsTwice(&g.Spec) {
+		m.out.addProblem("", "redundancy 2 has no effect: there is one engine, which captures each PV once")
+	}
 	c.members = append(c.members, m)
 	c.addChannels(m, listed.Names)
 	if m.role == keeps { // nothing of it is told
@@ -210,7 +227,8 @@ func (c *compiler) decide(wants []want) {
 		return
 	}
 	oldest, owner := all[0], c.members[all[0].age]
-	shard := owner.key.shard(oldest.pv, c.shards)
+	merged, _ := merge(all)
+	shard := c.shard(oldest, merged.twice)
 	c.result.Deletions[shard] = append(c.result.Deletions[shard], capture.Channel{PV: oldest.pv, Group: owner.name})
 	for _, w := range all {
 		c.members[w.age].out.Deleting++
@@ -231,17 +249,25 @@ func ofRole(wants []want, r role, members []member) []want {
 // oldest first.
 func (c *compiler) assign(wants []want) {
 	oldest := wants[0]
-	settings, decides := oldest.settings, oldest
+	shared, decides := oldest.settings, oldest
 	if len(wants) > 1 {
-		var merged capture.Settings
+		var merged class
 		merged, decides = merge(wants)
-		settings = c.class(merged)
-		c.tellConflict(wants, settings)
+		shared = c.share(merged)
+		c.tellConflict(wants, &shared.Settings)
 	}
-	shard := c.members[oldest.age].key.shard(oldest.pv, c.shards)
+	settings := &shared.Settings
+	shard := c.shard(oldest, shared.twice)
 	hash := c.hash(oldest.pv, settings, shard)
 	for _, w := range wants {
-		c.members[w.age].out.count(shard, settings.Paused, hash)
+		out := c.members[w.age].out
+		out.count(shard, settings.Paused, hash)
+		if shared.twice {
+			out.Twice++
+		}
+		if w.settings.Retention != settings.Retention {
+			out.Longer++
+		}
 	}
 	c.result.Assignment[shard] = append(c.result.Assignment[shard], capture.Channel{
 		PV:       oldest.pv,
@@ -274,14 +300,30 @@ func (c *compiler) tellConflict(wants []want, merged *capture.Settings) {
 	}
 }
 
-// class returns the one copy of equal settings.
-func (c *compiler) class(s capture.Settings) *capture.Settings {
-	shared := c.classes[s]
+// class is what a group wants of a PV: its settings, and whether two engines are to
+// capture it.
+type class struct {
+	capture.Settings
+	twice bool
+}
+
+// share returns the one copy of equal classes.
+func (c *compiler) share(of class) *class {
+	shared := c.classes[of]
 	if shared == nil {
-		shared = &s
-		c.classes[s] = shared
+		shared = &of
+		c.classes[of] = shared
 	}
 	return shared
+}
+
+// shard returns the shard of a PV, given what the oldest group wants of it.
+func (c *compiler) shard(oldest want, twice bool) int {
+	shard := pvname.Shard(c.members[oldest.age].key(oldest.pv), c.Shards)
+	if twice {
+		shard += c.Shards
+	}
+	return shard
 }
 
 // hash is of all that engines are told of a PV.

@@ -15,6 +15,8 @@ func TestFingerprint(t *testing.T) {
 	}
 	scan := spec("X", "Y")
 	scan.Sampling = &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: new(v1alpha1.Duration("1s"))}
+	short := spec("X", "Y")
+	short.Retention = retention("1d")
 	elsewhere := spec("X", "Y")
 	elsewhere.ShardBy = &v1alpha1.ShardBy{Group: &v1alpha1.ShardByGroup{}}
 
@@ -29,6 +31,7 @@ func TestFingerprint(t *testing.T) {
 		"a PV more":                     of(group("a", 0, spec("X", "Y", "Z"))),
 		"a PV less":                     of(group("a", 0, spec("X"))),
 		"other settings":                of(group("a", 0, scan)),
+		"another retention":             of(group("a", 0, short)),
 		"other shards":                  of(group("a", 0, elsewhere)),
 		"settings of a group in common": of(group("a", 0, scan), group("b", 1, spec("X"))),
 	} {

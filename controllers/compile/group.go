@@ -17,6 +17,9 @@ type Group struct {
 	// Channels counts the group's PVs without Problems; Paused those of them
 	// that are not captured because they are paused.
 	Channels, Paused int
+	// Twice is the number of Channels that two engines are to capture, as this group
+	// or another one asks.
+	Twice int
 	// ByShard counts the Channels of each shard that has some.
 	ByShard map[int]int
 	// Fingerprint changes with what is to be captured on the group's behalf: PVs,
@@ -33,9 +36,10 @@ type Group struct {
 	// MoreProblems is the number of those left out.
 	Problems     []Problem
 	MoreProblems int
-	// Retention says that the group limits how long data is kept. The limit does
-	// not reach the engines: data is kept forever.
+	// Retention says that the group limits how long data is kept. Longer is the number
+	// of its PVs of which more is kept, or for longer, as other groups ask.
 	Retention bool
+	Longer    int
 }
 
 // Conflict is a PV that several groups have.

@@ -80,21 +80,3 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestRetentionIsToldOnly(t *testing.T) {
-	limit := &v1alpha1.Retention{Raw: ptr(v1alpha1.Duration("90d"))}
-	r := Compile([]v1alpha1.ArchiveGroup{
-		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: limit, Channels: channels("A")}),
-		group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "B", Retention: limit}}}),
-		group("c", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("C")}),
-	}, nil, Archive{Shards: 4}, now)
-	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
-		if r.Groups[name].Retention != want {
-			t.Errorf("%s: retention %v", name, !want)
-		}
-	}
-	got := byPV(r)
-	if got["A"].Settings != got["B"].Settings || got["A"].Settings != got["C"].Settings {
-		t.Error("retention makes a class")
-	}
-}

@@ -11,8 +11,10 @@ import (
 // merge decides about a PV that one or more groups want, the oldest first. Each
 // setting is the one that keeps more; where none does, as with providers and
 // clocks, the oldest group's. A paused wish does not count beside one that is not.
-// decides is the oldest wish that counts.
-func merge(wants []want) (settings capture.Settings, decides want) {
+// decides is the oldest wish that counts. Retention is that of all: what a paused
+// group has stored is there to stay. Two engines capture
+// the PV if any wish that counts says so.
+func merge(wants []want) (merged class, decides want) {
 	decides = wants[0]
 	for _, w := range wants {
 		if !w.settings.Paused {
@@ -20,13 +22,15 @@ func merge(wants []want) (settings capture.Settings, decides want) {
 			break
 		}
 	}
-	settings = *decides.settings
+	merged = *decides.settings
 	for _, w := range wants {
-		if w.settings.Paused == settings.Paused {
-			settings = keepMore(settings, *w.settings)
+		if w.settings.Paused == merged.Paused {
+			merged.Settings = keepMore(merged.Settings, w.settings.Settings)
+			merged.twice = merged.twice || w.settings.twice
 		}
+		merged.Retention = keepLonger(merged.Retention, w.settings.Retention)
 	}
-	return settings, decides
+	return merged, decides
 }
 
 // keepMore returns settings that store whatever a or b would. a is of the older

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
@@ -102,6 +103,22 @@ func durationOr(d *v1alpha1.Duration, otherwise time.Duration) (time.Duration, e
 		return otherwise, nil
 	}
 	return d.TimeDuration()
+}
+
+// redundancyOf returns how many engines a group wants to capture a channel: its own
+// setting or the group's.
+func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 {
+	if ch.Redundancy != nil {
+		return *ch.Redundancy
+	}
+	return group.Redundancy
+}
+
+// wantsTwice reports whether a group wants some channel to be captured by two
+// engines.
+func wantsTwice(spec *v1alpha1.ArchiveGroupSpec) bool {
+	return spec.Redundancy > 1 ||
+		slices.ContainsFunc(spec.Channels, func(ch v1alpha1.Channel) bool { return redundancyOf(spec, &ch) > 1 })
 }
 
 func eventsOf(classes []v1alpha1.EventClass) capture.Events {

@@ -5,14 +5,10 @@ import (
 	"regexp"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/engine/pvname"
 )
 
 // keyFunc returns the shard key of a PV.
 type keyFunc func(pv string) string
-
-// shard returns the shard of a PV.
-func (f keyFunc) shard(pv string, shards int) int { return pvname.Shard(f(pv), shards) }
 
 func itself(pv string) string { return pv }
 

@@ -13,9 +13,9 @@ import (
 // small.
 type want struct {
 	pv       string
-	settings *capture.Settings // shared
-	age      int32             // index of the member, 0 is the oldest
-	place    int32             // index in the group's channels, or fromElsewhere and up
+	settings *class // shared
+	age      int32  // index of the member, 0 is the oldest
+	place    int32  // index in the group's channels, or fromElsewhere and up
 }
 
 // fromElsewhere is the first want.place of names that are listed outside of the
@@ -54,7 +54,7 @@ type wisher struct {
 
 	// classes are the settings of channels that have none of their own, by
 	// provider, and what is wrong with them; made when asked for.
-	classes [capture.NumProviders]*capture.Settings
+	classes [capture.NumProviders]*class
 	errs    [capture.NumProviders]error
 }
 
@@ -65,7 +65,7 @@ func (w *wisher) wish(name string, ch *v1alpha1.Channel, place int32) {
 		w.out.addProblem(pv, err.Error())
 		return
 	}
-	provider := providerOf(name, ch, w.spec, w.provider)
+	provider := providerOf(name, ch, w.spec, w.Provider)
 	settings, err := w.settings(ch, provider)
 	if err != nil {
 		w.out.addProblem(pv, err.Error())
@@ -79,8 +79,8 @@ func (w *wisher) wish(name string, ch *v1alpha1.Channel, place int32) {
 }
 
 // settings are those of a channel, or of all that have none of their own.
-func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*capture.Settings, error) {
-	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil) {
+func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
+	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil) {
 		return w.channelSettings(w.spec, ch, p)
 	}
 	if w.classes[p] == nil && w.errs[p] == nil {
@@ -90,7 +90,7 @@ func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*capture.Se
 }
 
 // channelSettings are those of a channel in a group.
-func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel, p capture.Provider) (*capture.Settings, error) {
+func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
 	sampling := group.Sampling
 	if ch.Sampling != nil {
 		sampling = override(group.Sampling, ch.Sampling)
@@ -104,11 +104,14 @@ func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha
 		settings.Fields = fieldsOf(group.Fields, ch.Fields)
 	}
 	settings.Properties = propertiesOf(group.Properties, ch.Properties)
+	if settings.Retention, err = retentionOf(cmp.Or(ch.Retention, group.Retention)); err != nil {
+		return nil, err
+	}
 	settings.Paused = group.Paused
 	if ch.Paused != nil {
 		settings.Paused = *ch.Paused
 	}
-	return c.class(settings), nil
+	return c.share(class{Settings: settings, twice: !c.Alone && redundancyOf(group, ch) > 1}), nil
 }
 
 // withoutDuplicates leaves one wish of each group, the first. wants are of one

@@ -35,14 +35,14 @@ func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.Cha
 		old = &v1alpha1.Rates{}
 	}
 	return counts, &v1alpha1.Rates{
-		SamplesPerSecond: settle(old.SamplesPerSecond, samples),
-		BytesPerDay:      int64(settle(float64(old.BytesPerDay), bytes)),
+		SamplesPerSecond: Settle(old.SamplesPerSecond, samples),
+		BytesPerDay:      int64(Settle(float64(old.BytesPerDay), bytes)),
 	}
 }
 
-// settle returns the old value while it is about right, and the new one to two
+// Settle returns the old value while it is about right, and the new one to two
 // digits otherwise. So noise changes nothing.
-func settle(old, measured float64) float64 {
+func Settle(old, measured float64) float64 {
 	const about = 0.05
 	switch {
 	case math.IsNaN(measured) || math.IsInf(measured, 0) || measured <= 0:

@@ -36,7 +36,7 @@ func TestSettle(t *testing.T) {
 		{5, math.NaN(), 0},
 		{5, math.Inf(1), 0},
 	} {
-		if got := settle(c.old, c.measured); got != c.want {
+		if got := Settle(c.old, c.measured); got != c.want {
 			t.Errorf("%v and then %v measured gives %v, not %v", c.old, c.measured, got, c.want)
 		}
 	}

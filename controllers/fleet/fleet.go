@@ -34,6 +34,9 @@ type Engine struct {
 	Name string
 	// Node and Zone the pod runs on; empty before it is scheduled, or unknown.
 	Node, Zone string
+	// CPU is how many cores the pod may use, or asks for if there is no limit; 0
+	// without either.
+	CPU float64
 	// Ready says that the pod is; Deleting that it was asked to end.
 	Ready, Deleting bool
 	// Dead says that its Lease was not renewed for so long that another engine
@@ -169,6 +172,7 @@ func (f *Fleet) engineLocked(pod *corev1.Pod, now time.Time) Engine {
 		Name:     pod.Name,
 		Node:     pod.Spec.NodeName,
 		Zone:     f.nodes.zone(pod.Spec.NodeName),
+		CPU:      cpu(pod),
 		Deleting: pod.DeletionTimestamp != nil,
 	}
 	if known := f.engines[client.ObjectKeyFromObject(pod)]; known != nil {
@@ -199,6 +203,19 @@ func ready(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// cpu adds up the limits of the containers, or what they ask for.
+func cpu(pod *corev1.Pod) (cores float64) {
+	for i := range pod.Spec.Containers {
+		r := &pod.Spec.Containers[i].Resources
+		q, limited := r.Limits[corev1.ResourceCPU]
+		if !limited {
+			q = r.Requests[corev1.ResourceCPU]
+		}
+		cores += q.AsApproximateFloat64()
+	}
+	return cores
 }
 
 // archiversLocked returns the Archivers that have engines.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/compile"
 )
 
 // state is a condition without its type.
@@ -84,7 +85,11 @@ func ready(in Input) (state, bool) {
 	case c.Paused == c.Channels:
 		return isTrue(v1alpha1.ReasonPaused, "all channels of the group are paused")
 	}
-	return isTrue(v1alpha1.ReasonCaptured, "engines capture all channels of the group")
+	message := "engines capture all channels of the group"
+	if c.Twice > 0 {
+		message += fmt.Sprintf(", and two are to capture %d of them: Redundant of the Archiver says whether they do", c.Twice)
+	}
+	return isTrue(v1alpha1.ReasonCaptured, message)
 }
 
 func progressing(in Input) (state, bool) {
@@ -180,7 +185,14 @@ func retentionApplied(in Input) (state, bool) {
 	if in.Compiled == nil || !in.Compiled.Retention {
 		return state{}, false
 	}
-	return isFalse(v1alpha1.ReasonKeptForever, "retention is not supported yet: all data is kept as it came, forever")
+	if in.Outdated > 0 {
+		return isFalse(pending(in))
+	}
+	text := compile.Describe(&in.Group.Spec)
+	if n := in.Compiled.Longer; n > 0 {
+		text += "; more is kept of " + count(n, "PV") + ", as other groups ask"
+	}
+	return isTrue(v1alpha1.ReasonApplied, text)
 }
 
 // some shows the first texts of total.

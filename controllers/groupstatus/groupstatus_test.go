@@ -72,6 +72,9 @@ func TestConditions(t *testing.T) {
 			"Degraded":    "Unknown Compiling: the operator has not come to the group yet",
 			"Conflicted":  "Unknown Compiling: the operator has not come to the group yet",
 		}},
+		{"redundancy", func(in *Input) { in.Compiled.Twice = 2 }, map[string]string{
+			"Ready": "True Captured: engines capture all channels of the group, and two are to capture 2 of them: Redundant of the Archiver says whether they do",
+		}},
 		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
 			"Progressing": "True Compiling: a change of the group is being compiled",
 		}},
@@ -137,8 +140,14 @@ func TestConditions(t *testing.T) {
 			"Conflicted": "True DifferentProviders: 2 PVs in other groups too, 1 of them by another provider, where the oldest group's is used: " +
 				"SR:A (ops/a, ops/va; captured by PVA); SR:B (ops/va, ops/b)",
 		}},
-		{"retention", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
-			"RetentionApplied": "False KeptForever: retention is not supported yet: all data is kept as it came, forever",
+		{"retention", func(in *Input) {
+			in.Compiled.Retention, in.Compiled.Longer = true, 2
+			in.Group.Spec.Retention = &v1alpha1.Retention{Raw: new(v1alpha1.Duration("45d"))}
+		}, map[string]string{
+			"RetentionApplied": "True Applied: raw samples are kept for 90d (45d asked); more is kept of 2 PVs, as other groups ask",
+		}},
+		{"retention of some channels", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
+			"RetentionApplied": "True Applied: raw samples are kept forever",
 		}},
 	} {
 		want := map[string]string{}

@@ -54,7 +54,7 @@ func TestArchivers(t *testing.T) {
 		{"2ring", embedded, "the name of an Archiver has at most 40 small letters"},
 		{"main", "storage: {}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
 		{"main", "storage: {embedded: {}, cassandra: {external: {contactPoints: [a]}}}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
-		{"main", "storage: {cassandra: {}}", "spec.storage.cassandra: Invalid value: exactly one of the fields in [external] must be set"},
+		{"main", "storage: {cassandra: {}}", "spec.storage.cassandra: Invalid value: exactly one of the fields in [managed external] must be set"},
 		{"main", "storage: {cassandra: {external: {contactPoints: []}}}", "spec.storage.cassandra.external.contactPoints"},
 		{"main", "engines: {}", "spec.storage: Required value"},
 		{"main", embedded + ", engines: {replicas: 2}", "spec.engines.replicas: Invalid value: storage.embedded belongs to one engine"},

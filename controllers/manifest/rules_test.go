@@ -26,14 +26,14 @@ func TestAccepted(t *testing.T) {
 		"sampling: {mode: Scan, period: 100ms, events: [Value]}",
 		"sampling: {deadband: {absolute: 1e-12, relative: 0.999}, maxRate: 0}",
 		"sampling: {clock: Source, clockLimit: {ahead: 0s, behind: 1y, onExceeded: Refuse}}",
-		channel("provider: CA, paused: true, redundancy: 1, properties: [EGU]"),
+		channel("provider: CA, paused: true, redundancy: 2, properties: [EGU]"),
 		`channels: [{name: "pva://SR01:IMG", fields: [value, dimension.size]}, {name: A, provider: PVA, fields: [a_1.B]}, {name: B, fields: [value]}]`,
 		"provider: PVA, fields: [value], channels: [{name: X}, {name: ca://A}, {name: B, provider: CA}]",
 		"fields: [value, a.b.c.d.e.f.g.h], properties: [DESC, RTYP, A, N2O_X]",
 		"provider: CA",
 		channel("sampling: {mode: Scan, period: 1h}"),
 		"properties: [EGU, PREC, HIHI, HIGH, LOW, LOLO, HOPR, LOPR]",
-		"expiresAt: 2027-06-30T00:00:00Z, paused: true, redundancy: 1, deletionPolicy: Retain",
+		"expiresAt: 2027-06-30T00:00:00Z, paused: true, redundancy: 2, deletionPolicy: Retain",
 		"shardBy: {channel: {}}",
 		"shardBy: {group: {}}",
 		`shardBy: {prefix: {regex: "^([^:]+):"}}`,
@@ -93,6 +93,9 @@ func TestRefused(t *testing.T) {
 		{channel("samplng: {}"), `unknown field "spec.channels[0].samplng"`},
 		{"expiresAt: tomorrow", "spec.expiresAt"},
 		{"redundancy: 3", "spec.redundancy in body should be less than or equal to 2"},
+		{"redundancy: 0", "spec.redundancy in body should be greater than or equal to 1"},
+		{channel("redundancy: 3"), "spec.channels[0].redundancy in body should be less than or equal to 2"},
+		{channel("redundancy: 0"), "spec.channels[0].redundancy in body should be greater than or equal to 1"},
 
 		// Wrong, in fields that are not acted on yet or point elsewhere.
 		{"channelsFrom: []", "spec.channelsFrom in body should have at least 1 items"},
@@ -110,9 +113,7 @@ func TestRefused(t *testing.T) {
 
 		// Not supported yet.
 		{"enabledBy: {channel: X, op: '>', value: 0.5}", "spec.enabledBy: Forbidden: spec.enabledBy is not supported yet"},
-		{"redundancy: 2", "spec.redundancy: Forbidden: spec.redundancy greater than 1 is not supported yet"},
 		{channel("enabledBy: {channel: X, op: '>', value: 0.5}"), "spec.channels[0].enabledBy: Forbidden: enabledBy is not supported yet"},
-		{channel("redundancy: 2"), "spec.channels[0].redundancy: Forbidden: redundancy greater than 1 is not supported yet"},
 	} {
 		found, errs := parse("f.yaml", []byte(wrap(tc.spec)))
 		if len(found.groups) != 0 || !mention(errs, tc.want) {

@@ -16,7 +16,8 @@ const askTimeout = 300 * time.Millisecond
 
 // Recent implements query.Recent: it asks all engines that capture the PV, at
 // once. Of a PV that nobody captures any more all engines are asked: the last
-// samples of one that was removed a short time ago may be in no block yet.
+// samples of one that was removed a short time ago may be in no block yet. For the same
+// reason Shards has those that had the PV lately: it may have moved.
 func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	at := o.atlas.Load()
 	in, certain := at.find(pv)
@@ -28,6 +29,11 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	for _, p := range in {
 		held.Shards = append(held.Shards, p.shard)
 		urls = append(urls, p.engines...)
+	}
+	for _, shard := range at.formerly(pv) {
+		if !slices.Contains(held.Shards, shard) {
+			held.Shards = append(held.Shards, shard)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

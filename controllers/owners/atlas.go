@@ -48,6 +48,26 @@ type atlas struct {
 	places []place
 	// engines are the URLs of all engines, also of those that no shard names.
 	engines []string
+	// former are lists that shards had lately, by shard.
+	former map[int][]*names
+}
+
+// has reports whether a PV with a hash is among the names.
+func (n *names) has(hash uint64) bool {
+	_, found := slices.BinarySearch(n.hashes, hash)
+	return found
+}
+
+// remember adds the lists that shards had. get returns a list that is read.
+func (a *atlas) remember(f *former, get func(name string) (*names, bool)) {
+	a.former = make(map[int][]*names, len(f.had))
+	for shard, lists := range f.had {
+		for name := range lists {
+			if n, ok := get(name); ok {
+				a.former[shard] = append(a.former[shard], n)
+			}
+		}
+	}
 }
 
 // find returns the shards that a PV is captured in, or may be. Certain says that
@@ -56,10 +76,7 @@ func (a *atlas) find(pv string) (in []*place, certain bool) {
 	hash := xxhash.Sum64String(pv)
 	for i := range a.places {
 		p := &a.places[i]
-		listed := slices.ContainsFunc(p.lists, func(n *names) bool {
-			_, found := slices.BinarySearch(n.hashes, hash)
-			return found
-		})
+		listed := slices.ContainsFunc(p.lists, func(n *names) bool { return n.has(hash) })
 		if listed || !p.whole {
 			in = append(in, p)
 			certain = certain || listed
@@ -142,13 +159,29 @@ func holders(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []st
 	return urls
 }
 
-// addressesOf returns the URLs of pods that run, by name.
+// addressesOf returns the URLs of pods that run, by name. Those of a lost node are left
+// out: each question would wait in vain.
 func addressesOf(pods map[string]*corev1.Pod, port int) map[string]string {
 	urls := map[string]string{}
 	for name, pod := range pods {
-		if ip := pod.Status.PodIP; ip != "" && pod.Status.Phase == corev1.PodRunning {
+		if ip := pod.Status.PodIP; ip != "" && pod.Status.Phase == corev1.PodRunning && !isLost(pod) {
 			urls[name] = "http://" + net.JoinHostPort(ip, strconv.Itoa(port))
 		}
 	}
 	return urls
+}
+
+// isLost reports whether the node of a pod does not answer: Kubernetes says then that the
+// pod is not ready, and of its containers what the node said last.
+func isLost(pod *corev1.Pod) bool {
+	ready, containers := corev1.ConditionTrue, corev1.ConditionFalse
+	for _, c := range pod.Status.Conditions {
+		switch c.Type {
+		case corev1.PodReady:
+			ready = c.Status
+		case corev1.ContainersReady:
+			containers = c.Status
+		}
+	}
+	return ready != corev1.ConditionTrue && containers == corev1.ConditionTrue
 }

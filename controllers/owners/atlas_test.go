@@ -2,6 +2,7 @@ package owners
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -81,11 +82,21 @@ func TestAddresses(t *testing.T) {
 	pod := func(ip string, phase corev1.PodPhase) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{PodIP: ip, Phase: phase}}
 	}
+	says := func(p *corev1.Pod, ready, containers corev1.ConditionStatus) *corev1.Pod {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: containers}, {Type: corev1.PodReady, Status: ready}}
+		return p
+	}
+	yes, no := corev1.ConditionTrue, corev1.ConditionFalse
 	got := addressesOf(map[string]*corev1.Pod{
 		"v4": pod("10.1.2.3", corev1.PodRunning), "v6": pod("fd00::1", corev1.PodRunning),
 		"new": pod("", corev1.PodPending), "over": pod("10.1.2.4", corev1.PodFailed),
+		"ready": says(pod("10.1.2.5", corev1.PodRunning), yes, yes), "draining": says(pod("10.1.2.6", corev1.PodRunning), no, no),
+		"lost": says(pod("10.1.2.7", corev1.PodRunning), no, yes),
 	}, 17665)
-	if len(got) != 2 || got["v4"] != "http://10.1.2.3:17665" || got["v6"] != "http://[fd00::1]:17665" {
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"draining", "ready", "v4", "v6"}) {
+		t.Errorf("addresses of %v", names)
+	}
+	if got["v4"] != "http://10.1.2.3:17665" || got["v6"] != "http://[fd00::1]:17665" {
 		t.Errorf("the addresses are %v", got)
 	}
 }

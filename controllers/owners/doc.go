@@ -6,6 +6,9 @@
 //	engine pods ───┘              ▲                                  │
 //	                         query.Recent, native.Channels ◀─────────┘
 //
+// Of a PV that has changed its shard the journal of the one before is read, too: its
+// lists are remembered until all that it journalled is in blocks.
+//
 // The atlas is never changed but replaced. It holds 8 bytes for each PV, and the
 // compressed lists. What it does not know, as while the API server is away, costs
 // nothing but time: samples of an engine that is not asked are read from the

@@ -23,6 +23,8 @@ import (
 // Config of Owners.
 type Config struct {
 	Namespace, Archiver string
+	// Shards is the number of shards of the Archiver.
+	Shards int
 	// Port of the engines.
 	Port       int
 	Client     client.WithWatch
@@ -44,6 +46,7 @@ type Owners struct {
 	pods   *mirror.Objects[*corev1.Pod]
 	lists  *mirror.Lists[*names]
 	atlas  atomic.Pointer[atlas]
+	former former // of Run
 	synced atomic.Bool
 }
 
@@ -113,6 +116,14 @@ func (o *Owners) draw() {
 			want[ref.Name] = true
 		}
 	}
+	if haveShards { // or nothing is known, which is not that there are none
+		o.former.see(shards, func(name string) bool { _, ok, _ := o.lists.Get(name); return ok }, time.Now())
+	}
+	for _, lists := range o.former.had {
+		for name := range lists {
+			want[name] = true
+		}
+	}
 	o.lists.Want(want)
 	tried := true
 	next := draw(shards, addressesOf(pods, o.cfg.Port), func(name string) (*names, bool) {
@@ -120,6 +131,7 @@ func (o *Owners) draw() {
 		tried = tried && (ok || err != nil)
 		return n, ok
 	})
+	next.remember(&o.former, func(name string) (*names, bool) { n, ok, _ := o.lists.Get(name); return n, ok })
 	o.atlas.Store(next)
 	o.metrics.draw(next)
 	if haveShards && havePods && tried {

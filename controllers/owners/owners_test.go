@@ -19,6 +19,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -130,7 +131,7 @@ func (s *site) engine(n int, f *fakeEngine) {
 	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, s.port))
 	s.Expect(err).NotTo(HaveOccurred())
 	mux := http.NewServeMux()
-	(&peer.Handler{Engine: f}).Register(mux)
+	peer.NewHandler(f, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
 	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 	srv.Start()
 	s.t.Cleanup(srv.Close)
@@ -178,6 +179,8 @@ func (s *site) covers(pv string) (ids []int) {
 func TestOwnersAreFoundAndAsked(t *testing.T) {
 	s := newSite(t)
 	s.Expect(s.owners.Ready()).NotTo(Succeed())
+	_, known := s.owners.Moves()
+	s.Expect(known).To(BeFalse(), "nothing is known yet, which is not that nothing moves")
 	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching})
 	s.engine(2, &fakeEngine{pvs: []string{"B", "C", "D"}, state: capture.Connected})
 	stuck := &fakeEngine{pvs: []string{"E"}, stuck: make(chan struct{})}
@@ -211,6 +214,11 @@ func TestOwnersAreFoundAndAsked(t *testing.T) {
 	for range s.owners.Statuses(t.Context()) {
 		break // leaves nothing behind
 	}
+	mux := http.NewServeMux()
+	s.owners.Register(mux)
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/shards", http.NoBody))
+	s.Expect(answer.Body.String()).To(MatchJSON(`{"shards": 3, "moves": [], "engines": []}`), "nobody has orders")
 	st, captured, err := s.owners.Status(t.Context(), "C")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(captured).To(BeTrue())
@@ -222,7 +230,7 @@ func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
 	mux := http.NewServeMux()
-	(&peer.Handler{Engine: &fakeEngine{pvs: []string{"A", "B"}}}).Register(mux)
+	peer.NewHandler(&fakeEngine{pvs: []string{"A", "B"}}, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
 	up := httptest.NewServer(mux)
 	defer up.Close()
 	o := New(Config{Log: slog.New(slog.DiscardHandler)})

@@ -119,7 +119,7 @@ func TestOneShard(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			in := placement.Input{
 				Shards:  []placement.Shard{{Weight: 10, Engines: slots(tc.shard)}},
-				Engines: engines(tc.engines), Holding: tc.holding, Rebalance: true, Moves: 8,
+				Engines: engines(tc.engines), Holding: tc.holding, Rebalance: true, Limits: placement.Limits{AtOnce: 8},
 			}
 			got := placement.Plan(in)
 			want := tc.want
@@ -201,7 +201,7 @@ func TestSameInputSameOutput(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	const shards, count = 4096, 100
-	in := placement.Input{Rebalance: true, Moves: 8}
+	in := placement.Input{Rebalance: true, Limits: placement.Limits{AtOnce: 8}}
 	for i := range count {
 		in.Engines = append(in.Engines, placement.Engine{Name: fmt.Sprint("engine-", i), Usable: true})
 	}

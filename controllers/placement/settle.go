@@ -7,8 +7,8 @@ import (
 )
 
 // read takes a shard as it is.
-func (p *plan) read(from Shard) shard {
-	s := shard{index: from.Index}
+func (p *plan) read(from *Shard) shard {
+	s := shard{Shard: from, replicas: min(max(from.Replicas, 1), maxReplicas)}
 	for _, slot := range from.Engines {
 		if slot.Order == v1alpha1.OrderCapture {
 			s.captures = append(s.captures, slot)
@@ -20,15 +20,21 @@ func (p *plan) read(from Shard) shard {
 	return s
 }
 
-// between says whether two living engines have to do with a shard.
+// between says whether a shard is on the way from one living engine to another. An
+// engine that does not drain in time is not waited for.
 func (p *plan) between(s *shard) bool {
-	living := 0
-	for _, slot := range slices.Concat(s.captures, s.drains) {
+	captures, drains := 0, 0
+	for _, slot := range s.captures {
 		if p.living(slot.Name) != nil {
-			living++
+			captures++
 		}
 	}
-	return living > 1
+	for _, slot := range s.drains {
+		if p.living(slot.Name) != nil && !p.overdue(slot) {
+			drains++
+		}
+	}
+	return captures > s.replicas || drains > 0 && captures+drains > 1
 }
 
 // settle takes the next step of a move that is under way, or gives it up, and
@@ -49,11 +55,9 @@ func (p *plan) settle(s *shard) {
 	for _, slot := range drains {
 		p.drain(s, slot)
 	}
-	switch len(s.captures) {
-	case 0:
+	if len(s.captures) == 0 {
 		p.takeBack(s)
-	case 1:
-	default:
+	} else if s.source() >= 0 {
 		p.advance(s)
 	}
 	p.drainOrphans(s)
@@ -63,8 +67,10 @@ func (p *plan) settle(s *shard) {
 
 // drain gives an engine the order to stop, unless it has.
 func (p *plan) drain(s *shard, slot Slot) {
-	if !p.ended(s.index, slot) {
-		slot.Order = v1alpha1.OrderDrain
+	if !p.ended(s.Index, slot) {
+		if slot.Order != v1alpha1.OrderDrain {
+			slot.Order, slot.Ordered = v1alpha1.OrderDrain, p.in.Now
+		}
 		s.drains = append(s.drains, slot)
 	}
 }
@@ -76,7 +82,7 @@ func (p *plan) ended(shard int, slot Slot) bool {
 	if p.engines[slot.Name] == nil {
 		return true
 	}
-	return slot.Phase == v1alpha1.Drained && !slices.Contains(p.holding[shard], Holder{slot.Name, true})
+	return slot.Phase == v1alpha1.Drained && !slices.Contains(p.in.Holding[shard], Holder{slot.Name, true})
 }
 
 // takeBack lets an engine that was about to stop go on, because the one that was
@@ -84,7 +90,7 @@ func (p *plan) ended(shard int, slot Slot) bool {
 func (p *plan) takeBack(s *shard) {
 	for i, slot := range s.drains {
 		if p.living(slot.Name) != nil && slot.Phase != v1alpha1.Drained {
-			slot.Order = v1alpha1.OrderCapture
+			slot.Order, slot.Ordered = v1alpha1.OrderCapture, p.in.Now
 			s.captures = []Slot{slot}
 			s.drains = slices.Delete(s.drains, i, i+1)
 			return
@@ -92,25 +98,36 @@ func (p *plan) takeBack(s *shard) {
 	}
 }
 
-// advance lets the first engine stop if the second captures, or gives the move
-// up if the second one is leaving and the first one is not.
+// advance lets the engine to go stop if the newcomer captures, or gives the move up
+// if the newcomer is leaving and the other one is not, or takes too long.
 func (p *plan) advance(s *shard) {
-	from, to := s.captures[0], s.captures[1]
-	for _, slot := range s.captures[2:] { // nobody but a human gives such orders
+	at := s.source()
+	from, to, others := s.captures[at], s.captures[at+1], s.captures[:at:at]
+	for _, slot := range s.captures[at+2:] { // nobody but a human gives such orders
 		p.drain(s, slot)
 	}
-	s.captures = s.captures[:2:2]
-	switch fromLeaves, toLeaves := p.engines[from.Name].Leaving, p.engines[to.Name].Leaving; {
-	case toLeaves && !fromLeaves:
-		s.captures = []Slot{from}
-		p.drain(s, to)
-	case to.Phase == v1alpha1.Capturing:
-		s.captures = []Slot{to}
+	s.captures = append(others, from, to)
+	fromLeaves, toLeaves := p.engines[from.Name].Leaving, p.engines[to.Name].Leaving
+	late := p.overdue(to) && (!fromLeaves || p.another(s))
+	switch {
+	case to.Phase == v1alpha1.Capturing && (fromLeaves || !toLeaves):
+		s.captures = append(others, to)
 		p.drain(s, from)
+	case late && !toLeaves:
+		p.undone = append(p.undone, Undone{Shard: s.Index, From: from.Name, To: to.Name})
+		fallthrough
 	case toLeaves:
-		s.captures = []Slot{from}
+		s.captures = append(others, from)
 		p.drain(s, to)
 	}
+}
+
+// another says whether there is an engine left to try for a shard: who gives up
+// the last one while the source leaves has less than before.
+func (p *plan) another(s *shard) bool {
+	return slices.ContainsFunc(p.usable, func(e *engine) bool {
+		return !s.captured(e.Name) && !slices.Contains(s.Avoid, e.Name)
+	})
 }
 
 // drainOrphans tells engines to stop that capture the shard without being asked
@@ -119,7 +136,7 @@ func (p *plan) drainOrphans(s *shard) {
 	if len(s.captures) == 0 {
 		return
 	}
-	for _, h := range p.holding[s.index] {
+	for _, h := range p.in.Holding[s.Index] {
 		named := func(slot Slot) bool { return slot.Name == h.Name }
 		if h.Orphaned && p.living(h.Name) != nil &&
 			!slices.ContainsFunc(s.captures, named) && !slices.ContainsFunc(s.drains, named) {
@@ -141,6 +158,6 @@ func (p *plan) livingFirst(s *shard) {
 		}
 		return 1
 	})
-	room := maxEngines - max(len(s.captures), 2)
+	room := maxEngines - max(len(s.captures), s.replicas+1)
 	s.drains = s.drains[:min(len(s.drains), room)]
 }

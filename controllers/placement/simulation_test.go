@@ -67,7 +67,7 @@ func (f *fleet) gone(name string) {
 }
 
 func (f *fleet) input() placement.Input {
-	in := placement.Input{Rebalance: true, Moves: 8, Holding: map[int][]placement.Holder{}}
+	in := placement.Input{Rebalance: true, Limits: placement.Limits{AtOnce: 8}, Holding: map[int][]placement.Holder{}}
 	for _, name := range slices.Sorted(maps.Keys(f.engines)) {
 		in.Engines = append(in.Engines, *f.engines[name])
 		for i, phases := range f.phases {

@@ -26,6 +26,11 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		VolumeApplyConfiguration: core.Volume().WithName("state").WithEmptyDir(core.EmptyDirVolumeSource()),
 		path:                     stateDir,
 	})
+	spoolFlags, spoolVolumes := spool(a)
+	flags, volumes = append(flags, spoolFlags...), append(volumes, spoolVolumes...)
+	if limit := a.Spec.Storage.DiskLimit; limit != nil {
+		flags = append(flags, fmt.Sprintf("--disk-limit=%d", limit.Value()))
+	}
 	container := core.Container().
 		WithArgs(engineArgs(a, res)...).
 		WithArgs(flags...).
@@ -45,10 +50,13 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		WithAutomountServiceAccountToken(true).
 		WithTerminationGracePeriodSeconds(engineGraceSeconds)
 	spread(template.Spec, a.Name, v1alpha1.ComponentEngine)
+	if !Embedded(a) { // whose volume may be bound to its node
+		replaceSoon(template.Spec, &settings.PodSpec)
+	}
 	if settings.HostNetwork {
 		template.Spec.WithHostNetwork(true).WithDNSPolicy(corev1.DNSClusterFirstWithHostNet)
 	}
-	return deployment(a, v1alpha1.ComponentEngine, settings.Replicas, engineStrategy(a), template)
+	return deployment(a, v1alpha1.ComponentEngine, EngineReplicas(a), engineStrategy(a), template)
 }
 
 func engineArgs(a *v1alpha1.Archiver, res corev1.ResourceRequirements) []string {
@@ -102,18 +110,14 @@ func rolling(maxUnavailable int) *apps.DeploymentStrategyApplyConfiguration {
 }
 
 func deployment(
-	a *v1alpha1.Archiver, component string, replicas *int32,
+	a *v1alpha1.Archiver, component string, replicas int32,
 	strategy *apps.DeploymentStrategyApplyConfiguration, template *core.PodTemplateSpecApplyConfiguration,
 ) *apps.DeploymentApplyConfiguration {
-	n := int32(1)
-	if replicas != nil {
-		n = *replicas
-	}
 	return apps.Deployment(componentName(a.Name, component), a.Namespace).
 		WithLabels(Labels(a.Name, component)).
 		WithOwnerReferences(owner(a)).
 		WithSpec(apps.DeploymentSpec().
-			WithReplicas(n).
+			WithReplicas(replicas).
 			WithRevisionHistoryLimit(3).
 			WithSelector(matching(a.Name, component)).
 			WithStrategy(strategy).

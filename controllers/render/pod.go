@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	core "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -90,6 +92,22 @@ func toleration(t *corev1.Toleration) *core.TolerationApplyConfiguration {
 		out.WithTolerationSeconds(*t.TolerationSeconds)
 	}
 	return out
+}
+
+// lostNodeSeconds is how long a node may not answer until its pods are replaced; 5 minutes
+// is what Kubernetes grants others.
+const lostNodeSeconds = 60
+
+// replaceSoon has pods replaced soon after their node is lost, unless the user says
+// otherwise. They have nothing on it that others wait for.
+func replaceSoon(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if slices.ContainsFunc(user.Tolerations, func(t corev1.Toleration) bool { return t.Key == key || t.Key == "" }) {
+			continue
+		}
+		spec.WithTolerations(core.Toleration().WithKey(key).WithOperator(corev1.TolerationOpExists).
+			WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(lostNodeSeconds))
+	}
 }
 
 // spread puts the pods of a component on many nodes and zones, as far as there

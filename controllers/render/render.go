@@ -2,9 +2,10 @@
 // Archiver gives the same objects, to the byte.
 //
 //	Archiver ─┬─▶ ServiceAccounts, Roles, RoleBindings
+//	          ├─▶ K8ssandraCluster, or CassandraDatacenter   (managed Cassandra)
 //	          ├─▶ schema Job          (Cassandra)
 //	          ├─▶ volume claim        (embedded)
-//	          ├─▶ engines:   Deployment, headless Service, budget, network policy
+//	          ├─▶ engines:   Deployment, headless Service, budget, network policy, autoscaler
 //	          ├─▶ retrieval: Deployment (Cassandra), Service, budget, network policy
 //	          └─▶ ServiceMonitors     (where their CRD exists)
 //
@@ -26,6 +27,8 @@ type Input struct {
 	Image string
 	// HasServiceMonitor says that the CRD of Prometheus' operator exists.
 	HasServiceMonitor bool
+	// Datacenter is what is known of the one that is run for the archive.
+	Datacenter Datacenter
 }
 
 // Object is an object to be applied.
@@ -46,6 +49,12 @@ func Archiver(in Input) []Object {
 
 	add(access(a, v1alpha1.ComponentEngine, engineRules())...)
 	add(engineService(a), retrievalService(a), engineNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentEngine))
+	switch in.Datacenter.Kind {
+	case KindK8ssandraCluster:
+		add(k8ssandraCluster(in))
+	case KindCassandraDatacenter:
+		add(datacenter(in))
+	}
 	if Embedded(a) {
 		add(volumeClaim(a))
 	} else {
@@ -53,6 +62,9 @@ func Archiver(in Input) []Object {
 		add(retrievalNetworkPolicy(a), disruptionBudget(a, v1alpha1.ComponentRetrieval), schemaJob(in))
 	}
 	add(engineDeployment(in))
+	if a.Spec.Engines.Autoscaling != nil {
+		add(autoscaler(a))
+	}
 	if !Embedded(a) {
 		add(retrievalDeployment(in))
 	}

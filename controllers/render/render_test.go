@@ -23,14 +23,14 @@ var update = flag.Bool("update", false, "write what is rendered to testdata/*.go
 // TestGolden shows all objects of some Archivers, for people to read.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%d Archivers in testdata, %v", len(files), err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".in.yaml")
 		t.Run(name, func(t *testing.T) {
 			got := manifest(t, Archiver(Input{
-				Archiver: load(t, file), Image: "varve:v0.0.0", HasServiceMonitor: name == "everything",
+				Archiver: load(t, file), Image: "varve:v0.0.0", HasServiceMonitor: name == "everything", Datacenter: Datacenter{Kind: datacenters[name]},
 			}))
 			golden := filepath.Join("testdata", name+".golden.yaml")
 			if *update {
@@ -48,6 +48,9 @@ func TestGolden(t *testing.T) {
 		})
 	}
 }
+
+// datacenters has the kind of object that stands for the datacenter of some Archivers.
+var datacenters = map[string]string{"managed": KindCassandraDatacenter, "k8ssandra": KindK8ssandraCluster}
 
 // TestPure renders twice.
 func TestPure(t *testing.T) {
@@ -162,4 +165,4 @@ func rendered[T any](t *testing.T, a *v1alpha1.Archiver, kind, name string) *T {
 	return nil
 }
 
-var _ runtime.ApplyConfiguration = (*serviceMonitor)(nil)
+var _ runtime.ApplyConfiguration = (*foreign[serviceMonitorSpec])(nil)

@@ -42,5 +42,10 @@ func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		WithAutomountServiceAccountToken(true).
 		WithTerminationGracePeriodSeconds(retrievalGraceSeconds)
 	spread(template.Spec, a.Name, v1alpha1.ComponentRetrieval)
-	return deployment(a, v1alpha1.ComponentRetrieval, settings.Replicas, rolling(0), template)
+	replaceSoon(template.Spec, &settings.PodSpec)
+	replicas := int32(1)
+	if settings.Replicas != nil {
+		replicas = *settings.Replicas
+	}
+	return deployment(a, v1alpha1.ComponentRetrieval, replicas, rolling(0), template)
 }

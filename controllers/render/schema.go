@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	batch "k8s.io/client-go/applyconfigurations/batch/v1"
@@ -23,6 +24,9 @@ const schemaRetries = 1_000_000
 func schemaJob(in Input) *batch.JobApplyConfiguration {
 	a := in.Archiver
 	flags, volumes := storage(a)
+	if Managed(a) != nil {
+		flags, volumes = administration(in)
+	}
 	container := core.Container().
 		WithArgs("schema").
 		WithArgs(logArgs(a)...).
@@ -41,6 +45,19 @@ func schemaJob(in Input) *batch.JobApplyConfiguration {
 			WithBackoffLimit(schemaRetries).
 			WithTemplate(template))
 }
+
+// administration lets the Job make the role that engines have, and bring the keyspace to
+// its replicas.
+func administration(in Input) (flags []string, volumes []volume) {
+	superuser, _ := SuperuserSecret(in.Archiver)
+	flags, volumes = managedFlags(in.Archiver, superuser)
+	flags = append(flags, ReplicationFlag+strconv.Itoa(int(in.replicasNow())), "--role-credentials="+roleDir)
+	return flags, append(volumes, secretVolume("role", RoleSecret(in.Archiver.Name), roleDir))
+}
+
+// ReplicationFlag is in front of the number of replicas that a schema Job brings the
+// keyspace to.
+const ReplicationFlag = "--replication-factor="
 
 // schemaSettings lets the Job run as retrieval pods do: what opens the way to
 // Cassandra for those opens it for the Job.

@@ -6,15 +6,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// serviceMonitor is the apply configuration of the ServiceMonitor of Prometheus'
-// operator, as far as it is needed here.
-type serviceMonitor struct {
-	meta.TypeMetaApplyConfiguration    `json:",inline"`
-	*meta.ObjectMetaApplyConfiguration `json:"metadata"`
-
-	Spec serviceMonitorSpec `json:"spec"`
-}
-
+// serviceMonitorSpec is that of the ServiceMonitor of Prometheus' operator.
 type serviceMonitorSpec struct {
 	// JobLabel is the label of the Service that becomes `job` in Prometheus.
 	JobLabel  string                                `json:"jobLabel"`
@@ -26,21 +18,6 @@ type serviceMonitorEndpoint struct {
 	Port string `json:"port"`
 }
 
-// IsApplyConfiguration implements runtime.ApplyConfiguration.
-func (*serviceMonitor) IsApplyConfiguration() {}
-
-// GetAPIVersion implements Object.
-func (m *serviceMonitor) GetAPIVersion() *string { return m.APIVersion }
-
-// GetKind implements Object.
-func (m *serviceMonitor) GetKind() *string { return m.Kind }
-
-// GetNamespace implements Object.
-func (m *serviceMonitor) GetNamespace() *string { return m.Namespace }
-
-// GetName implements Object.
-func (m *serviceMonitor) GetName() *string { return m.Name }
-
 // serviceMonitors let Prometheus scrape the pods. The engine of an embedded
 // archive is behind both Services, and scraped once.
 func serviceMonitors(a *v1alpha1.Archiver) []Object {
@@ -50,18 +27,11 @@ func serviceMonitors(a *v1alpha1.Archiver) []Object {
 	}
 	var monitors []Object
 	for _, c := range components {
-		m := &serviceMonitor{
-			TypeMetaApplyConfiguration: *meta.TypeMeta().WithAPIVersion("monitoring.coreos.com/v1").WithKind("ServiceMonitor"),
-			ObjectMetaApplyConfiguration: meta.ObjectMeta().
-				WithName(componentName(a.Name, c)).WithNamespace(a.Namespace).
-				WithLabels(Labels(a.Name, c)).WithOwnerReferences(owner(a)),
-			Spec: serviceMonitorSpec{
-				JobLabel:  v1alpha1.LabelName,
-				Selector:  matching(a.Name, c),
-				Endpoints: []serviceMonitorEndpoint{{Port: PortName}},
-			},
-		}
-		monitors = append(monitors, m)
+		monitors = append(monitors, newForeign("monitoring.coreos.com/v1", "ServiceMonitor", componentName(a.Name, c), a, c, serviceMonitorSpec{
+			JobLabel:  v1alpha1.LabelName,
+			Selector:  matching(a.Name, c),
+			Endpoints: []serviceMonitorEndpoint{{Port: PortName}},
+		}))
 	}
 	return monitors
 }

@@ -45,6 +45,9 @@ func storage(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
 }
 
 func cassandra(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
+	if Managed(a) != nil {
+		return managedFlags(a, RoleSecret(a.Name))
+	}
 	c := a.Spec.Storage.Cassandra
 	flag := func(name, value string) { flags = append(flags, "--cassandra"+name+"="+value) }
 	secret := func(name string, ref *v1alpha1.SecretReference, dir string) {

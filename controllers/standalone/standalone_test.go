@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/store"
 )
 
 // plant is a directory of groups, and what a Driver makes of it.
@@ -26,7 +27,7 @@ type plant struct {
 	dir string
 
 	mu      sync.Mutex
-	applied string // the names of the PVs that are captured, sorted
+	applied string // the names of the PVs that are captured, sorted, with rungs but forever
 	log     bytes.Buffer
 }
 
@@ -44,6 +45,9 @@ func (p *plant) apply(a engine.Assignment) {
 			name := ch.PV
 			if ch.Settings.Provider != capture.CA {
 				name = compile.Name(&ch)
+			}
+			if r := ch.Settings.Retention.Raw; r != store.Forever {
+				name += "/" + r.String()
 			}
 			names = append(names, name)
 		}
@@ -197,10 +201,21 @@ func TestNamesFromChannelFinder(t *testing.T) {
 	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
 }
 
-// What has no effect without a cluster, or not yet, is said.
+// What has no effect without a cluster is said, and what retention comes to.
 func TestWhatIsNotActedOnIsLogged(t *testing.T) {
 	p := start(t)
-	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 90d}\n", "SR:C")
-	p.eventually("SR:A SR:B SR:C", "retention is not supported yet; data is kept forever")
-	p.eventually("SR:A SR:B SR:C", "deletionPolicy Delete is acted on in a cluster only")
+	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")
+	p.eventually("SR:A SR:B SR:C/90d", "raw samples are kept for 90d (45d asked)")
+	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete is acted on in a cluster only")
+}
+
+// An edit of retention reaches the engine, and the log says what it comes to.
+func TestRetentionFollowsTheFile(t *testing.T) {
+	p := start(t)
+	p.group("one", "  retention: {raw: 5d}\n", "SR:A", "SR:B")
+	p.eventually("SR:A/7d SR:B/7d", "raw samples are kept for 7d (5d asked)")
+	p.group("two", "  retention: {raw: 1y, rollups: [{every: 1m, keep: 2y}]}\n", "SR:B")
+	p.eventually("SR:A/7d SR:B/1y", "raw samples are kept for 1y, rollups of 1m for 2y")
+	p.group("one", "", "SR:A", "SR:B")
+	p.eventually("SR:A SR:B", "")
 }

@@ -33,6 +33,11 @@ func (d *Driver) tell() {
 	for i := range d.files.Groups {
 		g := &d.files.Groups[i]
 		name := g.Namespace + "/" + g.Name
+		if c := d.compiled.Groups[name]; c != nil && c.Retention {
+			if text := compile.Describe(&g.Spec); t.isNew(name + text) {
+				d.Log.Info("the retention of a group is applied", "group", name, "kept", text)
+			}
+		}
 		if g.Spec.DeletionPolicy == v1alpha1.DeleteData && t.isNew(name+" deletionPolicy") {
 			d.Log.Warn("deletionPolicy Delete is acted on in a cluster only; data stays when the group goes", "group", name)
 		}
@@ -43,9 +48,6 @@ func (d *Driver) tell() {
 func (d *Driver) tellGroup(t *teller, name string, g *compile.Group) {
 	if g.Expired && t.isNew(name) {
 		d.Log.Info("the group has expired; its data stays", "group", name)
-	}
-	if g.Retention && t.isNew(name+" retention") {
-		d.Log.Warn("retention is not supported yet; data is kept forever", "group", name)
 	}
 	for _, p := range g.Problems {
 		switch {

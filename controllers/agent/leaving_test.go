@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// holding returns a shard that captures lists, from "name: PV PV" each; names that begin
+// with - are leaving.
+func holding(texts ...string) *shard {
+	s := &shard{}
+	for i, text := range texts {
+		name, _, _ := strings.Cut(text, ":")
+		name, leaving := strings.CutPrefix(name, "-")
+		s.spec.Lists = append(s.spec.Lists, v1alpha1.ChannelListReference{Name: name, Leaving: leaving})
+		texts[i] = strings.TrimPrefix(text, "-")
+	}
+	s.take(progress{lists: some(texts...)})
+	return s
+}
+
+// captured returns what an engine captures of each shard, as PV@list.
+func captured(held map[int]*shard) map[int]string {
+	a := &Agent{shards: held}
+	for _, s := range held {
+		s.decision.Hold = true
+	}
+	next, _ := a.assignment()
+	out := map[int]string{}
+	for i, s := range next {
+		var pvs []string
+		for _, ch := range s.Channels {
+			pvs = append(pvs, ch.PV+"@"+ch.Group)
+		}
+		slices.Sort(pvs)
+		out[i] = strings.Join(pvs, " ")
+		if held[i].channels != len(pvs) {
+			panic("BUG: the shard waits for other channels than it has")
+		}
+	}
+	return out
+}
+
+// A PV that leaves a shard is captured there until the engine has it for another one.
+func TestLeaving(t *testing.T) {
+	for name, tc := range map[string]struct {
+		held map[int]*shard
+		want map[int]string
+	}{
+		"the other shard is elsewhere": {
+			map[int]*shard{3: holding("own: A", "-left: B C"), 5: holding("more: D")},
+			map[int]string{3: "A@own B@left C@left", 5: "D@more"},
+		},
+		"the other shard is here": {
+			map[int]*shard{3: holding("own: A", "-left: B C"), 5: holding("new: B D")},
+			map[int]string{3: "A@own C@left", 5: "B@new D@new"},
+		},
+		"the other shard has a lower index": {
+			map[int]*shard{3: holding("own: A", "-left: B"), 1: holding("new: B")},
+			map[int]string{3: "A@own", 1: "B@new"},
+		},
+		"it leaves two": {
+			map[int]*shard{3: holding("-one: B"), 5: holding("-two: B")},
+			map[int]string{3: "B@one", 5: ""},
+		},
+		"two exchange": {
+			map[int]*shard{3: holding("a: A", "-b: B"), 5: holding("c: B", "-d: A")},
+			map[int]string{3: "A@a", 5: "B@c"},
+		},
+		"the whole shard leaves, in the list that it had": {
+			map[int]*shard{3: holding("-list: A B"), 5: holding("list: A B")},
+			map[int]string{3: "", 5: "A@list B@list"},
+		},
+		"nothing leaves": {
+			map[int]*shard{3: holding("a: A", "b: B"), 5: holding("c: C")},
+			map[int]string{3: "A@a B@b", 5: "C@c"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := captured(tc.held)
+			for i, want := range tc.want {
+				if got[i] != want {
+					t.Errorf("of shard %d are captured %q, want %q", i, got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// A list that stays, and is said to be leaving now, is a change: the PV goes to the
+// shard that has it.
+func TestTheSameListLeaves(t *testing.T) {
+	s := holding("list: A")
+	s.spec.Lists[0].Leaving = true
+	if !s.take(progress{lists: s.captured}) {
+		t.Error("nothing has changed")
+	}
+	if s.take(progress{lists: s.captured}) {
+		t.Error("it changes again and again")
+	}
+}

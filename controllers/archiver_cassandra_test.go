@@ -1,0 +1,285 @@
+package controllers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/render"
+)
+
+const managedArchiver = `
+apiVersion: varve.dev/v1alpha1
+kind: Archiver
+metadata: {name: main}
+spec:
+  storage: {cassandra: {managed: {size: 1}}}
+`
+
+var _ = Describe("Managed Cassandra", Ordered, func() {
+	It("is waited for, made, grown and shrunk", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		startArchivers(namespace)
+		apply(ctx, object(namespace, managedArchiver, "", ""), "git")
+		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}}
+		reason := func() string {
+			if a = get(ctx, a); a.Status == nil {
+				return ""
+			}
+			c := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionCassandraReady)
+			if c == nil {
+				return ""
+			}
+			return c.Reason
+		}
+		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraOperatorMissing))
+		Expect(meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionStorageReady).Reason).To(Equal(v1alpha1.ReasonCassandraOperatorMissing))
+
+		By("making Secrets that it can not read")
+		passwords := map[string]string{}
+		for _, name := range []string{"main-cassandra-superuser", "main-cassandra-role"} {
+			var s corev1.Secret
+			Expect(k8s.Get(ctx, key(namespace, name), &s)).To(Succeed())
+			Expect(len(s.Data["password"])).To(BeNumerically(">=", 20))
+			Expect(s.Data).To(HaveKey("username"))
+			Expect(s.OwnerReferences).To(BeEmpty(), "the data outlives the Archiver, and so do its passwords")
+			passwords[string(s.Data["password"])] = name
+		}
+		Expect(passwords).To(HaveLen(2))
+
+		By("installing cass-operator's definition")
+		define("CassandraDatacenter")
+		dc := cassandra("CassandraDatacenter", namespace, "main")
+		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(dc), dc) }).WithTimeout(lateDiscovery).Should(Succeed())
+		Expect(metav1.IsControlledBy(dc, a)).To(BeTrue())
+		Expect(dc.GetAnnotations()).To(HaveKeyWithValue("cassandra.datastax.com/delete-pvc", "false"))
+		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraStarting))
+		says(ctx, dc, "Initialized", "Ready")
+		Expect(nodes(dc)).To(BeEquivalentTo(1))
+		job := replicationJob(ctx, namespace, 1)
+		finish(ctx, job)
+		Eventually(func() int32 { return get(ctx, a).Status.Cassandra.ReplicationFactor }).Should(BeEquivalentTo(1))
+
+		By("growing: nodes first, then replicas")
+		edit(ctx, a, func() { a.Spec.Storage.Cassandra.Managed.Size = 3 })
+		Eventually(func() int64 { return nodes(reread(ctx, dc)) }).Should(BeEquivalentTo(3))
+		says(ctx, dc, "Initialized", "Ready", "ScalingUp")
+		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraScaling))
+		replicationJob(ctx, namespace, 1)
+		says(ctx, dc, "Initialized", "Ready")
+		finish(ctx, replicationJob(ctx, namespace, 3))
+		Eventually(func() int32 { return get(ctx, a).Status.Cassandra.ReplicationFactor }).Should(BeEquivalentTo(3))
+
+		By("shrinking: replicas first, then nodes")
+		edit(ctx, a, func() { a.Spec.Storage.Cassandra.Managed.Size = 2 })
+		job = replicationJob(ctx, namespace, 2)
+		Eventually(func() string { return reason() + " " + get(ctx, a).Status.Cassandra.Nodes }).Should(HavePrefix(v1alpha1.ReasonNodesDown)) // envtest has no nodes
+		Expect(nodes(reread(ctx, dc))).To(BeEquivalentTo(3))
+		finish(ctx, job)
+		Eventually(func() int64 { return nodes(reread(ctx, dc)) }).Should(BeEquivalentTo(2))
+
+		By("installing k8ssandra-operator's definition: what stands for the nodes stays")
+		define("K8ssandraCluster")
+		says(ctx, dc, "Initialized", "Ready")
+		Eventually(func() string { return get(ctx, a).Status.Cassandra.Kind }).Should(Equal("CassandraDatacenter"))
+
+		By("making another Archiver, which gets a K8ssandraCluster")
+		other := object(namespace, managedArchiver, "", "")
+		other.SetName("other")
+		apply(ctx, other, "git")
+		cluster := cassandra("K8ssandraCluster", namespace, "other-db")
+		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(cluster), cluster) }).WithTimeout(lateDiscovery).Should(Succeed())
+		Expect(apierrors.IsNotFound(k8s.Get(ctx, key(namespace, "other"), cassandra("CassandraDatacenter", namespace, "other")))).To(BeTrue(),
+			"that is for k8ssandra-operator to make")
+	})
+
+	It("is what both operators' definitions take", func(ctx SpecContext) {
+		define("CassandraDatacenter")
+		define("K8ssandraCluster")
+		namespace := newNamespace(ctx)
+		strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
+		for _, kind := range []string{render.KindCassandraDatacenter, render.KindK8ssandraCluster} {
+			for i, managed := range managedSpecs {
+				u := object(namespace, managedArchiver, "", "")
+				Expect(unstructured.SetNestedMap(u.Object, decoded(managed), "spec", "storage", "cassandra", "managed")).To(Succeed())
+				u.SetName(fmt.Sprintf("%s-%d", strings.ToLower(kind[:4]), i))
+				apply(ctx, u, "git") // with the defaults
+				a := get(ctx, &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: u.GetName()}})
+				for _, o := range render.Archiver(render.Input{Archiver: a, Image: "varve:1", Datacenter: render.Datacenter{Kind: kind}}) {
+					if *o.GetKind() != kind {
+						continue
+					}
+					text, err := json.Marshal(o)
+					Expect(err).NotTo(HaveOccurred())
+					rendered := &unstructured.Unstructured{}
+					Expect(rendered.UnmarshalJSON(text)).To(Succeed())
+					Expect(strict.Apply(ctx, client.ApplyConfigurationFromUnstructured(rendered), client.FieldOwner("test"), client.DryRunAll)).To(Succeed(), managed)
+				}
+			}
+		}
+	})
+
+	DescribeTable("with a wrong input", func(ctx SpecContext, managed, field string) {
+		u := object(newNamespace(ctx), managedArchiver, "", "")
+		Expect(unstructured.SetNestedMap(u.Object, decoded(managed), "spec", "storage", "cassandra", "managed")).To(Succeed())
+		err := k8s.Create(ctx, u)
+		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		Expect(err.Error()).To(ContainSubstring(field))
+	},
+		Entry("more replicas than nodes", `{size: 2, replicationFactor: 3}`, "spec.storage.cassandra.managed.replicationFactor"),
+		Entry("fewer nodes than racks", `{size: 1, racks: [{name: r1}, {name: r2}]}`, "spec.storage.cassandra.managed.size"),
+		Entry("an old version", `{version: 4.1.7}`, "version is 5.0 or newer"),
+		Entry("no version", `{version: five}`, "spec.storage.cassandra.managed.version"),
+		Entry("no nodes", `{size: 0}`, "spec.storage.cassandra.managed.size"),
+		Entry("a heap as large as the memory", `{heapSize: 4Gi, resources: {limits: {memory: 4Gi}}}`, "spec.storage.cassandra.managed.heapSize"),
+		Entry("backups without k8ssandra-operator", `{operator: CassOperator, medusa: {}}`, "spec.storage.cassandra.managed.operator"),
+		Entry("TLS without a Secret", `{tls: {}}`, "secretRef"),
+		Entry("a rack with a long name", `{racks: [{name: a-very-long-name}]}`, "racks[0].name"),
+	)
+
+	It("does not shrink volumes, lose racks, or become another's", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		u := object(namespace, managedArchiver, "", "")
+		Expect(unstructured.SetNestedMap(u.Object, decoded(`{size: 2, racks: [{name: r1}, {name: r2}], storage: 10Gi, storageClassName: fast}`), "spec", "storage", "cassandra", "managed")).To(Succeed())
+		Expect(k8s.Create(ctx, u)).To(Succeed())
+		for change, field := range map[string]string{
+			`{size: 2, racks: [{name: r1}, {name: r2}], storage: 5Gi, storageClassName: fast}`:  "managed.storage",
+			`{size: 2, racks: [{name: r1}], storage: 10Gi, storageClassName: fast}`:             "managed.racks",
+			`{size: 2, racks: [{name: r1}, {name: r2}], storage: 10Gi, storageClassName: slow}`: "managed.storageClassName",
+			`{size: 2, racks: [{name: r1}, {name: r2}], storage: 10Gi}`:                         "managed.storageClassName",
+		} {
+			other := u.DeepCopy()
+			Expect(unstructured.SetNestedMap(other.Object, decoded(change), "spec", "storage", "cassandra", "managed")).To(Succeed())
+			err := k8s.Update(ctx, other)
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", change, err)
+			Expect(err.Error()).To(ContainSubstring(field))
+		}
+		external := u.DeepCopy()
+		Expect(unstructured.SetNestedMap(external.Object, decoded(`{external: {contactPoints: [cassandra]}}`), "spec", "storage", "cassandra")).To(Succeed())
+		Expect(k8s.Update(ctx, external)).To(MatchError(ContainSubstring("make another Archiver")))
+	})
+})
+
+// managedSpecs are datacenters as users may want them.
+var managedSpecs = []string{
+	`{}`,
+	`{size: 1, commitLog: Periodic, shareWorkers: true, deletionPolicy: Delete, heapSize: 512Mi, resources: {requests: {memory: 1Gi}}}`,
+	`{size: 6, racks: [{name: r1, zone: a}, {name: r2, zone: b}, {name: r3, zone: c, nodeLabels: {disk: nvme}}], storage: 2Ti, storageClassName: fast}`,
+	`{size: 2, replicationFactor: 2, image: "registry.example.org/cassandra:5.0.9", superuserSecretRef: {name: admin}}`,
+	`{tls: {secretRef: {name: tls}}, cassandraYAML: {concurrent_writes: 64, data_disk_usage_max_disk_size: 1TiB}}`,
+	`{tolerations: [{key: cassandra, operator: Exists, effect: NoSchedule}], nodeSelector: {cassandra: "yes"}}`,
+	`{reaper: {autoScheduling: {enabled: true}}, medusa: {storageProperties: {storageProvider: s3, bucketName: b, storageSecretRef: {name: s3}}}}`,
+}
+
+// lateDiscovery is how long it takes until a kind is found that was defined just now.
+const lateDiscovery = time.Minute
+
+// decoded is a map in YAML.
+func decoded(text string) map[string]any {
+	GinkgoHelper()
+	m := map[string]any{}
+	Expect(yaml.Unmarshal([]byte(text), &m)).To(Succeed())
+	return m
+}
+
+// define installs another project's definition of a kind, if it is not there.
+func define(kind string) {
+	GinkgoHelper()
+	out, err := exec.Command("../hack/definition.sh", kind).Output()
+	Expect(err).NotTo(HaveOccurred())
+	text, err := os.ReadFile(strings.TrimSpace(string(out)))
+	Expect(err).NotTo(HaveOccurred())
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(yaml.Unmarshal(text, crd)).To(Succeed())
+	if kind == "CassandraDatacenter" {
+		// It is installed without: kustomize removes it, for what it has depends on the version.
+		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "config")
+	}
+	_, err = envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func cassandra(kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(map[string]string{"CassandraDatacenter": "cassandra.datastax.com/v1beta1", "K8ssandraCluster": "k8ssandra.io/v1alpha1"}[kind])
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func reread(ctx SpecContext, u *unstructured.Unstructured) *unstructured.Unstructured {
+	GinkgoHelper()
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(u), u)).To(Succeed())
+	return u
+}
+
+func nodes(dc *unstructured.Unstructured) int64 {
+	GinkgoHelper()
+	n, found, err := unstructured.NestedInt64(dc.Object, "spec", "size")
+	Expect(found).To(BeTrue(), "%v", err)
+	return n
+}
+
+// says lets cass-operator say what is true of a datacenter.
+func says(ctx SpecContext, dc *unstructured.Unstructured, conditions ...string) {
+	GinkgoHelper()
+	var all []any
+	for _, c := range conditions {
+		all = append(all, map[string]any{"type": c, "status": "True", "reason": "", "message": ""})
+	}
+	Eventually(func(g Gomega) { // the operator may change its spec meanwhile
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(dc), dc)).To(Succeed())
+		status := map[string]any{"conditions": all, "observedGeneration": dc.GetGeneration(), "nodeStatuses": map[string]any{}, "nodeReplacements": []any{}}
+		g.Expect(unstructured.SetNestedMap(dc.Object, status, "status")).To(Succeed())
+		g.Expect(k8s.Status().Update(ctx, dc)).To(Succeed())
+	}).Should(Succeed())
+}
+
+// replicationJob waits until the schema Job is the one for a number of replicas.
+func replicationJob(ctx SpecContext, namespace string, replicas int) (job *batchv1.Job) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var jobs batchv1.JobList
+		g.Expect(k8s.List(ctx, &jobs, client.InNamespace(namespace))).To(Succeed())
+		var args []string
+		for i := range jobs.Items {
+			if jobs.Items[i].DeletionTimestamp == nil {
+				job, args = &jobs.Items[i], jobs.Items[i].Spec.Template.Spec.Containers[0].Args
+			}
+		}
+		g.Expect(args).To(ContainElement(fmt.Sprintf("--replication-factor=%d", replicas)))
+	}).Should(Succeed())
+	return job
+}
+
+// finish lets a Job come to its end.
+func finish(ctx SpecContext, job *batchv1.Job) {
+	GinkgoHelper()
+	now := metav1.Now()
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(job), job)).To(Succeed())
+		job.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue},
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+		}}
+		g.Expect(k8s.Status().Update(ctx, job)).To(Succeed())
+	}).Should(Succeed())
+}

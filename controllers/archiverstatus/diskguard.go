@@ -1,0 +1,90 @@
+package archiverstatus
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/report"
+)
+
+// diskGuard: True while raw samples are deleted for want of room, or the room waits to
+// become free. There is none before an engine has told. Figures are such that they seldom
+// change.
+func diskGuard(in *Input) []metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionDiskGuard}
+	set := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		c.Status, c.Reason, c.Message = status, reason, message
+		return []metav1.Condition{c}
+	}
+	g := guardReport(in)
+	if g == nil {
+		if old := previous(in.Archiver, c.Type); old != nil { // between two engines
+			return set(old.Status, old.Reason, old.Message)
+		}
+		return nil
+	}
+	gone := ""
+	if g.Before != nil {
+		gone = "; raw samples from before " + g.Before.Format(time.RFC3339) + " were deleted for want of room"
+	}
+	limit := "its limit of " + size(g.Limit)
+	switch g.Reason {
+	case v1alpha1.ReasonNoLimit:
+		return set(metav1.ConditionFalse, g.Reason, "no limit is set"+gone)
+	case v1alpha1.ReasonBelowLimit:
+		return set(metav1.ConditionFalse, g.Reason, "the archive is well below "+limit+gone)
+	case v1alpha1.ReasonDropping:
+		return set(metav1.ConditionTrue, g.Reason, "the archive comes near "+limit+gone)
+	case v1alpha1.ReasonWaitingForRoom:
+		message := fmt.Sprintf("the archive is near %s%s, and about %s are not free yet", limit, gone, about(g.Waiting))
+		if g.Text != "" {
+			message += ": " + g.Text
+		}
+		return set(metav1.ConditionTrue, g.Reason, message)
+	case v1alpha1.ReasonNothingLeft:
+		return set(metav1.ConditionTrue, g.Reason, "the archive comes near "+limit+gone+"; what is left is too young to be deleted")
+	}
+	return set(metav1.ConditionUnknown, v1alpha1.ReasonSizeUnknown, "the size of the archive is not known, so nothing is deleted: "+g.Text)
+}
+
+// guardReport returns that of the engine that decides. While that passes from one to
+// another, both may.
+func guardReport(in *Input) *report.DiskGuard {
+	for i := range in.Fleet {
+		if r := in.Fleet[i].Report; r != nil && r.DiskGuard != nil && !in.Fleet[i].Dead {
+			return r.DiskGuard
+		}
+	}
+	return nil
+}
+
+// about returns a size to two digits.
+func about(bytes int64) string {
+	f, unit := scaled(bytes)
+	if f >= 10 {
+		scale := math.Pow(10, math.Floor(math.Log10(f))-1)
+		f = math.Round(f/scale) * scale
+	}
+	return inUnit(f, unit)
+}
+
+// size returns a size to one digit after the point.
+func size(bytes int64) string { return inUnit(scaled(bytes)) }
+
+func scaled(bytes int64) (f float64, unit string) {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	n, f := 0, float64(bytes)
+	for ; f >= 1024 && n < len(units)-1; n++ {
+		f /= 1024
+	}
+	return f, units[n]
+}
+
+func inUnit(f float64, unit string) string {
+	return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) + " " + unit
+}

@@ -1,0 +1,132 @@
+package archiverstatus
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/figures"
+	"varve.dev/varve/controllers/fleet"
+)
+
+// twofold returns the shards for PVs that two engines capture, of those with so many
+// channels at least.
+func twofold(in *Input, channels int32) (out []*v1alpha1.ArchiveShard) {
+	for i := range in.Shards {
+		if s := &in.Shards[i]; s.Spec.Index != nil && *s.Spec.Index >= in.Archiver.Spec.Shards && s.Spec.Channels >= channels {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// redundancy is what second engines take. Before the first report figures are what they
+// were.
+func redundancy(in *Input) *v1alpha1.RedundancyStatus {
+	out, old := v1alpha1.RedundancyStatus{}, v1alpha1.RedundancyStatus{}
+	for _, s := range twofold(in, 1) {
+		out.Channels += s.Spec.Channels
+	}
+	if out.Channels == 0 {
+		return nil
+	}
+	if in.Archiver.Status != nil && in.Archiver.Status.Redundancy != nil {
+		old = *in.Archiver.Status.Redundancy
+	}
+	var bytes float64
+	reports := 0
+	for i := range in.Fleet {
+		r := in.Fleet[i].Report
+		if r == nil {
+			continue
+		}
+		reports++
+		if r.Second != nil {
+			out.Circuits += int32(r.Second.Circuits)
+			bytes += r.Second.BytesPerDay
+		}
+	}
+	if reports == 0 && !in.Settled {
+		out.Circuits, out.BytesPerDay = old.Circuits, old.BytesPerDay
+		return &out
+	}
+	out.BytesPerDay = int64(figures.Settle(float64(old.BytesPerDay), bytes))
+	return &out
+}
+
+// redundant: two engines on different nodes capture what asks for it. There is none
+// where nothing does.
+func redundant(in *Input) []metav1.Condition {
+	shards := twofold(in, 1)
+	if len(shards) == 0 {
+		return nil
+	}
+	nodes := map[string]string{} // of living engines
+	places := map[string]bool{}
+	for i := range in.Fleet {
+		if e := &in.Fleet[i]; !e.Dead {
+			nodes[e.Name] = e.Node
+			if !e.Leaving() {
+				places[e.Node] = true
+			}
+		}
+	}
+	one, near := 0, 0
+	for _, s := range shards {
+		switch together, two := pair(s, nodes); {
+		case !two:
+			one++
+		case together:
+			near++
+		}
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionRedundant, Status: metav1.ConditionFalse}
+	cutOff := blind(in, shards)
+	of := fmt.Sprintf("of the %d shards of redundancy 2", len(shards))
+	switch {
+	case one > 0 && staying(in.Fleet) < 2:
+		c.Reason, c.Message = v1alpha1.ReasonOneEngine, fmt.Sprintf("%s, %d have one engine or none: there is one engine only", of, one)
+	case one > 0:
+		c.Reason, c.Message = v1alpha1.ReasonJoining, fmt.Sprintf("%s, %d have one engine or none: another one is to join", of, one)
+	case near > 0 && len(places) < 2:
+		c.Reason, c.Message = v1alpha1.ReasonOneNode, fmt.Sprintf("%s, %d have both engines on the same node: there is one node only", of, near)
+	case near > 0:
+		c.Reason, c.Message = v1alpha1.ReasonOneNode, fmt.Sprintf("%s, %d have both engines on the same node", of, near)
+	case cutOff != "":
+		c.Reason, c.Message = v1alpha1.ReasonEngineBlind, cutOff
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonTwoEngines, "two engines on different nodes capture what asks for it"
+	}
+	return []metav1.Condition{c}
+}
+
+// staying counts the living engines that are not about to end.
+func staying(engines []fleet.Engine) (n int) {
+	for i := range engines {
+		if e := &engines[i]; !e.Dead && !e.Leaving() {
+			n++
+		}
+	}
+	return n
+}
+
+// pair reports whether two living engines capture a shard, and whether all that do run
+// on one node. nodes are those of living engines; what is not known is not the same.
+func pair(s *v1alpha1.ArchiveShard, nodes map[string]string) (together, two bool) {
+	if s.Status == nil {
+		return false, false
+	}
+	n, at := 0, map[string]bool{}
+	for _, e := range s.Status.Engines {
+		node, lives := nodes[e.Name]
+		if !lives || e.Phase != v1alpha1.Capturing && e.Phase != v1alpha1.Draining {
+			continue
+		}
+		if n++; node == "" {
+			node = "of " + e.Name
+		}
+		at[node] = true
+	}
+	return len(at) < 2, n >= 2
+}

@@ -1,0 +1,137 @@
+package archiverstatus
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/report"
+)
+
+// doubled returns an Archiver of which three shards have PVs for two engines, captured by
+// the engines given for each, on nodes a to c.
+func doubled(engines ...[]string) Input {
+	in := healthy()
+	in.Fleet = append(in.Fleet, fleet.Engine{Name: "c", Ready: true, Report: &report.Report{}})
+	for i := range in.Fleet {
+		in.Fleet[i].Node = in.Fleet[i].Name
+	}
+	for i, names := range engines {
+		index := int32(2 + i)
+		s := v1alpha1.ArchiveShard{Spec: v1alpha1.ArchiveShardSpec{Index: &index, Channels: 10}, Status: &v1alpha1.ArchiveShardStatus{}}
+		for _, name := range names {
+			s.Status.Engines = append(s.Status.Engines, v1alpha1.ShardEngineStatus{Name: name, Phase: v1alpha1.Capturing})
+		}
+		in.Shards = append(in.Shards, s)
+	}
+	return in
+}
+
+func TestRedundant(t *testing.T) {
+	ab, bc, a := []string{"a", "b"}, []string{"b", "c"}, []string{"a"}
+	for name, tc := range map[string]struct {
+		in      Input
+		change  func(*Input)
+		reason  string
+		message string
+	}{
+		"two each":            {in: doubled(ab, bc), reason: v1alpha1.ReasonTwoEngines},
+		"a second joins":      {in: doubled(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have one engine or none"},
+		"nobody":              {in: doubled(ab, nil), reason: v1alpha1.ReasonJoining},
+		"the second is dead":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
+		"one engine only":     {in: doubled(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "there is one engine only"},
+		"others are leaving":  {in: doubled(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
+		"one node only":       {in: doubled(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "there is one node only"},
+		"one pair on a node":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
+		"nodes are not known": {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
+		"empty shards":        {in: doubled(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.change != nil {
+				tc.change(&tc.in)
+			}
+			c := meta.FindStatusCondition(Compute(tc.in).Conditions, v1alpha1.ConditionRedundant)
+			if c == nil || c.Reason != tc.reason || !strings.Contains(c.Message, tc.message) ||
+				(c.Status == metav1.ConditionTrue) != (tc.reason == v1alpha1.ReasonTwoEngines) {
+				t.Errorf("the condition is %+v", c)
+			}
+		})
+	}
+	if c := meta.FindStatusCondition(Compute(healthy()).Conditions, v1alpha1.ConditionRedundant); c != nil {
+		t.Errorf("nobody asks for redundancy: %+v", c)
+	}
+}
+
+func oneNode(in *Input) {
+	for i := range in.Fleet {
+		in.Fleet[i].Node = "a"
+	}
+}
+
+func TestCostOfRedundancy(t *testing.T) {
+	in := doubled([]string{"a", "b"}, []string{"b", "c"}, nil)
+	in.Fleet[1].Report.Second = &report.Second{Channels: 10, Circuits: 2, BytesPerDay: 1234567}
+	in.Fleet[2].Report.Second = &report.Second{Channels: 10, Circuits: 1, BytesPerDay: 1}
+	status := Compute(in)
+	if want := (v1alpha1.RedundancyStatus{Channels: 30, Circuits: 3, BytesPerDay: 1200000}); status.Redundancy == nil || *status.Redundancy != want {
+		t.Errorf("redundancy takes %+v, want %+v", status.Redundancy, want)
+	}
+	if status.Shards != "4/5" {
+		t.Errorf("shards are %s", status.Shards)
+	}
+	in.Archiver.Status = &status
+	for i := range in.Fleet {
+		in.Fleet[i].Report = nil
+	}
+	in.Settled = false
+	if again := Compute(in); *again.Redundancy != *status.Redundancy {
+		t.Errorf("a new operator says %+v", again.Redundancy)
+	}
+	if Compute(healthy()).Redundancy != nil {
+		t.Error("nobody asks for redundancy")
+	}
+}
+
+// An engine that is cut off from its IOCs is named, once both engines are sure of it.
+func TestBlindEngine(t *testing.T) {
+	sees := func(engine int, shards ...report.Shard) func(*Input) {
+		return func(in *Input) {
+			for i := range shards {
+				shards[i].Index, shards[i].Phase, shards[i].Channels = 2+i, string(v1alpha1.Capturing), 10
+			}
+			in.Fleet[engine].Report = &report.Report{Shards: shards}
+		}
+	}
+	lit, dark, unsure := report.Shard{Lit: 10}, report.Shard{Dark: 10}, report.Shard{}
+	for name, tc := range map[string]struct {
+		a, b    func(*Input)
+		message string
+	}{
+		"both see":             {a: sees(0, lit, lit), b: sees(1, lit, lit)},
+		"neither sees":         {a: sees(0, dark, dark), b: sees(1, dark, dark)},
+		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a does not reach 20 of 20 channels that engine b has"},
+		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{Lit: 7, Dark: 3}, lit), message: "engine b does not reach 3 of 20"},
+		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{Lit: 9, Dark: 1}, lit)},
+		"it may be others":     {a: sees(0, report.Shard{Lit: 5, Dark: 5}, lit), b: sees(1, report.Shard{Lit: 5, Dark: 5}, lit)},
+		"the IOC is back":      {a: sees(0, dark, dark), b: sees(1, unsure, unsure)},
+		"the IOC is just away": {a: sees(0, unsure, unsure), b: sees(1, lit, lit)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := doubled([]string{"a", "b"}, []string{"a", "b"})
+			tc.a(&in)
+			tc.b(&in)
+			want := v1alpha1.ReasonTwoEngines
+			if tc.message != "" {
+				want = v1alpha1.ReasonEngineBlind
+			}
+			c := meta.FindStatusCondition(Compute(in).Conditions, v1alpha1.ConditionRedundant)
+			if c == nil || c.Reason != want || !strings.Contains(c.Message, tc.message) {
+				t.Errorf("the condition is %+v", c)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package compile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/engine/store"
+)
+
+// retention is one of the API: raw, then every and keep of rollups; "" is forever.
+func retention(raw string, rollups ...string) *v1alpha1.Retention {
+	keep := func(d string) *v1alpha1.Duration {
+		if d == "" {
+			return nil
+		}
+		return ptr(v1alpha1.Duration(d))
+	}
+	r := &v1alpha1.Retention{Raw: keep(raw)}
+	for i := 0; i < len(rollups); i += 2 {
+		r.Rollups = append(r.Rollups, v1alpha1.Rollup{Every: v1alpha1.Duration(rollups[i]), Keep: keep(rollups[i+1])})
+	}
+	return r
+}
+
+// levels are widths and rungs in turn.
+func levels(of ...any) (out [store.MaxLevels]store.Level) {
+	for i := 0; i < len(of); i += 2 {
+		out[i/2] = store.LevelOf(of[i].(time.Duration), of[i+1].(store.Rung))
+	}
+	return out
+}
+
+func TestRetentionIsRoundedUp(t *testing.T) {
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("45d", "10s", "2y", "5m", "9y", "6h", ""), Channels: []v1alpha1.Channel{
+			{Name: "A"}, {Name: "B", Retention: retention("1h")}, {Name: "C", Retention: retention("")}, {Name: "D", Retention: retention("11y")},
+		}}),
+		group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "E", Retention: retention("1h")}}}),
+		group("c", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("F")}),
+	}, nil, Archive{Shards: 4}, now)
+	got := byPV(r)
+	for pv, want := range map[string]store.Retention{
+		"A": {Raw: store.Keep90d, Levels: levels(10*time.Second, store.Keep2y, 5*time.Minute, store.Keep10y, 6*time.Hour, store.Forever)},
+		"B": {Raw: store.Keep1d}, "C": {}, "D": {}, "E": {Raw: store.Keep1d}, "F": {},
+	} {
+		if diff := cmp.Diff(want, got[pv].Settings.Retention); diff != "" {
+			t.Errorf("%s: %s", pv, diff)
+		}
+	}
+	if got["B"].Settings != got["E"].Settings || got["C"].Settings != got["F"].Settings {
+		t.Error("equal retention makes several classes")
+	}
+	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
+		if r.Groups[name].Retention != want {
+			t.Errorf("%s: retention %v", name, !want)
+		}
+	}
+}
+
+// A PV in two groups is kept for as long as either asks, also if one is paused.
+func TestTheLongerRetentionWins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b *v1alpha1.Retention
+		want store.Retention
+	}{
+		"raw":       {retention("1d"), retention("30d"), store.Retention{Raw: store.Keep30d}},
+		"forever":   {retention("1d"), nil, store.Retention{}},
+		"one level": {retention("1d", "10s", "1y"), retention("1d", "10s", "2y"), store.Retention{Raw: store.Keep1d, Levels: levels(10*time.Second, store.Keep2y)}},
+		"levels of both, none kept for less than a finer one": {
+			retention("1d", "10s", "10y", "1h", ""), retention("1d", "1m", "1y"),
+			store.Retention{Raw: store.Keep1d, Levels: levels(10*time.Second, store.Keep10y, time.Minute, store.Keep10y, time.Hour, store.Forever)},
+		},
+		"the same width in other words": {retention("1d", "60s", "1y"), retention("1d", "1m", "1y"), store.Retention{Raw: store.Keep1d, Levels: levels(time.Minute, store.Keep1y)}},
+		"more levels than there may be": {
+			retention("", "1s", "1d", "4s", "1d", "16s", "1d", "64s", "1d", "256s", "1d", "1024s", "7d", "4096s", "30d", "16384s", ""),
+			retention("", "1500ms", "1d", "1100s", "1y"),
+			store.Retention{Levels: levels(1*time.Second, store.Keep1d, 4*time.Second, store.Keep1d, 16*time.Second, store.Keep1d,
+				64*time.Second, store.Keep1d, 256*time.Second, store.Keep1d, 1024*time.Second, store.Keep1y, 4096*time.Second, store.Keep1y,
+				16384*time.Second, store.Forever)},
+		},
+	} {
+		for _, age := range []int{-1, 1} {
+			for _, paused := range []bool{false, true} {
+				r := Compile([]v1alpha1.ArchiveGroup{
+					group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: tc.a, Channels: channels("X"), Paused: paused}),
+					group("b", age, v1alpha1.ArchiveGroupSpec{Retention: tc.b, Channels: channels("X")}),
+				}, nil, Archive{Shards: 1}, now)
+				if diff := cmp.Diff(tc.want, byPV(r)["X"].Settings.Retention); diff != "" {
+					t.Errorf("%s: %s", name, diff)
+				}
+			}
+		}
+	}
+}
+
+// A group is told of how many PVs more is kept than it asks for.
+func TestLongerThanAsked(t *testing.T) {
+	r := Compile([]v1alpha1.ArchiveGroup{
+		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("1d"), Channels: channels("X", "Y", "Z")}),
+		group("b", 1, v1alpha1.ArchiveGroupSpec{Retention: retention("30d"), Channels: channels("X", "Y")}),
+	}, nil, Archive{Shards: 4}, now)
+	if a, b := r.Groups["ns/a"].Longer, r.Groups["ns/b"].Longer; a != 2 || b != 0 {
+		t.Errorf("of %d and %d PVs more is kept, want 2 and 0", a, b)
+	}
+}
+
+func TestDescribeRetention(t *testing.T) {
+	for want, r := range map[string]*v1alpha1.Retention{
+		"raw samples are kept forever":                                              nil,
+		"raw samples are kept for 90d (45d asked)":                                  retention("45d"),
+		"raw samples are kept for 1y, rollups of 10s for 2y, rollups of 6h forever": retention("365d", "10s", "2y", "6h", ""),
+		"raw samples are kept forever (50y asked)":                                  retention("50y"),
+	} {
+		if got := Describe(&v1alpha1.ArchiveGroupSpec{Retention: r}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	own := &v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "A"}, {Name: "B", Retention: retention("1d")}}}
+	if got := Describe(own); got != "raw samples are kept forever; channels with a retention of their own: 1" {
+		t.Errorf("%q", got)
+	}
+}

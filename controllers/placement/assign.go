@@ -1,0 +1,137 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// weigh sums up what each engine has, and will have.
+func (p *plan) weigh() {
+	var sum, one, capacity float64
+	for i := range p.shards {
+		s := &p.shards[i]
+		one += s.weight
+		sum += s.weight * float64(min(s.replicas, len(p.usable)))
+		for at, slot := range s.captures {
+			if at != s.source() {
+				p.engines[slot.Name].load += s.weight
+			}
+		}
+	}
+	for _, e := range p.usable {
+		capacity += e.Capacity
+	}
+	p.mean, p.shardMean = sum/capacity, one/float64(max(len(p.shards), 1))
+}
+
+// assign gives shards that nobody captures to engines, at once and without a
+// limit on their number. The heaviest go first: small ones fill the gaps.
+func (p *plan) assign() {
+	for _, s := range p.heaviestFirst(func(s *shard) bool { return len(s.captures) == 0 }) {
+		to, reason := p.holder(s), Adopted
+		if to == nil {
+			to, reason = p.choose(s, true), Dead
+		}
+		if s.lost.Name == "" && reason == Dead {
+			reason = Unassigned
+		}
+		p.give(s, to)
+		p.tell(s, s.lost.Name, to, reason)
+		p.drainOrphans(s)
+		p.livingFirst(s)
+	}
+}
+
+// complete gives a second engine to shards that are to have one, also at once. It
+// may run on the node of the first if there is no other.
+func (p *plan) complete() {
+	lacking := func(s *shard) bool { return len(s.captures) < s.replicas && !s.moving }
+	for _, s := range p.heaviestFirst(lacking) {
+		if to := p.choose(s, true); to != nil {
+			p.give(s, to)
+			p.tell(s, s.lost.Name, to, Second)
+		}
+	}
+}
+
+// leave begins to move shards off engines that are leaving, also without a
+// limit: these wait for it.
+func (p *plan) leave() {
+	leaving := func(s *shard) bool { return !s.moving && p.leaver(s) >= 0 }
+	for _, s := range p.heaviestFirst(leaving) {
+		p.replace(s, p.leaver(s))
+	}
+}
+
+// leaver is the place in captures of an engine that is leaving; -1 if none is.
+func (p *plan) leaver(s *shard) int {
+	return slices.IndexFunc(s.captures, func(slot Slot) bool { return p.engines[slot.Name].Leaving })
+}
+
+// replace begins to move a shard off an engine that is leaving. If nobody can
+// follow, the other engine of the shard is enough.
+func (p *plan) replace(s *shard, at int) {
+	p.last(s, at)
+	if to := p.choose(s, false); to != nil {
+		p.move(s, to, Leaving)
+		return
+	}
+	from := s.captures[len(s.captures)-1]
+	if other := s.captures[0]; other.Name != from.Name && other.Phase == v1alpha1.Capturing && !p.engines[other.Name].Leaving {
+		s.captures = s.captures[:1]
+		p.engines[from.Name].load -= s.weight
+		p.drain(s, from)
+		s.moving = true
+	}
+}
+
+// last puts an engine to the end of captures, where that is which moves.
+func (p *plan) last(s *shard, at int) {
+	slot := s.captures[at]
+	s.captures = append(slices.Delete(s.captures, at, at+1), slot)
+}
+
+// move begins to move a shard off the last engine that captures it.
+func (p *plan) move(s *shard, to *engine, reason Reason) {
+	from := p.engines[s.captures[len(s.captures)-1].Name]
+	from.load -= s.weight
+	p.give(s, to)
+	s.moving = true
+	p.tell(s, from.Name, to, reason)
+}
+
+// give adds an engine to those that capture a shard.
+func (p *plan) give(s *shard, to *engine) {
+	to.load += s.weight
+	s.drains = slices.DeleteFunc(s.drains, func(slot Slot) bool { return slot.Name == to.Name })
+	s.captures = append(s.captures, Slot{Name: to.Name, Order: v1alpha1.OrderCapture, Ordered: p.in.Now})
+}
+
+func (p *plan) tell(s *shard, from string, to *engine, reason Reason) {
+	p.moves = append(p.moves, Move{Shard: s.Index, From: from, To: to.Name, Reason: reason})
+}
+
+func (p *plan) heaviestFirst(wanted func(*shard) bool) []*shard {
+	var out []*shard
+	for i := range p.shards {
+		if wanted(&p.shards[i]) {
+			out = append(out, &p.shards[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *shard) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Index, b.Index))
+	})
+	return out
+}
+
+// holder returns the engine to prefer of those that have the shard already.
+func (p *plan) holder(s *shard) *engine {
+	for _, h := range p.in.Holding[s.Index] {
+		if e := p.engines[h.Name]; e != nil && slices.Contains(p.usable, e) {
+			return e
+		}
+	}
+	return nil
+}

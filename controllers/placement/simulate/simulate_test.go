@@ -1,0 +1,178 @@
+package simulate_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/placement"
+	"varve.dev/varve/controllers/placement/simulate"
+)
+
+// small is the archive of docs/design/placement.md, scaled down.
+var small = simulate.Config{PVs: 200_000, Engines: 40, Shards: 1024, Nodes: 20, Zones: 3, Events: 64}
+
+// One config makes one trace, and the other ways to place shards
+// are as uneven or as restless as they are known to be.
+func TestOthers(t *testing.T) {
+	trace := simulate.New(small)
+	if !reflect.DeepEqual(trace, simulate.New(small)) {
+		t.Error("one config makes two traces")
+	}
+	varve := simulate.Run(trace, &simulate.Varve{Replicas: 1})
+	rendezvous := simulate.Run(trace, simulate.Rendezvous())
+	ring := simulate.Run(trace, simulate.Ring())
+	mod := simulate.Run(trace, simulate.HashMod())
+	if rendezvous.Mean < varve.Mean || mod.Mean < varve.Mean {
+		t.Errorf("most loaded beside the mean: Varve %.2f, rendezvous %.2f, hash-mod %.2f", varve.Mean, rendezvous.Mean, mod.Mean)
+	}
+	if n := rendezvous.PerEvent(simulate.Leave); n != rendezvous.Fair[simulate.Leave]/rendezvous.Events[simulate.Leave] {
+		t.Errorf("rendezvous moves %.1f shards when an engine leaves", n)
+	}
+	if ring.Worst > math.Max(1.16, ring.Bound+0.01) {
+		t.Errorf("a ring with bounded loads has %.2f times the mean", ring.Worst)
+	}
+	if n := mod.PerEvent(simulate.Join); n < 900 {
+		t.Errorf("hash-mod moves %.1f of 1024 shards when an engine comes", n)
+	}
+}
+
+// Whatever happens, the most loaded engine comes to 1.15 times the mean, or as
+// near as the heaviest shards let it; and not much more moves than has to.
+func TestPlacement(t *testing.T) {
+	for _, replicas := range []int{1, 2} {
+		for seed := range uint64(3) {
+			cfg := small
+			cfg.Seed = seed
+			f := simulate.Run(simulate.New(cfg), &simulate.Varve{Replicas: replicas, Check: func(in placement.Input, r placement.Result) {
+				checkPure(t, in, r)
+				checkApart(t, in, r)
+			}})
+			// A shard counts a hundredth of a mean one more than its load.
+			if limit := math.Max(1+placement.Imbalance, f.Bound) + 0.01; f.Worst > limit {
+				t.Errorf("%d engines a shard, seed %d: the most loaded engine has %.3f times the mean, it should be %.3f", replicas, seed, f.Worst, limit)
+			}
+			for kind, factor := range map[simulate.Kind]float64{simulate.Join: 1.25, simulate.Leave: 1.5, simulate.Crash: 1.5} {
+				if f.Moves[kind] > factor*f.Fair[kind] {
+					t.Errorf("%d engines a shard, seed %d, %v: %.0f moves, it takes %.0f", replicas, seed, kind, f.Moves[kind], f.Fair[kind])
+				}
+			}
+			if f.Decisions > 50*cfg.Events {
+				t.Errorf("%d decisions for %d events", f.Decisions, cfg.Events)
+			}
+		}
+	}
+}
+
+// checkPure asserts that a decision is a function of its input, however that is
+// ordered.
+func checkPure(t *testing.T, in placement.Input, r placement.Result) {
+	t.Helper()
+	in.Engines = slices.Clone(in.Engines)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(in.Engines), func(i, j int) {
+		in.Engines[i], in.Engines[j] = in.Engines[j], in.Engines[i]
+	})
+	if again := placement.Plan(in); !reflect.DeepEqual(again, r) {
+		t.Fatal("the same input makes another decision")
+	}
+}
+
+// checkApart asserts that a shard has the engines it is to have, on different
+// nodes.
+func checkApart(t *testing.T, in placement.Input, r placement.Result) {
+	t.Helper()
+	nodes := map[string]string{}
+	for _, e := range in.Engines {
+		nodes[e.Name] = e.Node
+	}
+	for i, engines := range r.Engines {
+		var on []string
+		for _, e := range engines {
+			if e.Order == v1alpha1.OrderCapture {
+				on = append(on, nodes[e.Name])
+			}
+		}
+		want := in.Shards[i].Replicas
+		if len(on) == want+1 { // the one before the last is to go
+			on = slices.Delete(on, want-1, want)
+		}
+		if len(on) != want || want == 2 && on[0] == on[1] {
+			t.Fatalf("shard %d is captured on nodes %v", i, on)
+		}
+	}
+}
+
+// Nothing moves while the load is steady but noisy.
+func TestNoisyLoad(t *testing.T) {
+	trace := simulate.New(small)
+	v := &simulate.Varve{Replicas: 1}
+	before, _ := v.Place(trace.Initial, trace.Weights)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 60 {
+		weights := slices.Clone(trace.Weights)
+		for i := range weights {
+			weights[i] *= 1 + 0.05*r.NormFloat64()
+		}
+		after, _ := v.Place(trace.Initial, weights)
+		if !reflect.DeepEqual(before, after) {
+			t.Fatal("shards moved")
+		}
+	}
+}
+
+// A group of shards that gets much hotter than others is spread, and then stays.
+func TestHotGroup(t *testing.T) {
+	weights := make([]float64, 64)
+	for i := range weights {
+		weights[i] = 1000
+		if i < 16 {
+			weights[i] *= 20
+		}
+	}
+	var engines []placement.Engine
+	for _, name := range []string{"a", "b", "c", "d"} {
+		engines = append(engines, placement.Engine{Name: name, Usable: true})
+	}
+	v := &simulate.Varve{Replicas: 1}
+	before, _ := v.Place(engines, slices.Repeat([]float64{1000}, 64))
+	after, _ := v.Place(engines, weights)
+	loads, moved := map[string]float64{}, 0
+	for i, names := range after {
+		loads[names[0]] += weights[i]
+		if names[0] != before[i][0] {
+			moved++
+		}
+	}
+	for name, load := range loads {
+		if mean := 92_000.0; load > (1+placement.Imbalance)*mean {
+			t.Errorf("engine %s has %.0f, the mean is %.0f", name, load, mean)
+		}
+	}
+	if moved > 16 {
+		t.Errorf("%d of 64 shards moved", moved)
+	}
+	if again, _ := v.Place(engines, weights); !reflect.DeepEqual(again, after) {
+		t.Error("shards move again")
+	}
+}
+
+// What no placement can do better.
+func TestBound(t *testing.T) {
+	for _, tc := range []struct {
+		weights []float64
+		engines int
+		want    float64
+	}{
+		{[]float64{1, 1, 1, 1}, 2, 2},
+		{[]float64{9, 1, 1, 1}, 2, 9},
+		{[]float64{4, 4, 4}, 2, 8}, // two of them are on one engine
+		{[]float64{5, 4, 3, 1}, 2, 7},
+	} {
+		if got := simulate.Bound(tc.weights, tc.engines); got != tc.want {
+			t.Errorf("%v on %d engines: %v, want %v", tc.weights, tc.engines, got, tc.want)
+		}
+	}
+}

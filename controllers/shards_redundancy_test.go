@@ -1,0 +1,241 @@
+package controllers_test
+
+import (
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers"
+	"varve.dev/varve/controllers/placement"
+)
+
+// twice makes a group ask for two engines.
+func twice(spec *v1alpha1.ArchiveGroupSpec) { spec.Redundancy = 2 }
+
+// captures says whether an engine has the order to capture a shard, and does.
+func captures(s *v1alpha1.ArchiveShard, engine string) bool {
+	return slices.Contains(s.Spec.Engines, v1alpha1.ShardEngine{Name: engine, Order: v1alpha1.OrderCapture}) &&
+		slices.ContainsFunc(s.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool {
+			return e.Name == engine && e.Phase == v1alpha1.Capturing
+		})
+}
+
+// pairs returns the engines of each shard with channels, by index, if each has
+// answered that it captures it, and nobody is about to go.
+func (p *plant) pairs(ctx SpecContext) map[int32][]string {
+	GinkgoHelper()
+	out := map[int32][]string{}
+	for _, s := range p.shards(ctx) {
+		if len(s.Spec.Lists) == 0 {
+			continue
+		}
+		for _, e := range s.Spec.Engines {
+			if s.Status == nil || len(s.Status.Engines) != len(s.Spec.Engines) || !captures(&s, e.Name) {
+				return nil
+			}
+			out[*s.Spec.Index] = append(out[*s.Spec.Index], e.Name)
+		}
+	}
+	return out
+}
+
+// two is true of shards that two engines on different nodes capture, given the node of
+// each engine.
+func two(nodes map[string]string) func([]string) bool {
+	return func(engines []string) bool { return len(engines) == 2 && nodes[engines[0]] != nodes[engines[1]] }
+}
+
+var _ = Describe("Redundancy", func() {
+	nodes := map[string]string{"a1": "a", "b1": "b", "c1": "c"}
+	start := func(ctx SpecContext, p *plant, names ...string) {
+		for _, name := range names {
+			p.startEnginesOn(ctx, nodes[name], name)
+		}
+	}
+	goTo := func(ctx SpecContext, p *plant) {
+		GinkgoHelper()
+		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
+			Should(And(Not(BeEmpty()), HaveEach(Satisfy(two(nodes)))))
+	}
+
+	It("captures on two nodes what asks for it, in shards of its own", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		start(ctx, p, "a1", "b1", "c1")
+		p.archiver(ctx)
+		p.group(ctx, "once", "A:", 40, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		Expect(p.shards(ctx)).To(HaveLen(8), "nobody has asked for more")
+		p.group(ctx, "twice", "B:", 40, twice)
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(80))
+		Eventually(func(g Gomega) {
+			pairs := p.pairs(ctx)
+			g.Expect(len(pairs)).To(BeNumerically(">", 8))
+			for index, engines := range pairs {
+				if index < 8 {
+					g.Expect(engines).To(HaveLen(1))
+				} else {
+					g.Expect(engines).To(Satisfy(two(nodes)))
+				}
+			}
+		}, 30*time.Second).Should(Succeed())
+		p.writes.quiet()
+		p.writes.take()
+		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
+	})
+
+	It("replaces the one that dies, and the other goes on and comes first", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		start(ctx, p, "a1", "b1", "c1")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 40, twice)
+		goTo(ctx, p)
+		before := p.pairs(ctx)
+		p.silence("a1")
+		Eventually(func(g Gomega) {
+			for _, s := range p.shards(ctx) {
+				if len(s.Spec.Lists) == 0 {
+					continue
+				}
+				stays := slices.DeleteFunc(slices.Clone(before[*s.Spec.Index]), func(e string) bool { return e == "a1" })
+				Expect(captures(&s, stays[0])).To(BeTrue(), "%s of shard %s was never told to stop", stays[0], s.Name)
+				g.Expect(stays).To(ContainElement(s.Spec.Engines[0].Name), "one that had captured all the time seals")
+				g.Expect(captures(&s, "b1") && captures(&s, "c1")).To(BeTrue())
+			}
+		}, 40*time.Second).Should(Succeed())
+		Eventually(func() []string { return p.events(ctx) }).Should(ContainElements("EngineDead", "SecondEngines"))
+		p.removePod(ctx, "a1")
+		goTo(ctx, p)
+	})
+
+	It("replaces the one that leaves, and two capture all the time", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		start(ctx, p, "a1", "b1", "c1")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 40, twice)
+		goTo(ctx, p)
+		pod := &corev1.Pod{}
+		Expect(k8s.Get(ctx, key(p.namespace, "a1"), pod)).To(Succeed())
+		Expect(k8s.Delete(ctx, pod)).To(Succeed())
+		Eventually(func() map[int32][]string {
+			for _, s := range p.shards(ctx) {
+				n := 0
+				for _, e := range []string{"a1", "b1", "c1"} {
+					if s.Status != nil && slices.ContainsFunc(s.Status.Engines, func(a v1alpha1.ShardEngineStatus) bool {
+						return a.Name == e && a.Phase == v1alpha1.Capturing
+					}) {
+						n++
+					}
+				}
+				if len(s.Spec.Lists) > 0 {
+					Expect(n).To(BeNumerically(">=", 2), "shard %s: %+v, %+v", s.Name, s.Spec.Engines, s.Status.Engines)
+				}
+			}
+			return p.pairs(ctx)
+		}, 30*time.Second).Should(And(Not(BeEmpty()), HaveEach(Not(ContainElement("a1")))))
+		goTo(ctx, p)
+	})
+
+	It("goes on with one engine where there is one only, until there is another", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		start(ctx, p, "a1")
+		a := p.archiver(ctx)
+		p.group(ctx, "g", "A:", 40, twice)
+		Eventually(func() map[int32][]string { return p.pairs(ctx) }).Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"a1"}))))
+		Expect(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/g"].Twice).To(Equal(40))
+		start(ctx, p, "b1")
+		goTo(ctx, p)
+		for _, e := range p.pairs(ctx) {
+			Expect(e).To(HaveExactElements("a1", "b1"), "who sealed seals")
+		}
+
+		By("scaling to one engine")
+		seen := p.watch(ctx)
+		pod := &corev1.Pod{}
+		Expect(k8s.Get(ctx, key(p.namespace, "a1"), pod)).To(Succeed())
+		Expect(k8s.Delete(ctx, pod)).To(Succeed())
+		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
+			Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"b1"}))))
+		Expect(seen.stop()).To(BeEmpty(), "PVs that no engine captured for a moment")
+	})
+
+	It("is switched on and off, and every PV is captured all the time", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		start(ctx, p, "a1", "b1", "c1")
+		p.archiver(ctx)
+		g := p.group(ctx, "g", "A:", 40, nil)
+		p.group(ctx, "other", "B:", 5, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(45))
+		seen := p.watch(ctx)
+		set := func(n int32) {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
+			g.Spec.Redundancy = n
+			Expect(k8s.Update(ctx, g)).To(Succeed())
+		}
+		twofold := func() (n int) { // shards with channels that two engines are to capture
+			for _, s := range p.shards(ctx) {
+				if *s.Spec.Index >= 8 && s.Spec.Channels > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		settled := func() bool {
+			return !slices.ContainsFunc(p.shards(ctx), func(s v1alpha1.ArchiveShard) bool {
+				return slices.ContainsFunc(s.Spec.Lists, func(l v1alpha1.ChannelListReference) bool { return l.Leaving })
+			})
+		}
+		By("two engines")
+		set(2)
+		Eventually(twofold).Should(BeNumerically(">", 3))
+		Eventually(settled, time.Minute).Should(BeTrue())
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(45))
+		pairs := p.pairs(ctx)
+		for index, engines := range pairs {
+			Expect(len(engines)).To(Equal(1 + int(index)/8))
+		}
+		By("one engine")
+		set(1)
+		Eventually(twofold).Should(BeZero())
+		Eventually(settled, time.Minute).Should(BeTrue())
+		Eventually(func() int { return len(p.pairs(ctx)) }).Should(BeNumerically(">", 0))
+		for index := range p.pairs(ctx) {
+			Expect(index).To(BeNumerically("<", 8))
+		}
+		Eventually(func(g Gomega) { // who sealed seals what is left
+			for _, s := range p.shards(ctx) {
+				g.Expect(s.Spec.Engines).To(HaveLen(1), s.Name)
+			}
+		}, 30*time.Second).Should(Succeed())
+		p.writes.quiet()
+		p.writes.take()
+		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
+		Expect(seen.stop()).To(BeEmpty(), "PVs that no engine captured for a moment")
+		Expect(seen.events).To(BeNumerically(">", 50))
+	})
+
+	It("undoes a move to an engine that does not come to capture", func(ctx SpecContext) {
+		p := newPlant(ctx, func(r *controllers.ShardsReconciler) {
+			r.Limits = placement.Limits{AtOnce: 2, PerMinute: 2, Join: 2 * time.Second, Avoid: time.Hour}
+		})
+		start(ctx, p, "a1")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 40, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), HaveEach("a1")))
+		seen := p.watch(ctx)
+		p.startEnginesOn(ctx, "b", "b1")
+		p.stick("b1")
+		Eventually(func() []string { return p.events(ctx) }, time.Minute).Should(ContainElements("Rebalancing", "MoveUndone"))
+		Eventually(func() []string { return p.owners(ctx) }, time.Minute).Should(And(HaveLen(8), HaveEach("a1")))
+		Consistently(func() []string { return p.owners(ctx) }, 3*time.Second).Should(HaveEach("a1"))
+		Expect(seen.stop()).To(BeEmpty())
+		for _, s := range p.shards(ctx) {
+			Expect(captures(&s, "a1")).To(BeTrue())
+		}
+	})
+})

@@ -1,0 +1,109 @@
+package controllers_test
+
+import (
+	"slices"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/channellist"
+)
+
+// witness looks at every version of every shard, in the order in which they were written,
+// and notes the PVs that no engine captures by what engines say: of those that some
+// engine captured when it began.
+type witness struct {
+	ctx   SpecContext
+	plant *plant
+	end   func()
+	done  sync.WaitGroup
+
+	shards  map[string]*v1alpha1.ArchiveShard
+	lists   map[string][]string
+	pvs     []string
+	missing []string
+	events  int
+}
+
+// watch begins to look.
+func (p *plant) watch(ctx SpecContext) *witness {
+	GinkgoHelper()
+	w := &witness{ctx: ctx, plant: p, shards: map[string]*v1alpha1.ArchiveShard{}, lists: map[string][]string{}}
+	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	var all v1alpha1.ArchiveShardList
+	Expect(c.List(ctx, &all, client.InNamespace(p.namespace))).To(Succeed())
+	for i := range all.Items {
+		w.shards[all.Items[i].Name] = &all.Items[i]
+	}
+	w.pvs = w.captured()
+	Expect(w.pvs).NotTo(BeEmpty())
+	watch, err := c.Watch(ctx, &v1alpha1.ArchiveShardList{}, client.InNamespace(p.namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: all.ResourceVersion}})
+	Expect(err).NotTo(HaveOccurred())
+	w.end = watch.Stop
+	w.done.Go(func() {
+		defer GinkgoRecover()
+		for e := range watch.ResultChan() {
+			s, is := e.Object.(*v1alpha1.ArchiveShard)
+			if !is {
+				continue
+			}
+			w.shards[s.Name], w.events = s, w.events+1
+			now := w.captured()
+			for _, pv := range w.pvs {
+				if _, captured := slices.BinarySearch(now, pv); !captured {
+					w.missing = append(w.missing, pv+" after a write of "+s.Name)
+				}
+			}
+		}
+	})
+	return w
+}
+
+// stop ends it, and returns what it noted.
+func (w *witness) stop() []string {
+	w.end()
+	w.done.Wait()
+	return w.missing
+}
+
+// captured returns the PVs that some engine says to capture, sorted.
+func (w *witness) captured() (pvs []string) {
+	for _, s := range w.shards {
+		if s.Status == nil {
+			continue
+		}
+		for _, e := range s.Status.Engines {
+			if e.Phase == v1alpha1.Capturing || e.Phase == v1alpha1.Draining {
+				for _, name := range e.Lists {
+					pvs = append(pvs, w.list(name)...)
+				}
+			}
+		}
+	}
+	slices.Sort(pvs)
+	return slices.Compact(pvs)
+}
+
+// list returns the PVs of a list.
+func (w *witness) list(name string) []string {
+	if pvs, known := w.lists[name]; known {
+		return pvs
+	}
+	cm := &corev1.ConfigMap{}
+	Expect(k8s.Get(w.ctx, key(w.plant.namespace, name), cm)).To(Succeed())
+	channels, err := channellist.Decode(cm.BinaryData[v1alpha1.ChannelListKey])
+	Expect(err).NotTo(HaveOccurred())
+	pvs := []string{}
+	for _, ch := range channels {
+		pvs = append(pvs, ch.PV)
+	}
+	w.lists[name] = pvs
+	return pvs
+}
