@@ -35,8 +35,16 @@ func (c *client) open(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	if json.NewDecoder(resp.Body).Decode(&problem) != nil || problem.Error == "" {
 		problem.Error = resp.Status
 	}
-	return nil, fmt.Errorf("the archive at %s says: %s", c.url, problem.Error)
+	return nil, fmt.Errorf("the archive at %s says: %w", c.url, statusError{resp.StatusCode, problem.Error})
 }
+
+// statusError is what an archive answers that does not do what it was asked for.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e statusError) Error() string { return e.text }
 
 // decode requests a path and decodes the JSON answer.
 func (c *client) decode(cmd *cobra.Command, path string, into any) error {

@@ -21,9 +21,8 @@ import (
 )
 
 func newDemo() *cobra.Command {
-	o := standaloneOptions{pipelineOptions: pipelineOptions{
-		memory: 512 << 20, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute,
-	}}
+	o := standaloneOptions{pipelineOptions: pipelineDefaults()}
+	o.memory = 512 << 20
 	sim := ioc.Config{Listen: "127.0.0.1:0", PVAListen: "127.0.0.1:0", Channels: 20, Rate: 10}
 	var seconds int
 	cmd := &cobra.Command{

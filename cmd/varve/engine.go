@@ -137,7 +137,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	cfg := &serve.Config{
 		Extra: func(mux *http.ServeMux) {
 			mux.Handle("GET "+report.Path, p.agent)
-			(&peer.Handler{Engine: p.engine}).Register(mux)
+			peer.NewHandler(p.engine, p.engine.Busy, reg).Register(mux)
 		},
 		Gatherer: reg, Metrics: serve.NewMetrics(reg), Ready: p.agent.Ready, Version: version(), Now: time.Now, Log: p.opts.log,
 	}

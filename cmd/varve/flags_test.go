@@ -11,29 +11,35 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	engine := "engine --name a --namespace ns --archiver main"
 	retrieval := "retrieval --namespace ns --archiver main --cassandra h"
 	for args, want := range map[string]string{
-		"engine":                                                "--namespace",
-		"engine --namespace ns --archiver main":                 "--name",
-		"engine --name a --archiver main":                       "--namespace",
-		"engine --name a --namespace ns":                        "--archiver",
-		"engine --name A_B --namespace ns --archiver main":      "--name",
-		engine + " --shards 0":                                  "--shards",
-		engine + " --memory 1Mi":                                "--memory",
-		engine + " --memory many":                               "--memory",
-		engine + " --flush 1ms":                                 "--flush",
-		engine + " --drain-timeout=-1s":                         "--drain-timeout",
-		engine + " --log-level loud":                            "--log-level",
-		engine:                                                  "--kubeconfig",
-		engine + " --kubeconfig /nowhere":                       "--kubeconfig",
-		"retrieval --namespace ns --archiver main":              "--cassandra",
-		retrieval + " --engine-port 0":                          "--engine-port",
-		"schema":                                                "--cassandra",
-		"schema --cassandra h --cassandra-keyspace 1":           "--cassandra",
-		"schema --cassandra h --cassandra-credentials /nowhere": "--cassandra-credentials",
-		"schema --cassandra h --cassandra-tls-dir /nowhere":     "--cassandra-tls",
-		"schema --cassandra h --cassandra-tls-server-name x":    "--cassandra-tls",
-		"schema --cassandra 127.0.0.1:1 --timeout 10ms":         "127.0.0.1:1",
-		"standalone -f . --flush 2h":                            "--flush",
-		"standalone -f . --provider TCP":                        "--provider",
+		"engine":                                                                 "--namespace",
+		"engine --namespace ns --archiver main":                                  "--name",
+		"engine --name a --archiver main":                                        "--namespace",
+		"engine --name a --namespace ns":                                         "--archiver",
+		"engine --name A_B --namespace ns --archiver main":                       "--name",
+		engine + " --shards 0":                                                   "--shards",
+		engine + " --memory 1Mi":                                                 "--memory",
+		engine + " --memory many":                                                "--memory",
+		engine + " --flush 1ms":                                                  "--flush",
+		engine + " --drain-timeout=-1s":                                          "--drain-timeout",
+		engine + " --log-level loud":                                             "--log-level",
+		engine:                                                                   "--kubeconfig",
+		engine + " --kubeconfig /nowhere":                                        "--kubeconfig",
+		"retrieval --namespace ns --archiver main":                               "--cassandra",
+		retrieval + " --engine-port 0":                                           "--engine-port",
+		"schema":                                                                 "--cassandra",
+		"schema --cassandra h --cassandra-keyspace 1":                            "--cassandra",
+		"schema --cassandra h --cassandra-credentials /nowhere":                  "--cassandra-credentials",
+		"schema --cassandra h --cassandra-tls-dir /nowhere":                      "--cassandra-tls",
+		"schema --cassandra h --cassandra-tls-server-name x":                     "--cassandra-tls",
+		"schema --cassandra h --replication-factor=-1":                           "--replication-factor",
+		"schema --cassandra h --replication-factor=many":                         "--replication-factor",
+		"schema --cassandra h --role-credentials /nowhere":                       "--role-credentials",
+		"schema --cassandra h --role-credentials testdata/nowhere":               "--role-credentials",
+		"schema --cassandra 127.0.0.1:1 --timeout 10ms":                          "127.0.0.1:1",
+		"standalone -f . --spool /nowhere --data d":                              "--spool",
+		engine + " --cassandra h --spool-size 1Mi":                               "--spool-size",
+		"standalone -f . --flush 2h":                                             "--flush",
+		"standalone -f . --provider TCP":                                         "--provider",
 		"standalone -f ../../config/samples --cassandra h --cassandra-tls-dir /": "--cassandra-tls",
 	} {
 		root := newRoot()
@@ -41,6 +47,22 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		root.SetOut(&bytes.Buffer{})
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("varve %s: the error is %v; it should name %s", args, err, want)
+		}
+	}
+}
+
+// A mark says how many samples are lost and why, or that nobody knows how many.
+func TestMarksInWords(t *testing.T) {
+	for _, c := range []struct {
+		mark apiMark
+		want string
+	}{
+		{apiMark{Kind: "lost", Count: 7, Reason: "overflow"}, "lost 7 samples (overflow)"},
+		{apiMark{Kind: "lost", Reason: "ioc_overrun"}, "lost an unknown number of samples (ioc_overrun)"},
+		{apiMark{Kind: "type_changed", Text: "float64 to int32"}, "type_changed float64 to int32"},
+	} {
+		if got := c.mark.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -87,8 +87,11 @@ type apiMark struct {
 
 func (m apiMark) String() string {
 	s := m.Kind
-	if m.Count > 0 {
+	switch {
+	case m.Count > 0:
 		s += fmt.Sprintf(" %d samples (%s)", m.Count, m.Reason)
+	case m.Reason != "":
+		s += fmt.Sprintf(" an unknown number of samples (%s)", m.Reason)
 	}
 	if !m.End.IsZero() {
 		s += " until " + m.End.Local().Format(clockLayout)

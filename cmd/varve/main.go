@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,8 +21,16 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "varve:", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode returns 1, unless the error has a code of its own.
+func exitCode(err error) int {
+	if e := (exitError{}); errors.As(err, &e) {
+		return e.code
+	}
+	return 1
 }
 
 func newRoot() *cobra.Command {
@@ -35,12 +44,14 @@ func newRoot() *cobra.Command {
   varve get           read samples
   varve status        see what is archived, and what is not
   varve schema        make the tables in Cassandra
+  varve retention     tell what a change of retention would do
+  varve store check   look for what is wrong with an archive
 
 Pods of a cluster run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newEngine(), newRetrieval(), newOperator())
+	root.AddCommand(newStandalone(), newIOC(), newDemo(), newGet(), newStatus(), newSchema(), newRetention(), newStore(), newEngine(), newRetrieval(), newOperator())
 	return root
 }
 

@@ -52,6 +52,9 @@ HTTP: /metrics at --metrics-bind-address; /healthz and /readyz at
 			if err != nil {
 				return err
 			}
+			if err := awaitServer(cmd.Context(), cfg, o.Probes, log); err != nil {
+				return err
+			}
 			mgr, err := controllers.NewManager(cfg, o.Options)
 			if err != nil {
 				return err
@@ -63,6 +66,7 @@ HTTP: /metrics at --metrics-bind-address; /healthz and /readyz at
 			return mgr.Start(cmd.Context())
 		},
 	}
+	o.Pod, o.PodNamespace = os.Getenv("POD_NAME"), os.Getenv("POD_NAMESPACE")
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the API server (default: as the pod's service account)")
 	f.StringVar(&o.Image, "image", os.Getenv("VARVE_IMAGE"), "image of Archivers that name none (default: VARVE_IMAGE)")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,25 +15,40 @@ import (
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/spool"
 )
 
 // pipelineOptions are what the flags and the environment of every program that
 // captures set.
 type pipelineOptions struct {
-	memory            byteSize
+	memory, spoolSize byteSize
+	diskLimit         byteSize
+	spool             string
 	flush, checkpoint time.Duration
 	storage           storageOptions
 	ca                ca.Config
 	pva               pva.Config
 }
 
+// pipelineDefaults are the options when nobody sets a flag.
+func pipelineDefaults() pipelineOptions {
+	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute}
+}
+
 func (o *pipelineOptions) add(f *pflag.FlagSet) {
-	o.memory = 1 << 30
+	*o = pipelineDefaults()
 	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
-	f.DurationVar(&o.flush, "flush", 500*time.Millisecond, "longest wait before a sample is sent to the store")
-	f.DurationVar(&o.checkpoint, "checkpoint", 15*time.Minute, "time between writing samples into blocks")
+	f.StringVar(&o.spool, "spool", "", "directory to keep samples in while Cassandra is away; empty: they wait in memory")
+	f.Var(&o.spoolSize, "spool-size", "bytes that --spool may take before the oldest samples are dropped")
+	f.Var(&o.diskLimit, "disk-limit",
+		"bytes of disk that the archive may take, in all replicas: the oldest raw samples go at 90 % of it (0: Cassandra's data_disk_usage_max_disk_size if it is set, or else none)")
+	f.DurationVar(&o.flush, "flush", o.flush, "longest wait before a sample is sent to the store")
+	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writing samples into blocks")
 	o.storage.add(f)
 }
+
+// leastDiskLimit is more than an archive in a directory takes that holds next to nothing.
+const leastDiskLimit = 128 << 20
 
 func (o *pipelineOptions) check() error {
 	switch {
@@ -41,6 +58,12 @@ func (o *pipelineOptions) check() error {
 		return fmt.Errorf("--checkpoint: %v is not between 1s and 6h", o.checkpoint)
 	case o.memory < 16<<20:
 		return fmt.Errorf("--memory: %v is less than 16Mi", &o.memory)
+	case o.spoolSize < spool.MinSize:
+		return fmt.Errorf("--spool-size: %v is less than 64Mi", &o.spoolSize)
+	case o.diskLimit != 0 && o.diskLimit < leastDiskLimit:
+		return fmt.Errorf("--disk-limit: %v is less than 128Mi", &o.diskLimit)
+	case o.spool != "" && o.storage.locked():
+		return errors.New("--spool: it is for an archive in Cassandra; one in --data is on a disk of this machine already")
 	}
 	return nil
 }
@@ -57,14 +80,33 @@ func (o *pipelineOptions) readEnvironment() (err error) {
 	return nil
 }
 
+// openSpool opens the spool that the flags ask for, if any.
+func (r *resources) openSpool(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (err error) {
+	if o.spool == "" {
+		return nil
+	}
+	r.spool, err = spool.Open(spool.Config{
+		Dir: o.spool, Size: int64(o.spoolSize), Sync: o.flush, Registerer: reg, Log: log,
+		Archive: fmt.Sprintf("the keyspace %s of Cassandra, with %d shards", o.storage.keyspace, cmp.Or(shards, engine.DefaultShards)),
+	})
+	if err != nil {
+		return fmt.Errorf("--spool: %w", err)
+	}
+	return nil
+}
+
 // newPipeline starts the clients, for an engine that writes to the store of r.
 func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (*engine.Engine, error) {
+	if err := r.openSpool(o, shards, reg, log); err != nil {
+		return nil, err
+	}
 	if err := r.openSources(o.ca, o.pva, reg, log); err != nil {
 		return nil, err
 	}
 	return engine.New(engine.Options{
 		Store: r.store, Sources: r.sources, Shards: shards, Flush: o.flush, Checkpoint: o.checkpoint, Memory: int64(o.memory),
-		Exclusive: o.storage.locked(), Registerer: reg, Log: log,
+		DiskLimit: int64(o.diskLimit), Reclaim: o.storage.reclaim(),
+		Spool: r.spool, Exclusive: o.storage.locked(), Registerer: reg, Log: log,
 	}), nil
 }
 
@@ -72,6 +114,9 @@ func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.R
 func logStopped(log *slog.Logger, e *engine.Engine) {
 	sum := e.Summary()
 	log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
+	if sum.Spooled > 0 {
+		log.Warn("samples wait in the spool: the next start stores them", "samples", sum.Spooled)
+	}
 }
 
 // unsavedError says that samples are lost, if any are.

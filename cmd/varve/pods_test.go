@@ -26,6 +26,8 @@ import (
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/spool"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/cassandra"
 )
@@ -129,7 +131,7 @@ func (p *plant) engine(name, ip, state string) (url string, sigterm func() error
 		e, err := openEngine(&engineOptions{
 			clusterOptions: p.cluster(),
 			pipelineOptions: pipelineOptions{
-				memory: 64 << 20, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
+				memory: 64 << 20, spoolSize: spool.MinSize, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
 				storage: p.storage, ca: ca.Config{AddrList: []string{p.ioc}},
 			},
 			name: name, listen: addr, state: state, retrieval: p.storage.locked(), drainTimeout: p.drain,
@@ -250,7 +252,8 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: gets})
 	cfg, err := p.storage.cassandra(nil, slog.New(slog.DiscardHandler))
 	p.Expect(err).NotTo(HaveOccurred())
-	p.Expect(createSchema(t.Context(), cfg, slog.New(slog.DiscardHandler))).To(Succeed())
+	schema := schemaOptions{timeout: time.Minute}
+	p.Expect(schema.make(t.Context(), cfg, cassandrastore.Role{}, slog.New(slog.DiscardHandler))).To(Succeed())
 	p.phase("a", v1alpha1.Capturing)
 	since := time.Now()
 
@@ -268,6 +271,13 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p.Eventually(func() int { return get(url + "/readyz") }).Should(Equal(http.StatusOK))
 	p.fresh(url)
 
+	var shown bytes.Buffer
+	unwatch := p.background(func(ctx context.Context) error {
+		root := newRoot()
+		root.SetArgs([]string{"status", "--url", url, "--watch", "--interval", "100ms"})
+		root.SetOut(&shown)
+		return root.ExecuteContext(ctx)
+	})
 	p.drain = 0 // nobody follows
 	b, _ := p.engine("b", "127.0.0.3", t.TempDir())
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: gets}, v1alpha1.ShardEngine{Name: "b", Order: gets})
@@ -276,6 +286,8 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p.phase("a", v1alpha1.Drained)
 	p.Expect(endA()).To(Succeed(), "an engine that holds nothing ends at once, and has stored everything")
 	p.fresh(url)
+	p.Expect(unwatch()).To(Succeed(), "Ctrl-C is how it ends")
+	p.Expect(shown.String()).To(MatchRegexp(`(?s)1 shards, 1 engines, 0 moves.*\n0 +a +b +Joining +20.*1 shards, 2 engines`))
 	if n := p.unbroken(url, since); n < 20 {
 		t.Errorf("there are only %d samples", n)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/pva"
+	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/epics"
 )
@@ -56,7 +57,7 @@ func startProviders(t *testing.T) *providersRig {
 func runStandalone(t *testing.T, c ca.Config, p pva.Config, group string) *archive.Client {
 	s, err := openStandalone(t.Context(), &standaloneOptions{
 		pipelineOptions: pipelineOptions{
-			storage: storageOptions{dir: t.TempDir()}, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
+			storage: storageOptions{dir: t.TempDir()}, memory: 64 << 20, spoolSize: spool.MinSize, flush: 50 * time.Millisecond, checkpoint: time.Minute,
 			ca: c, pva: p,
 		},
 		file: writeFile(t, t.TempDir(), "all.yaml", group), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler),

@@ -11,6 +11,7 @@ import (
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva"
+	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
 )
 
@@ -20,6 +21,7 @@ type resources struct {
 	listener net.Listener
 	store    store.Store
 	sources  capture.Sources
+	spool    *spool.Spool
 }
 
 // bind takes the address of the flag --listen.
@@ -72,6 +74,11 @@ func (r *resources) release(log *slog.Logger) {
 		}
 		if err := source.Close(); err != nil {
 			log.Error("closing a client", "provider", capture.Provider(provider).String(), "err", err)
+		}
+	}
+	if r.spool != nil {
+		if err := r.spool.Close(); err != nil {
+			log.Error("closing the spool", "err", err)
 		}
 	}
 	if r.store != nil {

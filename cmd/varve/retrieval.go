@@ -101,11 +101,11 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 		return nil, err
 	}
 	p.owners = owners.New(owners.Config{
-		Namespace: o.namespace, Archiver: o.archiver, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
+		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
 	p.handler, err = serve.New(&serve.Config{
 		Reader:   &query.Reader{Store: p.store, Recent: p.owners, Shards: o.shards, Captured: p.owners.Names},
-		Channels: p.owners, Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Channels: p.owners, Extra: p.owners.Register, Gatherer: reg, Metrics: serve.NewMetrics(reg),
 		Ready: p.owners.Ready, Version: version(), Now: time.Now, Log: o.log,
 	})
 	return p, err

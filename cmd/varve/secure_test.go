@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/authority"
@@ -51,16 +52,23 @@ func startSecure(t *testing.T) *secure {
 		"  ssl_context_factory: {class_name: org.apache.cassandra.security.PEMBasedSslContextFactory}",
 		"  keystore: "+dir+"/server.pem", "  truststore: "+dir+"/trust.pem")
 	s.host, s.address = net.JoinHostPort("localhost", strconv.Itoa(s.node.Port)), s.node.Addr()
+	cluster := s.cluster(t, "cassandra", "cassandra")
+	NewWithT(t).Eventually(func() (err error) { s.cql, err = cluster.CreateSession(); return err }).WithTimeout(time.Minute).Should(Succeed())
+	t.Cleanup(s.cql.Close)
+	return s
+}
+
+// cluster is how a user connects.
+func (s *secure) cluster(t *testing.T, username, password string) *gocql.ClusterConfig {
+	t.Helper()
 	cluster := gocql.NewCluster(s.host)
 	cluster.ProtoVersion, cluster.Timeout = 5, 30*time.Second
 	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
 	cluster.SslOpts = &gocql.SslOptions{Config: &tls.Config{
 		ServerName: "localhost", RootCAs: s.ca.Pool(), Certificates: []tls.Certificate{s.ca.Certificate(t)}, MinVersion: tls.VersionTLS12,
 	}}
-	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra", Password: "cassandra"}
-	NewWithT(t).Eventually(func() (err error) { s.cql, err = cluster.CreateSession(); return err }).WithTimeout(time.Minute).Should(Succeed())
-	t.Cleanup(s.cql.Close)
-	return s
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: username, Password: password}
+	return cluster
 }
 
 // exec runs a statement as the administrator.
@@ -89,6 +97,7 @@ func TestASecureCassandra(t *testing.T) {
 		hosts: []string{s.host}, keyspace: "varve", credentials: directory(t, maker), tls: true, tlsDir: directory(t, s.ca.Secret(t)),
 	}
 	t.Run("Schema", func(t *testing.T) { s.schemas(t, good, directory(t, guest)) })
+	t.Run("Role", func(t *testing.T) { s.role(t, good) })
 	t.Run("Mistakes", func(t *testing.T) { s.mistakes(t, good) })
 	t.Run("RoundTrip", func(t *testing.T) { roundTrip(t, good) })
 	t.Run("Rotation", func(t *testing.T) { s.rotation(t, good) })
@@ -100,6 +109,7 @@ func schema(t *testing.T, o storageOptions, more ...string) error {
 	args := []string{"schema", "--cassandra", strings.Join(o.hosts, ","), "--cassandra-keyspace", o.keyspace}
 	for flag, value := range map[string]string{
 		"--cassandra-credentials": o.credentials, "--cassandra-tls-dir": o.tlsDir, "--cassandra-tls-server-name": o.tlsServerName,
+		"--cassandra-datacenter": o.datacenter,
 	} {
 		if value != "" {
 			args = append(args, flag, value)
@@ -146,6 +156,10 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 			func(o *storageOptions) { o.credentials = "" },
 			[]string{"none are given", "--cassandra-credentials"},
 		},
+		"wrong datacenter": {
+			func(o *storageOptions) { o.datacenter = "moon" },
+			[]string{`"moon"`, "datacenter1", "--cassandra-datacenter"},
+		},
 		"unknown authority": {
 			func(o *storageOptions) {
 				o.tlsDir = directory(t, with(s.ca.Secret(t), "ca.crt", string(stranger.PEM())))
@@ -178,7 +192,7 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 		t.Run(name, func(t *testing.T) {
 			o := good
 			test.change(&o)
-			err := schema(t, o, "--timeout", "1s")
+			err := schema(t, o, "--timeout", "10s")
 			if err == nil {
 				t.Fatal("there is no error")
 			}
@@ -211,7 +225,7 @@ func roundTrip(t *testing.T, storage storageOptions) {
 	for range 2 {
 		s, err := openStandalone(t.Context(), &standaloneOptions{
 			pipelineOptions: pipelineOptions{
-				storage: storage, memory: 64 << 20, flush: 50 * time.Millisecond, checkpoint: time.Minute,
+				storage: storage, memory: 64 << 20, spoolSize: spool.MinSize, flush: 50 * time.Millisecond, checkpoint: time.Minute,
 				ca: ca.Config{AddrList: []string{srv.Addr().String()}},
 			},
 			file: groups, listen: "127.0.0.1:0", log: log,

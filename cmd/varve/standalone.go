@@ -149,7 +149,7 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 
 // archive is what all groups have in common.
 func (s *server) archive() compile.Archive {
-	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider)}
+	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }

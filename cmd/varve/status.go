@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -17,16 +19,34 @@ func newStatus() *cobra.Command {
 	var c client
 	var channels bool
 	var state string
+	var watch bool
+	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "status [PV-GLOB]",
 		Short: "Show what is archived, and what is not",
 		Long: `Shows each group, or with --channels or a pattern of names each channel: its
-state, rate, what was stored, and what was dropped for which reason.`,
+state, rate, what was stored, and what was dropped for which reason.
+
+With --watch it shows the engines of a cluster's archive and the shards that move
+between them, until Ctrl-C: on a terminal the latest state, in a pipe one block for
+each change. A move goes from Joining (the engine in column TO connects to the PVs) to
+Draining (the one in column FROM writes what it has, and stops). SINCE is when the
+phase began; Ordered is an engine that has not answered yet.`,
 		Example: `  varve status
   varve status --channels --state searching
-  varve status 'SR01-VA:*'`,
+  varve status 'SR01-VA:*'
+  varve status --watch`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch {
+				switch {
+				case len(args) > 0 || channels || state != "":
+					return errors.New("--watch: it shows moves of shards; leave PV-GLOB, --channels and --state out")
+				case interval < 100*time.Millisecond:
+					return fmt.Errorf("--interval: %v is less than 100ms", interval)
+				}
+				return c.watch(cmd, interval)
+			}
 			if len(args) == 0 && !channels && state == "" {
 				return c.groups(cmd)
 			}
@@ -43,6 +63,8 @@ state, rate, what was stored, and what was dropped for which reason.`,
 	c.add(cmd)
 	cmd.Flags().BoolVar(&channels, "channels", false, "show every channel")
 	cmd.Flags().StringVar(&state, "state", "", "show channels in this state: searching, connected, disconnected, unsupported or paused")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show shards as they move between engines, until Ctrl-C")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how often --watch asks")
 	return cmd
 }
 
@@ -69,8 +91,12 @@ type apiChannel struct {
 
 func (c *client) groups(cmd *cobra.Command) error {
 	var st struct {
-		Total  apiSummary
-		Groups []apiSummary
+		Total   apiSummary
+		Groups  []apiSummary
+		GivenUp *struct {
+			Before, At  string
+			Size, Limit int64
+		}
 	}
 	if err := c.decode(cmd, "/api/v1/status", &st); err != nil {
 		return err
@@ -81,7 +107,12 @@ func (c *client) groups(cmd *cobra.Command) error {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%d\t%d\t%s\n",
 			g.Group, g.Channels, g.States["connected"], g.Rate, g.Received, g.Stored, reasons(g.Dropped))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || st.GivenUp == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\nRaw samples from before %s were given up for want of room: at %s the archive took %d of %d bytes.\n",
+		st.GivenUp.Before, st.GivenUp.At, st.GivenUp.Size, st.GivenUp.Limit)
+	return err
 }
 
 func (c *client) channels(cmd *cobra.Command, q url.Values) error {

@@ -125,3 +125,11 @@ func (o *storageOptions) where() string {
 	}
 	return "Cassandra at " + strings.Join(o.hosts, ",")
 }
+
+// reclaim says how what was deleted becomes free, where it does not by itself soon.
+func (o *storageOptions) reclaim() string {
+	if o.locked() {
+		return ""
+	}
+	return "run nodetool garbagecollect " + o.keyspace + " on each node of Cassandra"
+}

@@ -15,24 +15,24 @@ import (
 // login reads the credentials. It is called at each connection, as a Secret's
 // files change while a pod runs.
 func (o *storageOptions) login() (username, password string, err error) {
-	if username, err = o.credential("username"); err != nil {
+	if username, err = credential("--cassandra-credentials", o.credentials, "username"); err != nil {
 		return "", "", err
 	}
-	password, err = o.credential("password")
+	password, err = credential("--cassandra-credentials", o.credentials, "password")
 	return username, password, err
 }
 
-// credential reads one of the credentials. Editors and echo end a file with a
-// newline; spaces may be part of a password.
-func (o *storageOptions) credential(name string) (string, error) {
-	path := filepath.Join(o.credentials, name)
+// credential reads one of the credentials in a directory that a flag names. Editors and echo
+// end a file with a newline; spaces may be part of a password.
+func credential(flag, dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("--cassandra-credentials: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	value := strings.TrimRight(string(text), "\r\n")
 	if value == "" {
-		return "", fmt.Errorf("--cassandra-credentials: %s is empty", path)
+		return "", fmt.Errorf("%s: %s is empty", flag, path)
 	}
 	return value, nil
 }
@@ -106,6 +106,8 @@ func (o *storageOptions) explain(err error) error {
 		hint = "--cassandra-credentials is not given"
 	case errors.Is(err, cassandra.ErrCredentials), errors.Is(err, cassandra.ErrForbidden):
 		hint = "--cassandra-credentials " + o.credentials
+	case errors.Is(err, cassandra.ErrDatacenter):
+		hint = "--cassandra-datacenter " + o.datacenter
 	case errors.As(err, &name):
 		hint = "--cassandra-tls-server-name says which name to expect"
 	case errors.As(err, &authority):
