@@ -7,8 +7,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+module=$(hack/cassandra-operator/cassandra-operator.sh source)
 case ${1:-} in
-  '')    go run ./hack/charts ;;
-  check) go run ./hack/charts -check ;;
+  '')    go run ./hack/charts -cass-operator "$module" ;;
+  check) go run ./hack/charts -cass-operator "$module" -check ;;
   *)     echo "usage: ${0##*/} [check]" >&2; exit 2 ;;
 esac

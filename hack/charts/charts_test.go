@@ -121,11 +121,12 @@ func TestSchemaOfSpec(t *testing.T) {
 }
 
 func TestCRDTemplate(t *testing.T) {
-	c := crd{text: []byte("---\nmetadata:\n  annotations:\n    a: b\n  name: x\nspec: {description: 'a {{b}}'}\n")}
-	got := string(c.template())
+	text := []byte("---\nmetadata:\n  annotations:\n    a: b\n  name: x\nspec: {description: 'a {{b}}'}\n")
+	got := string(definition(text, "varve-operator", "config/crd"))
 	for _, want := range []string{
 		"{{- if .Values.crds.enabled }}\nmetadata:\n",
 		"  annotations:\n    helm.sh/resource-policy: keep\n    a: b\n",
+		"{{- /* From config/crd, by hack/charts.sh: do not edit. */ -}}\n",
 		`'a {{ "{{" }}b}}'`,
 	} {
 		if !strings.Contains(got, want) {
@@ -154,5 +155,44 @@ rules:
 	}
 	if !strings.Contains(cluster, "nodes") || strings.Contains(cluster, "pods") || strings.Contains(cluster, "deployments") {
 		t.Error(cluster)
+	}
+}
+
+func TestForeignDefinitionIsPatchedAndShortened(t *testing.T) {
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	module := t.TempDir()
+	file := filepath.Join(module, "config/crd/bases/a.yaml")
+	write(file, `metadata: {name: as.example.org}
+spec:
+  versions:
+  - schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            properties:
+              config: {type: string}
+              racks: {description: kept, items: {properties: {name: {description: kept, properties: {deep: {description: dropped}}}}}}
+`)
+	write(filepath.Join(module, "config/crd/kustomization.yaml"), "patches: [{path: p.yaml, target: {name: as.example.org}}, {path: q.yaml, target: {name: bs.example.org}}]")
+	patch := filepath.Join(module, "config/crd/p.yaml")
+	write(patch, "- {op: remove, path: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/config}")
+	text, err := cassDefinition(module, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text); strings.Contains(got, "config") || strings.Contains(got, "dropped") || strings.Count(got, "kept") != 2 {
+		t.Error(got)
+	}
+	write(patch, "- {op: remove, path: /spec/versions/0/nothing}")
+	if _, err := cassDefinition(module, file); err == nil || !strings.Contains(err.Error(), "can not remove") {
+		t.Error("a patch that does not fit was taken:", err)
 	}
 }

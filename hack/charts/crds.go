@@ -44,19 +44,19 @@ func readCRDs(dir string) ([]crd, error) {
 	return out, nil
 }
 
-// template makes a CRD part of a release, so that upgrades change it, which
+// definition makes a CRD part of a release of a chart, so that upgrades change it, which
 // stays when the release goes: with the definition, its objects would go.
-func (c *crd) template() []byte {
-	text := bytes.TrimPrefix(c.text, []byte("---\n"))
+func definition(text []byte, chart, origin string) []byte {
+	text = bytes.TrimPrefix(text, []byte("---\n"))
 	text = bytes.ReplaceAll(text, []byte("{{"), []byte(`{{ "{{" }}`))
-	text = bytes.Replace(text, []byte("\n  annotations:\n"), []byte(`
+	text = bytes.Replace(text, []byte("\n  annotations:\n"), fmt.Appendf(nil, `
   labels:
-    {{- include "varve-operator.labels" . | nindent 4 }}
+    {{- include "%s.labels" . | nindent 4 }}
   annotations:
     helm.sh/resource-policy: keep
-`), 1)
+`, chart), 1)
 	var out bytes.Buffer
-	out.WriteString("{{- /* From config/crd, by hack/charts.sh: do not edit. */ -}}\n{{- if .Values.crds.enabled }}\n")
+	fmt.Fprintf(&out, "{{- /* From %s, by hack/charts.sh: do not edit. */ -}}\n{{- if .Values.crds.enabled }}\n", origin)
 	out.Write(text)
 	out.WriteString("{{- end }}\n")
 	return out.Bytes()

@@ -4,6 +4,7 @@
 //	config/crd ───────────────┤   charts/NAME/README.md, between its markers
 //	                          └─▶ charts/varve-operator/templates/crds
 //	config/rbac/role.yaml ──────▶ charts/varve-operator/templates/_rules.tpl
+//	cass-operator's module ─────▶ charts/cass-operator/templates/crds, _rules.tpl, _images.tpl
 //
 // In values.yaml the comment above a key says what it means, and a line
 //
@@ -24,14 +25,15 @@ import (
 func main() {
 	check := flag.Bool("check", false, "write nothing, and fail if a file is out of date")
 	root := flag.String("root", ".", "top of the repository")
+	module := flag.String("cass-operator", "", "folder of cass-operator's module")
 	flag.Parse()
-	if err := run(*root, *check); err != nil {
+	if err := run(*root, *module, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "charts:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string, check bool) error {
+func run(root, module string, check bool) error {
 	out := map[string][]byte{}
 	crds, err := readCRDs(filepath.Join(root, "config/crd"))
 	if err != nil {
@@ -39,14 +41,18 @@ func run(root string, check bool) error {
 	}
 	operator := filepath.Join(root, "charts/varve-operator")
 	for _, c := range crds {
-		out[filepath.Join(operator, "templates/crds", c.file)] = c.template()
+		out[filepath.Join(operator, "templates/crds", c.file)] = definition(c.text, "varve-operator", "config/crd")
 	}
 	rules, err := readRules(filepath.Join(root, "config/rbac/role.yaml"))
 	if err != nil {
 		return err
 	}
 	out[filepath.Join(operator, "templates/_rules.tpl")] = rules
-	for _, chart := range []string{operator, filepath.Join(root, "charts/varve")} {
+	cass := filepath.Join(root, "charts/cass-operator")
+	if err := cassOperator(cass, module, out); err != nil {
+		return err
+	}
+	for _, chart := range []string{operator, filepath.Join(root, "charts/varve"), cass} {
 		if err := describe(chart, crds, out); err != nil {
 			return fmt.Errorf("%s: %w", chart, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,13 +93,13 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 }
 
 // Kinds of others, whose CRDs the server does not have.
-var elsewhere = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true}
+var elsewhere = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
 
 func TestServerTakesCharts(t *testing.T) {
-	s := newServer(t, "../../config/crd")
+	s := newServer(t, "../../config/crd", kedaDefinition(t))
 	cases(t, func(t *testing.T, chart, values string) {
 		args := []string{"--values=" + values}
-		if chart == operatorChart {
+		if chart != varveChart {
 			args = append(args, "--set=crds.enabled=true")
 		}
 		out, complaint, err := render(t, chart, args...)
@@ -119,7 +120,21 @@ func TestServerTakesCharts(t *testing.T) {
 	if err := s.dryRun(t, unknown); err == nil || !strings.Contains(err.Error(), "engnes") {
 		t.Error("an unknown field was taken:", err)
 	}
+	unscaled := documents(t, "{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: main}, spec: {scaleTargetRef: {kind: Archiver}, triggers: []}}")[0]
+	if err := s.dryRun(t, unscaled); err == nil || !strings.Contains(err.Error(), "scaleTargetRef.name") {
+		t.Error("KEDA scales what has no name:", err)
+	}
 	t.Run("samples", func(t *testing.T) { serverTakesSamples(t, s) })
+}
+
+// kedaDefinition is the file with the definition of KEDA's ScaledObject.
+func kedaDefinition(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("../../hack/definition.sh", "ScaledObject").Output()
+	if err != nil {
+		t.Fatal("hack/definition.sh: ", err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func serverTakesSamples(t *testing.T, s *server) {
@@ -133,15 +148,22 @@ func serverTakesSamples(t *testing.T, s *server) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no samples", err)
 	}
+	kinds := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, u := range documents(t, string(text)) {
+			kinds[u.GetKind()] = true
 			if err := s.dryRun(t, u); err != nil {
 				t.Errorf("%s: %s %s: %v", file, u.GetKind(), u.GetName(), err)
 			}
+		}
+	}
+	for _, kind := range []string{"Archiver", "ArchiveGroup", "ScaledObject"} {
+		if !kinds[kind] {
+			t.Errorf("there is no sample of kind %s", kind)
 		}
 	}
 }

@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 const (
 	operatorChart = "../../charts/varve-operator"
 	varveChart    = "../../charts/varve"
+	cassChart     = "../../charts/cass-operator"
 	// helm template asks no cluster, and what it assumes is old.
 	kubeVersion = "--kube-version=1.30.0"
 )
@@ -61,7 +62,7 @@ func render(t *testing.T, chart string, args ...string) (string, string, error) 
 
 // cases calls do for each values file of each chart.
 func cases(t *testing.T, do func(t *testing.T, chart, values string)) {
-	for _, chart := range []string{operatorChart, varveChart} {
+	for _, chart := range []string{operatorChart, varveChart, cassChart} {
 		name := filepath.Base(chart)
 		files, err := filepath.Glob(filepath.Join("testdata", name, "*.values.yaml"))
 		if err != nil || len(files) == 0 {
@@ -107,11 +108,25 @@ func withFewRules(t *testing.T, chart string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(chart)); err != nil {
+	dir := copyOperatorChart(t)
+	if err := os.WriteFile(filepath.Join(dir, "templates/_rules.tpl"), rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "templates/_rules.tpl"), rules, 0o600); err != nil {
+	return dir
+}
+
+// copyOperatorChart copies the chart, with the one that it has a link to.
+func copyOperatorChart(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "charts/cass-operator")
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(link, os.DirFS(cassChart)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -135,6 +150,8 @@ func TestRefusals(t *testing.T) {
 		{"third operator", operatorChart, `replicas=3`, "'/replicas': maximum: got 3, want 2"},
 		{"wrong log level", operatorChart, `log.level="loud"`, "'/log/level': value must be one of 'debug', 'info', 'warn', 'error'"},
 		{"wrong digest", operatorChart, `image.digest="latest"`, "'/image/digest': 'latest' does not match pattern"},
+		{"unknown key of cass-operator", operatorChart, `cass-operator={"enabled":true,"image":{"version":"v1"}}`, "additional properties 'version' not allowed"},
+		{"wrong pull policy", cassChart, `imageConfig.pullPolicy="Sometimes"`, "'/imageConfig/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
 		{"no storage", varveChart, `archiver.spec.engines.replicas=2`, "archiver.spec.storage is missing. It says where the archive is kept"},
 		{"unknown key", varveChart, `group={}`, "additional properties 'group' not allowed"},
 		{"unknown field of an Archiver", varveChart, `archiver.spec.engines.replica=2`, "'/archiver/spec/engines': additional properties 'replica' not allowed"},
@@ -144,6 +161,8 @@ func TestRefusals(t *testing.T) {
 		{"space in the name of a PV", varveChart, `channelLists.a=["SR01 VA"]`, "'SR01 VA' does not match pattern"},
 		{"wrong name of a list", varveChart, `channelLists.Vacuum=["a"]`, "'Vacuum' does not match pattern"},
 		{"credentials without Cassandra", varveChart, `cassandraCredentials.username="u"`, "cassandraCredentials are for archiver.spec.storage.cassandra.external"},
+		{"autoscaling of a fixed number", varveChart, `archiver.spec.engines={"replicas":3,"autoscaling":{"maxReplicas":5}}`, "archiver.spec.engines.autoscaling and archiver.spec.engines.replicas: give one of them"},
+		{"autoscaling without bounds", varveChart, `archiver.spec.engines.autoscaling={"minReplicas":5}`, "maxReplicas"},
 		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is missing: it names the Gateway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

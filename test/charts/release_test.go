@@ -180,10 +180,7 @@ func rendered(t *testing.T, template string) string {
 // another short name.
 func nextVersion(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
-		t.Fatal(err)
-	}
+	dir := copyOperatorChart(t)
 	edit(t, filepath.Join(dir, "Chart.yaml"), "version: 0.1.0", "version: 0.1.1")
 	edit(t, filepath.Join(dir, "templates/crds/varve.dev_archivers.yaml"), "    - arc\n", "    - arc\n    - archive\n")
 	return dir

@@ -83,10 +83,11 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// No right to read Secrets, which would be one to everything.
-func TestNoSecrets(t *testing.T) {
+// No right to read Secrets, which would be one to everything: it makes those of a managed
+// Cassandra, and nothing else. To patch one would be to read it.
+func TestNoSecretIsRead(t *testing.T) {
 	for _, right := range granted(t)["ClusterRole "] {
-		if strings.Contains(right, "secrets") || strings.Contains(right, "*") {
+		if strings.Contains(right, "secrets") && right != "create  secrets" || strings.Contains(right, "*") {
 			t.Error("the operator may", right)
 		}
 	}
