@@ -4,6 +4,7 @@
 #
 #   hack/venv.sh epics      a real IOC (EPICS base, PVXS) and independent clients
 #   hack/venv.sh clients    clients of the EPICS Archiver Appliance
+#   hack/venv.sh codecs     codecs of columns, to compare ours with
 #
 # hack/python/NAME.txt says what it holds. It is kept outside the tree, in
 # ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}, under a name made of that and of Python's

@@ -14,6 +14,7 @@
 #   VARVE_CACHE         where the jars are kept        (~/.cache/varve)
 #   CASSANDRA_DIR       where nodes keep their files   ($VARVE_CACHE/cassandra-nodes)
 #   CASSANDRA_HEAP      Java heap of a node            (512M)
+#   CASSANDRA_JAVA      more options for java, by which those of jvm.options can be changed
 #   CASSANDRA_PORT, CASSANDRA_STORAGE_PORT             (9042, 7000)
 #   CASSANDRA_JMX_PORT                                 (7199 + N)
 #   CASSANDRA_ADDRESS   address to listen at           (127.0.0.N)
@@ -105,6 +106,8 @@ YAML
   # A periodic log is marked every 100 ms: kill -9 of the only replica loses what
   # was acknowledged since. A test of that asks for another commitlog_sync.
   if [[ $* != *commitlog_sync:* ]]; then set -- "commitlog_sync: periodic" "commitlog_sync_period: 10s" "$@"; fi
+  local line
+  for line; do sed -i "/^${line%%:*}:/d" "$dir/conf/cassandra.yaml"; done # a key stands once
   printf '%s\n' "$@" >>"$dir/conf/cassandra.yaml"
 }
 
@@ -122,8 +125,9 @@ server_command() {
   java=$(java_bin)
   fetch
   configure "$@"
+  # shellcheck disable=SC2086 # words are options
   command_line -Xms"$heap" -Xmx"$heap" -XX:MaxDirectMemorySize="$heap" -javaagent:"$(echo "$lib"/jamm-*.jar)" \
-    -Dcassandra-foreground=yes -Dcassandra.jmx.local.port="$jmx" org.apache.cassandra.service.CassandraDaemon
+    ${CASSANDRA_JAVA:-} -Dcassandra-foreground=yes -Dcassandra.jmx.local.port="$jmx" org.apache.cassandra.service.CassandraDaemon
 }
 
 alive() { [[ -e $dir/pid ]] && kill -0 "$(cat "$dir/pid")" 2>/dev/null; }

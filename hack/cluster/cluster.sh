@@ -10,6 +10,8 @@
 #   cluster.sh node-down NODE    pull its plug: no goodbye, neither on the network nor to pods
 #   cluster.sh stop|start PART   a part of the control plane: etcd, kube-apiserver,
 #                                kube-controller-manager, kube-scheduler
+#   cluster.sh cassandra-operator   install cass-operator, with what Cassandra's pods need:
+#                                hack/cassandra-operator/cassandra-operator.sh
 #   cluster.sh build             only build what a cluster needs (bare)
 #   cluster.sh assets            print the value of KUBEBUILDER_ASSETS for envtest; build
 #                                etcd, kube-apiserver and kubectl if it is not set
@@ -22,8 +24,8 @@
 # of namespaces with its own containerd, kubelet and kube-proxy. Nothing is pulled
 # from an image registry.
 #
-# A machine has one bare cluster at a time. Its pods reach this machine at 10.250.0.1
-# and 10.250.0.2, and this machine reaches pods by their addresses; nothing else is
+# A machine has one bare cluster at a time. Its pods reach this machine at 10.250.0.1,
+# 10.250.0.2 and 10.250.0.3, and this machine reaches pods by their addresses; nothing else is
 # reached. Services have their addresses in pods only; NodePorts work from here. Claims
 # of up to 100Gi are bound to directories of this machine, which all nodes see, so a
 # volume outlives its node. NetworkPolicies are not enforced. The image
@@ -37,7 +39,7 @@
 #   KUBEBUILDER_ASSETS  what `assets` prints, if it is set
 #
 # cluster.sh env sets KUBECONFIG, KUBEBUILDER_ASSETS, PATH (with kubectl), CLUSTER, CLUSTER_DIR,
-# VARVE_HOST_IP (this machine, as pods see it) and VARVE_HOST_IP2 (another; bare only).
+# VARVE_HOST_IP (this machine, as pods see it) and VARVE_HOST_IPS (all its addresses; bare only).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -108,6 +110,7 @@ case $verb:$# in
       etcd | kube-apiserver | kube-controller-manager | kube-scheduler) lock; "part_$verb" "$1" ;;
       *) usage ;;
     esac ;;
+  cassandra-operator:0) exec "$root/hack/cassandra-operator/cassandra-operator.sh" install ;;
   build:0) build_all ;;
   *) usage ;;
 esac

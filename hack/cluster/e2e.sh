@@ -4,7 +4,8 @@
 #   e2e.sh IMAGE FILE LABELS [GO_TEST_FLAGS...]
 #
 # IMAGE is the name of the image under test, and FILE holds it. LABELS is a label
-# filter of Ginkgo; if it is empty, all specs run.
+# filter of Ginkgo; if it is empty, all specs run. SUITE is the folder of the tests
+# (test/e2e).
 set -euo pipefail
 
 [[ $# -ge 3 ]] || { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
@@ -22,5 +23,5 @@ if [[ $CLUSTER == kind ]]; then labels=${labels:+($labels) && }!bare; fi
 plain=()
 [[ -t 1 ]] || plain=(-ginkgo.no-color)
 
-VARVE_E2E=1 VARVE_IMAGE=$image go test ./test/e2e/... -v -count=1 -timeout=120m "$@" \
+VARVE_E2E=1 VARVE_IMAGE=$image go test "./${SUITE:-test/e2e}" -v -count=1 -timeout=120m "$@" \
   -ginkgo.v -ginkgo.label-filter="$labels" "${plain[@]}"

@@ -1,11 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,6 +10,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/e2e/lab"
 	"varve.dev/varve/test/epics"
 )
 
@@ -22,17 +18,17 @@ import (
 // every PV is there, once.
 var _ = Describe("Capture goes on", Ordered, func() {
 	var (
-		l     *lab
+		l     *lab.Lab
 		pvs   = archive.Names("GO:", 500)
 		begin time.Time
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		ioc := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(pvs))
-		l = newLab(ctx, "absence", spec{"engines": spec{"replicas": 2}}, ioc)
-		apply(l.namespace, group("pvs", inline(pvs...)))
-		l.awaitReadable(ctx, pvs, time.Now())
-	}, NodeTimeout(2*patience))
+		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
+		l = lab.New(ctx, "absence", lab.Spec{"engines": lab.Spec{"replicas": 2}}, ioc)
+		lab.Apply(l.Namespace, lab.Group("pvs", lab.Inline(pvs...)))
+		l.AwaitReadable(ctx, pvs, time.Now())
+	}, NodeTimeout(2*lab.Patience))
 
 	BeforeEach(func() { begin = time.Now() })
 
@@ -40,52 +36,52 @@ var _ = Describe("Capture goes on", Ordered, func() {
 	whole := func(ctx SpecContext, d time.Duration) {
 		GinkgoHelper()
 		Eventually(ctx, time.After(d)).WithTimeout(d + time.Minute).Should(Receive())
-		figure("samples read, each step once", "%d in %.0f s", l.checkComplete(pvs, begin), time.Since(begin).Seconds())
+		lab.Figure("samples read, each step once", "%d in %.0f s", l.CheckComplete(pvs, begin), time.Since(begin).Seconds())
 	}
 
 	It("while the operator is away for two minutes", func(ctx SpecContext) {
-		kubectl("scale", "deployment", "varve-operator", "-n", operatorNamespace, "--replicas=0")
-		kubectl("wait", "pod", "-n", operatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--for=delete", "--timeout=1m")
+		lab.Kubectl("scale", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--replicas=0")
+		lab.Kubectl("wait", "pod", "-n", lab.OperatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--for=delete", "--timeout=1m")
 		whole(ctx, either(20*time.Second, 2*time.Minute))
-		kubectl("scale", "deployment", "varve-operator", "-n", operatorNamespace, "--replicas=1")
-		kubectl("rollout", "status", "deployment", "varve-operator", "-n", operatorNamespace, "--timeout=2m")
+		lab.Kubectl("scale", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--replicas=1")
+		lab.Kubectl("rollout", "status", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--timeout=2m")
 		whole(ctx, 5*time.Second)
-	}, SpecTimeout(2*patience))
+	}, SpecTimeout(2*lab.Patience))
 
 	It("while the API server is away for a minute", Label("bare"), func(ctx SpecContext) {
-		clusterScript("stop", "kube-apiserver")
-		DeferCleanup(clusterScript, "start", "kube-apiserver")
+		lab.ClusterScript("stop", "kube-apiserver")
+		DeferCleanup(lab.ClusterScript, "start", "kube-apiserver")
 		whole(ctx, either(20*time.Second, time.Minute))
 		By("killing an engine's process, which finds its PVs without the API server")
-		killed := killEngine(l.namespace)
-		Eventually(ctx, func() int { return len(l.without(pvs, killed.Add(2*time.Second))) }).WithTimeout(time.Minute).Should(BeZero())
-		figure("container killed → all PVs have samples again, without the API server", "%.1f s", time.Since(killed).Seconds())
-		clusterScript("start", "kube-apiserver")
+		killed := lab.Kill(l.Pods(ctx, "engine")[0])
+		Eventually(ctx, func() int { return len(without(l, pvs, killed.Add(2*time.Second))) }).WithTimeout(time.Minute).Should(BeZero())
+		lab.Figure("container killed → all PVs have samples again, without the API server", "%.1f s", time.Since(killed).Seconds())
+		lab.ClusterScript("start", "kube-apiserver")
 		begin = time.Now()
 		whole(ctx, either(20*time.Second, 40*time.Second))
-	}, SpecTimeout(2*patience))
+	}, SpecTimeout(2*lab.Patience))
 
 	It("while the operator is upgraded, and its leader killed", func(ctx SpecContext) {
-		installOperator("replicas=2", "podAnnotations.upgrade=again")
-		kubectl("delete", "pod", "-n", operatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--grace-period=0", "--force", "--wait=false")
+		lab.InstallOperator("replicas=2", "podAnnotations.upgrade=again")
+		lab.Kubectl("delete", "pod", "-n", lab.OperatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--grace-period=0", "--force", "--wait=false")
 		whole(ctx, 10*time.Second)
-		kubectl("rollout", "status", "deployment", "varve-operator", "-n", operatorNamespace, "--timeout=2m")
-		installOperator()
+		lab.Kubectl("rollout", "status", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--timeout=2m")
+		lab.InstallOperator()
 		whole(ctx, 5*time.Second)
-	}, SpecTimeout(2*patience))
+	}, SpecTimeout(2*lab.Patience))
 
 	It("when labels and lists are removed by hand", func(ctx SpecContext) {
 		var shards v1alpha1.ArchiveShardList
-		Expect(kube.List(ctx, &shards, client.InNamespace(l.namespace))).To(Succeed())
+		Expect(lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace))).To(Succeed())
 		for i := range shards.Items[:8] {
 			s := &shards.Items[i]
 			s.Labels = nil
-			Expect(kube.Update(ctx, s)).To(Succeed())
+			Expect(lab.Kube.Update(ctx, s)).To(Succeed())
 		}
-		kubectl("delete", "configmap", "-n", l.namespace, "-l", "varve.dev/channels=list")
+		lab.Kubectl("delete", "configmap", "-n", l.Namespace, "-l", "varve.dev/channels=list")
 		whole(ctx, 10*time.Second)
 		Eventually(ctx, func() (repaired int) {
-			_ = kube.List(ctx, &shards, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelArchiver: "main"})
+			_ = lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: "main"})
 			for _, s := range shards.Items {
 				if len(s.Spec.Engines) > 0 && hasEngineLabel(&s) && listed(ctx, &s) {
 					repaired++
@@ -94,43 +90,43 @@ var _ = Describe("Capture goes on", Ordered, func() {
 			return repaired
 		}).Should(Equal(64), "shards with their labels and lists")
 		whole(ctx, 2*time.Second)
-	}, SpecTimeout(patience))
+	}, SpecTimeout(lab.Patience))
 
 	It("when the custom resource definition of shards is deleted, and installed again", func(ctx SpecContext) {
 		const crd = "archiveshards.varve.dev"
-		_, err := run("kubectl", "delete", "crd", crd)
+		_, err := lab.Run("kubectl", "delete", "crd", crd)
 		Expect(err).To(MatchError(ContainSubstring("varve.dev/allow-deletion")), "deleting it by mistake is refused")
-		kubectl("annotate", "crd", crd, "varve.dev/allow-deletion=true")
-		kubectl("delete", "crd", crd, "--timeout=1m")
+		lab.Kubectl("annotate", "crd", crd, "varve.dev/allow-deletion=true")
+		lab.Kubectl("delete", "crd", crd, "--timeout=1m")
 		whole(ctx, 15*time.Second)
-		installOperator()
+		lab.InstallOperator()
 		Eventually(ctx, func() (int, error) {
 			var shards v1alpha1.ArchiveShardList
-			err := kube.List(ctx, &shards, client.InNamespace(l.namespace))
+			err := lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace))
 			return len(shards.Items), err
-		}).WithTimeout(patience).Should(Equal(64))
-		l.awaitReady(ctx)
+		}).WithTimeout(lab.Patience).Should(Equal(64))
+		l.AwaitReady(ctx)
 		whole(ctx, 5*time.Second)
-	}, SpecTimeout(2*patience))
+	}, SpecTimeout(2*lab.Patience))
 
 	It("while engines are rolled and scaled", func(ctx SpecContext) {
-		kubectl("scale", "archiver", "main", "-n", l.namespace, "--replicas=3")
-		Eventually(ctx, func() int { return len(l.pods(ctx, "engine")) }).Should(Equal(3))
-		l.awaitEven(ctx, 3)
-		kubectl("rollout", "restart", "deployment", "main-engine", "-n", l.namespace)
-		kubectl("rollout", "status", "deployment", "main-engine", "-n", l.namespace, "--timeout=5m")
-		kubectl("scale", "archiver", "main", "-n", l.namespace, "--replicas=1")
-		l.awaitEven(ctx, 1)
+		lab.Kubectl("scale", "archiver", "main", "-n", l.Namespace, "--replicas=3")
+		Eventually(ctx, func() int { return len(l.Pods(ctx, "engine")) }).Should(Equal(3))
+		awaitEven(l, ctx, 3)
+		lab.Kubectl("rollout", "restart", "deployment", "main-engine", "-n", l.Namespace)
+		lab.Kubectl("rollout", "status", "deployment", "main-engine", "-n", l.Namespace, "--timeout=5m")
+		lab.Kubectl("scale", "archiver", "main", "-n", l.Namespace, "--replicas=1")
+		awaitEven(l, ctx, 1)
 		whole(ctx, 5*time.Second)
-	}, SpecTimeout(3*patience))
+	}, SpecTimeout(3*lab.Patience))
 })
 
 // awaitEven waits until all shards are captured by n engines and none moves.
-func (l *lab) awaitEven(ctx SpecContext, n int) {
+func awaitEven(l *lab.Lab, ctx SpecContext, n int) {
 	GinkgoHelper()
 	Eventually(ctx, func() (int, error) {
 		var shards v1alpha1.ArchiveShardList
-		if err := kube.List(ctx, &shards, client.InNamespace(l.namespace)); err != nil {
+		if err := lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace)); err != nil {
 			return 0, err
 		}
 		engines := map[string]bool{}
@@ -142,11 +138,11 @@ func (l *lab) awaitEven(ctx SpecContext, n int) {
 			engines[s.Spec.Engines[0].Name] = true
 		}
 		return len(engines), nil
-	}).WithTimeout(patience).Should(Equal(n), "engines that capture, with no shard on its way")
+	}).WithTimeout(lab.Patience).Should(Equal(n), "engines that capture, with no shard on its way")
 }
 
 // without returns the PVs that have no sample since a time.
-func (l *lab) without(pvs []string, since time.Time) (missing []string) {
+func without(l *lab.Lab, pvs []string, since time.Time) (missing []string) {
 	all, err := l.AllEvents(pvs, since)
 	if err != nil {
 		return pvs
@@ -166,33 +162,9 @@ func hasEngineLabel(s *v1alpha1.ArchiveShard) bool {
 
 func listed(ctx SpecContext, s *v1alpha1.ArchiveShard) bool {
 	for _, ref := range s.Spec.Lists {
-		if kube.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: ref.Name}, &corev1.ConfigMap{}) != nil {
+		if lab.Kube.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: ref.Name}, &corev1.ConfigMap{}) != nil {
 			return false
 		}
 	}
 	return true
-}
-
-// killEngine kills the process of one engine, as a crash does, and returns when.
-func killEngine(namespace string) time.Time {
-	GinkgoHelper()
-	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	Expect(err).NotTo(HaveOccurred())
-	for _, path := range procs {
-		text, _ := os.ReadFile(path)
-		args := strings.Split(string(text), "\x00")
-		if len(args) < 2 || args[1] != "engine" || !strings.HasSuffix(args[0], "varve") {
-			continue
-		}
-		env, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
-		if !strings.Contains(string(env), "POD_NAMESPACE="+namespace+"\x00") {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
-		return time.Now()
-	}
-	Fail("no engine of " + namespace + " runs on this machine")
-	return time.Time{}
 }

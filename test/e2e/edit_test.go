@@ -12,44 +12,44 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/e2e/lab"
 	"varve.dev/varve/test/epics"
 )
 
 // The specs go on from each other: an archive that is edited while it captures.
 var _ = Describe("Edits of groups", Ordered, func() {
 	var (
-		l     *lab
+		l     *lab.Lab
 		pvs   = archive.Names("EDIT:", 300)
 		begin time.Time // all PVs of the group have samples
 	)
 	const inGroup = 200 // PVs that are archived from the start
 
 	BeforeAll(func(ctx SpecContext) {
-		ioc := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(pvs))
-		l = newLab(ctx, "edited-archive", spec{"engines": spec{"replicas": 2}}, ioc)
-		apply(l.namespace, configMap("pvs", pvs[:inGroup]...)+group("edited", from("pvs")))
-		l.awaitReadable(ctx, pvs[:inGroup], time.Now())
+		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
+		l = lab.New(ctx, "edited-archive", lab.Spec{"engines": lab.Spec{"replicas": 2}}, ioc)
+		lab.Apply(l.Namespace, lab.ConfigMap("pvs", pvs[:inGroup]...)+lab.Group("edited", lab.From("pvs")))
+		l.AwaitReadable(ctx, pvs[:inGroup], time.Now())
 		begin = time.Now()
-	}, NodeTimeout(2*patience))
+	}, NodeTimeout(2*lab.Patience))
 
 	AfterEach(func(ctx SpecContext) {
 		if !CurrentSpecReport().Failed() {
-			l.checkComplete(pvs[50:inGroup-50], begin) // which no spec edits
+			l.CheckComplete(pvs[50:inGroup-50], begin) // which no spec edits
 		}
-	}, NodeTimeout(patience))
+	}, NodeTimeout(lab.Patience))
 
 	It("takes up and leaves PVs, and touches no others", func(ctx SpecContext) {
-		before := l.connects()
-		apply(l.namespace, configMap("pvs", append(slices.Clone(pvs[10:inGroup]), pvs[inGroup:inGroup+10]...)...))
-		l.awaitReadable(ctx, pvs[inGroup:inGroup+10], time.Now())
-		Eventually(ctx, func() int32 { return l.counts("edited")().Connected }).Should(BeEquivalentTo(inGroup))
-		after := l.connects()
+		before := connects(l)
+		lab.Apply(l.Namespace, lab.ConfigMap("pvs", append(slices.Clone(pvs[10:inGroup]), pvs[inGroup:inGroup+10]...)...))
+		l.AwaitReadable(ctx, pvs[inGroup:inGroup+10], time.Now())
+		Eventually(ctx, func() int32 { return l.Counts("edited")().Connected }).Should(BeEquivalentTo(inGroup))
+		after := connects(l)
 		for _, pv := range pvs[:10] {
 			Expect(after).NotTo(HaveKey(pv), "a PV that was removed")
 		}
@@ -59,43 +59,43 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		events, err := l.Events(pvs[0], begin)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events).NotTo(BeEmpty(), "the samples of a PV that was removed")
-	}, SpecTimeout(patience))
+	}, SpecTimeout(lab.Patience))
 
 	It("changes deadband and retention without a gap", func(ctx SpecContext) {
-		apply(l.namespace, group("wide", "sampling: {deadband: {absolute: 1000}}", inline(pvs[250])))
-		l.awaitReadable(ctx, pvs[250:251], begin)
-		apply(l.namespace, group("wide", "sampling: {deadband: {absolute: 0}}", "retention: {raw: 30d}", inline(pvs[250])))
+		lab.Apply(l.Namespace, lab.Group("wide", "sampling: {deadband: {absolute: 1000}}", lab.Inline(pvs[250])))
+		l.AwaitReadable(ctx, pvs[250:251], begin)
+		lab.Apply(l.Namespace, lab.Group("wide", "sampling: {deadband: {absolute: 0}}", "retention: {raw: 30d}", lab.Inline(pvs[250])))
 		since := time.Now()
 		Eventually(ctx, func() (int, error) {
 			events, err := l.Events(pvs[250], since)
 			return len(events), err
 		}).Should(BeNumerically(">", 20), "samples inside of the former deadband")
-		Eventually(ctx, l.condition("wide", "RetentionApplied")).Should(HavePrefix("False KeptForever"))
-	}, SpecTimeout(patience))
+		Eventually(ctx, l.Condition("wide", "RetentionApplied")).Should(HavePrefix("True Applied: raw samples are kept for 30d"))
+	}, SpecTimeout(lab.Patience))
 
 	It("pauses and resumes", func(ctx SpecContext) {
-		apply(l.namespace, group("edited", from("pvs"), "paused: false")+group("pausable", "paused: true", inline(pvs[251])))
-		Eventually(ctx, func() int32 { return l.counts("pausable")().Paused }).Should(BeEquivalentTo(1))
-		apply(l.namespace, group("pausable", "paused: false", inline(pvs[251])))
-		l.awaitReadable(ctx, pvs[251:252], time.Now())
-	}, SpecTimeout(patience))
+		lab.Apply(l.Namespace, lab.Group("edited", lab.From("pvs"), "paused: false")+lab.Group("pausable", "paused: true", lab.Inline(pvs[251])))
+		Eventually(ctx, func() int32 { return l.Counts("pausable")().Paused }).Should(BeEquivalentTo(1))
+		lab.Apply(l.Namespace, lab.Group("pausable", "paused: false", lab.Inline(pvs[251])))
+		l.AwaitReadable(ctx, pvs[251:252], time.Now())
+	}, SpecTimeout(lab.Patience))
 
 	It("ends by itself", func(ctx SpecContext) {
 		at := time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339)
-		apply(l.namespace, group("ending", "expiresAt: "+at, inline(pvs[252])))
-		l.awaitReadable(ctx, pvs[252:253], begin)
-		Eventually(ctx, l.condition("ending", "Expired")).Should(HavePrefix("True"))
-		Eventually(ctx, func() bool { _, still := l.connects()[pvs[252]]; return still }).Should(BeFalse(), "the PV is captured")
+		lab.Apply(l.Namespace, lab.Group("ending", "expiresAt: "+at, lab.Inline(pvs[252])))
+		l.AwaitReadable(ctx, pvs[252:253], begin)
+		Eventually(ctx, l.Condition("ending", "Expired")).Should(HavePrefix("True"))
+		Eventually(ctx, func() bool { _, still := connects(l)[pvs[252]]; return still }).Should(BeFalse(), "the PV is captured")
 		events, err := l.Events(pvs[252], begin)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events).NotTo(BeEmpty(), "what was archived stays")
-	}, SpecTimeout(patience))
+	}, SpecTimeout(lab.Patience))
 
 	It("keeps or deletes data with a group, as it says", func(ctx SpecContext) {
-		apply(l.namespace, group("kept", inline(pvs[253]))+
-			group("deleted", "deletionPolicy: Delete", inline(pvs[254], pvs[60]))) // [60] is in group edited, too
-		l.awaitReadable(ctx, pvs[253:255], begin)
-		kubectl("delete", "archivegroup", "kept", "deleted", "-n", l.namespace, "--timeout=2m")
+		lab.Apply(l.Namespace, lab.Group("kept", lab.Inline(pvs[253]))+
+			lab.Group("deleted", "deletionPolicy: Delete", lab.Inline(pvs[254], pvs[60]))) // [60] is in group edited, too
+		l.AwaitReadable(ctx, pvs[253:255], begin)
+		lab.Kubectl("delete", "archivegroup", "kept", "deleted", "-n", l.Namespace, "--timeout=2m")
 		events, err := l.Events(pvs[253], begin)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events).NotTo(BeEmpty(), "deletionPolicy Retain")
@@ -103,62 +103,62 @@ var _ = Describe("Edits of groups", Ordered, func() {
 			code, _, err := l.Get("/api/v1/samples", url.Values{"pv": {pvs[254]}, "from": {begin.UTC().Format(time.RFC3339Nano)}})
 			return code, err
 		}).Should(Equal(http.StatusNotFound), "deletionPolicy Delete")
-		l.checkComplete(pvs[60:61], begin)
-	}, SpecTimeout(patience))
+		l.CheckComplete(pvs[60:61], begin)
+	}, SpecTimeout(lab.Patience))
 
 	It("says who else has a PV", func(ctx SpecContext) {
-		apply(l.namespace, group("rival", "sampling: {mode: Scan, period: 1s}", inline(pvs[61], pvs[255])))
-		Eventually(ctx, l.condition("rival", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("edited"), ContainSubstring(pvs[61])))
-		Eventually(ctx, l.condition("edited", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("rival")))
-		l.awaitReadable(ctx, pvs[255:256], begin)
-		kubectl("delete", "archivegroup", "rival", "-n", l.namespace)
-		Eventually(ctx, l.condition("edited", "Conflicted")).Should(HavePrefix("False"))
-	}, SpecTimeout(patience))
+		lab.Apply(l.Namespace, lab.Group("rival", "sampling: {mode: Scan, period: 1s}", lab.Inline(pvs[61], pvs[255])))
+		Eventually(ctx, l.Condition("rival", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("edited"), ContainSubstring(pvs[61])))
+		Eventually(ctx, l.Condition("edited", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("rival")))
+		l.AwaitReadable(ctx, pvs[255:256], begin)
+		lab.Kubectl("delete", "archivegroup", "rival", "-n", l.Namespace)
+		Eventually(ctx, l.Condition("edited", "Conflicted")).Should(HavePrefix("False"))
+	}, SpecTimeout(lab.Patience))
 
 	It("archives the rest of a group with mistakes", func(ctx SpecContext) {
-		kubectl("create", "configmap", "unlabelled", "-n", l.namespace, "--from-literal=pvs="+pvs[270])
-		apply(l.namespace, group("mistaken", from("no-such", "unlabelled"), inline(pvs[256])))
-		Eventually(ctx, l.condition("mistaken", "Degraded")).Should(And(HavePrefix("True"),
+		lab.Kubectl("create", "configmap", "unlabelled", "-n", l.Namespace, "--from-literal=pvs="+pvs[270])
+		lab.Apply(l.Namespace, lab.Group("mistaken", lab.From("no-such", "unlabelled"), lab.Inline(pvs[256])))
+		Eventually(ctx, l.Condition("mistaken", "Degraded")).Should(And(HavePrefix("True"),
 			ContainSubstring("no-such"), ContainSubstring("varve.dev/channels")))
-		l.awaitReadable(ctx, pvs[256:257], begin)
+		l.AwaitReadable(ctx, pvs[256:257], begin)
 		By("mending them one by one")
-		kubectl("label", "configmap", "unlabelled", "-n", l.namespace, "varve.dev/channels=true")
-		l.awaitReadable(ctx, pvs[270:271], begin)
-		apply(l.namespace, configMap("no-such", pvs[271])+group("mistaken", from("no-such", "unlabelled"), inline(pvs[256])))
-		l.awaitReadable(ctx, pvs[271:272], begin)
-		Eventually(ctx, l.condition("mistaken", "Degraded")).Should(HavePrefix("False"))
-	}, SpecTimeout(patience))
+		lab.Kubectl("label", "configmap", "unlabelled", "-n", l.Namespace, "varve.dev/channels=true")
+		l.AwaitReadable(ctx, pvs[270:271], begin)
+		lab.Apply(l.Namespace, lab.ConfigMap("no-such", pvs[271])+lab.Group("mistaken", lab.From("no-such", "unlabelled"), lab.Inline(pvs[256])))
+		l.AwaitReadable(ctx, pvs[271:272], begin)
+		Eventually(ctx, l.Condition("mistaken", "Degraded")).Should(HavePrefix("False"))
+	}, SpecTimeout(lab.Patience))
 
 	It("follows a ChannelFinder, and outlives it", func(ctx SpecContext) {
 		finder := startFinder(pvs[257], pvs[258])
-		apply(l.namespace, group("found", fmt.Sprintf("channelsFrom: [{channelFinder: {url: %q, query: \"~tag=archive\"}}]", finder.url), inline(pvs[259])))
-		l.awaitReadable(ctx, pvs[257:260], begin)
+		lab.Apply(l.Namespace, lab.Group("found", fmt.Sprintf("channelsFrom: [{channelFinder: {url: %q, query: \"~tag=archive\"}}]", finder.url), lab.Inline(pvs[259])))
+		l.AwaitReadable(ctx, pvs[257:260], begin)
 		finder.stop()
-		kubectl("rollout", "restart", "deployment", "-n", operatorNamespace) // forgets the names it had
-		kubectl("rollout", "status", "deployment", "-n", operatorNamespace, "--timeout=2m")
-		Eventually(ctx, l.condition("found", "Degraded")).Should(And(HavePrefix("True"), ContainSubstring(finder.url)))
-		l.awaitReadable(ctx, pvs[257:260], time.Now())
-	}, SpecTimeout(2*patience))
+		lab.Kubectl("rollout", "restart", "deployment", "-n", lab.OperatorNamespace) // forgets the names it had
+		lab.Kubectl("rollout", "status", "deployment", "-n", lab.OperatorNamespace, "--timeout=2m")
+		Eventually(ctx, l.Condition("found", "Degraded")).Should(And(HavePrefix("True"), ContainSubstring(finder.url)))
+		l.AwaitReadable(ctx, pvs[257:260], time.Now())
+	}, SpecTimeout(2*lab.Patience))
 
 	It("refuses nonsense with the name of the field", func(ctx SpecContext) {
 		for _, wrong := range []struct{ manifest, message string }{
-			{group("x", "sampling: {mode: Scan}", inline("A")), "mode Scan needs a period"},
-			{group("x", "sampling: {deadband: {absolute: -1}}", inline("A")), "spec.sampling.deadband.absolute"},
-			{group("x", "retention: {raw: 5 days}", inline("A")), "spec.retention.raw"},
-			{group("x", "redundancy: 3", inline("A")), "spec.redundancy"},
-			{group("x", `shardBy: {prefix: {regex: "("}}`, inline("A")), "spec.shardBy.prefix.regex"},
-			{group("x", "chanels: []"), "chanels"},
+			{lab.Group("x", "sampling: {mode: Scan}", lab.Inline("A")), "mode Scan needs a period"},
+			{lab.Group("x", "sampling: {deadband: {absolute: -1}}", lab.Inline("A")), "spec.sampling.deadband.absolute"},
+			{lab.Group("x", "retention: {raw: 5 days}", lab.Inline("A")), "spec.retention.raw"},
+			{lab.Group("x", "redundancy: 3", lab.Inline("A")), "spec.redundancy"},
+			{lab.Group("x", `shardBy: {prefix: {regex: "("}}`, lab.Inline("A")), "spec.shardBy.prefix.regex"},
+			{lab.Group("x", "chanels: []"), "chanels"},
 		} {
-			_, err := feed(wrong.manifest, "kubectl", "apply", "-n", l.namespace, "-f", "-")
+			_, err := lab.Feed(wrong.manifest, "kubectl", "apply", "-n", l.Namespace, "-f", "-")
 			Expect(err).To(MatchError(ContainSubstring(wrong.message)))
 		}
-		_, err := run("kubectl", "scale", "archiver", "main", "-n", l.namespace, "--replicas=-1")
+		_, err := lab.Run("kubectl", "scale", "archiver", "main", "-n", l.Namespace, "--replicas=-1")
 		Expect(err).To(HaveOccurred())
 	}, SpecTimeout(time.Minute))
 })
 
 // connects returns how often each PV that is captured connected.
-func (l *lab) connects() map[string]uint64 {
+func connects(l *lab.Lab) map[string]uint64 {
 	GinkgoHelper()
 	var answer struct {
 		Channels []struct {
@@ -182,7 +182,7 @@ type finder struct {
 
 func startFinder(pvs ...string) *finder {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp4", net.JoinHostPort(hostIP, "0"))
+	listener, err := net.Listen("tcp4", net.JoinHostPort(lab.HostIP, "0"))
 	Expect(err).NotTo(HaveOccurred())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ChannelFinder/resources/channels", func(w http.ResponseWriter, r *http.Request) {
@@ -209,24 +209,24 @@ func startFinder(pvs ...string) *finder {
 var _ = Describe("IOCs outside of the pod network", func() {
 	It("are reached by address list and by name server", func(ctx SpecContext) {
 		byAddress, byServer := archive.Names("UDP:", 20), archive.Names("TCP:", 20)
-		first := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(byAddress))
-		second := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(byServer))
-		l := newLab(ctx, "two-iocs", spec{
-			"storage": spec{"embedded": spec{"size": "1Gi"}},
-			"epics":   spec{"caAddrList": []string{first.CAAddr()}, "caNameServers": []string{second.CAAddr()}, "autoAddrList": false},
+		first := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(byAddress))
+		second := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(byServer))
+		l := lab.New(ctx, "two-iocs", lab.Spec{
+			"storage": lab.Spec{"embedded": lab.Spec{"size": "1Gi"}},
+			"epics":   lab.Spec{"caAddrList": []string{first.CAAddr()}, "caNameServers": []string{second.CAAddr()}, "autoAddrList": false},
 		})
-		apply(l.namespace, group("both", inline(append(byAddress, byServer...)...)))
-		l.awaitReadable(ctx, append(byAddress, byServer...), time.Now())
-	}, SpecTimeout(2*patience))
+		lab.Apply(l.Namespace, lab.Group("both", lab.Inline(append(byAddress, byServer...)...)))
+		l.AwaitReadable(ctx, append(byAddress, byServer...), time.Now())
+	}, SpecTimeout(2*lab.Patience))
 
 	It("are out of reach of hostNetwork in a restricted namespace, which the status says", func(ctx SpecContext) {
-		makeNamespace("host-network")
+		lab.MakeNamespace("host-network")
 		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: "host-network", Name: "main"}}
 		a.Spec.Storage.Embedded = &v1alpha1.EmbeddedSpec{}
 		a.Spec.Engines.HostNetwork = true
-		Expect(kube.Create(ctx, a)).To(Succeed())
+		Expect(lab.Kube.Create(ctx, a)).To(Succeed())
 		Eventually(ctx, func() string {
-			_ = kube.Get(context.Background(), client.ObjectKeyFromObject(a), a)
+			_ = lab.Kube.Get(context.Background(), client.ObjectKeyFromObject(a), a)
 			if a.Status == nil {
 				return ""
 			}
@@ -237,10 +237,5 @@ var _ = Describe("IOCs outside of the pod network", func() {
 			}
 			return ""
 		}).Should(ContainSubstring("pod-security.kubernetes.io/enforce"))
-	}, SpecTimeout(patience))
+	}, SpecTimeout(lab.Patience))
 })
-
-// gone reports whether an object is not there.
-func gone(ctx context.Context, obj client.Object) bool {
-	return apierrors.IsNotFound(kube.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-}

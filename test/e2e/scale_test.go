@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/test/e2e/lab"
 )
 
 // The PVs are served by nobody: this is about the control plane.
@@ -20,7 +21,7 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 	const lists, perList, groups = 200, 1000, 20
 
 	It("are compiled into shards at once, and an edit touches little", func(ctx SpecContext) {
-		l := newLab(ctx, "large", spec{"engines": spec{"replicas": 2}, "epics": spec{"caAddrList": []string{hostIP + ":9"}, "autoAddrList": false}})
+		l := lab.New(ctx, "large", lab.Spec{"engines": lab.Spec{"replicas": 2}, "epics": lab.Spec{"caAddrList": []string{lab.HostIP + ":9"}, "autoAddrList": false}})
 		writes := apiWrites()
 		applied := time.Now()
 		for g := range groups {
@@ -29,20 +30,20 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 			for i := g * lists / groups; i < (g+1)*lists/groups; i++ {
 				name := fmt.Sprintf("pvs-%03d", i)
 				names = append(names, name)
-				b.WriteString(configMap(name, listOf(i, perList)...))
+				b.WriteString(lab.ConfigMap(name, listOf(i, perList)...))
 			}
-			apply(l.namespace, b.String()+group(fmt.Sprintf("group-%02d", g), from(names...)))
+			lab.Apply(l.Namespace, b.String()+lab.Group(fmt.Sprintf("group-%02d", g), lab.From(names...)))
 		}
-		figure("kubectl apply of 220 objects took", "%.1f s", time.Since(applied).Seconds())
-		l.awaitChannels(ctx, lists*perList)
-		figure("all in channel lists after another", "%.1f s", time.Since(applied).Seconds())
+		lab.Figure("kubectl apply of 220 objects took", "%.1f s", time.Since(applied).Seconds())
+		awaitChannels(l, ctx, lists*perList)
+		lab.Figure("all in channel lists after another", "%.1f s", time.Since(applied).Seconds())
 		Eventually(ctx, func() (int, error) {
 			sum, err := l.Summary()
 			return sum.Channels, err
-		}).WithTimeout(patience).Should(Equal(lists*perList), "channels that engines search")
-		figure("all searched by engines", "%.1f s after the first apply", time.Since(applied).Seconds())
-		figure("API writes", "%v", apiWrites().since(writes))
-		l.showSizes(ctx)
+		}).WithTimeout(lab.Patience).Should(Equal(lists*perList), "channels that engines search")
+		lab.Figure("all searched by engines", "%.1f s after the first apply", time.Since(applied).Seconds())
+		lab.Figure("API writes", "%v", apiWrites().since(writes))
+		showSizes(l, ctx)
 
 		By("editing ten PVs")
 		writes, applied = apiWrites(), time.Now()
@@ -50,23 +51,23 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 		for i := range 10 {
 			edited[i*100] = fmt.Sprintf("EDITED:%03d", i)
 		}
-		apply(l.namespace, configMap("pvs-000", edited...))
-		Eventually(ctx, func() bool { _, found := l.connects()["EDITED:000"]; return found }).WithPolling(time.Second).Should(BeTrue())
-		figure("an edit of 10 PVs reached the engines", "%.1f s", time.Since(applied).Seconds())
+		lab.Apply(l.Namespace, lab.ConfigMap("pvs-000", edited...))
+		Eventually(ctx, func() bool { _, found := connects(l)["EDITED:000"]; return found }).WithPolling(time.Second).Should(BeTrue())
+		lab.Figure("an edit of 10 PVs reached the engines", "%.1f s", time.Since(applied).Seconds())
 		Eventually(ctx, time.After(5*time.Second)).Should(Receive())
-		figure("API writes of an edit of 10 PVs", "%v", apiWrites().since(writes))
+		lab.Figure("API writes of an edit of 10 PVs", "%v", apiWrites().since(writes))
 
 		By("looking at an idle minute")
 		writes = apiWrites()
 		Eventually(ctx, time.After(either(30*time.Second, time.Minute))).WithTimeout(2 * time.Minute).Should(Receive())
-		figure("API writes of an idle time", "%v in %v", apiWrites().since(writes), either(30*time.Second, time.Minute))
-		show("top", "pod", "-n", operatorNamespace)
-		show("top", "pod", "-n", l.namespace)
+		lab.Figure("API writes of an idle time", "%v in %v", apiWrites().since(writes), either(30*time.Second, time.Minute))
+		lab.Show("top", "pod", "-n", lab.OperatorNamespace)
+		lab.Show("top", "pod", "-n", l.Namespace)
 	}, SpecTimeout(15*time.Minute))
 
 	It("may be listed a thousand to a group", func(ctx SpecContext) {
 		const namespace = "largest"
-		makeNamespace(namespace)
+		lab.MakeNamespace(namespace)
 		channels := func(settings string, digits int) string {
 			var b strings.Builder
 			b.WriteString("channels:")
@@ -76,13 +77,13 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 			return b.String()
 		}
 		By("applying what fits into kubectl's annotation")
-		apply(namespace, group("client-side", channels("", 200)))
+		lab.Apply(namespace, lab.Group("client-side", channels("", 200)))
 		By("applying more on the server's side")
-		_, err := feed(group("server-side", channels(", sampling: {mode: Monitor, events: [Log, Alarm, Value], deadband: {absolute: 0.001, relative: 0.001}, "+
+		_, err := lab.Feed(lab.Group("server-side", channels(", sampling: {mode: Monitor, events: [Log, Alarm, Value], deadband: {absolute: 0.001, relative: 0.001}, "+
 			"maxRate: 100, clock: Source, clockLimit: {ahead: 5m, behind: 1d, onExceeded: Refuse}}", 256)),
 			"kubectl", "apply", "--server-side", "-n", namespace, "-f", "-")
 		Expect(err).NotTo(HaveOccurred(), "the rules of the definition are within their budget")
-	}, SpecTimeout(patience))
+	}, SpecTimeout(lab.Patience))
 })
 
 func listOf(list, n int) []string {
@@ -94,30 +95,30 @@ func listOf(list, n int) []string {
 }
 
 // awaitChannels waits until the shards list n channels.
-func (l *lab) awaitChannels(ctx SpecContext, n int) {
+func awaitChannels(l *lab.Lab, ctx SpecContext, n int) {
 	GinkgoHelper()
 	Eventually(ctx, func() (sum int, err error) {
 		var shards v1alpha1.ArchiveShardList
-		err = kube.List(ctx, &shards, client.InNamespace(l.namespace))
+		err = lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace))
 		for _, s := range shards.Items {
 			sum += int(s.Spec.Channels)
 		}
 		return sum, err
-	}).WithTimeout(patience).Should(Equal(n), "channels in shards")
+	}).WithTimeout(lab.Patience).Should(Equal(n), "channels in shards")
 }
 
 // showSizes reports the size of what the operator wrote.
-func (l *lab) showSizes(ctx SpecContext) {
+func showSizes(l *lab.Lab, ctx SpecContext) {
 	GinkgoHelper()
 	var maps corev1.ConfigMapList
-	Expect(kube.List(ctx, &maps, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})).To(Succeed())
+	Expect(lab.Kube.List(ctx, &maps, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})).To(Succeed())
 	total, largest := 0, 0
 	for _, m := range maps.Items {
 		n := len(m.BinaryData[v1alpha1.ChannelListKey])
 		total += n
 		largest = max(largest, n)
 	}
-	figure("channel lists", "%d, %d KiB in all, the largest %d KiB", len(maps.Items), total>>10, largest>>10)
+	lab.Figure("channel lists", "%d, %d KiB in all, the largest %d KiB", len(maps.Items), total>>10, largest>>10)
 }
 
 // writeCounts counts the API server's writes by resource.
@@ -127,7 +128,7 @@ type writeCounts map[string]float64
 func apiWrites() writeCounts {
 	GinkgoHelper()
 	counts := writeCounts{}
-	lines := bufio.NewScanner(strings.NewReader(kubectl("get", "--raw", "/metrics")))
+	lines := bufio.NewScanner(strings.NewReader(lab.Kubectl("get", "--raw", "/metrics")))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		labels, value, ok := strings.Cut(lines.Text(), "} ")

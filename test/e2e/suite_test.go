@@ -20,6 +20,13 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"varve.dev/varve/test/e2e/lab"
+)
+
+var (
+	_ = BeforeSuite(lab.Open)
+	_ = AfterSuite(lab.Close)
 )
 
 func TestE2E(t *testing.T) {
@@ -43,6 +50,3 @@ func either[T any](short, full T) T {
 	}
 	return short
 }
-
-// patience bounds what a busy machine may need.
-const patience = 4 * time.Minute

@@ -9,12 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/e2e/lab"
 	"varve.dev/varve/test/epics"
 )
 
 var _ = Describe("Uninstalling", Ordered, func() {
 	var (
-		l     *lab
+		l     *lab.Lab
 		pvs   = archive.Names("BYE:", 50)
 		begin time.Time
 	)
@@ -22,52 +23,52 @@ var _ = Describe("Uninstalling", Ordered, func() {
 	// remains returns what a namespace still has of an archive.
 	remains := func() []string {
 		GinkgoHelper()
-		out := kubectl("get", "deployments,services,jobs,pods,pdb,networkpolicies,serviceaccounts,roles,rolebindings,leases,configmaps,archivers,archiveshards",
-			"-n", l.namespace, "-l", "varve.dev/archiver=main", "-o", "name")
+		out := lab.Kubectl("get", "deployments,services,jobs,pods,pdb,networkpolicies,serviceaccounts,roles,rolebindings,leases,configmaps,archivers,archiveshards",
+			"-n", l.Namespace, "-l", "varve.dev/archiver=main", "-o", "name")
 		return strings.Fields(out)
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		ioc := epics.StartIOCOn(GinkgoTB(), hostIP, archive.Counting(pvs))
-		l = newLab(ctx, "uninstalled", spec{"engines": spec{"replicas": 1}}, ioc)
-		apply(l.namespace, group("pvs", "deletionPolicy: Delete", inline(pvs[:25]...))+group("kept", inline(pvs[25:]...)))
-		l.awaitReadable(ctx, pvs, time.Now())
+		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
+		l = lab.New(ctx, "uninstalled", lab.Spec{"engines": lab.Spec{"replicas": 1}}, ioc)
+		lab.Apply(l.Namespace, lab.Group("pvs", "deletionPolicy: Delete", lab.Inline(pvs[:25]...))+lab.Group("kept", lab.Inline(pvs[25:]...)))
+		l.AwaitReadable(ctx, pvs, time.Now())
 		begin = time.Now()
-	}, NodeTimeout(2*patience))
+	}, NodeTimeout(2*lab.Patience))
 
 	It("in order leaves nothing but the groups, and installing again adopts the data", func(ctx SpecContext) {
-		helm("uninstall", "main", "-n", l.namespace)
-		Eventually(ctx, remains).WithTimeout(patience).Should(BeEmpty())
+		lab.Helm("uninstall", "main", "-n", l.Namespace)
+		Eventually(ctx, remains).WithTimeout(lab.Patience).Should(BeEmpty())
 		ended := time.Now()
-		l.install(ctx)
-		l.awaitReadable(ctx, pvs, ended)
+		l.Install(ctx)
+		l.AwaitReadable(ctx, pvs, ended)
 		for _, pv := range pvs[:3] {
 			events, err := l.Events(pv, begin)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(events[0].Time).To(BeNumerically("<", ended.UnixNano()), "samples from before")
 		}
-	}, SpecTimeout(3*patience))
+	}, SpecTimeout(3*lab.Patience))
 
 	It("in the wrong order leaves nothing either", func(ctx SpecContext) {
-		helm("uninstall", "varve-operator", "-n", operatorNamespace, "--wait")
-		DeferCleanup(func() { installOperator() })
-		helm("uninstall", "main", "-n", l.namespace)
-		Eventually(ctx, remains).WithTimeout(patience).Should(BeEmpty())
-		Expect(kubectl("get", "crd", "-o", "name")).To(ContainSubstring("archivegroups.varve.dev"), "definitions stay, and groups with them")
-		kubectl("delete", "archivegroup", "kept", "-n", l.namespace, "--timeout=1m")
+		lab.Helm("uninstall", "varve-operator", "-n", lab.OperatorNamespace, "--wait")
+		DeferCleanup(func() { lab.InstallOperator() })
+		lab.Helm("uninstall", "main", "-n", l.Namespace)
+		Eventually(ctx, remains).WithTimeout(lab.Patience).Should(BeEmpty())
+		Expect(lab.Kubectl("get", "crd", "-o", "name")).To(ContainSubstring("archivegroups.varve.dev"), "definitions stay, and groups with them")
+		lab.Kubectl("delete", "archivegroup", "kept", "-n", l.Namespace, "--timeout=1m")
 		By("letting go of a group whose data nobody can delete, as the documents say")
-		kubectl("delete", "archivegroup", "pvs", "-n", l.namespace, "--wait=false")
-		kubectl("patch", "archivegroup", "pvs", "-n", l.namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-		Eventually(ctx, func() string { return kubectl("get", "archivegroups", "-n", l.namespace, "-o", "name") }).Should(BeEmpty())
-	}, SpecTimeout(3*patience))
+		lab.Kubectl("delete", "archivegroup", "pvs", "-n", l.Namespace, "--wait=false")
+		lab.Kubectl("patch", "archivegroup", "pvs", "-n", l.Namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		Eventually(ctx, func() string { return lab.Kubectl("get", "archivegroups", "-n", l.Namespace, "-o", "name") }).Should(BeEmpty())
+	}, SpecTimeout(3*lab.Patience))
 
 	It("by deleting the namespace ends", func(ctx SpecContext) {
-		l.install(ctx)
-		apply(l.namespace, group("pvs", "deletionPolicy: Delete", inline(pvs...)))
-		l.awaitReadable(ctx, pvs, time.Now())
+		l.Install(ctx)
+		lab.Apply(l.Namespace, lab.Group("pvs", "deletionPolicy: Delete", lab.Inline(pvs...)))
+		l.AwaitReadable(ctx, pvs, time.Now())
 		ns := &corev1.Namespace{}
-		ns.Name = l.namespace
-		Expect(kube.Delete(ctx, ns)).To(Succeed())
-		Eventually(ctx, func() bool { return gone(ctx, ns) }).WithTimeout(patience).Should(BeTrue())
-	}, SpecTimeout(3*patience))
+		ns.Name = l.Namespace
+		Expect(lab.Kube.Delete(ctx, ns)).To(Succeed())
+		Eventually(ctx, func() bool { return lab.Gone(ctx, ns) }).WithTimeout(lab.Patience).Should(BeTrue())
+	}, SpecTimeout(3*lab.Patience))
 })

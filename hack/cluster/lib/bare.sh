@@ -1,7 +1,7 @@
 # A cluster on a bare Linux machine. Sourced by cluster.sh.
 #
 #   host:   etcd ◀─ kube-apiserver ◀─ kube-controller-manager, kube-scheduler
-#           10.250.0.1, .2 on the bridge varve0 ── veths varve-1 … varve-9
+#           10.250.0.1, .2, .3 on the bridge varve0 ── veths varve-1 … varve-9
 #   node N: namespaces (net varve-N; pid, mount, uts of node-init.sh) with containerd,
 #           kubelet, kube-proxy, and pods in 10.244.N.0/24
 #
@@ -12,7 +12,7 @@
 bridge=varve0
 lan=10.250.0
 host_ip=$lan.1
-host_ip2=$lan.2
+host_ips="$lan.1 $lan.2 $lan.3"
 pod_net=10.244
 service_net=10.96.0.0/16
 dns_ip=10.96.0.10
@@ -56,8 +56,8 @@ check_machine() {
 network_up() {
   local n
   ip link add "$bridge" type bridge
-  ip address add "$host_ip/24" dev "$bridge"
-  ip address add "$host_ip2/24" dev "$bridge"
+  local address
+  for address in $host_ips; do ip address add "$address/24" dev "$bridge"; done
   ip link set "$bridge" up
   for n in "${all_nodes[@]}"; do ip route add "$pod_net.$n.0/24" via "$(node_ip "$n")"; done
   ip route add unreachable "$pod_net.0.0/16"
@@ -129,7 +129,7 @@ export KUBEBUILDER_ASSETS='${KUBEBUILDER_ASSETS:-$bin}'
 export PATH='$bin':"\$PATH"
 export NO_PROXY='$NO_PROXY' no_proxy='$NO_PROXY'
 export VARVE_HOST_IP=$host_ip
-export VARVE_HOST_IP2=$host_ip2
+export VARVE_HOST_IPS='$host_ips'
 SH
 }
 

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Brings cass-operator to the cluster of hack/cluster, for tests and demos.
+#
+#   cassandra-operator.sh install     install chart cass-operator in namespace cass-operator,
+#                                     looking after all namespaces, and wait until it is ready
+#   cassandra-operator.sh uninstall   remove it; definitions and datacenters stay
+#   cassandra-operator.sh build       make the images that a bare cluster needs, once; prints
+#                                     their folder
+#   cassandra-operator.sh source      print the folder of cass-operator's source
+#
+# On kind, images come from their registries. A bare cluster has none, and gets
+#
+#   localhost/cass-operator:1.31.0      cass-operator as it is, built from its Go module
+#   localhost/cassandra-standin:5.0.9   Apache Cassandra as it is, from its Maven jars, below
+#                                       standin/, which answers as the management API does and
+#                                       writes configurations as k8ssandra-client does
+#
+# With these a CassandraDatacenter needs serverType cassandra and serverVersion 5.0.9, and no
+# image. Its pods run as any user, on volumes that the user can write, and start in 20 s with
+# a heap of 384M unless the config's jvm-server-options say otherwise.
+#
+# Of the management API the stand-in has what cass-operator calls. Otherwise than that, it
+# refuses to decommission a node whose keyspaces would have more replicas than nodes, also if
+# it is forced: a wrong order shows. TLS of the API itself (managementApiAuth: manual) and full
+# query logging are not there.
+#
+# Environment: VARVE_CACHE and CLUSTER_DIR, as in hack/cluster/cluster.sh. Needed for a bare
+# cluster: a JDK, 17 or newer, and what hack/cassandra needs.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
+namespace=cass-operator
+
+die() { echo "cassandra-operator.sh: $*" >&2; exit 1; }
+say() { echo "cassandra-operator.sh: $*" >&2; }
+usage() { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
+
+module() { GOFLAGS='' GOWORK=off go "$@"; }
+
+version() { sed -n 's|.*cass-operator v\([0-9.]*\).*|\1|p' "$here/module/go.mod"; }
+cassandra_version() { sed -n 's/^version=//p' "$root/hack/cassandra/cassandra.sh"; }
+
+# build sets images to their folder, which is named by all that determines them.
+build() {
+  local sources key
+  sources=$(cd "$root" && find hack/cassandra hack/cassandra-operator hack/image -type f ! -name '*_test.go' | sort)
+  command -v jlink >/dev/null || die "jlink is not on PATH; install a JDK, 17 or newer"
+  key=$({ (cd "$root" && xargs cat <<<"$sources"); jlink --version; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-12)
+  images=$cache/cassandra-operator-$key
+  if [[ -e $images/complete ]]; then return; fi
+  mkdir -p "$images"
+  (
+    flock 9
+    [[ -e $images/complete ]] && exit # another caller may have built them meanwhile
+    say "building images: minutes the first time"
+    began=$SECONDS
+    rootfs=$(mktemp -d)
+    trap 'rm -rf "$rootfs"' EXIT
+    mkdir "$rootfs"/{operator,standin}
+    operator_files "$rootfs/operator"
+    image "cass-operator:$(version)" 65532 /manager "$rootfs/operator"
+    standin_files "$rootfs/standin"
+    image "cassandra-standin:$(cassandra_version)" 999 /entrypoint "$rootfs/standin"
+    touch "$images/complete"
+    say "built in $((SECONDS - began)) s"
+  ) 9>"$images/lock"
+}
+
+# image NAME:TAG USER ENTRYPOINT FOLDER
+image() {
+  (cd "$root" && CGO_ENABLED=0 go run -trimpath ./hack/image -o "$images/${1%:*}.tar" -tag "localhost/$1" \
+    -user "$2" -entrypoint "$3" -add "$4:/") >&2
+}
+
+operator_files() {
+  CGO_ENABLED=0 module build -C "$here/module" -buildvcs=false -trimpath -ldflags '-s -w' -o "$1/manager" \
+    github.com/k8ssandra/cass-operator/cmd >&2
+}
+
+standin_files() {
+  local dir=$1 jars
+  jars=$("$root/hack/cassandra/cassandra.sh" fetch)
+  mkdir -p "$dir"/{bin,usr/bin,etc/cassandra,opt/cassandra,opt/standin}
+  find "$jars" -name '*.jar' ! -name '*-osx-*' ! -name '*-windows-*' -exec cp -t "$dir/opt/cassandra" {} +
+  javac --release 17 -proc:none -nowarn -cp "$jars/*" -d "$dir/opt/standin" "$here"/standin/src/*.java
+  cp "$here/standin/etc/cassandra.yaml" "$root/hack/cassandra/logback.xml" "$dir/etc/cassandra/"
+  cat "$root/hack/cassandra/jvm.options" "$here/standin/etc/jvm-server.options" >"$dir/etc/cassandra/jvm-server.options"
+  sed "s/@VERSION@/$(cassandra_version)/" "$here/standin/entrypoint" >"$dir/entrypoint"
+  cp "$here/standin/curl" "$dir/usr/bin/curl"
+  chmod 755 "$dir/entrypoint" "$dir/usr/bin/curl"
+  java_files "$dir"
+  echo 'hosts: files dns' >"$dir/etc/nsswitch.conf"
+  cp "$(command -v busybox)" "$dir/bin/busybox"
+  "$dir/bin/busybox" --list | grep -vx busybox | while read -r name; do ln -s busybox "$dir/bin/$name"; done
+}
+
+# java_files makes a Java of the modules that Cassandra takes, with the system's libraries.
+java_files() {
+  local dir=$1 file
+  jlink --strip-debug --no-man-pages --no-header-files --output "$dir/opt/jre" --add-modules \
+java.compiler,java.desktop,java.instrument,java.management,java.management.rmi,java.naming,java.rmi,java.scripting,\
+java.security.jgss,java.security.sasl,java.sql,java.xml,jdk.attach,jdk.compiler,jdk.crypto.ec,jdk.httpserver,jdk.jdi,\
+jdk.management,jdk.management.agent,jdk.naming.dns,jdk.naming.rmi,jdk.unsupported,jdk.zipfs
+  find "$dir/opt/jre" -type f \( -name '*.so' -o -path '*/bin/java' \) -exec ldd {} + 2>/dev/null |
+    grep -o '/[^ ):]*' | grep -v "^$dir" | sort -u | while read -r file; do
+    mkdir -p "$dir$(dirname "$file")"
+    cp -L "$file" "$dir$file"
+  done
+}
+
+helm() { "$("$root/hack/tools.sh" helm)" "$@"; }
+
+install() {
+  eval "$("$root/hack/cluster/cluster.sh" env)"
+  local began=$SECONDS values=()
+  if [[ $CLUSTER == bare ]]; then
+    build
+    local image
+    for image in "$images"/*.tar; do "$root/hack/cluster/cluster.sh" load "$image"; done
+    values=(--values "$here/bare.values.yaml" --set-string "image.tag=$(version)"
+      --set-string "imageConfig.images.k8ssandra-client.tag=$(cassandra_version)"
+      --set-string "imageConfig.images.system-logger.tag=$(cassandra_version)")
+  fi
+  helm upgrade --install cass-operator "$root/charts/cass-operator" --namespace $namespace --create-namespace \
+    --wait --timeout 5m "${values[@]}" >&2
+  say "cass-operator is ready after $((SECONDS - began)) s"
+}
+
+uninstall() {
+  eval "$("$root/hack/cluster/cluster.sh" env)"
+  helm uninstall cass-operator --namespace $namespace --wait
+}
+
+[[ $# -eq 1 ]] || usage
+case $1 in
+  build)
+    build
+    echo "$images" ;;
+  install) install ;;
+  uninstall) uninstall ;;
+  source) module mod download -C "$here/module" -json github.com/k8ssandra/cass-operator | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p' ;;
+  *) usage ;;
+esac

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Prints the file with the definition of a kind that another project has. It is in that
+# project's Go module, which is fetched once, into Go's module cache, and is no
+# dependency of this one.
+#
+#   hack/definition.sh ScaledObject | CassandraDatacenter | K8ssandraCluster
+set -euo pipefail
+
+case ${1:-} in
+  ScaledObject)
+    module=github.com/kedacore/keda/v2@v2.21.0 path=config/crd/bases/keda.sh_scaledobjects.yaml ;;
+  CassandraDatacenter)
+    module=github.com/k8ssandra/cass-operator@v1.31.0 path=config/crd/bases/cassandra.datastax.com_cassandradatacenters.yaml ;;
+  K8ssandraCluster)
+    module=github.com/k8ssandra/k8ssandra-operator@v1.20.0 path=config/crd/bases/k8ssandra.io_k8ssandraclusters.yaml ;;
+  *) sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
+esac
+
+cd / # not in the module: its go.mod stays as it is
+dir=$(GOFLAGS='' GOWORK=off go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p')
+[[ -f $dir/$path ]] || { echo "${0##*/}: $module has no $path" >&2; exit 1; }
+echo "$dir/$path"

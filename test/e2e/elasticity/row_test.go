@@ -1,0 +1,98 @@
+package elasticity
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"varve.dev/varve/test/archive"
+)
+
+// row is what came of a fault.
+type row struct {
+	fault         string
+	redundancy    int
+	rate          float64 // samples/s that were read
+	lost, doubled int
+	unmarked      int // of the lost, those that no mark explains
+	gap           time.Duration
+	recovery      time.Duration
+	observed
+}
+
+const head = "| fault | redundancy | samples/s | lost | doubled | gap s | recovery s | marked | reads | failed | wrong | slowest s |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|---|---|"
+
+func (r row) String() string {
+	marked := "–"
+	if r.lost > 0 {
+		marked = fmt.Sprintf("%d of %d", r.lost-r.unmarked, r.lost)
+	}
+	return fmt.Sprintf("| %s | %d | %.0f | %d | %d | %.1f | %.1f | %s | %d | %d | %d | %.1f |", r.fault, r.redundancy, r.rate, r.lost, r.doubled,
+		r.gap.Seconds(), r.recovery.Seconds(), marked, r.reads, r.failed, len(r.wrong), r.slowest.Seconds())
+}
+
+// rows of this run.
+var rows []row
+
+// publish keeps a row for the table, and writes it to the file that was asked for.
+func (r row) publish() {
+	GinkgoHelper()
+	rows = append(rows, r)
+	AddReportEntry(r.String(), ReportEntryVisibilityAlways)
+	path := os.Getenv("VARVE_REPORT")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	Expect(err).NotTo(HaveOccurred())
+	defer f.Close()
+	_, err = fmt.Fprintln(f, r)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+var _ = ReportAfterSuite("table", func(Report) {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintln(&b, r)
+	}
+	GinkgoWriter.Printf("\n%s\n%s\n", head, b.String())
+})
+
+// account makes a row of what all PVs had in a window. Wrong is what no column can say.
+func (s *site) account(name string, from, to, struck time.Time, all map[string]archive.Tally) (r row, wrong []string) {
+	GinkgoHelper()
+	r = row{fault: name, redundancy: s.redundancy}
+	samples := 0
+	for _, pv := range s.pvs {
+		t := all[pv]
+		samples += t.Samples
+		r.lost += t.Lost
+		r.doubled += t.Doubled
+		r.gap = max(r.gap, t.Longest-time.Second/perPV)
+		if t.Samples == 0 || t.FirstTime.Sub(from) > time.Second || to.Sub(t.LastTime) > time.Second {
+			wrong = append(wrong, fmt.Sprintf("%s begins or ends within the window from %s to %s: %v", pv, clock(from), clock(to), t))
+		}
+		if t.Lost+t.Doubled > 0 && len(wrong) < 20 {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", pv, t))
+		}
+		if len(t.Holes) > 0 {
+			marks, err := s.Marks(pv, from)
+			Expect(err).NotTo(HaveOccurred())
+			for _, h := range t.Holes {
+				unmarked := len(h.Unmarked(marks))
+				r.unmarked += unmarked
+				r.recovery = max(r.recovery, time.Unix(0, h.Next.Time).Sub(struck))
+				if unmarked > 0 && len(wrong) < 20 {
+					wrong = append(wrong, fmt.Sprintf("%s: %d steps are not marked; marks %+v", pv, unmarked, marks))
+				}
+			}
+		}
+	}
+	r.rate = float64(samples) / to.Sub(from).Seconds()
+	return r, wrong
+}

@@ -1,0 +1,189 @@
+package elasticity
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/e2e/lab"
+	"varve.dev/varve/test/epics"
+)
+
+// engines is how many engines an archive begins with.
+const engines = 3
+
+// site is an archive under load.
+type site struct {
+	*lab.Lab
+	ioc        *epics.IOC
+	pvs        []string
+	redundancy int
+}
+
+// newSite makes an archive whose PVs are all captured; archiver has settings that are
+// not as usual. PVs count at a period, as the menu of SCAN names it.
+func newSite(ctx context.Context, namespace string, redundancy int, period string, archiver lab.Spec) *site {
+	GinkgoHelper()
+	s := &site{redundancy: redundancy, pvs: archive.Names("SEQ:", rate()/perPV)}
+	s.ioc = epics.StartIOCOn(GinkgoTB(), lab.HostIP, strings.ReplaceAll(archive.Counting(s.pvs), hot, period))
+	spec := lab.Spec{
+		"engines":   lab.Spec{"replicas": engines},
+		"retrieval": lab.Spec{"replicas": 2, "service": lab.Spec{"type": "NodePort"}},
+	}
+	maps.Copy(spec, archiver)
+	s.Lab = lab.New(ctx, namespace, spec, s.ioc)
+	s.HTTP.Timeout = 15 * time.Second // of a connection to a lost pod, too: then another is made
+	manifests, lists := "", []string(nil)
+	for part := range slices.Chunk(s.pvs, 1000) {
+		name := fmt.Sprintf("pvs-%d", len(lists))
+		manifests += lab.ConfigMap(name, part...)
+		lists = append(lists, name)
+	}
+	lab.Apply(s.Namespace, manifests+lab.Group("counting", lab.From(lists...), fmt.Sprintf("redundancy: %d", redundancy)))
+	s.AwaitReadable(ctx, s.pvs, time.Now())
+	return s
+}
+
+// scale asks for a number of engines, and waits until they capture.
+func (s *site) scale(ctx SpecContext, replicas int) {
+	GinkgoHelper()
+	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", replicas))
+	Eventually(ctx, func() string { return s.unlike(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty())
+}
+
+// move asks for one engine more, and returns when shards move to it.
+func (s *site) move(ctx SpecContext) {
+	GinkgoHelper()
+	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", engines+1))
+	Eventually(ctx, func() string { return s.broken(ctx) }).WithTimeout(lab.Patience).ShouldNot(BeEmpty(), "a move has begun")
+}
+
+// unlike says what differs from an archive that is whole on a number of engines, each
+// with shards, of which none moves.
+func (s *site) unlike(ctx context.Context, replicas int) string {
+	v := s.look(ctx)
+	switch {
+	case v.broken != "":
+		return v.broken
+	case v.draining != "":
+		return v.draining
+	case v.ready != replicas || len(v.busy) != replicas:
+		return fmt.Sprintf("%d engines are ready and %d have shards, not %d", v.ready, len(v.busy), replicas)
+	}
+	return ""
+}
+
+// broken says why not every shard is captured as often as it should be, by engines
+// that are ready.
+func (s *site) broken(ctx context.Context) string { return s.look(ctx).broken }
+
+// view is what the API server says of an archive.
+type view struct {
+	ready            int             // engines
+	busy             map[string]bool // engines that are to capture something
+	broken, draining string          // of some shard
+}
+
+func (s *site) look(ctx context.Context) (v view) {
+	ready, err := s.readyEngines(ctx)
+	var shards v1alpha1.ArchiveShardList
+	if err == nil {
+		err = lab.Kube.List(ctx, &shards, client.InNamespace(s.Namespace))
+	}
+	if err != nil {
+		return view{broken: err.Error()}
+	}
+	v = view{ready: len(ready), busy: map[string]bool{}}
+	for i := range shards.Items {
+		if sh := &shards.Items[i]; sh.Spec.Channels > 0 {
+			v.add(sh, ready, s.redundancy)
+		}
+	}
+	return v
+}
+
+func (v *view) add(sh *v1alpha1.ArchiveShard, ready map[string]bool, redundancy int) {
+	captured := 0
+	for _, e := range sh.Spec.Engines {
+		switch is := phase(sh, e.Name); {
+		case e.Order != v1alpha1.OrderCapture:
+			if ready[e.Name] { // of one that is lost, the order stays until its pod goes
+				v.draining = fmt.Sprintf("%s: %s is to drain", sh.Name, e.Name)
+			}
+		case is != v1alpha1.Capturing || !ready[e.Name]:
+			v.broken = fmt.Sprintf("%s: %s is to capture, in phase %s, ready %t", sh.Name, e.Name, is, ready[e.Name])
+		default:
+			captured++
+			v.busy[e.Name] = true
+		}
+	}
+	if captured < redundancy && v.broken == "" {
+		v.broken = fmt.Sprintf("%s is captured by %d engines", sh.Name, captured)
+	}
+}
+
+func phase(sh *v1alpha1.ArchiveShard, engine string) v1alpha1.ShardPhase {
+	if sh.Status != nil {
+		for _, e := range sh.Status.Engines {
+			if e.Name == engine {
+				return e.Phase
+			}
+		}
+	}
+	return ""
+}
+
+func (s *site) readyEngines(ctx context.Context) (map[string]bool, error) {
+	pods, err := s.enginePods(ctx)
+	names := map[string]bool{}
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			names[p.Name] = true
+		}
+	}
+	return names, err
+}
+
+func (s *site) enginePods(ctx context.Context) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := lab.Kube.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{v1alpha1.LabelComponent: "engine"})
+	return pods.Items, err
+}
+
+// anEngine returns an engine that captures, and not where the operator runs, which
+// has faults of its own. The archive is then read by a node that is neither's, or by
+// the operator's.
+func (s *site) anEngine(ctx SpecContext) (victim corev1.Pod) {
+	GinkgoHelper()
+	var operators corev1.PodList
+	Expect(lab.Kube.List(ctx, &operators, client.InNamespace(lab.OperatorNamespace))).To(Succeed())
+	spared := map[string]bool{}
+	for _, p := range operators.Items {
+		spared[p.Spec.NodeName] = true
+	}
+	pods, err := s.enginePods(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.DeletionTimestamp == nil && !spared[p.Spec.NodeName] })
+	Expect(i).NotTo(Equal(-1), "an engine on a node without the operator")
+	var nodes corev1.NodeList
+	Expect(lab.Kube.List(ctx, &nodes)).To(Succeed())
+	victim = pods[i]
+	for k := range nodes.Items {
+		if node := &nodes.Items[k]; node.Name != victim.Spec.NodeName {
+			s.ReadBy(node)
+		}
+	}
+	return victim
+}

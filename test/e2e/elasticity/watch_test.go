@@ -1,0 +1,138 @@
+package elasticity
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/test/archive"
+)
+
+// What was read this long ago is durable, and is to be read ever after.
+const durable = 3 * time.Second
+
+// readers is how many requests are on their way at once.
+const readers = 4
+
+// tallies reads all PVs of a window.
+func (s *site) tallies(ctx context.Context, from, to time.Time) (map[string]archive.Tally, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	all, mu := map[string]archive.Tally{}, sync.Mutex{}
+	for _, pv := range s.pvs {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			events, err := s.Raw(pv, from, to)
+			mu.Lock()
+			defer mu.Unlock()
+			all[pv] = archive.NewTally(events)
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// watch reads again and again, while a fault happens.
+type watch struct {
+	site     *site
+	from, to time.Time
+	before   map[string]archive.Tally // of from to to, whole
+	strict   bool                     // the last seconds must be whole, too
+
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when no goroutine is left
+	mu     sync.Mutex
+	seen   observed
+}
+
+// observed is what readers saw. An answer that is an error promises nothing.
+type observed struct {
+	reads, failed int
+	slowest       time.Duration // until an answer
+	wrong         []string      // what was answered, and is not true
+}
+
+func (s *site) watch(from, to time.Time, before map[string]archive.Tally, strict bool) *watch {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watch{site: s, from: from, to: to, before: before, strict: strict, cancel: cancel, ended: make(chan struct{})}
+	go w.run(ctx)
+	return w
+}
+
+// run reads the window that had been read, and the last seconds, of a PV after another.
+func (w *watch) run(ctx context.Context) {
+	defer close(w.ended)
+	for ctx.Err() == nil {
+		var g errgroup.Group
+		g.SetLimit(readers)
+		for _, pv := range w.site.pvs {
+			g.Go(func() error {
+				if ctx.Err() == nil {
+					w.look(pv)
+				}
+				return nil
+			})
+		}
+		_ = g.Wait() // none fails
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // the archive has more to do than to answer
+		}
+	}
+}
+
+func (w *watch) look(pv string) {
+	begun := time.Now()
+	old, err := w.site.Raw(pv, w.from, w.to)
+	if w.note(begun, err) {
+		got, want := archive.NewTally(old), w.before[pv]
+		if got.First != want.First || got.Last != want.Last || got.Lost+got.Doubled != 0 {
+			w.blame("%s of %v to %v, read whole before: %v", pv, clock(w.from), clock(w.to), got)
+		}
+	}
+	to := time.Now().Add(-durable)
+	from := to.Add(-15 * time.Second)
+	if from.Before(w.from) {
+		from = w.from
+	}
+	begun = time.Now()
+	recent, err := w.site.Raw(pv, from, to)
+	if !w.note(begun, err) {
+		return
+	}
+	if got := archive.NewTally(recent); got.Doubled != 0 || w.strict && got.Lost != 0 {
+		w.blame("%s of %v to %v: %v", pv, clock(from), clock(to), got)
+	}
+}
+
+// note counts a read, and reports whether it was answered.
+func (w *watch) note(begun time.Time, err error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen.reads++
+	w.seen.slowest = max(w.seen.slowest, time.Since(begun))
+	if err != nil {
+		w.seen.failed++
+	}
+	return err == nil
+}
+
+func (w *watch) blame(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen.wrong = append(w.seen.wrong, fmt.Sprintf("read at %s: ", clock(time.Now()))+fmt.Sprintf(format, args...))
+}
+
+// stop ends the watch and returns what it saw.
+func (w *watch) stop() observed {
+	w.cancel()
+	<-w.ended
+	return w.seen
+}
+
+func clock(t time.Time) string { return t.Format("15:04:05.000") }

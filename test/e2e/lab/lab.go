@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/epics"
+)
+
+// Patience bounds what a busy machine may need.
+const Patience = 4 * time.Minute
+
+// Lab is a namespace with an Archiver named main, as a lab has it.
+type Lab struct {
+	// Namespace of the Archiver.
+	Namespace string
+
+	values   string // file of the chart's values
+	nodePort int32  // of the Service
+	*archive.Client
+}
+
+// Spec is what a lab asks for, as values of charts/varve.
+type Spec map[string]any
+
+// New installs an Archiver in a namespace of its own and waits until it is
+// ready. Engines search the IOCs by their addresses.
+func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IOC) *Lab {
+	GinkgoHelper()
+	MakeNamespace(namespace)
+	l := &Lab{Namespace: namespace}
+	if archiver["epics"] == nil {
+		var ca, pva []string
+		for _, ioc := range iocs {
+			ca, pva = append(ca, ioc.CAAddr()), append(pva, ioc.PVAAddr())
+		}
+		archiver["epics"] = Spec{"caAddrList": ca, "pvaNameServers": pva, "autoAddrList": false}
+	}
+	if archiver["storage"] == nil {
+		archiver["storage"] = Spec{"cassandra": Spec{"external": Spec{"contactPoints": ContactPoints}}}
+	}
+	if archiver["retrieval"] == nil {
+		archiver["retrieval"] = Spec{"service": Spec{"type": "NodePort"}}
+	}
+	text, err := yaml.Marshal(Spec{"archiver": Spec{"spec": archiver}, "test": Spec{"image": Image}})
+	Expect(err).NotTo(HaveOccurred())
+	l.values = filepath.Join(GinkgoT().TempDir(), "values.yaml")
+	Expect(os.WriteFile(l.values, text, 0o600)).To(Succeed())
+	l.Install(ctx)
+	return l
+}
+
+// Install installs the chart and waits until the Archiver is ready.
+func (l *Lab) Install(ctx context.Context) {
+	GinkgoHelper()
+	Helm("upgrade", "--install", "main", filepath.Join(root(), "charts/varve"), "-n", l.Namespace, "-f", l.values)
+	l.AwaitReady(ctx)
+	l.findService(ctx)
+}
+
+// AwaitReady waits until the Archiver says that it is ready, as it is now.
+func (l *Lab) AwaitReady(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		a := l.archiver(g)
+		g.Expect(a.Status).NotTo(BeNil())
+		ready := meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(string(ready.Status)).To(Equal("True"), "%s: %s", ready.Reason, ready.Message)
+		g.Expect(ready.ObservedGeneration).To(Equal(a.Generation))
+	}).WithTimeout(Patience).Should(Succeed(), "the Archiver is ready")
+}
+
+func (l *Lab) archiver(g Gomega) *v1alpha1.Archiver {
+	var a v1alpha1.Archiver
+	g.Expect(Kube.Get(context.Background(), client.ObjectKey{Namespace: l.Namespace, Name: "main"}, &a)).To(Succeed())
+	return &a
+}
+
+// findService makes the client of the archive's Service, by its port on a node.
+func (l *Lab) findService(ctx context.Context) {
+	GinkgoHelper()
+	var svc corev1.Service
+	Expect(Kube.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: "main-retrieval"}, &svc)).To(Succeed())
+	for _, p := range svc.Spec.Ports {
+		if p.NodePort != 0 {
+			l.nodePort = p.NodePort
+			l.Client = archive.NewClient(fmt.Sprintf("http://%s:%d", nodeAddress(ctx), p.NodePort), time.Minute)
+			return
+		}
+	}
+	Fail("the Service has no port on nodes")
+}
+
+// Condition returns a function for Eventually that gives a group's condition as
+// STATUS REASON MESSAGE, of the latest generation only.
+func (l *Lab) Condition(group, kind string) func() string {
+	return func() string {
+		var g v1alpha1.ArchiveGroup
+		if err := Kube.Get(context.Background(), client.ObjectKey{Namespace: l.Namespace, Name: group}, &g); err != nil {
+			return err.Error()
+		}
+		if g.Status == nil {
+			return "no status"
+		}
+		c := meta.FindStatusCondition(g.Status.Conditions, kind)
+		if c == nil || c.ObservedGeneration != g.Generation {
+			return "none yet"
+		}
+		return fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+	}
+}
+
+// Counts returns a function for Eventually that gives a group's channel counts.
+func (l *Lab) Counts(group string) func() v1alpha1.ChannelCounts {
+	return func() v1alpha1.ChannelCounts {
+		var g v1alpha1.ArchiveGroup
+		if Kube.Get(context.Background(), client.ObjectKey{Namespace: l.Namespace, Name: group}, &g) != nil ||
+			g.Status == nil || g.Status.Channels == nil {
+			return v1alpha1.ChannelCounts{}
+		}
+		return *g.Status.Channels
+	}
+}
+
+// AwaitReadable waits until samples of every PV since a time can be read.
+func (l *Lab) AwaitReadable(ctx context.Context, pvs []string, since time.Time) {
+	GinkgoHelper()
+	left := pvs
+	Eventually(ctx, func() ([]string, error) {
+		all, err := l.AllEvents(left, since)
+		if err == nil {
+			left = slices.DeleteFunc(slices.Clone(left), func(pv string) bool { return len(all[pv]) > 0 })
+		}
+		return left, err
+	}).WithTimeout(Patience).Should(BeEmpty(), "PVs without samples since %v", since)
+}
+
+// LastBegun returns when the last of the PVs had its first sample since a time.
+func (l *Lab) LastBegun(pvs []string, since time.Time) (last time.Time) {
+	GinkgoHelper()
+	all, err := l.AllEvents(pvs, since)
+	Expect(err).NotTo(HaveOccurred())
+	for _, events := range all {
+		if first := time.Unix(0, events[0].Time); first.After(last) {
+			last = first
+		}
+	}
+	return last
+}
+
+// CheckComplete fails the spec if a step of a counting PV is missing or doubled
+// since a time, and returns the number of samples. The time is to be after the
+// first sample.
+func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
+	GinkgoHelper()
+	asked := time.Now()
+	all, err := l.AllEvents(pvs, since)
+	Expect(err).NotTo(HaveOccurred())
+	wrong := map[string]string{}
+	for _, pv := range slices.Sorted(maps.Keys(all)) {
+		events := all[pv]
+		samples += len(events)
+		holes, err := archive.Holes(events)
+		switch {
+		case err != nil:
+			wrong[pv] = err.Error()
+		case len(holes) > 0:
+			wrong[pv] = fmt.Sprint(holes)
+		case len(events) == 0:
+			wrong[pv] = "no samples"
+		case asked.Sub(time.Unix(0, events[len(events)-1].Time)) > 10*time.Second:
+			wrong[pv] = "the last sample is old: " + events[len(events)-1].String()
+		}
+	}
+	if len(wrong) > 0 {
+		some := slices.Sorted(maps.Keys(wrong))[:min(5, len(wrong))]
+		for _, pv := range some {
+			GinkgoWriter.Println(pv, wrong[pv])
+		}
+	}
+	Expect(wrong).To(BeEmpty(), "%d of %d PVs are not whole", len(wrong), len(pvs))
+	return samples
+}
+
+// Pods returns the names of the pods of a component that are not ending.
+func (l *Lab) Pods(ctx context.Context, component string) []string {
+	GinkgoHelper()
+	return PodsOf(ctx, l.Namespace, v1alpha1.LabelComponent+"="+component)
+}
+
+// ReadBy has requests go to a node from now on.
+func (l *Lab) ReadBy(node *corev1.Node) {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			l.Client = archive.NewClient(fmt.Sprintf("http://%s:%d", a.Address, l.nodePort), l.HTTP.Timeout)
+		}
+	}
+}

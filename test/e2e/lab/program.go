@@ -1,0 +1,94 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// Run runs a program and returns what it wrote to its output.
+func Run(name string, args ...string) (string, error) { return Feed("", name, args...) }
+
+// Feed is Run for a program that reads its input.
+func Feed(input, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	if name == "helm" {
+		name = helmBinary()
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin = strings.NewReader(input)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// helmBinary is that of the environment, or the one that hack/tools.sh installs.
+func helmBinary() string {
+	if path := os.Getenv("HELM"); path != "" {
+		return path
+	}
+	out, err := exec.Command(filepath.Join(root(), "hack/tools.sh"), "helm").Output()
+	Expect(err).NotTo(HaveOccurred(), "installing helm")
+	return strings.TrimSpace(string(out))
+}
+
+// Helm runs helm, which must succeed, and returns its output.
+func Helm(args ...string) string {
+	GinkgoHelper()
+	out, err := Run("helm", args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// Kubectl runs kubectl, which must succeed, and returns its output.
+func Kubectl(args ...string) string {
+	GinkgoHelper()
+	out, err := Run("kubectl", args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// Apply applies manifests.
+func Apply(namespace, manifests string) {
+	GinkgoHelper()
+	_, err := Feed(manifests, "kubectl", "apply", "-n", namespace, "-f", "-")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// Show prints what kubectl prints, into the report.
+func Show(args ...string) {
+	GinkgoHelper()
+	AddReportEntry("kubectl "+strings.Join(args, " "), "\n"+Kubectl(args...), ReportEntryVisibilityAlways)
+}
+
+// Figure notes a measurement in the report.
+func Figure(name, format string, args ...any) {
+	AddReportEntry(name, fmt.Sprintf(format, args...), ReportEntryVisibilityAlways)
+}
+
+// ClusterScript runs hack/cluster/cluster.sh, with which specs labelled bare stop
+// parts of the cluster.
+func ClusterScript(args ...string) {
+	GinkgoHelper()
+	_, err := Run(filepath.Join(root(), "hack/cluster/cluster.sh"), args...)
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// root is the folder of the project.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "../../..")
+}
