@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,8 +14,8 @@ import (
 )
 
 // archive stores the PVs of the real IOC, which count, for some seconds, and reads
-// them back: every step must be there once.
-func (b *bench) archive(ctx context.Context, env []string, provider capture.Provider, channels int) (f flow, err error) {
+// them back when the IOC is gone: every step must be there once.
+func (b *bench) archive(ctx context.Context, ioc *process, env []string, provider capture.Provider, channels int) (f flow, err error) {
 	b.say("varve standalone: the same %d PVs", channels)
 	dir := filepath.Join(b.dir, "wire-"+provider.String())
 	pvs := archive.Names("B:", channels)
@@ -34,18 +35,21 @@ func (b *bench) archive(ctx context.Context, env []string, provider capture.Prov
 	if f, err = b.observe(ctx, addr, channels); err != nil {
 		return f, err
 	}
+	if err := ioc.kill(); err != nil {
+		return f, err
+	}
 	b.say("reading them back")
-	f.lost, err = missing(addr, pvs, time.Now().Add(-b.seconds))
-	return f, err
+	return f, b.account(addr, pvs, time.Now().Add(-b.seconds), &f)
 }
 
-// missing counts the steps of PVs that are not in the archive since a time.
-func missing(addr string, pvs []string, since time.Time) (float64, error) {
+// account reads PVs since a time, and counts the steps that are not in the archive,
+// and those of them that no mark explains.
+func (b *bench) account(addr string, pvs []string, since time.Time, f *flow) error {
 	c := archive.NewClient("http://"+addr, time.Minute)
-	lost := make([]int, len(pvs))
+	var lost, unmarked, read atomic.Int64
 	var g errgroup.Group
 	g.SetLimit(4)
-	for i, pv := range pvs {
+	for _, pv := range pvs {
 		g.Go(func() error {
 			events, err := c.Events(pv, since)
 			if err != nil {
@@ -54,21 +58,22 @@ func missing(addr string, pvs []string, since time.Time) (float64, error) {
 			if len(events) < 2 {
 				return fmt.Errorf("%s has %d samples", pv, len(events))
 			}
+			read.Add(int64(len(events)))
 			holes, err := archive.Holes(events)
+			if err != nil || len(holes) == 0 {
+				return err
+			}
+			marks, err := c.Marks(pv, since.Add(-time.Minute))
 			for _, h := range holes {
-				lost[i] += h.Missing()
+				lost.Add(int64(h.Missing()))
+				unmarked.Add(int64(len(h.Unmarked(marks))))
 			}
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, n := range lost {
-		sum += float64(n)
-	}
-	return sum, nil
+	err := g.Wait()
+	f.read, f.lost, f.unmarked = float64(read.Load()), float64(lost.Load()), float64(unmarked.Load())
+	return err
 }
 
 // writeList writes ArchiveGroups of PVs of a provider, 1,000 in each.

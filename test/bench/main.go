@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"time"
 )
 
@@ -28,6 +29,9 @@ type bench struct {
 	// wireChannels are those of the real IOC for Channel Access; for pvAccess it has a tenth.
 	wireChannels int
 	only         string
+	jparcSeconds int // of the day that J-PARC stored
+	jparcWarmUp  int // seconds of other PVs before that
+	profile      string
 	report       report
 }
 
@@ -36,7 +40,10 @@ func main() {
 	flag.DurationVar(&b.seconds, "length", 20*time.Second, "length of each measurement")
 	flag.IntVar(&b.channels, "channels", 10000, "number of channels")
 	flag.IntVar(&b.wireChannels, "wire-channels", 20000, "number of channels of a real IOC, at 10 Hz")
-	flag.StringVar(&b.only, "only", "", "measure one part only: codec, pebble, cassandra, wire")
+	flag.IntVar(&b.jparcSeconds, "jparc-seconds", 2000, "seconds of J-PARC's day, of 10,000 samples each; 86400 is all")
+	flag.IntVar(&b.jparcWarmUp, "jparc-warm-up", 3000, "seconds of samples before that, which do not count: a server that was just started is slow")
+	flag.StringVar(&b.only, "only", "", "measure one part only: codec, pebble, cassandra, jparc, hdas, draw, ca, pva")
+	flag.StringVar(&b.profile, "cpuprofile", "", "where to write a CPU profile of this process, which of jparc and hdas is the archiver")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Measures Varve and prints a table; BENCH_JSON=FILE also saves it as JSON lines.\n  example: go run ./test/bench -length 5s")
 		flag.PrintDefaults()
@@ -59,7 +66,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.varve, "./cmd/varve").CombinedOutput(); err != nil {
 		return fmt.Errorf("building varve: %w\n%s", err, out)
 	}
-	if err := b.parts(ctx); err != nil {
+	if err := b.profiled(ctx); err != nil {
 		return err
 	}
 	if err := b.report.table(os.Stdout); err != nil {
@@ -71,13 +78,30 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// profiled runs the parts under the profiler, if that is asked for.
+func (b *bench) profiled(ctx context.Context) error {
+	if b.profile == "" {
+		return b.parts(ctx)
+	}
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return firstOf(err, f.Close())
+	}
+	err = b.parts(ctx)
+	pprof.StopCPUProfile()
+	return firstOf(err, f.Close())
+}
+
 // parts runs the parts that are asked for.
 func (b *bench) parts(ctx context.Context) error {
 	known := false
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"codec", b.codec}, {"pebble", b.pebble}, {"cassandra", b.cassandra}, {"wire", b.wire}} {
+	}{{"codec", b.codec}, {"pebble", b.pebble}, {"cassandra", b.cassandra}, {"jparc", b.jparc}, {"hdas", b.hdas}, {"draw", b.draw}, {"ca", b.wireCA}, {"pva", b.wirePVA}} {
 		if b.only != "" && b.only != part.name {
 			continue
 		}
@@ -121,34 +145,30 @@ func (b *bench) flow(name string, f flow, rate float64, of string) {
 	b.report.cost(name+".journal_bytes", "B/sample", f.perSample, 0, "")
 }
 
-func (b *bench) cassandra(ctx context.Context) (err error) {
-	b.say("starting Cassandra")
-	n, err := startNode(ctx, b.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstOf(err, n.stop()) }()
-	single, batched, err := b.rows(ctx, n.addr)
-	if err != nil {
-		return err
-	}
-	b.say("as fast as possible into Cassandra, %v", b.seconds)
-	full, err := b.measure(ctx, "cassandra", load{channels: b.channels}, "--cassandra", n.addr)
-	if err != nil {
-		return err
-	}
-	b.report.rate("rows.single_rate", single, 0, "")
-	b.report.rate("rows.batch_rate", batched, 0, "")
-	b.flow("cassandra", full, marschingRate, "of the Cassandra Archiver")
-	b.report.rate("cassandra.over_single_rows", full.stored, single, "one row per sample, this run")
-	b.report.rate("cassandra.over_batched_rows", full.stored, batched, "batches of 100 rows, this run")
-	b.say("%d channels at 10 Hz into Cassandra, %v", 3*b.channels, b.seconds)
-	paced, err := b.measure(ctx, "paced", load{channels: 3 * b.channels, rate: 10}, "--cassandra", n.addr, "--cassandra-keyspace", "paced")
-	if err != nil {
-		return err
-	}
-	b.flow("cassandra_10hz", paced, marschingRate, "of the Cassandra Archiver")
-	return nil
+func (b *bench) cassandra(ctx context.Context) error {
+	return b.withNode(ctx, func(n *node) error {
+		single, batched, err := b.rows(ctx, n.addr)
+		if err != nil {
+			return err
+		}
+		b.say("as fast as possible into Cassandra, %v", b.seconds)
+		full, err := b.measure(ctx, "cassandra", load{channels: b.channels}, "--cassandra", n.addr)
+		if err != nil {
+			return err
+		}
+		b.report.rate("rows.single_rate", single, 0, "")
+		b.report.rate("rows.batch_rate", batched, 0, "")
+		b.flow("cassandra", full, marschingRate, "of the Cassandra Archiver")
+		b.report.rate("cassandra.over_single_rows", full.stored, single, "one row per sample, this run")
+		b.report.rate("cassandra.over_batched_rows", full.stored, batched, "batches of 100 rows, this run")
+		b.say("%d channels at 10 Hz into Cassandra, %v", 3*b.channels, b.seconds)
+		paced, err := b.measure(ctx, "paced", load{channels: 3 * b.channels, rate: 10}, "--cassandra", n.addr, "--cassandra-keyspace", "paced")
+		if err != nil {
+			return err
+		}
+		b.flow("cassandra_10hz", paced, marschingRate, "of the Cassandra Archiver")
+		return nil
+	})
 }
 
 // rows measures the row-per-sample writer.

@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
 // node is a real Cassandra for the length of the benchmarks.
 type node struct {
-	addr    string
-	process *process
+	addr, dir string
+	env       []string // of nodeScript
+	process   *process
 }
 
 const nodeScript = "hack/cassandra/cassandra.sh"
@@ -36,7 +39,7 @@ func startNode(ctx context.Context, dir string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{addr: addr, process: p}
+	n := &node{addr: addr, dir: dir, env: env, process: p}
 	up := func() bool {
 		c, err := net.Dial("tcp", addr)
 		return err == nil && c.Close() == nil
@@ -55,4 +58,43 @@ func (n *node) stop() error {
 		return nil
 	}
 	return err
+}
+
+// withNode runs a part of the benchmarks on a node of its own.
+func (b *bench) withNode(ctx context.Context, f func(n *node) error) (err error) {
+	b.say("starting Cassandra")
+	dir, err := os.MkdirTemp(b.dir, "node-")
+	if err != nil {
+		return err
+	}
+	n, err := startNode(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, firstOf(n.stop(), os.RemoveAll(dir))) }()
+	return f(n)
+}
+
+// compact brings a table to disk, as compact as it becomes.
+func (n *node) compact(ctx context.Context, keyspace, table string) error {
+	for _, what := range []string{"flush", "compact"} {
+		cmd := exec.CommandContext(ctx, nodeScript, "nodetool", "1", what, keyspace, table)
+		cmd.Env = append(os.Environ(), n.env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("nodetool %s: %w\n%s", what, err, out)
+		}
+	}
+	return nil
+}
+
+// size returns the bytes of the files of a table, as soon as they stay the same:
+// those that a compaction has replaced go a little later.
+func (n *node) size(ctx context.Context, keyspace, table string) (size int64, err error) {
+	last := int64(-1)
+	settled := func() bool {
+		last = size
+		size, err = diskUse(filepath.Join(n.dir, "*", "data", keyspace, table+"-*"))
+		return err != nil || size == last
+	}
+	return size, firstOf(await(ctx, "the files of "+table+" stay the same", time.Minute, settled), err)
 }

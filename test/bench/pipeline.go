@@ -25,7 +25,9 @@ type flow struct {
 	allocs    float64 // allocations per sample
 	perSample float64 // bytes in the journal
 	cores     float64
-	lost      float64 // samples that are not in the archive
+	read      float64 // samples read back
+	lost      float64 // steps that are not in the archive
+	unmarked  float64 // of those, the ones that no mark explains
 }
 
 // measure archives a load: `varve ioc` and `varve standalone` as processes of

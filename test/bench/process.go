@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,7 +21,7 @@ import (
 // process is a child that writes its output to a file.
 type process struct {
 	cmd  *exec.Cmd
-	done chan error
+	done chan error // gives the outcome once, and is closed
 	log  string
 }
 
@@ -38,7 +39,10 @@ func start(dir, name string, env []string, program string, args ...string) (*pro
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
-	go func() { p.done <- p.cmd.Wait() }()
+	go func() {
+		p.done <- p.cmd.Wait()
+		close(p.done)
+	}()
 	return p, nil
 }
 
@@ -56,10 +60,13 @@ func (p *process) stop() error {
 	}
 }
 
-// kill ends the process, and what it started, at once.
+// kill ends the process, and what it started, at once. It may be called again.
 func (p *process) kill() error {
 	err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.done
+	if errors.Is(err, syscall.ESRCH) {
+		return nil // it is gone
+	}
 	return err
 }
 

@@ -16,33 +16,31 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// wire compares the clients of the two protocols with the reference ones: against
-// a real IOC whose PVs all change ten times a second, and searching for PVs that
-// nobody serves.
-func (b *bench) wire(ctx context.Context) error {
+// wire compares the clients of a protocol with the reference one: against a real
+// IOC whose PVs all change ten times a second, and searching for PVs that nobody
+// serves.
+func (b *bench) wire(ctx context.Context, provider capture.Provider) error {
 	b.say("building clients of libca and PVXS")
 	c, err := buildClients(ctx, b.dir)
 	if err != nil {
 		return err
 	}
-	for _, p := range []struct {
-		provider  capture.Provider
-		channels  int
-		reference string
-		of        string
-	}{
-		{capture.CA, b.wireChannels, c.libca, "of libca, this run"},
-		{capture.PVA, b.wireChannels / 10, c.pvxs, "of PVXS, this run"}, // an IOC takes ten times the CPU for it
-	} {
-		if err := b.subscribe(ctx, c, p.provider, p.channels, p.reference, p.of); err != nil {
-			return fmt.Errorf("subscribing by %v: %w", p.provider, err)
-		}
-		if err := b.search(ctx, c, p.provider, p.reference, p.of); err != nil {
-			return fmt.Errorf("searching by %v: %w", p.provider, err)
-		}
+	channels, reference, of := b.wireChannels, c.libca, "of libca, this run"
+	if provider == capture.PVA {
+		channels, reference, of = b.wireChannels/10, c.pvxs, "of PVXS, this run" // an IOC takes ten times the CPU for it
+	}
+	if err := b.subscribe(ctx, c, provider, channels, reference, of); err != nil {
+		return fmt.Errorf("subscribing: %w", err)
+	}
+	if err := b.search(ctx, c, provider, reference, of); err != nil {
+		return fmt.Errorf("searching: %w", err)
 	}
 	return nil
 }
+
+// wireCA and wirePVA measure the protocols.
+func (b *bench) wireCA(ctx context.Context) error  { return b.wire(ctx, capture.CA) }
+func (b *bench) wirePVA(ctx context.Context) error { return b.wire(ctx, capture.PVA) }
 
 // subscribe runs the clients one after another against one IOC.
 func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provider, channels int, reference, of string) (err error) {
@@ -69,13 +67,15 @@ func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provi
 	b.report.speed(name+".connect_rate", "PVs/s", float64(channels)/ours.connected, float64(channels)/theirs.connected, of)
 	b.report.speed(name+".events", "events/s", ours.events/float64(seconds), theirs.events/float64(seconds), of)
 	b.report.cost(name+".client_cpu", "µs/event", ours.cpu/ours.events, theirs.cpu/theirs.events, of)
-	full, err := b.archive(ctx, env, provider, channels)
+	full, err := b.archive(ctx, ioc, env, provider, channels)
 	if err != nil {
 		return err
 	}
 	b.report.speed(name+".archived", "samples/s", full.stored, 0, "")
 	b.report.cost(name+".engine_cpu", "µs/event", full.cpu, theirs.cpu/theirs.events, of+", which stores nothing")
-	b.report.cost(name+".lost", "samples", full.lost, 0, "")
+	b.report.cost(name+".read", "samples", full.read, 0, "")
+	b.report.cost(name+".lost", "steps", full.lost, 0, "")
+	b.report.cost(name+".unmarked", "steps", full.unmarked, 0, "")
 	return nil
 }
 

@@ -4,6 +4,7 @@
 //	test ── Start ───▶ cassandra.sh run 1 ──exec──▶ java, on 127.0.0.1 and free ports
 //	     └─ Shared ──▶ one such node for the process, or $VARVE_TEST_CASSANDRA
 //	                   └─▶ a keyspace of the test's own, dropped when it ends
+//	     └─ StartRing ─▶ several nodes at 127.0.0.1, .2, …: Grow, Decommission
 //
 // Everything listens on loopback, unless the test asks for another address. A test fails, with the end of the node's log,
 // if Cassandra can not be started.

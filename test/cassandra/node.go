@@ -20,7 +20,7 @@ const (
 	// startTimeout covers a machine that is busy with other tests, and the fetch.
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 60 * time.Second
-	logTail      = 8 << 10
+	logTail      = 2 << 10
 )
 
 // Node is a Cassandra in a process of its own. Its methods are not safe for
@@ -47,19 +47,25 @@ func Start(tb testing.TB, yaml ...string) *Node {
 func StartOn(tb testing.TB, host string, yaml ...string) *Node {
 	tb.Helper()
 	n, err := newNode(host, tb.TempDir(), yaml)
-	if err == nil {
-		tb.Cleanup(func() {
-			n.kill()
-			if tb.Failed() {
-				tb.Logf("the end of Cassandra's log:\n%s", n.tail())
-			}
-		})
-		err = n.start()
-	}
 	if err != nil {
 		tb.Fatalf("starting Cassandra: %v", err)
 	}
+	n.launch(tb)
 	return n
+}
+
+// launch starts a new node, to end with the test.
+func (n *Node) launch(tb testing.TB) {
+	tb.Helper()
+	tb.Cleanup(func() {
+		n.kill()
+		if tb.Failed() {
+			tb.Logf("the end of the log of Cassandra at %s:\n%s", n.Host, n.tail())
+		}
+	})
+	if err := n.start(); err != nil {
+		tb.Fatalf("starting Cassandra at %s: %v", n.Host, err)
+	}
 }
 
 // newNode prepares a node on free ports of host, with its files in dir.
@@ -68,16 +74,24 @@ func newNode(host, dir string, yaml []string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	n := newNodeAt(host, [3]int(ports), dir, yaml)
+	n.env = append(n.env, "CASSANDRA_SEEDS="+host)
+	return n, nil
+}
+
+// newNodeAt prepares a node with ports for CQL, for other nodes and for management.
+// The caller adds where its seeds are.
+func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
 	_, file, _, _ := runtime.Caller(0)
 	n := &Node{
 		Host: host, Port: ports[0], dir: dir, yaml: yaml,
 		script: filepath.Join(filepath.Dir(file), "../../hack/cassandra/cassandra.sh"),
+		env:    []string{"CASSANDRA_DIR=" + dir, "CASSANDRA_ADDRESS=" + host},
 	}
 	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {
 		n.env = append(n.env, name+"="+strconv.Itoa(ports[i]))
 	}
-	n.env = append(n.env, "CASSANDRA_DIR="+dir, "CASSANDRA_ADDRESS="+host, "CASSANDRA_SEEDS="+host)
-	return n, nil
+	return n
 }
 
 // Addr returns the address of the CQL server, host:port.

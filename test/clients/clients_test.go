@@ -1,7 +1,8 @@
 // Package clients reads an archive with programs that users have: aapy and
 // pyarchappl, the Python clients of the EPICS Archiver Appliance.
 //
-//	samples ─▶ store ─▶ serve ─▶ HTTP ─▶ testdata/read.py ─▶ what they got, as JSON
+//	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what they got, as JSON
+//	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/operators.py ─▶ the same
 package clients
 
 import (
@@ -26,7 +27,10 @@ import (
 	"varve.dev/varve/engine/serve"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/program"
 )
+
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 const shards = 4
 

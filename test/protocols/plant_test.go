@@ -104,8 +104,8 @@ func (p *plant) account(t *testing.T) map[string]int {
 		marks := p.Marks(pv, p.begin.Add(-time.Minute))
 		for _, h := range holes {
 			lost[strings.Split(pv, ":")[1]] += h.Missing()
-			if at, covered := covered(h, marks); !covered {
-				t.Errorf("%s: %v, of which that of %s is in no mark: %+v", pv, h, at.Format("15:04:05.000"), marks)
+			if unmarked := h.Unmarked(marks); len(unmarked) > 0 {
+				t.Errorf("%s: %v, of which that of %s is in no mark: %+v", pv, h, unmarked[0].Format("15:04:05.000"), marks)
 			}
 		}
 		if c := states[pv]; c.Suspected == 0 && c.LostConnections == 0 && c.Dropped["overrun"] == 0 {
@@ -117,43 +117,6 @@ func (p *plant) account(t *testing.T) map[string]int {
 	}
 	t.Logf("steps that were lost: %v; the archiver took %d MiB of memory at most", lost, p.peak()>>20)
 	return lost
-}
-
-// tolerance is between the clock of a sample and that of its arrival, by which some
-// marks are made.
-const tolerance = 300 * time.Millisecond
-
-// covered reports whether marks cover all steps of a hole, or else the time of one
-// that they do not. Steps are a tenth of a second apart.
-func covered(h archive.Hole, marks []archive.Mark) (time.Time, bool) {
-	first, last := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
-	for i := range h.Missing() {
-		at := first.Add(last.Sub(first) * time.Duration(i+1) / time.Duration(h.Missing()+1))
-		if !slices.ContainsFunc(spans(marks), func(s [2]time.Time) bool {
-			return !at.Before(s[0].Add(-tolerance)) && !at.After(s[1].Add(tolerance))
-		}) {
-			return at, false
-		}
-	}
-	return time.Time{}, true
-}
-
-// spans returns the times in which marks say that samples may be missing.
-func spans(marks []archive.Mark) (found [][2]time.Time) {
-	for i, m := range marks {
-		switch m.Kind {
-		case "lost", "died":
-			found = append(found, [2]time.Time{m.Time, m.End})
-		case "disconnected":
-			for _, next := range marks[i:] {
-				if next.Kind == "connected" {
-					found = append(found, [2]time.Time{m.Time, next.Time})
-					break
-				}
-			}
-		}
-	}
-	return found
 }
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)

@@ -47,8 +47,12 @@ func TestBadInput(t *testing.T) {
 			want: "spec.sampling.deadband.absolute in body should be greater than or equal to 0",
 		},
 		{
-			name: "not supported yet", spec: "channels: [{name: X}], redundancy: 2",
-			want: "spec.redundancy greater than 1 is not supported yet",
+			name: "not supported yet", spec: "channels: [{name: X}], enabledBy: {channel: X, op: '>', value: 0.5}",
+			want: "spec.enabledBy is not supported yet",
+		},
+		{
+			name: "redundancy", spec: "channels: [{name: X}], redundancy: 3",
+			want: "spec.redundancy in body should be less than or equal to 2",
 		},
 		{name: "no such path", args: []string{"-f", "/no/such/path"}, want: "stat /no/such/path: no such file or directory"},
 		{name: "path through a file", args: []string{"-f", filepath.Join(file, "groups")}, want: "stat " + filepath.Join(file, "groups") + ": not a directory"},

@@ -17,6 +17,7 @@ func TestCassandra(t *testing.T) {
 	t.Run("Pause", func(t *testing.T) {
 		cassandraAway(t, node, either(6*time.Second, 30*time.Second), node.Pause, node.Resume)
 	})
+	t.Run("Spool", func(t *testing.T) { outageInSpool(t, node) })
 	if long() {
 		t.Run("Stop", func(t *testing.T) {
 			cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Stop() }, node.Start)

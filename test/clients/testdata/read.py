@@ -90,4 +90,5 @@ def main(host, port, start, end, *pvs):
     }, sys.stdout)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,134 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Raw returns the samples of a PV of float64 from a time to another, exclusive, as
+// the Archiver Appliance's clients read many: in PB over HTTP.
+func (c *Client) Raw(pv string, from, to time.Time) ([]Event, error) {
+	const layout = time.RFC3339Nano
+	q := url.Values{"pv": {pv}, "from": {from.UTC().Format(layout)}, "to": {to.UTC().Format(layout)}}
+	code, body, err := c.Get("/retrieval/data/getData.raw", q)
+	if err != nil {
+		return nil, err
+	}
+	if code != http.StatusOK {
+		return nil, fmt.Errorf("getData.raw of %s answers %d: %.300s", pv, code, body)
+	}
+	events, err := decodeRaw(body)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the samples of %s: %w", pv, err)
+	}
+	// The answer begins with the last sample before the range.
+	return slices.DeleteFunc(events, func(e Event) bool { return e.Time < from.UnixNano() || e.Time >= to.UnixNano() }), nil
+}
+
+// Numbers of fields of EPICSEvent.proto.
+const (
+	fieldSeconds, fieldNano, fieldValue = 1, 2, 3
+	fieldSeverity, fieldStatus          = 4, 5
+	fieldYear                           = 3 // of PayloadInfo
+)
+
+var unescape = map[byte]byte{1: 0x1b, 2: '\n', 3: '\r'}
+
+// decodeRaw decodes chunks: a line of PayloadInfo, and lines of samples up to an
+// empty one.
+func decodeRaw(body []byte) (events []Event, err error) {
+	var year int64 // when the chunk's year began, in ns since 1970; 0: a chunk begins
+	for line := range bytes.Lines(body) {
+		line = unescaped(bytes.TrimSuffix(line, []byte("\n")))
+		switch {
+		case len(line) == 0:
+			year = 0
+		case year == 0:
+			err = fields(line, func(field int, v uint64) {
+				if field == fieldYear {
+					year = time.Date(int(v), 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+				}
+			})
+		default:
+			e := Event{Time: year}
+			err = fields(line, e.set)
+			events = append(events, e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+func (e *Event) set(field int, v uint64) {
+	switch field {
+	case fieldSeconds:
+		e.Time += int64(v) * 1e9
+	case fieldNano:
+		e.Time += int64(v)
+	case fieldValue:
+		e.Value = math.Float64frombits(v)
+	case fieldSeverity:
+		e.Severity = int(v)
+	case fieldStatus:
+		e.Status = int(v)
+	}
+}
+
+func unescaped(line []byte) []byte {
+	if bytes.IndexByte(line, 0x1b) < 0 {
+		return line
+	}
+	var out []byte
+	for i := 0; i < len(line); i++ {
+		if line[i] == 0x1b && i+1 < len(line) {
+			i++
+			out = append(out, unescape[line[i]])
+		} else {
+			out = append(out, line[i])
+		}
+	}
+	return out
+}
+
+// fields calls f with each number of a protobuf message; texts and messages in it
+// are left out.
+func fields(msg []byte, f func(field int, v uint64)) error {
+	for len(msg) > 0 {
+		key, n := binary.Uvarint(msg)
+		if n <= 0 {
+			return errors.New("a field without a key")
+		}
+		msg = msg[n:]
+		v, size := uint64(0), 0
+		switch key & 7 {
+		case 0:
+			v, size = binary.Uvarint(msg)
+		case 1:
+			if size = 8; len(msg) >= size {
+				v = binary.LittleEndian.Uint64(msg)
+			}
+		case 2:
+			l, n := binary.Uvarint(msg)
+			if n > 0 && l <= uint64(len(msg)) {
+				size = n + int(l)
+			}
+		}
+		if size <= 0 || size > len(msg) {
+			return fmt.Errorf("field %d is cut short or of unknown type %d", key>>3, key&7)
+		}
+		if key&7 != 2 {
+			f(int(key>>3), v)
+		}
+		msg = msg[size:]
+	}
+	return nil
+}

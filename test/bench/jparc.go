@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// What J-PARC's evaluation of HBase did: a day of 10,000 PVs at 1 Hz, whose names
+// have 30 random characters and whose values are random doubles, written in 54
+// minutes at best; and 5 clients that read 10 of the PVs each, in 7 s at best.
+const (
+	jparcPVs     = 10_000
+	jparcDay     = 86_400
+	jparcRate    = jparcPVs * jparcDay / (54 * 60) // samples/s
+	jparcBytes   = 55                              // per sample
+	jparcClients = 5
+	jparcOf      = 10 // PVs of a client
+	jparcRead    = jparcOf * jparcDay / 7.0
+
+	// jparcBatch is how many seconds of samples become durable while as many arrive.
+	jparcBatch = 50
+	// jparcSealed is about how many seconds of samples a sealer of an engine finds, when
+	// it has been fed as fast as possible.
+	jparcSealed = 2500
+	// jparcRounds is how often the clients read what they read.
+	jparcRounds = 5
+)
+
+const jparcEpoch = 1_700_006_400 // a midnight
+
+// jparc stores the same kind of data, the beginning of the day unless the whole is
+// asked for, and reads as its clients did: of the PVs that they read there is a whole
+// day in any case.
+func (b *bench) jparc(ctx context.Context) error {
+	return b.withNode(ctx, func(n *node) (err error) {
+		if err := b.jparcWarm(ctx, n); err != nil {
+			return err
+		}
+		l, err := openLoader(ctx, n.addr, "jparc", 8, engineMemory)
+		if err != nil {
+			return err
+		}
+		defer func() { err = firstOf(err, l.close()) }()
+		rng := rand.New(rand.NewPCG(30, 1))
+		pvs := randomNames(rng, jparcPVs)
+		l.open(pvs)
+		if err := b.jparcWrite(ctx, n, l, rng, pvs); err != nil {
+			return err
+		}
+		read := pvs[:jparcClients*jparcOf]
+		for from := b.jparcSeconds; from < jparcDay; from += jparcSealed {
+			if err := b.jparcFeed(ctx, l, rng, read, from, min(from+jparcSealed, jparcDay)); err != nil {
+				return err
+			}
+			if err := l.seal(ctx); err != nil {
+				return err
+			}
+		}
+		if err := n.compact(ctx, "jparc", "block_forever"); err != nil {
+			return err
+		}
+		size, err := n.size(ctx, "jparc", "block_forever")
+		if err != nil {
+			return err
+		}
+		samples := jparcPVs*b.jparcSeconds + len(read)*(jparcDay-b.jparcSeconds)
+		b.report.cost("jparc.stored", "B/sample", float64(size)/float64(samples), jparcBytes, "of HBase at J-PARC")
+		return b.jparcRead(ctx, n, l, read)
+	})
+}
+
+// jparcWarm writes for a minute or so: a server that has just been started spends most
+// of its time on compiling what it runs, which in a day does not count.
+func (b *bench) jparcWarm(ctx context.Context, n *node) (err error) {
+	l, err := openLoader(ctx, n.addr, "warm", 8, engineMemory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, l.close()) }()
+	rng := rand.New(rand.NewPCG(30, 0))
+	pvs := randomNames(rng, jparcPVs)
+	l.open(pvs)
+	b.say("as J-PARC: warming up")
+	for from := 0; from < b.jparcWarmUp; from += jparcBatch {
+		if err := b.jparcFeed(ctx, l, rng, pvs, from, from+jparcBatch); err != nil {
+			return err
+		}
+		if from%500 == 0 {
+			if err := l.seal(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// jparcWrite writes samples of all PVs, until all stand in blocks.
+func (b *bench) jparcWrite(ctx context.Context, n *node, l *loader, rng *rand.Rand, pvs []string) error {
+	b.say("as J-PARC: %d PVs at 1 Hz, %d s of them", jparcPVs, b.jparcSeconds)
+	begun, used := time.Now(), n.usage()
+	stop := l.sealing(ctx)
+	err := b.jparcFeed(ctx, l, rng, pvs, 0, b.jparcSeconds)
+	stop()
+	if err = firstOf(err, l.seal(ctx)); err != nil {
+		return err
+	}
+	samples := float64(jparcPVs * b.jparcSeconds)
+	took := time.Since(begun)
+	b.report.rate("jparc.write_rate", samples/took.Seconds(), jparcRate, "of HBase at J-PARC")
+	b.report.cost("jparc.whole_day_in", "s, at this rate", jparcPVs*jparcDay*took.Seconds()/samples, 54*60, "of HBase at J-PARC")
+	b.report.cpu("jparc.write", n.usage().since(used), samples)
+	return nil
+}
+
+// jparcFeed appends the samples of some seconds of the day, and returns when all are
+// durable.
+func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []string, from, to int) error {
+	var durable errgroup.Group
+	for s := from; s < to; s++ {
+		at := int64(jparcEpoch+s) * 1e9
+		for _, pv := range pvs {
+			l.append(pv, &sample.Sample{Time: at, Word: math.Float64bits(rng.Float64())})
+		}
+		if (s+1)%jparcBatch == 0 { // what was appended before is durable, and the rest is next
+			if err := firstOf(durable.Wait(), l.room(ctx)); err != nil {
+				return err
+			}
+			durable.Go(func() error { return l.sync(ctx) })
+		}
+	}
+	return firstOf(durable.Wait(), l.sync(ctx))
+}
+
+// jparcRead lets clients read a day of PVs of their own, all at once. The first time is
+// that of a server that has read nothing yet.
+func (b *bench) jparcRead(ctx context.Context, n *node, l *loader, pvs []string) error {
+	first, err := b.jparcRound(ctx, l, pvs)
+	if err != nil {
+		return err
+	}
+	times, used := make([]float64, jparcRounds), n.usage()
+	for i := range times {
+		if times[i], err = b.jparcRound(ctx, l, pvs); err != nil {
+			return err
+		}
+	}
+	took := n.usage().since(used)
+	slices.Sort(times)
+	slowest := times[len(times)/2]
+	b.report.rate("jparc.read_rate", jparcOf*jparcDay/slowest, jparcRead, "of each of 5 clients at J-PARC")
+	b.report.cost("jparc.read_time", "s, the slowest client", slowest, 7, "of J-PARC's clients at best")
+	b.report.cost("jparc.read_first_time", "s, the slowest client", first, 0, "")
+	b.report.cpu("jparc.read", took, jparcRounds*jparcClients*jparcOf*jparcDay)
+	return nil
+}
+
+// jparcRound returns how many seconds the slowest of the clients took.
+func (b *bench) jparcRound(ctx context.Context, l *loader, pvs []string) (slowest float64, err error) {
+	times := make([]float64, jparcClients)
+	var g errgroup.Group
+	for i := range jparcClients {
+		g.Go(func() error {
+			begun := time.Now()
+			for _, pv := range pvs[i*jparcOf : (i+1)*jparcOf] {
+				n, err := l.read(ctx, pv, jparcEpoch*1e9, int64(jparcEpoch+jparcDay)*1e9)
+				if err != nil {
+					return err
+				}
+				if n != jparcDay {
+					return fmt.Errorf("%s has %d samples, not %d", pv, n, jparcDay)
+				}
+			}
+			times[i] = time.Since(begun).Seconds()
+			return nil
+		})
+	}
+	err = g.Wait()
+	return slices.Max(times), err
+}
+
+// randomNames returns names of 30 letters.
+func randomNames(rng *rand.Rand, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		name := make([]byte, 30)
+		for k := range name {
+			name[k] = byte('A' + rng.IntN(26))
+		}
+		names[i] = string(name)
+	}
+	return names
+}
+
+// diskUse returns the bytes of the files below directories.
+func diskUse(pattern string) (sum int64, err error) {
+	dirs, err := filepath.Glob(pattern)
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range dirs {
+		err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return present(err)
+			}
+			info, err := d.Info()
+			if err == nil {
+				sum += info.Size()
+			}
+			return present(err)
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
+// present ignores that a file is gone meanwhile.
+func present(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/pvname"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/seal"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra"
+)
+
+// loader feeds samples to the lanes and the sealers of an engine, whose clients it
+// stands for, as fast as a Cassandra takes them:
+//
+//	append ──▶ Lane ──▶ journal          checkpoint: Shard ──▶ blocks
+type loader struct {
+	store   store.Store
+	memory  *journal.Memory
+	lost    atomic.Uint64 // samples
+	slots   chan struct{} // of checkpoints
+	lanes   []*journal.Lane
+	sealers []*seal.Shard
+	heads   map[string]*journal.Head
+	// retention of all PVs, set before the first is sealed.
+	retention store.Retention
+
+	stop context.CancelFunc
+	runs sync.WaitGroup
+}
+
+// Memory of a loader: that of an engine unless more is asked for, and far above what
+// waits between two calls of seal.
+const (
+	engineMemory = 1 << 30
+	ampleMemory  = 4 << 30
+)
+
+// openLoader makes a keyspace, and a loader of some shards that writes to it.
+func openLoader(ctx context.Context, addr, keyspace string, shards int, memory int64) (*loader, error) {
+	cfg := cassandra.Config{Hosts: []string{addr}, Keyspace: keyspace, Timeout: time.Minute}
+	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
+		return nil, err
+	}
+	st, err := cassandra.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	mem := journal.NewMemory(memory)
+	l := &loader{store: st, memory: mem, slots: make(chan struct{}, 2), heads: map[string]*journal.Head{}}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	reg := prometheus.NewRegistry()
+	journals := &journal.Config{
+		Store: st, Flush: 500 * time.Millisecond, RowBytes: 256 << 10, Memory: mem,
+		Lost: func(_ string, m sample.Mark) { l.lost.Add(m.Count) }, Metrics: journal.NewMetrics(reg, mem), Log: log,
+	}
+	seals := &seal.Config{
+		Store: st, Every: 15 * time.Minute, Memory: mem, Slots: l.slots, Ours: func(store.Writer) bool { return true },
+		Died:      func(context.Context, int, int64, int64) error { return nil },
+		Retention: func(string) (store.Retention, bool) { return l.retention, true },
+		Metrics:   seal.NewMetrics(reg), Log: log,
+	}
+	run, stop := context.WithCancel(ctx)
+	l.stop = stop
+	for i := range shards {
+		lane := journal.NewLane(i, store.NewWriter(), journals)
+		l.lanes = append(l.lanes, lane)
+		l.sealers = append(l.sealers, seal.NewShard(lane, seals))
+		l.runs.Go(func() { lane.Run(run, ctx) })
+	}
+	return l, nil
+}
+
+// close ends the lanes when everything is durable, and closes the store.
+func (l *loader) close() error {
+	l.stop()
+	l.runs.Wait()
+	err := l.store.Close()
+	if n := l.lost.Load(); n > 0 {
+		err = fmt.Errorf("%d samples were dropped: the store is slower than the load", n)
+	}
+	return err
+}
+
+// sealing lets the sealers decide by themselves when to seal, as those of an engine do,
+// until the function that it returns is called.
+func (l *loader) sealing(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var runs sync.WaitGroup
+	for _, s := range l.sealers {
+		runs.Go(func() { s.Run(ctx) })
+	}
+	return func() {
+		for range cap(l.slots) { // a checkpoint that is broken off is made again
+			l.slots <- struct{}{}
+		}
+		cancel()
+		runs.Wait()
+		for range cap(l.slots) {
+			<-l.slots
+		}
+	}
+}
+
+// room waits until the sealers have given back so much memory that nothing is dropped.
+func (l *loader) room(ctx context.Context) error {
+	for l.memory.Used() > l.memory.Limit()/4*3 && ctx.Err() == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return ctx.Err()
+}
+
+// open adds PVs of doubles.
+func (l *loader) open(pvs []string) {
+	for _, pv := range pvs {
+		l.heads[pv] = l.lanes[pvname.Shard(pv, len(l.lanes))].Open(pv, sample.Float64)
+	}
+}
+
+func (l *loader) append(pv string, s *sample.Sample) {
+	l.lanes[pvname.Shard(pv, len(l.lanes))].Append(l.heads[pv], sample.Float64, s)
+}
+
+// sync returns when everything that was appended is durable.
+func (l *loader) sync(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, lane := range l.lanes {
+		g.Go(func() error { return lane.Sync(ctx) })
+	}
+	return g.Wait()
+}
+
+// seal makes everything durable, and turns it into blocks.
+func (l *loader) seal(ctx context.Context) error {
+	if err := l.sync(ctx); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2)
+	for _, s := range l.sealers {
+		g.Go(func() error { return s.Checkpoint(ctx) })
+	}
+	return g.Wait()
+}
+
+// read reads a PV as a client that asks the store alone, and counts its samples.
+func (l *loader) read(ctx context.Context, pv string, from, to int64) (n int, err error) {
+	r := &query.Reader{Store: l.store, Shards: len(l.lanes)}
+	runs, err := r.Read(ctx, pv, from, to, query.Options{Inside: true})
+	if err != nil {
+		return 0, err
+	}
+	for run, err := range runs {
+		if err != nil {
+			return n, fmt.Errorf("reading %s: %w", pv, err)
+		}
+		n += run.Len()
+	}
+	return n, nil
+}

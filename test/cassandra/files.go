@@ -1,0 +1,24 @@
+package cassandra
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Files returns the SSTables of a table on the disk of a node, by name, and the bytes
+// of their rows.
+func (n *Node) Files(tb testing.TB, keyspace, table string) map[string]int64 {
+	tb.Helper()
+	paths, err := filepath.Glob(filepath.Join(n.dir, "1", "data", keyspace, table+"-*", "*-Data.db"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	files := map[string]int64{}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil { // or it has just gone
+			files[filepath.Base(path)] = info.Size()
+		}
+	}
+	return files
+}

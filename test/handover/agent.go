@@ -1,0 +1,219 @@
+package handover
+
+import (
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/agent/duty"
+)
+
+// object is an ArchiveShard. What it points at never changes.
+type object struct {
+	version int
+	spec    *v1alpha1.ArchiveShardSpec
+	status  *v1alpha1.ArchiveShardStatus
+}
+
+// task is what the agent of an engine knows of one shard.
+type task struct {
+	object   object
+	presence duty.Presence
+	decision duty.Decision
+	join     duty.Joining
+	joined   bool
+	phase    v1alpha1.ShardPhase
+	told     time.Duration // when the status was last sent
+}
+
+// saved is what is known of a shard on disk.
+type saved struct {
+	object   object
+	decision duty.Decision
+}
+
+// epoch is the time at which simulations begin, for code that needs one.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// restore takes up what the state on disk says.
+func (e *engine) restore() {
+	for shard, s := range e.pod.saved {
+		if s == nil {
+			continue
+		}
+		d := duty.Decision{Hold: !s.decision.Released, Seal: s.decision.Seal, Released: s.decision.Released}
+		e.tasks[shard] = &task{object: object{spec: s.object.spec}, presence: duty.Present, decision: d}
+		if d.Hold {
+			e.begin(shard)
+		}
+	}
+}
+
+// step looks at everything once.
+func (e *engine) step() {
+	if e.ending {
+		return
+	}
+	for shard := range e.tasks {
+		e.see(shard)
+		if t := e.tasks[shard]; t != nil {
+			e.decide(shard, t)
+			e.advance(shard, t)
+		}
+	}
+	if e.draining && e.isEmpty() {
+		e.stop()
+		return
+	}
+	e.after(e.w.between(300*time.Millisecond, time.Second), e.step)
+}
+
+// see takes the object as the watch has brought it, which may be late.
+func (e *engine) see(shard int) {
+	o := e.w.api.objects[shard]
+	if e.isCut(cutAPI) || e.w.now < e.w.api.awayUntil || o.spec == nil || e.w.chance(e.w.lag) {
+		return
+	}
+	t := e.tasks[shard]
+	if t == nil {
+		if _, named := duty.Order(o.spec, e.pod.name); !named && duty.Entry(o.status, e.pod.name) == nil {
+			return
+		}
+		t = &task{}
+		e.tasks[shard] = t
+	}
+	t.object, t.presence = o, duty.Present
+	if e.w.now < e.w.api.emptyUntil {
+		t.presence = duty.Missing
+	}
+}
+
+// decide decides about a shard, and does it.
+func (e *engine) decide(shard int, t *task) {
+	was := t.decision
+	t.decision = duty.Decide(duty.Known{
+		Engine: e.pod.name, Presence: t.presence, Spec: t.object.spec, Status: t.object.status, Before: was,
+	})
+	if e.w.cfg.Fault == EarlyClose && t.decision.Drain {
+		t.decision.Hold, t.decision.Released, t.decision.Seal = false, true, false
+	}
+	now := t.decision
+	switch {
+	case now.Hold && !was.Hold:
+		e.begin(shard)
+	case !now.Hold && was.Hold:
+		e.release(shard)
+		t.joined = false
+	case now.Hold && now.Seal != was.Seal:
+		e.held[shard].sealer.order(now.Seal)
+	}
+	if now.Hold != was.Hold || now.Seal != was.Seal || now.Released != was.Released {
+		e.w.tracef(shard, "%v decides: hold %v, seal %v, drain %v, orphaned %v", e, now.Hold, now.Seal, now.Drain, now.Orphaned)
+		e.after(e.w.between(0, time.Second), func() { e.save(shard) })
+	}
+}
+
+func (e *engine) begin(shard int) {
+	t := e.tasks[shard]
+	t.join, t.joined = duty.Joining{Since: epoch.Add(e.clock())}, false
+	e.take(shard).sealer.order(t.decision.Seal)
+}
+
+// save writes the state to disk, which only a restart of the container reads.
+func (e *engine) save(shard int) {
+	if t := e.tasks[shard]; t != nil && (t.decision.Hold || t.decision.Released) {
+		e.pod.saved[shard] = &saved{t.object, t.decision}
+		return
+	}
+	e.pod.saved[shard] = nil
+}
+
+// advance brings the phase up to date, and tells it.
+func (e *engine) advance(shard int, t *task) {
+	if l := e.held[shard]; l != nil && !t.joined {
+		t.joined = t.join.Done(epoch.Add(e.clock()), l.settled(), 1) && l.claimed
+	}
+	open := e.open(shard)
+	t.phase = duty.Say(t.decision, t.joined, open)
+	entry := duty.Entry(t.object.status, e.pod.name)
+	said := v1alpha1.ShardPhase("")
+	if entry != nil {
+		said = entry.Phase
+	}
+	switch {
+	case said != t.phase && t.object.version > 0 && e.clock()-t.told > time.Second:
+		t.told = e.clock()
+		e.say(shard, t.object.version, t.phase)
+	case said == "" && t.phase == "" && !t.decision.Hold && !open:
+		if _, named := duty.Order(t.object.spec, e.pod.name); !named {
+			e.tasks[shard] = nil
+		}
+	}
+}
+
+// say writes the engine's entry of a status, upon the object that it has seen.
+func (e *engine) say(shard, version int, phase v1alpha1.ShardPhase) {
+	e.tell(func() {
+		o := &e.w.api.objects[shard]
+		if o.version != version {
+			return // a conflict
+		}
+		var entries []v1alpha1.ShardEngineStatus
+		for _, have := range o.status.Engines {
+			if have.Name != e.pod.name {
+				entries = append(entries, have)
+			}
+		}
+		if phase != "" {
+			entries = append(entries, v1alpha1.ShardEngineStatus{Name: e.pod.name, Phase: phase})
+		}
+		o.status = &v1alpha1.ArchiveShardStatus{Engines: entries}
+		o.version++
+		e.w.tracef(shard, "%v is %q by its status", e, phase)
+	})
+}
+
+// isEmpty reports whether nothing is left to be done, or said.
+func (e *engine) isEmpty() bool {
+	for shard, t := range e.tasks {
+		if e.open(shard) {
+			return false
+		}
+		if t == nil || t.object.status == nil {
+			continue
+		}
+		if entry := duty.Entry(t.object.status, e.pod.name); t.decision.Hold || entry != nil && entry.Phase != t.phase {
+			return false
+		}
+	}
+	return true
+}
+
+// drain asks for the shards to be moved, and ends when that is done; or when nothing
+// happens for too long to one that is held.
+func (e *engine) drain() {
+	e.draining = true
+	versions, since := e.versions(), e.clock()
+	var wait func()
+	wait = func() {
+		now := e.versions()
+		if now != versions {
+			versions, since = now, e.clock()
+		}
+		if now > 0 && e.clock()-since >= 30*time.Second {
+			e.stop()
+			return
+		}
+		e.after(time.Second, wait)
+	}
+	wait()
+}
+
+// versions sums up those of the shards held: it changes with each of them, and is 0 without.
+func (e *engine) versions() (sum int) {
+	for _, t := range e.tasks {
+		if t != nil && t.decision.Hold {
+			sum += 1 + t.object.version
+		}
+	}
+	return sum
+}

@@ -1,0 +1,307 @@
+package handover
+
+import "time"
+
+// chaos makes things happen, until it ends.
+type chaos struct {
+	w   *world
+	end time.Duration
+	// calm is when the latest outage ends of the store or what gives orders.
+	calm time.Duration
+	pods int // how many there are to be
+}
+
+// start begins to do things.
+func (c *chaos) start() {
+	c.pods = len(c.w.pods)
+	c.replace()
+	c.next()
+	c.reads()
+}
+
+func (c *chaos) next() {
+	c.w.after(c.w.between(time.Second, 14*time.Second), func() {
+		if c.w.now < c.end {
+			c.something()
+			c.next()
+		}
+	})
+}
+
+// reads reads all the time.
+func (c *chaos) reads() {
+	c.w.read(c.w.rng.IntN(c.w.shards))
+	c.w.after(c.w.between(time.Second, 9*time.Second), c.reads)
+}
+
+// replace makes pods for those that end, as a Deployment does.
+func (c *chaos) replace() {
+	w := c.w
+	there := 0
+	for _, p := range w.pods {
+		if !p.deleted && !p.deleting {
+			there++
+		}
+	}
+	if there < c.pods {
+		w.newPod(w.pods[0].spool != nil)
+	}
+	w.after(w.between(time.Second, 3*time.Second), c.replace)
+}
+
+// something happens.
+func (c *chaos) something() {
+	w := c.w
+	p := w.pods[w.rng.IntN(len(w.pods))]
+	switch w.rng.IntN(12) {
+	case 0, 1:
+		for i := range w.weights {
+			w.weights[i] = 1 + 10*w.rng.Float64()
+		}
+		w.tracef(-1, "the load changes: %.1f", w.weights)
+	case 2:
+		c.terminate(p)
+	case 3, 4:
+		c.crash(p)
+	case 5:
+		c.loseNode(p)
+	case 6:
+		c.stall(p)
+	case 7:
+		c.cut(p)
+	case 8:
+		c.storeAway()
+	case 9:
+		c.apiAway()
+	case 10:
+		c.operatorCrash()
+	case 11:
+		c.twoOperators()
+	}
+}
+
+// may reports whether the profile lets an engine end, or go blind, now.
+func (c *chaos) may(p *pod) bool {
+	if p.engine == nil || p.deleting || p.gone {
+		return false
+	}
+	return c.w.cfg.Profile == Anything || c.w.cfg.Profile == Redundant && c.w.isRedundant()
+}
+
+// isRedundant reports whether two engines capture each shard, and nothing waits that
+// came when only one did.
+func (w *world) isRedundant() bool {
+	for _, p := range w.pods {
+		if p.deleting && !p.deleted {
+			return false
+		}
+	}
+	for shard := range w.shards {
+		n, since := 0, time.Duration(0)
+		for _, e := range w.engines {
+			if l := e.held[shard]; l != nil && e.isWell() && l.sub.connected && l.claimed {
+				n++
+				since = max(since, time.Duration(float64(l.sub.since-e.offset)/e.rate))
+			}
+		}
+		if n < 2 || w.oracle.waits(shard, since+time.Second) {
+			return false
+		}
+	}
+	return true
+}
+
+// isWell reports whether a process lives, goes on and is cut off from nothing.
+func (e *engine) isWell() bool {
+	return e.alive && e.w.now >= e.stalled && !e.isCut(cutIOC) && !e.isCut(cutStore)
+}
+
+// waits reports whether an update from before a time is not acknowledged.
+func (o *oracle) waits(shard int, before time.Duration) bool {
+	for n, f := range o.fates[shard] {
+		if !f.acked && o.w.iocs[shard].sent[n] < before {
+			return true
+		}
+	}
+	return false
+}
+
+// terminate asks a pod to end.
+func (c *chaos) terminate(p *pod) {
+	w := c.w
+	if p.engine == nil || p.deleting || w.cfg.Profile == Redundant && !c.may(p) || w.cfg.Profile == Planned && (w.now < c.calm || w.isMoving()) {
+		return
+	}
+	w.count(Terminations)
+	w.tracef(-1, "%v is asked to end", p.engine)
+	p.deleting = true
+	p.engine.drain()
+	w.after(300*time.Second, p.remove)
+}
+
+// isMoving reports whether a shard is on the way between engines. One that is to end
+// then may have to wait for the one that drains before it gets a successor, and does not
+// wait for longer than 30 s.
+func (w *world) isMoving() bool {
+	for _, o := range w.api.objects {
+		if len(o.spec.Engines) != w.replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// crash ends a process; its container is started again.
+func (c *chaos) crash(p *pod) {
+	if !c.may(p) {
+		return
+	}
+	c.w.count(Crashes)
+	c.w.tracef(-1, "%v crashes", p.engine)
+	p.engine.die()
+	c.w.after(c.w.between(time.Second, 20*time.Second), p.launch)
+}
+
+// loseNode takes a node away, with what is on its disk. Its pod goes later.
+func (c *chaos) loseNode(p *pod) {
+	if !c.may(p) {
+		return
+	}
+	c.w.count(NodesLost)
+	c.w.tracef(-1, "the node of %v is lost", p.engine)
+	p.engine.die()
+	if p.spool != nil {
+		p.spool.lose()
+	}
+	p.gone = true
+	c.w.after(c.w.between(10*time.Second, 60*time.Second), p.remove)
+}
+
+// stall lets a process do nothing for a while.
+func (c *chaos) stall(p *pod) {
+	if p.engine == nil {
+		return
+	}
+	most := 50 * time.Second
+	if c.w.cfg.Profile == Planned {
+		most = 7 * time.Second // not as long as a death
+	}
+	c.w.count(Stalls)
+	p.engine.stalled = c.w.now + c.w.between(time.Second, most)
+	c.w.tracef(-1, "%v stalls until %v", p.engine, p.engine.stalled)
+	if c.w.chance(0.5) { // it does not go on for long
+		soon := []time.Duration{200 * time.Millisecond, 6 * time.Second}[c.w.rng.IntN(2)]
+		c.w.after(p.engine.stalled-c.w.now+c.w.between(0, soon), func() {
+			if c.w.now < c.end {
+				c.crash(p)
+			}
+		})
+	}
+}
+
+// cut cuts an engine off from IOCs, the store or the API server.
+func (c *chaos) cut(p *pod) {
+	w := c.w
+	from := w.rng.IntN(cuts)
+	if from == cutIOC && !c.may(p) || w.cfg.Profile == Planned && c.isEnding() {
+		return
+	}
+	w.count(CutOffs)
+	p.cut[from] = w.now + w.between(time.Second, 60*time.Second)
+	c.calm = max(c.calm, p.cut[from])
+	w.tracef(-1, "%s is cut off from %s until %v", p.name, [...]string{"IOCs", "the store", "the API server"}[from], p.cut[from])
+}
+
+// isEnding reports whether a pod is asked to end: it would not wait for ever.
+func (c *chaos) isEnding() bool {
+	for _, p := range c.w.pods {
+		if p.deleting && !p.deleted {
+			return true
+		}
+	}
+	return false
+}
+
+// outage returns until when one lasts; false: not now.
+func (c *chaos) outage(most time.Duration) (until time.Duration, now bool) {
+	if c.w.cfg.Profile == Planned && c.isEnding() {
+		return 0, false
+	}
+	until = c.w.now + c.w.between(time.Second, most)
+	c.calm = max(c.calm, until)
+	return until, true
+}
+
+func (c *chaos) storeAway() {
+	if until, now := c.outage(60 * time.Second); now {
+		c.w.count(StoreAway)
+		c.w.storage.awayUntil = until
+		c.w.tracef(-1, "the store is away until %v", until)
+	}
+}
+
+func (c *chaos) apiAway() {
+	until, now := c.outage(60 * time.Second)
+	if !now {
+		return
+	}
+	c.w.count(APIAway)
+	if c.w.chance(0.3) {
+		c.w.api.emptyUntil = until
+		c.w.tracef(-1, "the API server has no objects until %v", until)
+		return
+	}
+	c.w.api.awayUntil = until
+	c.w.tracef(-1, "the API server is away until %v", until)
+}
+
+func (c *chaos) operatorCrash() {
+	until, now := c.outage(40 * time.Second)
+	if !now {
+		return
+	}
+	c.w.count(OperatorCrashes)
+	c.w.tracef(-1, "the operator is away until %v", until)
+	c.fire()
+	c.w.after(until-c.w.now, c.hire)
+}
+
+func (c *chaos) fire() {
+	for _, o := range c.w.operators {
+		o.alive = false
+	}
+	c.w.operators = nil
+}
+
+// hire makes an operator, if there is none.
+func (c *chaos) hire() {
+	if len(c.w.operators) == 0 {
+		c.w.operators = append(c.w.operators, c.w.newOperator())
+	}
+}
+
+// twoOperators lets a second one decide for a while, after which the first one ends.
+func (c *chaos) twoOperators() {
+	if len(c.w.operators) != 1 {
+		return
+	}
+	c.w.count(TwoOperators)
+	c.w.tracef(-1, "a second operator is at work")
+	first := c.w.operators[0]
+	c.w.operators = []*operator{c.w.newOperator()}
+	c.w.after(c.w.between(5*time.Second, 40*time.Second), func() { first.alive = false })
+}
+
+// heal ends all that is wrong.
+func (c *chaos) heal() {
+	w := c.w
+	w.tracef(-1, "all heals")
+	w.storage.awayUntil, w.api.awayUntil, w.api.emptyUntil = 0, 0, 0
+	for _, p := range w.pods {
+		p.cut = [cuts]time.Duration{}
+		if p.engine != nil {
+			p.engine.stalled = 0
+		}
+	}
+	c.hire()
+}

@@ -1,0 +1,220 @@
+package handover
+
+import "time"
+
+// work looks at the claims and gives up the role, or seals: at a checkpoint everything,
+// else what writers left that are closed or dead.
+func (s *sealer) work(all bool) {
+	l, t := s.lane, s.term
+	e := l.engine
+	t.working = true
+	if t.looked = e.clock(); all {
+		t.sealed = t.looked
+		e.w.count(Checkpoints)
+	}
+	done := func(bool) { t.working = false }
+	e.claims(l.shard, func(claims []claim, ok bool) {
+		if !ok || t.over {
+			done(false)
+			return
+		}
+		s.watch(claims)
+		if s.higher(claims) {
+			l.tracef("gives up the role of sealer")
+			s.follow()
+			l.claim.term = 0
+			return
+		}
+		for _, c := range claims {
+			if all && c.writer != l.writer && c.term > 0 && !c.closed && !s.silent(c) {
+				e.w.count(TwoSealers)
+			}
+		}
+		s.giveUp(claims)
+		s.adopt(t, claims, all, func(ok bool) {
+			if ok && all && !t.over {
+				s.sealOwn(t, done)
+				return
+			}
+			done(ok)
+		})
+	})
+}
+
+// adopt seals the rows of other writers, one after the other, and drops the claims of
+// those that are closed or dead.
+func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
+	if len(claims) == 0 || t.over {
+		then(!t.over)
+		return
+	}
+	l, c := s.lane, claims[0]
+	next := func(ok bool) {
+		if !ok {
+			then(false)
+			return
+		}
+		s.adopt(t, claims[1:], all, then)
+	}
+	dead := s.isDead(c)
+	if c.writer == l.writer || !all && !c.closed && !dead {
+		next(true)
+		return
+	}
+	var rows []row
+	l.engine.call(false, func() { rows = l.store().after(c.writer, c.sealed) }, func(ok bool) {
+		if !ok || t.over {
+			then(false)
+			return
+		}
+		s.adoptRows(t, c, rows, func(ok bool) {
+			if !ok || !c.closed && !dead {
+				next(ok)
+				return
+			}
+			s.dismiss(t, c, rows, next)
+		})
+	})
+}
+
+// isDead reports whether a writer that did not close is taken for dead.
+func (s *sealer) isDead(c claim) bool {
+	if s.lane.engine.w.cfg.Fault == HastySealer && c.term < s.lane.claim.term {
+		return true
+	}
+	return !c.closed && !s.lane.engine.owns(c.writer) && s.silent(c)
+}
+
+// adoptRows seals rows that were read of another writer.
+func (s *sealer) adoptRows(t *term, c claim, rows []row, then func(ok bool)) {
+	if len(rows) == 0 {
+		then(true)
+		return
+	}
+	var samples []sample
+	for _, r := range rows {
+		samples = append(samples, r.samples...)
+	}
+	to := rows[len(rows)-1].at
+	s.lane.engine.w.counts[Adopted] += len(rows)
+	s.lane.tracef("seals w%d up to %d: %v", c.writer, to, list(samples))
+	s.seal(t, c.writer, to, samples, then)
+}
+
+// sealOwn seals what the lane has made durable.
+func (s *sealer) sealOwn(t *term, then func(ok bool)) {
+	l := s.lane
+	var samples []sample
+	for _, r := range l.acked {
+		samples = append(samples, r.samples...)
+	}
+	to := l.ackedTo
+	if to == 0 {
+		then(true)
+		return
+	}
+	l.tracef("seals its own up to %d: %v", to, list(samples))
+	s.seal(t, l.writer, to, samples, then)
+}
+
+// seal writes blocks, and after their acknowledgement a position.
+func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok bool)) {
+	e, store := s.lane.engine, s.lane.store()
+	raise := func(then func(ok bool)) {
+		e.call(true, func() { store.seal(of, to) }, then)
+	}
+	if e.w.cfg.Fault == EarlySeal {
+		raise(func(bool) {})
+	}
+	s.write(t, samples, func(ok bool) {
+		if !ok || t.over {
+			then(false)
+			return
+		}
+		if of == s.lane.writer {
+			s.lane.giveUp(to)
+		}
+		raise(then)
+	})
+}
+
+// write adds samples to the block that is open, and writes it until that is acknowledged;
+// one that is full is followed by another.
+func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
+	if len(samples) == 0 {
+		then(true)
+		return
+	}
+	e, store := s.lane.engine, s.lane.store()
+	room := min(len(samples), fullBlock-len(t.open))
+	t.open = append(t.open, samples[:room]...)
+	t.stamp++
+	b := block{blockKey{t.blocks, t.n}, t.stamp, t.open[:len(t.open):len(t.open)]}
+	e.call(true, func() { store.putBlock(b) }, func(ok bool) {
+		if !ok || t.over {
+			// What of it is in the store nobody knows: a new block begins.
+			t.n, t.open = t.n+1, nil
+			then(false)
+			return
+		}
+		if len(t.open) >= fullBlock {
+			t.n, t.open = t.n+1, nil
+		}
+		s.write(t, samples[room:], then)
+	})
+}
+
+// dismiss forgets a writer that closed, or died: of whose death it tells.
+func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
+	l := s.lane
+	e := l.engine
+	to := c.sealed
+	if len(rows) > 0 {
+		to = rows[len(rows)-1].at
+	}
+	if c.closed && to < c.last {
+		then(true) // its last rows can not be read yet
+		return
+	}
+	from := c.saved
+	if len(rows) > 0 {
+		from = max(from, rows[len(rows)-1].saved)
+	}
+	if c.closed || e.w.cfg.Fault == SilentDeath || !e.marks(l, from) {
+		s.drop(t, c, then)
+		return
+	}
+	m := mark{from, e.clock()}
+	l.tracef("marks the death of w%d: from %v to %v", c.writer, m.from, m.to)
+	e.call(true, func() { l.store().marks = append(l.store().marks, m) }, func(ok bool) {
+		if !ok || t.over {
+			then(false)
+			return
+		}
+		s.drop(t, c, then)
+	})
+}
+
+// drop drops the claim that was looked at, some time ago if there was much to seal.
+func (s *sealer) drop(t *term, c claim, then func(ok bool)) {
+	e, store := s.lane.engine, s.lane.store()
+	e.after([]time.Duration{0, e.w.between(0, 8*time.Second)}[e.w.rng.IntN(2)], func() {
+		if t.over {
+			then(false)
+			return
+		}
+		upTo := c.stamp
+		if e.w.cfg.Fault == ClockDrop {
+			upTo = e.clock()
+		}
+		e.call(true, func() {
+			if e.w.cfg.Fault == BlindDrop {
+				upTo = max(upTo, store.claim(c.writer).written)
+			}
+			if dropped := store.dropClaim(c.writer, upTo); dropped && !c.closed {
+				s.lane.tracef("drops the claim of w%d, which is taken for dead", c.writer)
+				e.w.count(DeadClaims)
+			}
+		}, then)
+	})
+}

@@ -1,0 +1,108 @@
+package handover
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Event is something that happens in a run, and is counted.
+type Event int
+
+// Events.
+const (
+	Updates Event = iota
+	Messages
+	LostBefore
+	LostAfter
+	Late
+	Repeated
+	Crashes
+	NodesLost
+	Terminations
+	Stalls
+	Zombies
+	CutOffs
+	StoreAway
+	APIAway
+	OperatorCrashes
+	TwoOperators
+	Moves
+	Undone
+	TakeOvers
+	RolesPassed
+	TwoSealers
+	DeadClaims
+	Rows
+	Renewals
+	Checkpoints
+	Adopted
+	Spooled
+	Replayed
+	Shed
+	Reads
+	ReadsUnderWay
+	Abandoned
+	Unclaimed
+	Lost
+	events
+)
+
+var eventNames = [events]string{
+	Updates:         "updates sent by IOCs",
+	Messages:        "messages",
+	LostBefore:      "messages lost",
+	LostAfter:       "answers lost",
+	Late:            "messages that took effect after their sender gave up",
+	Repeated:        "messages that took effect twice",
+	Crashes:         "crashes of a process",
+	NodesLost:       "nodes lost",
+	Terminations:    "pods asked to end",
+	Stalls:          "stalls of a process",
+	Zombies:         "writers that went on after their claim was dropped",
+	CutOffs:         "partitions of an engine",
+	StoreAway:       "outages of the store",
+	APIAway:         "outages of the API server",
+	OperatorCrashes: "crashes of the operator",
+	TwoOperators:    "times that two operators were at work",
+	Moves:           "moves begun",
+	Undone:          "moves undone",
+	TakeOvers:       "shards given to another engine after a death",
+	RolesPassed:     "times that an engine took the role of sealer",
+	TwoSealers:      "checkpoints while another engine sealed, too",
+	DeadClaims:      "claims dropped of writers taken for dead",
+	Rows:            "rows acknowledged",
+	Renewals:        "rows that counted only after the claim was renewed",
+	Checkpoints:     "checkpoints",
+	Adopted:         "rows of other writers sealed",
+	Spooled:         "rows put into a spool",
+	Replayed:        "rows sent again from a spool after a restart",
+	Shed:            "samples dropped for want of memory",
+	Reads:           "reads",
+	ReadsUnderWay:   "reads during which a position rose or a claim went",
+	Abandoned:       "times that the last engine left a shard in order",
+	Unclaimed:       "writers that died while their claim did not stand",
+	Lost:            "updates lost",
+}
+
+// String says what happened.
+func (e Event) String() string { return eventNames[e] }
+
+// Counts is how often each event happened.
+type Counts [events]int
+
+// Add adds the counts of another run.
+func (c *Counts) Add(o *Counts) {
+	for e, n := range o {
+		c[e] += n
+	}
+}
+
+// Print writes a table.
+func (c *Counts) Print(to io.Writer) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for e, n := range c {
+		fmt.Fprintf(w, "%d\t  %s\n", n, Event(e))
+	}
+	return w.Flush()
+}

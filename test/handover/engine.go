@@ -1,0 +1,278 @@
+package handover
+
+import (
+	"fmt"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+)
+
+// What an engine can be cut off from.
+const (
+	cutIOC = iota
+	cutStore
+	cutAPI
+	cuts
+)
+
+// pod is where an engine runs: its name, and what survives a container.
+type pod struct {
+	w        *world
+	index    int
+	name     string
+	gone     bool // the node is lost; the object may be there for a while
+	deleted  bool // there is no object any more
+	deleting bool // was asked to end
+	engine   *engine
+	lives    int
+	cut      [cuts]time.Duration // until when
+	lease    int                 // as the API server has it
+	saved    []*saved            // by shard: the agent's state on disk
+	spool    *spool              // nil: none
+}
+
+// engine is one process of a pod.
+type engine struct {
+	w          *world
+	pod        *pod
+	alive      bool
+	stalled    time.Duration // until when
+	offset     time.Duration
+	rate       float64
+	memory     int           // how many samples wait in a lane at most
+	checkpoint time.Duration // time between two
+	held       []*lane       // by shard
+	leaving    []*lane
+	tasks      []*task // by shard
+	draining   bool
+	ending     bool
+	renewals   int // of the Lease
+}
+
+// String names the process in traces.
+func (e *engine) String() string { return fmt.Sprintf("%s.%d", e.pod.name, e.pod.lives) }
+
+// launch starts a process in a pod.
+func (p *pod) launch() {
+	w := p.w
+	if p.gone || p.deleted || p.engine != nil {
+		return
+	}
+	p.lives++
+	e := &engine{
+		w: w, pod: p, alive: true, rate: w.rate(), offset: w.skew(),
+		memory: w.memory, checkpoint: w.between(5*time.Second, 25*time.Second),
+		held: make([]*lane, w.shards), tasks: make([]*task, w.shards),
+	}
+	p.engine = e
+	w.engines = append(w.engines, e)
+	w.tracef(-1, "%v starts, clock %v, rate %.2f", e, e.offset, e.rate)
+	e.restore()
+	e.after(w.between(0, time.Second), e.step)
+	e.after(w.between(0, time.Second), e.renewLease)
+	if p.spool != nil {
+		p.spool.start(e)
+	}
+}
+
+// clock returns the time by the engine's clock.
+func (e *engine) clock() time.Duration {
+	return e.offset + time.Duration(float64(e.w.now)*e.rate)
+}
+
+// after does something after a time by the engine's clock, if it lives then, and once
+// it is not stalled.
+func (e *engine) after(d time.Duration, do func()) {
+	e.w.after(time.Duration(float64(d)/e.rate), func() { e.wake(do) })
+}
+
+func (e *engine) wake(do func()) {
+	switch {
+	case !e.alive:
+	case e.w.now < e.stalled:
+		e.w.after(e.stalled-e.w.now+e.w.between(0, 100*time.Millisecond), func() { e.wake(do) })
+	default:
+		do()
+	}
+}
+
+func (e *engine) isCut(from int) bool { return e.w.now < e.pod.cut[from] }
+
+// call sends a message to the store.
+func (e *engine) call(write bool, do func(), then func(ok bool)) {
+	e.w.send(link{
+		open:    func() bool { return !e.isCut(cutStore) && e.w.now >= e.w.storage.awayUntil },
+		do:      do,
+		back:    func(d time.Duration, ok bool) { e.after(d, func() { then(ok) }) },
+		repeats: write,
+	})
+}
+
+// claims reads the claims of a shard.
+func (e *engine) claims(shard int, then func([]claim, bool)) {
+	var claims []claim
+	e.call(false, func() { claims = e.w.storage.tables[shard].standing() }, func(ok bool) { then(claims, ok) })
+}
+
+// tell sends a message to the API server.
+func (e *engine) tell(do func()) {
+	e.w.send(link{
+		open: func() bool { return !e.isCut(cutAPI) && e.w.now >= e.w.api.awayUntil },
+		do:   do,
+		back: func(time.Duration, bool) {},
+	})
+}
+
+// newWriter returns a writer that nobody was.
+func (e *engine) newWriter(shard int) writer {
+	if e.w.cfg.Fault == SameWriter {
+		return writer(1000*(e.pod.index+1) + shard)
+	}
+	return e.w.nextWriter()
+}
+
+// owns reports whether a writer is of this process, and lives.
+func (e *engine) owns(w writer) bool {
+	for _, l := range e.lanes() {
+		if l.writer == w {
+			return true
+		}
+	}
+	return e.pod.spool != nil && e.pod.spool.owns(w)
+}
+
+// lanes returns those of the shards held, and of those being left.
+func (e *engine) lanes() (out []*lane) {
+	for _, l := range e.held {
+		if l != nil {
+			out = append(out, l)
+		}
+	}
+	return append(out, e.leaving...)
+}
+
+// marks reports whether the death of a writer leaves a gap in what a lane has: not if
+// it was connected all the time.
+func (e *engine) marks(l *lane, from time.Duration) bool {
+	return !l.sub.connected || l.sub.since > from
+}
+
+// take begins to capture a shard.
+func (e *engine) take(shard int) *lane {
+	l := newLane(e, shard)
+	e.held[shard] = l
+	l.tracef("is taken")
+	l.sub = e.w.iocs[shard].subscribe(l)
+	l.again(0)
+	return l
+}
+
+// release ends the capture of a shard. What is held is made durable.
+func (e *engine) release(shard int) {
+	l := e.held[shard]
+	l.tracef("is released")
+	e.w.iocs[shard].unsubscribe(l.sub)
+	e.w.oracle.left(l, true)
+	e.held[shard] = nil
+	e.leaving = append(e.leaving, l)
+	l.released = true
+	l.sealer.follow()
+}
+
+// forget lets go of a lane that is closed.
+func (e *engine) forget(l *lane) {
+	for i, o := range e.leaving {
+		if o == l {
+			e.leaving = append(e.leaving[:i:i], e.leaving[i+1:]...)
+		}
+	}
+}
+
+// open reports whether the engine has something of a shard, or is closing it.
+func (e *engine) open(shard int) bool {
+	for _, l := range e.lanes() {
+		if l.shard == shard {
+			return true
+		}
+	}
+	return e.pod.spool != nil && e.pod.spool.waiting(shard)
+}
+
+// die ends a process at once.
+func (e *engine) die() {
+	e.alive = false
+	e.pod.engine = nil
+	for _, l := range e.lanes() {
+		if !l.released {
+			e.w.iocs[l.shard].end(l.sub)
+			e.w.oracle.left(l, false)
+		}
+		l.sealer.follow()
+		for _, s := range l.unsaved() {
+			e.w.oracle.dropped(l.shard, s.n)
+		}
+		l.tracef("is dead; unsaved: %v", list(l.unsaved()))
+	}
+}
+
+// stop ends a process in order: it stops the capture, and has until a limit to flush
+// and close.
+func (e *engine) stop() {
+	if e.ending {
+		return
+	}
+	e.ending = true
+	e.w.tracef(-1, "%v stops", e)
+	for shard, l := range e.held {
+		if l != nil {
+			e.release(shard)
+		}
+	}
+	limit := e.clock() + 20*time.Second
+	var wait func()
+	wait = func() {
+		if len(e.leaving) == 0 || e.clock() >= limit {
+			e.die()
+			e.pod.remove()
+			return
+		}
+		e.after(200*time.Millisecond, wait)
+	}
+	wait()
+}
+
+// remove takes the pod away, and all that it has on its node.
+func (p *pod) remove() {
+	if p.engine != nil {
+		p.engine.die()
+	}
+	if p.spool != nil && !p.gone {
+		p.spool.lose()
+	}
+	p.gone, p.deleted = true, true
+}
+
+// renewLease writes the Lease.
+func (e *engine) renewLease() {
+	e.renewals++
+	n := e.pod.lives*1_000_000 + e.renewals
+	e.tell(func() { e.pod.lease = max(e.pod.lease, n) })
+	e.after(2*time.Second, e.renewLease)
+}
+
+// settled says whether a lane's channel is connected.
+func (l *lane) settled() (connected int) {
+	if l.sub.connected {
+		return 1
+	}
+	return 0
+}
+
+// phases are those of an engine, for its report.
+func (e *engine) phases(do func(shard int, p v1alpha1.ShardPhase, orphaned, sealing bool)) {
+	for shard, t := range e.tasks {
+		if t != nil && t.phase != "" {
+			do(shard, t.phase, t.decision.Orphaned, e.held[shard] != nil && e.held[shard].sealer.term != nil)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package handover
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// seeds is how many schedules of each profile a test explores.
+func seeds() uint64 {
+	if testing.Short() {
+		return min(100, perProfile)
+	}
+	return perProfile
+}
+
+var profiles = []Profile{Anything, Planned, Redundant}
+
+// lastSteps are how many lines of a trace tell how it came to a violation.
+const lastSteps = 300
+
+// explain runs a seed again, with a trace.
+func explain(cfg Config, seed uint64) string {
+	cfg.Trace = true
+	r := Run(cfg, seed)
+	return strings.Join(r.Trace[max(0, len(r.Trace)-lastSteps):], "\n")
+}
+
+// The protocol holds whatever happens, and what is to be tested does happen.
+func TestNothingIsLostOrReadTwice(t *testing.T) {
+	var total Counts
+	steps := 0
+	for _, p := range profiles {
+		for seed := range seeds() {
+			r := Run(Config{Profile: p}, seed)
+			if r.Violation != "" {
+				t.Fatalf("%v: seed %d: %s\n%s", p, seed, r.Violation, explain(Config{Profile: p}, seed))
+			}
+			steps += r.Steps
+			total.Add(&r.Counts)
+		}
+	}
+	var table strings.Builder
+	if err := total.Print(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d schedules, %d steps\n%s", len(profiles)*int(seeds()), steps, table.String())
+	for e, n := range total {
+		if n == 0 {
+			t.Errorf("never: %v", Event(e))
+		}
+	}
+}
+
+// Each mistake in the protocol is found within the seeds of a profile.
+func TestFaultsAreFound(t *testing.T) {
+	for f := None + 1; f < faults; f++ {
+		t.Run(f.String(), func(t *testing.T) {
+			cfg := Config{Profile: Anything, Fault: f}
+			if f == EarlyClose {
+				cfg.Profile = Planned
+			}
+			for seed := range uint64(1000) {
+				if r := Run(cfg, seed); r.Violation != "" {
+					t.Logf("%v, seed %d: %s", cfg.Profile, seed, r.Violation)
+					return
+				}
+			}
+			t.Error("it was not found")
+		})
+	}
+}
+
+// A seed does the same again.
+func TestSameSeedSameSteps(t *testing.T) {
+	for _, p := range profiles {
+		for seed := range uint64(5) {
+			cfg := Config{Profile: p, Trace: true}
+			a, b := Run(cfg, seed), Run(cfg, seed)
+			if !slices.Equal(a.Trace, b.Trace) || a.Steps != b.Steps || a.Counts != b.Counts {
+				t.Errorf("%v: seed %d does %d steps, then %d", p, seed, a.Steps, b.Steps)
+			}
+			cfg.Trace = false
+			if c := Run(cfg, seed); c.Steps != a.Steps || c.Counts != a.Counts {
+				t.Errorf("%v: seed %d does something else without a trace", p, seed)
+			}
+			if other := Run(Config{Profile: p, Trace: true}, seed+1); other.Steps == a.Steps {
+				t.Errorf("%v: seeds %d and %d do the same", p, seed, seed+1)
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package handover
+
+import (
+	"slices"
+	"time"
+)
+
+// ioc sends numbered updates of the PV of one shard to all that subscribe.
+type ioc struct {
+	w     *world
+	shard int
+	every time.Duration
+	sent  []time.Duration // when each update was sent
+	subs  []*subscription
+	quiet bool // sends nothing any more
+}
+
+// subscription is that of a lane: it is there from Apply to Apply.
+type subscription struct {
+	lane      *lane
+	connected bool
+	since     time.Duration // by the engine's clock
+	circuit   int           // counts those that broke
+	onWay     []waiting     // updates that wait in sockets
+	ended     bool
+}
+
+// waiting is an update that the process has not read yet: it waits at the engine, or far
+// from it, beyond a partition.
+type waiting struct {
+	n   int
+	far bool
+}
+
+func (i *ioc) run() {
+	if i.quiet {
+		return
+	}
+	i.send()
+	i.w.after(i.w.between(i.every/4, i.every*2), i.run)
+}
+
+// send sends an update to all subscribers.
+func (i *ioc) send() {
+	i.w.count(Updates)
+	n := len(i.sent)
+	i.sent = append(i.sent, i.w.now)
+	i.w.oracle.sent(i)
+	if i.w.cfg.Trace {
+		i.w.tracef(i.shard, "IOC sends %d", n)
+	}
+	for _, s := range i.subs {
+		if s.connected {
+			i.deliver(s, n)
+		}
+	}
+}
+
+// deliver brings an update to a client: soon; or when its stall ends, or the partition,
+// unless the circuit has broken by then.
+func (i *ioc) deliver(s *subscription, n int) {
+	e, circuit := s.lane.engine, s.circuit
+	cut := max(e.pod.cut[cutIOC]-i.w.now, 0)
+	x := waiting{n, cut > 0}
+	s.onWay = append(s.onWay, x)
+	e.after(cut+i.w.between(0, 20*time.Millisecond), func() {
+		if !s.ended && (s.circuit == circuit || !x.far) {
+			i.arrive(s, x)
+		}
+	})
+}
+
+func (i *ioc) arrive(s *subscription, x waiting) {
+	if at := slices.Index(s.onWay, x); at >= 0 {
+		s.onWay = slices.Delete(s.onWay, at, at+1)
+		s.lane.arrive(sample{x.n, i.sent[x.n]})
+	}
+}
+
+// subscribe connects a lane, and again whenever the circuit breaks.
+func (i *ioc) subscribe(l *lane) *subscription {
+	s := &subscription{lane: l}
+	i.subs = append(i.subs, s)
+	i.connect(s, i.w.between(50*time.Millisecond, 2*time.Second))
+	return s
+}
+
+func (i *ioc) connect(s *subscription, in time.Duration) {
+	s.lane.engine.after(in, func() {
+		switch {
+		case s.ended:
+		case s.lane.engine.isCut(cutIOC):
+			i.connect(s, i.w.between(time.Second, 5*time.Second))
+		default:
+			s.connected, s.since = true, s.lane.engine.clock()
+			i.w.tracef(i.shard, "%v is connected", s.lane)
+			if n := len(i.sent) - 1; n >= 0 { // the present value comes first
+				i.deliver(s, n)
+			}
+			i.watch(s)
+		}
+	})
+}
+
+// watch finds out, some seconds later, that a circuit is dead.
+func (i *ioc) watch(s *subscription) {
+	s.lane.engine.after(i.w.between(time.Second, 8*time.Second), func() {
+		switch {
+		case s.ended:
+		case s.lane.engine.isCut(cutIOC):
+			s.connected = false
+			s.circuit++
+			s.onWay = slices.DeleteFunc(s.onWay, func(x waiting) bool { return x.far })
+			i.w.tracef(i.shard, "%v is disconnected", s.lane)
+			i.connect(s, time.Second)
+		default:
+			i.watch(s)
+		}
+	})
+}
+
+// unsubscribe ends a subscription, in order: the answer of the IOC comes after all updates
+// that it has sent.
+func (i *ioc) unsubscribe(s *subscription) {
+	for _, x := range slices.Clone(s.onWay) {
+		if i.w.cfg.Fault != UnreadUpdates && !(x.far && s.lane.engine.isCut(cutIOC)) {
+			i.arrive(s, x)
+		}
+	}
+	i.end(s)
+}
+
+// end ends a subscription at once.
+func (i *ioc) end(s *subscription) {
+	s.ended, s.connected = true, false
+	i.subs = slices.DeleteFunc(i.subs, func(o *subscription) bool { return o == s })
+}

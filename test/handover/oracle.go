@@ -1,0 +1,221 @@
+package handover
+
+import (
+	"fmt"
+	"time"
+)
+
+// fate is what became of one update.
+type fate struct {
+	acked   bool
+	ackedAt time.Duration
+	held    int  // in how many places it waits: memory of lanes, spools
+	excused bool // an engine knew, when it was sent, that it was not connected
+	shed    bool // dropped somewhere for want of memory, and marked
+}
+
+// oracle knows what must be there.
+type oracle struct {
+	w     *world
+	fates [][]fate // by shard and number
+	// untold has, by shard, when capture ended of which nothing in the store tells: the
+	// last engine left in order, or its process died while its claim did not stand.
+	untold [][]mark
+}
+
+// sent notes a new update.
+func (o *oracle) sent(i *ioc) {
+	f := fate{}
+	for _, s := range i.subs {
+		f.excused = f.excused || !s.connected || s.lane.engine.isCut(cutIOC)
+	}
+	o.fates[i.shard] = append(o.fates[i.shard], f)
+}
+
+// arrived notes that an engine has an update.
+func (o *oracle) arrived(shard, n int) {
+	o.fates[shard][n].held++
+}
+
+// dropped notes that a place is gone in which an update waited.
+func (o *oracle) dropped(shard, n int) { o.fates[shard][n].held-- }
+
+func (o *oracle) shed(shard, n int) {
+	f := &o.fates[shard][n]
+	f.held--
+	f.shed = true
+}
+
+// acked notes samples that count as acknowledged.
+func (o *oracle) acked(shard int, samples []sample) {
+	for _, s := range samples {
+		if f := &o.fates[shard][s.n]; !f.acked {
+			f.acked, f.ackedAt = true, o.w.now
+		}
+	}
+}
+
+// left notes that a lane captures no more: in order, or not.
+func (o *oracle) left(l *lane, inOrder bool) {
+	from := o.w.now
+	switch {
+	case inOrder && len(o.w.iocs[l.shard].subs) == 0:
+		o.w.count(Abandoned)
+	case !inOrder && !l.store().claim(l.writer).stands():
+		o.w.count(Unclaimed)
+		from = l.taken
+	default:
+		return
+	}
+	o.untold[l.shard] = append(o.untold[l.shard], mark{from, o.w.now})
+}
+
+// shown is what a read gives: of each update how often, and with which time.
+type shown struct {
+	times []time.Duration // -1: not shown
+	twice int             // an update that was shown twice; -1: none
+}
+
+func newShown(n int) *shown {
+	s := &shown{times: make([]time.Duration, n), twice: -1}
+	for i := range s.times {
+		s.times[i] = -1
+	}
+	return s
+}
+
+// add merges samples, as readers do: two that are equal are one.
+func (s *shown) add(samples []sample) {
+	for _, x := range samples {
+		if x.n >= len(s.times) {
+			continue // sent after the read began
+		}
+		if have := s.times[x.n]; have >= 0 && have != x.at {
+			s.twice = x.n
+		}
+		s.times[x.n] = x.at
+	}
+}
+
+// judge looks at a read that began at a time. must says what memory had then.
+func (o *oracle) judge(shard int, began time.Duration, s *shown, held []sample) {
+	if s.twice >= 0 {
+		o.w.violated(shard, "a read shows update %d twice", s.twice)
+	}
+	for n := range s.times {
+		if f := &o.fates[shard][n]; f.acked && f.ackedAt <= began && s.times[n] < 0 {
+			o.w.violated(shard, "a read that began at %v does not show update %d, which was acknowledged at %v", began, n, f.ackedAt)
+			return
+		}
+	}
+	for _, x := range held {
+		if x.n < len(s.times) && s.times[x.n] < 0 && !o.fates[shard][x.n].shed {
+			o.w.violated(shard, "a read that began at %v does not show update %d, which an engine that answered had then", began, x.n)
+			return
+		}
+	}
+}
+
+// final looks at everything, when all has healed and time has passed.
+func (o *oracle) final() {
+	for shard := range o.fates {
+		t := &o.w.storage.tables[shard]
+		s := newShown(len(o.fates[shard]))
+		for _, c := range t.standing() {
+			for _, r := range t.after(c.writer, c.sealed) {
+				s.add(r.samples)
+			}
+		}
+		for _, b := range t.blocks {
+			s.add(b.samples)
+		}
+		o.judge(shard, o.w.now, s, nil)
+		for n := range s.times {
+			if s.times[n] < 0 {
+				o.lost(shard, n)
+			}
+		}
+		o.settled(shard)
+	}
+}
+
+// lost judges an update that is not in the store at the end.
+func (o *oracle) lost(shard, n int) {
+	w, f := o.w, &o.fates[shard][n]
+	sent := w.iocs[shard].sent[n]
+	switch {
+	case f.held > 0:
+		w.violated(shard, "update %d still waits in an engine or a spool", n)
+	case sent < w.began[shard]: // nobody captured yet
+		return
+	case w.cfg.Profile != Anything:
+		w.violated(shard, "update %d, sent at %v, is lost", n, sent)
+	case !f.shed && !f.excused && w.exact && !o.marked(shard, n):
+		w.violated(shard, "update %d, sent at %v, is lost and not marked", n, sent)
+	}
+	w.count(Lost)
+}
+
+// marked reports whether an update lies in a mark, or after one and before the next update
+// that is stored: then readers see that the gap which the mark begins goes on.
+func (o *oracle) marked(shard, n int) bool {
+	const about = 500 * time.Millisecond
+	sent := o.w.iocs[shard].sent
+	covers := func(from, to time.Duration) bool {
+		if sent[n] < from-about {
+			return false
+		}
+		for i := n; i >= 0 && sent[i] > to; i-- {
+			if o.fates[shard][i].acked {
+				return false
+			}
+		}
+		return true
+	}
+	for _, m := range o.w.storage.tables[shard].marks {
+		if covers(m.from-o.w.zero(), m.to-o.w.zero()+about) {
+			return true
+		}
+	}
+	for _, m := range o.untold[shard] {
+		if covers(m.from-about, m.to+about) {
+			return true
+		}
+	}
+	return false
+}
+
+// settled checks that a shard has come to rest.
+func (o *oracle) settled(shard int) {
+	w := o.w
+	held, sealing, leaving := 0, 0, 0
+	writers := map[writer]bool{}
+	for _, e := range w.engines {
+		if !e.alive {
+			continue
+		}
+		if l := e.held[shard]; l != nil {
+			held++
+			writers[l.writer] = true
+			if l.sealer.term != nil {
+				sealing++
+			}
+		}
+		for _, l := range e.leaving {
+			if l.shard == shard {
+				leaving++
+			}
+		}
+	}
+	if held != w.replicas || leaving > 0 || sealing != 1 {
+		w.violated(shard, "at the end %d engines capture, %d seal, %d are leaving", held, sealing, leaving)
+	}
+	for _, c := range w.storage.tables[shard].standing() {
+		if !writers[c.writer] {
+			w.violated(shard, "at the end the claim of w%d is still there: %v", c.writer, fmt.Sprintf("%+v", c))
+		}
+	}
+	if spec := w.api.objects[shard].spec; len(spec.Engines) != w.replicas {
+		w.violated(shard, "at the end a move is under way: %v", spec.Engines)
+	}
+}

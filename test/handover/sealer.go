@@ -1,0 +1,201 @@
+package handover
+
+import "time"
+
+// sealer seals the shard of a lane, or follows another engine that does: package seal.
+//
+//	claims ─▶ who has the role ─▶ rows of others ─▶ blocks ─▶ their positions ─▶ claims dropped
+//	                            └▶ own rows ──────▶ blocks ─▶ own position, memory given up
+//
+// Whether it does is said by its term in the claim. Of those that live, the highest
+// counts; of equal ones that of the greater writer.
+type sealer struct {
+	lane    *lane
+	ordered bool // told to take the role, and has not yet
+	term    *term
+	watched []life
+	alone   time.Duration // since when no claim was seen that seals; -1: one was
+	ticking bool
+}
+
+// term is a sealer's time in the role. It knows what it has written itself.
+type term struct {
+	over    bool
+	blocks  writer
+	n       int // number of the block that is open
+	stamp   int
+	open    []sample
+	sealed  time.Duration // the latest checkpoint
+	looked  time.Duration
+	working bool
+}
+
+// life is the latest sign of life of a writer, and when it was first seen.
+type life struct {
+	writer writer
+	sign   time.Duration
+	seen   time.Duration // by the observer's clock
+}
+
+// fullBlock is how many samples a block has.
+const fullBlock = 40
+
+// order tells the sealer whether it is to seal. What counts is the change.
+func (s *sealer) order(seal bool) {
+	s.ordered = seal
+	if !s.ticking {
+		s.ticking, s.alone = true, -1
+		s.tick()
+	}
+}
+
+// end ends the term, and the sealer.
+func (s *sealer) end() { s.follow() }
+
+func (s *sealer) follow() {
+	if s.term != nil {
+		s.term.over = true
+		s.term = nil
+	}
+}
+
+// tick does what is due, as long as the shard is held.
+func (s *sealer) tick() {
+	l := s.lane
+	e := l.engine
+	if l.released || l.done {
+		s.follow()
+		l.claim.term = 0
+		return
+	}
+	switch now := e.clock(); {
+	case !l.claimed:
+	case s.ordered:
+		s.look(s.takeRole)
+		return
+	case l.claim.term > 0 && s.term == nil:
+		if l.termAcked == l.claim.term {
+			s.begin()
+		}
+	case s.term == nil:
+		e.after(followEvery, func() { s.look(s.followOn) })
+		return
+	case s.term.working:
+	case now-s.term.sealed >= e.checkpoint:
+		s.work(true)
+	case now-s.term.looked >= watchEvery && s.watching():
+		s.work(false)
+	}
+	e.after(time.Second, s.tick)
+}
+
+// look reads the claims, and goes on with them; or with the next tick.
+func (s *sealer) look(with func([]claim)) {
+	s.lane.engine.claims(s.lane.shard, func(claims []claim, ok bool) {
+		if ok && !s.lane.released {
+			with(claims)
+		}
+		s.lane.engine.after(time.Second, s.tick)
+	})
+}
+
+// takeRole claims the highest term.
+func (s *sealer) takeRole(claims []claim) {
+	l := s.lane
+	s.ordered = false
+	for _, c := range claims {
+		l.claim.term = max(l.claim.term, c.term)
+	}
+	l.claim.term++
+	l.engine.w.count(RolesPassed)
+	l.tracef("takes the role of sealer, term %d", l.claim.term)
+	s.watch(claims)
+}
+
+func (s *sealer) begin() {
+	w := s.lane.engine.w
+	s.term = &term{blocks: w.nextWriter(), sealed: s.lane.engine.clock() - s.lane.engine.checkpoint}
+	if w.cfg.Fault == SameBlocks {
+		s.term.blocks = -1 - writer(s.lane.engine.pod.index)
+	}
+}
+
+// followOn gives up what another engine has sealed, and takes the role if nobody that
+// lives has had it for long enough.
+func (s *sealer) followOn(claims []claim) {
+	l := s.lane
+	now := l.engine.clock()
+	s.watch(claims)
+	s.giveUp(claims)
+	if s.higher(claims) {
+		s.alone = -1
+		return
+	}
+	if s.alone < 0 {
+		s.alone = now
+	}
+	if now-s.alone >= silence {
+		s.alone = -1
+		s.takeRole(claims)
+	} else if l.engine.w.chance(0.05) { // short of memory: doubles are better than losses
+		s.help()
+	}
+}
+
+// help seals the own rows of an engine that follows.
+func (s *sealer) help() {
+	w := s.lane.engine.w
+	w.count(TwoSealers)
+	s.sealOwn(&term{blocks: w.nextWriter()}, func(bool) {})
+}
+
+func (s *sealer) giveUp(claims []claim) {
+	for _, c := range claims {
+		if c.writer == s.lane.writer {
+			s.lane.giveUp(c.sealed)
+		}
+	}
+}
+
+// higher reports whether a claim that lives has a better term than the lane's.
+func (s *sealer) higher(claims []claim) bool {
+	own := s.lane.claim
+	for _, c := range claims {
+		if c.writer != own.writer && c.term > 0 && !c.closed && !s.silent(c) &&
+			(c.term > own.term || c.term == own.term && c.writer > own.writer) {
+			return true
+		}
+	}
+	return false
+}
+
+// watch brings the signs of life up to date.
+func (s *sealer) watch(claims []claim) {
+	old := s.watched
+	s.watched = nil
+	now := s.lane.engine.clock()
+	for _, c := range claims {
+		if c.writer == s.lane.writer || c.closed {
+			continue
+		}
+		l := life{c.writer, c.alive, now}
+		for _, o := range old {
+			if o.writer == c.writer && o.sign == c.alive {
+				l.seen = o.seen
+			}
+		}
+		s.watched = append(s.watched, l)
+	}
+}
+
+func (s *sealer) watching() bool { return len(s.watched) > 0 }
+
+// silent reports whether a writer has given no sign of life for long enough.
+func (s *sealer) silent(c claim) bool {
+	for _, l := range s.watched {
+		if l.writer == c.writer && l.sign == c.alive {
+			return s.lane.engine.clock()-l.seen >= silence
+		}
+	}
+	return false
+}

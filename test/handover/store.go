@@ -1,0 +1,170 @@
+package handover
+
+import (
+	"slices"
+	"time"
+)
+
+// sample is an update that was captured: the n-th of its PV.
+type sample struct {
+	n  int
+	at time.Duration // its time: that of the IOC
+}
+
+// writer identifies who writes rows or blocks. None is ever used again.
+type writer int
+
+// claim is that of a writer.
+type claim struct {
+	writer writer
+	epoch  int
+	alive  time.Duration // by the writer's clock
+	saved  time.Duration // all that its engine had by then is in acknowledged rows
+	closed bool
+	last   int
+	term   int           // 0: does not seal
+	sealed int           // position up to which all rows are in blocks
+	stamp  time.Duration // of the latest write
+}
+
+// stamped is a claim as the store has it. Of a write and a deletion the one with the
+// greater stamp counts, whatever comes first.
+type stamped struct {
+	claim
+	written, dropped time.Duration
+}
+
+func (c *stamped) stands() bool { return c.written > c.dropped }
+
+// row is one of a writer's journal.
+type row struct {
+	writer  writer
+	at      int           // position
+	saved   time.Duration // all that its engine had by then is in rows up to this one
+	samples []sample
+}
+
+// blockKey identifies a block.
+type blockKey struct {
+	writer writer
+	n      int
+}
+
+type block struct {
+	blockKey
+	stamp   int // counts the writes of its writer
+	samples []sample
+}
+
+// mark says that samples may be missing between two times.
+type mark struct{ from, to time.Duration }
+
+// table is what the store has of one shard, which is one PV.
+type table struct {
+	claims []*stamped
+	rows   []row
+	blocks []block
+	marks  []mark
+	// moved counts what a reader may come across: positions that rose, claims dropped.
+	moved int
+}
+
+func (t *table) claim(w writer) *stamped {
+	for _, c := range t.claims {
+		if c.writer == w {
+			return c
+		}
+	}
+	c := &stamped{claim: claim{writer: w}, dropped: 0, written: -1}
+	t.claims = append(t.claims, c)
+	return c
+}
+
+// putClaim writes a claim, but for its sealed position.
+func (t *table) putClaim(c claim, stamp time.Duration) {
+	have := t.claim(c.writer)
+	if stamp <= have.written {
+		return
+	}
+	sealed := have.sealed
+	have.claim, have.written = c, stamp
+	have.stamp = stamp
+	have.sealed = sealed
+}
+
+// dropClaim forgets a claim that was written up to a stamp. Its sealed position stays.
+func (t *table) dropClaim(w writer, upTo time.Duration) (dropped bool) {
+	c := t.claim(w)
+	stood := c.stands()
+	c.dropped = max(c.dropped, upTo)
+	if !stood || c.stands() {
+		return false
+	}
+	t.moved++
+	return true
+}
+
+// seal raises a sealed position.
+func (t *table) seal(w writer, to int) {
+	if c := t.claim(w); to > c.sealed {
+		c.sealed = to
+		t.moved++
+	}
+}
+
+// standing returns the claims that stand, the highest epoch first.
+func (t *table) standing() (out []claim) {
+	for _, c := range t.claims {
+		if c.stands() {
+			out = append(out, c.claim)
+		}
+	}
+	slices.SortFunc(out, func(a, b claim) int {
+		if a.epoch != b.epoch {
+			return b.epoch - a.epoch
+		}
+		return int(a.writer - b.writer)
+	})
+	return out
+}
+
+// putRow writes a row. Rows of one key are the same, unless a writer's id is reused.
+func (t *table) putRow(r row) {
+	for i := range slices.Backward(t.rows) {
+		if t.rows[i].writer == r.writer && t.rows[i].at == r.at {
+			t.rows[i] = r
+			return
+		}
+	}
+	t.rows = append(t.rows, r)
+}
+
+// after returns the rows of a writer after a position, in order.
+func (t *table) after(w writer, position int) (out []row) {
+	for _, r := range t.rows {
+		if r.writer == w && r.at > position {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b row) int { return a.at - b.at })
+	return out
+}
+
+// putBlock writes a block. A write that comes after a later one changes nothing.
+func (t *table) putBlock(b block) {
+	for i := range t.blocks {
+		if have := &t.blocks[i]; have.blockKey == b.blockKey {
+			if b.stamp >= have.stamp {
+				*have = b
+			}
+			return
+		}
+	}
+	t.blocks = append(t.blocks, b)
+}
+
+// storage is the store, of all shards.
+type storage struct {
+	tables    []table
+	awayUntil time.Duration
+}

@@ -1,0 +1,208 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/rollup"
+	"varve.dev/varve/engine/sample"
+)
+
+// compareAll reads all PVs, with the memory of some engines.
+func (w *world) compareAll(asked []*engine) {
+	for _, ch := range w.channels {
+		w.compare(ch, asked)
+	}
+}
+
+// compare reads a PV in several ways.
+func (w *world) compare(ch *channel, asked []*engine) {
+	x := w.expect(ch, asked)
+	all := &samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, asked), bins: map[int64][]rollup.Bin{}}
+	w.compareSamples(fmt.Sprintf("%s (%d engines asked)", ch.name, len(asked)), x, query.Earliest, query.Latest, true, all.points())
+	for range 2 {
+		from, to := w.anyRange(ch)
+		w.compareRange(ch, x, from, to, w.rng.IntN(4) == 0, asked)
+	}
+	w.compareBins(ch, all, asked)
+}
+
+// anyRange returns a range that mostly has some of the samples of a PV.
+func (w *world) anyRange(ch *channel) (from, to int64) {
+	now := time.Now().UnixNano()
+	from = now - w.rng.Int64N(int64(time.Duration(1+w.rng.IntN(100))*time.Hour))
+	if n := len(ch.sent); n > 0 && w.rng.IntN(2) == 0 {
+		from = ch.sent[w.rng.IntN(n)].time + w.rng.Int64N(3) - 1
+	}
+	return from, from + w.rng.Int64N(max(1, now-from)+int64(time.Hour))
+}
+
+// compareRange compares the samples of a range with those of the model.
+func (w *world) compareRange(ch *channel, x expectation, from, to int64, inside bool, asked []*engine) {
+	w.t.Helper()
+	got := samples{runs: w.runs(ch, from, to, query.Options{Inside: inside}, asked)}
+	what := fmt.Sprintf("%s in [%d, %d] (inside: %v, %d engines asked)", ch.name, from, to, inside, len(asked))
+	w.compareSamples(what, x, from, to, inside, got.points())
+}
+
+// compareSamples compares what a read of a range gave with what is expected.
+func (w *world) compareSamples(what string, x expectation, from, to int64, inside bool, got []point) {
+	w.t.Helper()
+	in, before, sure := x.in(from, to)
+	if len(got) > 0 && got[0].time < from {
+		if _, ok := before[got[0]]; !ok || inside {
+			w.fatalf("%s: it begins with %v, and the last one before is of %v", what, got[0], before.sorted())
+		}
+		got = got[1:]
+	} else if sure && !inside {
+		w.fatalf("%s: it begins with %v, without the last one before, %v", what, got[:min(1, len(got))], before.sorted())
+	}
+	seen := set{}
+	for i, p := range got {
+		_, must := in.must[p]
+		_, may := in.may[p]
+		if _, double := seen[p]; double || !must && !may {
+			w.fatalf("%s: sample %v is there, double: %v", what, p, double)
+		}
+		if i > 0 && p.time < got[i-1].time {
+			w.fatalf("%s: %v follows %v", what, p, got[i-1])
+		}
+		seen.add(p)
+	}
+	for _, p := range in.must.sorted() {
+		if _, ok := seen[p]; !ok {
+			w.fatalf("%s: %d samples are there of %d; one that is missing is %v", what, len(got), len(in.must), p)
+		}
+	}
+}
+
+// compareBins compares the bins, and the number of samples, of some range with what
+// all samples give.
+func (w *world) compareBins(ch *channel, all *samples, asked []*engine) {
+	w.t.Helper()
+	from, to := w.anyRange(ch)
+	points := 1 + w.rng.IntN([]int{5, 100, 1000}[w.rng.IntN(3)])
+	empty := w.rng.IntN(3) == 0
+	what := fmt.Sprintf("%s in [%d, %d] (empty: %v, %d engines asked)", ch.name, from, to, empty, len(asked))
+	bins, err := w.query(asked).Bins(context.Background(), ch.name, from, to, points, query.BinOptions{Empty: empty})
+	w.must(err)
+	var got []rollup.Bin
+	for b, err := range bins.All {
+		w.must(err)
+		got = append(got, *b)
+	}
+	n, stored, err := w.query(asked).Count(context.Background(), ch.name, from, to)
+	w.must(err)
+	if count := all.count(from, to); stored && n != count {
+		w.fatalf("%s: %d samples are counted, of %d", what, n, count)
+	}
+	end := int64(math.MinInt64)
+	for i := range got {
+		b := &got[i]
+		if b.Start < end {
+			w.fatalf("%s: a bin from %d on follows one that ends at %d", what, b.Start, end)
+		}
+		w.compareGap(what, all, max(end, rollup.Floor(from, bins.Width)), b.Start)
+		end = b.End()
+		want, ok := all.bin(b.Start, b.Width)
+		if !ok && empty {
+			want, ok = all.held(b.Start, b.Width)
+		}
+		if g, by := show(b, &want), show(&want, &want); !ok || g != by {
+			w.fatalf("%s: bin %d of %d, of %d points, is\n%s\nand by the samples (%v)\n%s", what, i, len(got), points, g, ok, by)
+		}
+	}
+	w.compareGap(what, all, max(end, rollup.Floor(from, bins.Width)), rollup.Floor(to, bins.Width)+bins.Width)
+}
+
+// compareGap checks that there are no samples where there is no bin.
+func (w *world) compareGap(what string, all *samples, from, to int64) {
+	w.t.Helper()
+	for _, r := range all.runs {
+		for _, t := range r.Times {
+			if t >= from && t < to {
+				w.fatalf("%s: no bin in [%d, %d) has the sample of %d", what, from, to, t)
+			}
+		}
+	}
+}
+
+// samples is all that a read gives, and the bins that follow.
+type samples struct {
+	runs []*sample.Run
+	bins map[int64][]rollup.Bin // by width
+}
+
+// points returns the samples, in their order.
+func (s *samples) points() (out []point) {
+	for _, r := range s.runs {
+		for i := range r.Len() {
+			out = append(out, pointOf(r, i))
+		}
+	}
+	return out
+}
+
+// count returns how many samples are of times in [from, to].
+func (s *samples) count(from, to int64) (n uint64) {
+	for _, r := range s.runs {
+		for _, t := range r.Times {
+			if t >= from && t <= to {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (s *samples) of(width int64) []rollup.Bin {
+	if bins, ok := s.bins[width]; ok {
+		return bins
+	}
+	acc := rollup.NewAccumulator(width)
+	var bins []rollup.Bin
+	for _, r := range s.runs {
+		bins = acc.Add(bins, r, 0, r.Len())
+	}
+	s.bins[width] = acc.Close(bins, math.MaxInt64)
+	return s.bins[width]
+}
+
+func after(b rollup.Bin, t int64) int { return int(min(1, max(-1, b.Start-t))) }
+
+// bin returns that which begins at a time, if it has samples.
+func (s *samples) bin(start, width int64) (b rollup.Bin, ok bool) {
+	bins := s.of(width)
+	i, ok := slices.BinarySearchFunc(bins, start, after)
+	if ok {
+		b = bins[i]
+	}
+	return b, ok
+}
+
+// held returns the bin without samples that begins at a time.
+func (s *samples) held(start, width int64) (b rollup.Bin, ok bool) {
+	bins := s.of(width)
+	i, _ := slices.BinarySearchFunc(bins, start, after)
+	if i == 0 {
+		return b, false
+	}
+	return bins[i-1].Next(start, width), true
+}
+
+// show shows a bin so that it can be compared with the one that is wanted: sums of bins
+// differ in the last digits of Mean and Std from those of samples, and in the order of
+// states.
+func show(b, want *rollup.Bin) string {
+	c := *b
+	spread := 1e-5 * (want.Max - want.Min)
+	if math.Abs(c.Mean-want.Mean) <= spread && math.Abs(c.Std-want.Std) <= spread {
+		c.Mean, c.Std = want.Mean, want.Std
+	}
+	c.States = slices.SortedFunc(slices.Values(c.States), func(x, y rollup.StateTime) int { return int(x.State) - int(y.State) })
+	return fmt.Sprintf("%+v", c)
+}

@@ -1,0 +1,217 @@
+package model
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"sync"
+
+	"varve.dev/varve/engine/store"
+)
+
+// line is how an engine, or a reader, reaches the store. It may break at any write,
+// before or after the store has done it: for some time, or for good, with the engine.
+type line struct {
+	store.Store // what is not used
+	out         *outside
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	fuse  int    // writes until it breaks; 0: it does not
+	blown func() // called when it breaks
+	dead  bool
+	away  bool
+	last  []store.JournalRow // sent lately
+}
+
+// arm has the line break at the n-th write from now on. 0: it does not.
+func (l *line) arm(n int, blown func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fuse, l.blown = n, blown
+}
+
+// set says what state the line is in from now on.
+func (l *line) set(dead, away bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead, l.away = l.dead || dead, away
+}
+
+func (l *line) isAway() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away
+}
+
+// up returns why the store can not be reached.
+func (l *line) up(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.dead:
+		return errDead
+	case l.away:
+		return errAway
+	}
+	return ctx.Err()
+}
+
+// burn counts a write. If the line breaks at it, blown is what that means, and done says
+// whether the store does it.
+func (l *line) burn() (blown func(), done bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fuse == 0 {
+		return nil, true
+	}
+	if l.fuse--; l.fuse > 0 {
+		return nil, true
+	}
+	return l.blown, l.rng.IntN(2) == 0
+}
+
+// write makes a call that changes the store.
+func (l *line) write(ctx context.Context, f func(context.Context, store.Store) error) error {
+	if err := l.up(ctx); err != nil {
+		return err
+	}
+	blown, done := l.burn()
+	var err error
+	if done {
+		err = l.out.call(f)
+	}
+	if blown != nil {
+		blown()
+		return l.up(ctx)
+	}
+	return err
+}
+
+func (l *line) PutClaim(ctx context.Context, c store.Claim) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.PutClaim(ctx, c) })
+}
+
+func (l *line) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.Seal(ctx, shard, w, to) })
+}
+
+func (l *line) DropClaim(ctx context.Context, c store.Claim) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.DropClaim(ctx, c) })
+}
+
+func (l *line) PutJournal(ctx context.Context, r store.JournalRow) error {
+	l.mu.Lock()
+	if l.last = append(l.last, r); len(l.last) > 8 {
+		l.last = l.last[1:]
+	}
+	l.mu.Unlock()
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.PutJournal(ctx, r) })
+}
+
+// PutBlocks writes some of the blocks if the line breaks at it.
+func (l *line) PutBlocks(ctx context.Context, blocks ...store.Block) error {
+	if err := l.up(ctx); err != nil {
+		return err
+	}
+	blown, done := l.burn()
+	if !done {
+		l.mu.Lock()
+		some := make([]store.Block, 0, len(blocks))
+		for i := range blocks {
+			if l.rng.IntN(2) == 0 {
+				some = append(some, blocks[i])
+			}
+		}
+		l.mu.Unlock()
+		blocks = some
+	}
+	err := l.out.call(func(ctx context.Context, st store.Store) error { return st.PutBlocks(ctx, blocks...) })
+	if blown != nil {
+		blown()
+		return l.up(ctx)
+	}
+	return err
+}
+
+func (l *line) PutRollups(ctx context.Context, rows ...store.Rollup) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.PutRollups(ctx, rows...) })
+}
+
+func (l *line) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+	err = l.write(ctx, func(ctx context.Context, st store.Store) (err error) {
+		bytes, err = st.DropBucket(ctx, pv, b, before)
+		return err
+	})
+	return bytes, err
+}
+
+func (l *line) AddChannel(ctx context.Context, c store.Channel) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.AddChannel(ctx, c) })
+}
+
+func (l *line) Delete(ctx context.Context, pv string) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.Delete(ctx, pv) })
+}
+
+func (l *line) Expire(ctx context.Context, now int64) error {
+	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.Expire(ctx, now) })
+}
+
+func (l *line) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
+	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Claim, error) { return st.Claims(ctx, shard) })
+}
+
+func (l *line) Rungs(ctx context.Context) ([]store.Rung, error) {
+	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Rung, error) { return st.Rungs(ctx) })
+}
+
+func (l *line) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
+		return st.Journal(ctx, shard, w, after)
+	})
+}
+
+func (l *line) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Block, error] {
+		return st.Blocks(ctx, pv, b, from, to)
+	})
+}
+
+func (l *line) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
+	blk, err = ask(ctx, l, func(ctx context.Context, st store.Store) (blk store.Block, err error) {
+		blk, found, err = st.LastBlock(ctx, pv, b, at)
+		return blk, err
+	})
+	return blk, found, err
+}
+
+func (l *line) Rollups(ctx context.Context, pv string, lv store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Rollup, error] {
+		return st.Rollups(ctx, pv, lv, first, last)
+	})
+}
+
+func (l *line) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
+	c, err = ask(ctx, l, func(ctx context.Context, st store.Store) (c store.Channel, err error) {
+		c, found, err = st.Channel(ctx, pv)
+		return c, err
+	})
+	return c, found, err
+}
+
+func (l *line) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Channel, error] { return st.Channels(ctx) })
+}
+
+func (l *line) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMark, error] {
+		return st.Marks(ctx, pv, from, to)
+	})
+}
+
+func (l *line) Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
+	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMetadata, error] {
+		return st.Metadata(ctx, pv, from, to)
+	})
+}

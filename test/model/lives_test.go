@@ -1,0 +1,332 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/store"
+)
+
+func (w *world) stepFlush() {
+	e := w.anyEngine()
+	w.did("engine %d flushes", e.id)
+	w.flush(e)
+}
+
+// flush has an engine make durable what it holds, unless the store is away.
+func (w *world) flush(e *engine) {
+	if e.line.isAway() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, time.Minute)
+	defer cancel()
+	switch err := e.lane.Sync(ctx); {
+	case err == nil:
+		w.saved(e)
+	case !e.dead() && !e.line.isAway():
+		w.fatalf("engine %d: flushing: %v", e.id, err)
+	}
+}
+
+func (w *world) stepPass() {
+	d := time.Duration(1+w.rng.IntN(3*60)) * time.Minute
+	if w.rng.IntN(8) == 0 {
+		d *= 8
+	}
+	if w.away() {
+		d = time.Duration(10+w.rng.IntN(30)) * time.Minute
+	}
+	w.did("nothing for %v", d)
+	time.Sleep(d)
+}
+
+func (w *world) stepCheckpoint() {
+	e := w.anyEngine()
+	w.did("engine %d: checkpoint", e.id)
+	w.checkpoint(e)
+}
+
+// stepTogether has all engines make checkpoints at the same time: each takes itself for
+// the sealer. What bins lack of that they have after the next look of each.
+func (w *world) stepTogether() {
+	w.did("all engines: checkpoints")
+	var wg sync.WaitGroup
+	errs := make([]error, len(w.engines))
+	for i, e := range w.engines {
+		if !e.line.isAway() {
+			wg.Go(func() { errs[i] = e.shard.Checkpoint(e.ctx) })
+		}
+	}
+	wg.Wait()
+	for i, e := range w.engines {
+		w.failed(e, "checkpoint", errs[i])
+		w.checkpoint(e)
+	}
+}
+
+func (w *world) checkpoint(e *engine) {
+	if e.line.isAway() || !e.declare() {
+		return
+	}
+	w.failed(e, "checkpoint", e.shard.Checkpoint(e.ctx))
+}
+
+// failed ends the test if an engine failed that had no reason to.
+func (w *world) failed(e *engine, what string, err error) {
+	if err != nil && !e.dead() && !e.line.isAway() {
+		w.fatalf("engine %d: %s: %v", e.id, what, err)
+	}
+}
+
+// stepTerm lets an engine seal for some time, with all that it does beside checkpoints,
+// while samples come. After that, and before, others may.
+func (w *world) stepTerm() {
+	e := w.anyEngine()
+	d := time.Duration(20+w.rng.IntN(70)) * time.Second
+	w.did("engine %d seals for %v", e.id, d)
+	cfg := e.cfg
+	cfg.Every = 15 * time.Second
+	e.cfg.Every = cfg.Every
+	w.during(e, d, e.term().Run)
+	e.cfg.Every = 15 * time.Minute
+	e.newTerm()
+}
+
+func (w *world) stepFollow() {
+	e := w.anyEngine()
+	w.did("engine %d follows", e.id)
+	w.during(e, time.Minute, e.term().Follow)
+	e.newTerm()
+	e.seals = false
+	e.declare()
+}
+
+// during has samples captured and read while an engine does something, for as long as it
+// has the role for it.
+func (w *world) during(e *engine, d time.Duration, f func(context.Context) bool) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { f(ctx) })
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(time.Duration(1+w.rng.IntN(int(d/2/time.Millisecond))) * time.Millisecond)
+		w.settle()
+		if len(w.engines) == 0 {
+			break
+		}
+		ch := w.anyChannel()
+		w.put(ch, w.points(ch, 10*time.Second, w.rng.IntN(10)), w.someEngines()...)
+		if w.rng.IntN(2) == 0 {
+			w.flush(w.anyEngine())
+		}
+		if w.rng.IntN(3) == 0 {
+			w.settle()
+			w.compare(w.anyChannel(), w.someAsked())
+		}
+	}
+	cancel()
+	wg.Wait()
+}
+
+// someAsked returns the engines that a reader asks: all, some or none.
+func (w *world) someAsked() (asked []*engine) {
+	for _, e := range w.engines {
+		if w.rng.IntN(4) > 0 {
+			asked = append(asked, e)
+		}
+	}
+	return asked
+}
+
+func (w *world) stepLaunch() {
+	if len(w.engines) < 3 {
+		w.did("engine %d starts", w.launched+1)
+		w.launch()
+	}
+}
+
+func (w *world) stepEnd() {
+	e := w.anyEngine()
+	if e.line.isAway() {
+		return
+	}
+	w.did("engine %d ends in order", e.id)
+	w.end(e)
+}
+
+// end ends an engine in order: all that it holds is durable.
+func (w *world) end(e *engine) {
+	e.stop()
+	e.running.Wait()
+	if e.dead() {
+		return // before it was done
+	}
+	if e.unsaved != 0 {
+		w.fatalf("engine %d ends with %d samples unsaved", e.id, e.unsaved)
+	}
+	w.saved(e)
+	e.crash()
+	w.engines = slices.DeleteFunc(w.engines, func(o *engine) bool { return o == e })
+}
+
+func (w *world) stepCrash() {
+	e := w.anyEngine()
+	w.did("engine %d crashes", e.id)
+	e.die()
+}
+
+// stepBreak has an engine crash, or be cut off, at some write of what it does next.
+func (w *world) stepBreak() {
+	e, n := w.anyEngine(), 1+w.rng.IntN(12)
+	if e.line.isAway() {
+		return
+	}
+	what, blown := "crash", e.die
+	if w.rng.IntN(3) == 0 {
+		what, blown = "be cut off", func() { w.cut(e) }
+	}
+	e.line.arm(n, blown)
+	w.did("engine %d is to %s at write %d", e.id, what, n)
+	switch w.rng.IntN(5) {
+	case 0:
+		w.did("engine %d flushes", e.id)
+		w.flush(e)
+	case 1, 2:
+		w.did("engine %d: checkpoint", e.id)
+		w.flush(e)
+		ctx, cancel := context.WithTimeout(e.ctx, time.Minute) // it waits for a store that is away
+		w.failed(e, "checkpoint", e.shard.Checkpoint(ctx))
+		if cancel(); e.line.isAway() {
+			e.newTerm() // one that was interrupted does not know what it wrote
+		}
+	case 3:
+		w.did("engine %d seals for some time", e.id)
+		w.during(e, time.Minute, e.term().Run)
+		e.newTerm()
+	case 4:
+		w.did("engine %d ends", e.id)
+		e.stop()
+		time.Sleep(time.Minute)
+		e.line.set(false, false)
+		w.end(e)
+	}
+	e.line.arm(0, nil)
+}
+
+func (w *world) away() bool {
+	return slices.ContainsFunc(w.engines, func(e *engine) bool { return e.line.isAway() })
+}
+
+func (w *world) cut(e *engine) { e.line.set(false, true) }
+
+// stepCut cuts an engine off from the store: others take it for dead after some time.
+func (w *world) stepCut() {
+	e := w.anyEngine()
+	w.did("engine %d is cut off", e.id)
+	w.cut(e)
+}
+
+func (w *world) stepHeal() {
+	for _, e := range w.engines {
+		if e.line.isAway() {
+			w.did("engine %d reaches the store again", e.id)
+			e.line.set(false, false)
+			return
+		}
+	}
+}
+
+func (w *world) stepRetention() {
+	ch := w.anyChannel()
+	ch.retention = w.anyRetention()
+	told := w.engines
+	if w.rng.IntN(4) == 0 {
+		told = w.someEngines()
+	}
+	w.did("%s: is to be kept %v as engines %s know", ch.name, ch.retention, names(told))
+	for _, e := range told {
+		e.tell(ch)
+	}
+}
+
+// stepDelete deletes a PV, whose capture ends before.
+func (w *world) stepDelete() {
+	ch := w.anyChannel()
+	if w.away() {
+		w.stepHeal()
+		return
+	}
+	e := w.anyEngine()
+	n := 0
+	if w.rng.IntN(4) == 0 {
+		n = 1 + w.rng.IntN(10)
+	}
+	w.did("%s: engine %d deletes it, and is to crash at write %d", ch.name, e.id, n)
+	for _, o := range w.engines {
+		o.release(ch.name)
+		w.flush(o)
+	}
+	if n > 0 {
+		e.line.arm(n, e.die)
+	}
+	err := e.shard.Delete(e.ctx, []string{ch.name})
+	e.line.arm(0, nil)
+	w.failed(e, "deletion", err)
+	if e.dead() {
+		w.bury(e)
+		e = w.launch()
+		w.did("%s: engine %d deletes it instead", ch.name, e.id)
+		w.failed(e, "deletion", e.shard.Delete(e.ctx, []string{ch.name}))
+	}
+	clear(ch.sure)
+	ch.sent = nil
+	// A rollup of later has a later stamp.
+	time.Sleep(time.Second)
+	for _, o := range w.engines {
+		if o != e { // what they hold they give up when they look
+			w.checkpoint(o)
+		}
+	}
+}
+
+// stepRelease ends the capture of a PV by an engine: its data stay.
+func (w *world) stepRelease() {
+	ch, e := w.anyChannel(), w.anyEngine()
+	w.did("%s: engine %d captures it no more", ch.name, e.id)
+	e.release(ch.name)
+}
+
+// stepReplay sends a row again, as a lane does that has not heard that it is stored.
+func (w *world) stepReplay() {
+	e := w.anyEngine()
+	e.line.mu.Lock()
+	rows := slices.Clone(e.line.last)
+	e.line.mu.Unlock()
+	if len(rows) == 0 || e.line.isAway() {
+		return
+	}
+	acked := slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At > e.lane.Acked() })
+	if len(acked) == 0 {
+		return
+	}
+	r := acked[w.rng.IntN(len(acked))]
+	w.did("engine %d sends row %x again", e.id, uint64(r.At))
+	w.must(w.out.call(func(ctx context.Context, st store.Store) error { return st.PutJournal(ctx, r) }))
+}
+
+func (w *world) stepReopen() {
+	w.did("the store is closed and opened again, and deletes what has expired")
+	time.Sleep(time.Second) // its clock begins anew
+	w.must(w.out.reopen())
+	w.must(w.reader.Expire(context.Background(), time.Now().UnixNano()))
+}
+
+// names lists engines.
+func names(engines []*engine) (s string) {
+	for _, e := range engines {
+		s += fmt.Sprint(" ", e.id)
+	}
+	return "[" + s + " ]"
+}

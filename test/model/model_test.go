@@ -1,0 +1,112 @@
+package model
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/cassandra"
+)
+
+// -seed 14 does again what failed with seed 14; -seed 100 -seeds 500 looks for more.
+var (
+	firstSeed = flag.Int("seed", 0, "the first seed")
+	seeds     = flag.Int("seeds", 0, "how many seeds; 0: as many as take less than a minute, or one from -seed on")
+	steps     = flag.Int("steps", 0, "how many steps of each seed; 0: 80, and 40 on Cassandra")
+)
+
+func TestMain(m *testing.M) { cassandra.Main(m) }
+
+// opener opens a store whose clock is another one than that of the process.
+type opener func(now func() time.Time) (store.Store, error)
+
+func TestPebble(t *testing.T) {
+	run(t, plan{seeds: 8, short: 3, known: []int{44, 141}, steps: 80}, func(t *testing.T) opener {
+		dir := t.TempDir()
+		return func(func() time.Time) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) }
+	})
+}
+
+// TestCassandra has all seeds in one keyspace, each in a shard of its own: to make one
+// takes longer than a seed does.
+func TestCassandra(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a Cassandra")
+	}
+	ks := cassandra.Shared(t)
+	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Rungs: rungs, Timeout: 20 * time.Second}
+	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	run(t, plan{seeds: 2, steps: 40}, func(t *testing.T) opener {
+		return func(now func() time.Time) (store.Store, error) {
+			cfg := cfg
+			cfg.Now = now
+			return cassandrastore.Open(t.Context(), cfg)
+		}
+	})
+}
+
+// plan is how many seeds are run, also with -short, those that once failed, and how many
+// steps of each.
+type plan struct {
+	seeds, short int
+	known        []int
+	steps        int
+}
+
+// run runs seeds, each in a bubble of its own.
+func run(t *testing.T, p plan, open func(t *testing.T) opener) {
+	switch {
+	case *seeds > 0:
+		p.seeds, p.known = *seeds, nil
+	case *firstSeed > 0:
+		p.seeds, p.known = 1, nil
+	case testing.Short():
+		p.seeds = p.short
+	}
+	p.steps = cmp.Or(*steps, p.steps)
+	for i := range p.seeds {
+		p.known = append(p.known, *firstSeed+i)
+	}
+	for shard, seed := range p.known {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			out, err := newOutside(open(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := out.close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Test(t, func(t *testing.T) { live(t, out, uint64(seed), shard, p.steps) })
+		})
+	}
+}
+
+// start is when each world begins: the clock of a bubble begins in 2000.
+var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// live lets a world live, and compares it with the model.
+func live(t *testing.T, out *outside, seed uint64, shard, steps int) {
+	time.Sleep(time.Until(start))
+	w := newWorld(t, out, seed, shard)
+	defer w.close()
+	w.launch()
+	for i := range steps {
+		w.step()
+		if asked := w.someAsked(); i%10 == 0 {
+			w.compareAll(asked)
+		} else {
+			w.compare(w.anyChannel(), asked)
+		}
+	}
+	w.finish()
+}

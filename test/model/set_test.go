@@ -1,0 +1,123 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// point is a sample as the model has it: two that are equal are one.
+type point struct {
+	typ   sample.Type
+	time  int64
+	tag   sample.Tag
+	word  uint64
+	bytes string
+}
+
+func pointOf(r *sample.Run, i int) point {
+	s := r.At(i)
+	return point{r.Type, s.Time, s.Tag, s.Word, string(s.Bytes)}
+}
+
+func (p *point) sample() sample.Sample {
+	return sample.Sample{Time: p.time, Tag: p.tag, Word: p.word, Bytes: []byte(p.bytes)}
+}
+
+// String shows a point in messages.
+func (p point) String() string {
+	value := fmt.Sprintf("%x", p.word)
+	if !p.typ.Fixed() {
+		value = fmt.Sprintf("%d bytes %.8q", len(p.bytes), p.bytes)
+	}
+	return fmt.Sprintf("%v %s %v tag %x", time.Unix(0, p.time).UTC().Format("01-02T15:04:05.999999999"), value, p.typ, uint32(p.tag))
+}
+
+// set is samples of a PV.
+type set map[point]struct{}
+
+func (s set) add(points ...point) {
+	for _, p := range points {
+		s[p] = struct{}{}
+	}
+}
+
+// sorted returns the samples by time. Those of equal time have some order.
+func (s set) sorted() []point {
+	return slices.SortedFunc(maps.Keys(s), func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.typ, b.typ), cmp.Compare(a.word, b.word), cmp.Compare(a.tag, b.tag), cmp.Compare(a.bytes, b.bytes))
+	})
+}
+
+// channel is a PV: what its IOC has, and what the model knows of it.
+type channel struct {
+	name      string
+	typ       sample.Type
+	retention store.Retention
+	sent      []point // since the latest deletion
+	sure      set     // durable
+}
+
+// expectation is what a read must show, and what it may.
+type expectation struct{ must, may set }
+
+// in returns what is expected of a read of times in [from, to], but for the last sample
+// before, and the samples one of which that is: may only if they are not sure. Else the
+// read may show nothing before the range.
+func (e *expectation) in(from, to int64) (in expectation, before set, sure bool) {
+	in, before = expectation{set{}, set{}}, set{}
+	exact := false
+	for p := range e.must {
+		switch {
+		case p.time >= from && p.time <= to:
+			in.must.add(p)
+			exact = exact || p.time == from
+		case p.time < from:
+			before, sure = e.latest(before, p), true
+		}
+	}
+	for p := range e.may {
+		if p.time >= from && p.time <= to {
+			in.may.add(p)
+		}
+	}
+	if exact {
+		return in, nil, false
+	}
+	if !sure {
+		clear(before)
+	}
+	var last int64
+	for p := range before {
+		last = p.time
+	}
+	for p := range e.may {
+		if p.time < from && (!sure || p.time >= last) {
+			before.add(p)
+		}
+	}
+	for p := range in.may {
+		sure = sure && p.time != from // it may be what the range begins with
+	}
+	return in, before, sure
+}
+
+// latest returns the samples of a set, or another one, that are of the latest time.
+func (e *expectation) latest(of set, p point) set {
+	for q := range of {
+		if q.time > p.time {
+			return of
+		}
+		if q.time < p.time {
+			clear(of)
+		}
+		break
+	}
+	of.add(p)
+	return of
+}

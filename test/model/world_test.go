@@ -1,0 +1,216 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/check"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// world is an archive of one shard, what writes and reads it, and the model.
+type world struct {
+	t        *testing.T
+	name     string
+	rng      *rand.Rand
+	out      *outside
+	shard    int
+	channels []*channel
+	engines  []*engine // that live
+	reader   *line
+	launched int
+	trace    []string
+}
+
+func newWorld(t *testing.T, out *outside, seed uint64, shard int) *world {
+	w := &world{t: t, name: t.Name(), rng: rand.New(rand.NewPCG(seed, 0)), out: out, shard: shard}
+	w.reader = w.newLine()
+	for _, name := range []string{"A", "B", "C"} {
+		w.channels = append(w.channels, &channel{name: fmt.Sprintf("S%d:%s", shard, name), typ: w.anyType(), retention: w.anyRetention(), sure: set{}})
+	}
+	return w
+}
+
+func (w *world) newLine() *line {
+	return &line{out: w.out, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), blown: func() {}}
+}
+
+// close ends what lives.
+func (w *world) close() {
+	for _, e := range w.engines {
+		e.die()
+		e.running.Wait()
+	}
+}
+
+func (w *world) did(format string, args ...any) {
+	w.trace = append(w.trace, time.Now().UTC().Format("01-02T15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+func (w *world) fatalf(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("%s: %s\nsteps:\n  %s", w.name, fmt.Sprintf(format, args...), strings.Join(w.trace, "\n  "))
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.fatalf("%v", err)
+	}
+}
+
+// expect returns what a read must show that asks some engines.
+func (w *world) expect(ch *channel, asked []*engine) expectation {
+	x := expectation{must: set{}, may: set{}}
+	for p := range ch.sure {
+		x.must.add(p)
+	}
+	for _, e := range w.engines {
+		if slices.Contains(asked, e) {
+			x.must.add(e.pending[ch.name]...)
+		} else {
+			x.may.add(e.pending[ch.name]...)
+		}
+	}
+	for p := range x.must {
+		delete(x.may, p)
+	}
+	return x
+}
+
+// settle waits until nothing is under way, and takes as durable what engines say is.
+func (w *world) settle() {
+	synctest.Wait()
+	for _, e := range slices.Clone(w.engines) {
+		switch {
+		case e.dead():
+			w.bury(e)
+		case e.lane.Unsaved() == 0:
+			w.saved(e)
+		}
+	}
+}
+
+// saved notes that all that an engine holds is durable.
+func (w *world) saved(e *engine) {
+	for _, ch := range w.channels {
+		ch.sure.add(e.pending[ch.name]...)
+		delete(e.pending, ch.name)
+	}
+}
+
+// bury waits for the end of an engine that has crashed, and sees what it left. Of what
+// was not acknowledged some may be there.
+func (w *world) bury(e *engine) {
+	e.running.Wait()
+	w.engines = slices.DeleteFunc(w.engines, func(o *engine) bool { return o == e })
+	for _, ch := range w.channels {
+		if len(e.pending[ch.name]) == 0 {
+			continue
+		}
+		left := samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, nil)}
+		there := set{}
+		there.add(left.points()...)
+		for _, p := range e.pending[ch.name] {
+			if _, ok := there[p]; ok {
+				ch.sure.add(p)
+			}
+		}
+	}
+}
+
+// finish seals everything, and looks at all that is stored.
+func (w *world) finish() {
+	w.did("the end")
+	for _, e := range w.engines {
+		e.line.set(false, false)
+	}
+	for _, e := range slices.Clone(w.engines) {
+		w.end(e)
+	}
+	last := w.launch()
+	for range 3 {
+		time.Sleep(2 * time.Hour)
+		w.must(last.shard.Checkpoint(last.ctx))
+	}
+	w.compareAll(nil)
+	w.end(last)
+	for _, ch := range w.channels {
+		w.compareTypes(ch)
+	}
+	w.check()
+	// Whoever reads it from now on finds the same.
+	w.must(w.out.reopen())
+	w.compareAll(nil)
+}
+
+// check has the archive checked.
+func (w *world) check() {
+	var report check.Report
+	w.must(w.out.call(func(ctx context.Context, st store.Store) (err error) {
+		report, err = check.Run(ctx, st, check.Options{Shards: w.shard + 1, Now: w.out.clock})
+		return err
+	}))
+	for _, f := range report.Findings {
+		if f.Severity != check.Info {
+			w.fatalf("check: %s %s, %s: %s", f.Kind, f.PV, f.Where, f.Text)
+		}
+	}
+}
+
+// compareTypes compares the types that the directory lists with those of the samples.
+func (w *world) compareTypes(ch *channel) {
+	c, _, err := w.reader.Channel(context.Background(), ch.name)
+	w.must(err)
+	for p := range ch.sure {
+		if !slices.Contains(c.Types, p.typ) {
+			w.fatalf("%s: type %v is not listed, and samples have it", ch.name, p.typ)
+		}
+	}
+	for _, t := range c.Types {
+		if !slices.ContainsFunc(ch.sent, func(p point) bool { return p.typ == t }) {
+			w.fatalf("%s: type %v is listed, and no sample had it", ch.name, t)
+		}
+	}
+}
+
+// view is the engines that a reader asks. It knows of a PV that it is captured, if it
+// is, also where no engine answers.
+type view struct {
+	w     *world
+	asked []*engine
+}
+
+func (v view) Recent(_ context.Context, pv string) query.Held {
+	h := query.Held{Known: true, Shards: []int{v.w.shard}}
+	for _, e := range v.asked {
+		h.Add(query.Held{Covers: []store.Writer{e.lane.Writer()}, Runs: e.lane.Recent(pv)})
+	}
+	return h
+}
+
+func (w *world) query(asked []*engine) *query.Reader {
+	return &query.Reader{Store: w.reader, Recent: view{w, asked}, Shards: w.shard + 1}
+}
+
+// runs returns the samples that a read gives.
+func (w *world) runs(ch *channel, from, to int64, opts query.Options, asked []*engine) (all []*sample.Run) {
+	runs, err := w.query(asked).Read(context.Background(), ch.name, from, to, opts)
+	w.must(err)
+	for r, err := range runs {
+		w.must(err)
+		if r.Len() == 0 {
+			w.fatalf("%s: a run without samples", ch.name)
+		}
+		all = append(all, r.Clone())
+	}
+	return all
+}

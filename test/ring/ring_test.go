@@ -1,0 +1,122 @@
+package ring
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/query"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/program"
+)
+
+const (
+	many   = 100 // PVs, of ten samples a second
+	shards = 64  // of varve standalone
+)
+
+// plant is an IOC, a ring of three nodes, and what a program needs to archive the one
+// in the other.
+type plant struct {
+	*epics.IOC
+	*cassandra.Ring
+	pvs  []string
+	args []string // of the program
+}
+
+func newPlant(t *testing.T) *plant {
+	t.Helper()
+	p := &plant{Ring: cassandra.StartRing(t, 3), pvs: archive.Names("RING:", many)}
+	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs))
+	groups := t.TempDir()
+	program.WriteGroup(t, groups, "ring", program.Group("ring", "", p.pvs...))
+	p.args = []string{"-f", groups, "--checkpoint", "10s", "--cassandra", strings.Join(p.Addrs(), ",")}
+	return p
+}
+
+func (p *plant) archive(t *testing.T) *program.Archiver {
+	t.Helper()
+	return program.Standalone(t, p.ClientEnv(), p.args...)
+}
+
+// reader reads the store and nothing else, as a client of its own.
+func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
+	t.Helper()
+	st, err := cassandrastore.Open(t.Context(), cassandrastore.Config{Hosts: p.Addrs(), Registerer: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return &query.Reader{Store: st, Shards: shards, Recent: noMemory{}}
+}
+
+// noMemory knows each PV, as the directory does once it is in a block, and no sample.
+type noMemory struct{}
+
+// Recent implements query.Recent.
+func (noMemory) Recent(context.Context, string) query.Held { return query.Held{Known: true} }
+
+// TestNodesComeAndGo kills a node of three and starts it again, has one hang, adds a
+// fourth and has one leave, while a program archives and users read.
+func TestNodesComeAndGo(t *testing.T) {
+	p := newPlant(t)
+	first, second, third := p.Nodes[0], p.Nodes[1], p.Nodes[2]
+	createSchema(t, "varve", p.Addrs()[:1], p.Addrs()[1:2], p.Addrs()[2:])
+	checkTables(t, "varve", first, second, third)
+	a := p.archive(t)
+	begin := a.AwaitSamples(many)
+	reg := prometheus.NewRegistry()
+	w := startWatch(t, a, p.reader(t, reg), p.pvs, begin)
+	a.GoOn(5 * time.Second)
+
+	calm := w.enter("kill -9 of the second")
+	second.Kill()
+	a.GoOn(5 * time.Second)
+	createSchema(t, "other", p.Addrs())
+	awaitNodes(t, reg, 2, 1)
+	w.enter("the second comes back")
+	second.Start(t)
+	third.AwaitUp(t, 3)
+	checkTables(t, "other", first, second, third)
+	awaitNodes(t, reg, 3, 0)
+
+	w.enter("the third hangs")
+	third.Pause(t)
+	a.GoOn(10 * time.Second)
+	hang := w.enter("the third goes on")
+	third.Resume(t)
+	first.AwaitUp(t, 3)
+	// It has several requests, one after another; one that waits for the node times out
+	// after 5 s.
+	if typical, before := hang.typicalCheck(), calm.typicalCheck(); typical > 4*time.Second+3*before {
+		t.Errorf("while a node hangs, a read of the store takes %v, and %v before", typical, before)
+	}
+
+	w.enter("a fourth joins")
+	fourth := p.Grow(t)
+	third.AwaitUp(t, 4)
+	w.enter("the first leaves")
+	first.Decommission(t)
+	third.AwaitUp(t, 3)
+	w.enter("the three that are left")
+	a.GoOn(5 * time.Second)
+	awaitNodes(t, reg, 3, 0)
+	isUsed(t, fourth)
+	w.stop()
+
+	// A new process has nothing in memory: what it reads was stored. Of its contact
+	// points one is gone and one is down.
+	end, told := time.Now(), a.Channels()
+	a.Stop()
+	second.Stop()
+	a = p.archive(t)
+	for pv, events := range a.ReadAll(p.pvs, begin) {
+		checkWhole(t, pv, events, end, told[pv].Last.Time)
+	}
+}

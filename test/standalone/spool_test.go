@@ -1,0 +1,134 @@
+package standalone
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"varve.dev/varve/test/archive"
+	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
+)
+
+// outageInSpool takes Cassandra away for longer than memory would do, and ends the
+// program meanwhile: killed, it loses what was not on the disk yet; stopped, nothing.
+func outageInSpool(t *testing.T, node *cassandra.Node) {
+	makeSchema(t, node, "spool")
+	p := newPlant(t, 500)
+	args := []string{
+		"-f", p.groups, "--checkpoint", "10s", "--memory", "16Mi", "--spool", t.TempDir(), "--spool-size", "1Gi",
+		"--cassandra", node.Addr(), "--cassandra-keyspace", "spool",
+	}
+	a := program.Standalone(t, p.ClientEnv(), args...)
+	begin := a.AwaitSamples(len(p.pvs))
+	a.GoOn(2 * time.Second)
+
+	node.Stop()
+	a.GoOn(either(20*time.Second, time.Minute))
+	told := a.Channels()
+	put := metric(t, a, "varve_spool_put_samples_total")
+	a.GoOn(2 * time.Second) // what was received until then is on the disk
+	kill := outage{name: "kill -9 while Cassandra is away", from: time.Now()}
+	a.Kill()
+	if least := float64(len(p.pvs) * 100); put < least {
+		t.Errorf("%.0f samples were put into the spool: fewer than %.0f", put, least)
+	}
+	node.Start(t)
+	a = program.Standalone(t, p.ClientEnv(), args...)
+	a.AwaitConnected(len(p.pvs))
+	kill.to = time.Now()
+	awaitDrained(t, a)
+
+	a.GoOn(2 * time.Second)
+	node.Pause(t)
+	a.GoOn(3 * time.Second)
+	stop := outage{name: "SIGTERM while Cassandra is away", from: time.Now()}
+	a.Stop()
+	if !regexp.MustCompile(`samples wait in the spool.*samples=[1-9]`).MatchString(a.Log.String()) {
+		t.Errorf("at its end it does not say that samples wait:\n%s", a.Log.Tail())
+	}
+	node.Resume(t)
+	a = program.Standalone(t, p.ClientEnv(), args...)
+	a.AwaitConnected(len(p.pvs))
+	stop.to = time.Now()
+	awaitDrained(t, a)
+	a.GoOn(2 * time.Second)
+
+	// A new process has nothing in memory: what it reads was stored.
+	last := outage{name: "SIGTERM", from: time.Now()}
+	a.Stop()
+	a = program.Standalone(t, p.ClientEnv(), args...)
+	a.AwaitConnected(len(p.pvs))
+	last.to = time.Now()
+	all := a.ReadAll(p.pvs, begin)
+	cost := checkHoles(t, all, kill, stop, last)
+	for i, most := range []time.Duration{2*flush + delay, delay} {
+		if cost[i].early > most {
+			t.Errorf("the end of the program costs samples of the %v before it", cost[i].early)
+		}
+	}
+	checkPresent(t, all, told)
+	for _, pv := range p.spread(20) {
+		checkLossesMarked(t, a, pv, all[pv], kill)
+	}
+}
+
+// makeSchema makes the tables of a keyspace, which takes its time on a busy machine.
+func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
+	t.Helper()
+	s := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--timeout", "5m")
+	<-s.Ended
+	if code := s.Wait(); code != 0 {
+		t.Fatalf("varve schema exits with %d:\n%s", code, s.Log.Tail())
+	}
+}
+
+// checkLossesMarked fails the test unless every step that an outage cost lies in marks.
+// A process that is not seen any more is taken for dead after some time.
+func checkLossesMarked(t *testing.T, a *program.Archiver, pv string, events []archive.Event, o outage) {
+	t.Helper()
+	var open []time.Time
+	var marks []archive.Mark
+	unmarked := func() bool {
+		marks, open = a.Marks(pv, time.Unix(0, events[0].Time).Add(-time.Minute)), nil
+		for _, h := range holes(t, pv, events) {
+			for _, at := range h.Unmarked(marks) {
+				if at.After(o.from.Add(-delay)) && at.Before(o.to) {
+					open = append(open, at)
+				}
+			}
+		}
+		return len(open) > 0
+	}
+	for deadline := time.Now().Add(program.Patience); unmarked() && time.Now().Before(deadline); {
+		a.GoOn(time.Second)
+	}
+	if len(open) > 0 {
+		t.Errorf("%s: %d steps are missing, from %v on, and no marks say so: %v", pv, len(open), open[0], marks)
+	}
+}
+
+// awaitDrained waits until nothing is left in the spool.
+func awaitDrained(t *testing.T, a *program.Archiver) {
+	t.Helper()
+	start := time.Now()
+	rows := metric(t, a, "varve_spool_waiting_rows")
+	program.Eventually(t, "the spool is drained", func() bool { return metric(t, a, "varve_spool_waiting_rows") == 0 })
+	t.Logf("%.0f rows waited in the spool; they were stored after %.1f s", rows, time.Since(start).Seconds())
+}
+
+// metric returns the value of a metric without labels.
+func metric(t *testing.T, a *program.Archiver, name string) float64 {
+	t.Helper()
+	_, body := a.Get("/metrics", nil)
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(body)
+	if m == nil {
+		t.Fatalf("there is no metric %s", name)
+	}
+	v, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
