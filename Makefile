@@ -22,6 +22,13 @@ endif
 IMG          ?= localhost/varve:$(VERSION)
 # Specs that `make e2e` runs, as a label filter of Ginkgo; empty: all.
 LABELS       ?=
+# What `make e2e-elasticity` runs: FAULT names some of its specs by their labels, such as
+# "kill || scale", and REDUNDANCY those of 1 or 2; empty: all. RATE is the load in
+# samples/s, REPORT a file that gets a line per fault.
+FAULT        ?=
+REDUNDANCY   ?=
+RATE         ?= 2000
+REPORT       ?=
 # Number of nodes of a test cluster.
 NODES        ?= 3
 # Where tools, jars and virtual environments are kept, outside of the tree.
@@ -113,15 +120,19 @@ deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 
 # Packages whose tests run real IOCs, Cassandra or API servers in real time: one after
 # another, so that they do not starve each other.
-REAL = /varve/engine$$|/engine/ca$$|/engine/pva$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/controllers/agent$$|/controllers/owners$$|/cmd/varve$$|/varve/test/
+REAL = /varve/engine$$|/engine/query$$|/engine/ca$$|/engine/pva$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/controllers/agent$$|/controllers/owners$$|/cmd/varve$$|/varve/test/
 
 # What tests that start an API server find it by; deps has made it.
 ASSETS = KUBEBUILDER_ASSETS="$$(hack/cluster/cluster.sh assets)"
 
+# How long the tests of a package may take, on a busy machine.
+TIMEOUT = 30m
+
 .PHONY: test
 test: deps ## Run all tests, with the race detector.
-	$(GO) test -race $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(REAL)')
-	$(ASSETS) $(GO) test -race -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
+	$(GO) test -race -timeout $(TIMEOUT) $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(REAL)')
+	$(ASSETS) $(GO) test -race -timeout $(TIMEOUT) -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
+	$(GO) run ./test/handover/explore
 
 .PHONY: e2e
 e2e: image cluster-up ## Run the tests on a cluster, which stays up; LABELS=smoke for some.
@@ -130,6 +141,14 @@ e2e: image cluster-up ## Run the tests on a cluster, which stays up; LABELS=smok
 .PHONY: e2e-smoke
 e2e-smoke: ## Run the tests on a cluster that CI runs.
 	$(MAKE) e2e LABELS=smoke
+
+# Labels of Ginkgo, such as kill && redundancy-1.
+FAULTS = $(if $(FAULT),($(FAULT)))$(if $(and $(FAULT),$(REDUNDANCY)), && )$(REDUNDANCY:%=redundancy-%)
+
+.PHONY: e2e-elasticity
+e2e-elasticity: image cluster-up ## Account for every sample while engines and more fail; FAULT=kill for one fault.
+	SUITE=test/e2e/elasticity VARVE_RATE=$(RATE) VARVE_REPORT="$(abspath $(REPORT))" \
+	  hack/cluster/e2e.sh $(IMG) $(IMAGE_FILE) "$(FAULTS)" $(TESTFLAGS)
 
 .PHONY: cluster-up
 cluster-up: ## Start a Kubernetes cluster of NODES nodes for tests.
