@@ -2,19 +2,20 @@
 # Shows Varve on a Kubernetes cluster, with real parts all around it:
 #
 #   IOC (EPICS base) ──CA──▶ engines ──▶ Cassandra ──▶ retrieval ──HTTP──▶ you
+#                                           ▲
+#        operator ──CassandraDatacenter──▶ cass-operator
 #
 #   demo-cluster.sh up IMAGE FILE   start it; FILE holds the image (make image)
 #   demo-cluster.sh down            end it, and its cluster
 #
-# The IOC and Cassandra run on this machine, at its address in the cluster's network.
-# `make demo-cluster` does all of it. Where no Python environment can be made, the
-# IOC is the one that varve simulates. DEMO_HEAP is Cassandra's heap (384M).
+# The IOC runs on this machine, at its address in the cluster's network; all else is in
+# the cluster. `make demo-cluster` does all of it. Where no Python environment can be made,
+# the IOC is the one that varve simulates. DEMO_HEAP is Cassandra's heap (512Mi).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 cluster=$here/cluster/cluster.sh
-cassandra=$here/cassandra/cassandra.sh
 dir=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}/demo-cluster
 
 die() { echo "demo-cluster.sh: $*" >&2; exit 1; }
@@ -54,12 +55,6 @@ start_ioc() {
 
 alive() { [[ -s $dir/ioc.pid ]] && grep -qsaE 'pvxslibs|varve' "/proc/$(<"$dir/ioc.pid")/cmdline"; }
 
-start_cassandra() {
-  if (exec 3<>"/dev/tcp/$VARVE_HOST_IP/9042") 2>/dev/null; then return; fi
-  "$cassandra" start 1
-  "$cassandra" wait 1
-}
-
 install_charts() {
   local image=$1
   "$helm" upgrade --install varve-operator "$root/charts/varve-operator" -n varve-system --create-namespace --wait --timeout 5m \
@@ -70,7 +65,13 @@ archiver:
     engines: {replicas: 2}
     retrieval: {service: {type: NodePort}}
     epics: {caAddrList: ["$VARVE_HOST_IP:5064"], autoAddrList: false}
-    storage: {cassandra: {external: {contactPoints: [$VARVE_HOST_IP]}}}
+    storage:
+      cassandra:
+        managed:
+          size: 1
+          storage: 4Gi
+          heapSize: ${DEMO_HEAP:-512Mi}
+          resources: {requests: {cpu: 100m, memory: 1Gi}, limits: {memory: 2Gi}}
 test: {enabled: false}
 YAML
 }
@@ -92,12 +93,11 @@ up() {
   "$cluster" env >"$dir/env"
   # shellcheck disable=SC1091
   source "$dir/env"
-  export CASSANDRA_DIR=$dir/cassandra CASSANDRA_ADDRESS=$VARVE_HOST_IP CASSANDRA_SEEDS=$VARVE_HOST_IP CASSANDRA_HEAP=${DEMO_HEAP:-384M}
   say "image";     "$cluster" load "$file"
   say "IOC";       start_ioc
-  say "Cassandra"; start_cassandra
+  say "cass-operator"; "$cluster" cassandra-operator
   say "operator and archive"; install_charts "$image"
-  wait_for 300 "waiting for the archive" kubectl -n archive wait --for=condition=Ready archiver/main --timeout=5s
+  wait_for 600 "waiting for the archive and its Cassandra" kubectl -n archive wait --for=condition=Ready archiver/main --timeout=5s
   say "group"
   kubectl -n archive create configmap pumps --from-file=pvs.txt="$dir/pvs" --dry-run=client -o yaml |
     kubectl label --local -f - varve.dev/channels=source -o yaml | kubectl apply --server-side -f -
@@ -105,7 +105,7 @@ up() {
   pv=$(head -n 1 "$dir/pvs")
   wait_for 120 "waiting for samples of $pv" has_samples "$pv"
   wait_for 120 "waiting for the group" kubectl -n archive wait --for=condition=Ready archivegroup/storage-ring-vacuum --timeout=5s
-  kubectl -n archive get archivers,archivegroups,pods
+  kubectl -n archive get archivers,archivegroups,cassandradatacenters,pods
   explain "$pv"
 }
 
@@ -119,6 +119,7 @@ Samples are there. To look at it:
   kubectl -n archive get archiveshards
   kubectl -n archive edit configmap pumps            # remove a PV, and see the group follow
   kubectl -n archive scale archiver main --replicas=3
+  kubectl -n archive patch archiver main --type merge -p '{"spec":{"storage":{"cassandra":{"managed":{"size":2}}}}}'
   kubectl -n archive delete pod -l app.kubernetes.io/component=engine
   bin/varve status --url $(archive_url)
   bin/varve get $1 --from -5m --url $(archive_url)
@@ -129,9 +130,6 @@ TEXT
 }
 
 down() {
-  export CASSANDRA_DIR=$dir/cassandra
-  "$cassandra" kill 1
-  "$cassandra" stop 1 # waits until it has ended
   if alive; then kill -KILL "$(<"$dir/ioc.pid")"; fi
   "$cluster" down
   rm -rf "$dir"
