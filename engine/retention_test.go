@@ -23,6 +23,7 @@ import (
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/lapse"
 )
 
 // calm is a store that writes a claim once: renewing it for days takes long.
@@ -158,7 +159,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 		set := time.Now()
 		e.send(set.Add(-time.Hour), 41)
 		e.send(set, 42)
-		time.Sleep(10 * days)
+		lapse.Of(10 * days)
 		for _, ago := range []time.Duration{0, time.Minute, time.Hour, 5 * time.Hour, 23 * time.Hour, 3 * days} {
 			e.want(ago, "42@240h0m0s ", fmt.Sprintf("from %v ago", ago))
 		}
@@ -180,7 +181,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 		e.end()
 		e.begin(store.Retention{Raw: store.Keep1d})
 		e.send(set, 42)
-		time.Sleep(2 * days)
+		lapse.Of(2 * days)
 		e.want(time.Hour, "42@288h0m0s ", "two days after a restart")
 		e.want(3*days, "42@288h0m0s ", "two days after a restart, from long ago")
 		if s, _ := e.Capture().Status("A"); s.Dropped[sample.Expired] != 0 || s.Stored != 1 {
@@ -230,7 +231,7 @@ func (e *era) ages() (hours []int) {
 func (e *era) hourly(hours int) {
 	for range hours {
 		e.send(time.Now(), 1)
-		time.Sleep(time.Hour)
+		lapse.Of(time.Hour)
 	}
 }
 
@@ -252,11 +253,11 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 		e.hourly(15 * 24)
 		whole(15*24, "forever")
 		e.keep(store.Retention{Raw: store.Keep7d})
-		time.Sleep(50 * time.Minute)
+		lapse.Of(50 * time.Minute)
 		if n := e.onRung(store.Forever); n != 15*24 {
 			t.Errorf("within an hour %d samples are left on the old rung", n)
 		}
-		time.Sleep(70 * time.Minute)
+		lapse.Of(70 * time.Minute)
 		if n, m := e.onRung(store.Forever), e.onRung(store.Keep7d); n != 0 || m < 7*24-2 || m > 7*24+1 {
 			t.Errorf("shortened: %d samples are left on the old rung, and %d are on the new one", n, m)
 		}
@@ -266,14 +267,14 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 		e.hourly(24)
 		e.keep(store.Retention{Raw: store.Keep90d})
 		oldest := e.ages()[0]
-		time.Sleep(2 * time.Hour)
+		lapse.Of(2 * time.Hour)
 		if n := e.onRung(store.Keep7d); n != 0 {
 			t.Errorf("lengthened: %d samples are left on the old rung", n)
 		}
 		if s, _ := e.Capture().Status("A"); s.Connects != 1 {
 			t.Errorf("changes of retention made the PV connect %d times", s.Connects)
 		}
-		time.Sleep(9 * days)
+		lapse.Of(9 * days)
 		if ages := e.ages(); ages[0] != oldest+2+9*24 || len(ages) < 7*24-2 {
 			t.Errorf("lengthened: %d samples, the oldest is %d h old, want %d", len(ages), ages[0], oldest+2+9*24)
 		}
@@ -298,7 +299,7 @@ func TestAWriteBeforeADropStays(t *testing.T) {
 			want[blk.Start] = true
 		}
 		e.keep(store.Retention{Raw: store.Keep7d})
-		time.Sleep(2 * time.Hour)
+		lapse.Of(2 * time.Hour)
 		if len(want) == 0 || e.onRung(store.Forever) != len(want) {
 			t.Errorf("of %d samples that were written before drops %d stand where they were", len(want), e.onRung(store.Forever))
 		}
@@ -352,12 +353,12 @@ func TestRetentionAtAnyTime(t *testing.T) {
 				for range rng.IntN(8) {
 					sent = append(sent, time.Now())
 					e.send(time.Now(), float64(len(sent)))
-					time.Sleep(time.Duration(rng.IntN(5*3600)) * time.Second)
+					lapse.Of(time.Duration(rng.IntN(5*3600)) * time.Second)
 				}
-				time.Sleep(20 * time.Minute)
+				lapse.Of(20 * time.Minute)
 				e.wantKept(sent, asked, seed)
 			}
-			time.Sleep(3 * time.Hour)
+			lapse.Of(3 * time.Hour)
 			for r := range store.Rung(store.NumRungs) {
 				if n := e.onRung(r); n != 0 && r != asked[len(asked)-1].keep {
 					t.Errorf("seed %d: at the end %d samples are left on rung %v", seed, n, r)
@@ -415,7 +416,7 @@ func TestDeletionTakesEveryRung(t *testing.T) {
 		if err := e.Delete(t.Context(), 0, []string{"A"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * time.Hour) // nothing that was moving brings it back
+		lapse.Of(3 * time.Hour) // nothing that was moving brings it back
 		if _, found, err := e.st.Channel(t.Context(), "A"); found || err != nil {
 			t.Errorf("the directory has the PV: %v, %v", found, err)
 		}
@@ -489,11 +490,11 @@ func TestALargeConstantStaysReadable(t *testing.T) {
 				t.Errorf("%s: the last value is %v", when, r)
 			}
 		}
-		time.Sleep(3 * days)
+		lapse.Of(3 * days)
 		want("three days later")
 		hold(0, false)
 		hold(1, true)
-		time.Sleep(3 * days)
+		lapse.Of(3 * days)
 		want("three days after another engine took over")
 		cancel()
 		for range engines {

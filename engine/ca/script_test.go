@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/sample"
@@ -231,12 +229,6 @@ func told(r *recorder) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.log...)
-}
-
-// pass lets time pass in a synctest bubble, and all that it starts happen.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // start returns a client in the synctest bubble of a test, closed at its end.

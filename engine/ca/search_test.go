@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/test/lapse"
 )
 
 func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
@@ -16,11 +17,11 @@ func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	server.lacks = map[string]bool{"NOBODY": true}
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
-		pass(time.Second)
+		lapse.Of(time.Second)
 		if got := server.asked(proto.CmdSearch); got < 4 || got > 8 {
 			t.Errorf("%d searches in the first second", got)
 		}
-		pass(10 * time.Minute)
+		lapse.Of(10 * time.Minute)
 		if got := server.asked(proto.CmdSearch); got < 40 || got > 75 {
 			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
 		}
@@ -100,7 +101,7 @@ func TestNewsHastenTheSearchAndNoMoreThanThat(t *testing.T) {
 			before := server.asked(proto.CmdSearch)
 			for range int(d / time.Second) {
 				each()
-				pass(time.Second)
+				lapse.Of(time.Second)
 			}
 			return float64(server.asked(proto.CmdSearch)-before) / d.Seconds()
 		}

@@ -14,6 +14,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/lapse"
 )
 
 // stage is a client with one channel that is updated ten times a second, and one
@@ -39,14 +40,14 @@ func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 		c, stop := start(t, config)
 		defer stop()
 		c.Subscribe("BUSY", capture.SubscribeOptions{}, s.busy)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		c.Subscribe("QUIET", capture.SubscribeOptions{}, s.quiet)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		ended := make(chan struct{})
 		defer close(ended)
 		session := s.server.last()
 		go s.update(session, ended)
-		pass(30 * time.Second)
+		lapse.Of(30 * time.Second)
 		f(t, s)
 	})
 }
@@ -75,9 +76,9 @@ func suspects(r *recorder) []string {
 func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
-		pass(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		s.conn.hold(false)
-		pass(time.Minute)
+		lapse.Of(time.Minute)
 		got := suspects(s.busy)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "suspect 10") && !strings.HasPrefix(got[0], "suspect 9.9") {
 			t.Errorf("the busy channel was told %v", told(s.busy))
@@ -100,9 +101,9 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for range 3 {
 			s.paused.Store(true)
-			pass(20 * time.Second)
+			lapse.Of(20 * time.Second)
 			s.paused.Store(false)
-			pass(time.Minute)
+			lapse.Of(time.Minute)
 		}
 		if log := told(s.busy); len(log) != 2 {
 			t.Errorf("it was told %v", log)
@@ -113,7 +114,7 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 func TestHalfOpenCircuitIsAStallAndALoss(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
-		pass(DefaultConnTimeout + echoTimeout + time.Second)
+		lapse.Of(DefaultConnTimeout + echoTimeout + time.Second)
 		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
 		busy := told(s.busy)
 		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
@@ -152,7 +153,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		defer stop()
 		sink := &slow{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, sink)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		session := server.last()
 		var burst []byte
 		for range 200 { // 20,000 a second: twice of what the sink takes
@@ -164,7 +165,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		pass(time.Minute)
+		lapse.Of(time.Minute)
 		if offs.Load() == 0 || offs.Load() > 3 || ons.Load() != offs.Load() {
 			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
@@ -177,7 +178,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.paused.Store(true)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		s.conn.hold(true)
 		session := s.server.last()
 		for range 100_000 {
@@ -185,7 +186,7 @@ func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 			session.write(session.update(s.next, session.subs[0]))
 		}
 		s.conn.hold(false)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		if got := s.server.asked(proto.CmdEventsOff); got > 0 {
 			t.Errorf("EVENTS_OFF %d times", got)
 		}
@@ -208,7 +209,7 @@ func TestServerKilledAfterAnyByte(t *testing.T) {
 			defer stop()
 			r := &recorder{}
 			c.Subscribe("PV", capture.SubscribeOptions{}, r)
-			pass(time.Minute)
+			lapse.Of(time.Minute)
 			if !r.up || r.early > 0 || len(r.samples) == 0 || r.samples[len(r.samples)-1].Word != 7 {
 				t.Fatalf("killed after %d bytes: %v, %v", cut, told(r), words(r))
 			}
@@ -226,9 +227,9 @@ func TestOneByteAtATime(t *testing.T) {
 		defer stop()
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		pass(time.Second)
+		lapse.Of(time.Second)
 		server.last().write(server.last().update(8, server.last().subs[0]))
-		pass(time.Second)
+		lapse.Of(time.Second)
 		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
 		}

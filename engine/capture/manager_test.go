@@ -18,6 +18,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // script is a source whose updates the test sends itself.
@@ -206,7 +207,7 @@ func TestAChannelsLife(t *testing.T) {
 			sink.Sample(&s)
 		}
 		sink.Dropped(sample.Overrun, 3)
-		time.Sleep(30 * time.Second)
+		lapse.Of(30 * time.Second)
 		st := r.status(t, "A")
 		if st.State != Connected || st.Received != 8 || st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Dropped[sample.Overrun] != 3 {
 			t.Fatalf("connected: %+v", st)
@@ -220,7 +221,7 @@ func TestAChannelsLife(t *testing.T) {
 		}
 		sink = r.connect("A", sample.String)
 		sink.Sample(&sample.Sample{Time: 5, Bytes: []byte("on")})
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if st := r.status(t, "A"); st.Type != sample.String || st.Stored != 4 {
 			t.Fatalf("after the type changed: %+v", st)
 		}
@@ -249,7 +250,7 @@ func TestScanStoresOnePerPeriod(t *testing.T) {
 		for i := range 65 {
 			s := val(time.Now().UnixNano(), float64(i))
 			sink.Sample(&s)
-			time.Sleep(time.Second)
+			lapse.Of(time.Second)
 		}
 		st := r.status(t, "A")
 		if st.Stored < 6 || st.Stored > 7 || st.Stored+st.Dropped[sample.Scan] < 63 {
@@ -278,7 +279,7 @@ func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
 		if a, b := counts(r.lanes[0]), counts(r.lanes[1]); a != 5 || b != 5 {
 			t.Fatalf("the lanes hold %d and %d samples, want 5 and 5", a, b)
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if st := r.status(t, "A"); st.Stored != 10 {
 			t.Fatalf("%d samples stored, want 10", st.Stored)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/test/lapse"
 )
 
 // told returns the metadata entries of a PV, as "NAME=VALUE …" with the unit first.
@@ -49,10 +50,10 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 		scan.Metadata(&sample.Metadata{Labels: []string{"Passive", "Event", "1 second"}})
 		send(desc, "pressure")
 		scan.Sample(&sample.Sample{Time: 1, Word: 2})
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		r.expect(t, "A.HIGH") // MDEL is to come
 		mdel.Sample(&sample.Sample{Time: 1, Word: math.Float64bits(0.25)})
-		time.Sleep(2 * time.Second)
+		lapse.Of(2 * time.Second)
 		first := "mbar DESC=pressure MDEL=0.25 SCAN=1 second"
 		r.expect(t, "A.HIGH", first)
 		if m := r.status(t, "A.HIGH").Metadata; len(m.Properties) != 3 || m.Properties[0].Value != "pressure" {
@@ -64,13 +65,13 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 		desc.Disconnected(errors.New("gone"))
 		desc.Connected(ChannelInfo{Type: sample.String, Count: 1})
 		send(desc, "pressure")
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		r.expect(t, "A.HIGH", first)
 		scan.Sample(&sample.Sample{Time: 2, Word: 0})
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		r.expect(t, "A.HIGH", first, "mbar DESC=pressure MDEL=0.25 SCAN=Passive")
 		channel.Metadata(&sample.Metadata{Units: "Pa"})
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		r.expect(t, "A.HIGH", first, "mbar DESC=pressure MDEL=0.25 SCAN=Passive", "Pa DESC=pressure MDEL=0.25 SCAN=Passive")
 	})
 }
@@ -81,15 +82,15 @@ func TestAPropertyThatNobodyServesHoldsMetadataUpForSomeTimeOnly(t *testing.T) {
 		at := time.Now().UnixNano()
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{Units: "A"})
 		send(r.connect("A.DESC", sample.String), "current")
-		time.Sleep(waitForAll - 2*time.Second)
+		lapse.Of(waitForAll - 2*time.Second)
 		r.expect(t, "A")
-		time.Sleep(4 * time.Second)
+		lapse.Of(4 * time.Second)
 		r.expect(t, "A", "A DESC=current")
 		if since := r.marks.since["A"]; since != at {
 			t.Fatalf("the entry begins %v after the channel connected", time.Duration(since-at))
 		}
 		r.source.sinks["A.NOPE"].Connected(ChannelInfo{TypeName: "union"})
-		time.Sleep(waitForAll)
+		lapse.Of(waitForAll)
 		r.expect(t, "A", "A DESC=current")
 	})
 }
@@ -99,14 +100,14 @@ func TestPropertiesOfAString(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
 		send(r.connect("A.DESC", sample.String), "operator")
-		time.Sleep(2 * waitForAll)
+		lapse.Of(2 * waitForAll)
 		r.expect(t, "A")
 		sink := r.connect("A", sample.String)
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		r.expect(t, "A", " DESC=operator")
 		sink.Disconnected(errors.New("gone"))
 		r.connect("A", sample.String)
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		r.expect(t, "A", " DESC=operator")
 	})
 }
@@ -119,7 +120,7 @@ func TestRestlessProperties(t *testing.T) {
 		sink := r.connect("A.VAL", sample.Int32)
 		for i := range 1000 {
 			sink.Sample(&sample.Sample{Time: int64(i), Word: uint64(i)})
-			time.Sleep(100 * time.Millisecond)
+			lapse.Of(100 * time.Millisecond)
 		}
 		if n := len(r.told("A")); n < 9 || n > 12 {
 			t.Fatalf("%d entries in 100 s", n)
@@ -166,13 +167,13 @@ func TestPausingWritesNoMetadata(t *testing.T) {
 		r.Apply(Assignment{0: groupOf(set, "A")})
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{})
 		send(r.connect("A.DESC", sample.String), "current")
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		set.Paused = true
 		r.Apply(Assignment{0: groupOf(set, "A")})
-		time.Sleep(2 * waitForAll)
+		lapse.Of(2 * waitForAll)
 		set.Paused = false
 		r.Apply(Assignment{0: groupOf(set, "A")})
-		time.Sleep(2 * waitForAll)
+		lapse.Of(2 * waitForAll)
 		r.expect(t, "A", " DESC=current")
 	})
 }
@@ -205,7 +206,7 @@ func TestProvidersAndTheirProperties(t *testing.T) {
 		r.pva.sinks["A"].Metadata(&sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: "current"}}})
 		r.pva.sinks["A.MDEL"].Connected(ChannelInfo{Type: sample.Int16, Count: 1})
 		r.pva.sinks["A.MDEL"].Sample(&sample.Sample{Time: 1, Word: 3})
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		r.expect(t, "A", " DESC=current MDEL=3")
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // TestGivesUpWhatOthersSealed drops whole rows only, and none that is not sealed.
@@ -34,8 +35,7 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 			if err := b.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(500 * time.Millisecond)
-			synctest.Wait()
+			lapse.Of(500 * time.Millisecond)
 			if at := b.Acked(); after[at] == 0 {
 				positions, after[at] = append(positions, at), n
 			}
@@ -65,7 +65,7 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 		last := positions[len(positions)-1]
 		b.GiveUp(last)
 		b.Append(often, sample.Int64, number(n))
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.GiveUp(last) // nothing new is sealed
 		if got := left("often"); !slices.Equal(got, []uint64{uint64(n)}) {
 			t.Errorf("held are %v, want what came after the last sealed row", got)
@@ -90,7 +90,7 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLane(t, 1<<20)
 		h := b.Open("a", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		b.Append(h, sample.Int64, number(1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -113,7 +113,7 @@ func TestSync(t *testing.T) {
 func TestEndsAtOnceWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startLane(t, 1<<20, nil, &faulty{fail: away})
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		begun := time.Now()
 		if n := b.stop(); n != 0 || time.Since(begun) > 0 {
 			t.Errorf("%d samples unsaved, after %v", n, time.Since(begun))

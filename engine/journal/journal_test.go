@@ -20,6 +20,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // faulty is a store that keeps rows in order of arrival and fails when told to.
@@ -191,11 +192,10 @@ func TestSamplesBecomeRowsInOrder(t *testing.T) {
 		for i := range 5000 {
 			b.Append(heads[i%2], sample.Int64, number(i/2))
 			if i%500 == 0 {
-				time.Sleep(30 * time.Millisecond)
+				lapse.Of(30 * time.Millisecond)
 			}
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
+		lapse.Of(time.Second)
 		for _, pv := range []string{"a", "b"} {
 			if d := cmp.Diff(upTo(0, 2500), b.store.words(t, pv)); d != "" {
 				t.Fatalf("%s in the journal (-want +got):\n%s", pv, d)
@@ -232,7 +232,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 		if n := h.Unsealed(&r, 1<<20); n != 0 {
 			t.Fatalf("%d samples can be sealed before they are durable", n)
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.Append(h, sample.Int64, number(10))
 		if n := h.Unsealed(&r, 1<<20); n != 10 {
 			t.Fatalf("%d samples can be sealed, want 10", n)
@@ -242,7 +242,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 			t.Fatalf("memory holds %v, want the sample that is in no block", got)
 		}
 		h.Retire()
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		h.Sealed(1)
 		if heads := b.Heads(); len(heads) != 0 {
 			t.Fatalf("a retired, empty head stays")
@@ -254,7 +254,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLane(t, 1<<20)
 		h := b.Open("a", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		var refused []store.JournalRow
 		b.store.setFail(func(r *store.JournalRow) error {
 			if r != nil {
@@ -264,7 +264,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 		})
 		for i := range 300 {
 			b.Append(h, sample.Int64, number(i))
-			time.Sleep(100 * time.Millisecond)
+			lapse.Of(100 * time.Millisecond)
 		}
 		b.store.setFail(nil) // from now on nobody else has refused
 		if len(refused) < 5 {
@@ -275,7 +275,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 				t.Fatalf("a retry differs:\n%s", d)
 			}
 		}
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		b.stop()
 		if d := cmp.Diff(upTo(0, 300), b.store.words(t, "a")); d != "" {
 			t.Fatalf("journal (-want +got):\n%s", d)
@@ -293,15 +293,15 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLane(t, 20*1000)
 		h := b.Open("a", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		const n = 5000
 		for i := range n {
 			b.Append(h, sample.Int64, number(i))
-			time.Sleep(10 * time.Millisecond)
+			lapse.Of(10 * time.Millisecond)
 		}
 		b.store.setFail(nil)
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		if left := b.stop(); left != 0 {
 			t.Fatalf("%d samples unsaved", left)
 		}
@@ -337,12 +337,12 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newLane(t, 1<<20)
 		defer b.stop()
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.mu.Lock()
 		b.store.stall = time.Minute
 		b.store.mu.Unlock()
 		b.Append(b.Open("a", sample.Int64), sample.Int64, number(1))
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.mu.Lock()
 		if len(b.store.rows) != 1 {
 			t.Errorf("%d rows are written, want 1", len(b.store.rows))
@@ -355,12 +355,12 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 			return nil
 		}
 		b.store.mu.Unlock()
-		time.Sleep(2 * time.Minute)
+		lapse.Of(2 * time.Minute)
 		if n := b.Unsaved(); n != 1 {
 			t.Errorf("%d samples are unsaved, want that of the row that nobody finds", n)
 		}
 		b.store.setFail(nil)
-		time.Sleep(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		b.store.mu.Lock()
 		_, claimed := b.store.claims[store.Writer{1}]
 		b.store.mu.Unlock()
@@ -378,7 +378,7 @@ func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 		for i := range 7 {
 			b.Append(h, sample.Int64, number(i))
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if n := b.stop(); n != 7 {
 			t.Fatalf("%d samples reported as unsaved, want 7", n)
 		}
@@ -394,7 +394,7 @@ func TestAPartitionEndsAfterAMinute(t *testing.T) {
 		h := b.Open("a", sample.Int64)
 		for i := range 150 {
 			b.Append(h, sample.Int64, number(i))
-			time.Sleep(time.Second)
+			lapse.Of(time.Second)
 		}
 		b.stop()
 		var parts []uint32
@@ -534,7 +534,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				var arrived []int64
 				for i := range 2000 {
-					time.Sleep(time.Duration(rng.IntN(40)) * time.Millisecond)
+					lapse.Of(time.Duration(rng.IntN(40)) * time.Millisecond)
 					if i%300 == 100 {
 						b.store.mu.Lock()
 						b.store.stall = time.Duration(rng.IntN(8)) * time.Second
@@ -559,7 +559,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 						t.Fatalf("the claim says %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
 					}
 				}
-				time.Sleep(time.Minute)
+				lapse.Of(time.Minute)
 				b.store.mu.Lock()
 				defer b.store.mu.Unlock()
 				if late := time.Since(time.Unix(0, b.store.claims[store.Writer{1}].Saved)); late > 10*time.Second && spool == nil {

@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 var image = sample.Uint8.Array()
@@ -56,7 +57,7 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 		const limit, size, n = 4 << 20, 200 << 10, 500
 		b := newLane(t, limit)
 		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		for i := range n {
 			b.Append(h, image, picture(i, size))
@@ -65,11 +66,11 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 				t.Fatalf("after %d values %d bytes are in use, of %d", i, used, limit)
 			}
 			if i%100 == 0 {
-				time.Sleep(10 * time.Second)
+				lapse.Of(10 * time.Second)
 			}
 		}
 		b.store.setFail(nil)
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		if left := b.stop(); left != 0 {
 			t.Fatalf("%d samples unsaved", left)
 		}
@@ -159,7 +160,7 @@ func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 		for i := range 2000 {
 			l.Append(h, image, picture(i, 64<<10))
 			l.Append(other, sample.Int64, number(i))
-			time.Sleep(25 * time.Millisecond)
+			lapse.Of(25 * time.Millisecond)
 			if waiting := i - int(other.Stored()); waiting > 20 { // 0.5 s
 				t.Fatalf("after %d samples %d of the other PV wait", i, waiting)
 			}
@@ -183,7 +184,7 @@ func TestSharedValuesStay(t *testing.T) {
 			b.Append(h, image, picture(i, 64<<10+i))
 			seen = append(seen, b.Recent("a")...)
 			if i%7 == 0 {
-				time.Sleep(time.Second)
+				lapse.Of(time.Second)
 				var r sample.Run
 				h.Sealed(h.Unsealed(&r, 100<<10))
 				seen = append(seen, &r)
@@ -211,7 +212,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		for i := range 3000 {
 			b.Append(scalar, sample.Int64, number(i))
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		for _, c := range []struct {
 			h          *Head
 			most, want int
@@ -227,7 +228,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		for i := range 40 {
 			b.Append(h, image, picture(i, 1<<20))
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if !h.Heavy() || !b.TakeHeavy() || b.TakeHeavy() {
 			t.Error("42 MB do not make a head heavy, once")
 		}
@@ -256,7 +257,7 @@ func TestFewLargeRowsAreUnderWay(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		cancel()
 		wg.Wait()
 		if most := st.most.Load(); most != maxLargeRows {

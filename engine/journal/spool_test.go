@@ -13,6 +13,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // disk is a spool that keeps rows in order, and fails when told to.
@@ -72,7 +73,7 @@ func away(*store.JournalRow) error { return errAway }
 func (b *bench) feed(h *Head, from, to int) {
 	for i := from; i < to; i++ {
 		b.Append(h, sample.Int64, number(i))
-		time.Sleep(10 * time.Millisecond)
+		lapse.Of(10 * time.Millisecond)
 	}
 }
 
@@ -104,7 +105,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 		b := newSpoolingLane(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		used := b.mem.Used()
 		var refused []store.JournalRow
 		b.store.setFail(func(r *store.JournalRow) error {
@@ -114,7 +115,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			return errAway
 		})
 		b.feed(h, 100, 6100) // a minute
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if got := d.words(t, "a"); !slices.Equal(got, upTo(100, 6100)) {
 			t.Fatalf("%d samples are in the spool, not those of the outage", len(got))
 		}
@@ -122,9 +123,9 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			t.Errorf("%d bytes are taken by %d samples; before there were %d bytes", now, b.Unsaved(), used)
 		}
 		b.store.setFail(nil)
-		time.Sleep(5 * time.Second) // a probe is under way at times
+		lapse.Of(5 * time.Second) // a probe is under way at times
 		b.feed(h, 6100, 6200)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		want := append(upTo(0, 100), upTo(6100, 6200)...)
 		if diff := cmp.Diff(want, b.store.words(t, "a")); diff != "" || b.Failing() {
 			t.Errorf("journal (-want +got):\n%s", diff)
@@ -159,12 +160,12 @@ func TestNoPartitionIsLeftEmpty(t *testing.T) {
 		h := b.Open("a", sample.Int64)
 		for i := range 4 {
 			b.feed(h, 200*i, 200*i+100)
-			time.Sleep(partitionAge)
+			lapse.Of(partitionAge)
 			b.store.setFail(away)
 			b.feed(h, 200*i+100, 200*i+200)
-			time.Sleep(10 * time.Second)
+			lapse.Of(10 * time.Second)
 			b.store.setFail(nil)
-			time.Sleep(5 * time.Second)
+			lapse.Of(5 * time.Second)
 		}
 		b.stop()
 		n := uint32(0)
@@ -185,16 +186,16 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 		d := &disk{}
 		b := newSpoolingLane(t, 100_000, d)
 		h := b.Open("a", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(away)
 		for i := range 20_000 { // 400 kB in 10 s
 			b.Append(h, sample.Int64, number(i))
-			time.Sleep(500 * time.Microsecond)
+			lapse.Of(500 * time.Microsecond)
 			if i == 9_000 && len(d.words(t, "a")) == 0 {
 				t.Error("nothing is in the spool after 4.5 s, when memory is full")
 			}
 		}
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(nil)
 		b.stop()
 		got := append(d.words(t, "a"), b.store.words(t, "a")...)
@@ -228,7 +229,7 @@ func TestASpoolThatFails(t *testing.T) {
 		d.fail(errors.New("input/output error"))
 		b.feed(h, 6000, 8000)
 		b.store.setFail(nil)
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		b.stop()
 		got := append(b.store.words(t, "a"), d.words(t, "a")...)
 		slices.Sort(got)
@@ -252,7 +253,7 @@ func TestASpoolThatFailsForLong(t *testing.T) {
 		b.store.setFail(away)
 		b.feed(h, 0, 5000)
 		b.store.setFail(nil)
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		b.stop()
 		got := b.store.words(t, "a")
 		marked := 0
@@ -273,10 +274,10 @@ func TestStopSpoolsWhatWaits(t *testing.T) {
 				b := newSpoolingLane(t, 1<<20, d)
 				h := b.Open("a", sample.Int64)
 				b.feed(h, 0, 50)
-				time.Sleep(time.Second)
+				lapse.Of(time.Second)
 				b.store.setFail(away)
 				b.feed(h, 50, 150)
-				time.Sleep(outage)
+				lapse.Of(outage)
 				if n := b.stop(); n != 0 {
 					t.Errorf("%d samples unsaved", n)
 				}
@@ -310,7 +311,7 @@ func TestWithoutAClaim(t *testing.T) {
 			}
 			return nil
 		})
-		time.Sleep(5 * time.Second)
+		lapse.Of(5 * time.Second)
 		<-b.Claimed()
 		b.feed(h, 1000, 1100)
 		b.stop()
@@ -327,14 +328,14 @@ func TestAStoreThatHangs(t *testing.T) {
 		b := newSpoolingLane(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.hang(true)
 		b.feed(h, 100, 3100) // 30 s
 		if n := b.Unsaved(); n > 20 {
 			t.Errorf("%d samples wait in memory", n)
 		}
 		b.store.hang(false)
-		time.Sleep(15 * time.Second)
+		lapse.Of(15 * time.Second)
 		b.feed(h, 3100, 3200)
 		b.stop()
 		got := append(b.store.words(t, "a"), d.words(t, "a")...)
@@ -352,17 +353,17 @@ func TestSyncWaitsForTheStore(t *testing.T) {
 		b := newSpoolingLane(t, 1<<20, d)
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(away)
 		b.Append(h, sample.Int64, number(1))
 		synced := make(chan error, 1)
 		go func() { synced <- b.Sync(context.Background()) }()
-		time.Sleep(time.Minute)
+		lapse.Of(time.Minute)
 		if len(synced) > 0 || len(d.words(t, "a")) != 1 {
 			t.Errorf("done: %v, with %d samples in the spool", len(synced) > 0, len(d.words(t, "a")))
 		}
 		b.store.setFail(nil)
-		time.Sleep(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		if len(synced) == 0 {
 			t.Error("not done when the store is back")
 		}
@@ -380,7 +381,7 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 			return &sample.Sample{Time: int64(i), Bytes: slices.Repeat([]byte{byte(i)}, 200_000)}
 		}
 		b.Append(h, h.Type(), image(0))
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		b.store.setFail(away)
 		seen := map[int]*sample.Run{}
 		for i := 1; i < 100; i++ {
@@ -388,7 +389,7 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 			for _, r := range b.Recent("a") {
 				seen[i] = r
 			}
-			time.Sleep(time.Second)
+			lapse.Of(time.Second)
 		}
 		if used := b.mem.Used(); used > 1<<20 || h.Lost() > 0 {
 			t.Errorf("%d bytes are taken, %d images lost", used, h.Lost())

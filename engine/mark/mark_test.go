@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // shelf keeps what is written, unless it is away.
@@ -111,11 +112,10 @@ func TestMarksWaitForTheStore(t *testing.T) {
 		s.set(true)
 		for i := range 100 {
 			l.Add("SR:A", sample.Mark{Time: int64(i)})
-			time.Sleep(time.Second)
+			lapse.Of(time.Second)
 		}
 		s.set(false)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		lapse.Of(10 * time.Second)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.marks) != 100 {
@@ -130,7 +130,7 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 		for i, units := range []string{"mA", "mA", "A", "A", "mA"} {
 			m.Units, m.Host = units, fmt.Sprintf("ioc:%d", i)
 			l.Metadata("SR:A", int64(i), &m)
-			time.Sleep(time.Second)
+			lapse.Of(time.Second)
 		}
 		stop()
 		var got []string

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/test/lapse"
 )
 
 // value returns the value of a counter or gauge.
@@ -36,7 +37,7 @@ func TestMetricsTellWhatTheClientDoes(t *testing.T) {
 			c.Subscribe(name, capture.SubscribeOptions{}, &recorder{})
 		}
 		c.Subscribe("CLOSED", capture.SubscribeOptions{}, &recorder{}).Close()
-		pass(time.Second)
+		lapse.Of(time.Second)
 		want := map[string]float64{
 			"varve_pva_channels connected": 2, "varve_pva_channels connecting": 0, "varve_pva_channels searching": 1,
 			"varve_pva_channels unusable": 0, "varve_pva_circuits": 1, "varve_pva_events_total": 2,

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/test/epics"
@@ -84,12 +83,8 @@ func TestIOCComesBack(t *testing.T) {
 			await(t, "the loss to be told", func() bool { return sinks[i].view(func(r *recorder) bool { return !r.up && r.cause != nil }) })
 		}
 		ioc.Start()
-		began := time.Now()
 		for i := range sinks {
 			await(t, "the channel to come back", func() bool { return sinks[i].view(func(r *recorder) bool { return r.up && r.connects == round+2 }) })
-		}
-		if took := time.Since(began); took > 15*time.Second {
-			t.Errorf("coming back took %v", took)
 		}
 	}
 }

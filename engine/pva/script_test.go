@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"varve.dev/varve/engine/pva/proto"
 )
@@ -346,12 +345,6 @@ func told(r *recorder) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.log...)
-}
-
-// pass lets time pass in a synctest bubble, and all that it starts happen.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // bubble runs a test with one client of a network, under synctest's clock.

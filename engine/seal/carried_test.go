@@ -9,6 +9,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // sealer is an engine that looks up the last sample of a PV.
@@ -31,7 +32,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 5 {
-				time.Sleep(time.Hour)
+				lapse.Of(time.Hour)
 				m.checkpoint(g)
 			}
 			m.put("A", at(40*time.Minute), g)
@@ -41,7 +42,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 3 {
-				time.Sleep(time.Hour)
+				lapse.Of(time.Hour)
 				m.checkpoint(g)
 			}
 			m.put("A", at(170*time.Minute), g)
@@ -53,11 +54,11 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			m.checkpoint(a)
-			time.Sleep(50 * time.Minute)
+			lapse.Of(50 * time.Minute)
 			m.put("A", at(40*time.Minute), b)
 			m.checkpoint(b)
 			for range 3 {
-				time.Sleep(time.Hour)
+				lapse.Of(time.Hour)
 				m.checkpoint(a)
 			}
 		}},
@@ -65,7 +66,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			for range 4 {
-				time.Sleep(time.Hour)
+				lapse.Of(time.Hour)
 				m.checkpoint(a)
 			}
 			m.put("A", at(40*time.Minute), b)
@@ -76,7 +77,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			m.put("A", at(0), g)
 			m.put("A", at(150*time.Minute), g)
 			m.checkpoint(g)
-			time.Sleep(55 * time.Minute)
+			lapse.Of(55 * time.Minute)
 			m.put("A", at(40*time.Minute), g)
 			m.checkpoint(g)
 		}},

@@ -16,6 +16,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 func images(size int, times ...int64) *sample.Run {
@@ -123,7 +124,7 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { lane.Run(ctx, t.Context()) })
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		heads := []*journal.Head{lane.Open("A", sample.Struct), lane.Open("B", sample.Struct), lane.Open("C", sample.Struct)}
 		n, noise := 0, rand.NewChaCha8([32]byte{})
 		send := func(h *journal.Head, values, size int) {
@@ -133,13 +134,13 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 				_, _ = noise.Read(v) // S2 makes nothing of it
 				lane.Append(h, sample.Struct, &sample.Sample{Time: noon + int64(n), Bytes: v})
 			}
-			time.Sleep(time.Second) // they become durable
+			lapse.Of(time.Second) // they become durable
 		}
 		send(heads[0], 60, 1<<20)
 		send(heads[1], 50, 1<<20)
 		send(heads[2], 3, 1<<20)
 		wg.Go(func() { shard.Run(ctx) })
-		time.Sleep(3 * time.Second)
+		lapse.Of(3 * time.Second)
 		if blocks, sealed := st.count(); blocks != 110 || sealed != 0 {
 			t.Errorf("%d samples are in blocks, up to position %x; want those of two PVs, and no checkpoint", blocks, sealed)
 		}
@@ -152,7 +153,7 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 		for range 4 {
 			send(heads[0], 40, 1<<20)
 		}
-		time.Sleep(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		if blocks, sealed := st.count(); blocks != n || sealed != lane.Acked() {
 			t.Errorf("%d of %d samples are in blocks, up to position %x of %x", blocks, n, sealed, lane.Acked())
 		}

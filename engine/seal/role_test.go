@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 // player is an engine that seals until it is outranked, and follows
@@ -40,12 +41,6 @@ func (m *mill) play(seals bool) *player {
 	return p
 }
 
-// pass lets time go by, and waits until what is due is done.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 func (m *mill) claim(g *grinder) store.Claim {
 	m.st.mu.Lock()
 	defer m.st.mu.Unlock()
@@ -66,7 +61,7 @@ func onStage(t *testing.T, f func(m *mill)) {
 func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 	onStage(t, func(m *mill) {
 		a, b := m.play(true), m.play(false)
-		pass(10 * time.Minute)
+		lapse.Of(10 * time.Minute)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
@@ -74,7 +69,7 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 		a.stop()
 		a.end()
 		_ = m.st.PutClaim(context.Background(), alive) // it had no time to close
-		pass(time.Minute)
+		lapse.Of(time.Minute)
 		if len(b.begins) != 1 {
 			m.t.Fatalf("b began to seal %d times", len(b.begins))
 		}
@@ -82,7 +77,7 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 			m.t.Errorf("b began to seal %v after the crash", after)
 		}
 		m.put("A", m.some("A", 0, 1), b.grinder)
-		pass(time.Hour)
+		lapse.Of(time.Hour)
 		if _, there := m.st.claims[a.lane.Writer()]; there || len(b.begins) != 1 || !b.seals {
 			m.t.Errorf("the claim of a stands: %v; b began %d times", there, len(b.begins))
 		}
@@ -96,13 +91,13 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 	onStage(t, func(m *mill) {
 		players := []*player{m.play(false), m.play(false), m.play(false), m.play(true)}
 		old := players[3]
-		pass(time.Second) // its claim says that it seals
+		lapse.Of(time.Second) // its claim says that it seals
 		silent := m.claim(old.grinder)
 		for range 60 { // its signs of life do not arrive
-			pass(time.Second)
+			lapse.Of(time.Second)
 			_ = m.st.PutClaim(context.Background(), silent)
 		}
-		pass(time.Minute)
+		lapse.Of(time.Minute)
 		began := 0
 		var sealer *player
 		for i, p := range players {
@@ -116,7 +111,7 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 		if sealer == nil || sealer == old {
 			m.t.Fatal("the role stayed")
 		}
-		pass(time.Hour)
+		lapse.Of(time.Hour)
 		for _, p := range players {
 			if began -= len(p.begins); p.seals != (p == sealer) {
 				m.t.Error("the role passed, though all live")
@@ -132,18 +127,18 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 func TestARoleThatIsGivenUpIsTakenLater(t *testing.T) {
 	onStage(t, func(m *mill) {
 		b := m.play(false)
-		pass(10 * time.Second)
+		lapse.Of(10 * time.Second)
 		if b.seals {
 			m.t.Fatal("b did not wait for the one that is to seal")
 		}
 		a := m.play(true)
-		pass(time.Hour)
+		lapse.Of(time.Hour)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
 		a.stop()
 		m.rank(a.grinder, store.Follows)
-		pass(time.Minute)
+		lapse.Of(time.Minute)
 		if !b.seals {
 			m.t.Error("nobody seals")
 		}

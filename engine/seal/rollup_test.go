@@ -20,6 +20,7 @@ import (
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/test/lapse"
 )
 
 const tick = int64(time.Second)
@@ -285,11 +286,11 @@ func (m *mill) step() {
 	case k < 8:
 		back := time.Duration(m.rng.IntN(20)) * time.Minute
 		m.did("%s: new samples of %v", pv, back)
-		time.Sleep(back)
+		lapse.Of(back)
 		m.put(pv, m.some(pv, back, 1+m.rng.IntN(60)), g)
 	case k < 10:
 		m.did("%s: new samples, captured twice", pv)
-		time.Sleep(5 * time.Minute)
+		lapse.Of(5 * time.Minute)
 		m.put(pv, m.some(pv, 5*time.Minute, 50), live...)
 	case k == 10:
 		m.did("%s: late samples", pv)
@@ -300,7 +301,7 @@ func (m *mill) step() {
 		m.put(pv, slices.Clone(m.all[pv][i:min(i+5, len(m.all[pv]))]), g)
 	case k == 12:
 		m.did("nothing for long")
-		time.Sleep(time.Duration(1+m.rng.IntN(300)) * time.Minute)
+		lapse.Of(time.Duration(1+m.rng.IntN(300)) * time.Minute)
 	case k == 13:
 		m.did("another engine")
 		m.launch()
@@ -373,7 +374,7 @@ func (m *mill) settle() {
 		m.put(pv, m.some(pv, 0, 1), m.engines[len(m.engines)-1])
 	}
 	for range 3 {
-		time.Sleep(2 * time.Hour)
+		lapse.Of(2 * time.Hour)
 		seal := m.engines[max(0, len(m.engines)-2):]
 		if m.roles {
 			seal = []*grinder{m.sealer}
@@ -403,9 +404,9 @@ func TestRollupsArePutOff(t *testing.T) {
 		other := journal.NewLane(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
 		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
 		g.shard.cfg.Memory = short
-		time.Sleep(3 * time.Hour)
+		lapse.Of(3 * time.Hour)
 		for range 3 {
-			time.Sleep(time.Hour)
+			lapse.Of(time.Hour)
 			m.put("A", m.some("A", time.Hour, 2000), g)
 			m.checkpoint(g)
 			if n := len(m.rows("A", millLevels[0])); n > 0 {
@@ -425,10 +426,10 @@ func TestTileThatWasOverwrittenIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMill(t, 1, millLevels...)
 		first, second := m.launch(), m.launch()
-		time.Sleep(3 * time.Hour)
+		lapse.Of(3 * time.Hour)
 		m.put("A", m.some("A", 3*time.Hour, 1000), first)
 		m.checkpoint(first)
-		time.Sleep(2 * time.Hour)
+		lapse.Of(2 * time.Hour)
 		m.put("A", m.some("A", 0, 1), first)
 		m.checkpoint(first)
 		m.checkpoint(second)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"varve.dev/varve/test/lapse"
 )
 
 // steps runs rounds for a while, and returns how many names they took.
@@ -225,7 +227,7 @@ func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 		}
 		go l.Run(t.Context())
 		before := ran()
-		time.Sleep(time.Hour)
+		lapse.Of(time.Hour)
 		if n := ran() - before; n > 0 {
 			t.Errorf("%d rounds for nothing", n)
 		}
@@ -233,11 +235,11 @@ func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 		q.Add(&Entry{}, time.Now().Add(time.Second))
 		mu.Unlock()
 		l.Wake()
-		time.Sleep(999 * time.Millisecond)
+		lapse.Of(999 * time.Millisecond)
 		if n := ran() - before; n > 0 {
 			t.Errorf("%d rounds before the name was due", n)
 		}
-		time.Sleep(time.Millisecond)
+		lapse.Of(time.Millisecond)
 		if n := ran() - before; n != 1 {
 			t.Errorf("%d rounds when the name was due", n)
 		}

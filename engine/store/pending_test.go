@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"varve.dev/varve/test/lapse"
 )
 
 // sized is a store that has a size, and says whether it is closed.
@@ -39,7 +41,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 			}
 			return "StorageAway: nobody answers"
 		})
-		time.Sleep(30 * time.Second)
+		lapse.Of(30 * time.Second)
 		if p.State() != "StorageAway: nobody answers" {
 			t.Errorf("the state is %q", p.State())
 		}
@@ -51,8 +53,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 				t.Errorf("a sequence gives %v", err)
 			}
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		lapse.Of(time.Minute)
 		for i, at := range tries[1:] {
 			if pause := at - tries[i]; pause > longestPause || pause < firstPause/2 {
 				t.Errorf("a pause of %v before try %d", pause, i+1)
@@ -79,7 +80,7 @@ func TestPendingIsClosedBeforeItIsOpen(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, error.Error)
-		time.Sleep(time.Second)
+		lapse.Of(time.Second)
 		if !strings.HasPrefix(p.State(), "Opening: ") {
 			t.Errorf("the state is %q", p.State())
 		}

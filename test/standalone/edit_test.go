@@ -60,16 +60,12 @@ func (e *editor) edit(what, manifest string, done func(map[string]archive.Channe
 	e.await(what, done)
 }
 
-// await waits until the channels are as they should be, for seconds only.
+// await waits until the channels are as they should be.
 func (e *editor) await(what string, done func(map[string]archive.Channel) bool) {
 	e.t.Helper()
 	start := time.Now()
 	program.Eventually(e.t, what, func() bool { return done(e.Channels()) })
-	took := time.Since(start)
-	e.t.Logf("%s: %.2f s after the edit", what, took.Seconds())
-	if took > 10*time.Second {
-		e.t.Errorf("%s: only %v after the edit", what, took)
-	}
+	e.t.Logf("%s: %.2f s after the edit", what, time.Since(start).Seconds())
 }
 
 // monitored says that the group is as at the beginning.

@@ -1,0 +1,193 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/store"
+	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
+)
+
+// shards is how many the archive has.
+const shards = 4
+
+// level is that of the rollups of all numbers.
+var level = store.LevelOf(time.Second, store.Forever)
+
+// pvs are captured by both engines, alone by one of them.
+var (
+	pvs   = []string{"N0", "N1", "N2", "N3", "N90D"}
+	alone = map[string]string{"A": image, "B": "ONLYB"}
+)
+
+// all are the names of all PVs.
+func all() []string { return append([]string{alone["A"], alone["B"]}, pvs...) }
+
+// fleet is two engines on one store, of which A seals.
+type fleet struct {
+	t     *testing.T
+	ioc   *ioc
+	store store.Store
+	gate  gate
+	a, b  *engine.Engine
+	from  int // the first sample that it can get
+	end   func()
+}
+
+// startFleet starts engines that capture all PVs of an IOC.
+func startFleet(t *testing.T, i *ioc, node *cassandra.Node) *fleet {
+	t.Helper()
+	f := &fleet{t: t, ioc: i, store: openStore(t, node, keyspace), from: i.sent()}
+	f.gate = gate{f.store, make(chan struct{}, 1)}
+	f.a, f.b = f.engine(), f.engine()
+	f.a.Apply(assignment(true, alone["A"]))
+	f.b.Apply(assignment(false, alone["B"]))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { f.a.Run(ctx) })
+	running.Go(func() { f.b.Run(ctx) })
+	running.Go(func() { f.write(ctx) })
+	f.end = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(f.end)
+	return f
+}
+
+func (f *fleet) engine() *engine.Engine {
+	return engine.New(engine.Options{
+		Store: f.gate, Sources: capture.Sources{f.ioc}, Shards: shards,
+		Flush: 50 * time.Millisecond, Checkpoint: 500 * time.Millisecond, Grace: time.Second,
+	})
+}
+
+// assignment has the PVs that both engines capture, in turn in each shard, and another.
+func assignment(seal bool, other string) engine.Assignment {
+	a := engine.Assignment{}
+	for n, pv := range append([]string{other}, pvs...) {
+		keep := store.Retention{Levels: [store.MaxLevels]store.Level{level}}
+		if pv == "N90D" {
+			keep = store.Retention{Raw: store.Keep90d}
+		}
+		s := a[n%shards]
+		s.Seal = seal
+		s.Channels = append(s.Channels, capture.Channel{PV: pv, Group: "lab/test", Settings: &capture.Settings{Retention: keep}})
+		a[n%shards] = s
+	}
+	return a
+}
+
+// write sends samples until ctx ends.
+func (f *fleet) write(ctx context.Context) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		f.ioc.send(20)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// gate is a store that takes no blocks while it is closed: so nothing is sealed.
+type gate struct {
+	store.Store
+	closed chan struct{}
+}
+
+func (g gate) close() { g.closed <- struct{}{} }
+func (g gate) open()  { <-g.closed }
+
+// PutBlocks implements store.Store.
+func (g gate) PutBlocks(ctx context.Context, blocks ...store.Block) error {
+	select {
+	case g.closed <- struct{}{}:
+		defer g.open()
+		return g.Store.PutBlocks(ctx, blocks...)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// acknowledged waits until n more samples of each number are sent, and the store has
+// acknowledged all that were. It returns how many these are.
+func (f *fleet) acknowledged(n int) (sent int) {
+	f.t.Helper()
+	n += f.ioc.sent()
+	program.Eventually(f.t, "samples are sent", func() bool { sent = f.ioc.sent(); return sent >= n })
+	stored := func(e *engine.Engine, pv string) bool {
+		s, _ := e.Capture().Status(pv)
+		return s.Stored >= uint64(samples(pv, sent)-samples(pv, f.from))
+	}
+	program.Eventually(f.t, "samples are acknowledged", func() bool {
+		for _, pv := range pvs {
+			if !stored(f.a, pv) || !stored(f.b, pv) {
+				return false
+			}
+		}
+		return stored(f.a, alone["A"]) && stored(f.b, alone["B"])
+	})
+	return sent
+}
+
+// checkpoint waits until what is in the journal now is sealed, of whatever writer.
+func (f *fleet) checkpoint() {
+	f.t.Helper()
+	type lane struct {
+		shard  int
+		writer store.Writer
+	}
+	want := map[lane]store.Position{}
+	for c := range f.claims() {
+		for row, err := range f.store.Journal(f.t.Context(), c.Shard, c.Writer, c.Sealed) {
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			want[lane{c.Shard, c.Writer}] = row.At
+		}
+	}
+	program.Eventually(f.t, fmt.Sprintf("the rows of %d writers are sealed", len(want)), func() bool {
+		for c := range f.claims() {
+			if c.Sealed < want[lane{c.Shard, c.Writer}] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// claims yields those of all shards.
+func (f *fleet) claims() iter.Seq[store.Claim] {
+	return func(yield func(store.Claim) bool) {
+		for shard := range shards {
+			claims, err := f.store.Claims(f.t.Context(), shard)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			for _, c := range claims {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// openStore opens an archive that ends with the test.
+func openStore(t *testing.T, node *cassandra.Node, keyspace string) store.Store {
+	t.Helper()
+	st, err := cassandrastore.Open(t.Context(), cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}

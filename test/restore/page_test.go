@@ -1,0 +1,103 @@
+package restore
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"varve.dev/varve/test/cassandra"
+)
+
+// keyspace is that of the archive.
+const keyspace = "varve"
+
+// page is docs/backup.md, whose commands can be run.
+type page struct {
+	t     *testing.T
+	steps map[string]string
+}
+
+// step is a block of commands with a name behind the language.
+var step = regexp.MustCompile("(?s)\n```sh ([a-z0-9-]+)\n(.*?)\n```\n")
+
+func readPage(t *testing.T) page {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/backup.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{t, map[string]string{}}
+	for _, m := range step.FindAllStringSubmatch(string(text), -1) {
+		p.steps[m[1]] = m[2]
+	}
+	return p
+}
+
+// run runs the commands of a step as an administrator of one node does, in a directory.
+// The variables are those that the page has the reader set; on reaches the node.
+func (p page) run(node *cassandra.Node, dir, name string, vars ...string) {
+	p.t.Helper()
+	commands, ok := p.steps[name]
+	if !ok {
+		p.t.Fatalf("docs/backup.md has no step %s", name)
+	}
+	bin := p.t.TempDir()
+	node.WriteNodetool(p.t, bin)
+	cmd := exec.CommandContext(p.t.Context(), "bash", "-euo", "pipefail", "-c", `on() { shift; bash -c "$*"; }`+"\n"+commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "NODES=pod/node", "TAG=backup", "DATA="+node.DataDir(),
+		"KEYSPACE="+keyspace, "JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1")
+	cmd.Env = append(cmd.Env, vars...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("step %s of docs/backup.md: %v\n%s", name, err, out)
+	}
+}
+
+// unpack unpacks what a step has packed, of a node.
+func unpack(t *testing.T, from, to string) {
+	t.Helper()
+	tar(t, "xf", filepath.Join(from, "node.tar"), "-C", to)
+}
+
+// pack packs some of the tables in a directory again.
+func pack(t *testing.T, from, to string, some func(table string) bool) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"cf", filepath.Join(to, "node.tar"), "-C", from}
+	for _, e := range entries {
+		if table, _, _ := strings.Cut(e.Name(), "-"); some(table) {
+			args = append(args, e.Name())
+		}
+	}
+	tar(t, args...)
+}
+
+func tar(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "tar", args...).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v\n%s", err, out)
+	}
+}
+
+// mistaken packs what the wrong order gives: claims of the third snapshot, and journal,
+// blocks and directory of the second.
+func mistaken(t *testing.T, node *cassandra.Node, to string) {
+	t.Helper()
+	dir := t.TempDir()
+	for table, snapshot := range map[string]string{"claim": "backup-3", "journal": "backup-2", "block_forever": "backup-2", "channel": "backup-2"} {
+		found, err := filepath.Glob(filepath.Join(node.DataDir(), keyspace, table+"-*", "snapshots", snapshot))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("snapshot %s of %s is at %q: %v", snapshot, table, found, err)
+		}
+		if err := os.CopyFS(filepath.Join(dir, table+"-1", "snapshots", snapshot), os.DirFS(found[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack(t, dir, to, func(string) bool { return true })
+}

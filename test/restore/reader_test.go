@@ -1,0 +1,127 @@
+package restore
+
+import (
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine/check"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/test/cassandra"
+)
+
+// cold reads an archive from the store alone.
+type cold struct {
+	*query.Reader
+	t   *testing.T
+	ioc *ioc
+}
+
+func reader(t *testing.T, i *ioc, node *cassandra.Node, keyspace string) cold {
+	t.Helper()
+	return cold{&query.Reader{Store: openStore(t, node, keyspace), Shards: shards}, t, i}
+}
+
+// numbers returns which samples of a PV are there. Each must be as it was sent, and there
+// once.
+func (r cold) numbers(pv string) (found []int) {
+	r.t.Helper()
+	runs, err := r.Read(r.t.Context(), pv, query.Earliest, query.Latest, query.Options{})
+	if err != nil {
+		r.t.Fatalf("reading %s: %v", pv, err)
+	}
+	last := -1
+	for run, err := range runs {
+		if err != nil {
+			r.t.Fatalf("reading %s: %v", pv, err)
+		}
+		for k := range run.Len() {
+			got, n := run.At(k), r.ioc.number(run.Times[k])
+			if want, ok := r.ioc.sample(pv, n); !ok || !got.Same(&want) {
+				r.t.Fatalf("%s: what is read at %v is not sample %d", pv, time.Unix(0, got.Time), n)
+			}
+			if n <= last {
+				r.t.Fatalf("%s: sample %d follows sample %d", pv, n, last)
+			}
+			found, last = append(found, n), n
+		}
+	}
+	return found
+}
+
+// has fails the test unless the first n samples of each number are there, and those of the
+// image that are among them.
+func (r cold) has(n int) {
+	r.t.Helper()
+	for _, pv := range all() {
+		found := r.numbers(pv)
+		if missing := firstMissing(pv, found); missing < n {
+			r.t.Errorf("%s: sample %d is missing, of %d", pv, missing, n)
+		}
+		r.t.Logf("%s: %d samples, of %d that it must have", pv, len(found), samples(pv, n))
+	}
+}
+
+// firstMissing returns the first sample of a PV that is not there.
+func firstMissing(pv string, found []int) int {
+	step := 1
+	if pv == image {
+		step = imageEvery
+	}
+	for k, n := range found {
+		if n != k*step {
+			return k * step
+		}
+	}
+	return len(found) * step
+}
+
+// hasBins fails the test unless the bins of the first n samples of a number count all of
+// them. Tiles must be there.
+func (r cold) hasBins(n int) {
+	r.t.Helper()
+	pv, perBin := pvs[0], int(level.Every()/period)
+	from, to := r.ioc.begin.UnixNano(), r.ioc.begin.Add(time.Duration(n/perBin*perBin)*period).UnixNano()
+	tiles := 0
+	for _, err := range r.Store.Rollups(r.t.Context(), pv, level, level.Tile(from), level.Tile(to)) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		tiles++
+	}
+	if tiles == 0 {
+		r.t.Errorf("%s has no tiles of rollups", pv)
+	}
+	bins, err := r.Bins(r.t.Context(), pv, from, to-1, n/perBin, query.BinOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	count := 0
+	for bin, err := range bins.All {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if bin.Count != uint64(perBin) {
+			r.t.Errorf("%s: the bin at %v counts %d samples, not %d", pv, time.Unix(0, bin.Start), bin.Count, perBin)
+		}
+		count++
+	}
+	if count != n/perBin {
+		r.t.Errorf("%s has %d bins, not %d", pv, count, n/perBin)
+	}
+}
+
+// isSound fails the test if varve store check would find anything wrong.
+func (r cold) isSound() {
+	r.t.Helper()
+	report, err := check.Run(r.t.Context(), r.Store, check.Options{Shards: shards})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		if f.Severity != check.Info {
+			r.t.Errorf("varve store check: %s %s, %s: %s", f.Kind, f.PV, f.Where, f.Text)
+		}
+	}
+	r.t.Logf("varve store check: %d blocks with %d samples, %d rows that are not sealed; %v", report.Blocks, report.Samples, report.Rows, report.Counts)
+}
+

@@ -1,0 +1,104 @@
+package restore
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
+)
+
+// backup is what a test keeps of an archive whose node is gone.
+type backup struct {
+	whole, wrong string // directories with node.tar
+	// Samples that were acknowledged: before the first snapshot, between that and the
+	// second, when they were not sealed before the third.
+	before, between int
+}
+
+// TestABackupLosesNothing takes a backup while engines write and checkpoints pass between
+// its steps, and brings it back on an empty node.
+func TestABackupLosesNothing(t *testing.T) {
+	p, i := readPage(t), newIOC()
+	node := cassandra.Start(t)
+	makeSchema(t, node, keyspace)
+	f := startFleet(t, i, node)
+	b := f.backUp(p, node)
+	node.Destroy(t)
+	f.end()
+
+	node = cassandra.Start(t)
+	makeSchema(t, node, keyspace)
+	tables, dir := t.TempDir(), t.TempDir()
+	unpack(t, b.whole, tables)
+	isJournal := func(table string) bool { return strings.HasPrefix(table, "journal") }
+	pack(t, tables, dir, func(table string) bool { return !isJournal(table) })
+	p.run(node, dir, "restore", "DIR="+filepath.Join(t.TempDir(), "restore"))
+	r := reader(t, i, node, keyspace)
+	t.Log("without the journal, as when its rows have expired:")
+	r.has(b.before)
+	r.hasBins(b.before)
+
+	pack(t, tables, dir, isJournal)
+	p.run(node, dir, "restore", "DIR="+filepath.Join(t.TempDir(), "restore"))
+	t.Log("with the journal:")
+	r.has(b.between)
+	r.isSound()
+
+	f = startFleet(t, i, node)
+	now := f.acknowledged(100)
+	f.checkpoint()
+	f.end()
+	t.Log("engines have gone on:")
+	r.has(b.between)
+	r.hasBins(b.before)
+	r.isSound()
+	for _, pv := range all() {
+		if got := r.numbers(pv); got[len(got)-1] < now-imageEvery {
+			t.Errorf("%s: the last sample is %d, and %d were acknowledged", pv, got[len(got)-1], now)
+		}
+	}
+
+	// The wrong order loses what was sealed between, and no check of the archive can know.
+	makeSchema(t, node, "wrong")
+	p.run(node, b.wrong, "restore", "KEYSPACE=wrong", "DIR="+filepath.Join(t.TempDir(), "restore"))
+	wrong := reader(t, i, node, "wrong")
+	wrong.isSound()
+	if got := firstMissing(pvs[0], wrong.numbers(pvs[0])); got >= b.between {
+		t.Errorf("with claims copied last, all %d samples are there", got)
+	} else {
+		t.Logf("with claims copied last, samples from %d on are lost, of %d that were acknowledged", got, b.between)
+	}
+}
+
+// backUp makes the steps of the page, with a checkpoint wherever one may fall.
+func (f *fleet) backUp(p page, node *cassandra.Node) backup {
+	b := backup{whole: f.t.TempDir(), wrong: f.t.TempDir()}
+	f.acknowledged(3000) // more than a tile of rollups
+	f.checkpoint()
+	f.gate.close() // what follows is not sealed at the first snapshot
+	b.before = f.acknowledged(imageEvery)
+	p.run(node, b.whole, "snapshot-1")
+	f.gate.open()
+	f.checkpoint()
+	f.gate.close()
+	b.between = f.acknowledged(imageEvery)
+	p.run(node, b.whole, "snapshot-2")
+	f.gate.open()
+	f.checkpoint()
+	p.run(node, b.whole, "snapshot-3")
+	p.run(node, b.whole, "save")
+	mistaken(f.t, node, b.wrong)
+	p.run(node, b.whole, "clear")
+	return b
+}
+
+// makeSchema does what the page says.
+func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
+	t.Helper()
+	v := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--rungs", "90d")
+	if code := v.Wait(); code != 0 {
+		t.Fatalf("varve schema exits with %d", code)
+	}
+}
