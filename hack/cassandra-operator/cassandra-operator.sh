@@ -123,7 +123,7 @@ install() {
       --set-string "imageConfig.images.k8ssandra-client.tag=$(cassandra_version)"
       --set-string "imageConfig.images.system-logger.tag=$(cassandra_version)")
   fi
-  helm upgrade --install cass-operator "$root/charts/cass-operator" --namespace $namespace --create-namespace \
+  helm upgrade --install cass-operator "$root/charts/varve-operator/charts/cass-operator" --namespace $namespace --create-namespace \
     --wait --timeout 5m "${values[@]}" >&2
   say "cass-operator is ready after $((SECONDS - began)) s"
 }

@@ -4,7 +4,7 @@
 //	config/crd ───────────────┤   charts/NAME/README.md, between its markers
 //	                          └─▶ charts/varve-operator/templates/crds
 //	config/rbac/role.yaml ──────▶ charts/varve-operator/templates/_rules.tpl
-//	cass-operator's module ─────▶ charts/cass-operator/templates/crds, _rules.tpl, _images.tpl
+//	cass-operator's module ─────▶ charts/varve-operator/charts/cass-operator/templates/crds, _rules.tpl, _images.tpl
 //
 // In values.yaml the comment above a key says what it means, and a line
 //
@@ -48,7 +48,7 @@ func run(root, module string, check bool) error {
 		return err
 	}
 	out[filepath.Join(operator, "templates/_rules.tpl")] = rules
-	cass := filepath.Join(root, "charts/cass-operator")
+	cass := filepath.Join(root, "charts/varve-operator/charts/cass-operator")
 	if err := cassOperator(cass, module, out); err != nil {
 		return err
 	}

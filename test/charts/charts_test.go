@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 const (
 	operatorChart = "../../charts/varve-operator"
 	varveChart    = "../../charts/varve"
-	cassChart     = "../../charts/cass-operator"
+	cassChart     = "../../charts/varve-operator/charts/cass-operator"
 	// helm template asks no cluster, and what it assumes is old.
 	kubeVersion = "--kube-version=1.30.0"
 )
@@ -115,18 +115,11 @@ func withFewRules(t *testing.T, chart string) string {
 	return dir
 }
 
-// copyOperatorChart copies the chart, with the one that it has a link to.
+// copyOperatorChart copies the chart.
 func copyOperatorChart(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(operatorChart)); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(dir, "charts/cass-operator")
-	if err := os.Remove(link); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(link, os.DirFS(cassChart)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
