@@ -24,7 +24,7 @@ func TestOperatorAwaitsServer(t *testing.T) {
 	}
 	server := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: ports[0]}).String()
 	probes := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: ports[1]}).String()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {

@@ -59,7 +59,7 @@ func newPlant(t *testing.T, storage storageOptions) *plant {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
 	}
 	p := &plant{WithT: NewWithT(t), t: t, storage: storage, drain: time.Minute}
-	p.SetDefaultEventuallyTimeout(time.Minute)
+	p.SetDefaultEventuallyTimeout(3 * time.Minute)
 	p.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logKubernetes(slog.New(slog.DiscardHandler))
 	p.env = &envtest.Environment{

@@ -90,7 +90,7 @@ func (r *providersRig) eventually(pv string, properties map[string]string) {
 			return a.Metadata.Properties
 		}
 		return nil
-	}).WithTimeout(time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
+	}).WithTimeout(3 * time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
 }
 
 // Records of a real IOC by both protocols: the values, their metadata and the
@@ -140,7 +140,7 @@ func TestFieldsOfAStructure(t *testing.T) {
 			return a.Type + " " + string(a.Last.Value)
 		}
 		return ""
-	}).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(Equal(`struct {"a":1,"b":{"d":[1.5,2.5]}}`))
+	}).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(Equal(`struct {"a":1,"b":{"d":[1.5,2.5]}}`))
 }
 
 // An IOC comes back with other types: the archive goes on under the same names.
@@ -162,7 +162,7 @@ func TestTypesOfRecordsChange(t *testing.T) {
 		}
 	}
 	for _, pv := range []string{"T:A", "T:B"} {
-		r.Eventually(stored(pv)).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(HaveLen(1))
+		r.Eventually(stored(pv)).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(HaveLen(1))
 	}
 	r.ioc.Stop()
 	r.ioc.SetDatabase(`
@@ -170,8 +170,8 @@ record(longin, "T:A") { field(VAL, "7") field(PINI, "YES") }
 record(stringin, "T:B") { field(VAL, "seven") field(PINI, "YES") }
 `)
 	r.ioc.Start()
-	r.Eventually(stored("T:A")).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 1.5", "int32 7"))
-	r.Eventually(stored("T:B")).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 2.5", "string seven"))
+	r.Eventually(stored("T:A")).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 1.5", "int32 7"))
+	r.Eventually(stored("T:B")).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(ConsistOf("float64 2.5", "string seven"))
 	var marks struct {
 		Marks []struct{ Kind, Text string }
 	}

@@ -53,7 +53,7 @@ func startSecure(t *testing.T) *secure {
 		"  keystore: "+dir+"/server.pem", "  truststore: "+dir+"/trust.pem")
 	s.host, s.address = net.JoinHostPort("localhost", strconv.Itoa(s.node.Port)), s.node.Addr()
 	cluster := s.cluster(t, "cassandra", "cassandra")
-	NewWithT(t).Eventually(func() (err error) { s.cql, err = cluster.CreateSession(); return err }).WithTimeout(time.Minute).Should(Succeed())
+	NewWithT(t).Eventually(func() (err error) { s.cql, err = cluster.CreateSession(); return err }).WithTimeout(3 * time.Minute).Should(Succeed())
 	t.Cleanup(s.cql.Close)
 	return s
 }
@@ -239,7 +239,7 @@ func roundTrip(t *testing.T, storage storageOptions) {
 		g.Eventually(func() int {
 			events, _ = archive.NewClient(url, time.Minute).Events("SIM:RAMP:0000", begin) // an error passes, or the wait ends
 			return len(events)
-		}).WithTimeout(time.Minute).WithPolling(50 * time.Millisecond).Should(BeNumerically(">=", len(archived)+20))
+		}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(BeNumerically(">=", len(archived)+20))
 		stop()
 		g.Expect(<-ended).To(Succeed(), "all samples are stored")
 		g.Expect(events[:len(archived)]).To(Equal(archived), "the next process reads what the first one stored")
@@ -260,7 +260,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	pending := st.(interface{ State() string })
 	state := func(prefix string) {
 		t.Helper()
-		g.Eventually(pending.State).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(HavePrefix(prefix))
+		g.Eventually(pending.State).WithTimeout(3 * time.Minute).WithPolling(20 * time.Millisecond).Should(HavePrefix(prefix))
 	}
 	state("TLSFailed: ")
 	secret := s.ca.Secret(t)
@@ -268,7 +268,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	writeFile(t, o.tlsDir, "tls.crt", secret["tls.crt"])
 	state("WrongCredentials: ")
 	writeFile(t, o.credentials, "password", password)
-	g.Eventually(pending.State).WithTimeout(time.Minute).Should(BeEmpty())
+	g.Eventually(pending.State).WithTimeout(3 * time.Minute).Should(BeEmpty())
 
 	cfg, err := o.cassandra(nil, log)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -281,7 +281,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	}
 	g.Expect(open()).To(Succeed())
 	s.exec(t, "ALTER ROLE maker WITH PASSWORD = '%s'", nextPassword)
-	g.Eventually(open).WithTimeout(time.Minute).Should(MatchError(cassandrastore.ErrCredentials))
+	g.Eventually(open).WithTimeout(3 * time.Minute).Should(MatchError(cassandrastore.ErrCredentials))
 	_, err = st.Claims(t.Context(), 0)
 	g.Expect(err).NotTo(HaveOccurred(), "connections that are open stay")
 	writeFile(t, o.credentials, "password", nextPassword)

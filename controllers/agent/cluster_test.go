@@ -156,7 +156,7 @@ func newWorld(t *testing.T) *world {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
 	}
 	w := &world{WithT: NewWithT(t), t: t, cable: newCable(t), state: t.TempDir()}
-	w.SetDefaultEventuallyTimeout(30 * time.Second)
+	w.SetDefaultEventuallyTimeout(2 * time.Minute)
 	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	scheme := runtime.NewScheme()
 	w.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())

@@ -37,7 +37,7 @@ func watch(t *testing.T, path string) *watching {
 // until waits for a result with these groups and so many errors.
 func (w *watching) until(errs int, groups ...string) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !slices.Equal(summary(w.last), groups) || len(w.last.Errors) != errs {
 		select {
 		case w.last = <-w.results:

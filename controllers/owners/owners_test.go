@@ -94,7 +94,7 @@ func newSite(t *testing.T) *site {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	ctrllog.SetLogger(klog.Background())
 	s := &site{WithT: NewWithT(t), t: t, port: freePort(t)}
-	s.SetDefaultEventuallyTimeout(30 * time.Second)
+	s.SetDefaultEventuallyTimeout(2 * time.Minute)
 	env := &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,

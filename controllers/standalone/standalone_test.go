@@ -74,7 +74,7 @@ func (p *plant) group(file, more string, pvs ...string) {
 // text.
 func (p *plant) eventually(pvs, logged string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
 		applied, log := p.applied, p.log.String()
 		p.mu.Unlock()

@@ -144,7 +144,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 	}
 	check("the journal", &query.Reader{Store: st, Shards: 4})
 	e, _, end = photographed(t, st) // it seals what the one before left
-	for deadline := time.Now().Add(time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal is not sealed")
 		}

@@ -19,7 +19,7 @@ const (
 	loopback = "127.0.0.1"
 	// startTimeout covers a machine that is busy with other tests, and the fetch.
 	startTimeout = 5 * time.Minute
-	stopTimeout  = 60 * time.Second
+	stopTimeout  = 3 * time.Minute
 	logTail      = 2 << 10
 )
 

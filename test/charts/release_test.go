@@ -160,7 +160,7 @@ func deletable(t *testing.T, s *server) {
 // eventually waits for what the API server takes a moment to notice.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("not within 30 s:", what)
 		}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout = 3 * time.Minute
+	stopTimeout  = time.Minute
 )
 
 // IOC is a real IOC, or another server, in a process of its own. It ends with the

@@ -16,7 +16,7 @@ import (
 )
 
 // runTimeout bounds a script, with room for a busy machine.
-const runTimeout = 60 * time.Second
+const runTimeout = 3 * time.Minute
 
 // PythonVariable names an interpreter to use instead of that of hack/venv.sh.
 const PythonVariable = "VARVE_EPICS_PYTHON"

@@ -12,7 +12,7 @@ import (
 )
 
 // Patience bounds every wait, with room for a busy machine.
-const Patience = 60 * time.Second
+const Patience = 4 * time.Minute
 
 // Process is the program, running. It ends with the test.
 type Process struct {

@@ -145,7 +145,7 @@ func (n *native) types() (types []string) {
 // time: what it lacks is told when it is compared.
 func await(t *testing.T, a *program.Archiver, counts map[string]int) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		maps.DeleteFunc(counts, func(pv string, n int) bool { return len(readJSON(t, a, pv)) >= n })
 		if len(counts) == 0 {
 			return

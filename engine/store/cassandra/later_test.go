@@ -15,7 +15,7 @@ import (
 // eventually waits until the state of a store begins with a text.
 func eventually(t *testing.T, p *store.Pending, text string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(4 * time.Minute)
 	for !strings.HasPrefix(p.State(), text) || text == "" && p.State() != "" {
 		select {
 		case <-deadline:

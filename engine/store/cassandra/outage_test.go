@@ -16,7 +16,7 @@ import (
 
 const (
 	outage       = 15 * time.Second
-	recoverWait  = 60 * time.Second
+	recoverWait  = 4 * time.Minute
 	shortTimeout = 2 * time.Second
 )
 

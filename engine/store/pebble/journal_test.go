@@ -67,7 +67,7 @@ func TestSealedRowsGo(t *testing.T) {
 // deleted in the background.
 func waitForSize(t *testing.T, st *pebble.Store, most int64) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		size, err := st.Size(t.Context())
 		if err != nil {
 			t.Fatal(err)
