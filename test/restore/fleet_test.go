@@ -85,10 +85,10 @@ func assignment(seal bool, other string) engine.Assignment {
 
 // write sends samples until ctx ends.
 func (f *fleet) write(ctx context.Context) {
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		f.ioc.send(20)
+		f.ioc.send(10)
 		select {
 		case <-ctx.Done():
 			return
@@ -117,12 +117,12 @@ func (g gate) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	}
 }
 
-// acknowledged waits until n more samples of each number are sent, and the store has
-// acknowledged all that were. It returns how many these are.
+// acknowledged sends n more samples of each number, and waits until the store has
+// acknowledged all that were sent. It returns how many these are.
 func (f *fleet) acknowledged(n int) (sent int) {
 	f.t.Helper()
-	n += f.ioc.sent()
-	program.Eventually(f.t, "samples are sent", func() bool { sent = f.ioc.sent(); return sent >= n })
+	f.ioc.send(n)
+	sent = f.ioc.sent()
 	stored := func(e *engine.Engine, pv string) bool {
 		s, _ := e.Capture().Status(pv)
 		return s.Stored >= uint64(samples(pv, sent)-samples(pv, f.from))

@@ -124,4 +124,3 @@ func (r cold) isSound() {
 	}
 	r.t.Logf("varve store check: %d blocks with %d samples, %d rows that are not sealed; %v", report.Blocks, report.Samples, report.Rows, report.Counts)
 }
-

@@ -20,6 +20,7 @@ type backup struct {
 // TestABackupLosesNothing takes a backup while engines write and checkpoints pass between
 // its steps, and brings it back on an empty node.
 func TestABackupLosesNothing(t *testing.T) {
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // none lives long enough to be worth more
 	p, i := readPage(t), newIOC()
 	node := cassandra.Start(t)
 	makeSchema(t, node, keyspace)
