@@ -151,7 +151,7 @@ func digestOf(want []byte, is client.Object) (digest, error) {
 	h := sha256.New()
 	h.Write(want)
 	if is != nil {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(is)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(is.DeepCopyObject()) // of some kinds it is the object itself
 		if err != nil {
 			return digest{}, err
 		}
