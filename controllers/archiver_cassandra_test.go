@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -189,7 +188,7 @@ var managedSpecs = []string{
 }
 
 // lateDiscovery is how long it takes until a kind is found that was defined just now.
-const lateDiscovery = time.Minute
+const lateDiscovery = patience
 
 // decoded is a map in YAML.
 func decoded(text string) map[string]any {
@@ -212,7 +211,7 @@ func define(kind string) {
 		// It is installed without: kustomize removes it, for what it has depends on the version.
 		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "config")
 	}
-	_, err = envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	_, err = envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: patience})
 	Expect(err).NotTo(HaveOccurred())
 }
 

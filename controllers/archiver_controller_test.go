@@ -200,7 +200,7 @@ var _ = Describe("ArchiverReconciler", func() {
 
 	It("has ServiceMonitors while their definition is there", func(ctx SpecContext) {
 		definitions := []*apiextensionsv1.CustomResourceDefinition{serviceMonitorDefinition()}
-		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions})
+		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: patience})
 		Expect(err).NotTo(HaveOccurred())
 		uninstall := func() error { return envtest.UninstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions}) }
 		DeferCleanup(uninstall)

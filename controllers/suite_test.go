@@ -28,6 +28,9 @@ var (
 	k8s        client.Client // without a cache: what the API server has
 )
 
+// patience is for what takes a second, unless the machine is busy.
+const patience = 2 * time.Minute
+
 func TestControllers(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
@@ -47,7 +50,8 @@ var _ = BeforeSuite(func() {
 		Scheme:                   scheme,
 		CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
 		ErrorIfCRDPathMissing:    true,
-		ControlPlaneStartTimeout: 2 * time.Minute,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: patience},
+		ControlPlaneStartTimeout: patience,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
 	var err error

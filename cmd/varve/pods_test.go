@@ -64,6 +64,7 @@ func newPlant(t *testing.T, storage storageOptions) *plant {
 	logKubernetes(slog.New(slog.DiscardHandler))
 	p.env = &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
 	cfg, err := p.env.Start()

@@ -90,7 +90,7 @@ func (r *providersRig) eventually(pv string, properties map[string]string) {
 			return a.Metadata.Properties
 		}
 		return nil
-	}).WithTimeout(3 * time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
+	}).WithTimeout(3*time.Minute).WithPolling(100*time.Millisecond).Should(Equal(properties), pv)
 }
 
 // Records of a real IOC by both protocols: the values, their metadata and the

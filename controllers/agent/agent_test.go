@@ -155,7 +155,7 @@ func TestTheDefinitionIsDeleted(t *testing.T) {
 	w.Expect(w.engine.captured()).To(Equal("A"))
 
 	w.Eventually(func() error {
-		_, err := envtest.InstallCRDs(apiServer, envtest.CRDInstallOptions{Paths: crdPaths})
+		_, err := envtest.InstallCRDs(apiServer, envtest.CRDInstallOptions{Paths: crdPaths, MaxTime: 2 * time.Minute})
 		return err
 	}).Should(Succeed())
 	w.newShard(w.list("A", "B"))

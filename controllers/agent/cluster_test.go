@@ -46,6 +46,7 @@ func runTests(m *testing.M) int {
 	}
 	env := &envtest.Environment{
 		CRDDirectoryPaths: crdPaths, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
 	var err error

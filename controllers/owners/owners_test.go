@@ -97,6 +97,7 @@ func newSite(t *testing.T) *site {
 	s.SetDefaultEventuallyTimeout(2 * time.Minute)
 	env := &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
 	cfg, err := env.Start()

@@ -35,6 +35,7 @@ func newServer(t *testing.T, crds ...string) *server {
 	log.SetLogger(logr.Discard())
 	env := &envtest.Environment{
 		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
 	cfg, err := env.Start()
