@@ -1,0 +1,148 @@
+package check_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/check"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// flaky fails the reads that fail says.
+type flaky struct {
+	store.Store
+	blocks int
+	fail   func(n int) bool // the n-th block read, from 1
+}
+
+var errAway = errors.New("no answer")
+
+func (f *flaky) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for blk, err := range f.Store.Blocks(ctx, pv, b, from, to) {
+			f.blocks++
+			if f.fail(f.blocks) {
+				yield(store.Block{}, errAway)
+				return
+			}
+			if !yield(blk, err) {
+				return
+			}
+		}
+	}
+}
+
+// A read that fails is begun again where it broke off, and given up after some time.
+func TestReadsThatFail(t *testing.T) {
+	a := newArchive(t)
+	for i := range int64(5) {
+		a.must(a.PutBlocks(t.Context(), a.block(noon+hour+10+i)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := &archive{Store: a.Store, t: t}
+		r := a.check(&flaky{Store: a.Store, fail: func(n int) bool { return n == 1 || n == 3 || n == 7 }}, options())
+		if a.wrong(r); r.Blocks != 8 {
+			t.Errorf("%d blocks counted, of 8", r.Blocks)
+		}
+		r = a.check(&flaky{Store: a.Store, fail: func(int) bool { return true }}, options())
+		if a.wrong(r, "unreadable: no answer", "unreadable: no answer"); r.Marks != 1 {
+			t.Errorf("what can be read is not: %+v", r)
+		}
+	})
+}
+
+// gone is a store that has a directory, and then answers no more.
+type gone struct{ check.Store }
+
+func (gone) Channels(context.Context) iter.Seq2[store.Channel, error] {
+	return func(yield func(store.Channel, error) bool) {
+		for i := range 1000 {
+			if !yield(store.Channel{PV: strconv.Itoa(i)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (gone) Channel(context.Context, string) (store.Channel, bool, error) {
+	return store.Channel{}, false, errAway
+}
+
+func (gone) Floor(context.Context) (store.Floor, bool, error) { return store.Floor{}, false, nil }
+
+func (gone) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
+	return func(yield func(store.PVMark, error) bool) { yield(store.PVMark{}, errAway) }
+}
+
+func (gone) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
+	return func(yield func(store.PVMetadata, error) bool) { yield(store.PVMetadata{}, errAway) }
+}
+
+func TestAStoreThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []check.Progress
+		opts := options()
+		opts.Progress = func(p check.Progress) { told = append(told, p) }
+		opts.ProgressEvery = time.Second
+		r, err := check.Run(t.Context(), gone{}, opts)
+		if !errors.Is(err, check.ErrAway) || !errors.Is(err, errAway) || r.Complete || r.PVs > 50 {
+			t.Errorf("%v, after %d PVs", err, r.PVs)
+		}
+		if len(told) == 0 || told[0].Total != 1000 || told[0].Elapsed != time.Second {
+			t.Errorf("progress: %+v", told)
+		}
+	})
+}
+
+// still is an archive of one block of 10 KB in each of 100 hours.
+type still struct{ gone }
+
+func (still) Channel(_ context.Context, pv string) (store.Channel, bool, error) {
+	return store.Channel{PV: pv, Starts: []store.Bucket{store.Hour.Of(noon - 100*hour)}, Types: []sample.Type{sample.String}}, true, nil
+}
+
+func (still) Blocks(_ context.Context, _ string, b store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		if b.Start() >= noon {
+			return
+		}
+		r := &sample.Run{Type: sample.String, Times: []int64{b.Start()}, Tags: []sample.Tag{0}, Ends: []uint32{10 << 10}, Bytes: make([]byte, 10<<10)}
+		for i := range r.Bytes {
+			r.Bytes[i] = byte(i * i * i >> 5)
+		}
+		yield(store.Block{
+			BlockKey: store.BlockKey{Bucket: b, Start: b.Start()}, End: b.Start(), Count: 1, Type: r.Type,
+			Min: math.NaN(), Max: math.NaN(), Sum: math.NaN(), Blob: block.Append(nil, r),
+		}, nil)
+	}
+}
+
+func (still) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
+	return func(func(store.PVMark, error) bool) {}
+}
+
+func (still) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
+	return func(func(store.PVMetadata, error) bool) {}
+}
+
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := options()
+		opts.Match = func(pv string) bool { return pv == "7" }
+		opts.Rate = 50 << 10
+		start := time.Now()
+		r, err := check.Run(t.Context(), still{}, opts)
+		want := time.Duration(float64(r.Bytes) / opts.Rate * float64(time.Second))
+		if took := time.Since(start); err != nil || r.Samples != 100 || took < want-time.Second || took > want+time.Second {
+			t.Errorf("%d samples, %d bytes took %v, want %v; %v", r.Samples, r.Bytes, took, want, err)
+		}
+	})
+}

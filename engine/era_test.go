@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/test/lapse"
+)
+
+// calm is a store that writes a claim once: renewing it for days takes long.
+type calm struct {
+	store.Store
+	mu      sync.Mutex
+	written map[store.Writer]store.Claim
+	dropped func(pv string, b store.Bucket) // called before a bucket is; may be nil
+	unfree  int64                           // bytes that were dropped; a test sets it
+	size    func() int64                    // may be nil
+}
+
+// Size makes the size of an archive an input.
+func (c *calm) Size(ctx context.Context) (int64, error) {
+	if c.size != nil {
+		return c.size(), nil
+	}
+	return c.Store.Size(ctx)
+}
+
+func (c *calm) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
+	if c.dropped != nil {
+		c.dropped(pv, b)
+	}
+	bytes, err = c.Store.DropBucket(ctx, pv, b, before)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unfree += bytes
+	return bytes, err
+}
+
+func (c *calm) PutClaim(ctx context.Context, claim store.Claim) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was, ok := c.written[claim.Writer]; ok && was.Closed == claim.Closed {
+		return nil
+	}
+	c.written[claim.Writer] = claim
+	return c.Store.PutClaim(ctx, claim)
+}
+
+// era is an archive whose time is not that of the day, with an engine that keeps PV A.
+type era struct {
+	*life
+	t     *testing.T
+	st    *calm
+	limit int64 // DiskLimit of the next engine
+}
+
+// inEra runs f in a bubble of time.
+func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := pebble.Open(t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &era{t: t, st: &calm{Store: db, written: map[store.Writer]store.Claim{}}}
+		e.begin(keep)
+		defer func() { // also when f gives up: nothing may stay in the bubble
+			e.end()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		f(t, e)
+	})
+}
+
+// begin starts another engine, one that seldom has something to do.
+func (e *era) begin(keep store.Retention) {
+	source := &taps{}
+	l := &life{source: source, Engine: New(Options{
+		Store: e.st, Sources: capture.Sources{source}, Shards: 4, Flush: time.Minute, Checkpoint: 15 * time.Minute, Exclusive: true, DiskLimit: e.limit,
+		Log: slog.New(slog.NewTextHandler(e.t.Output(), nil)),
+	})}
+	l.reader = &query.Reader{Store: e.st, Recent: l, Shards: 4}
+	ctx, cancel := context.WithCancel(e.t.Context())
+	unsaved := make(chan int, 1)
+	go func() { unsaved <- l.Run(ctx) }()
+	l.end = sync.OnceValue(func() int { cancel(); return <-unsaved })
+	e.life = l
+	e.keep(keep)
+}
+
+// keep changes the retention.
+func (e *era) keep(keep store.Retention) {
+	e.Apply(Assignment{0: {Seal: true, Channels: []capture.Channel{{PV: "A", Group: "lab/test", Settings: &capture.Settings{Retention: keep}}}}})
+}
+
+// send sends a value of a time.
+func (e *era) send(at time.Time, v float64) {
+	e.source.mu.Lock()
+	defer e.source.mu.Unlock()
+	for _, sink := range e.source.sinks["A"] {
+		sink.Sample(&sample.Sample{Time: at.UnixNano(), Word: math.Float64bits(v)})
+	}
+}
+
+// read returns the values from some time ago until now, with how long ago they are.
+func (e *era) read(ago time.Duration) string {
+	e.t.Helper()
+	now := time.Now()
+	runs, err := e.reader.Read(e.t.Context(), "A", now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	out := ""
+	for r, err := range runs {
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for i := range r.Len() {
+			out += fmt.Sprintf("%g@%v ", r.Float(i), now.Sub(time.Unix(0, r.Times[i])).Round(time.Hour))
+		}
+	}
+	return out
+}
+
+func (e *era) want(ago time.Duration, want, when string) {
+	e.t.Helper()
+	if got := e.read(ago); got != want {
+		e.t.Errorf("%s: %q, want %q", when, got, want)
+	}
+}
+
+const days = 24 * time.Hour
+
+// onRung counts the samples in blocks on a rung.
+func (e *era) onRung(r store.Rung) (n int) {
+	e.t.Helper()
+	c, _, err := e.st.Channel(e.t.Context(), "A")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	now := time.Now()
+	for _, first := range c.Starts {
+		if first.Rung() != r {
+			continue
+		}
+		for b := first; b <= first.Span().Last() && b.Start() <= now.UnixNano(); b = b.Next() {
+			for blk, err := range e.st.Blocks(e.t.Context(), "A", b, math.MinInt64, math.MaxInt64) {
+				if err != nil {
+					e.t.Fatal(err)
+				}
+				n += blk.Count
+			}
+		}
+	}
+	return n
+}
+
+// ages returns how old, in hours, the samples are that can be read.
+func (e *era) ages() (hours []int) {
+	for _, s := range strings.Fields(e.read(10 * 365 * days)) {
+		_, age, _ := strings.Cut(s, "@")
+		d, err := time.ParseDuration(age)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		hours = append(hours, int(d.Hours()))
+	}
+	return hours
+}
+
+// hourly sends a value each hour.
+func (e *era) hourly(hours int) {
+	for range hours {
+		e.send(time.Now(), 1)
+		lapse.Of(time.Hour)
+	}
+}
