@@ -138,10 +138,13 @@ func (ioc *IOC) Start() {
 	}
 }
 
-// environment keeps servers and clients on loopback and to themselves.
+// environment keeps servers and clients on loopback and to themselves, and IOCs without
+// threads of real time, which root may have: where all runs on a few cores, those that
+// queue updates and those that send them fight for locks until nobody else gets a core.
 func (ioc *IOC) environment() []string {
 	ca, pva := strconv.Itoa(ioc.CAPort), strconv.Itoa(ioc.PVAPort)
 	return append(ioc.ClientEnv(),
+		"EPICS_ALLOW_POSIX_THREAD_PRIORITY_SCHEDULING=NO",
 		"EPICS_CAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_CAS_SERVER_PORT="+ca,
 		"EPICS_CA_SERVER_PORT="+ca, // where caproto's servers look
 		"EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO",
