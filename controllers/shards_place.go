@@ -84,7 +84,10 @@ func (in *observed) measure(now time.Time, costs *placement.Smoother) {
 		}
 		for _, s := range e.Report.Shards {
 			if l, known := loads[s.Index]; s.Phase == string(v1alpha1.Capturing) && (!known || l.SamplesPerSecond < s.SamplesPerSecond) {
-				loads[s.Index] = placement.Load{SamplesPerSecond: s.SamplesPerSecond, Channels: float64(s.Channels)}
+				loads[s.Index] = placement.Load{
+					SamplesPerSecond: s.SamplesPerSecond, BytesPerSecond: s.BytesPerSecond,
+					Channels: float64(s.Channels), Circuits: float64(s.Circuits),
+				}
 			}
 		}
 	}

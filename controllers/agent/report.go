@@ -104,7 +104,8 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
 		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
 		r.Shards[i].Lit, r.Shards[i].Dark = st.Lit, st.Dark
-		r.Shards[i].SamplesPerSecond, r.Shards[i].Sealing = st.Rate, st.Sealing
+		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
+		r.Shards[i].Circuits, r.Shards[i].Sealing = st.Servers, st.Sealing
 	}
 	return elsewhere, second
 }

@@ -61,6 +61,10 @@ type Shard struct {
 	Lit              int     `json:"lit,omitempty"`
 	Dark             int     `json:"dark,omitempty"`
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
+	// BytesPerSecond of values.
+	BytesPerSecond float64 `json:"bytesPerSecond"`
+	// Circuits that the shard needs, also if others use them, too.
+	Circuits int `json:"circuits"`
 	// Lists that are captured, by name.
 	Lists []string `json:"lists,omitempty"`
 }

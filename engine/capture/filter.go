@@ -44,6 +44,17 @@ func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
 	return 0, true
 }
 
+// size returns the bytes of the value kept last; 0 if there is none.
+func (f *filter) size() int {
+	switch {
+	case !f.has:
+		return 0
+	case f.typ.Fixed():
+		return 8
+	}
+	return len(f.last.Bytes)
+}
+
 // MaxValueBytes is the largest value that is archived: 16 MiB of elements, and
 // what a structure has beside them. Larger ones would not fit a journal row.
 const MaxValueBytes = 17 << 20

@@ -191,8 +191,11 @@ type ShardStatus struct {
 	// Lit are connected, and Dark are not, for SteadyAfter at least. Paused ones are
 	// neither.
 	Lit, Dark int
-	// Rate is the samples/s received, smoothed.
-	Rate float64
+	// Rate is the samples/s received, smoothed, and BytesPerSecond of their values: a
+	// channel's latest one counts for all.
+	Rate, BytesPerSecond float64
+	// Servers that channels are connected to: each takes a circuit.
+	Servers int
 }
 
 // SteadyAfter is how long a channel has been connected, or not, to count as Lit or Dark:
@@ -206,9 +209,17 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 	m.mu.RUnlock()
 	s.Channels = len(channels)
 	steady := m.now() - int64(SteadyAfter)
+	type server struct {
+		provider Provider
+		host     string
+	}
+	servers := map[server]bool{}
 	for _, c := range channels {
 		c.mu.Lock()
 		s.States[c.state]++
+		if c.state == Connected || c.state == Unsupported {
+			servers[server{c.filter.set.Provider, c.info.Host}] = true
+		}
 		switch {
 		case c.since > steady || c.state == Paused:
 		case c.state == Connected || c.state == Unsupported:
@@ -217,8 +228,10 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 			s.Dark++
 		}
 		s.Rate += c.rate.perSecond
+		s.BytesPerSecond += c.rate.perSecond * float64(c.filter.size())
 		c.mu.Unlock()
 	}
+	s.Servers = len(servers)
 	return s
 }
 

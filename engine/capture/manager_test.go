@@ -2,10 +2,12 @@ package capture
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"iter"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -282,6 +284,27 @@ func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
 		lapse.Of(time.Second)
 		if st := r.status(t, "A"); st.Stored != 10 {
 			t.Fatalf("%d samples stored, want 10", st.Stored)
+		}
+	})
+}
+
+func TestWhatAShardTakes(t *testing.T) {
+	inManager(t, func(r *rig) {
+		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B", "C"), 1: groupOf(Settings{}, "D")})
+		a, b := r.connect("A", sample.Float64), r.connect("B", sample.Float64.Array())
+		for range 120 {
+			lapse.Of(time.Second)
+			s := val(time.Now().UnixNano(), float64(time.Now().Unix()))
+			a.Sample(&s)
+			s = sample.Sample{Time: s.Time, Bytes: binary.LittleEndian.AppendUint64(make([]byte, 792), uint64(s.Time))}
+			b.Sample(&s)
+		}
+		got := r.ShardStatus(0)
+		if math.Abs(got.Rate-2) > 0.1 || math.Abs(got.BytesPerSecond-808) > 40 || got.Servers != 1 {
+			t.Errorf("two channels of one server send a value of 8 bytes and one of 800 each second: %+v", got)
+		}
+		if got := r.ShardStatus(1); got.Servers != 0 || got.BytesPerSecond != 0 {
+			t.Errorf("a channel that was never connected: %+v", got)
 		}
 	})
 }
