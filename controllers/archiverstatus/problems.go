@@ -81,7 +81,7 @@ func enginesLost(in *Input) []problem {
 	if n == 0 {
 		return nil
 	}
-	return []problem{{v1alpha1.ReasonEngineLost, fmt.Sprintf("%s no longer renewing their Lease: others take their shards", enginesAre(n))}}
+	return []problem{{v1alpha1.ReasonEngineLost, fmt.Sprintf("%s without a live Lease: others take the shards", enginesAre(n))}}
 }
 
 // storageProblem tells a storage that went away, or that can not be set up, from
