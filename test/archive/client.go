@@ -5,6 +5,7 @@
 package archive
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -89,12 +90,16 @@ func (c *Client) Events(pv string, since time.Time) (events []Event, err error) 
 	return events, err
 }
 
-// AllEvents returns the samples of PVs since a time, as several clients read them.
+// AllEvents returns the samples of PVs since a time, as several clients read them. It
+// ends with the first error.
 func (c *Client) AllEvents(pvs []string, since time.Time) (map[string][]Event, error) {
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(8)
 	lists := make([][]Event, len(pvs))
 	for i, pv := range pvs {
+		if ctx.Err() != nil {
+			break
+		}
 		g.Go(func() (err error) {
 			lists[i], err = c.Events(pv, since)
 			return err
