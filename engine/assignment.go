@@ -135,6 +135,25 @@ func (e *Engine) Held() []int {
 	return slices.Sorted(maps.Keys(shards))
 }
 
+// Waiting returns the shards of which samples wait here that the store did not take when
+// they were due.
+func (e *Engine) Waiting() map[int]bool {
+	waiting := map[int]bool{}
+	if e.opts.Spool != nil {
+		for _, shard := range e.opts.Spool.Shards() {
+			waiting[shard] = true
+		}
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for h := range e.all {
+		if h.lane.Failing() && h.lane.Unsaved() > 0 {
+			waiting[h.lane.Shard] = true
+		}
+	}
+	return waiting
+}
+
 // Sealing returns the shards that this engine seals now.
 func (e *Engine) Sealing() map[int]bool {
 	e.mu.RLock()

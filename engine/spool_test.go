@@ -88,6 +88,9 @@ func TestAnOutageWithASpool(t *testing.T) {
 		if got := l.Held(); !slices.Contains(got, 0) || !slices.Contains(got, 1) || l.ShardStatus(0).Unsaved != 8000 {
 			t.Errorf("held are %v, %+v", got, l.ShardStatus(0))
 		}
+		if got := l.Waiting(); !got[0] || !got[1] || len(got) != 2 {
+			t.Errorf("samples wait of shards 0 and 1, not of %v", got)
+		}
 		if err := l.Delete(deadline(t), 0, []string{"X"}); err == nil {
 			t.Error("data is deleted while some waits in the spool")
 		}
@@ -103,6 +106,7 @@ func TestAnOutageWithASpool(t *testing.T) {
 	}
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	l.checkCounts(t, uint64(sent))
+	eventually(t, "nothing waits", func() bool { return len(l.Waiting()) == 0 })
 	eventually(t, "the claims of the spool are gone", func() bool { return len(claims(t, st, 0)) == 1 && len(claims(t, st, 1)) == 1 })
 	l.end()
 	cold := &query.Reader{Store: st, Shards: 4}

@@ -163,6 +163,10 @@ type ShardEngineStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// waiting says that samples wait in the engine, in memory or in its spool, since
+	// the store does not take them, or did not: reads need the engine.
+	// +optional
+	Waiting bool `json:"waiting,omitempty"`
 	// since is when the phase began.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

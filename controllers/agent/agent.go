@@ -31,6 +31,8 @@ type Engine interface {
 	// Sealing returns the shards that the engine seals: the role may pass without an
 	// order.
 	Sealing() map[int]bool
+	// Waiting returns the shards of which samples wait that the store did not take.
+	Waiting() map[int]bool
 	// Delete deletes the data of PVs that are not captured.
 	Delete(ctx context.Context, shard int, pvs []string) error
 	Writer() store.Writer

@@ -242,6 +242,18 @@ func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
+// Readers are told of which shards samples wait in the engine.
+func TestWaitingSamplesAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.newShard(w.list("A"))
+	w.start()
+	w.capturing("A")
+	for _, waits := range []bool{true, false} {
+		w.engine.set(func(f *fakeEngine) { f.waiting = map[int]bool{7: waits} })
+		w.Eventually(w.says).Should(And(HaveField("Waiting", waits), HaveField("Phase", v1alpha1.Capturing)))
+	}
+}
+
 // The role may pass in the store, against the order: who has it says so, and deletes.
 func TestTheSealerIsTold(t *testing.T) {
 	w := newWorld(t)

@@ -26,6 +26,7 @@ type fakeEngine struct {
 	slow    bool // released shards stay open
 	closing map[int]bool
 	dark    bool         // no channel connects
+	waiting map[int]bool // shards of which samples wait
 	passed  map[int]bool // shards whose sealing passed in the store, against orders
 	deleted []string
 	broken  bool // Delete fails
@@ -92,6 +93,12 @@ func (f *fakeEngine) Sealing() map[int]bool {
 		sealing[i] = s.Seal != f.passed[i]
 	}
 	return sealing
+}
+
+func (f *fakeEngine) Waiting() map[int]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.waiting)
 }
 
 func (f *fakeEngine) everLost() map[string]int {

@@ -43,6 +43,8 @@ type shard struct {
 	phase  v1alpha1.ShardPhase
 	// sealing: the engine seals the shard, by order or because it had to.
 	sealing bool
+	// waiting: samples of the shard wait in the engine, which the store did not take.
+	waiting bool
 	since   time.Time
 
 	// ended is since when no other engine says to capture a list that is not in the
@@ -192,6 +194,7 @@ func (s *shard) answer(engine string) answer {
 	}
 	a.seals = s.sealing
 	a.entry.Message = clip(s.message(), maxMessage)
+	a.entry.Waiting = s.waiting
 	if s.decision.Hold {
 		a.entry.Lists = s.captured.names()
 		a.entry.Lists = a.entry.Lists[:min(len(a.entry.Lists), maxLists)]

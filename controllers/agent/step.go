@@ -37,7 +37,7 @@ func (a *Agent) step(now time.Time) (busy bool) {
 		a.cfg.Engine.Apply(next)
 		now = time.Now()
 	}
-	open, sealing := a.cfg.Engine.Held(), a.cfg.Engine.Sealing()
+	open, sealing, waiting := a.cfg.Engine.Held(), a.cfg.Engine.Sealing(), a.cfg.Engine.Waiting()
 
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,6 +47,9 @@ func (a *Agent) step(now time.Time) (busy bool) {
 			s.join = duty.Joining{Since: now}
 		}
 		a.markUnsaved()
+	}
+	for i, s := range a.shards {
+		s.waiting = waiting[i]
 	}
 	busy = a.advance(now, open, sealing)
 	a.publish(now)

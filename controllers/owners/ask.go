@@ -2,6 +2,7 @@ package owners
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,10 @@ import (
 // that its journal is read.
 const askTimeout = 300 * time.Millisecond
 
+// waitingTimeout is askTimeout for an engine in which samples wait that are not in the
+// journal, as after an outage of the store: without its answer a PV can not be read.
+const waitingTimeout = 10 * time.Second
+
 // Recent implements query.Recent: it asks all engines that capture the PV, at
 // once. Of a PV that nobody captures any more all engines are asked: the last
 // samples of one that was removed a short time ago may be in no block yet. For the same
@@ -22,23 +27,34 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	at := o.atlas.Load()
 	in, certain := at.find(pv)
 	held := query.Held{Known: certain}
-	var urls []string
+	var urls, waiting []string
 	if len(in) == 0 {
 		urls = at.engines
 	}
 	for _, p := range in {
 		held.Shards = append(held.Shards, p.shard)
 		urls = append(urls, p.engines...)
+		waiting = append(waiting, p.waiting...)
 	}
 	for _, shard := range at.formerly(pv) {
 		if !slices.Contains(held.Shards, shard) {
 			held.Shards = append(held.Shards, shard)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	for _, answer := range o.ask(unique(urls), func(url string) (query.Held, error) { return o.peers.Recent(ctx, url, pv) }) {
-		held.Add(answer.value)
+	for _, answer := range o.ask(unique(slices.Concat(urls, waiting)), func(url string) (query.Held, error) {
+		needed, timeout := slices.Contains(waiting, url), askTimeout
+		if needed {
+			timeout = waitingTimeout
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		h, err := o.peers.Recent(ctx, url, pv)
+		if err != nil && needed {
+			h.Missing = fmt.Errorf("samples of %s wait there, as the store was away: %w", pv, err)
+		}
+		return h, err
+	}) {
+		held.Add(answer)
 	}
 	return held
 }
@@ -49,16 +65,15 @@ type answer[T any] struct {
 	err   error
 }
 
-// ask asks engines at once. Those that fail are left out, and counted.
-func (o *Owners) ask(urls []string, f func(url string) (query.Held, error)) (answers []answer[query.Held]) {
+// ask asks engines at once. Those that fail have little to say, and are counted.
+func (o *Owners) ask(urls []string, f func(url string) (query.Held, error)) (answers []query.Held) {
 	for _, a := range askAll(urls, f) {
 		o.metrics.asked.Inc()
 		if a.err != nil {
 			o.metrics.failed.Inc()
 			o.cfg.Log.Debug("an engine was not asked", "err", a.err)
-			continue
 		}
-		answers = append(answers, a)
+		answers = append(answers, a.value)
 	}
 	return answers
 }

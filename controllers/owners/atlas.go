@@ -36,9 +36,10 @@ func decodeNames(data []byte) (*names, error) {
 // place is a shard and where it is captured.
 type place struct {
 	shard int
-	// engines that capture it are addressed by URL, the sealer first.
-	engines []string
-	lists   []*names
+	// engines that capture it are addressed by URL, the sealer first. In waiting ones
+	// are samples that are not in the journal.
+	engines, waiting []string
+	lists            []*names
 	// whole says that all lists are read. If not, any PV may be in the shard.
 	whole bool
 }
@@ -122,7 +123,7 @@ func draw(shards map[string]*v1alpha1.ArchiveShard, addresses map[string]string,
 		if obj.Spec.Index == nil {
 			continue
 		}
-		p := place{shard: int(*obj.Spec.Index), whole: true, engines: holders(obj, addresses)}
+		p := place{shard: int(*obj.Spec.Index), whole: true, engines: holders(obj, addresses), waiting: waiting(obj, addresses)}
 		for _, ref := range obj.Spec.Lists {
 			n, ok := get(ref.Name)
 			if ok {
@@ -153,6 +154,20 @@ func holders(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []st
 		case e.Name == obj.Status.Sealer:
 			urls = slices.Insert(urls, 0, url)
 		default:
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+// waiting returns the addresses of the engines in which samples of a shard wait that the
+// store did not take.
+func waiting(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []string) {
+	if obj.Status == nil {
+		return nil
+	}
+	for _, e := range obj.Status.Engines {
+		if url, known := addresses[e.Name]; known && e.Waiting {
 			urls = append(urls, url)
 		}
 	}

@@ -227,6 +227,40 @@ func TestOwnersAreFoundAndAsked(t *testing.T) {
 	s.Expect(slices.Sorted(s.owners.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
 }
 
+// What waits in an engine is not in the journal: reads that do without it would have a
+// hole that nobody knows of.
+func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
+	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
+	for i := range shard.Status.Engines {
+		shard.Status.Engines[i].Waiting = true
+	}
+	addresses, busy := map[string]string{}, map[string]bool{}
+	for i, name := range []string{"e1", "e2"} {
+		mux := http.NewServeMux()
+		peer.NewHandler(&fakeEngine{writer: store.Writer{byte(i)}, pvs: []string{"A"}}, func() bool { return busy[name] }, prometheus.NewRegistry()).Register(mux)
+		srv := httptest.NewServer(mux)
+		defer srv.Close()
+		addresses[name] = srv.URL
+	}
+	o := New(Config{Log: slog.New(slog.DiscardHandler)})
+	defer o.peers.HTTP.CloseIdleConnections()
+	draws := func() query.Held {
+		o.atlas.Store(draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, "A"), true }))
+		return o.Recent(t.Context(), "A")
+	}
+	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
+		t.Errorf("both engines answer, but: %+v", held)
+	}
+	busy["e2"] = true
+	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || len(held.Covers) != 1 {
+		t.Errorf("samples wait in an engine that does not tell them, but: %+v", held)
+	}
+	shard.Status.Engines[1].Waiting = false
+	if held := draws(); held.Missing != nil || len(held.Covers) != 1 {
+		t.Errorf("nothing waits in the engine that does not answer, but: %+v", held)
+	}
+}
+
 func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()

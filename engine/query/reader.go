@@ -34,6 +34,9 @@ type Held struct {
 	// Covers are the writers whose unsealed rows, in the journals of this PV's
 	// shards, hold no sample of the PV that is not in Runs.
 	Covers []store.Writer
+	// Missing says that an engine could not be asked for samples that wait in it, and
+	// are not in the journal: the PV can not be read now. Else it is nil.
+	Missing error
 }
 
 // Add joins what another engine holds of the same PV.
@@ -42,6 +45,9 @@ func (h *Held) Add(o Held) {
 	h.Shards = append(h.Shards, o.Shards...)
 	h.Runs = append(h.Runs, o.Runs...)
 	h.Covers = append(h.Covers, o.Covers...)
+	if h.Missing == nil {
+		h.Missing = o.Missing
+	}
 }
 
 // Recent answers with what engines hold of a PV, as of a moment after it was
@@ -128,6 +134,9 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
 		held = recent.Recent(ctx, p.pv)
+	}
+	if held.Missing != nil {
+		return held.Missing
 	}
 	home := pvname.Shard(p.pv, shards)
 	ch, found, claims, err := p.begin(ctx, home)

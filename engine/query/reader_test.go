@@ -57,6 +57,20 @@ func TestUnknownPV(t *testing.T) {
 	a.reads(0, 10, "")
 }
 
+// A read does not do without samples that only an engine has.
+func TestMissingSamplesFailTheRead(t *testing.T) {
+	a := newArchive(t, 1)
+	a.held = Held{Known: true}
+	a.held.Add(Held{Missing: ErrNotAsked})
+	r := a.reader()
+	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNotAsked) {
+		t.Errorf("samples: %v", err)
+	}
+	if _, err := r.Bins(t.Context(), testPV, 0, 1, 1, BinOptions{}); !errors.Is(err, ErrNotAsked) {
+		t.Errorf("bins: %v", err)
+	}
+}
+
 // A name is found in each of its forms.
 func TestNamesAreCanonical(t *testing.T) {
 	a := newArchive(t, 1)
