@@ -36,6 +36,8 @@
 //     and claim. A file that vanishes under a reader was sent. So no sample is missed
 //     that was not dropped. What a writer's claim covers of the spool is never said
 //     to be in memory: rows that are sent are read from the journal.
+//   - A claim that the store did not acknowledge does not count: a row that is sent without
+//     one is found by nobody, and is passed over here.
 //   - Killed while it sends: the next process sends the segment again from its
 //     beginning. Rows that were sealed meanwhile stand before the sealed position,
 //     and are not read again.

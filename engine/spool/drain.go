@@ -237,7 +237,7 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	if err != nil {
 		return err
 	}
-	if c := g.chains[rec.shard]; c.claimed.IsZero() || time.Since(c.claimed) > journal.RenewEvery {
+	if c := g.chains[rec.shard]; time.Since(c.stands) > journal.RenewEvery { // without a claim nobody finds the row
 		if err := d.claim(ctx, g, rec.shard); err != nil {
 			return err
 		}
@@ -291,7 +291,11 @@ func (d *drainer) claim(ctx context.Context, g *segment, shard int) error {
 	c.isLate(now)
 	c.late = c.late || !g.ours // there may be a claim of a process before
 	c.claim.Alive, c.claimed = now.UnixNano(), now
-	return d.Store.PutClaim(ctx, c.claim)
+	if err := d.Store.PutClaim(ctx, c.claim); err != nil {
+		return err
+	}
+	c.stands = now
+	return nil
 }
 
 // isLate notes whether the claim stood in the store for so long without a sign of

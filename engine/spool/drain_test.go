@@ -60,6 +60,21 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 	})
 }
 
+// Readers find rows by their claims only.
+func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, to := start(t, config(vfs.NewMem())), newArchive()
+		to.refuse = 2
+		b.fill(0, 100)
+		b.drain(to)
+		rest(2 * time.Minute)
+		to.checkSent(t, 100)
+		if to.hidden > 0 {
+			t.Errorf("%d of %d rows had no claim when they were stored", to.hidden, to.puts)
+		}
+	})
+}
+
 // TestAShardThatIsAway keeps only its own rows.
 func TestAShardThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

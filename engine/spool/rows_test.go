@@ -111,6 +111,8 @@ type archive struct {
 	rows   map[int][]store.JournalRow
 	claims map[int]map[store.Writer]store.Claim
 	puts   int // of rows
+	hidden int // of those, without a claim at the time
+	refuse int // so many claims are refused, though they can be read
 	under  int // rows under way
 	most   int // of those
 	slow   time.Duration
@@ -177,6 +179,10 @@ func (a *archive) PutClaim(_ context.Context, c store.Claim) error {
 	if err := a.check(c.Shard); err != nil {
 		return err
 	}
+	if a.refuse > 0 {
+		a.refuse--
+		return errAway
+	}
 	if a.claims[c.Shard] == nil {
 		a.claims[c.Shard] = map[store.Writer]store.Claim{}
 	}
@@ -197,6 +203,9 @@ func (a *archive) PutJournal(_ context.Context, r store.JournalRow) error {
 		return err
 	}
 	a.puts++
+	if _, claimed := a.claims[r.Shard][r.Writer]; !claimed {
+		a.hidden++
+	}
 	rows := a.rows[r.Shard]
 	if i := slices.IndexFunc(rows, func(o store.JournalRow) bool { return o.Writer == r.Writer && o.At == r.At }); i >= 0 {
 		if string(rows[i].Index) != string(r.Index) || string(rows[i].Blob) != string(r.Blob) {

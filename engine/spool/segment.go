@@ -35,10 +35,11 @@ type chain struct {
 	samples int   // in those
 	sent    store.Position
 	done    bool // acknowledged to the end, and the claim closed
-	// claim was last written when claimed says; the drainer's. Late: others may have
-	// taken the writer for dead.
+	// claim was last tried to be written when claimed says, and acknowledged when stands
+	// does; the drainer's. Late: others may have taken the writer for dead.
 	claim   store.Claim
 	claimed time.Time
+	stands  time.Time
 	late    bool
 }
 
