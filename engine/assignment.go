@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/journal"
@@ -136,19 +137,20 @@ func (e *Engine) Held() []int {
 }
 
 // Waiting returns the shards of which samples wait here that the store did not take when
-// they were due.
-func (e *Engine) Waiting() map[int]bool {
-	waiting := map[int]bool{}
-	if e.opts.Spool != nil {
-		for _, shard := range e.opts.Spool.Shards() {
-			waiting[shard] = true
-		}
-	}
+// they were due, and for how long at least.
+func (e *Engine) Waiting() map[int]time.Duration {
+	waiting := map[int]time.Duration{}
 	e.mu.RLock()
-	defer e.mu.RUnlock()
 	for h := range e.all {
 		if h.lane.Failing() && h.lane.Unsaved() > 0 {
-			waiting[h.lane.Shard] = true
+			waiting[h.lane.Shard] = 0
+		}
+	}
+	e.mu.RUnlock()
+	if e.opts.Spool != nil {
+		age := e.opts.Spool.OldestAge()
+		for _, shard := range e.opts.Spool.Shards() {
+			waiting[shard] = age
 		}
 	}
 	return waiting

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -88,7 +89,7 @@ func TestAnOutageWithASpool(t *testing.T) {
 		if got := l.Held(); !slices.Contains(got, 0) || !slices.Contains(got, 1) || l.ShardStatus(0).Unsaved != 8000 {
 			t.Errorf("held are %v, %+v", got, l.ShardStatus(0))
 		}
-		if got := l.Waiting(); !got[0] || !got[1] || len(got) != 2 {
+		if got := slices.Sorted(maps.Keys(l.Waiting())); !slices.Equal(got, []int{0, 1}) {
 			t.Errorf("samples wait of shards 0 and 1, not of %v", got)
 		}
 		if err := l.Delete(deadline(t), 0, []string{"X"}); err == nil {

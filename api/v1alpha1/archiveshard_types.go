@@ -163,10 +163,10 @@ type ShardEngineStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// waiting says that samples wait in the engine, in memory or in its spool, since
-	// the store does not take them, or did not: reads need the engine.
+	// waitingSince says that samples which came since then wait in the engine, in memory
+	// or in its spool, as the store does not take them, or did not: reads need the engine.
 	// +optional
-	Waiting bool `json:"waiting,omitempty"`
+	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
 	// since is when the phase began.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

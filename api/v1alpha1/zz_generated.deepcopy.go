@@ -1333,6 +1333,10 @@ func (in *ShardEngineStatus) DeepCopyInto(out *ShardEngineStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.WaitingSince != nil {
+		in, out := &in.WaitingSince, &out.WaitingSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Since != nil {
 		in, out := &in.Since, &out.Since
 		*out = (*in).DeepCopy()

@@ -31,8 +31,9 @@ type Engine interface {
 	// Sealing returns the shards that the engine seals: the role may pass without an
 	// order.
 	Sealing() map[int]bool
-	// Waiting returns the shards of which samples wait that the store did not take.
-	Waiting() map[int]bool
+	// Waiting returns the shards of which samples wait that the store did not take, and
+	// for how long at least.
+	Waiting() map[int]time.Duration
 	// Delete deletes the data of PVs that are not captured.
 	Delete(ctx context.Context, shard int, pvs []string) error
 	Writer() store.Writer

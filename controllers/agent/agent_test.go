@@ -248,10 +248,13 @@ func TestWaitingSamplesAreTold(t *testing.T) {
 	w.newShard(w.list("A"))
 	w.start()
 	w.capturing("A")
-	for _, waits := range []bool{true, false} {
-		w.engine.set(func(f *fakeEngine) { f.waiting = map[int]bool{7: waits} })
-		w.Eventually(w.says).Should(And(HaveField("Waiting", waits), HaveField("Phase", v1alpha1.Capturing)))
-	}
+	w.engine.set(func(f *fakeEngine) { f.waiting = map[int]time.Duration{7: 0, 8: time.Hour} })
+	w.Eventually(func() *metav1.Time { return w.says().WaitingSince }).ShouldNot(BeNil())
+	w.Expect(w.says().WaitingSince.Time).To(BeTemporally("~", time.Now(), 10*time.Minute))
+	w.engine.set(func(f *fakeEngine) { f.waiting[7] = time.Hour })
+	w.Eventually(func() time.Time { return w.says().WaitingSince.Time }).Should(BeTemporally("<", time.Now().Add(-time.Hour)))
+	w.engine.set(func(f *fakeEngine) { f.waiting = nil })
+	w.Eventually(w.says).Should(And(HaveField("WaitingSince", BeNil()), HaveField("Phase", v1alpha1.Capturing)))
 }
 
 // The role may pass in the store, against the order: who has it says so, and deletes.

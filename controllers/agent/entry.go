@@ -65,7 +65,7 @@ func (a *answer) into(shard *v1alpha1.ArchiveShard) {
 
 // sameEntry compares all but the time.
 func sameEntry(a, b *v1alpha1.ShardEngineStatus) bool {
-	return a.Name == b.Name && a.Phase == b.Phase && a.Message == b.Message && a.Waiting == b.Waiting &&
+	return a.Name == b.Name && a.Phase == b.Phase && a.Message == b.Message && a.WaitingSince.Equal(b.WaitingSince) &&
 		slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Deleted, b.Deleted)
 }
 

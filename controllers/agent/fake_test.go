@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
@@ -25,9 +26,9 @@ type fakeEngine struct {
 	lost    map[string]int
 	slow    bool // released shards stay open
 	closing map[int]bool
-	dark    bool         // no channel connects
-	waiting map[int]bool // shards of which samples wait
-	passed  map[int]bool // shards whose sealing passed in the store, against orders
+	dark    bool                  // no channel connects
+	waiting map[int]time.Duration // shards of which samples wait
+	passed  map[int]bool          // shards whose sealing passed in the store, against orders
 	deleted []string
 	broken  bool // Delete fails
 	summary engine.Summary
@@ -95,7 +96,7 @@ func (f *fakeEngine) Sealing() map[int]bool {
 	return sealing
 }
 
-func (f *fakeEngine) Waiting() map[int]bool {
+func (f *fakeEngine) Waiting() map[int]time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.waiting)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/agent/duty"
@@ -43,8 +44,9 @@ type shard struct {
 	phase  v1alpha1.ShardPhase
 	// sealing: the engine seals the shard, by order or because it had to.
 	sealing bool
-	// waiting: samples of the shard wait in the engine, which the store did not take.
-	waiting bool
+	// waiting is since when samples of the shard wait in the engine, which the store did
+	// not take; zero: none do.
+	waiting time.Time
 	since   time.Time
 
 	// ended is since when no other engine says to capture a list that is not in the
@@ -100,6 +102,21 @@ func (s *shard) take(p progress) (changed bool) {
 // complete reports whether exactly the lists of the spec are captured.
 func (s *shard) complete() bool {
 	return s.settled && len(s.broken) == 0 && maps.Equal(s.wanted, s.captured)
+}
+
+// unnoticed is how long samples may have waited when that is noticed first.
+const unnoticed = 30 * time.Second
+
+// wait notes whether samples wait, for how long at least. What was said first stays: some
+// of them may be the oldest.
+func (s *shard) wait(waits bool, age time.Duration, now time.Time) {
+	since := now.Add(-age - unnoticed).Truncate(time.Second)
+	switch {
+	case !waits:
+		s.waiting = time.Time{}
+	case s.waiting.IsZero() || age > 0 && since.Before(s.waiting.Add(-unnoticed)):
+		s.waiting = since
+	}
 }
 
 // enter sets the phase.
@@ -194,7 +211,9 @@ func (s *shard) answer(engine string) answer {
 	}
 	a.seals = s.sealing
 	a.entry.Message = clip(s.message(), maxMessage)
-	a.entry.Waiting = s.waiting
+	if !s.waiting.IsZero() {
+		a.entry.WaitingSince = ptr.To(metav1.NewTime(s.waiting))
+	}
 	if s.decision.Hold {
 		a.entry.Lists = s.captured.names()
 		a.entry.Lists = a.entry.Lists[:min(len(a.entry.Lists), maxLists)]

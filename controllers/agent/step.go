@@ -49,7 +49,8 @@ func (a *Agent) step(now time.Time) (busy bool) {
 		a.markUnsaved()
 	}
 	for i, s := range a.shards {
-		s.waiting = waiting[i]
+		age, waits := waiting[i]
+		s.wait(waits, age, now)
 	}
 	busy = a.advance(now, open, sealing)
 	a.publish(now)

@@ -3,6 +3,7 @@ package owners
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,22 +28,28 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	at := o.atlas.Load()
 	in, certain := at.find(pv)
 	held := query.Held{Known: certain}
-	var urls, waiting []string
+	var urls []string
+	waiting := map[string]int64{}
 	if len(in) == 0 {
 		urls = at.engines
 	}
 	for _, p := range in {
 		held.Shards = append(held.Shards, p.shard)
 		urls = append(urls, p.engines...)
-		waiting = append(waiting, p.waiting...)
+		for url, since := range p.waiting {
+			if earlier, known := waiting[url]; !known || since < earlier {
+				waiting[url] = since
+			}
+		}
 	}
 	for _, shard := range at.formerly(pv) {
 		if !slices.Contains(held.Shards, shard) {
 			held.Shards = append(held.Shards, shard)
 		}
 	}
-	for _, answer := range o.ask(unique(slices.Concat(urls, waiting)), func(url string) (query.Held, error) {
-		needed, timeout := slices.Contains(waiting, url), askTimeout
+	for _, answer := range o.ask(unique(slices.AppendSeq(urls, maps.Keys(waiting))), func(url string) (query.Held, error) {
+		since, needed := waiting[url]
+		timeout := askTimeout
 		if needed {
 			timeout = waitingTimeout
 		}
@@ -50,7 +57,7 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 		defer cancel()
 		h, err := o.peers.Recent(ctx, url, pv)
 		if err != nil && needed {
-			h.Missing = fmt.Errorf("samples of %s wait there, as the store was away: %w", pv, err)
+			h.Missing, h.MissingFrom = fmt.Errorf("samples of %s wait there, as the store was away: %w", pv, err), since
 		}
 		return h, err
 	}) {

@@ -36,10 +36,12 @@ func decodeNames(data []byte) (*names, error) {
 // place is a shard and where it is captured.
 type place struct {
 	shard int
-	// engines that capture it are addressed by URL, the sealer first. In waiting ones
-	// are samples that are not in the journal.
-	engines, waiting []string
-	lists            []*names
+	// engines that capture it are addressed by URL, the sealer first.
+	engines []string
+	// waiting are those in which samples wait that are not in the journal, with the time
+	// since when, in ns since 1970.
+	waiting map[string]int64
+	lists   []*names
 	// whole says that all lists are read. If not, any PV may be in the shard.
 	whole bool
 }
@@ -161,17 +163,18 @@ func holders(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []st
 }
 
 // waiting returns the addresses of the engines in which samples of a shard wait that the
-// store did not take.
-func waiting(obj *v1alpha1.ArchiveShard, addresses map[string]string) (urls []string) {
+// store did not take, and since when.
+func waiting(obj *v1alpha1.ArchiveShard, addresses map[string]string) map[string]int64 {
+	since := map[string]int64{}
 	if obj.Status == nil {
-		return nil
+		return since
 	}
 	for _, e := range obj.Status.Engines {
-		if url, known := addresses[e.Name]; known && e.Waiting {
-			urls = append(urls, url)
+		if url, known := addresses[e.Name]; known && e.WaitingSince != nil {
+			since[url] = e.WaitingSince.UnixNano()
 		}
 	}
-	return urls
+	return since
 }
 
 // addressesOf returns the URLs of pods that run, by name. Those of a lost node are left

@@ -231,8 +231,9 @@ func TestOwnersAreFoundAndAsked(t *testing.T) {
 // hole that nobody knows of.
 func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
+	since := metav1.NewTime(time.Unix(1000, 0))
 	for i := range shard.Status.Engines {
-		shard.Status.Engines[i].Waiting = true
+		shard.Status.Engines[i].WaitingSince = &since
 	}
 	addresses, busy := map[string]string{}, map[string]bool{}
 	for i, name := range []string{"e1", "e2"} {
@@ -252,10 +253,10 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 		t.Errorf("both engines answer, but: %+v", held)
 	}
 	busy["e2"] = true
-	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || len(held.Covers) != 1 {
+	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
 		t.Errorf("samples wait in an engine that does not tell them, but: %+v", held)
 	}
-	shard.Status.Engines[1].Waiting = false
+	shard.Status.Engines[1].WaitingSince = nil
 	if held := draws(); held.Missing != nil || len(held.Covers) != 1 {
 		t.Errorf("nothing waits in the engine that does not answer, but: %+v", held)
 	}

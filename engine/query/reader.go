@@ -35,8 +35,10 @@ type Held struct {
 	// shards, hold no sample of the PV that is not in Runs.
 	Covers []store.Writer
 	// Missing says that an engine could not be asked for samples that wait in it, and
-	// are not in the journal: the PV can not be read now. Else it is nil.
-	Missing error
+	// are not in the journal; nil: that is not so. They came at MissingFrom, in ns since
+	// 1970, or later.
+	Missing     error
+	MissingFrom int64
 }
 
 // Add joins what another engine holds of the same PV.
@@ -45,8 +47,8 @@ func (h *Held) Add(o Held) {
 	h.Shards = append(h.Shards, o.Shards...)
 	h.Runs = append(h.Runs, o.Runs...)
 	h.Covers = append(h.Covers, o.Covers...)
-	if h.Missing == nil {
-		h.Missing = o.Missing
+	if o.Missing != nil && (h.Missing == nil || o.MissingFrom < h.MissingFrom) {
+		h.Missing, h.MissingFrom = o.Missing, o.MissingFrom
 	}
 }
 
@@ -135,7 +137,7 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	if recent != nil {
 		held = recent.Recent(ctx, p.pv)
 	}
-	if held.Missing != nil {
+	if held.Missing != nil && p.to >= held.MissingFrom {
 		return held.Missing
 	}
 	home := pvname.Shard(p.pv, shards)

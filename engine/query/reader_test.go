@@ -61,8 +61,13 @@ func TestUnknownPV(t *testing.T) {
 func TestMissingSamplesFailTheRead(t *testing.T) {
 	a := newArchive(t, 1)
 	a.held = Held{Known: true}
-	a.held.Add(Held{Missing: ErrNotAsked})
+	a.held.Add(Held{Missing: errors.New("later"), MissingFrom: 5})
+	a.held.Add(Held{Missing: ErrNotAsked, MissingFrom: 1})
+	a.held.Add(Held{})
 	r := a.reader()
+	if _, err := r.Read(t.Context(), testPV, 0, 0, Options{}); err != nil {
+		t.Errorf("samples before those that are missing: %v", err)
+	}
 	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNotAsked) {
 		t.Errorf("samples: %v", err)
 	}

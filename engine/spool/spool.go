@@ -192,6 +192,13 @@ func (s *Spool) Shards() (shards []int) {
 	return shards
 }
 
+// OldestAge returns how long ago the oldest file was begun of which rows wait; 0: none does.
+func (s *Spool) OldestAge() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.oldestAge()
+}
+
 // Owns reports whether a writer is that of a segment: it lives as long as that.
 func (s *Spool) Owns(w store.Writer) bool {
 	s.mu.Lock()
