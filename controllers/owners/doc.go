@@ -14,7 +14,7 @@
 // nothing but time: samples of an engine that is not asked are read from the
 // journal, which has them at most a second later. It is not so when samples wait in an
 // engine that the store did not take: the ArchiveShard says so, and a read that does not
-// get them fails, so that its client asks again. Two moments are left: until the
-// ArchiveShard says so (some seconds, or as long as the API server is away), and when the
-// engine is lost, with what waits in it.
+// get them fails, so that its client asks again. Left are: the time until
+// the ArchiveShard says so (some seconds, or as long as the API server is away); an engine
+// that is lost, with what waits in it; and samples that came since then with an older time.
 package owners

@@ -181,12 +181,13 @@ func (ioc *IOC) wait() error {
 }
 
 // Prefer has a busy machine run the IOC rather than others, as if the IOC had a machine
-// of its own. It needs root, and Linux that shares out the CPU by sessions (autogroup).
+// of its own. Without root, or Linux that shares out the CPU by sessions (autogroup), it
+// only says that it can not.
 func (ioc *IOC) Prefer() {
 	ioc.tb.Helper()
 	group := fmt.Sprintf("/proc/%d/autogroup", ioc.cmd.Process.Pid)
 	if err := os.WriteFile(group, []byte("-15"), 0); err != nil {
-		ioc.tb.Fatalf("preferring an IOC: %v", err)
+		ioc.tb.Logf("the IOC gets no more of the CPU than others: %v", err)
 	}
 }
 
