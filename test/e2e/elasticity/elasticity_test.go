@@ -29,7 +29,7 @@ func describe(redundancy int) bool {
 			}, NodeTimeout(2*lab.Patience))
 
 			for _, f := range faults {
-				It("endures "+f.name, Label(f.name), func(ctx SpecContext) { s.endures(ctx, f) }, SpecTimeout(4*lab.Patience))
+				It("endures "+f.name, Label(f.name), func(ctx SpecContext) { s.endures(ctx, f) }, SpecTimeout(4*lab.Patience+2*f.atMost))
 			}
 		})
 	return Describe(fmt.Sprintf("An archive in three Cassandra nodes, with redundancy %d", redundancy),
