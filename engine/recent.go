@@ -14,14 +14,19 @@ import (
 func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 
 // Recent implements query.Recent.
-func (e *Engine) Recent(_ context.Context, pv string) query.Held {
+func (e *Engine) Recent(ctx context.Context, pv string) query.Held { return e.RecentIn(ctx, pv, nil) }
+
+// RecentIn is Recent of a PV that the reader knows to be, or to have been, in some shards:
+// the engine knows only in which it captures it now, and samples of a shard that it has
+// given up may wait in its spool.
+func (e *Engine) RecentIn(_ context.Context, pv string, shards []int) query.Held {
 	shard, captured := e.capture.Shard(pv)
 	held := query.Held{Known: captured}
 	if captured {
 		held.Shards = []int{shard}
 	}
 	e.addLanes(&held, pv)
-	e.addSpooled(&held, pv)
+	e.addSpooled(&held, pv, shards)
 	held.Known = held.Known || len(held.Runs) > 0
 	return held
 }

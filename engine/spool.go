@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,17 +72,17 @@ func (e *Engine) spooledIn(shard int) int {
 	return e.opts.Spool.Waiting(shard)
 }
 
-// addSpooled adds the samples of a PV that wait in the spool. It is called after
-// memory was looked at: samples go from there to the spool, and from the spool to
+// addSpooled adds the samples of a PV that wait in the spool, in shards that it may have
+// been in, those where it is captured now, and that which its name says. It is called
+// after memory was looked at: samples go from there to the spool, and from the spool to
 // the journal, which is read later.
-func (e *Engine) addSpooled(held *query.Held, pv string) {
+func (e *Engine) addSpooled(held *query.Held, pv string, shards []int) {
 	if e.opts.Spool == nil {
 		return
 	}
-	shards := held.Shards
-	if own := pvname.Shard(pv, e.opts.Shards); len(shards) == 0 || shards[0] != own {
-		shards = append(shards[:len(shards):len(shards)], own)
-	}
+	shards = append(slices.Concat(shards, held.Shards), pvname.Shard(pv, e.opts.Shards))
+	slices.Sort(shards)
+	shards = slices.Compact(shards)
 	// In the order of arrival, but for what was durable before the store went away.
 	held.Runs = append(e.opts.Spool.Recent(pv, shards...), held.Runs...)
 }

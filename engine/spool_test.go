@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/spool"
@@ -117,6 +118,40 @@ func TestAnOutageWithASpool(t *testing.T) {
 			t.Errorf("%s: marks %v", pv, kinds)
 		}
 	}
+}
+
+// inShards is an engine of which readers know where PVs were.
+type inShards struct {
+	*life
+	shards []int
+}
+
+func (e inShards) Recent(ctx context.Context, pv string) query.Held {
+	held := e.RecentIn(ctx, pv, e.shards)
+	held.Known, held.Shards = true, append(held.Shards, e.shards...)
+	return held
+}
+
+// What waits of a shard that an engine has given up is read by who knows the shard, as
+// PVs need not be in the shard that their name says.
+func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
+	st := openStore(t)
+	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, vfs.NewMem())})
+	other := (pvname.Shard("A", 4) + 1) % 4
+	l.Apply(one(other, true, "A"))
+	l.source.send("A", 0, 1000)
+	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
+	l.store.dead.Store(true)
+	l.source.send("A", 1000, 9000)
+	eventually(t, "all is in the spool", func() bool { return l.opts.Spool.Waiting(other) == 8000 })
+	l.Apply(Assignment{})
+	reader := &query.Reader{Store: st, Recent: inShards{l, []int{other}}, Shards: 4}
+	wantAll(t, reader, "A", 9000, "while the store is away")
+	l.store.dead.Store(false)
+	for l.Summary().Spooled > 0 {
+		wantAll(t, reader, "A", 9000, "while the spool is drained")
+	}
+	wantAll(t, reader, "A", 9000, "when the spool is empty")
 }
 
 func deadline(t *testing.T) context.Context {

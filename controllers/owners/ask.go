@@ -29,24 +29,19 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	in, certain := at.find(pv)
 	held := query.Held{Known: certain}
 	var urls []string
-	waiting := map[string]int64{}
 	if len(in) == 0 {
 		urls = at.engines
 	}
 	for _, p := range in {
 		held.Shards = append(held.Shards, p.shard)
 		urls = append(urls, p.engines...)
-		for url, since := range p.waiting {
-			if earlier, known := waiting[url]; !known || since < earlier {
-				waiting[url] = since
-			}
-		}
 	}
 	for _, shard := range at.formerly(pv) {
 		if !slices.Contains(held.Shards, shard) {
 			held.Shards = append(held.Shards, shard)
 		}
 	}
+	waiting := at.waitingOf(held.Shards)
 	for _, answer := range o.ask(unique(slices.AppendSeq(urls, maps.Keys(waiting))), func(url string) (query.Held, error) {
 		since, needed := waiting[url]
 		timeout := askTimeout
@@ -55,7 +50,7 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		h, err := o.peers.Recent(ctx, url, pv)
+		h, err := o.peers.Recent(ctx, url, pv, held.Shards)
 		if err != nil && needed {
 			h.Missing, h.MissingFrom = fmt.Errorf("samples of %s wait there, as the store was away: %w", pv, err), since
 		}

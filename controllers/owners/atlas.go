@@ -88,6 +88,22 @@ func (a *atlas) find(pv string) (in []*place, certain bool) {
 	return in, certain
 }
 
+// waitingOf returns the engines in which samples of some shards wait, and since when.
+func (a *atlas) waitingOf(shards []int) map[string]int64 {
+	all := map[string]int64{}
+	for i := range a.places {
+		if !slices.Contains(shards, a.places[i].shard) {
+			continue
+		}
+		for url, since := range a.places[i].waiting {
+			if earlier, known := all[url]; !known || since < earlier {
+				all[url] = since
+			}
+		}
+	}
+	return all
+}
+
 // sealer returns the engine whose view of a PV counts; empty: none is known.
 func (a *atlas) sealer(pv string) string {
 	in, _ := a.find(pv)

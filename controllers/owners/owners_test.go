@@ -43,9 +43,11 @@ type fakeEngine struct {
 	state  capture.State
 	pvs    []string
 	stuck  chan struct{} // if set, it answers when that is closed
+	shards []int         // those named last
 }
 
-func (f *fakeEngine) Recent(_ context.Context, pv string) query.Held {
+func (f *fakeEngine) RecentIn(_ context.Context, pv string, shards []int) query.Held {
+	f.shards = shards
 	if f.stuck != nil {
 		<-f.stuck
 	}
@@ -236,26 +238,39 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 		shard.Status.Engines[i].WaitingSince = &since
 	}
 	addresses, busy := map[string]string{}, map[string]bool{}
+	engines := []*fakeEngine{{writer: store.Writer{0}, pvs: []string{"A"}}, {writer: store.Writer{1}, pvs: []string{"A"}}}
 	for i, name := range []string{"e1", "e2"} {
 		mux := http.NewServeMux()
-		peer.NewHandler(&fakeEngine{writer: store.Writer{byte(i)}, pvs: []string{"A"}}, func() bool { return busy[name] }, prometheus.NewRegistry()).Register(mux)
+		peer.NewHandler(engines[i], func() bool { return busy[name] }, prometheus.NewRegistry()).Register(mux)
 		srv := httptest.NewServer(mux)
 		defer srv.Close()
 		addresses[name] = srv.URL
 	}
 	o := New(Config{Log: slog.New(slog.DiscardHandler)})
 	defer o.peers.HTTP.CloseIdleConnections()
+	lists := "A"
 	draws := func() query.Held {
-		o.atlas.Store(draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, "A"), true }))
+		at := draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, lists), true })
+		at.remember(&o.former, func(string) (*names, bool) { return namesOf(t, "A"), true })
+		o.atlas.Store(at)
 		return o.Recent(t.Context(), "A")
 	}
 	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
 		t.Errorf("both engines answer, but: %+v", held)
 	}
+	if got := engines[0].shards; !slices.Equal(got, []int{1}) {
+		t.Errorf("an engine is asked for what it has of shards %v, not 1", got)
+	}
 	busy["e2"] = true
 	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
 		t.Errorf("samples wait in an engine that does not tell them, but: %+v", held)
 	}
+	lists = "B" // as when A went to another shard
+	o.former.add(1, "l", time.Now())
+	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 {
+		t.Errorf("samples wait where the PV was before, but: %+v", held)
+	}
+	lists, o.former = "A", former{}
 	shard.Status.Engines[1].WaitingSince = nil
 	if held := draws(); held.Missing != nil || len(held.Covers) != 1 {
 		t.Errorf("nothing waits in the engine that does not answer, but: %+v", held)

@@ -1,7 +1,7 @@
 // Package peer is how a process that reads an archive asks the engines that
 // capture it, over HTTP:
 //
-//	query.Reader ─▶ Client.Recent ─── GET /internal/recent?pv= ────▶ Handler ─▶ Engine.Recent
+//	query.Reader ─▶ Client.Recent ─── GET /internal/recent?pv= ────▶ Handler ─▶ Engine.RecentIn
 //	serve/native ─▶ Client.Statuses ─ GET /internal/channels ──────▶ Handler ─▶ Engine.Statuses
 //
 // What an engine holds of a PV is binary: docs/format/recent.md draws it. States

@@ -29,9 +29,13 @@ type plant struct {
 	statuses []capture.Status // sorted by name
 	fails    int              // Statuses fail after so many; -1: never
 	busy     atomic.Bool
+	shards   []int // those named last
 }
 
-func (p *plant) Recent(_ context.Context, pv string) query.Held { return p.held[pv] }
+func (p *plant) RecentIn(_ context.Context, pv string, shards []int) query.Held {
+	p.shards = shards
+	return p.held[pv]
+}
 
 func (p *plant) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
@@ -119,7 +123,7 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 	}}
 	url, c := serve(t, p), client(t)
 	for _, pv := range []string{"NEW", "LONG", "NOBODY"} {
-		got, err := c.Recent(t.Context(), url, pv)
+		got, err := c.Recent(t.Context(), url, pv, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,8 +131,11 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 		got.Runs, want.Runs = joined(got.Runs), joined(want.Runs)
 		equal(t, pv, got, want)
 	}
-	if _, err := c.Recent(t.Context(), url, "ca://LONG.VAL"); err != nil {
-		t.Error(err)
+	if _, err := c.Recent(t.Context(), url, "ca://LONG.VAL", []int{7, 4000}); err != nil || !slices.Equal(p.shards, []int{7, 4000}) {
+		t.Errorf("of shards 7 and 4000 the engine is asked for %v (%v)", p.shards, err)
+	}
+	if res, err := http.Get(url + RecentPath + "?pv=A&shard=-1"); err != nil || res.StatusCode != http.StatusBadRequest {
+		t.Errorf("shard -1 is answered with %v, %v", res, err)
 	}
 }
 
@@ -136,7 +143,7 @@ func TestALargeValueIsHeldWhole(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	want := text(big, big, big, "end")
 	url := serve(t, &plant{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
-	got, err := client(t).Recent(t.Context(), url, "A")
+	got, err := client(t).Recent(t.Context(), url, "A", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +169,14 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 	for name, answer := range answers {
 		srv := httptest.NewServer(answer)
 		c := client(t)
-		if _, err := c.Recent(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, "A", nil); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Recent of an engine that %s gives %v", name, err)
 		}
 		if _, _, err := c.Status(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Status of an engine that %s gives %v", name, err)
 		}
 		srv.Close()
-		if _, err := c.Recent(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, "A", nil); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Recent of an engine that is gone gives %v", err)
 		}
 	}
@@ -179,7 +186,7 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer srv.Close()
-	if _, err := client(t).Recent(ctx, srv.URL, "A"); !errors.Is(err, context.Canceled) {
+	if _, err := client(t).Recent(ctx, srv.URL, "A", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Recent of a cancelled context gives %v", err)
 	}
 }
@@ -319,14 +326,14 @@ func TestABusyEngineDoesNotAnswerReaders(t *testing.T) {
 	p := &plant{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
 	url, c := serve(t, p), client(t)
 	p.busy.Store(true)
-	if held, err := c.Recent(t.Context(), url, "A"); err == nil || !strings.Contains(err.Error(), "busy") {
+	if held, err := c.Recent(t.Context(), url, "A", nil); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("a busy engine answers %+v, %v", held, err)
 	}
 	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
 		t.Errorf("it tells nothing of its channel: %v, %v", captured, err)
 	}
 	p.busy.Store(false)
-	if held, err := c.Recent(t.Context(), url, "A"); !held.Known || err != nil {
+	if held, err := c.Recent(t.Context(), url, "A", nil); !held.Known || err != nil {
 		t.Errorf("afterwards it answers %+v, %v", held, err)
 	}
 }

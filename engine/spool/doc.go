@@ -36,6 +36,8 @@
 //     and claim. A file that vanishes under a reader was sent. So no sample is missed
 //     that was not dropped. What a writer's claim covers of the spool is never said
 //     to be in memory: rows that are sent are read from the journal.
+//   - A shard may be given up while its rows wait. Then nothing here but the rows says
+//     which PVs it has, so who reads a PV names the shards that it is, or has been, in.
 //   - A claim that the store did not acknowledge does not count: a row that is sent without
 //     one is found by nobody, and is passed over here.
 //   - Killed while it sends: the next process sends the segment again from its
