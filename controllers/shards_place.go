@@ -86,7 +86,7 @@ func (in *observed) measure(now time.Time, costs *placement.Smoother) {
 			if l, known := loads[s.Index]; s.Phase == string(v1alpha1.Capturing) && (!known || l.SamplesPerSecond < s.SamplesPerSecond) {
 				loads[s.Index] = placement.Load{
 					SamplesPerSecond: s.SamplesPerSecond, BytesPerSecond: s.BytesPerSecond,
-					Channels: float64(s.Channels), Circuits: float64(s.Circuits),
+					Channels: float64(s.Channels), Circuits: s.Circuits,
 				}
 			}
 		}

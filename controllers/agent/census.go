@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 // Bounds of a report.
 const (
 	worstChannels = 20
-	topCircuits   = 20
 	// silentAfter is how long a channel is connected that gave no sample at all
 	// before that is strange: every server sends the value at once.
 	silentAfter = time.Minute
@@ -33,36 +31,8 @@ type census struct {
 	now         time.Time
 	sampleBytes float64 // of a sample in the store
 	groups      map[string]*report.Group
-	servers     map[server]int // channels
-	// first has the servers of channels that this engine captures as the first one.
-	first  map[server]bool
-	second report.Second
-	losses losses
-}
-
-// server is where a channel is served.
-type server struct {
-	provider capture.Provider
-	host     string // host:port
-}
-
-func (s server) String() string {
-	if s.provider == capture.CA {
-		return s.host
-	}
-	return s.provider.String() + "://" + s.host
-}
-
-// server counts the server of a channel. second says that another engine captures the
-// channel for good, too, and is the first one.
-func (c *census) server(s *capture.Status, second bool) {
-	if s.Host != "" && (s.State == capture.Connected || s.State == capture.Unsupported) {
-		at := server{s.Provider, s.Host}
-		c.servers[at]++
-		if !second {
-			c.first[at] = true
-		}
-	}
+	second      report.Second
+	losses      losses
 }
 
 // addSecond counts a channel that the first engine has in its report: what it takes
@@ -73,15 +43,6 @@ func (c *census) addSecond(s *capture.Status) {
 	g.BytesPerDay += bytes
 	c.second.Channels++
 	c.second.BytesPerDay += bytes
-}
-
-// secondResult returns what was counted of such channels; nil if there is none.
-func (c *census) secondResult() *report.Second {
-	if c.second.Channels == 0 {
-		return nil
-	}
-	c.second.Circuits = len(c.servers) - len(c.first)
-	return &c.second
 }
 
 func (c *census) group(name string) *report.Group {
@@ -149,21 +110,13 @@ func addWorst(worst []report.Channel, ch report.Channel) []report.Channel {
 	return worst[:min(len(worst), worstChannels)]
 }
 
-// result returns what was counted. A client has one connection to each address
-// of a server; those with most channels come first.
-func (c *census) result() (map[string]report.Group, []report.Circuit) {
+// result returns what was counted.
+func (c *census) result() map[string]report.Group {
 	groups := make(map[string]report.Group, len(c.groups))
 	for name, g := range c.groups {
 		groups[name] = *g
 	}
-	servers := slices.SortedFunc(maps.Keys(c.servers), func(a, b server) int {
-		return cmp.Or(cmp.Compare(c.servers[b], c.servers[a]), cmp.Compare(a.host, b.host), cmp.Compare(a.provider, b.provider))
-	})
-	var circuits []report.Circuit
-	for _, s := range servers[:min(len(servers), topCircuits)] {
-		circuits = append(circuits, report.Circuit{Host: s.String(), Count: 1})
-	}
-	return groups, circuits
+	return groups
 }
 
 // losses remember which channels lost samples from one report to the next. There

@@ -65,23 +65,33 @@ func (a *Agent) report(now time.Time) *report.Report {
 		r.Dropped += n
 	}
 	elsewhere, second := a.reportShards(r)
-	c := census{now: now, groups: map[string]*report.Group{}, servers: map[server]int{}, first: map[server]bool{}, losses: a.reports.losses.next()}
+	c, connected := census{now: now, groups: map[string]*report.Group{}, losses: a.reports.losses.next()}, circuits{}
 	if sum.Stored > 0 {
 		c.sampleBytes = float64(sum.JournalBytes) / float64(sum.Stored)
 	}
 	for s := range a.cfg.Channels.Statuses() {
 		shard, ok := a.cfg.Channels.Shard(s.PV)
-		c.server(&s, second[shard])
+		if !ok {
+			continue
+		}
+		connected.add(&s, shard, second[shard])
 		switch {
-		case ok && second[shard]:
+		case second[shard]:
 			c.addSecond(&s)
-		case ok && !elsewhere[shard]:
+		case !elsewhere[shard]:
 			c.add(&s)
 		}
 	}
 	a.reports.losses = c.losses
-	r.Groups, r.Circuits = c.result()
-	r.Second = c.secondResult()
+	r.Groups, r.Circuits = c.result(), connected.top()
+	if c.second.Channels > 0 {
+		c.second.Circuits = connected.onlySecond()
+		r.Second = &c.second
+	}
+	shares := connected.shares()
+	for i := range r.Shards {
+		r.Shards[i].Circuits = shares[r.Shards[i].Index]
+	}
 	return r
 }
 
@@ -105,7 +115,7 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
 		r.Shards[i].Lit, r.Shards[i].Dark = st.Lit, st.Dark
 		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
-		r.Shards[i].Circuits, r.Shards[i].Sealing = st.Servers, st.Sealing
+		r.Shards[i].Sealing = st.Sealing
 	}
 	return elsewhere, second
 }

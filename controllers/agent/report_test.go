@@ -163,6 +163,9 @@ func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 	if want := (report.Second{Channels: 3, Circuits: 1, BytesPerDay: 5 * 4 * 86400}); r.Second == nil || *r.Second != want {
 		t.Errorf("as second it captures %+v, want %+v", r.Second, want)
 	}
+	if a, b := r.Shards[0].Circuits, r.Shards[1].Circuits; a != 0.5 || b != 1.5 {
+		t.Errorf("of three channels on two IOCs, one of them for both shards, shards take %v and %v circuits", a, b)
+	}
 
 	a.shards[1].object.Status = phased("b", v1alpha1.Joining)
 	if r := a.reportAt(time.Now()); r.Groups["ns/g"].Channels != 4 || r.Second != nil {

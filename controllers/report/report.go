@@ -63,8 +63,9 @@ type Shard struct {
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
 	// BytesPerSecond of values.
 	BytesPerSecond float64 `json:"bytesPerSecond"`
-	// Circuits that the shard needs, also if others use them, too.
-	Circuits int `json:"circuits"`
+	// Circuits that the shard takes. One that n shards of the engine use counts as 1/n
+	// in each.
+	Circuits float64 `json:"circuits"`
 	// Lists that are captured, by name.
 	Lists []string `json:"lists,omitempty"`
 }

@@ -194,8 +194,6 @@ type ShardStatus struct {
 	// Rate is the samples/s received, smoothed, and BytesPerSecond of their values: a
 	// channel's latest one counts for all.
 	Rate, BytesPerSecond float64
-	// Servers that channels are connected to: each takes a circuit.
-	Servers int
 }
 
 // SteadyAfter is how long a channel has been connected, or not, to count as Lit or Dark:
@@ -209,17 +207,9 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 	m.mu.RUnlock()
 	s.Channels = len(channels)
 	steady := m.now() - int64(SteadyAfter)
-	type server struct {
-		provider Provider
-		host     string
-	}
-	servers := map[server]bool{}
 	for _, c := range channels {
 		c.mu.Lock()
 		s.States[c.state]++
-		if c.state == Connected || c.state == Unsupported {
-			servers[server{c.filter.set.Provider, c.info.Host}] = true
-		}
 		switch {
 		case c.since > steady || c.state == Paused:
 		case c.state == Connected || c.state == Unsupported:
@@ -231,7 +221,6 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 		s.BytesPerSecond += c.rate.perSecond * float64(c.filter.size())
 		c.mu.Unlock()
 	}
-	s.Servers = len(servers)
 	return s
 }
 
