@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,10 +16,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers/placement"
+	"varve.dev/varve/controllers/report"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/e2e/lab"
@@ -252,27 +255,45 @@ func rates(between time.Duration, a, b map[string]float64) map[string]float64 {
 }
 
 // unevenness waits for twenty seconds, and returns the load of the engine that had most
-// meanwhile, of the mean: that which the operator computes of samples and channels, and
-// the CPU that engines took.
+// meanwhile, of the mean: as the operator reckons it, with the samples that were received
+// now instead of smoothed ones, and the CPU that engines took.
 func (m *meter) unevenness(ctx SpecContext) (load, cpu float64) {
 	GinkgoHelper()
 	a := m.site.point(ctx)
 	pause(ctx, 20*time.Second)
 	b := m.site.point(ctx)
 	between := b.at.Sub(a.at)
-	var shards v1alpha1.ArchiveShardList
-	Expect(lab.Kube.List(ctx, &shards, client.InNamespace(m.site.Namespace))).To(Succeed())
-	channels := map[string]float64{}
-	for _, sh := range shards.Items {
-		for _, e := range sh.Spec.Engines {
-			channels[e.Name] += float64(sh.Spec.Channels)
+	pods, err := m.site.enginePods(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	costs := map[string]float64{}
+	for engine, rate := range rates(between, a.received, b.received) {
+		for _, p := range pods {
+			if p.Name == engine {
+				takes := reported(p)
+				takes.SamplesPerSecond = rate
+				costs[engine] = takes.Cost()
+			}
 		}
 	}
-	costs := rates(between, a.received, b.received)
-	for engine, rate := range costs {
-		costs[engine] = placement.Load{SamplesPerSecond: rate, Channels: channels[engine]}.Cost()
-	}
 	return mostOfMean(costs), mostOfMean(rates(between, a.cpu, b.cpu))
+}
+
+// reported is what an engine says that its shards take.
+func reported(engine corev1.Pod) (sum placement.Load) {
+	GinkgoHelper()
+	c := archive.NewClient("http://"+engine.Status.PodIP+":17665", time.Minute)
+	defer c.HTTP.CloseIdleConnections()
+	_, body, err := c.Get(report.Path, nil)
+	Expect(err).NotTo(HaveOccurred())
+	var r report.Report
+	Expect(json.Unmarshal(body, &r)).To(Succeed())
+	for _, s := range r.Shards {
+		sum.SamplesPerSecond += s.SamplesPerSecond
+		sum.BytesPerSecond += s.BytesPerSecond
+		sum.Channels += float64(s.Channels)
+		sum.Circuits += s.Circuits
+	}
+	return sum
 }
 
 func mostOfMean(by map[string]float64) float64 {
