@@ -2,7 +2,6 @@ package seal
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -72,8 +71,8 @@ func (m *mill) draw(pv string) {
 		}
 		slices.SortFunc(g.States, func(a, b rollup.StateTime) int { return int(a.State) - int(b.State) })
 		slices.SortFunc(w.States, func(a, b rollup.StateTime) int { return int(a.State) - int(b.State) })
-		if a, b := fmt.Sprintf("%+v", *g), fmt.Sprintf("%+v", *w); a != b {
-			m.t.Fatalf("%s: of %d bins bin %d is\n%s\nthe samples say\n%s\n%v", pv, len(got), i, a, b, m.trace)
+		if !same(g, w) {
+			m.t.Fatalf("%s: of %d bins bin %d is\n%+v\nthe samples say\n%+v\n%v", pv, len(got), i, *g, *w, m.trace)
 		}
 	}
 }

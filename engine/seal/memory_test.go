@@ -18,11 +18,16 @@ type memory struct {
 	mu          sync.Mutex
 	claims      map[store.Writer]store.Claim
 	journal     map[store.Writer][]store.JournalRow
-	blocks      map[store.BlockKey]store.Block
+	blocks      map[partition]map[store.BlockKey]store.Block
 	channels    map[string]store.Channel
 	rollups     map[rollupKey]store.Rollup
 	rolling     func() // called, once, before tiles are written
 	looked      func() // called, once, after claims are read
+}
+
+type partition struct {
+	pv string
+	in store.Bucket
 }
 
 type rollupKey struct {
@@ -34,7 +39,7 @@ type rollupKey struct {
 func newMemory() *memory {
 	return &memory{
 		claims: map[store.Writer]store.Claim{}, journal: map[store.Writer][]store.JournalRow{},
-		blocks: map[store.BlockKey]store.Block{}, channels: map[string]store.Channel{}, rollups: map[rollupKey]store.Rollup{},
+		blocks: map[partition]map[store.BlockKey]store.Block{}, channels: map[string]store.Channel{}, rollups: map[rollupKey]store.Rollup{},
 	}
 }
 
@@ -105,7 +110,11 @@ func (m *memory) Journal(_ context.Context, _ int, w store.Writer, after store.P
 func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
 	return m.with(func() {
 		for _, b := range blocks {
-			m.blocks[b.BlockKey] = b
+			p := partition{b.PV, b.Bucket}
+			if m.blocks[p] == nil {
+				m.blocks[p] = map[store.BlockKey]store.Block{}
+			}
+			m.blocks[p][b.BlockKey] = b
 		}
 	})
 }
@@ -113,8 +122,8 @@ func (m *memory) PutBlocks(_ context.Context, blocks ...store.Block) error {
 func (m *memory) Blocks(_ context.Context, pv string, in store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	var out []store.Block
 	_ = m.with(func() {
-		for _, b := range m.blocks {
-			if b.PV == pv && b.Bucket == in && b.Start <= to && b.End >= from {
+		for _, b := range m.blocks[partition{pv, in}] {
+			if b.Start <= to && b.End >= from {
 				out = append(out, b)
 			}
 		}
@@ -127,8 +136,8 @@ func (m *memory) Blocks(_ context.Context, pv string, in store.Bucket, from, to 
 
 func (m *memory) LastBlock(_ context.Context, pv string, in store.Bucket, at int64) (last store.Block, found bool, err error) {
 	err = m.with(func() {
-		for _, b := range m.blocks {
-			if b.PV == pv && b.Bucket == in && b.Start <= at && (!found || b.End > last.End) {
+		for _, b := range m.blocks[partition{pv, in}] {
+			if b.Start <= at && (!found || b.End > last.End) {
 				last, found = b, true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func newMill(t *testing.T, seed uint64, levels ...store.Level) *mill {
 func (m *mill) launch() *grinder {
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
-	lane := journal.NewLane(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
+	lane := journal.NewLane(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
 		Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -233,14 +234,18 @@ func (m *mill) journalled(pv string, l store.Level) []rollup.Bin {
 // the samples say. It returns up to where the tiles of a level go.
 func (m *mill) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
 	m.t.Helper()
-	for _, t := range m.rows(pv, l) {
+	tiles, there := m.rows(pv, l), map[store.Tile]bool{}
+	for _, t := range tiles {
+		there[t.Tile] = true
+	}
+	for _, t := range tiles {
 		since := max(t.Since, sure)
 		var claimed []rollup.Bin
 		for _, b := range want {
 			if b.Start >= max(since, t.Start()) && b.Start < t.Through {
 				claimed = append(claimed, b)
 			}
-			if b.Start >= since && b.Start < t.Start() && !slices.ContainsFunc(m.rows(pv, l), func(o *rollup.Tile) bool { return o.Tile == l.Tile(b.Start) }) {
+			if b.Start >= since && b.Start < t.Start() && !there[l.Tile(b.Start)] {
 				m.t.Fatalf("%s %v: the tile that begins at %d claims all from %d on, but there is none for the bin at %d\n%v", pv, l, t.Start(), t.Since, b.Start, m.trace)
 			}
 		}
@@ -249,13 +254,18 @@ func (m *mill) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (
 			m.t.Fatalf("%s %v: a tile from %d to %d has %d bins, the samples say %d\n%v", pv, l, t.Since, t.Through, len(bins), len(claimed), m.trace)
 		}
 		for i := range bins {
-			if got, want := fmt.Sprintf("%+v", bins[i]), fmt.Sprintf("%+v", claimed[i]); got != want {
-				m.t.Fatalf("%s %v: a bin is\n%s\nand the samples say\n%s\n%v", pv, l, got, want, m.trace)
+			if !same(&bins[i], &claimed[i]) {
+				m.t.Fatalf("%s %v: a bin is\n%+v\nand the samples say\n%+v\n%v", pv, l, bins[i], claimed[i], m.trace)
 			}
 		}
 		through = t.Through
 	}
 	return through
+}
+
+// same reports whether bins are the same; NaN is NaN.
+func same(a, b *rollup.Bin) bool {
+	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", *a) == fmt.Sprintf("%+v", *b)
 }
 
 // verifyAll checks the tiles of all PVs and levels against blocks.
