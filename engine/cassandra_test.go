@@ -21,14 +21,15 @@ func TestOnCassandra(t *testing.T) {
 		t.Skip("it starts a Cassandra")
 	}
 	node := cassandra.Start(t)
-	config := func(keyspace string) cassandrastore.Config {
-		return cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second}
+	config := func(keyspace string, rungs ...store.Rung) cassandrastore.Config {
+		return cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Rungs: append(rungs, store.Forever)}
 	}
-	open := func(t *testing.T, keyspace string) store.Store {
-		if err := cassandrastore.CreateSchema(t.Context(), config(keyspace)); err != nil {
+	open := func(t *testing.T, keyspace string, rungs ...store.Rung) store.Store {
+		cfg := config(keyspace, rungs...)
+		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		st, err := cassandrastore.Open(t.Context(), config(keyspace))
+		st, err := cassandrastore.Open(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestOnCassandra(t *testing.T) {
 		handOver(t, open(t, "seldom"), time.Hour)
 	})
 	t.Run("ReleaseWhileAway", func(t *testing.T) { releaseWhilePaused(t, node, open(t, "release")) })
-	t.Run("RetentionChange", func(t *testing.T) { retentionChange(t, open(t, "retention")) })
+	t.Run("RetentionChange", func(t *testing.T) { retentionChange(t, open(t, "retention", store.Keep5y, store.Keep10y)) })
 	t.Run("BeforeTheSchema", func(t *testing.T) { beforeTheSchema(t, config("late")) })
 }
 

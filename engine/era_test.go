@@ -69,7 +69,7 @@ type era struct {
 // inEra runs f in a bubble of time.
 func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := pebble.Open(t.TempDir(), pebble.Options{})
+		db, err := pebble.OpenMemory()
 		if err != nil {
 			t.Fatal(err)
 		}
