@@ -10,8 +10,9 @@ import (
 )
 
 // formerFor is for how long it is known which lists a shard had: two checkpoints of an
-// engine. What the shard journalled of a PV that it has no more is in blocks by then, and
-// the directory says so. Before, the PV's list alone says in which journal to look.
+// engine, from when none of its samples wait in engines. What the shard journalled of a
+// PV that it has no more is in blocks by then, and the directory says so. Before, the
+// PV's list alone says in which journal to look.
 const formerFor = 30 * time.Minute
 
 // former remembers the lists that shards had. It is not safe for concurrent use.
@@ -23,12 +24,13 @@ type former struct {
 // see takes shards as they are now. read says whether a list is read: others are not
 // worth to be remembered.
 func (f *former) see(shards map[string]*v1alpha1.ArchiveShard, read func(name string) bool, now time.Time) {
-	has := map[int][]string{}
+	has, waits := map[int][]string{}, map[int]bool{}
 	for _, obj := range shards {
 		if obj.Spec.Index == nil {
 			continue
 		}
 		index := int(*obj.Spec.Index)
+		waits[index] = someWait(obj)
 		for _, ref := range obj.Spec.Lists {
 			has[index] = append(has[index], ref.Name)
 			delete(f.had[index], ref.Name)
@@ -44,7 +46,10 @@ func (f *former) see(shards map[string]*v1alpha1.ArchiveShard, read func(name st
 	f.has = has
 	for index, names := range f.had {
 		for name, since := range names {
-			if now.Sub(since) >= formerFor {
+			switch {
+			case waits[index]:
+				names[name] = now
+			case now.Sub(since) >= formerFor:
 				delete(names, name)
 			}
 		}
@@ -52,6 +57,11 @@ func (f *former) see(shards map[string]*v1alpha1.ArchiveShard, read func(name st
 			delete(f.had, index)
 		}
 	}
+}
+
+// someWait reports whether samples of a shard wait in an engine.
+func someWait(obj *v1alpha1.ArchiveShard) bool {
+	return obj.Status != nil && slices.ContainsFunc(obj.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool { return e.WaitingSince != nil })
 }
 
 func (f *former) add(index int, name string, now time.Time) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"varve.dev/varve/api/v1alpha1"
 )
 
@@ -37,8 +39,13 @@ func TestFormer(t *testing.T) {
 		t.Errorf("remembered are %v: a list that was not read is none of them", f.had)
 	}
 	want("later", at(formerFor, after), "A", 1)
-	want("long after", at(formerFor+time.Second, after), "A")
+	waiting := shardOf(1, "rest", "e1 Draining")
+	waiting.Status.Engines[0].WaitingSince = &metav1.Time{}
+	want("while samples wait", at(2*formerFor, shards{"s1": waiting, "s2": after["s2"]}), "A", 1)
+	want("when none do", at(3*formerFor-time.Second, after), "A", 1)
+	want("long after", at(3*formerFor, after), "A")
 
+	begin = begin.Add(2 * formerFor)
 	at(formerFor+time.Minute, shards{"s1": after["s1"]})
 	want("the shard is gone", at(formerFor+2*time.Minute, shards{"s1": after["s1"]}), "A", 2)
 	want("it is there again", at(formerFor+3*time.Minute, after), "A")
