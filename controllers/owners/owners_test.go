@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,12 +43,12 @@ type fakeEngine struct {
 	writer store.Writer
 	state  capture.State
 	pvs    []string
-	stuck  chan struct{} // if set, it answers when that is closed
-	shards []int         // those named last
+	stuck  chan struct{}         // if set, it answers when that is closed
+	shards atomic.Pointer[[]int] // those named last
 }
 
 func (f *fakeEngine) RecentIn(_ context.Context, pv string, shards []int) query.Held {
-	f.shards = shards
+	f.shards.Store(&shards)
 	if f.stuck != nil {
 		<-f.stuck
 	}
@@ -258,8 +259,8 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
 		t.Errorf("both engines answer, but: %+v", held)
 	}
-	if got := engines[0].shards; !slices.Equal(got, []int{1}) {
-		t.Errorf("an engine is asked for what it has of shards %v, not 1", got)
+	if got := engines[0].shards.Load(); !slices.Equal(*got, []int{1}) {
+		t.Errorf("an engine is asked for what it has of shards %v, not 1", *got)
 	}
 	busy["e2"] = true
 	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
