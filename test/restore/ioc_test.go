@@ -106,6 +106,14 @@ func (i *ioc) sample(pv string, n int) (s sample.Sample, ok bool) {
 // number returns which sample a time is that of.
 func (i *ioc) number(t int64) int { return int((t - i.begin.UnixNano()) / int64(period)) }
 
+// last returns which sample is the last one of a PV among the first n of a number.
+func last(pv string, n int) int {
+	if pv == image {
+		return (n - 1) / imageEvery * imageEvery
+	}
+	return n - 1
+}
+
 // samples returns how many samples of a PV are among the first n of a number.
 func samples(pv string, n int) int {
 	if pv == image {
