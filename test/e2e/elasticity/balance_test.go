@@ -266,19 +266,18 @@ func (m *meter) unevenness(ctx SpecContext) (load, cpu float64) {
 	pods, err := m.site.enginePods(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	costs := map[string]float64{}
-	for engine, rate := range rates(between, a.received, b.received) {
-		for _, p := range pods {
-			if p.Name == engine {
-				takes := reported(p)
-				takes.SamplesPerSecond = rate
-				costs[engine] = takes.Cost()
-			}
+	received := rates(between, a.received, b.received)
+	for _, p := range pods {
+		if rate, measured := received[p.Name]; measured {
+			takes := reported(p)
+			takes.SamplesPerSecond = rate
+			costs[p.Name] = takes.Cost()
 		}
 	}
 	return mostOfMean(costs), mostOfMean(rates(between, a.cpu, b.cpu))
 }
 
-// reported is what an engine says that its shards take.
+// reported is what an engine says that its shards take, but for samples.
 func reported(engine corev1.Pod) (sum placement.Load) {
 	GinkgoHelper()
 	c := archive.NewClient("http://"+engine.Status.PodIP+":17665", time.Minute)
@@ -288,7 +287,6 @@ func reported(engine corev1.Pod) (sum placement.Load) {
 	var r report.Report
 	Expect(json.Unmarshal(body, &r)).To(Succeed())
 	for _, s := range r.Shards {
-		sum.SamplesPerSecond += s.SamplesPerSecond
 		sum.BytesPerSecond += s.BytesPerSecond
 		sum.Channels += float64(s.Channels)
 		sum.Circuits += s.Circuits
