@@ -23,7 +23,9 @@ const waitingTimeout = 10 * time.Second
 // Recent implements query.Recent: it asks all engines that capture the PV, at
 // once. Of a PV that nobody captures any more all engines are asked: the last
 // samples of one that was removed a short time ago may be in no block yet. For the same
-// reason Shards has those that had the PV lately: it may have moved.
+// reason Shards has those that had the PV lately: it may have moved. Engines in which
+// samples of any of these shards wait are asked as well, and named the shards: one that
+// has given a shard up knows only what it captures now.
 func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 	at := o.atlas.Load()
 	in, certain := at.find(pv)
