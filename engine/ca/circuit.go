@@ -73,7 +73,7 @@ type circuit struct {
 	header  proto.Header
 	sample  sample.Sample
 	scratch []byte // the elements of an array
-	skip    wire.Skip
+	partial wire.Partial
 	now     time.Time
 	second  uint32 // of the circuit
 	events  int
@@ -218,7 +218,7 @@ func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	}
 	used, need, err = c.frames(b)
 	if err == nil {
-		err = c.skip.Check(now)
+		err = c.partial.Came(now, used, len(b)-used)
 	}
 	if c.pulse.arrived(now, c.events) {
 		c.stalled(c.pulse.from, c.pulse.to)

@@ -191,6 +191,9 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := len(server.sessions); got != 2 || r.dropped[sample.TooLarge] != 1 || !r.up {
 			t.Errorf("%d circuits, %v", got, told(r))
 		}
+		if got := suspects(r); len(got) != 1 || got[0] != "suspect 31s" { // what was taken for its payload
+			t.Errorf("suspects %v", got)
+		}
 	}, server)
 }
 

@@ -42,6 +42,8 @@
 //     is no stall, nor is a circuit that is quiet or irregular. It does not matter
 //     whether the server, the network or this process stood still;
 //   - such a gap at the end of a circuit: the server, or the network, is gone;
+//   - the time of a frame of which only a part came before the end: what the server
+//     sent meanwhile is behind it, or was taken for a part of it, if its length is wrong;
 //   - the time in which this client was behind: every read filled its buffer, for
 //     2 s and until the next that did not. After the 2 s the server is told
 //     EVENTS_OFF, and EVENTS_ON when all was read. A backlog that is read faster, as

@@ -47,8 +47,8 @@ func (c *circuit) read(conn net.Conn) error {
 			err = r.handle(n, now)
 		}
 		if err != nil {
-			if c.client.ctx.Err() == nil && c.pulse.overdue(now) { // the end of a stall
-				c.stalledSince(c.pulse.last, now)
+			if c.client.ctx.Err() == nil {
+				c.cutOff(now)
 			}
 			return err
 		}

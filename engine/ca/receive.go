@@ -13,7 +13,7 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	h := &c.header
 	maxPayload := uint32(c.client.config.MaxArrayBytes + frameOverhead)
 	for {
-		used += c.skip.Of(len(b) - used)
+		used += c.partial.Of(len(b) - used)
 		payload, n, err := proto.ReadFrame(b[used:], h, maxPayload)
 		switch {
 		case err == nil && h.Command == proto.CmdEventAdd && h.Size%8 == 0:
@@ -129,7 +129,7 @@ func (c *circuit) tooLarge(h *proto.Header) error {
 	default:
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
 	}
-	c.skip.Begin(h.Size, c.now.Add(c.client.config.ConnTimeout))
+	c.partial.Skip(h.Size, c.now.Add(c.client.config.ConnTimeout))
 	return nil
 }
 

@@ -39,6 +39,17 @@ func (c *circuit) stalled(from, to time.Time) {
 	}
 }
 
+// cutOff tells what is lost as the circuit ends: in a stall, or behind a frame that
+// came in part.
+func (c *circuit) cutOff(now time.Time) {
+	switch since := c.partial.Since(); {
+	case c.pulse.overdue(now):
+		c.stalledSince(c.pulse.last, now)
+	case !since.IsZero():
+		c.stalledSince(since, now)
+	}
+}
+
 // stalledSince is stalled for the channels that were active at the begin of a time.
 func (c *circuit) stalledSince(from, to time.Time) {
 	c.mu.Lock()

@@ -83,7 +83,7 @@ type inbound struct {
 	changed  proto.BitSet
 	overrun  proto.BitSet
 	segments segments
-	skip     wire.Skip
+	partial  wire.Partial
 	events   int
 	acks     []byte
 	answers  []answer
@@ -227,7 +227,7 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.stall.read(c.now)
 	used, need, err = c.frames(b)
 	if err == nil {
-		err = c.skip.Check(c.now)
+		err = c.partial.Came(c.now, used, len(b)-used)
 	}
 	ready = c.ready
 	answers := c.answers

@@ -324,6 +324,9 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := server.circuits(); got != 2 || !r.up {
 			t.Errorf("%d circuits, %v", got, told(r))
 		}
+		if !slices.Contains(told(r), "suspect 31s") { // what was taken for its payload
+			t.Errorf("no loss is suspected: %v", told(r))
+		}
 	}, server)
 }
 
@@ -382,10 +385,14 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 		s := server.last()
 		update := s.update(s.subs[0], []int{fieldValue}, 8.0)
 		s.write(update[:len(update)-3])
+		lapse.Of(2 * time.Second)
 		s.conn.Close()
 		lapse.Of(time.Second)
 		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.connects != 2 {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		}
+		if !slices.Contains(told(r), "suspect 2s") { // what the server sent behind it
+			t.Errorf("no loss is suspected: %v", told(r))
 		}
 	}, server)
 }

@@ -24,6 +24,12 @@
 // have all names searched for soon; and probes by TCP of the address that channels
 // were lost at (search.Absences), for beacons do not reach pods.
 //
+// A server does not always tell what it dropped. Updates are suspected to be lost
+// (Sink.Suspect) in a stall, after which a channel gets a full queue of them at once; in
+// the silence that ends a circuit; and from the begin of a frame of which only a part
+// came before the circuit ended: what the server sent meanwhile is behind it, or was
+// taken for a part of it, if its length is wrong.
+//
 // Goroutines: one that searches, one that receives datagrams, one that resolves
 // host names, one per address that beacons are received on, one per name server, one
 // per lost server, and two per circuit. Close ends them all.

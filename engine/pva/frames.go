@@ -21,7 +21,7 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	h := &c.header
 	limit := uint32(c.client.config.MaxArrayBytes + messageOverhead)
 	for {
-		used += c.skip.Of(len(b) - used)
+		used += c.partial.Of(len(b) - used)
 		payload, n, err := proto.ReadFrame(b[used:], h, limit)
 		switch {
 		case err == nil && h.Command == proto.CmdMonitor && h.Flags&^proto.FlagBig == proto.FlagServer:
@@ -67,7 +67,7 @@ func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
 	default:
 		c.lost(h.Order(), head)
 	}
-	c.skip.Begin(h.Size, c.now.Add(c.client.config.ConnTimeout))
+	c.partial.Skip(h.Size, c.now.Add(c.client.config.ConnTimeout))
 	return nil
 }
 

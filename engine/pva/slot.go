@@ -224,16 +224,26 @@ func (c *circuit) idleLocked() {
 	}
 }
 
+// lostSince returns since when updates are lost as the circuit ends: behind a frame
+// that came in part, or in a silence. It is zero if none are.
+func (c *circuit) lostSince(cause error) time.Time {
+	since := c.partial.Since()
+	if since.IsZero() && errors.Is(cause, errSilent) {
+		return c.stall.last // since when, nobody knows
+	}
+	return since
+}
+
 // release gives all channels back: the circuit is over.
 func (c *circuit) release(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
-	now := time.Now()
+	since, now := c.lostSince(cause), time.Now()
 	for i := range c.slots {
 		if s := &c.slots[i]; s.ch != nil {
-			if s.state == slotOpen && errors.Is(cause, errSilent) { // since when, nobody knows
-				s.sink.Suspect(c.stall.last.UnixNano(), now.UnixNano())
+			if s.state == slotOpen && !since.IsZero() {
+				s.sink.Suspect(since.UnixNano(), now.UnixNano())
 			}
 			c.giveBack(s, cause, true)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 func TestOutboxGivesWhatWasAddedInOrder(t *testing.T) {
@@ -72,5 +73,33 @@ func TestBufferHandsOnEveryByte(t *testing.T) {
 	}
 	if len(got) != len(want) || b.filled > 0 || len(b.buf) > maxBuffer {
 		t.Errorf("%d of %d frames; %d bytes left in a buffer of %d", len(got), len(want), b.filled, len(b.buf))
+	}
+}
+
+func TestPartialKnowsSinceWhen(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	var p Partial
+	came := func(second, used, rest int, want time.Time) {
+		t.Helper()
+		if err := p.Came(at(second), used, rest); err != nil || !p.Since().Equal(want) {
+			t.Errorf("at second %d: since %v, want %v; %v", second, p.Since(), want, err)
+		}
+	}
+	none := time.Time{}
+	came(1, 10, 0, none)
+	came(2, 10, 3, at(2))
+	came(3, 0, 7, at(2))
+	came(4, 10, 2, at(4)) // of the next frame
+	came(5, 10, 0, none)
+	p.Skip(10, at(8))
+	came(6, 24, 0, at(6))
+	came(7, p.Of(4), 0, at(6))
+	if n := p.Of(20); n != 6 {
+		t.Errorf("passed over %d bytes of 20, want the 6 that are left", n)
+	}
+	came(9, 20, 0, none)
+	p.Skip(10, at(12))
+	if err := p.Came(at(13), 24, 0); err != ErrEndless {
+		t.Errorf("a frame that does not end: %v", err)
 	}
 }
