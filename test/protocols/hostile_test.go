@@ -24,8 +24,8 @@ func TestFaultyConnections(t *testing.T) {
 	relay(t, ca, p.CAAddr())
 	const faults = 6
 	proxies := []*proxy{
-		newProxy(t, ca, p.CAAddr(), oversizedCA(), faults),
-		newProxy(t, pva, p.PVAAddr(), oversizedPVA(), faults),
+		newProxy(t, ca, p.CAAddr(), channelAccess(), faults),
+		newProxy(t, pva, p.PVAAddr(), pvAccess(), faults),
 	}
 	start := time.Now()
 	p.archiveThem(t, "EPICS_CA_ADDR_LIST="+ca, "EPICS_PVA_ADDR_LIST=", "EPICS_PVA_NAME_SERVERS="+pva)

@@ -19,8 +19,8 @@ import (
 type proxy struct {
 	server   string // address
 	listener net.Listener
-	frame    []byte // the begin of a frame of a length that can not be
-	faults   int    // connections that suffer
+	protocol protocol
+	faults   int // connections that suffer
 	accepted atomic.Int32
 	wg       sync.WaitGroup
 
@@ -28,14 +28,21 @@ type proxy struct {
 	conns map[net.Conn]bool
 }
 
+// protocol is what the proxy knows of what it carries.
+type protocol struct {
+	header    int                       // bytes of a header
+	size      func(header []byte) int64 // of the payload that follows it
+	oversized []byte                    // the header of a frame of a length that can not be
+}
+
 // newProxy listens at an address and ends with the test.
-func newProxy(t *testing.T, address, server string, frame []byte, faults int) *proxy {
+func newProxy(t *testing.T, address, server string, carried protocol, faults int) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp4", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{server: server, listener: l, frame: frame, faults: faults, conns: map[net.Conn]bool{}}
+	p := &proxy{server: server, listener: l, protocol: carried, faults: faults, conns: map[net.Conn]bool{}}
 	p.wg.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
@@ -94,11 +101,29 @@ func (p *proxy) harm(client, server net.Conn, n int) {
 	case 1: // one byte at a time
 		drip(client, server, 2000)
 	case 2: // a frame of a length that can not be, instead of one that is due
-		_, _ = io.CopyN(client, server, after)
-		_, _ = client.Write(p.frame)
+		p.frames(client, server, after)
+		_, _ = client.Write(p.protocol.oversized)
 		late := time.AfterFunc(time.Second, func() { client.Close(); server.Close() })
 		defer late.Stop()
 		_, _ = io.Copy(client, server)
+	}
+}
+
+// frames carries whole frames, until n bytes are. What would follow amid a frame were
+// taken for its payload, which has no checksum: for the value of a sample.
+func (p *proxy) frames(to io.Writer, from io.Reader, n int64) {
+	for header := make([]byte, p.protocol.header); n > 0; {
+		if _, err := io.ReadFull(from, header); err != nil {
+			return
+		}
+		size := p.protocol.size(header)
+		if _, err := to.Write(header); err != nil {
+			return
+		}
+		if _, err := io.CopyN(to, from, size); err != nil {
+			return
+		}
+		n -= int64(len(header)) + size
 	}
 }
 
@@ -181,15 +206,26 @@ func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
 	}
 }
 
-// oversizedCA begins an update of Channel Access of nearly 4 GiB.
-func oversizedCA() []byte {
+// channelAccess is that of the updates of numbers: no frame of theirs is so long that
+// its header is extended. What can not be is an update of nearly 4 GiB.
+func channelAccess() protocol {
 	b := []byte{0, 1, 0xff, 0xff, 0, 20, 0, 0} // EVENT_ADD, DBR_TIME_DOUBLE
 	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0)      // ECA_NORMAL, the first subscription
 	b = binary.BigEndian.AppendUint32(b, 0xfffffff8)
-	return binary.BigEndian.AppendUint32(b, 0x1fffffff)
+	b = binary.BigEndian.AppendUint32(b, 0x1fffffff)
+	return protocol{header: 16, oversized: b, size: func(header []byte) int64 {
+		return int64(binary.BigEndian.Uint16(header[2:]))
+	}}
 }
 
-// oversizedPVA begins an update of pvAccess of nearly 2 GiB.
-func oversizedPVA() []byte {
-	return binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
+// pvAccess is that of a server with little-endian messages, as on all machines of
+// today. What can not be is an update of nearly 2 GiB.
+func pvAccess() protocol {
+	b := binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
+	return protocol{header: 8, oversized: b, size: func(header []byte) int64 {
+		if control := header[2]&1 != 0; control {
+			return 0 // in place of a size it has its data
+		}
+		return int64(binary.LittleEndian.Uint32(header[4:]))
+	}}
 }
