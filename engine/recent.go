@@ -13,21 +13,18 @@ import (
 // Busy reports whether memory is short, so that readers are to do without this engine.
 func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 
-// Recent implements query.Recent.
-func (e *Engine) Recent(ctx context.Context, pv string) query.Held { return e.RecentIn(ctx, pv, nil) }
-
-// RecentIn is Recent of a PV that the reader knows to be, or to have been, in some shards:
-// the engine knows only in which it captures it now, and samples of a shard that it has
-// given up may wait in its spool.
-func (e *Engine) RecentIn(_ context.Context, pv string, shards []int) query.Held {
-	shard, captured := e.capture.Shard(pv)
+// Recent implements query.Recent. The engine knows only in which shard it captures a PV
+// now: samples of one that it has given up may wait in its spool, and are found if the
+// question names it.
+func (e *Engine) Recent(_ context.Context, q query.Question) query.Held {
+	shard, captured := e.capture.Shard(q.PV)
 	held := query.Held{Known: captured}
 	if captured {
 		held.Shards = []int{shard}
 	}
-	e.addLanes(&held, pv)
-	e.addSpooled(&held, pv, shards)
-	held.Known = held.Known || len(held.Runs) > 0
+	e.addLanes(&held, q.PV)
+	e.addSpooled(&held, &q)
+	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
 	return held
 }
 

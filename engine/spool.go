@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -72,17 +73,20 @@ func (e *Engine) spooledIn(shard int) int {
 	return e.opts.Spool.Waiting(shard)
 }
 
-// addSpooled adds the samples of a PV that wait in the spool, in shards that it may have
-// been in, those where it is captured now, and that which its name says. It is called
+// addSpooled adds the samples of a PV that wait in the spool: in the shards that the
+// question names, those where it is captured now, and that which its name says. It is called
 // after memory was looked at: samples go from there to the spool, and from the spool to
 // the journal, which is read later.
-func (e *Engine) addSpooled(held *query.Held, pv string, shards []int) {
+func (e *Engine) addSpooled(held *query.Held, q *query.Question) {
 	if e.opts.Spool == nil {
 		return
 	}
-	shards = append(slices.Concat(shards, held.Shards), pvname.Shard(pv, e.opts.Shards))
+	shards := append(slices.Concat(q.Shards, held.Shards), pvname.Shard(q.PV, e.opts.Shards))
 	slices.Sort(shards)
-	shards = slices.Compact(shards)
+	runs, err := e.opts.Spool.Recent(q.PV, q.From, q.To, slices.Compact(shards)...)
+	if err != nil {
+		held.Missing, held.MissingFrom = fmt.Errorf("%w for what waits in its spool: %w", query.ErrNotAsked, err), query.Earliest
+	}
 	// In the order of arrival, but for what was durable before the store went away.
-	held.Runs = append(e.opts.Spool.Recent(pv, shards...), held.Runs...)
+	held.Runs = append(runs, held.Runs...)
 }

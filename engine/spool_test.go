@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/pvname"
@@ -126,8 +127,9 @@ type inShards struct {
 	shards []int
 }
 
-func (e inShards) Recent(ctx context.Context, pv string) query.Held {
-	held := e.RecentIn(ctx, pv, e.shards)
+func (e inShards) Recent(ctx context.Context, q query.Question) query.Held {
+	q.Shards = e.shards
+	held := e.life.Recent(ctx, q)
 	held.Known, held.Shards = true, append(held.Shards, e.shards...)
 	return held
 }
@@ -152,6 +154,31 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 		wantAll(t, reader, "A", 9000, "while the spool is drained")
 	}
 	wantAll(t, reader, "A", 9000, "when the spool is empty")
+}
+
+// What waits on a disk that can not be read is no hole in an answer, but an error.
+func TestASpoolThatCanNotBeRead(t *testing.T) {
+	var broken atomic.Bool
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileReadAt {
+			return errors.New("the disk is broken")
+		}
+		return nil
+	}))
+	l := spooling(t, openStore(t), disk)
+	l.store.dead.Store(true)
+	l.spoolAll(t, 0, 8000)
+	wantAll(t, l.reader, "A", 8000, "while the store is away")
+	broken.Store(true)
+	if _, err := l.reader.Read(t.Context(), "A", query.Earliest, query.Latest, query.Options{}); !errors.Is(err, query.ErrNotAsked) {
+		t.Errorf("a read gives %v", err)
+	}
+	if known, err := l.reader.Known(t.Context(), "A"); !known || err != nil {
+		t.Errorf("A is known: %v, %v", known, err)
+	}
+	broken.Store(false)
+	l.store.dead.Store(false)
+	wantAll(t, l.reader, "A", 8000, "when the disk is back")
 }
 
 func deadline(t *testing.T) context.Context {

@@ -26,8 +26,8 @@ const waitingTimeout = 10 * time.Second
 // reason Shards has those that had the PV lately: it may have moved. Engines in which
 // samples of any of these shards wait are asked as well, and named the shards: one that
 // has given a shard up knows only what it captures now.
-func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
-	at := o.atlas.Load()
+func (o *Owners) Recent(ctx context.Context, q query.Question) query.Held {
+	pv, at := q.PV, o.atlas.Load()
 	in, certain := at.find(pv)
 	held := query.Held{Known: certain}
 	var urls []string
@@ -43,7 +43,8 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 			held.Shards = append(held.Shards, shard)
 		}
 	}
-	waiting := at.waitingOf(held.Shards)
+	q.Shards = held.Shards
+	waiting := at.waitingOf(q.Shards)
 	for _, answer := range o.ask(unique(slices.AppendSeq(urls, maps.Keys(waiting))), func(url string) (query.Held, error) {
 		since, needed := waiting[url]
 		timeout := askTimeout
@@ -52,7 +53,7 @@ func (o *Owners) Recent(ctx context.Context, pv string) query.Held {
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		h, err := o.peers.Recent(ctx, url, pv, held.Shards)
+		h, err := o.peers.Recent(ctx, url, q)
 		if err != nil && needed {
 			h.Missing, h.MissingFrom = fmt.Errorf("samples of %s wait there, as the store was away: %w", pv, err), since
 		}

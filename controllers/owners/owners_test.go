@@ -47,13 +47,13 @@ type fakeEngine struct {
 	shards atomic.Pointer[[]int] // those named last
 }
 
-func (f *fakeEngine) RecentIn(_ context.Context, pv string, shards []int) query.Held {
-	f.shards.Store(&shards)
+func (f *fakeEngine) Recent(_ context.Context, q query.Question) query.Held {
+	f.shards.Store(&q.Shards)
 	if f.stuck != nil {
 		<-f.stuck
 	}
 	held := query.Held{Covers: []store.Writer{f.writer}}
-	if slices.Contains(f.pvs, pv) {
+	if slices.Contains(f.pvs, q.PV) {
 		run := &sample.Run{Type: sample.Float64}
 		run.Append(&sample.Sample{Time: int64(f.writer[0])})
 		held.Known, held.Runs = true, []*sample.Run{run}
@@ -173,7 +173,7 @@ func (s *site) shard(index int, pvs string, engines ...string) {
 
 // covers returns which engines answered for a PV.
 func (s *site) covers(pv string) (ids []int) {
-	for _, w := range s.owners.Recent(s.t.Context(), pv).Covers {
+	for _, w := range s.owners.Recent(s.t.Context(), query.Question{PV: pv}).Covers {
 		ids = append(ids, int(w[0]))
 	}
 	slices.SortFunc(ids, cmp.Compare[int])
@@ -197,16 +197,16 @@ func TestOwnersAreFoundAndAsked(t *testing.T) {
 	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
 	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
 
-	held := s.owners.Recent(t.Context(), "C")
+	held := s.owners.Recent(t.Context(), query.Question{PV: "C"})
 	s.Expect(held.Known).To(BeTrue())
 	s.Expect(held.Shards).To(Equal([]int{2}))
 	s.Expect(held.Runs).To(HaveLen(2))
 	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: who captured it may hold the end of it")
-	s.Expect(s.owners.Recent(t.Context(), "X").Known).To(BeFalse())
+	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "X"}).Known).To(BeFalse())
 
 	// An engine that does not answer in time is not covered; others are.
 	s.Eventually(func() []int { return s.covers("E") }).Should(Equal([]int{1}))
-	s.Expect(s.owners.Recent(t.Context(), "E")).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
+	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
 
 	// Each PV once, as its sealer sees it.
 	var told []string
@@ -254,7 +254,7 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 		at := draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, lists), true })
 		at.remember(&o.former, func(string) (*names, bool) { return namesOf(t, "A"), true })
 		o.atlas.Store(at)
-		return o.Recent(t.Context(), "A")
+		return o.Recent(t.Context(), query.Question{PV: "A"})
 	}
 	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
 		t.Errorf("both engines answer, but: %+v", held)

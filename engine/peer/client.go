@@ -11,7 +11,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"varve.dev/varve/engine/capture"
@@ -29,14 +28,10 @@ const (
 // http.Client.
 type Client struct{ HTTP *http.Client }
 
-// Recent asks an engine, which serves at baseURL, what it holds of a PV that may be, or
-// have been, in shards. Errors wrap query.ErrNotAsked.
-func (c *Client) Recent(ctx context.Context, baseURL, pv string, shards []int) (query.Held, error) {
-	q := url.Values{"pv": {pv}}
-	for _, shard := range shards {
-		q.Add("shard", strconv.Itoa(shard))
-	}
-	body, err := c.get(ctx, baseURL+RecentPath, q)
+// Recent asks an engine, which serves at baseURL, what it holds of a PV. Errors wrap
+// query.ErrNotAsked.
+func (c *Client) Recent(ctx context.Context, baseURL string, q query.Question) (query.Held, error) {
+	body, err := c.get(ctx, baseURL+RecentPath, valuesOf(&q))
 	if err != nil {
 		return query.Held{}, err
 	}

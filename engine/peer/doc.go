@@ -1,8 +1,8 @@
 // Package peer is how a process that reads an archive asks the engines that
 // capture it, over HTTP:
 //
-//	query.Reader ─▶ Client.Recent ─── GET /internal/recent?pv=&shard= ▶ Handler ─▶ Engine.RecentIn
-//	serve/native ─▶ Client.Statuses ─ GET /internal/channels ─────────▶ Handler ─▶ Engine.Statuses
+//	query.Reader ─▶ Client.Recent ─── GET /internal/recent ───▶ Handler ─▶ Engine.Recent
+//	serve/native ─▶ Client.Statuses ─ GET /internal/channels ─▶ Handler ─▶ Engine.Statuses
 //
 // What an engine holds of a PV is binary: docs/format/recent.md draws it. States
 // of channels are JSON, one a line. Answers are bounded; an answer that is cut

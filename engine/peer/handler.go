@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,13 +25,9 @@ const (
 	ChannelsPath = "/internal/channels"
 )
 
-// maxAsked is how many PVs one request may name.
-const maxAsked = 1000
-
 // Engine is what is asked.
 type Engine interface {
-	// RecentIn is as Recent of query.Recent, of a PV that may be, or have been, in shards.
-	RecentIn(ctx context.Context, pv string, shards []int) query.Held
+	query.Recent
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
 	Status(ctx context.Context, pv string) (capture.Status, bool, error)
 }
@@ -93,31 +87,23 @@ func (h *Handler) takeTurn(ctx context.Context) bool {
 	}
 }
 
-// recent answers what the engine holds of each PV that is named, in the order
-// asked for, each with its length before it. The shards that are named are those that
-// the PVs may be in.
+// recent answers what the engine holds of a PV, with its length before it. What it can
+// not tell whole it does not tell.
 func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
-	pvs, shards := r.URL.Query()["pv"], []int(nil)
-	if len(pvs) == 0 || len(pvs) > maxAsked {
-		http.Error(w, fmt.Sprintf("parameter pv: 1 to %d are needed", maxAsked), http.StatusBadRequest)
+	q, err := questionOf(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	for _, text := range r.URL.Query()["shard"] {
-		shard, err := strconv.ParseUint(text, 10, 31)
-		if err != nil {
-			http.Error(w, fmt.Sprintf("parameter shard: %q is not the number of a shard", text), http.StatusBadRequest)
-			return
-		}
-		shards = append(shards, int(shard))
+	held := h.engine.Recent(r.Context(), q)
+	if held.Missing != nil {
+		http.Error(w, held.Missing.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	w.Header().Set("Content-Type", ContentType)
-	var buf []byte
-	for _, pv := range pvs {
-		held := h.engine.RecentIn(r.Context(), pvname.Canonical(pv), shards)
-		buf = AppendHeld(buf[:0], &held)
-		if _, err := w.Write(append(binary.AppendUvarint(nil, uint64(len(buf))), buf...)); err != nil {
-			return // the client is gone
-		}
+	buf := AppendHeld(nil, &held)
+	if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(buf)))); err == nil {
+		_, _ = w.Write(buf) // or the client is gone
 	}
 }
 

@@ -29,12 +29,12 @@ type plant struct {
 	statuses []capture.Status // sorted by name
 	fails    int              // Statuses fail after so many; -1: never
 	busy     atomic.Bool
-	shards   []int // those named last
+	asked    query.Question // the last one
 }
 
-func (p *plant) RecentIn(_ context.Context, pv string, shards []int) query.Held {
-	p.shards = shards
-	return p.held[pv]
+func (p *plant) Recent(_ context.Context, q query.Question) query.Held {
+	p.asked = q
+	return p.held[q.PV]
 }
 
 func (p *plant) Statuses(context.Context) iter.Seq2[capture.Status, error] {
@@ -123,7 +123,7 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 	}}
 	url, c := serve(t, p), client(t)
 	for _, pv := range []string{"NEW", "LONG", "NOBODY"} {
-		got, err := c.Recent(t.Context(), url, pv, nil)
+		got, err := c.Recent(t.Context(), url, query.Question{PV: pv})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,11 +131,17 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 		got.Runs, want.Runs = joined(got.Runs), joined(want.Runs)
 		equal(t, pv, got, want)
 	}
-	if _, err := c.Recent(t.Context(), url, "ca://LONG.VAL", []int{7, 4000}); err != nil || !slices.Equal(p.shards, []int{7, 4000}) {
-		t.Errorf("of shards 7 and 4000 the engine is asked for %v (%v)", p.shards, err)
+	q := query.Question{PV: "ca://LONG.VAL", Shards: []int{7, 4000}, From: query.Earliest, To: 5}
+	_, err := c.Recent(t.Context(), url, q)
+	q.PV = "LONG"
+	equal(t, "the question", p.asked, q)
+	if err != nil {
+		t.Error(err)
 	}
-	if res, err := http.Get(url + RecentPath + "?pv=A&shard=-1"); err != nil || res.StatusCode != http.StatusBadRequest {
-		t.Errorf("shard -1 is answered with %v, %v", res, err)
+	for _, wrong := range []string{"", "from=1&to=2", "pv=A&pv=B&from=1&to=2", "pv=A&from=now&to=2", "pv=A&from=1", "pv=A&from=1&to=2&shard=-1"} {
+		if res, err := http.Get(url + RecentPath + "?" + wrong); err != nil || res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q is answered with %v, %v", wrong, res, err)
+		}
 	}
 }
 
@@ -143,12 +149,22 @@ func TestALargeValueIsHeldWhole(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	want := text(big, big, big, "end")
 	url := serve(t, &plant{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
-	got, err := client(t).Recent(t.Context(), url, "A", nil)
+	got, err := client(t).Recent(t.Context(), url, query.Question{PV: "A"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := joined(got.Runs); len(r) != 1 || !bytes.Equal(r[0].Bytes, want.Bytes) || !slices.Equal(r[0].Times, want.Times) {
 		t.Error("the values differ")
+	}
+}
+
+// An engine that can not tell all that it holds is as one that can not be asked.
+func TestAnEngineThatHoldsTooMuch(t *testing.T) {
+	tooMuch := query.Held{Known: true, Runs: []*sample.Run{numbers(3)}, Missing: errors.New("too much waits")}
+	url := serve(t, &plant{held: map[string]query.Held{"A": tooMuch}})
+	held, err := client(t).Recent(t.Context(), url, query.Question{PV: "A"})
+	if !errors.Is(err, query.ErrNotAsked) || !strings.Contains(err.Error(), "too much waits") || len(held.Runs) > 0 {
+		t.Errorf("it answers %+v, %v", held, err)
 	}
 }
 
@@ -169,14 +185,14 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 	for name, answer := range answers {
 		srv := httptest.NewServer(answer)
 		c := client(t)
-		if _, err := c.Recent(t.Context(), srv.URL, "A", nil); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, query.Question{PV: "A"}); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Recent of an engine that %s gives %v", name, err)
 		}
 		if _, _, err := c.Status(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Status of an engine that %s gives %v", name, err)
 		}
 		srv.Close()
-		if _, err := c.Recent(t.Context(), srv.URL, "A", nil); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, query.Question{PV: "A"}); !errors.Is(err, query.ErrNotAsked) {
 			t.Errorf("Recent of an engine that is gone gives %v", err)
 		}
 	}
@@ -186,7 +202,7 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer srv.Close()
-	if _, err := client(t).Recent(ctx, srv.URL, "A", nil); !errors.Is(err, context.Canceled) {
+	if _, err := client(t).Recent(ctx, srv.URL, query.Question{PV: "A"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Recent of a cancelled context gives %v", err)
 	}
 }
@@ -326,14 +342,14 @@ func TestABusyEngineDoesNotAnswerReaders(t *testing.T) {
 	p := &plant{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
 	url, c := serve(t, p), client(t)
 	p.busy.Store(true)
-	if held, err := c.Recent(t.Context(), url, "A", nil); err == nil || !strings.Contains(err.Error(), "busy") {
+	if held, err := c.Recent(t.Context(), url, query.Question{PV: "A"}); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("a busy engine answers %+v, %v", held, err)
 	}
 	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
 		t.Errorf("it tells nothing of its channel: %v, %v", captured, err)
 	}
 	p.busy.Store(false)
-	if held, err := c.Recent(t.Context(), url, "A", nil); !held.Known || err != nil {
+	if held, err := c.Recent(t.Context(), url, query.Question{PV: "A"}); !held.Known || err != nil {
 		t.Errorf("afterwards it answers %+v, %v", held, err)
 	}
 }

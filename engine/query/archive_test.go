@@ -62,8 +62,8 @@ func newArchive(t testing.TB, seed uint64) *archive {
 }
 
 // Recent implements Recent.
-func (a *archive) Recent(_ context.Context, pv string) Held {
-	if pv != testPV {
+func (a *archive) Recent(_ context.Context, q Question) Held {
+	if q.PV != testPV {
 		return Held{}
 	}
 	return a.held

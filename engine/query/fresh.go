@@ -40,7 +40,7 @@ const largeRun = 1 << 20
 // gather adds the samples of a run to fresh. Runs come in order of arrival.
 func (p *plan) gather(r *sample.Run) {
 	if !r.Type.Fixed() && r.Size() >= largeRun {
-		r = p.wanted(r)
+		r = r.Within(p.from, p.to)
 	}
 	switch i := slices.IndexFunc(p.fresh, func(f *sample.Run) bool { return f.Type == r.Type }); {
 	case r.Len() == 0:
@@ -53,34 +53,6 @@ func (p *plan) gather(r *sample.Run) {
 	default:
 		p.fresh[i].AppendRange(r, 0, r.Len())
 	}
-}
-
-// wanted returns the samples of a run that are in the range, and those at the last
-// time before it.
-func (p *plan) wanted(r *sample.Run) *sample.Run {
-	first := int64(Earliest)
-	for _, t := range r.Times {
-		if t <= p.from {
-			first = max(first, t)
-		}
-	}
-	out := &sample.Run{Type: r.Type}
-	for i := 0; i < r.Len(); {
-		j := i
-		for j < r.Len() && first <= r.Times[j] && r.Times[j] <= p.to {
-			j++
-		}
-		if j-i == r.Len() {
-			return r
-		}
-		if i < j && out.Len() == 0 {
-			r.Part(out, i, j)
-		} else {
-			out.AppendRange(r, i, j)
-		}
-		i = j + 1
-	}
-	return out
 }
 
 // settle sorts what was gathered, and learns from it where the last sample before

@@ -34,9 +34,9 @@ type Held struct {
 	// Covers are the writers whose unsealed rows, in the journals of this PV's
 	// shards, hold no sample of the PV that is not in Runs.
 	Covers []store.Writer
-	// Missing says that an engine could not be asked for samples that wait in it, and
-	// are not in the journal; nil: that is not so. They came at MissingFrom, in ns since
-	// 1970, or later.
+	// Missing says that samples that wait in an engine, and are not in the journal, are
+	// not in Runs, as it could not be asked, or they are too many; nil: that is not so.
+	// They came at MissingFrom, in ns since 1970, or later.
 	Missing     error
 	MissingFrom int64
 }
@@ -52,12 +52,23 @@ func (h *Held) Add(o Held) {
 	}
 }
 
+// Question is what engines are asked of a PV.
+type Question struct {
+	PV string
+	// Shards are those that the PV is known to be in, or to have been in lately. Those
+	// that an engine captures it in now need not be named.
+	Shards []int
+	// From and To are the times, in ns since 1970, of the samples that are needed, and
+	// of those before From the last one. The answer may have more.
+	From, To int64
+}
+
 // Recent answers with what engines hold of a PV, as of a moment after it was
 // called. An engine that can not be asked is left out: its writers are not
 // covered, and their journal is read. But it must be known who captures the PV
 // then, in which shard.
 type Recent interface {
-	Recent(ctx context.Context, pv string) Held
+	Recent(ctx context.Context, q Question) Held
 }
 
 // Reader reads an archive. Its fields are set before use.
@@ -135,7 +146,7 @@ type plan struct {
 func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
-		held = recent.Recent(ctx, p.pv)
+		held = recent.Recent(ctx, Question{PV: p.pv, From: p.from, To: p.to})
 	}
 	if held.Missing != nil && p.to >= held.MissingFrom {
 		return held.Missing

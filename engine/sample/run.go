@@ -2,6 +2,7 @@ package sample
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"sort"
 )
@@ -151,6 +152,41 @@ func (r *Run) Part(p *Run, from, to int) {
 	for _, end := range r.Ends[from:to] {
 		p.Ends = append(p.Ends, end-first)
 	}
+}
+
+// LastBefore returns the last time at or before at; if there is none, math.MinInt64.
+func (r *Run) LastBefore(at int64) int64 {
+	last := int64(math.MinInt64)
+	for _, t := range r.Times {
+		if t <= at {
+			last = max(last, t)
+		}
+	}
+	return last
+}
+
+// Within returns the samples with times in [from, to] and those at the last time at or
+// before from, in their order; r itself if that is all. Of its memory only Bytes may be r's
+// own, as those of Share.
+func (r *Run) Within(from, to int64) *Run {
+	first := r.LastBefore(from)
+	out := &Run{Type: r.Type}
+	for i := 0; i < r.Len(); {
+		j := i
+		for j < r.Len() && first <= r.Times[j] && r.Times[j] <= to {
+			j++
+		}
+		if j-i == r.Len() {
+			return r
+		}
+		if i < j && out.Len() == 0 {
+			r.Part(out, i, j)
+		} else {
+			out.AppendRange(r, i, j)
+		}
+		i = j + 1
+	}
+	return out
 }
 
 // Clone returns a copy that shares no memory with r.

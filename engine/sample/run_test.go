@@ -193,3 +193,28 @@ func TestMetadataEqual(t *testing.T) {
 		}
 	}
 }
+
+func TestWithin(t *testing.T) {
+	r := &Run{Type: String}
+	for _, at := range []int64{1, 5, 3, 5, 8, 2, 9} {
+		r.Append(&Sample{Time: at, Bytes: []byte{byte('0' + at)}})
+	}
+	for _, c := range []struct {
+		from, to int64
+		want     string
+	}{
+		{0, 9, "1535829"}, {1, 9, "1535829"}, {2, 9, "535829"}, {4, 8, "5358"}, {5, 5, "55"}, {6, 7, "55"}, {-3, 0, ""}, {10, 20, "9"},
+	} {
+		got := r.Within(c.from, c.to)
+		text := ""
+		for i := range got.Len() {
+			text += string(got.Value(i))
+		}
+		if text != c.want {
+			t.Errorf("within %d and %d: %q, want %q", c.from, c.to, text, c.want)
+		}
+	}
+	if r.Within(1, 9) != r {
+		t.Error("a run of which all is wanted is copied")
+	}
+}

@@ -12,11 +12,11 @@ import (
 )
 
 // Recent implements query.Recent, with the memory of the engines that live, or of one.
-func (m *mill) Recent(_ context.Context, pv string) query.Held {
+func (m *mill) Recent(_ context.Context, q query.Question) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {
-			h.Add(query.Held{Runs: g.lane.Recent(pv), Covers: []store.Writer{g.lane.Writer()}})
+			h.Add(query.Held{Runs: g.lane.Recent(q.PV), Covers: []store.Writer{g.lane.Writer()}})
 		}
 	}
 	return h

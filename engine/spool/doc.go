@@ -56,7 +56,7 @@
 //
 // The files take Config.Size at most, but for damaged ones that were set aside. While
 // the drainer reads, it holds a few rows. Recent reads the rows of a PV's shard, by
-// the chain that links them, and returns 64 MiB of samples at most, the latest: of a
-// PV of which more waits, readers miss the oldest part until it is sent, and the log
-// says so. What is known of a file in memory is a few words for each shard.
+// the chain that links them, and returns 64 MiB of samples at most: who asks for a time
+// of which more waits gets an error, and can ask for a shorter one. What is known of a
+// file in memory is a few words for each shard.
 package spool

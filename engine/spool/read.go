@@ -2,6 +2,8 @@ package spool
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -13,31 +15,55 @@ import (
 // recentBytes bounds what Recent returns, in bytes of samples.
 const recentBytes = 64 << 20
 
-// Recent returns the samples of a PV that wait in rows of some shards, in the order
-// in which they were put. Of a PV of which very much waits these are the latest.
-func (s *Spool) Recent(pv string, shards ...int) []*sample.Run {
-	var found []*sample.Run // the latest first
-	room := recentBytes
+// ErrTooMuch is returned when more waits of a PV than can be read at once.
+var ErrTooMuch = errors.New("too much waits in the spool, as the store was away: ask for a shorter time, or later")
+
+// Recent returns the samples of a PV that wait in rows of some shards: those with times in
+// [from, to], in ns since 1970, and the last ones at or before from, in the order in which
+// they were put. If they take more than 64 MiB it returns ErrTooMuch.
+func (s *Spool) Recent(pv string, from, to int64, shards ...int) ([]*sample.Run, error) {
+	sel := selection{from: from, to: to, before: math.MinInt64, room: recentBytes}
 	for _, c := range s.lookInto(shards) {
-		err := c.with(s.fs, c.size, func(r *reader) error {
-			return r.latest(pv, c.last, c.sent, func(run *sample.Run) bool {
-				found = append(found, run)
-				room -= run.Size()
-				return room > 0
-			})
-		})
-		// A file that is gone was sent, so it is read from the journal; or dropped.
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := c.with(s.fs, c.size, func(r *reader) error { return r.latest(pv, c.last, c.sent, sel.add) })
+		switch {
+		case sel.room < 0:
+			return nil, ErrTooMuch
+		case err != nil && !errors.Is(err, os.ErrNotExist): // one that is gone was sent, so it is read from the journal; or dropped
 			s.metrics.Failures.Inc()
-			s.cfg.Log.Error("reading the spool for a query", "file", c.path, "err", err)
-		}
-		if room <= 0 {
-			s.cfg.Log.Warn("a query misses the oldest samples that wait in the spool: they are too many", "pv", pv)
-			break
+			return nil, fmt.Errorf("reading %s: %w", c.path, err)
 		}
 	}
-	slices.Reverse(found)
-	return found
+	slices.Reverse(sel.found)
+	return sel.found, nil
+}
+
+// selection is the samples in a range of time, and the last ones at or before its begin.
+type selection struct {
+	from, to int64
+	before   int64         // the last time at or before from
+	found    []*sample.Run // the latest first
+	room     int           // bytes that may still be found
+}
+
+// add adds what is wanted of a run that was put before those of earlier calls, and reports
+// whether there is room for more.
+func (s *selection) add(run *sample.Run) bool {
+	run = run.Within(s.from, s.to)
+	if last := run.LastBefore(s.from); last > s.before {
+		s.before = last
+		s.found = slices.DeleteFunc(s.found, s.needless)
+	}
+	if !s.needless(run) {
+		s.found = append(s.found, run)
+		s.room -= run.Size()
+	}
+	return s.room >= 0
+}
+
+// needless reports whether all samples of a run are before the last ones at or before the
+// begin of the range.
+func (s *selection) needless(run *sample.Run) bool {
+	return !slices.ContainsFunc(run.Times, func(t int64) bool { return t >= s.before })
 }
 
 // part is the rows of a shard in a segment.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -272,7 +273,11 @@ func count(from, to int) (out []int) {
 
 // held returns the values of a PV that wait.
 func (b *bench) held(shard int, pv string) (out []int) {
-	for _, run := range b.Recent(pv, shard) {
+	runs, err := b.Recent(pv, math.MinInt64, math.MaxInt64, shard)
+	if err != nil {
+		b.t.Error(err)
+	}
+	for _, run := range runs {
 		out = append(out, ints(run)...)
 	}
 	return out

@@ -189,10 +189,10 @@ type view struct {
 	asked []*engine
 }
 
-func (v view) Recent(_ context.Context, pv string) query.Held {
+func (v view) Recent(_ context.Context, q query.Question) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
 	for _, e := range v.asked {
-		h.Add(query.Held{Covers: []store.Writer{e.lane.Writer()}, Runs: e.lane.Recent(pv)})
+		h.Add(query.Held{Covers: []store.Writer{e.lane.Writer()}, Runs: e.lane.Recent(q.PV)})
 	}
 	return h
 }
