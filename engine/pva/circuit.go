@@ -219,6 +219,14 @@ func (c *circuit) read(conn net.Conn) error {
 	}
 }
 
+// came notes which part of the bytes that came makes no whole message yet.
+func (c *circuit) came(used, rest int) error {
+	if c.segments.open {
+		return c.partial.Came(c.now, 0, 1) // it goes on
+	}
+	return c.partial.Came(c.now, used, rest)
+}
+
 // batch handles all whole frames of b. It returns the bytes they take and, if a part
 // of a frame follows, how many that one needs; and whether the server let us in.
 func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
@@ -227,7 +235,7 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.stall.read(c.now)
 	used, need, err = c.frames(b)
 	if err == nil {
-		err = c.partial.Came(c.now, used, len(b)-used)
+		err = c.came(used, len(b)-used)
 	}
 	ready = c.ready
 	answers := c.answers

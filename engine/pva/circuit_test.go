@@ -397,6 +397,26 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 	}, server)
 }
 
+func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
+	server := doubles(nameServerAddr)
+	bubble(t, func(t *testing.T, n *network, c *Client) {
+		r := &recorder{}
+		c.Subscribe("PV", capture.SubscribeOptions{}, r)
+		lapse.Of(time.Minute)
+		s := server.last()
+		segments := segment(s.update(s.subs[0], []int{fieldValue}, 8.0), 6)
+		for _, part := range segments[:2] {
+			s.write(part)
+			lapse.Of(2 * time.Second)
+		}
+		s.conn.Close()
+		lapse.Of(time.Second)
+		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || !slices.Contains(told(r), "suspect 4s") {
+			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		}
+	}, server)
+}
+
 // cut is a connection that breaks when so many bytes were read.
 type cut struct {
 	net.Conn

@@ -3,6 +3,7 @@
 //
 //	any goroutine ── Add ──▶ Outbox ── Take ──▶ the one that writes
 //	the one that reads: socket ──▶ Buffer ──▶ whole frames
+//	                                   └────▶ Partial: since when one is coming
 package wire
 
 import "sync"
