@@ -137,6 +137,17 @@ func (ioc *IOC) Start() {
 		ioc.Kill()
 		ioc.tb.Fatalf("starting an IOC: %v\n%s", err, ioc.log.String())
 	}
+	ioc.prefer()
+}
+
+// prefer has a busy machine run the IOC rather than others, as if the IOC had a machine
+// of its own: one that starves drops updates before it sends them. It takes root, and
+// Linux that shares out the CPU by sessions (autogroup).
+func (ioc *IOC) prefer() {
+	group := fmt.Sprintf("/proc/%d/autogroup", ioc.cmd.Process.Pid)
+	if err := os.WriteFile(group, []byte("-15"), 0); err != nil {
+		ioc.tb.Logf("the IOC gets no more of the CPU than others: %v", err)
+	}
 }
 
 // environment keeps servers and clients on loopback and to themselves, and IOCs without
@@ -177,17 +188,6 @@ func (ioc *IOC) wait() error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("it does not answer: %w", err)
 		}
-	}
-}
-
-// Prefer has a busy machine run the IOC rather than others, as if the IOC had a machine
-// of its own. Without root, or Linux that shares out the CPU by sessions (autogroup), it
-// only says that it can not.
-func (ioc *IOC) Prefer() {
-	ioc.tb.Helper()
-	group := fmt.Sprintf("/proc/%d/autogroup", ioc.cmd.Process.Pid)
-	if err := os.WriteFile(group, []byte("-15"), 0); err != nil {
-		ioc.tb.Logf("the IOC gets no more of the CPU than others: %v", err)
 	}
 }
 

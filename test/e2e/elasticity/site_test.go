@@ -36,7 +36,6 @@ func newSite(ctx context.Context, namespace string, redundancy int, period strin
 	GinkgoHelper()
 	s := &site{redundancy: redundancy, pvs: archive.Names("SEQ:", rate()/perPV)}
 	s.ioc = epics.StartIOCOn(GinkgoTB(), lab.HostIP, strings.ReplaceAll(archive.Counting(s.pvs), hot, period))
-	s.ioc.Prefer()
 	spec := lab.Spec{
 		"engines":   lab.Spec{"replicas": engines},
 		"retrieval": lab.Spec{"replicas": 2, "service": lab.Spec{"type": "NodePort"}},
