@@ -178,7 +178,7 @@ func (p *enginePod) run(ctx context.Context) error {
 	capture.Wait()
 	endAgent()
 	agents.Wait()
-	stopHTTP(2 * time.Second)
+	stopHTTP(0, 2*time.Second)
 
 	logStopped(log, p.engine)
 	if ctx.Err() != nil {

@@ -7,33 +7,39 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// serveHTTP serves until stop is called, which waits for requests for a while.
-// It tells failed if it ends before.
-func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(patience time.Duration)) {
+// serveHTTP serves until stop is called. That goes on answering for linger, on
+// connections that are not kept, and then waits at most patience for requests under
+// way. Serving tells failed if it ends before.
+func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(linger, patience time.Duration)) {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
-	})
-	return func(patience time.Duration) {
+	}()
+	return func(linger, patience time.Duration) {
+		srv.SetKeepAlivesEnabled(false)
+		select {
+		case <-time.After(linger):
+		case <-ended:
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if srv.Shutdown(ctx) != nil {
 			_ = srv.Close() // requests that take longer are cut off
 		}
-		wg.Wait()
+		<-ended
 	}
 }
 

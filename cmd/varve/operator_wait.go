@@ -37,7 +37,7 @@ func awaitServer(ctx context.Context, cfg *rest.Config, probes string, log *slog
 		if err != nil {
 			return fmt.Errorf("--health-probe-bind-address: %w", err)
 		}
-		defer serveHTTP(l, waiting(), log, func(err error) { log.Error("probes are not answered", "err", err) })(time.Second)
+		defer serveHTTP(l, waiting(), log, func(err error) { log.Error("probes are not answered", "err", err) })(0, time.Second)
 	}
 	for {
 		err := answers(client)

@@ -25,6 +25,10 @@ type retrievalOptions struct {
 	log        *slog.Logger
 }
 
+// unheard is for how long a Service may send requests to a pod that was asked to end:
+// until all nodes have heard of it.
+const unheard = 5 * time.Second
+
 func newRetrieval() *cobra.Command {
 	var logs logFlags
 	var o retrievalOptions
@@ -125,7 +129,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { p.owners.Run(asking) })
 	<-failed.Done()
-	stopHTTP(30 * time.Second)
+	stopHTTP(unheard, 30*time.Second)
 	end()
 	wg.Wait()
 	if ctx.Err() == nil {

@@ -167,7 +167,7 @@ func (s *server) run(parent context.Context) error {
 		wg.Go(func() { s.profiles(ctx) })
 	}
 	unsaved := s.Run(ctx)
-	stopHTTP(2 * time.Second)
+	stopHTTP(0, 2*time.Second)
 	wg.Wait()
 	if parent.Err() != nil {
 		return unsavedError(unsaved)

@@ -48,6 +48,10 @@ var faults = []fault{
 		lab.Kubectl("rollout", "status", "deployment", "main-engine", "-n", s.Namespace, "--timeout=8m")
 		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 	}},
+	{name: "retrieval-upgrade", planned: true, answered: true, strike: func(_ SpecContext, s *site, _ corev1.Pod) {
+		lab.Kubectl("rollout", "restart", "deployment", "main-retrieval", "-n", s.Namespace)
+		lab.Kubectl("rollout", "status", "deployment", "main-retrieval", "-n", s.Namespace, "--timeout=8m")
+	}},
 	{name: "scale", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 		for _, replicas := range []int{2, 4, 2, engines} {
 			s.scale(ctx, replicas)

@@ -18,6 +18,8 @@ type fault struct {
 	name string
 	// planned faults lose nothing, whatever the redundancy.
 	planned bool
+	// answered: no read fails while it happens.
+	answered bool
 	// atMost is how long a PV may be without samples with redundancy 1: a flush, until
 	// the fault is detected, and until the PV is connected by another engine.
 	atMost time.Duration
@@ -58,6 +60,9 @@ func (s *site) endures(ctx SpecContext, f fault) {
 	r.observed, r.recovery = seen, max(r.recovery, h.lastBroken().Sub(struck))
 	r.publish()
 	lab.Figure("struck, over, whole", "%s, %s, %s: %s", clock(struck), clock(over), clock(h.lastBroken()), h.reason())
+	for _, text := range seen.failures {
+		lab.Figure("failed", "%s", text)
+	}
 	for _, text := range append(wrong, seen.wrong[:min(20, len(seen.wrong))]...) {
 		GinkgoWriter.Println(text)
 	}
@@ -69,6 +74,9 @@ func (s *site) judge(f fault, r row, seen observed) {
 	GinkgoHelper()
 	Expect(r.doubled).To(BeZero(), "doubled")
 	Expect(seen.wrong).To(BeEmpty(), "answers while it happened")
+	if f.answered {
+		Expect(seen.failures).To(BeEmpty(), "reads while it happened")
+	}
 	if f.planned || s.redundancy > 1 {
 		Expect(r.lost).To(BeZero(), "lost")
 		return

@@ -53,6 +53,7 @@ type watch struct {
 // observed is what readers saw. An answer that is an error promises nothing.
 type observed struct {
 	reads, failed int
+	failures      []string      // the first few that failed
 	slowest       time.Duration // until an answer
 	wrong         []string      // what was answered, and is not true
 }
@@ -118,6 +119,9 @@ func (w *watch) note(begun time.Time, err error) bool {
 	w.seen.slowest = max(w.seen.slowest, time.Since(begun))
 	if err != nil {
 		w.seen.failed++
+		if len(w.seen.failures) < 5 {
+			w.seen.failures = append(w.seen.failures, fmt.Sprintf("read at %s: %v", clock(time.Now()), err))
+		}
 	}
 	return err == nil
 }
