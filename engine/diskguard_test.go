@@ -102,6 +102,7 @@ func (c *crowded) until(want guard.Reason) {
 // no more while their room does not become free. What is constant, or has ended, stays
 // readable, and so do rollups, also when samples come late. A restart goes on from there.
 func TestTheOldestGoesFirst(t *testing.T) {
+	t.Parallel() // its time is its own
 	keep := store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(time.Hour, store.Forever)}}
 	inEra(t, keep, func(t *testing.T, e *era) {
 		c := &crowded{era: e, keep: keep}

@@ -29,6 +29,7 @@ import (
 // shortest rung: in the engine's own words and in those of the Archiver Appliance,
 // through restarts, and when what carried it has expired.
 func TestAConstantStaysReadable(t *testing.T) {
+	t.Parallel() // its time is its own
 	inEra(t, store.Retention{Raw: store.Keep1d}, func(t *testing.T, e *era) {
 		set := time.Now()
 		e.send(set.Add(-time.Hour), 41)
@@ -67,6 +68,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 // A change of retention acts on what is stored: what is to be kept for longer moves to
 // where it is, and what is not to be kept any more goes, an hour later.
 func TestStoredDataFollowsRetention(t *testing.T) {
+	t.Parallel() // its time is its own
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		whole := func(oldest int, when string) {
 			t.Helper()
@@ -113,6 +115,7 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 // What another sealer, that has not heard of the change, writes to a bucket after the
 // look at it and before it is dropped, stays.
 func TestAWriteBeforeADropStays(t *testing.T) {
+	t.Parallel() // its time is its own
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		e.hourly(15 * 24)
 		other, n := store.NewWriter(), uint32(0)
@@ -163,6 +166,7 @@ func kept(sent time.Time, asked []change) bool {
 // Whatever retention is asked for in turn, and whenever sealers end and begin in the
 // middle of moving, each sample that must be there is, once.
 func TestRetentionAtAnyTime(t *testing.T) {
+	t.Parallel() // its time is its own
 	for range 2 {
 		seed := rand.Uint64()
 		inEra(t, store.Retention{}, func(t *testing.T, e *era) {
@@ -283,6 +287,7 @@ func (nothing) Close() {}
 // the block that has it expires; also when another sealer takes over that has not
 // seen it.
 func TestALargeConstantStaysReadable(t *testing.T) {
+	t.Parallel() // its time is its own
 	synctest.Test(t, func(t *testing.T) {
 		db, err := pebble.Open(t.TempDir(), pebble.Options{})
 		if err != nil {

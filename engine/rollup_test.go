@@ -13,6 +13,7 @@ import (
 // Bins outlive the samples that they were computed from, and are complete up to now:
 // through restarts, and for a level that the group asks for later.
 func TestBinsOutliveSamples(t *testing.T) {
+	t.Parallel() // its time is its own
 	keep := store.Retention{Raw: store.Keep1d, Levels: [store.MaxLevels]store.Level{
 		store.LevelOf(10*time.Minute, store.Keep7d), store.LevelOf(time.Hour, store.Forever),
 	}}
