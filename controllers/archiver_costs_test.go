@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/fleet"
-	"varve.dev/varve/controllers/report"
 )
 
 // TestWrongCosts checks which pods are told what it costs to delete them: only what

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/archiverstatus"
 	"varve.dev/varve/controllers/fleet"
-	"varve.dev/varve/controllers/report"
 )
 
 // TestArchiverMetrics checks the figures by which others may scale an Archiver: what

@@ -19,10 +19,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/render"
-	"varve.dev/varve/controllers/report"
 )
 
 var _ = Describe("An Archiver whose engines report", func() {

@@ -38,7 +38,7 @@ spec:
   storage: {embedded: {}}
 `
 
-// The rules of Archivers are tested one by one in controllers/manifest; here is
+// The rules of Archivers are tested one by one in groups/manifest; here is
 // how the API server applies them.
 var _ = Describe("The API server", func() {
 	var namespace string

@@ -13,8 +13,8 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/controllers"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/groups/compile"
 )
 
 var _ = Describe("GroupReconciler", func() {

@@ -4,7 +4,7 @@
 //	Archiver ─────▶ ArchiverReconciler ── render ──▶ Deployments, Services, Job, …
 //	ArchiveGroups ─▶ ShardsReconciler ── compile, placement ──▶ channel lists, ArchiveShards
 //	ConfigMaps ──────▲      │   ▲                                    │
-//	ChannelFinder ───┘  Outcomes └── fleet ◀── reports ── engine (controllers/agent)
+//	ChannelFinder ───┘  Outcomes └── fleet ◀── reports ── engine (agent)
 //	                        ▼          ▼
 //	ArchiveGroup ─▶ GroupReconciler ── groupstatus ──▶ status of the group
 package controllers
@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/groups/compile"
 )
 
 // Outcome is what the latest compilation of an Archiver's groups came to.

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channelfinder"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/render"
+	"varve.dev/varve/groups/channelfinder"
 )
 
 // Options are what an administrator sets of the operator.

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/placement"
-	"varve.dev/varve/controllers/sources"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/sources"
 )
 
 var customResourceDefinition = schema.GroupVersionKind{

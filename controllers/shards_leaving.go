@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
 )
 
 // A PV whose shard changes from S to T stays in S, in a list that is marked as leaving,
@@ -25,13 +25,13 @@ import (
 //   - An engine of T that dies makes T unready, and the wait begins anew once another one
 //     captures it. S goes on.
 //   - S may move to another engine meanwhile: that captures all lists of S. An engine that
-//     has both shards captures the PV for T (controllers/agent).
+//     has both shards captures the PV for T (agent).
 //   - An edit that puts the PV back makes it an ordinary one of S again, and leaving in T.
 //     One that sends it on to U makes it leaving in S and in T.
 //   - A PV that no group has any more, or that is paused, ends at once.
 
 // takenFor is how long a shard must have captured its lists before others rely on
-// it: what an engine gives channels to connect (controllers/agent/duty).
+// it: what an engine gives channels to connect (agent/handover).
 const takenFor = 15 * time.Second
 
 // maxLists is how many lists a shard may have, as the API has it.

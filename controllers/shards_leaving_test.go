@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
 )
 
 // leavingWorld is what an operator sees, and what it writes is there at once. Engines

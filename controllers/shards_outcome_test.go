@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/groups/compile"
 )
 
 func TestOutdated(t *testing.T) {

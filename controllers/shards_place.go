@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/placement"
-	"varve.dev/varve/controllers/report"
 )
 
 // orders are those for the engines of each shard that exists, by index.

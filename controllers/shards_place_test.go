@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/fleet"
 	"varve.dev/varve/controllers/placement"
-	"varve.dev/varve/controllers/report"
 )
 
 // Shards weigh what the engine measures that captures them, not what one does that

@@ -25,12 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers"
-	"varve.dev/varve/controllers/channellist"
-	"varve.dev/varve/controllers/compile"
 	"varve.dev/varve/controllers/fleet"
-	"varve.dev/varve/controllers/report"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
 )
 
 // plant is a namespace with a ShardsReconciler, and engines that are played: they

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
-	"varve.dev/varve/controllers/compile"
-	"varve.dev/varve/controllers/sources"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/sources"
 )
 
 // reader reads the sources of groups, each once per compilation.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
+	"varve.dev/varve/groups/channellist"
 )
 
 // witness looks at every version of every shard, in the order in which they were written,

@@ -28,12 +28,12 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/guard"
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/mark"
-	"varve.dev/varve/engine/quiet"
 	"varve.dev/varve/engine/seal"
-	"varve.dev/varve/engine/silent"
 	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/watchdog"
 )
 
 // Options of an Engine. Zero values mean the defaults named.
@@ -80,7 +80,7 @@ func (o *Options) setDefaults() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Log = slog.New(quiet.New(o.Log.Handler(), complainEvery))
+	o.Log = slog.New(loglimit.New(o.Log.Handler(), complainEvery))
 }
 
 // silence is how long another writer must be silent to count as dead.
@@ -106,16 +106,16 @@ const rowBytes = 256 << 10
 
 // Engine captures and stores. Create it with New and keep it going with Run.
 type Engine struct {
-	opts    Options
-	writer  store.Writer
-	marks   *mark.Log
-	capture *capture.Manager
-	memory  *journal.Memory
-	journal *journal.Metrics
-	laneCfg *journal.Config
-	sealCfg *seal.Config
-	guard   *guard.Guard
-	silent  *silent.Watch
+	opts     Options
+	writer   store.Writer
+	marks    *mark.Log
+	capture  *capture.Manager
+	memory   *journal.Memory
+	journal  *journal.Metrics
+	laneCfg  *journal.Config
+	sealCfg  *seal.Config
+	guard    *guard.Guard
+	watchdog *watchdog.Watch
 
 	applying sync.Mutex // held by Apply, and by Run while it begins and ends
 
@@ -169,7 +169,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	stopSpool := e.startSpool(ctx, hard)
 	holding.Go(func() { e.expire(ctx) })
 	holding.Go(func() { e.guard.Run(ctx) })
-	holding.Go(func() { e.silent.Run(ctx) })
+	holding.Go(func() { e.watchdog.Run(ctx) })
 	left := e.start(hard, &holding)
 	<-ctx.Done()
 	timer := time.AfterFunc(e.opts.Grace, kill)

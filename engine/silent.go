@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"varve.dev/varve/engine/silent"
+	"varve.dev/varve/engine/watchdog"
 )
 
 // watchSilence makes what heals channels that are silent while another engine gets samples.
 func (e *Engine) watchSilence() {
-	e.silent = silent.New(silent.Config{
+	e.watchdog = watchdog.New(watchdog.Config{
 		Statuses: e.capture.Statuses, Shared: e.shared, Last: e.sealCfg.Last, Every: e.opts.Checkpoint,
 		Resubscribe: func(pv string) {
 			e.capture.Resubscribe(pv, "silent while another engine got samples: subscribed anew")

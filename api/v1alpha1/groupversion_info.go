@@ -1,12 +1,12 @@
 // Package v1alpha1 has the custom resources of varve.dev: what users write and
 // what the operator tells them.
 //
-//	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ controllers/compile ──▶ ArchiveShard
+//	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ groups/compile ──▶ ArchiveShard
 //	         └── config/crd, made from ───┘     Archiver ──▶ controllers/render ──▶ pods    │
 //	             the markers here                                  agent in an engine ◀──────┘
 //
 // The same generated schema checks objects in a cluster and files read by
-// controllers/manifest, so both give the same messages. Fields that Varve does
+// groups/manifest, so both give the same messages. Fields that Varve does
 // not act on yet are in the schema and refused by rules that say so: nothing is
 // silently ignored.
 //

@@ -14,8 +14,8 @@ import (
 	kube "sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"varve.dev/varve/controllers/mirror"
-	"varve.dev/varve/engine/quiet"
+	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/engine/loglimit"
 )
 
 // clusterOptions say which archive of which cluster a pod is of.
@@ -84,7 +84,7 @@ func clusterConfig(kubeconfig string) (*rest.Config, error) {
 // logKubernetes sends what the libraries of Kubernetes log to the log of the
 // program, which has the same complaint now and then only.
 func logKubernetes(log *slog.Logger) {
-	h := quiet.New(log.Handler(), 10*time.Second)
+	h := loglimit.New(log.Handler(), 10*time.Second)
 	klog.SetSlogLogger(slog.New(h))
 	ctrllog.SetLogger(logr.FromSlogHandler(h))
 }

@@ -15,9 +15,9 @@ import (
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/ioc"
 	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/ioc"
 )
 
 func newDemo() *cobra.Command {

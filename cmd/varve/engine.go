@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
-	"varve.dev/varve/controllers/agent"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/agent"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/engine/ioc"
-	"varve.dev/varve/engine/ioc/sim"
 	pva "varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/ioc"
+	"varve.dev/varve/ioc/sim"
 )
 
 func newIOC() *cobra.Command {

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/channellist"
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/ioc"
 	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/ioc"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/cassandra"
 )

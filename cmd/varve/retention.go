@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	"varve.dev/varve/controllers/compile"
-	"varve.dev/varve/controllers/forecast"
-	"varve.dev/varve/controllers/manifest"
-	"varve.dev/varve/controllers/sources"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/engine/store/pebble"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/forecast"
+	"varve.dev/varve/groups/manifest"
+	"varve.dev/varve/groups/sources"
 )
 
 func newRetention() *cobra.Command {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"varve.dev/varve/controllers/compile"
-	"varve.dev/varve/controllers/forecast"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/forecast"
 )
 
 // tellPlan writes what groups' retention comes to.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/controllers/owners"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/retrieval/routing"
 )
 
 // retrievalOptions are what the flags of `varve retrieval` set.
@@ -84,7 +84,7 @@ func (o *retrievalOptions) check() error {
 type retrievalPod struct {
 	opts *retrievalOptions
 	resources
-	owners  *owners.Owners
+	routing *routing.Owners
 	handler http.Handler
 }
 
@@ -104,13 +104,13 @@ func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.owners = owners.New(owners.Config{
+	p.routing = routing.New(routing.Config{
 		Namespace: o.namespace, Archiver: o.archiver, Shards: o.shards, Port: o.enginePort, Client: api, Registerer: reg, Log: o.log,
 	})
 	p.handler, err = serve.New(&serve.Config{
-		Reader:   &query.Reader{Store: p.store, Recent: p.owners, Shards: o.shards, Captured: p.owners.Names},
-		Channels: p.owners, Extra: p.owners.Register, Gatherer: reg, Metrics: serve.NewMetrics(reg),
-		Ready: p.owners.Ready, Version: version(), Now: time.Now, Log: o.log,
+		Reader:   &query.Reader{Store: p.store, Recent: p.routing, Shards: o.shards, Captured: p.routing.Names},
+		Channels: p.routing, Extra: p.routing.Register, Gatherer: reg, Metrics: serve.NewMetrics(reg),
+		Ready: p.routing.Ready, Version: version(), Now: time.Now, Log: o.log,
 	})
 	return p, err
 }
@@ -127,7 +127,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	asking, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var wg sync.WaitGroup
-	wg.Go(func() { p.owners.Run(asking) })
+	wg.Go(func() { p.routing.Run(asking) })
 	<-failed.Done()
 	stopHTTP(unheard, 30*time.Second)
 	end()

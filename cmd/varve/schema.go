@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/engine/quiet"
+	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
 )
@@ -172,7 +172,7 @@ func (o *schemaOptions) explainSchema(err error) error {
 func (o *schemaOptions) retry(ctx context.Context, log *slog.Logger, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	calm := slog.New(quiet.New(log.Handler(), 10*time.Second))
+	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
 	for {
 		err := f(ctx)
 		if err == nil || cassandra.Final(err) {

@@ -16,9 +16,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"varve.dev/varve/engine/ca"
-	"varve.dev/varve/engine/ioc"
 	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/ioc"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/authority"
 	"varve.dev/varve/test/cassandra"

@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/controllers/compile"
-	"varve.dev/varve/controllers/manifest"
-	"varve.dev/varve/controllers/standalone"
 	"varve.dev/varve/engine"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/manifest"
+	"varve.dev/varve/groups/standalone"
 )
 
 const standaloneExample = `  # Archive the groups in ./groups, into ./data; edits are taken up at once:

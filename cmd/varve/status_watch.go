@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"varve.dev/varve/controllers/moves"
+	"varve.dev/varve/cluster/moves"
 )
 
 // watchRows is the most moves that are shown: a screen has no room for more.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/varve/controllers/moves"
+	"varve.dev/varve/cluster/moves"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
-	"varve.dev/varve/engine/quiet"
+	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/engine/store/pebble"
@@ -87,7 +87,7 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 	if _, err := o.cassandra(reg, log); err != nil {
 		return nil, err
 	}
-	calm := slog.New(quiet.New(log.Handler(), 10*time.Second))
+	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
 	return cassandra.Later(func() (cassandra.Config, error) { return o.cassandra(reg, log) }, calm), nil
 }
 

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/fleet"
-	"varve.dev/varve/controllers/report"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 // blindPart is which part of the channels of two engines one of them has to lack to be

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 // TestWorstCircuits adds up the connections of all engines to each IOC.

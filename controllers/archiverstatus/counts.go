@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/figures"
-	"varve.dev/varve/controllers/report"
 )
 
 // counts sums up what engines report. Without any report, figures stay as they

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/fleet"
-	"varve.dev/varve/controllers/report"
 )
 
 // doubled returns an Archiver of which three shards have PVs for two engines, captured by

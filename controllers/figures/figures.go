@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 // Sum adds up what engines report. Total is the number of channels that there are:

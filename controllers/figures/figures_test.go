@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 func TestSum(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/test/lapse"
 )
 

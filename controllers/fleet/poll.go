@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/groups/compile"
 )
 
 // state is a condition without its type.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 )
 
 // of returns what the engines report of the group.

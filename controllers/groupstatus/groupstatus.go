@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/compile"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/figures"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/groups/compile"
 )
 
 // Input is what a status depends on.

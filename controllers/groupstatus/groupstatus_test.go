@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/compile"
-	"varve.dev/varve/controllers/report"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/compile"
 )
 
 var now = time.Date(2027, 6, 30, 12, 0, 0, 0, time.UTC)

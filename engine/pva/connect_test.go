@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/engine/ioc"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/ioc"
 )
 
 // first is a sink that knows whether a value came.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"varve.dev/varve/engine/ioc"
+	"varve.dev/varve/ioc"
 )
 
 // load is what the simulated IOC sends.

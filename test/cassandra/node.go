@@ -6,12 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"varve.dev/varve/test/checkout"
 	"varve.dev/varve/test/freeport"
 )
 
@@ -82,10 +82,9 @@ func newNode(host, dir string, yaml []string) (*Node, error) {
 // newNodeAt prepares a node with ports for CQL, for other nodes and for management.
 // The caller adds where its seeds are.
 func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
-	_, file, _, _ := runtime.Caller(0)
 	n := &Node{
 		Host: host, Port: ports[0], dir: dir, yaml: yaml,
-		script: filepath.Join(filepath.Dir(file), "../../hack/cassandra/cassandra.sh"),
+		script: checkout.Path("hack", "cassandra", "cassandra.sh"),
 		env:    []string{"CASSANDRA_DIR=" + dir, "CASSANDRA_ADDRESS=" + host},
 	}
 	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"varve.dev/varve/test/checkout"
 )
 
 // runTimeout bounds a script, with room for a busy machine.
@@ -33,8 +33,7 @@ func environment(name string) (string, error) {
 	if p := os.Getenv(PythonVariable); p != "" && name == "epics" {
 		return p, nil
 	}
-	_, file, _, _ := runtime.Caller(0)
-	cmd := exec.Command(filepath.Join(filepath.Dir(file), "../../hack/venv.sh"), name)
+	cmd := exec.Command(checkout.Path("hack", "venv.sh"), name)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")

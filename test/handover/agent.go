@@ -3,8 +3,8 @@ package handover
 import (
 	"time"
 
+	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/agent/duty"
 )
 
 // object is an ArchiveShard. What it points at never changes.
@@ -17,9 +17,9 @@ type object struct {
 // task is what the agent of an engine knows of one shard.
 type task struct {
 	object   object
-	presence duty.Presence
-	decision duty.Decision
-	join     duty.Joining
+	presence handover.Presence
+	decision handover.Decision
+	join     handover.Joining
 	joined   bool
 	phase    v1alpha1.ShardPhase
 	told     time.Duration // when the status was last sent
@@ -28,7 +28,7 @@ type task struct {
 // saved is what is known of a shard on disk.
 type saved struct {
 	object   object
-	decision duty.Decision
+	decision handover.Decision
 }
 
 // epoch is the time at which simulations begin, for code that needs one.
@@ -40,8 +40,8 @@ func (e *engine) restore() {
 		if s == nil {
 			continue
 		}
-		d := duty.Decision{Hold: !s.decision.Released, Seal: s.decision.Seal, Released: s.decision.Released}
-		e.tasks[shard] = &task{object: object{spec: s.object.spec}, presence: duty.Present, decision: d}
+		d := handover.Decision{Hold: !s.decision.Released, Seal: s.decision.Seal, Released: s.decision.Released}
+		e.tasks[shard] = &task{object: object{spec: s.object.spec}, presence: handover.Present, decision: d}
 		if d.Hold {
 			e.begin(shard)
 		}
@@ -75,22 +75,22 @@ func (e *engine) see(shard int) {
 	}
 	t := e.tasks[shard]
 	if t == nil {
-		if _, named := duty.Order(o.spec, e.pod.name); !named && duty.Entry(o.status, e.pod.name) == nil {
+		if _, named := handover.Order(o.spec, e.pod.name); !named && handover.Entry(o.status, e.pod.name) == nil {
 			return
 		}
 		t = &task{}
 		e.tasks[shard] = t
 	}
-	t.object, t.presence = o, duty.Present
+	t.object, t.presence = o, handover.Present
 	if e.w.now < e.w.api.emptyUntil {
-		t.presence = duty.Missing
+		t.presence = handover.Missing
 	}
 }
 
 // decide decides about a shard, and does it.
 func (e *engine) decide(shard int, t *task) {
 	was := t.decision
-	t.decision = duty.Decide(duty.Known{
+	t.decision = handover.Decide(handover.Known{
 		Engine: e.pod.name, Presence: t.presence, Spec: t.object.spec, Status: t.object.status, Before: was,
 	})
 	if e.w.cfg.Fault == EarlyClose && t.decision.Drain {
@@ -114,7 +114,7 @@ func (e *engine) decide(shard int, t *task) {
 
 func (e *engine) begin(shard int) {
 	t := e.tasks[shard]
-	t.join, t.joined = duty.Joining{Since: epoch.Add(e.clock())}, false
+	t.join, t.joined = handover.Joining{Since: epoch.Add(e.clock())}, false
 	e.take(shard).sealer.order(t.decision.Seal)
 }
 
@@ -133,8 +133,8 @@ func (e *engine) advance(shard int, t *task) {
 		t.joined = t.join.Done(epoch.Add(e.clock()), l.settled(), 1) && l.claimed
 	}
 	open := e.open(shard)
-	t.phase = duty.Say(t.decision, t.joined, open)
-	entry := duty.Entry(t.object.status, e.pod.name)
+	t.phase = handover.Say(t.decision, t.joined, open)
+	entry := handover.Entry(t.object.status, e.pod.name)
 	said := v1alpha1.ShardPhase("")
 	if entry != nil {
 		said = entry.Phase
@@ -144,7 +144,7 @@ func (e *engine) advance(shard int, t *task) {
 		t.told = e.clock()
 		e.say(shard, t.object.version, t.phase)
 	case said == "" && t.phase == "" && !t.decision.Hold && !open:
-		if _, named := duty.Order(t.object.spec, e.pod.name); !named {
+		if _, named := handover.Order(t.object.spec, e.pod.name); !named {
 			e.tasks[shard] = nil
 		}
 	}
@@ -181,7 +181,7 @@ func (e *engine) isEmpty() bool {
 		if t == nil || t.object.status == nil {
 			continue
 		}
-		if entry := duty.Entry(t.object.status, e.pod.name); t.decision.Hold || entry != nil && entry.Phase != t.phase {
+		if entry := handover.Entry(t.object.status, e.pod.name); t.decision.Hold || entry != nil && entry.Phase != t.phase {
 			return false
 		}
 	}

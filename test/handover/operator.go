@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"varve.dev/varve/agent/handover"
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers/agent/duty"
 	"varve.dev/varve/controllers/placement"
 )
 
@@ -205,7 +205,7 @@ func (o *operator) shard(index int) placement.Shard {
 	}
 	for _, e := range v.spec.Engines {
 		slot := placement.Slot{Name: e.Name, Order: e.Order}
-		if entry := duty.Entry(v.status, e.Name); entry != nil {
+		if entry := handover.Entry(v.status, e.Name); entry != nil {
 			slot.Phase = entry.Phase
 		}
 		if o.w.cfg.Fault == EarlyClose && e.Order == v1alpha1.OrderCapture {

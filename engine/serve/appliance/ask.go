@@ -8,16 +8,16 @@ import (
 	"strings"
 	"time"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/serve/request"
 )
 
 // ask is what a client asks of getData.
 type ask struct {
 	targets  []target
-	pp       *operator.Operator // for targets that have none of their own, or nil
-	from, to int64              // ns since 1970
-	metadata bool               // fetchLatestMetadata
+	pp       *postprocess.Operator // for targets that have none of their own, or nil
+	from, to int64                 // ns since 1970
+	metadata bool                  // fetchLatestMetadata
 	ext      string
 }
 
@@ -46,7 +46,7 @@ func parseAsk(file string, q url.Values, now time.Time) (a ask, code int, err er
 		return a, http.StatusBadRequest, err
 	}
 	if pp := q.Get("pp"); pp != "" {
-		if a.pp, err = operator.Parse(pp); err != nil {
+		if a.pp, err = postprocess.Parse(pp); err != nil {
 			return a, http.StatusBadRequest, fmt.Errorf("parameter pp: %w", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 )
 
 func TestAskSaysWhatIsWrong(t *testing.T) {
@@ -65,7 +65,7 @@ func FuzzAsk(f *testing.F) {
 			t.Fatalf("accepted %+v", a)
 		}
 		for _, target := range a.targets {
-			if target.err == nil && (target.pv == "" && target.text != "" || operator.IsCall(target.text) && target.op == nil) {
+			if target.err == nil && (target.pv == "" && target.text != "" || postprocess.IsCall(target.text) && target.op == nil) {
 				t.Fatalf("accepted %+v", target)
 			}
 		}

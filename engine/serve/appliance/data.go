@@ -7,7 +7,7 @@ import (
 	"iter"
 	"net/http"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 )
@@ -47,7 +47,7 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 // it for complete.
 func (h *Handler) interrupt(w http.ResponseWriter, r *http.Request, out *answer, err error) {
 	if !out.sent {
-		if errors.Is(err, operator.ErrBound) {
+		if errors.Is(err, postprocess.ErrBound) {
 			badRequest(w, err)
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"math"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
@@ -19,7 +19,7 @@ const manySamples = 1 << 20
 
 // rolled answers optimized and ncount from bins, where the range has many samples and
 // there are bins in store. Else the operator goes through the samples, as all others do.
-func (h *Handler) rolled(ctx context.Context, s *series, pv string, op *operator.Operator, from, to int64) error {
+func (h *Handler) rolled(ctx context.Context, s *series, pv string, op *postprocess.Operator, from, to int64) error {
 	if op.IsCount() {
 		n, stored, err := h.Reader.Count(ctx, pv, from, to)
 		if err == nil && stored && n >= manySamples {

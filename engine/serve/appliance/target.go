@@ -7,7 +7,7 @@ import (
 	"iter"
 	"math"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -20,14 +20,14 @@ import (
 type target struct {
 	text string // as asked for
 	pv   string
-	op   *operator.Operator // nil for samples as they are
-	err  error              // why text is no operator of a PV, if it has parentheses
+	op   *postprocess.Operator // nil for samples as they are
+	err  error                 // why text is no operator of a PV, if it has parentheses
 }
 
-func parseTarget(text string, pp *operator.Operator) target {
+func parseTarget(text string, pp *postprocess.Operator) target {
 	t := target{text: text, pv: text, op: pp}
-	if operator.IsCall(text) {
-		t.op, t.pv, t.err = operator.ParseCall(text)
+	if postprocess.IsCall(text) {
+		t.op, t.pv, t.err = postprocess.ParseCall(text)
 	}
 	return t
 }
@@ -39,12 +39,12 @@ func (b badAsk) Unwrap() error { return b.error }
 
 // settle decides what parentheses are that do not belong to an operator, by the names
 // that the archive knows. pp is what applies to a PV without an operator of its own.
-func (h *Handler) settle(ctx context.Context, t *target, pp *operator.Operator) error {
+func (h *Handler) settle(ctx context.Context, t *target, pp *postprocess.Operator) error {
 	name := t.pv
 	if t.err != nil {
 		name = t.text
 	}
-	if !operator.IsCall(name) {
+	if !postprocess.IsCall(name) {
 		return nil
 	}
 	known, err := h.Reader.Known(ctx, name)
@@ -63,7 +63,7 @@ func (h *Handler) settle(ctx context.Context, t *target, pp *operator.Operator) 
 }
 
 // apply makes the samples of a PV those that an operator gives.
-func (s *series) apply(op *operator.Operator, from, to int64) error {
+func (s *series) apply(op *postprocess.Operator, from, to int64) error {
 	if err := op.Accepts(s.typ); err != nil {
 		return badAsk{fmt.Errorf("reading %s: %w", s.name, err)}
 	}

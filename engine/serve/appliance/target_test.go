@@ -6,14 +6,14 @@ import (
 	"math"
 	"testing"
 
-	"varve.dev/varve/engine/operator"
+	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/sample"
 )
 
 // rawOf returns the answer to getData.raw for an operator of a PV with these runs.
 func rawOf(t *testing.T, text string, to int64, runs ...*sample.Run) []pbChunk {
 	t.Helper()
-	op, err := operator.Parse(text)
+	op, err := postprocess.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

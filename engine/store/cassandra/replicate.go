@@ -12,7 +12,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	calm "varve.dev/varve/engine/quiet"
+	calm "varve.dev/varve/engine/loglimit"
 )
 
 // settleFor is longer than a request takes, whatever comes of it: a node that has

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
 	"varve.dev/varve/controllers/placement"
-	"varve.dev/varve/controllers/report"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/e2e/lab"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,6 +18,8 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/cassandra"
+
+	"varve.dev/varve/test/checkout"
 )
 
 // OperatorNamespace is where the operator runs.
@@ -81,7 +82,7 @@ func InstallOperator(values ...string) {
 	GinkgoHelper()
 	repository, tag := imageParts()
 	args := []string{
-		"upgrade", "--install", "varve-operator", filepath.Join(root(), "charts/varve-operator"), "-n", OperatorNamespace, "--create-namespace",
+		"upgrade", "--install", "varve-operator", checkout.Path("charts/varve-operator"), "-n", OperatorNamespace, "--create-namespace",
 		"--wait", "--timeout", "4m",
 		"--set", "image.repository=" + repository, "--set", "image.tag=" + tag, "--set", "image.pullPolicy=IfNotPresent",
 	}

@@ -19,6 +19,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/epics"
+
+	"varve.dev/varve/test/checkout"
 )
 
 // Patience bounds what a busy machine may need.
@@ -67,7 +69,7 @@ func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IO
 // Install installs the chart and waits until the Archiver is ready.
 func (l *Lab) Install(ctx context.Context) {
 	GinkgoHelper()
-	Helm("upgrade", "--install", "main", filepath.Join(root(), "charts/varve"), "-n", l.Namespace, "-f", l.values)
+	Helm("upgrade", "--install", "main", checkout.Path("charts/varve"), "-n", l.Namespace, "-f", l.values)
 	l.AwaitReady(ctx)
 	l.findService(ctx)
 }

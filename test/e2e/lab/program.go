@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"varve.dev/varve/test/checkout"
 )
 
 // Run runs a program and returns what it wrote to its output.
@@ -40,7 +41,7 @@ func helmBinary() string {
 	if path := os.Getenv("HELM"); path != "" {
 		return path
 	}
-	out, err := exec.Command(filepath.Join(root(), "hack/tools.sh"), "helm").Output()
+	out, err := exec.Command(checkout.Path("hack/tools.sh"), "helm").Output()
 	Expect(err).NotTo(HaveOccurred(), "installing helm")
 	return strings.TrimSpace(string(out))
 }
@@ -83,12 +84,6 @@ func Figure(name, format string, args ...any) {
 // parts of the cluster.
 func ClusterScript(args ...string) {
 	GinkgoHelper()
-	_, err := Run(filepath.Join(root(), "hack/cluster/cluster.sh"), args...)
+	_, err := Run(checkout.Path("hack/cluster/cluster.sh"), args...)
 	Expect(err).NotTo(HaveOccurred())
-}
-
-// root is the folder of the project.
-func root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..")
 }

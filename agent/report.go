@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/agent/handover"
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/guard"
+)
+
+// reportAge is how old a report may be that is given out again: making one
+// looks at every channel.
+const reportAge = 5 * time.Second
+
+// reports keeps the latest report.
+type reports struct {
+	mu     sync.Mutex // held while one is made
+	latest *report.Report
+	at     time.Time
+	losses losses
+}
+
+// expire makes the next report a new one.
+func (r *reports) expire() {
+	r.mu.Lock()
+	r.latest = nil
+	r.mu.Unlock()
+}
+
+// ServeHTTP answers the report of the engine at report.Path.
+func (a *Agent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(a.Report()) // a client that is gone needs no answer
+}
+
+// Report returns the state of the engine, at most some seconds old. It must not
+// be changed.
+func (a *Agent) Report() *report.Report {
+	a.reports.mu.Lock()
+	defer a.reports.mu.Unlock()
+	now := time.Now()
+	if r := a.reports.latest; r != nil && now.Sub(a.reports.at) < reportAge {
+		return r
+	}
+	a.reports.latest, a.reports.at = a.report(now), now
+	return a.reports.latest
+}
+
+// report makes a report. It needs the lock of reports.
+func (a *Agent) report(now time.Time) *report.Report {
+	sum := a.cfg.Engine.Summary()
+	r := &report.Report{
+		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
+		Storage: a.cfg.Engine.Storage(), Received: sum.Received, Stored: sum.Stored, Pending: sum.Pending, MemoryBytes: sum.MemoryBytes,
+		Shards: []report.Shard{}, DiskGuard: diskGuard(a.cfg.Engine.DiskGuard()),
+	}
+	for _, n := range sum.Dropped {
+		r.Dropped += n
+	}
+	elsewhere, second := a.reportShards(r)
+	c, connected := census{now: now, groups: map[string]*report.Group{}, losses: a.reports.losses.next()}, circuits{}
+	if sum.Stored > 0 {
+		c.sampleBytes = float64(sum.JournalBytes) / float64(sum.Stored)
+	}
+	for s := range a.cfg.Channels.Statuses() {
+		shard, ok := a.cfg.Channels.Shard(s.PV)
+		if !ok {
+			continue
+		}
+		connected.add(&s, shard, second[shard])
+		switch {
+		case second[shard]:
+			c.addSecond(&s)
+		case !elsewhere[shard]:
+			c.add(&s)
+		}
+	}
+	a.reports.losses = c.losses
+	r.Groups, r.Circuits = c.result(), connected.top()
+	if c.second.Channels > 0 {
+		c.second.Circuits = connected.onlySecond()
+		r.Second = &c.second
+	}
+	shares := connected.shares()
+	for i := range r.Shards {
+		r.Shards[i].Circuits = shares[r.Shards[i].Index]
+	}
+	return r
+}
+
+// reportShards adds the shards, and returns those whose channels another engine
+// counts, and those that this engine captures for good beside a first one.
+func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) {
+	elsewhere, second = map[int]bool{}, map[int]bool{}
+	a.mu.Lock()
+	r.Draining = a.draining != nil
+	for i, s := range a.shards {
+		elsewhere[i] = s.isCountedElsewhere(a.cfg.Name)
+		second[i] = i >= a.cfg.Shards && s.isSecond(a.cfg.Name)
+		r.Shards = append(r.Shards, report.Shard{
+			Index: i, Phase: string(s.phase), Orphaned: s.decision.Orphaned, Lists: s.captured.names(),
+		})
+	}
+	a.mu.Unlock()
+	slices.SortFunc(r.Shards, func(x, y report.Shard) int { return cmp.Compare(x.Index, y.Index) })
+	for i := range r.Shards {
+		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
+		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
+		r.Shards[i].Lit, r.Shards[i].Dark = st.Lit, st.Dark
+		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
+		r.Shards[i].Sealing = st.Sealing
+	}
+	return elsewhere, second
+}
+
+// isSecond reports whether the engine captures the shard, and one before it does, too.
+func (s *shard) isSecond(engine string) bool {
+	if s.phase != v1alpha1.Capturing {
+		return false
+	}
+	for _, e := range s.spec.Engines {
+		if e.Name == engine {
+			return false
+		}
+		if a := handover.Entry(s.status(), e.Name); a != nil && a.Phase == v1alpha1.Capturing && e.Order == v1alpha1.OrderCapture {
+			return true
+		}
+	}
+	return false
+}
+
+// isCountedElsewhere reports whether the channels of a shard are in the report of
+// another engine: of those that have them connected and were not told to stop it is
+// the first one.
+func (s *shard) isCountedElsewhere(engine string) bool {
+	switch s.phase {
+	case v1alpha1.Drained, "":
+		return true
+	case v1alpha1.Capturing:
+		if _, named := handover.Order(&s.spec, engine); named {
+			return s.isSecond(engine)
+		}
+	}
+	return handover.Succeeded(&s.spec, s.status(), engine)
+}
+
+// diskGuard returns what is told of a disk guard; nil if another engine decides.
+func diskGuard(s guard.Status) *report.DiskGuard {
+	if s.Reason == "" {
+		return nil
+	}
+	d := &report.DiskGuard{Reason: string(s.Reason), Size: s.Size, Limit: s.Limit, Waiting: s.Waiting, Text: s.Text}
+	if s.Floor != 0 {
+		before := time.Unix(0, s.Floor).UTC()
+		d.Before = &before
+	}
+	return d
+}

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// channels are statuses, with the shard that each name begins with.
+type channels []capture.Status
+
+func (c channels) Statuses() iter.Seq[capture.Status] {
+	return func(yield func(capture.Status) bool) {
+		for i := range c {
+			if !yield(c[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (c channels) Shard(pv string) (int, bool) { return int(pv[0] - '0'), true }
+
+// reporting is an agent that holds shards in phases.
+func reporting(c Channels, phases ...v1alpha1.ShardPhase) *Agent {
+	a := &Agent{cfg: Config{Name: "a", Engine: &fakeEngine{}, Channels: c}, shards: map[int]*shard{}}
+	for i, p := range phases {
+		a.shards[i] = &shard{
+			index: i, phase: p, spec: *orders("a", captures, "b", captures),
+			object: &v1alpha1.ArchiveShard{Status: phased("b", v1alpha1.Capturing)},
+		}
+	}
+	return a
+}
+
+func TestReportCountsChannelsOnce(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixNano() }
+	long, brief := ago(time.Hour), ago(time.Second)
+	c := channels{
+		{PV: "0a", Group: "ns/g", State: capture.Connected, Since: long, HasLast: true, Rate: 10, Received: 100, Stored: 50, Host: "ioc1:5064"},
+		{PV: "0b", Group: "ns/g", State: capture.Connected, Since: long, Host: "ioc1:5064"},
+		{PV: "0c", Group: "ns/g", State: capture.Connected, Since: brief, Host: "ioc2:5075", Provider: capture.PVA},
+		{PV: "0d", Group: "ns/g", State: capture.Searching, Since: brief, Cause: "no answer"},
+		{PV: "0e", Group: "ns/g", State: capture.Disconnected, Since: long},
+		{PV: "0f", Group: "ns/h", State: capture.Paused, Since: long},
+		{PV: "0g", Group: "ns/h", State: capture.Unsupported, Since: long, Cause: "values of type X"},
+		{PV: "1a", Group: "ns/g", State: capture.Connected, Since: long, HasLast: true},
+		{PV: "2a", Group: "ns/g", State: capture.Searching, Since: long},
+	}
+	a := reporting(c, v1alpha1.Capturing, v1alpha1.Joining, v1alpha1.Draining)
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, httptest.NewRequest("GET", report.Path, nil))
+	var r report.Report
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	g := r.Groups["ns/g"]
+	if g.Channels != 5 || g.Connected != 3 || g.NeverConnected != 1 || g.Disconnected != 1 || g.Silent != 1 || g.SamplesPerSecond != 10 {
+		t.Errorf("the group is %+v", g)
+	}
+	if len(g.Worst) != 2 || g.Worst[0].PV != "0e" || g.Worst[1].Reason != neverConnected || g.Worst[1].Message != "no answer" {
+		t.Errorf("the worst channels are %+v", g.Worst)
+	}
+	if h := r.Groups["ns/h"]; h.Channels != 2 || h.Paused != 1 || len(h.Worst) != 1 || h.Worst[0].Reason != unsupported {
+		t.Errorf("the other group is %+v", h)
+	}
+	if len(r.Circuits) != 2 || r.Circuits[0].Host != "ioc1:5064" || r.Circuits[1].Host != "pva://ioc2:5075" {
+		t.Errorf("the circuits are %+v", r.Circuits)
+	}
+	if len(r.Shards) != 3 || r.Shards[1].Phase != string(v1alpha1.Joining) || r.Engine != "a" {
+		t.Errorf("the shards are %+v", r.Shards)
+	}
+}
+
+func TestReportNamesChannelsThatLoseSamples(t *testing.T) {
+	losing := capture.Status{PV: "0a", Group: "g", State: capture.Connected, HasLast: true}
+	losing.Dropped[sample.Overflow] = 5
+	filtered := capture.Status{PV: "0b", Group: "g", State: capture.Connected, HasLast: true}
+	c := channels{losing, filtered}
+	a := reporting(c, v1alpha1.Capturing)
+	begin := time.Now()
+	at := func(s int) *report.Report { return a.reportAt(begin.Add(time.Duration(s) * time.Second)) }
+	if worst := at(0).Groups["g"].Worst; worst != nil {
+		t.Errorf("what was lost before the first report is news: %+v", worst)
+	}
+	c[0].Dropped[sample.Overflow]++
+	c[1].Dropped[sample.Deadband]++
+	at(10)
+	c[0].Dropped[sample.Overflow]++
+	worst := at(20).Groups["g"].Worst
+	if len(worst) != 1 || worst[0].PV != "0a" || worst[0].Reason != dropping || !worst[0].Since.Equal(begin.Add(10*time.Second)) {
+		t.Errorf("the worst channels are %+v", worst)
+	}
+	if worst := at(30).Groups["g"].Worst; worst != nil {
+		t.Errorf("a channel that loses nothing any more is named: %+v", worst)
+	}
+}
+
+// reportAt makes a report as of a time.
+func (a *Agent) reportAt(now time.Time) *report.Report {
+	a.reports.mu.Lock()
+	defer a.reports.mu.Unlock()
+	return a.report(now)
+}
+
+func TestWorstChannelsAreBounded(t *testing.T) {
+	var worst []report.Channel
+	for i := range 100 {
+		worst = addWorst(worst, report.Channel{PV: fmt.Sprint(i), Since: time.Unix(int64((i*37)%100), 0)})
+	}
+	if len(worst) != worstChannels {
+		t.Fatalf("there are %d", len(worst))
+	}
+	for i, ch := range worst {
+		if ch.Since.Unix() != int64(i) {
+			t.Fatalf("place %d has %+v", i, ch)
+		}
+	}
+}
+
+func BenchmarkReport(b *testing.B) {
+	c := make(channels, 100_000)
+	for i := range c {
+		c[i] = capture.Status{PV: fmt.Sprintf("%dSR:PRES-%06d", i%4, i), Group: fmt.Sprintf("ns/group-%d", i%20), Rate: 1, Received: 10, Stored: 10,
+			State: capture.State(i % capture.NumStates), Since: int64(i), Host: fmt.Sprintf("10.0.0.%d:5064", i%200)}
+	}
+	a := reporting(c, v1alpha1.Capturing, v1alpha1.Capturing, v1alpha1.Capturing, v1alpha1.Capturing)
+	a.cfg.Engine.Apply(engine.Assignment{})
+	b.ReportAllocs()
+	for b.Loop() {
+		a.reportAt(time.Now())
+	}
+}
+
+// Of two engines that capture a shard for good the first one counts channels; what both
+// take is told.
+func TestTheSecondEngineCountsNoChannels(t *testing.T) {
+	c := channels{
+		{PV: "0a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 10, Host: "ioc1:5064"},
+		{PV: "1a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 5, Host: "ioc1:5064"},
+		{PV: "1b", Group: "ns/g", State: capture.Disconnected, Host: "ioc2:5064"},
+		{PV: "1c", Group: "ns/g", State: capture.Connected, HasLast: true, Host: "ioc3:5064"},
+	}
+	a := reporting(c, v1alpha1.Capturing, v1alpha1.Capturing)
+	a.cfg.Shards = 1
+	a.cfg.Engine.(*fakeEngine).summary = engine.Summary{Stored: 10, JournalBytes: 40}
+	a.shards[1].spec = *orders("b", captures, "a", captures)
+	r := a.reportAt(time.Now())
+	g := r.Groups["ns/g"]
+	if g.Channels != 1 || g.Connected != 1 || g.SamplesPerSecond != 10 || g.BytesPerDay != (10+5)*4*86400 {
+		t.Errorf("the group is %+v", g)
+	}
+	if want := (report.Second{Channels: 3, Circuits: 1, BytesPerDay: 5 * 4 * 86400}); r.Second == nil || *r.Second != want {
+		t.Errorf("as second it captures %+v, want %+v", r.Second, want)
+	}
+	if a, b := r.Shards[0].Circuits, r.Shards[1].Circuits; a != 0.5 || b != 1.5 {
+		t.Errorf("of three channels on two IOCs, one of them for both shards, shards take %v and %v circuits", a, b)
+	}
+
+	a.shards[1].object.Status = phased("b", v1alpha1.Joining)
+	if r := a.reportAt(time.Now()); r.Groups["ns/g"].Channels != 4 || r.Second != nil {
+		t.Errorf("while the first one joins, the second counts %+v and %+v", r.Groups["ns/g"], r.Second)
+	}
+}

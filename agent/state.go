@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/mirror"
+)
+
+// The state on disk lets a container that is started again capture at once:
+//
+//	DIR/state         "varve-agent-state 1 <SHA-256 of the rest>\n", then JSON: savedState
+//	DIR/lists/NAME    channel lists, named by the hash of their content
+//
+// Each file is written under another name, synchronized, and renamed.
+const (
+	stateFile   = "state"
+	listsFolder = "lists"
+	stateMagic  = "varve-agent-state 1 "
+	maxState    = 32 << 20
+	maxListSize = 1 << 20
+)
+
+// savedState is an assignment.
+type savedState struct {
+	Engine   string       `json:"engine"`
+	Archiver string       `json:"archiver"`
+	Shards   []savedShard `json:"shards"`
+}
+
+// savedShard is what was known of a shard that was held.
+type savedShard struct {
+	Name string                    `json:"name"`
+	Spec v1alpha1.ArchiveShardSpec `json:"spec"`
+	// Captured are the lists captured. They differ from those of the spec while one
+	// could not be read.
+	Captured []string `json:"captured,omitempty"`
+	Seal     bool     `json:"seal,omitempty"`
+	Released bool     `json:"released,omitempty"`
+}
+
+// stateDirectory is a directory with a state. One process uses it.
+type stateDirectory struct {
+	path             string
+	engine, archiver string
+}
+
+var errNoState = errors.New("no state")
+
+// load reads the state; errNoState: there is none.
+func (d *stateDirectory) load() (savedState, error) {
+	text, err := readBounded(filepath.Join(d.path, stateFile), maxState)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return savedState{}, errNoState
+	case err != nil:
+		return savedState{}, fmt.Errorf("reading the state: %w", err)
+	}
+	st, err := decodeState(text)
+	if err == nil && (st.Engine != d.engine || st.Archiver != d.archiver) {
+		return savedState{}, fmt.Errorf("the state is that of the engine %s of %s", st.Engine, st.Archiver)
+	}
+	return st, err
+}
+
+// encodeState returns the bytes of a state.
+func encodeState(st *savedState) []byte {
+	body, err := json.Marshal(st)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	sum := sha256.Sum256(body)
+	return append([]byte(stateMagic+hex.EncodeToString(sum[:])+"\n"), body...)
+}
+
+// decodeState returns the state that some bytes are.
+func decodeState(text []byte) (st savedState, err error) {
+	head, body, _ := bytes.Cut(text, []byte("\n"))
+	sum := sha256.Sum256(body)
+	if string(head) != stateMagic+hex.EncodeToString(sum[:]) {
+		return st, errors.New("the state is damaged, or of another version")
+	}
+	if err := json.Unmarshal(body, &st); err != nil {
+		return savedState{}, fmt.Errorf("decoding the state: %w", err)
+	}
+	return st, nil
+}
+
+// list reads the data of a list.
+func (d *stateDirectory) list(name string) ([]byte, error) {
+	if name == "" || filepath.Base(name) != name {
+		return nil, fmt.Errorf("%q is not the name of a list", name)
+	}
+	data, err := readBounded(filepath.Join(d.path, listsFolder, name), maxListSize)
+	if err == nil && !mirror.Named(name, data) {
+		err = mirror.ErrNotAsNamed
+	}
+	return data, err
+}
+
+// save replaces the state. Lists that it does not name are removed.
+func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
+	folder := filepath.Join(d.path, listsFolder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("making the directory of lists: %w", err)
+	}
+	changed := false
+	for name, data := range lists {
+		path := filepath.Join(folder, name)
+		if info, err := os.Stat(path); err == nil && info.Size() == int64(len(data)) {
+			continue // the name says the content
+		}
+		if err := replaceFile(path, data); err != nil {
+			return fmt.Errorf("writing a list: %w", err)
+		}
+		changed = true
+	}
+	if changed {
+		if err := syncDirectory(folder); err != nil {
+			return fmt.Errorf("writing lists: %w", err)
+		}
+	}
+	if err := replaceFile(filepath.Join(d.path, stateFile), encodeState(st)); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	if err := syncDirectory(d.path); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return removeOthers(folder, lists)
+}
+
+// removeOthers removes the lists that are not needed any more.
+func removeOthers(folder string, lists map[string][]byte) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("looking for old lists: %w", err)
+	}
+	for _, e := range entries {
+		if _, wanted := lists[e.Name()]; !wanted {
+			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+				return fmt.Errorf("removing an old list: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// replaceFile makes a file have a content, or keeps the one it has. The rename is
+// durable when the directory is synchronized.
+func replaceFile(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the first error counts
+		}
+	}()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func syncDirectory(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// readBounded reads a file that must not be larger than a limit.
+func readBounded(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
+}

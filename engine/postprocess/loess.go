@@ -1,0 +1,136 @@
+package postprocess
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Parameters of the smoothing, which are the defaults of Commons Math.
+const (
+	loessBandwidth = 0.3   // part of the samples that each local line is fit to
+	loessRobust    = 2     // further passes, with less weight for outliers
+	loessAccuracy  = 1e-12 // below which differences count as none
+)
+
+// loessOf smooths the samples of a bin by LOESS (Cleveland 1979) and interpolates at
+// its middle by a natural cubic spline. Where that is not between the samples, or they
+// are less than 7, it gives the first one.
+func loessOf(dst []float64, b *bin) ([]float64, error) {
+	if len(b.values) == 0 {
+		return append(dst, math.NaN()), nil
+	}
+	first := b.values[0]
+	if len(b.values) > maxLoess {
+		return dst, fmt.Errorf("a bin has %d samples, more than %d: %w", len(b.values), maxLoess, ErrBound)
+	}
+	x, y := rising(b.times, b.values)
+	if k := int(loessBandwidth * float64(len(x))); k < 2 || x[0] > 0 || x[len(x)-1] < 0 {
+		return append(dst, first), nil
+	}
+	return append(dst, spline(x, smooth(x, y), 0)), nil
+}
+
+// rising returns times in s and their values. Of samples of equal time the latest to
+// arrive is taken.
+func rising(times []int64, values []float64) (x, y []float64) {
+	for i, t := range times {
+		if i > 0 && t == times[i-1] {
+			y[len(y)-1] = values[i]
+			continue
+		}
+		x, y = append(x, float64(t)/1e9), append(y, values[i])
+	}
+	return x, y
+}
+
+// smooth returns for every x the value of a line that is fit to the samples near it.
+func smooth(x, y []float64) []float64 {
+	n := len(x)
+	fit, off := make([]float64, n), make([]float64, n)
+	weight := make([]float64, n)
+	for i := range weight {
+		weight[i] = 1
+	}
+	for pass := 0; ; pass++ {
+		left, right := 0, int(loessBandwidth*float64(n))-1
+		for i := range x {
+			for right+1 < n && x[right+1]-x[i] < x[i]-x[left] {
+				left, right = left+1, right+1
+			}
+			fit[i] = localLine(x[left:right+1], y[left:right+1], weight[left:right+1], x[i])
+			off[i] = math.Abs(y[i] - fit[i])
+		}
+		if pass == loessRobust || !reweigh(weight, off) {
+			return fit
+		}
+	}
+}
+
+// localLine fits a line to samples by weighted least squares, and returns its value
+// at x. Samples far from x weigh less, those at the far end nothing.
+func localLine(xs, ys, weight []float64, at float64) float64 {
+	reach := max(at-xs[0], xs[len(xs)-1]-at)
+	var w, wx, wy, wxx, wxy float64
+	for k, x := range xs {
+		dx := x - at // counted from x, as large sums would lose it
+		d := math.Abs(dx) / reach
+		t := 1 - d*d*d
+		p := t * t * t * weight[k]
+		w += p
+		wx += p * dx
+		wy += p * ys[k]
+		wxx += p * dx * dx
+		wxy += p * dx * ys[k]
+	}
+	if w == 0 { // all are outliers
+		return ys[len(ys)/2]
+	}
+	mx, my := wx/w, wy/w
+	spread := wxx/w - mx*mx
+	if math.Sqrt(math.Abs(spread)) < loessAccuracy {
+		return my
+	}
+	return my - (wxy/w-mx*my)/spread*mx
+}
+
+// reweigh gives less weight to samples that are far off, as bisquares of six times the
+// median. It returns false if nothing is off.
+func reweigh(weight, off []float64) bool {
+	sorted := slices.Sorted(slices.Values(off))
+	mid := sorted[len(sorted)/2]
+	if mid < loessAccuracy {
+		return false
+	}
+	for i, o := range off {
+		weight[i] = 0
+		if a := o / (6 * mid); a < 1 {
+			weight[i] = (1 - a*a) * (1 - a*a)
+		}
+	}
+	return true
+}
+
+// spline returns the value at a place of the natural cubic spline through points.
+func spline(x, y []float64, at float64) float64 {
+	n := len(x) - 1
+	// Second derivatives c (halved), by elimination downwards and substitution upwards.
+	mu, z, c := make([]float64, n+1), make([]float64, n+1), make([]float64, n+1)
+	for i := 1; i < n; i++ {
+		h0, h1 := x[i]-x[i-1], x[i+1]-x[i]
+		g := 2*(h0+h1) - h0*mu[i-1]
+		mu[i] = h1 / g
+		z[i] = (3*((y[i+1]-y[i])/h1-(y[i]-y[i-1])/h0) - h0*z[i-1]) / g
+	}
+	for i := n - 1; i > 0; i-- {
+		c[i] = z[i] - mu[i]*c[i+1]
+	}
+	i, found := slices.BinarySearch(x, at)
+	if found {
+		return y[i]
+	}
+	i--
+	h, d := x[i+1]-x[i], at-x[i]
+	slope := (y[i+1]-y[i])/h - h*(c[i+1]+2*c[i])/3
+	return y[i] + d*(slope+d*(c[i]+d*(c[i+1]-c[i])/(3*h)))
+}

@@ -1,0 +1,56 @@
+package postprocess
+
+import (
+	"math"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// hasNumbers reports whether values of a type are numbers, or arrays of them.
+func hasNumbers(t sample.Type) bool { return t.Valid() && t.Elem() < sample.String }
+
+// number returns sample i as a number: of an array the first element, and NaN if there
+// is none. The run must be of a type that has numbers.
+func number(r *sample.Run, i int) float64 {
+	if r.Type.Fixed() {
+		return r.Float(i)
+	}
+	if v := r.Value(i); len(v) >= r.Type.ElemSize() {
+		return sample.Float(r.Type.Elem(), sample.Word(r.Type, v, 0))
+	}
+	return math.NaN()
+}
+
+// appendNumbers appends the numbers of samples i to j (exclusive), but for NaN.
+func appendNumbers(dst []float64, r *sample.Run, i, j int) []float64 {
+	if r.Type != sample.Float64 {
+		for ; i < j; i++ {
+			if v := number(r, i); !math.IsNaN(v) {
+				dst = append(dst, v)
+			}
+		}
+		return dst
+	}
+	for _, w := range r.Words[i:j] {
+		if v := math.Float64frombits(w); !math.IsNaN(v) {
+			dst = append(dst, v)
+		}
+	}
+	return dst
+}
+
+// worst returns the worst severity of some tags.
+func worst(tags []sample.Tag) sample.Severity {
+	var all sample.Tag
+	for _, t := range tags {
+		all |= t
+	}
+	if all.Severity() == sample.NoAlarm {
+		return sample.NoAlarm
+	}
+	sev := sample.NoAlarm
+	for _, t := range tags {
+		sev = max(sev, t.Severity())
+	}
+	return sev
+}

@@ -1,0 +1,118 @@
+package postprocess
+
+import (
+	"math"
+	"slices"
+
+	"varve.dev/varve/engine/sample"
+)
+
+// statistic is what is computed of the numbers in a bin.
+type statistic struct {
+	name     string
+	size     int // of the result; more than 1 is an array
+	up       order
+	extremes bool
+	values   bool // all of them are held
+	times    bool // with their times
+	line     bool
+	anything bool // values that are no numbers count as well
+	// points says that the parameter is a number of points, and that all samples are
+	// given if they are fewer.
+	points bool
+	field  string // that the second number of the result belongs to
+	// of appends the result for a bin.
+	of func(dst []float64, b *bin) ([]float64, error)
+	// empty makes the result for an empty bin of that for the bin before. If it is
+	// nil, they are the same.
+	empty func(v []float64, tag sample.Tag) sample.Tag
+}
+
+// statistics are all of them. Their formulas are those of Commons Math, which the
+// Appliance uses.
+var statistics = [...]statistic{
+	one("mean", toMean, func(b *bin) float64 { return b.mean }),
+	{name: "min", size: 1, extremes: true, of: scalar(func(b *bin) float64 { return b.min })},
+	{name: "max", size: 1, extremes: true, of: scalar(func(b *bin) float64 { return b.max })},
+	{name: "count", size: 1, anything: true, of: scalar(func(b *bin) float64 { return b.n }), empty: zero},
+	one("std", toVariance, (*bin).std),
+	one("variance", toVariance, func(b *bin) float64 { return b.variance() }),
+	one("popvariance", toVariance, func(b *bin) float64 { return b.m2 / b.n }),
+	one("rms", toVariance, func(b *bin) float64 { return math.Sqrt(b.mean*b.mean + b.m2/b.n) }),
+	one("jitter", toVariance, func(b *bin) float64 { return b.std() / b.mean }),
+	one("skewness", toKurtosis, skewness),
+	one("kurtosis", toKurtosis, kurtosis),
+	{name: "median", size: 1, values: true, of: scalar(median)},
+	{name: "linear", size: 1, line: true, of: scalar(func(b *bin) float64 { return b.line.at(b.middle) })},
+	{name: "loess", size: 1, values: true, times: true, of: loessOf},
+	{name: "errorbar", size: 2, up: toVariance, of: errorbar, field: "stdz"},
+	{name: "stats", size: 5, up: toVariance, extremes: true, of: summarized},
+	{name: "optimized", size: 5, up: toVariance, extremes: true, of: summarized, points: true},
+	{name: "optimLastSample", size: 6, up: toVariance, extremes: true, of: withLast, points: true, empty: holdLast},
+}
+
+// one is a statistic that is a number, of the moments.
+func one(name string, up order, of func(b *bin) float64) statistic {
+	return statistic{name: name, size: 1, up: up, of: scalar(of)}
+}
+
+func scalar(of func(b *bin) float64) func(dst []float64, b *bin) ([]float64, error) {
+	return func(dst []float64, b *bin) ([]float64, error) { return append(dst, of(b)), nil }
+}
+
+func (b *bin) std() float64 { return math.Sqrt(b.variance()) }
+
+// skewness corrects for the bias of a sample; it is NaN for less than 3 numbers, and
+// for equal ones.
+func skewness(b *bin) float64 {
+	if b.n < 3 {
+		return math.NaN()
+	}
+	return b.n / ((b.n - 1) * (b.n - 2)) * b.m3 / math.Pow(b.variance(), 1.5)
+}
+
+// kurtosis is the excess over that of a normal distribution, corrected as skewness. It
+// is NaN for less than 4 numbers, and for equal ones.
+func kurtosis(b *bin) float64 {
+	n := b.n
+	if n < 4 {
+		return math.NaN()
+	}
+	v := b.variance()
+	return n*(n+1)/((n-1)*(n-2)*(n-3))*b.m4/(v*v) - 3*(n-1)*(n-1)/((n-2)*(n-3))
+}
+
+func median(b *bin) float64 {
+	n := len(b.values)
+	if n == 0 {
+		return math.NaN()
+	}
+	slices.Sort(b.values)
+	lo, hi := b.values[(n-1)/2], b.values[n/2]
+	if lo == hi {
+		return lo // also if their sum is no number
+	}
+	return lo/2 + hi/2
+}
+
+func errorbar(dst []float64, b *bin) ([]float64, error) { return append(dst, b.mean, b.std()), nil }
+
+func summarized(dst []float64, b *bin) ([]float64, error) {
+	return append(dst, b.mean, b.std(), b.min, b.max, b.n), nil
+}
+
+func withLast(dst []float64, b *bin) ([]float64, error) {
+	return append(dst, b.mean, b.std(), b.min, b.max, b.n, b.last), nil
+}
+
+func zero(v []float64, _ sample.Tag) sample.Tag {
+	clear(v)
+	return 0
+}
+
+// holdLast says that the last number was held.
+func holdLast(v []float64, tag sample.Tag) sample.Tag {
+	last := v[5]
+	v[0], v[1], v[2], v[3], v[4] = last, 0, last, last, 0
+	return tag
+}

@@ -1,0 +1,157 @@
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// lab is what an engine captures, and what is stored.
+type lab struct {
+	statuses []capture.Status
+	gets     time.Duration    // a sample each, if it is not 0
+	stored   map[string]int64 // by PV: the time of the last sample
+	away     bool
+
+	mu     sync.Mutex
+	looked int
+	anew   []string
+}
+
+func (l *lab) all() iter.Seq[capture.Status] {
+	return func(yield func(capture.Status) bool) {
+		for _, st := range l.statuses {
+			if l.gets > 0 {
+				st.Received = uint64(time.Now().UnixNano() / int64(l.gets))
+			}
+			if !yield(st) {
+				return
+			}
+		}
+	}
+}
+
+func (l *lab) last(_ context.Context, pv string, at int64) (*sample.Run, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked++
+	t, ok := l.stored[pv]
+	switch {
+	case l.away:
+		return nil, errors.New("away")
+	case !ok || t > at:
+		return nil, nil
+	}
+	r := &sample.Run{Type: sample.Float64}
+	r.Append(&sample.Sample{Time: t})
+	return r, nil
+}
+
+func (l *lab) resubscribe(pv string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.anew = append(l.anew, pv)
+}
+
+// rounds lets a watch run for some rounds of a minute.
+func (l *lab) rounds(t *testing.T, n int) *Watch {
+	t.Helper()
+	w := New(Config{
+		Statuses: l.all, Shared: func(pv string) bool { return !strings.HasPrefix(pv, "alone") }, Last: l.last, Resubscribe: l.resubscribe,
+		Every: time.Minute, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*time.Minute+time.Second)
+	defer cancel()
+	w.Run(ctx)
+	slices.Sort(l.anew)
+	return w
+}
+
+func value(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	var out dto.Metric
+	if err := c.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.GetCounter().GetValue()
+}
+
+func at(t int64) sample.Sample { return sample.Sample{Time: t} }
+
+func TestDeadSubscriptionsAreMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now().UnixNano()
+		old, late := now-int64(time.Hour), now-int64(time.Minute)
+		l := &lab{stored: map[string]int64{"alone": late, "behind": late, "close": old + int64(5*time.Second), "even": old, "gone": late, "none": late}}
+		l.statuses = []capture.Status{
+			{PV: "alone", State: capture.Connected, HasLast: true, Last: at(old)},
+			{PV: "behind", State: capture.Connected, HasLast: true, Last: at(old)},
+			{PV: "close", State: capture.Connected, HasLast: true, Last: at(old)},
+			{PV: "even", State: capture.Connected, HasLast: true, Last: at(old)},
+			{PV: "gone", State: capture.Disconnected, HasLast: true, Last: at(old)},
+			{PV: "none", State: capture.Connected},
+			{PV: "unstored", State: capture.Connected, HasLast: true, Last: at(old)},
+		}
+		if l.rounds(t, 1); l.looked > 0 {
+			t.Error("a channel is silent from the first round on")
+		}
+		w := l.rounds(t, 2)
+		if want := []string{"behind", "none"}; !slices.Equal(l.anew, want) {
+			t.Errorf("made anew: %v, not %v", l.anew, want)
+		}
+		if n := value(t, w.healed); n != 2 {
+			t.Errorf("%v counted", n)
+		}
+	})
+}
+
+func TestChannelsThatGetSamplesAreNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{gets: 30 * time.Second, stored: map[string]int64{"PV": time.Now().UnixNano()}}
+		l.statuses = []capture.Status{{PV: "PV", State: capture.Connected}}
+		if l.rounds(t, 5); l.looked > 0 || len(l.anew) > 0 {
+			t.Errorf("looked %d times, made anew: %v", l.looked, l.anew)
+		}
+	})
+}
+
+// More channels than a round may look at take turns.
+func TestChannelsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 2*looksPerRound + looksPerRound/2
+		l := &lab{stored: map[string]int64{}}
+		for i := range n {
+			pv := fmt.Sprintf("PV%06d", i)
+			l.statuses = append(l.statuses, capture.Status{PV: pv, State: capture.Connected})
+			l.stored[pv] = time.Now().UnixNano()
+		}
+		l.rounds(t, 4) // none is compared in the first
+		if l.anew = slices.Compact(l.anew); len(l.anew) != n || l.looked != 3*looksPerRound {
+			t.Errorf("%d of %d were made anew, after %d looks", len(l.anew), n, l.looked)
+		}
+	})
+}
+
+func TestAStoreThatIsAwayHealsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{away: true, statuses: []capture.Status{{PV: "PV", State: capture.Connected}}}
+		w := l.rounds(t, 3)
+		if n := value(t, w.failures); n != 2 || len(l.anew) > 0 {
+			t.Errorf("%v failures counted, made anew: %v", n, l.anew)
+		}
+	})
+}

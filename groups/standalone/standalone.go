@@ -1,0 +1,131 @@
+// Package standalone drives an engine from ArchiveGroup files, as the operator
+// does from a cluster:
+//
+//	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
+//	                 ▲                 ▲                 │
+//	               edits       channelfinder.Poller   next expiry: compile again
+package standalone
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/groups/channelfinder"
+	"varve.dev/varve/groups/compile"
+	"varve.dev/varve/groups/manifest"
+	"varve.dev/varve/groups/sources"
+)
+
+// Driver keeps what is captured equal to what the files of a path say.
+type Driver struct {
+	// Path is a file, or a directory of files.
+	Path string
+	// Archive is what the groups have in common.
+	Archive compile.Archive
+	// Apply takes every assignment: of all shards, and all to be sealed.
+	Apply func(engine.Assignment)
+	Log   *slog.Logger
+
+	files    manifest.Result
+	finder   *channelfinder.Poller
+	compiled compile.Result
+	told     map[string]bool // messages that the log has and that still hold
+}
+
+// Run applies the groups, and again after each change, until ctx ends.
+func (d *Driver) Run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	client := channelfinder.NewClient()
+	defer client.Close()
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer cancel()
+	results := make(chan manifest.Result) // never closed: Run takes from it until ctx ends
+	parts.Go(func() {
+		manifest.Watch(ctx, d.Path, func(r manifest.Result) {
+			select {
+			case results <- r:
+			case <-ctx.Done():
+			}
+		})
+	})
+	answers := make(chan struct{}, 1) // never closed: the poller says that it has something new
+	d.finder = channelfinder.NewPoller(client.Names, func(string, string) {
+		select {
+		case answers <- struct{}{}:
+		default:
+		}
+	})
+	parts.Go(func() { _ = d.finder.Start(ctx) }) // it always returns nil
+
+	expiry := time.NewTimer(0)
+	expiry.Stop()
+	defer expiry.Stop()
+	for {
+		select {
+		case d.files = <-results:
+		case <-answers:
+		case <-expiry.C:
+		case <-ctx.Done():
+			return
+		}
+		if next := d.apply(); !next.IsZero() {
+			expiry.Reset(time.Until(next))
+		}
+	}
+}
+
+// apply compiles the groups and returns when to do so again; zero: after a change.
+func (d *Driver) apply() time.Time {
+	listed := map[string]compile.Listed{}
+	for i := range d.files.Groups {
+		g := &d.files.Groups[i]
+		if len(g.Spec.ChannelsFrom) > 0 {
+			listed[g.Namespace+"/"+g.Name], _ = sources.List(g, d.lookup())
+		}
+	}
+	d.compiled = compile.Compile(d.files.Groups, listed, d.Archive, time.Now())
+	channels := 0
+	a := make(engine.Assignment, d.Archive.Shards)
+	for shard := range d.Archive.Shards {
+		a[shard] = engine.Shard{Channels: d.compiled.Assignment[shard], Seal: true}
+		channels += len(d.compiled.Assignment[shard])
+	}
+	d.Apply(a)
+	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
+	d.tell()
+	return d.compiled.NextExpiry
+}
+
+// lookup finds ConfigMaps in the files, which need no label.
+func (d *Driver) lookup() sources.Lookup {
+	return sources.Lookup{
+		ConfigMap: func(namespace, name string) (*corev1.ConfigMap, sources.State) {
+			for _, cm := range d.files.ConfigMaps {
+				if cm.Namespace == namespace && cm.Name == name {
+					return cm, sources.Found
+				}
+			}
+			return nil, sources.Missing
+		},
+		ChannelFinder: d.finder.Names,
+		Held:          d.held,
+	}
+}
+
+// held returns the PVs that are captured for a group, with their providers.
+func (d *Driver) held(group string) (names []string) {
+	for _, channels := range d.compiled.Assignment {
+		for i := range channels {
+			if channels[i].Group == group {
+				names = append(names, compile.Name(&channels[i]))
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,221 @@
+package standalone
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"varve.dev/varve/engine"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/groups/compile"
+)
+
+// plant is a directory of groups, and what a Driver makes of it.
+type plant struct {
+	t   *testing.T
+	dir string
+
+	mu      sync.Mutex
+	applied string // the names of the PVs that are captured, sorted, with rungs but forever
+	log     bytes.Buffer
+}
+
+// Write takes what is logged.
+func (p *plant) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(b)
+}
+
+func (p *plant) apply(a engine.Assignment) {
+	var names []string
+	for _, shard := range a {
+		for _, ch := range shard.Channels {
+			name := ch.PV
+			if ch.Settings.Provider != capture.CA {
+				name = compile.Name(&ch)
+			}
+			if r := ch.Settings.Retention.Raw; r != store.Forever {
+				name += "/" + r.String()
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	p.mu.Lock()
+	p.applied = strings.Join(names, " ")
+	p.mu.Unlock()
+}
+
+func (p *plant) group(file, more string, pvs ...string) {
+	p.t.Helper()
+	text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + file +
+		"}\nspec:\n  archiverRef: {name: main}\n" + more + "  channels:\n"
+	for _, pv := range pvs {
+		text += fmt.Sprintf("  - {name: %q}\n", pv)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, file+".yaml"), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// eventually waits until the PVs captured are the given ones, and the log has a
+// text.
+func (p *plant) eventually(pvs, logged string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		applied, log := p.applied, p.log.String()
+		p.mu.Unlock()
+		if applied == pvs && strings.Contains(log, logged) {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("captured are %q, want %q; the log is to have %q:\n%s", applied, pvs, logged, log)
+		}
+	}
+}
+
+func start(t *testing.T) *plant {
+	p := &plant{t: t, dir: t.TempDir()}
+	p.group("one", "", "SR:B", "SR:A")
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
+	done := make(chan struct{})
+	go func() { d.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	p.eventually("SR:A SR:B", "groups applied")
+	return p
+}
+
+func TestEditsConverge(t *testing.T) {
+	p := start(t)
+	p.group("two", "", "SR:C", "SR:A")
+	p.eventually("SR:A SR:B SR:C", "a PV is in several groups")
+	p.group("one", "", "SR:D")
+	p.eventually("SR:A SR:C SR:D", "")
+	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
+	p.eventually("SR:A SR:C SR:D", "two.yaml") // what is wrong is named, and nothing ends
+	p.group("two", "", "SR:E")
+	p.eventually("SR:D SR:E", "")
+	if err := os.Remove(filepath.Join(p.dir, "one.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("SR:E", "")
+}
+
+func TestProvidersOfGroups(t *testing.T) {
+	p := start(t)
+	p.group("two", "  provider: PVA\n", "SR:C", "ca://SR:D")
+	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
+	p.group("three", "", "SR:C")
+	p.eventually("SR:A SR:B SR:C SR:D", "groups want a PV by different providers") // three comes before two
+	p.group("three", "", "SR:D")
+	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
+}
+
+func TestAGroupEndsWhenItExpires(t *testing.T) {
+	p := start(t)
+	soon := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339)
+	p.group("short", "  expiresAt: "+soon+"\n", "SR:C")
+	p.eventually("SR:A SR:B SR:C", "")
+	p.eventually("SR:A SR:B", "the group has expired")
+}
+
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	p := start(t)
+	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
+	p.eventually("SR:A SR:B", "two.yaml")
+	for i := range 3 {
+		p.group("three", "", fmt.Sprintf("SR:%d", i))
+		p.eventually(fmt.Sprintf("SR:%d SR:A SR:B", i), "")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := strings.Count(p.log.String(), "spec.sampling.mode"); n != 1 {
+		t.Errorf("the problem is logged %d times:\n%s", n, p.log.String())
+	}
+}
+
+func (p *plant) file(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// from is a group that takes its names from elsewhere.
+func from(name, source string) string {
+	return "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + name +
+		"}\nspec:\n  archiverRef: {name: main}\n  channelsFrom: [" + source + "]\n"
+}
+
+func TestNamesFromConfigMaps(t *testing.T) {
+	p := start(t)
+	p.file("two.yaml", from("two", "{configMap: {name: pvs}}"))
+	p.eventually("SR:A SR:B", `ConfigMap \"pvs\" is missing`)
+	pvs := func(names string) {
+		p.file("pvs.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: pvs}\ndata: {list: \""+names+"\"}\n")
+	}
+	pvs("SR:X # the first\\nSR:Y")
+	p.eventually("SR:A SR:B SR:X SR:Y", "")
+	pvs("pva://SR:Y\\nSR Z")
+	p.eventually("SR:A SR:B pva://SR:Y", `line 2`)
+
+	// A ConfigMap that is missing ends nothing; a group that does not name it does.
+	if err := os.Remove(filepath.Join(p.dir, "pvs.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	p.group("three", "", "SR:T")
+	p.eventually("SR:A SR:B SR:T pva://SR:Y", "")
+	p.file("two.yaml", from("two", "{configMap: {name: other}}"))
+	p.file("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {list: SR:O}\n")
+	p.eventually("SR:A SR:B SR:O SR:T", "")
+}
+
+func TestNamesFromChannelFinder(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/ChannelFinder/resources/channels" || r.FormValue("~tag") != "archive" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `[{"name":"SR:CF1","owner":"o","properties":[],"tags":[{"name":"archive"}]},{"name":"SR:CF2"}]`)
+	}))
+	defer service.Close()
+	p := start(t)
+	p.file("two.yaml", from("two", "{channelFinder: {url: '"+service.URL+"/ChannelFinder', query: '~tag=archive'}}"))
+	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "")
+	p.file("three.yaml", from("three", "{channelFinder: {url: '"+service.URL+"/wrong', query: '~tag=archive'}}"))
+	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
+}
+
+// What has no effect without a cluster is said, and what retention comes to.
+func TestWhatIsNotActedOnIsLogged(t *testing.T) {
+	p := start(t)
+	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")
+	p.eventually("SR:A SR:B SR:C/90d", "raw samples are kept for 90d (45d asked)")
+	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete is acted on in a cluster only")
+}
+
+// An edit of retention reaches the engine, and the log says what it comes to.
+func TestRetentionFollowsTheFile(t *testing.T) {
+	p := start(t)
+	p.group("one", "  retention: {raw: 5d}\n", "SR:A", "SR:B")
+	p.eventually("SR:A/7d SR:B/7d", "raw samples are kept for 7d (5d asked)")
+	p.group("two", "  retention: {raw: 1y, rollups: [{every: 1m, keep: 2y}]}\n", "SR:B")
+	p.eventually("SR:A/7d SR:B/1y", "raw samples are kept for 1y, rollups of 1m for 2y")
+	p.group("one", "", "SR:A", "SR:B")
+	p.eventually("SR:A SR:B", "")
+}

@@ -1,0 +1,98 @@
+package ca
+
+import (
+	"bytes"
+	"testing"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/ioc/circuit"
+)
+
+// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in
+// between: whatever the bytes, it sends whole frames only, and its books agree.
+func FuzzRequests(f *testing.F) {
+	sub := proto.AppendCreateChan(proto.AppendVersion(nil, 0), "SIM:RAMP:0000", 1)
+	sub = proto.AppendCreateChan(sub, "SIM:STRING:0001", 2)
+	sub = proto.AppendEventAdd(sub, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
+	sub = proto.AppendEventAdd(sub, proto.String.In(proto.CTRL), 1, 2, 2, maskAlarm)
+	f.Add(sub, uint(50))
+	f.Add(proto.AppendEventCancel(sub, proto.Double.In(proto.TIME), 1, 1, 1), uint(len(sub)))
+	f.Add(proto.AppendClearChannel(sub, 1, 1), uint(len(sub)))
+	f.Add(proto.AppendReadNotify(sub, proto.Enum.In(proto.GR), 0, 1, 1), uint(len(sub)))
+	f.Add(proto.AppendSearch(proto.AppendEventsOff(nil), "SIM:LONG:0001", 1, proto.DoReply), uint(3))
+	f.Add(proto.AppendWriteNotify(sub, proto.Double, 1, 1, 1, make([]byte, 8)), uint(0))
+	f.Fuzz(func(t *testing.T, b []byte, cut uint) {
+		s := offline(t, config{channels: 2})
+		var out bytes.Buffer
+		c := newSession(s, circuit.New(s.Circuits, &out))
+		cut = min(cut, uint(len(b)))
+		done := 0
+		for _, end := range []int{int(cut), len(b)} {
+			n, err := c.Handle(b[done:end])
+			if n > end-done {
+				t.Fatalf("handled %d of %d bytes", n, end-done)
+			}
+			if done += n; err != nil {
+				break
+			}
+			for range 3 {
+				if _, err := c.Update(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = c.Flush()
+		frames(t, out.Bytes())
+		checkBooks(t, c)
+	})
+}
+
+// checkBooks checks that a circuit's maps and groups tell the same.
+func checkBooks(t *testing.T, c *session) {
+	t.Helper()
+	listed := 0
+	for sid, ch := range c.channels {
+		listed += len(ch.subs)
+		for _, id := range ch.subs {
+			p, ok := c.places[id]
+			if !ok || p.sid != sid {
+				t.Errorf("channel %d has subscription %d at %+v", sid, id, p)
+				continue
+			}
+			if s := c.group(p).subs[p.pos]; s.id != id || s.dead || s.pv != ch.pv {
+				t.Errorf("subscription %d is %+v", id, s)
+			}
+		}
+	}
+	memory := 0
+	for i := range c.slices {
+		for _, g := range []*group{&c.slices[i].every, &c.slices[i].alarms} {
+			for _, s := range g.subs {
+				if !s.dead {
+					memory += s.size()
+				}
+			}
+		}
+	}
+	if listed != len(c.places) || int64(listed) != c.server.Circuits.Counts.Subscriptions() || memory != c.memory {
+		t.Errorf("%d listed, %d placed, %d counted; %d bytes of %d counted",
+			listed, len(c.places), c.server.Circuits.Counts.Subscriptions(), memory, c.memory)
+	}
+}
+
+// FuzzDatagram answers searches of any bytes; the answer is whole frames, and no
+// larger than the question but for its VERSION.
+func FuzzDatagram(f *testing.F) {
+	req := proto.AppendUDPVersion(nil, 1)
+	req = proto.AppendSearch(req, "SIM:RAMP:0001", 1, proto.DontReply)
+	f.Add(proto.AppendSearch(req, "SIM:NONE", 2, proto.DoReply))
+	f.Add(req[:20])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := offline(t, config{channels: 2})
+		out, _ := s.AppendAnswer(nil, b, s.Addr)
+		frames(t, out)
+		if len(out) > proto.HeaderSize+2*len(b) {
+			t.Errorf("%d bytes answer %d", len(out), len(b))
+		}
+	})
+}

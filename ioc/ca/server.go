@@ -1,0 +1,87 @@
+package ca
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/ioc/circuit"
+	"varve.dev/varve/ioc/sim"
+)
+
+// readSize is the bytes of a read; any request fits.
+const readSize = 32 << 10
+
+// Server is what all clients share. It does not change.
+type Server struct {
+	Set *sim.Set
+	// Addr is where circuits connect.
+	Addr     netip.AddrPort
+	Circuits circuit.Config
+}
+
+// Serve serves one client until it hangs up, conn is closed or it breaks the
+// protocol. It closes conn.
+func (s *Server) Serve(conn net.Conn) error {
+	c := newSession(s, circuit.New(s.Circuits, conn))
+	return c.Run(conn, c, readSize)
+}
+
+// AppendBeacon appends the n-th beacon, counted from 0.
+func (s *Server) AppendBeacon(dst []byte, n uint32) []byte {
+	return proto.AppendBeacon(dst, proto.Beacon{Server: s.Addr, ID: n})
+}
+
+// Beacons come soon one after another when a server has begun, and every 15 s later.
+const (
+	firstInterval = 20 * time.Millisecond
+	lastInterval  = 15 * time.Second
+)
+
+// BeaconInterval returns the time from the n-th beacon to the next.
+func (s *Server) BeaconInterval(n uint32) time.Duration {
+	if n > 9 {
+		return lastInterval
+	}
+	return firstInterval << n // the last one is 10.24 s
+}
+
+// session is one client's circuit.
+type session struct {
+	*circuit.Circuit
+	server *Server
+	enc    encoder
+	buf    []byte // scratch for an answer
+
+	channels map[uint32]*channel // by the server's id
+	lastSID  uint32
+	places   map[uint32]place // of subscriptions, by the client's id
+	memory   int              // bytes of all frames
+	slices   []slice
+	paused   bool // EVENTS_OFF
+}
+
+// slice is the session's part of a slice of the schedule.
+type slice struct {
+	every  group // every update
+	alarms group // alarm changes only, or nothing but the first value
+}
+
+// place is where a subscription is.
+type place struct {
+	sid    uint32
+	slice  int32
+	pos    int32
+	alarms bool
+}
+
+func newSession(s *Server, c *circuit.Circuit) *session {
+	_ = c.Write(proto.AppendVersion(nil, 0)) // the server speaks first; it is sent later
+	return &session{
+		Circuit: c, server: s, enc: encoder{set: s.Set},
+		channels: map[uint32]*channel{},
+		places:   map[uint32]place{},
+		slices:   make([]slice, s.Circuits.Schedule.Slices()),
+	}
+}

@@ -1,0 +1,176 @@
+package circuit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"time"
+
+	"varve.dev/varve/ioc/sim"
+)
+
+const (
+	// WriteSize is about the bytes of a write.
+	WriteSize = 64 << 10
+	// NoTurn is the wait for a turn that only a request can bring.
+	NoTurn = time.Duration(math.MaxInt64)
+)
+
+// Config is what all circuits of a server share.
+type Config struct {
+	Schedule *sim.Schedule
+	Counts   *Counts
+	// MaxLag is how far a circuit may be behind the clock.
+	MaxLag time.Duration
+}
+
+// Speaker speaks a protocol with one client. It is called by one goroutine.
+type Speaker interface {
+	// Handle handles the requests at the start of b, and returns the bytes they take;
+	// what is cut short at the end is left. An error ends the circuit.
+	Handle(b []byte) (n int, err error)
+	// Ready reports whether turns are wanted.
+	Ready() bool
+	// Send sends the updates of a turn with a time of the schedule, and returns their
+	// number.
+	Send(turn, at int64) (sent int, err error)
+	// Pass notes that a turn is passed over, and returns the number of updates that
+	// are lost by it.
+	Pass(turn int64) (lost int)
+}
+
+// Circuit is one client's connection.
+type Circuit struct {
+	cfg Config
+	out *bufio.Writer // to the client
+
+	// turn is the next one to send; last is when the one before was due, or
+	// without a clock, was sent.
+	turn, last    int64
+	setup         int64 // when the client last asked for a channel or subscription
+	subscriptions int
+}
+
+// New returns a circuit that writes to out.
+func New(cfg Config, out io.Writer) *Circuit {
+	c := &Circuit{
+		cfg: cfg, out: bufio.NewWriterSize(meter{out, &cfg.Counts.bytes}, WriteSize),
+		turn: 1, last: cfg.Schedule.Now(),
+	}
+	c.catchUp()
+	return c
+}
+
+// Run serves the client until it hangs up, conn is closed or it breaks the
+// protocol. It closes conn. No request, with what is before it in a message, may be
+// larger than readSize.
+func (c *Circuit) Run(conn net.Conn, s Speaker, readSize int) error {
+	c.cfg.Counts.circuits.Add(1)
+	defer c.cfg.Counts.circuits.Add(-1)
+	requests, handled := make(chan []byte), make(chan int)
+	done := make(chan error, 1)
+	go func() { done <- receive(conn, make([]byte, readSize), requests, handled) }()
+	err := c.loop(s, requests, handled)
+	c.Subscribed(-c.subscriptions)
+	_ = conn.Close() // ends the reads
+	close(handled)
+	if readErr := <-done; err == nil {
+		err = readErr
+	}
+	return err
+}
+
+// receive passes on what it reads: all that was not handled yet, again from the
+// first byte of a request. It closes requests when there is no more, and ends
+// when handled is closed.
+func receive(conn net.Conn, buf []byte, requests chan<- []byte, handled <-chan int) error {
+	defer close(requests)
+	n := 0
+	for {
+		got, err := conn.Read(buf[n:])
+		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading from a client: %w", err)
+		}
+		n += got
+		select {
+		case requests <- buf[:n]:
+		case <-handled:
+			return nil
+		}
+		done, ok := <-handled
+		if !ok {
+			return nil
+		}
+		n = copy(buf, buf[done:n])
+	}
+}
+
+// loop sends updates and handles requests in turn, so that neither waits for
+// long for the other.
+func (c *Circuit) loop(s Speaker, requests <-chan []byte, handled chan<- int) error {
+	timer := time.NewTimer(NoTurn)
+	defer timer.Stop()
+	for {
+		wait, err := c.Update(s)
+		if err != nil {
+			return err
+		}
+		b, open, err := c.next(requests, timer, wait)
+		if err != nil || !open {
+			return err
+		}
+		if len(b) == 0 {
+			continue
+		}
+		n, err := s.Handle(b)
+		if err != nil {
+			return errors.Join(err, c.Flush())
+		}
+		handled <- n
+	}
+}
+
+// next returns what the client sent, or nothing if the next turn is to come
+// first. open is false when the client has hung up.
+func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Duration) (b []byte, open bool, err error) {
+	if wait == 0 {
+		select {
+		case b, open = <-requests:
+			return b, open, nil
+		default:
+			return nil, true, nil
+		}
+	}
+	if err := c.Flush(); err != nil {
+		return nil, false, err
+	}
+	timer.Reset(wait)
+	select {
+	case b, open = <-requests:
+		return b, open, nil
+	case <-timer.C:
+		return nil, true, nil
+	}
+}
+
+// Write sends bytes to the client, soon.
+func (c *Circuit) Write(b []byte) error {
+	if _, err := c.out.Write(b); err != nil {
+		return fmt.Errorf("writing to a client: %w", err)
+	}
+	return nil
+}
+
+// Flush sends what was written.
+func (c *Circuit) Flush() error {
+	if err := c.out.Flush(); err != nil {
+		return fmt.Errorf("writing to a client: %w", err)
+	}
+	return nil
+}

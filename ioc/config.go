@@ -1,0 +1,142 @@
+package ioc
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/ioc/sim"
+)
+
+// Defaults of a Config.
+const (
+	DefaultListen   = "127.0.0.1:5064"
+	DefaultPrefix   = "SIM"
+	DefaultMaxLag   = time.Second
+	DefaultElements = 1000
+
+	// DefaultPVAListen is for those who want pvAccess at its usual port; a Config
+	// without PVAListen has none.
+	DefaultPVAListen = "127.0.0.1:5075"
+)
+
+const (
+	maxRate     = 10_000     // Hz
+	minRate     = 1e-6       // Hz
+	maxChannels = 10_000_000 // per kind
+	maxElements = 1 << 21    // 16 MiB
+)
+
+// Config says what a Server serves, and where. Addresses are host:port in IPv4.
+type Config struct {
+	// Listen is the address of Channel Access: of circuits, and of searches by UDP. An
+	// empty one is DefaultListen; port 0 takes a free one.
+	Listen string
+	// PVAListen is that of pvAccess. An empty one leaves pvAccess out.
+	PVAListen string
+	// PVASearch is another address for searches of pvAccess by UDP, which several servers
+	// of a host can share: the port that clients broadcast to is 5076. An empty one
+	// stands for none.
+	PVASearch string
+	// Beacons and PVABeacons are where to send beacons to. The ports that clients listen
+	// at are 5065 and 5076.
+	Beacons, PVABeacons []string
+
+	// Channels is the number of PVs of each kind.
+	Channels int
+	// Elements is the length of a value of kind Wave; 0 is DefaultElements.
+	Elements int
+	// Rate is the number of updates of a PV in a second, up to 10,000. With 0 or
+	// less every circuit sends as fast as its client takes it.
+	Rate float64
+	// Kinds are the kinds of PVs to serve, as sim.Kind.String has them, in any case.
+	// None stands for all.
+	Kinds []string
+	// Prefix begins the names; an empty one is DefaultPrefix.
+	Prefix string
+	// MaxLag is how far a circuit may lag behind the clock before it drops
+	// updates; 0 is DefaultMaxLag.
+	MaxLag time.Duration
+
+	Log        *slog.Logger          // nil discards
+	Registerer prometheus.Registerer // nil registers nothing
+}
+
+// withDefaults returns c with what is missing filled in.
+func (c Config) withDefaults() Config {
+	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.MaxLag = cmp.Or(c.MaxLag, DefaultMaxLag)
+	c.Elements = cmp.Or(c.Elements, DefaultElements)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// kinds returns the kinds to serve.
+func (c *Config) kinds() ([]sim.Kind, error) {
+	if len(c.Kinds) == 0 {
+		return sim.Kinds(), nil
+	}
+	var out []sim.Kind
+	for _, name := range c.Kinds {
+		k, err := sim.ParseKind(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// validate returns what is wrong with c, whose defaults are filled in.
+func (c *Config) validate() error {
+	switch {
+	case c.Channels < 1 || c.Channels > maxChannels:
+		return fmt.Errorf("%d channels: want 1 to %d of each kind", c.Channels, maxChannels)
+	case c.Elements < 1 || c.Elements > maxElements:
+		return fmt.Errorf("waves of %d elements: want 1 to %d", c.Elements, maxElements)
+	case math.IsNaN(c.Rate) || c.Rate > maxRate:
+		return fmt.Errorf("a rate of %v Hz: want up to %d, or 0 for as fast as clients read", c.Rate, maxRate)
+	case c.Rate > 0 && c.Rate < minRate:
+		return fmt.Errorf("a rate of %v Hz: want at least %v", c.Rate, minRate)
+	case c.MaxLag < 0:
+		return fmt.Errorf("a lag of %v: want 0 or more", c.MaxLag)
+	case strings.ContainsAny(c.Prefix, " \t\n\x00"):
+		return fmt.Errorf("the prefix %q has a space in it", c.Prefix)
+	}
+	return nil
+}
+
+// Set returns the PVs that a server of this configuration serves, or what is wrong
+// with the configuration.
+func (c Config) Set() (*sim.Set, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	kinds, err := c.kinds()
+	if err != nil {
+		return nil, err
+	}
+	return sim.NewSet(c.Prefix, kinds, c.Channels, c.Elements), nil
+}
+
+// Names yields the names of those PVs, kind by kind.
+func (c Config) Names() (iter.Seq[string], error) {
+	s, err := c.Set()
+	if err != nil {
+		return nil, err
+	}
+	return s.Names(), nil
+}

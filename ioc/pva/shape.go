@@ -1,0 +1,196 @@
+package pva
+
+import (
+	"encoding/binary"
+
+	"varve.dev/varve/engine/pva/proto"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/ioc/sim"
+)
+
+// headSize is the bytes of a MONITOR before the changed fields.
+const headSize = proto.HeaderSize + 4 + 1
+
+// shape is what a client gets of PVs of a kind if it asks for some of the fields.
+// It belongs to one session.
+type shape struct {
+	layout *layout
+	mask   proto.BitSet
+	// quiet: there are no updates, as no field that changes is asked for. steady: no
+	// update is without a field.
+	quiet, steady bool
+	// templates by form, and by severity where they have it. They are made when they
+	// are needed.
+	templates [whole + 1][sample.Invalid]*template
+}
+
+// template is a MONITOR of a shape, but for what is set in each.
+type template struct {
+	b       []byte
+	changed []byte // the fields, encoded
+	empty   bool   // there are none
+	// Where things are in b, 0 for what was not asked for.
+	value, seconds, nanoseconds int
+	width                       int   // of the value in b; 0: it is to be inserted there
+	at                          int64 // the time that it has, in nanoseconds since 1970
+}
+
+func newShape(l *layout, mask proto.BitSet) *shape {
+	s := &shape{layout: l, mask: mask, quiet: true}
+	for _, f := range l.leaves {
+		if mask.Has(f.number) {
+			s.quiet = s.quiet && !alarmed.has(f.role)
+			s.steady = s.steady || plain.has(f.role)
+		}
+	}
+	return s
+}
+
+// template returns the message of a form, for an alarm and a time.
+func (s *shape) template(f form, tag sample.Tag, unixNanos int64) *template {
+	sev := tag.Severity()
+	if f == plain {
+		sev = sample.NoAlarm
+	}
+	t := s.templates[f][sev]
+	if t == nil {
+		t = s.newTemplate(f, tag)
+		s.templates[f][sev] = t
+	}
+	if t.at != unixNanos {
+		t.setTime(unixNanos)
+	}
+	return t
+}
+
+// newTemplate makes the message of a form. A kind has one alarm of each severity.
+func (s *shape) newTemplate(f form, tag sample.Tag) *template {
+	t := &template{at: -1}
+	var changed proto.BitSet
+	for _, l := range s.layout.leaves {
+		if s.mask.Has(l.number) && f.has(l.role) {
+			changed.Add(l.number)
+		}
+	}
+	t.empty = changed.Empty()
+	if f == whole && s.layout.all(s.mask) {
+		changed = proto.BitSet{1} // the structure itself
+	}
+	t.changed = proto.AppendBitSet(nil, changed, proto.LittleEndian)
+	t.b = proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{}, fromServer)
+	t.b = append(t.b, t.changed...)
+	for _, l := range s.layout.leaves {
+		if s.mask.Has(l.number) && f.has(l.role) {
+			t.add(s.layout, &l, tag)
+		}
+	}
+	t.b = proto.AppendBitSet(t.b, nil, proto.LittleEndian) // nothing is overrun
+	t.b = proto.End(t.b, 0)
+	return t
+}
+
+// add appends a field.
+func (t *template) add(l *layout, f *leaf, tag sample.Tag) {
+	switch f.role {
+	case constant:
+		t.b = append(t.b, f.bytes...)
+	case value:
+		t.b = append(t.b, l.prefix...)
+		t.value, t.width = len(t.b), l.width
+		t.b = append(t.b, make([]byte, l.width)...)
+	case severity:
+		t.b = appendInt(t.b, int(tag.Severity()))
+	case status:
+		t.b = appendInt(t.b, alarmStatus(tag))
+	case message:
+		t.b = proto.AppendString(t.b, alarmMessage(tag), proto.LittleEndian)
+	case seconds:
+		t.seconds = len(t.b)
+		t.b = append(t.b, make([]byte, 8)...)
+	case nanoseconds:
+		t.nanoseconds = len(t.b)
+		t.b = append(t.b, make([]byte, 4)...)
+	case userTag:
+		t.b = appendInt(t.b, 0)
+	}
+}
+
+// Alarm status of pvAccess, alarm_t: in which layer the cause is.
+const (
+	noStatus     = 0
+	deviceStatus = 1
+)
+
+// alarmStatus returns the status of an alarm. Those of simulated PVs are about values.
+func alarmStatus(tag sample.Tag) int {
+	if tag.Severity() == 0 {
+		return noStatus
+	}
+	return deviceStatus
+}
+
+// alarmMessage returns the text of an alarm, as QSRV has it: the name of the status.
+func alarmMessage(tag sample.Tag) string {
+	if tag.Severity() == 0 {
+		return ""
+	}
+	return tag.StatusName()
+}
+
+func (t *template) setTime(unixNanos int64) {
+	t.at = unixNanos
+	if t.seconds != 0 {
+		binary.LittleEndian.PutUint64(t.b[t.seconds:], uint64(unixNanos/1e9))
+	}
+	if t.nanoseconds != 0 {
+		binary.LittleEndian.PutUint32(t.b[t.nanoseconds:], uint32(unixNanos%1e9))
+	}
+}
+
+// append appends the message for a PV's value at a tick, which as a number is word.
+func (t *template) append(dst []byte, ioid uint32, set *sim.Set, p sim.PV, tick int64, word uint64) []byte {
+	start := len(dst)
+	if t.value != 0 && t.width == 0 {
+		dst = append(dst, t.b[:t.value]...)
+		dst = appendVariable(dst, set, p, tick)
+		dst = proto.End(append(dst, t.b[t.value:]...), start)
+	} else {
+		dst = append(dst, t.b...)
+	}
+	m := dst[start:]
+	binary.LittleEndian.PutUint32(m[proto.HeaderSize:], ioid)
+	switch t.width {
+	case 8:
+		binary.LittleEndian.PutUint64(m[t.value:], word)
+	case 4:
+		binary.LittleEndian.PutUint32(m[t.value:], uint32(word))
+	}
+	return dst
+}
+
+// appendVariable appends a value whose size varies, without the template's prefix.
+func appendVariable(dst []byte, set *sim.Set, p sim.PV, tick int64) []byte {
+	if p.Kind == sim.Wave {
+		return p.AppendWave(dst, tick, set.Elements(sim.Wave))
+	}
+	start := len(dst)
+	dst = p.AppendText(append(dst, 0), tick)
+	dst[start] = byte(len(dst) - start - 1) // texts are short
+	return dst
+}
+
+// overrun marks the message at start of dst, which is of t: its fields were changed
+// more than once.
+func (t *template) overrun(dst []byte, start int) []byte {
+	dst = append(dst[:len(dst)-1], t.changed...)
+	return proto.End(dst, start)
+}
+
+// sampleOf returns the value of a PV at a tick as a number, where it is one, and its
+// alarm.
+func sampleOf(p sim.PV, tick int64) (word uint64, tag sample.Tag) {
+	if p.Kind == sim.String || p.Kind == sim.Wave {
+		return 0, 0
+	}
+	return p.Number(tick)
+}

@@ -1,0 +1,315 @@
+package routing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/mirror"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/peer"
+	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+	"varve.dev/varve/groups/channellist"
+)
+
+// fakeEngine holds one sample of each of its PVs, and has a writer of its own.
+type fakeEngine struct {
+	writer store.Writer
+	state  capture.State
+	pvs    []string
+	stuck  chan struct{}         // if set, it answers when that is closed
+	shards atomic.Pointer[[]int] // those named last
+}
+
+func (f *fakeEngine) Recent(_ context.Context, q query.Question) query.Held {
+	f.shards.Store(&q.Shards)
+	if f.stuck != nil {
+		<-f.stuck
+	}
+	held := query.Held{Covers: []store.Writer{f.writer}}
+	if slices.Contains(f.pvs, q.PV) {
+		run := &sample.Run{Type: sample.Float64}
+		run.Append(&sample.Sample{Time: int64(f.writer[0])})
+		held.Known, held.Runs = true, []*sample.Run{run}
+	}
+	return held
+}
+
+func (f *fakeEngine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
+	return func(yield func(capture.Status, error) bool) {
+		for _, pv := range f.pvs {
+			if !yield(capture.Status{PV: pv, Group: string('a' + rune(f.writer[0])), State: f.state}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fakeEngine) Status(ctx context.Context, pv string) (capture.Status, bool, error) {
+	for s := range f.Statuses(ctx) {
+		if s.PV == pv {
+			return s, true, nil
+		}
+	}
+	return capture.Status{}, false, nil
+}
+
+// site is a namespace with engines, and the Owners that look for them.
+type site struct {
+	*WithT
+	t      *testing.T
+	client client.Client
+	ns     string
+	port   int
+	owners *Owners
+}
+
+func newSite(t *testing.T) *site {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
+	}
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	ctrllog.SetLogger(klog.Background())
+	s := &site{WithT: NewWithT(t), t: t, port: freePort(t)}
+	s.SetDefaultEventuallyTimeout(2 * time.Minute)
+	env := &envtest.Environment{
+		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
+		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
+	}
+	cfg, err := env.Start()
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { s.Expect(env.Stop()).To(Succeed()) })
+	c, err := mirror.NewClient(cfg)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.client, s.ns = c, "default"
+	s.owners = New(Config{Namespace: s.ns, Archiver: "main", Port: s.port, Client: c, Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.owners.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return s
+}
+
+// freePort returns a port that is free at the first loopback addresses.
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// engine starts an engine with a pod at an address of its own.
+func (s *site) engine(n int, f *fakeEngine) {
+	s.t.Helper()
+	f.writer = store.Writer{byte(n)}
+	ip := fmt.Sprintf("127.0.0.%d", n)
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, s.port))
+	s.Expect(err).NotTo(HaveOccurred())
+	mux := http.NewServeMux()
+	peer.NewHandler(f, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
+	srv.Start()
+	s.t.Cleanup(srv.Close)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e%d", n), Namespace: s.ns, Labels: map[string]string{
+			v1alpha1.LabelArchiver: "main", v1alpha1.LabelComponent: v1alpha1.ComponentEngine,
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: "varve"}}},
+	}
+	s.Expect(s.client.Create(s.t.Context(), pod)).To(Succeed())
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
+	s.Expect(s.client.Status().Update(s.t.Context(), pod)).To(Succeed())
+}
+
+// shard makes a shard of PVs.
+func (s *site) shard(index int, pvs string, engines ...string) {
+	s.t.Helper()
+	var channels []capture.Channel
+	for _, pv := range strings.Fields(pvs) {
+		channels = append(channels, capture.Channel{PV: pv, Group: "ns/g", Settings: &capture.Settings{}})
+	}
+	list := channellist.Encode(channels)[0]
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "main-" + list.Name, Namespace: s.ns},
+		BinaryData: map[string][]byte{v1alpha1.ChannelListKey: list.Data},
+	}
+	s.Expect(s.client.Create(s.t.Context(), cm)).To(Succeed())
+	obj := shardOf(index, cm.Name, engines...)
+	obj.Name, obj.Namespace, obj.Labels = fmt.Sprintf("main-%04d", index), s.ns, map[string]string{v1alpha1.LabelArchiver: "main"}
+	status := obj.Status
+	s.Expect(s.client.Create(s.t.Context(), obj)).To(Succeed())
+	obj.Status = status
+	s.Expect(s.client.Status().Update(s.t.Context(), obj)).To(Succeed())
+}
+
+// covers returns which engines answered for a PV.
+func (s *site) covers(pv string) (ids []int) {
+	for _, w := range s.owners.Recent(s.t.Context(), query.Question{PV: pv}).Covers {
+		ids = append(ids, int(w[0]))
+	}
+	slices.SortFunc(ids, cmp.Compare[int])
+	return ids
+}
+
+func TestOwnersAreFoundAndAsked(t *testing.T) {
+	s := newSite(t)
+	s.Expect(s.owners.Ready()).NotTo(Succeed())
+	_, known := s.owners.Moves()
+	s.Expect(known).To(BeFalse(), "nothing is known yet, which is not that nothing moves")
+	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching})
+	s.engine(2, &fakeEngine{pvs: []string{"B", "C", "D"}, state: capture.Connected})
+	stuck := &fakeEngine{pvs: []string{"E"}, stuck: make(chan struct{})}
+	defer close(stuck.stuck)
+	s.engine(3, stuck)
+	s.shard(1, "A B", "e1 Capturing")
+	s.shard(2, "C D", "e2 Capturing", "e1 Draining")
+	s.shard(3, "E F", "e3 Capturing", "e1 Capturing")
+	s.Eventually(s.owners.Ready).Should(Succeed())
+	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
+	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
+
+	held := s.owners.Recent(t.Context(), query.Question{PV: "C"})
+	s.Expect(held.Known).To(BeTrue())
+	s.Expect(held.Shards).To(Equal([]int{2}))
+	s.Expect(held.Runs).To(HaveLen(2))
+	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: who captured it may hold the end of it")
+	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "X"}).Known).To(BeFalse())
+
+	// An engine that does not answer in time is not covered; others are.
+	s.Eventually(func() []int { return s.covers("E") }).Should(Equal([]int{1}))
+	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
+
+	// Each PV once, as its sealer sees it.
+	var told []string
+	for st, err := range s.owners.Statuses(t.Context()) {
+		s.Expect(err).NotTo(HaveOccurred())
+		told = append(told, st.PV+st.Group)
+	}
+	s.Expect(told).To(Equal([]string{"Ab", "Bb", "Cc", "Dc", "Ed"}))
+	for range s.owners.Statuses(t.Context()) {
+		break // leaves nothing behind
+	}
+	mux := http.NewServeMux()
+	s.owners.Register(mux)
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/shards", http.NoBody))
+	s.Expect(answer.Body.String()).To(MatchJSON(`{"shards": 3, "moves": [], "engines": []}`), "nobody has orders")
+	st, captured, err := s.owners.Status(t.Context(), "C")
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(captured).To(BeTrue())
+	s.Expect(st.Group).To(Equal("c"))
+	s.Expect(slices.Sorted(s.owners.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
+}
+
+// What waits in an engine is not in the journal: reads that do without it would have a
+// hole that nobody knows of.
+func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
+	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
+	since := metav1.NewTime(time.Unix(1000, 0))
+	for i := range shard.Status.Engines {
+		shard.Status.Engines[i].WaitingSince = &since
+	}
+	addresses, busy := map[string]string{}, map[string]bool{}
+	engines := []*fakeEngine{{writer: store.Writer{0}, pvs: []string{"A"}}, {writer: store.Writer{1}, pvs: []string{"A"}}}
+	for i, name := range []string{"e1", "e2"} {
+		mux := http.NewServeMux()
+		peer.NewHandler(engines[i], func() bool { return busy[name] }, prometheus.NewRegistry()).Register(mux)
+		srv := httptest.NewServer(mux)
+		defer srv.Close()
+		addresses[name] = srv.URL
+	}
+	o := New(Config{Log: slog.New(slog.DiscardHandler)})
+	defer o.peers.HTTP.CloseIdleConnections()
+	lists := "A"
+	draws := func() query.Held {
+		at := draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, lists), true })
+		at.remember(&o.former, func(string) (*names, bool) { return namesOf(t, "A"), true })
+		o.atlas.Store(at)
+		return o.Recent(t.Context(), query.Question{PV: "A"})
+	}
+	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
+		t.Errorf("both engines answer, but: %+v", held)
+	}
+	if got := engines[0].shards.Load(); !slices.Equal(*got, []int{1}) {
+		t.Errorf("an engine is asked for what it has of shards %v, not 1", *got)
+	}
+	busy["e2"] = true
+	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
+		t.Errorf("samples wait in an engine that does not tell them, but: %+v", held)
+	}
+	lists = "B" // as when A went to another shard
+	o.former.add(1, "l", time.Now())
+	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 {
+		t.Errorf("samples wait where the PV was before, but: %+v", held)
+	}
+	lists, o.former = "A", former{}
+	shard.Status.Engines[1].WaitingSince = nil
+	if held := draws(); held.Missing != nil || len(held.Covers) != 1 {
+		t.Errorf("nothing waits in the engine that does not answer, but: %+v", held)
+	}
+}
+
+func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
+	down := httptest.NewServer(http.NotFoundHandler())
+	down.Close()
+	mux := http.NewServeMux()
+	peer.NewHandler(&fakeEngine{pvs: []string{"A", "B"}}, func() bool { return false }, prometheus.NewRegistry()).Register(mux)
+	up := httptest.NewServer(mux)
+	defer up.Close()
+	o := New(Config{Log: slog.New(slog.DiscardHandler)})
+	defer o.peers.HTTP.CloseIdleConnections()
+	o.atlas.Store(&atlas{
+		places:  []place{{shard: 1, whole: true, lists: []*names{namesOf(t, "A", "C")}, engines: []string{down.URL, up.URL}}},
+		engines: []string{down.URL, up.URL},
+	})
+	var pvs []string
+	failures := 0
+	for st, err := range o.Statuses(t.Context()) {
+		if err != nil {
+			failures++
+			continue
+		}
+		pvs = append(pvs, st.PV)
+	}
+	if failures != 1 || !slices.Equal(pvs, []string{"A", "B"}) {
+		t.Errorf("%d errors, channels %v", failures, pvs)
+	}
+	if st, captured, err := o.Status(t.Context(), "A"); err != nil || !captured || st.PV != "A" {
+		t.Errorf("another engine has the PV, but: %v %v", captured, err)
+	}
+	if _, captured, err := o.Status(t.Context(), "C"); captured || !errors.Is(err, query.ErrNotAsked) {
+		t.Errorf("the only engine that may have the PV is away, but: %v %v", captured, err)
+	}
+	if _, captured, err := o.Status(t.Context(), "X"); captured || err != nil {
+		t.Errorf("a PV in no list: %v %v", captured, err)
+	}
+}
