@@ -67,7 +67,7 @@ func (e *Engine) take(a Assignment) (fresh []*holding) {
 	defer e.mu.Unlock()
 	for shard := range a {
 		if e.held[shard] == nil {
-			h := newHolding(shard, e.laneCfg)
+			h := newHolding(shard, e.shardJournalConfig)
 			e.held[shard] = h
 			fresh = append(fresh, h)
 		}
@@ -75,11 +75,11 @@ func (e *Engine) take(a Assignment) (fresh []*holding) {
 	return fresh
 }
 
-// lane returns the lane of a shard that is held.
-func (e *Engine) lane(shard int) *journal.Lane {
+// shardJournal returns the shardJournal of a shard that is held.
+func (e *Engine) shardJournal(shard int) *journal.ShardJournal {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.held[shard].lane
+	return e.held[shard].shardJournal
 }
 
 // drop ends a holding whose claim is closed. Nobody looks at it meanwhile.
@@ -87,7 +87,7 @@ func (e *Engine) drop(h *holding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaving = slices.DeleteFunc(e.leaving, func(o *holding) bool { return o == h })
-	h.lane.Forget()
+	h.shardJournal.Forget()
 }
 
 // all yields all holdings. It needs the lock.
@@ -112,7 +112,7 @@ func (e *Engine) holds(w store.Writer) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		if h.lane.Writer() == w {
+		if h.shardJournal.Writer() == w {
 			return true
 		}
 	}
@@ -131,7 +131,7 @@ func (e *Engine) Held() []int {
 		}
 	}
 	for h := range e.all {
-		shards[h.lane.Shard] = true
+		shards[h.shardJournal.Shard] = true
 	}
 	return slices.Sorted(maps.Keys(shards))
 }
@@ -142,8 +142,8 @@ func (e *Engine) Waiting() map[int]time.Duration {
 	waiting := map[int]time.Duration{}
 	e.mu.RLock()
 	for h := range e.all {
-		if h.lane.Failing() && h.lane.Unsaved() > 0 {
-			waiting[h.lane.Shard] = 0
+		if h.shardJournal.Failing() && h.shardJournal.Unsaved() > 0 {
+			waiting[h.shardJournal.Shard] = 0
 		}
 	}
 	e.mu.RUnlock()
@@ -196,15 +196,15 @@ func (e *Engine) ShardStatus(shard int) ShardStatus {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		if h.lane.Shard == shard {
+		if h.shardJournal.Shard == shard {
 			s.Held = true
-			s.Unsaved += h.lane.Unsaved()
+			s.Unsaved += h.shardJournal.Unsaved()
 		}
 	}
 	if h := e.held[shard]; h != nil {
 		s.Sealing = h.sealerNow() != nil
 		select {
-		case <-h.lane.Claimed():
+		case <-h.shardJournal.Claimed():
 			s.Claimed = true
 		default:
 		}

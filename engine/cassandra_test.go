@@ -21,11 +21,11 @@ func TestOnCassandra(t *testing.T) {
 		t.Skip("it starts a Cassandra")
 	}
 	node := cassandra.Start(t)
-	config := func(keyspace string, rungs ...store.Rung) cassandrastore.Config {
-		return cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Rungs: append(rungs, store.Forever)}
+	config := func(keyspace string, tiers ...store.Tier) cassandrastore.Config {
+		return cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Tiers: append(tiers, store.Forever)}
 	}
-	open := func(t *testing.T, keyspace string, rungs ...store.Rung) store.Store {
-		cfg := config(keyspace, rungs...)
+	open := func(t *testing.T, keyspace string, tiers ...store.Tier) store.Store {
+		cfg := config(keyspace, tiers...)
 		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func retentionChange(t *testing.T, st store.Store) {
 		l.store.reading, l.sealCfg.DropAfter = &reads, 100*time.Millisecond
 	})
 	sent := 0
-	for _, r := range []store.Rung{store.Forever, store.Keep5y, store.Keep10y, store.Keep5y, store.Forever} {
+	for _, r := range []store.Tier{store.Forever, store.Keep5y, store.Keep10y, store.Keep5y, store.Forever} {
 		a := one(0, true, "A")
 		a[0].Channels[0].Settings = &capture.Settings{Retention: store.Retention{Raw: r}}
 		l.Apply(a)
@@ -106,7 +106,7 @@ func retentionChange(t *testing.T, st store.Store) {
 			wantAll(t, l.reader, "A", sent, r.String())
 			reads.Unlock()
 		}
-		eventually(t, "all stands on rung "+r.String(), func() bool {
+		eventually(t, "all stands on tier "+r.String(), func() bool {
 			c, _, err := st.Channel(t.Context(), "A")
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +117,7 @@ func retentionChange(t *testing.T, st store.Store) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if on += blk.Count; blk.Bucket.Rung() != r {
+					if on += blk.Count; blk.Bucket.Tier() != r {
 						return false
 					}
 				}

@@ -44,7 +44,7 @@ func (e *Engine) Delete(ctx context.Context, shard int, pvs []string) error {
 	if err := e.marks.Sync(ctx); err != nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, err)
 	}
-	if err := h.lane.Sync(ctx); err != nil {
+	if err := h.shardJournal.Sync(ctx); err != nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, err)
 	}
 	if e.spooledIn(shard) > 0 {

@@ -26,7 +26,7 @@ func TestDiskGuardOnCassandra(t *testing.T) {
 	}
 	const limit = 1 << 30
 	node := cassandra.Start(t, "data_disk_usage_max_disk_size: 1GiB")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Rungs: []store.Rung{store.Forever}}
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

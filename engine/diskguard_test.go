@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // crowded is an archive with a PV that changes, A, one that was set once, SET, and one that
@@ -93,7 +93,7 @@ func (c *crowded) until(want guard.Reason) {
 		if c.DiskGuard().Reason == want {
 			return
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 	}
 	c.t.Fatalf("the guard does not come to %s: %+v", want, c.DiskGuard())
 }
@@ -116,7 +116,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 			} else if n == 36 {
 				c.capture("A", "SET")
 			}
-			lapse.Of(time.Hour)
+			testclock.Advance(time.Hour)
 		}
 		if f, found, err := c.st.Floor(t.Context()); found || err != nil || c.DiskGuard().Reason != guard.NoLimit {
 			t.Fatalf("without a limit: %+v, %+v, %v", c.DiskGuard(), f, err)
@@ -177,10 +177,10 @@ func TestTheOldestGoesFirst(t *testing.T) {
 
 		// Nothing more goes while it waits, nor after a restart.
 		left := len(got)
-		lapse.Of(3 * time.Hour)
+		testclock.Advance(3 * time.Hour)
 		c.restart(most, "A", "SET")
 		c.until(guard.WaitingForRoom)
-		lapse.Of(3 * time.Hour)
+		testclock.Advance(3 * time.Hour)
 		if now := len(c.all("A", 80*days)); now != left {
 			t.Errorf("%d samples are left after waiting, and %d before", now, left)
 		}
@@ -196,7 +196,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 		// A late sample from before the floor would be all that its bin is computed from.
 		c.sendTo("A", begun.Add(36*time.Hour+time.Minute), 1000)
 		c.sendTo("A", time.Now(), 3)
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		if got := c.all("A", 80*days); len(got) != left+1 {
 			t.Errorf("%d samples are left after a late one, and %d before", len(got), left)
 		}
@@ -207,7 +207,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 
 		// Without a limit, the floor stays what it is.
 		c.restart(0, "A", "SET")
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		if now, found, err := c.st.Floor(t.Context()); !found || err != nil || now.Before != floor.Before || c.guard.Floor() != floor.Before {
 			t.Errorf("without a limit the floor is %+v, %v", now, err)
 		}

@@ -3,7 +3,7 @@
 //
 //	             Apply(Assignment)
 //	                   ▼
-//	source ──▶ capture.Manager ──▶ journal.Lane ×  shards held ──▶ store
+//	source ──▶ capture.Manager ──▶ journal.ShardJournal ×  shards held ──▶ store
 //	                   │                  ▲  ├▶ spool.Spool ─────────▲
 //	                   └──▶ mark.Log ─────┼──┼───────────────────────┤
 //	                                      │  └▶ seal.Shard ──────────┘
@@ -106,16 +106,16 @@ const rowBytes = 256 << 10
 
 // Engine captures and stores. Create it with New and keep it going with Run.
 type Engine struct {
-	opts     Options
-	writer   store.Writer
-	marks    *mark.Log
-	capture  *capture.Manager
-	memory   *journal.Memory
-	journal  *journal.Metrics
-	laneCfg  *journal.Config
-	sealCfg  *seal.Config
-	guard    *guard.Guard
-	watchdog *watchdog.Watch
+	opts               Options
+	writer             store.Writer
+	marks              *mark.Log
+	capture            *capture.Manager
+	memory             *journal.Memory
+	journal            *journal.Metrics
+	shardJournalConfig *journal.Config
+	sealCfg            *seal.Config
+	guard              *guard.Guard
+	watchdog           *watchdog.Watch
 
 	applying sync.Mutex // held by Apply, and by Run while it begins and ends
 
@@ -134,19 +134,19 @@ func New(opts Options) *Engine {
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
 	e.journal = journal.NewMetrics(opts.Registerer, e.memory)
-	e.laneCfg = &journal.Config{
+	e.shardJournalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
 		Lost: e.marks.Add, Metrics: e.journal, Log: opts.Log,
 	}
 	if opts.Spool != nil {
-		e.laneCfg.Spool = opts.Spool
+		e.shardJournalConfig.Spool = opts.Spool
 	}
 	e.sealCfg = &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
 		Silence: opts.silence(), Ours: e.holds, Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
-		Sources: opts.Sources, Lane: e.lane, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
+		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
 	})
 	e.keepAsAsked()
 	e.watchDisks()

@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // calm is a store that writes a claim once: renewing it for days takes long.
@@ -144,8 +144,8 @@ func (e *era) want(ago time.Duration, want, when string) {
 
 const days = 24 * time.Hour
 
-// onRung counts the samples in blocks on a rung.
-func (e *era) onRung(r store.Rung) (n int) {
+// onTier counts the samples in blocks on a tier.
+func (e *era) onTier(r store.Tier) (n int) {
 	e.t.Helper()
 	c, _, err := e.st.Channel(e.t.Context(), "A")
 	if err != nil {
@@ -153,7 +153,7 @@ func (e *era) onRung(r store.Rung) (n int) {
 	}
 	now := time.Now()
 	for _, first := range c.Starts {
-		if first.Rung() != r {
+		if first.Tier() != r {
 			continue
 		}
 		for b := first; b <= first.Span().Last() && b.Start() <= now.UnixNano(); b = b.Next() {
@@ -185,6 +185,6 @@ func (e *era) ages() (hours []int) {
 func (e *era) hourly(hours int) {
 	for range hours {
 		e.send(time.Now(), 1)
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// holding is a shard from its taking to its release. Each has a lane, and so a
+// holding is a shard from its taking to its release. Each has a shardJournal, and so a
 // claim, of its own: a shard that is taken again while the store is away, and the
 // claim of the time before is still open, has two. So no claim is opened again
 // once it was closed, and the rows of each have positions that rise.
 type holding struct {
-	lane *journal.Lane
+	shardJournal *journal.ShardJournal
 
 	mu      sync.Mutex
 	ordered bool               // to seal
@@ -29,7 +29,7 @@ type holding struct {
 }
 
 func newHolding(shard int, cfg *journal.Config) *holding {
-	h := &holding{lane: journal.NewLane(shard, store.NewWriter(), cfg), endTerm: func() {}}
+	h := &holding{shardJournal: journal.NewShardJournal(shard, store.NewWriter(), cfg), endTerm: func() {}}
 	h.released, h.release = context.WithCancel(context.Background())
 	return h
 }
@@ -71,7 +71,7 @@ func (h *holding) run(hard context.Context, cfg *seal.Config) (unsaved int) {
 	soft, flush := context.WithCancel(hard)
 	defer flush()
 	var journalling sync.WaitGroup
-	journalling.Go(func() { unsaved = h.lane.Run(soft, hard) })
+	journalling.Go(func() { unsaved = h.shardJournal.Run(soft, hard) })
 	for h.released.Err() == nil {
 		h.term(cfg)
 	}
@@ -86,7 +86,7 @@ func (h *holding) run(hard context.Context, cfg *seal.Config) (unsaved int) {
 func (h *holding) term(cfg *seal.Config) {
 	ctx, end := context.WithCancel(h.released)
 	defer end()
-	s := seal.NewShard(h.lane, cfg)
+	s := seal.NewShard(h.shardJournal, cfg)
 	h.mu.Lock()
 	h.endTerm = end
 	sealing, orders := h.sealing, h.orders
@@ -107,7 +107,7 @@ func (h *holding) term(cfg *seal.Config) {
 	}
 	h.mu.Unlock()
 	if passed {
-		cfg.Log.Info("the sealing of a shard passed in the store", "shard", h.lane.Shard, "sealing", !sealing)
+		cfg.Log.Info("the sealing of a shard passed in the store", "shard", h.shardJournal.Shard, "sealing", !sealing)
 	}
 }
 

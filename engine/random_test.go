@@ -97,8 +97,8 @@ func (h *herd) step() string {
 // settings keep all that is sent. Engines may hear of a change at different times, or
 // never.
 func (h *herd) settings() *capture.Settings {
-	rungs := []store.Rung{store.Forever, store.Forever, store.Keep5y, store.Keep10y}
-	return &capture.Settings{Retention: store.Retention{Raw: rungs[h.rng.IntN(len(rungs))]}}
+	tiers := []store.Tier{store.Forever, store.Forever, store.Keep5y, store.Keep10y}
+	return &capture.Settings{Retention: store.Retention{Raw: tiers[h.rng.IntN(len(tiers))]}}
 }
 
 // read reads everything from all engines.
@@ -110,7 +110,7 @@ func (h *herd) read(seed uint64) {
 	}
 }
 
-// end ends an engine in order. Its store may have been away, so that lanes pause
+// end ends an engine in order. Its store may have been away, so that shardJournals pause
 // for longer than the time they have at the end.
 func (h *herd) end(l *life) {
 	l.store.dead.Store(false)

@@ -22,21 +22,21 @@ func (e *Engine) Recent(_ context.Context, q query.Question) query.Held {
 	if captured {
 		held.Shards = []int{shard}
 	}
-	e.addLanes(&held, q.PV)
+	e.addShardJournals(&held, q.PV)
 	e.addSpooled(&held, &q)
 	held.Known = held.Known || len(held.Runs) > 0 || held.Missing != nil
 	return held
 }
 
-// addLanes adds what the lanes hold of a PV.
-func (e *Engine) addLanes(held *query.Held, pv string) {
-	// The lock is kept until all is copied: a lane that is being released forgets
+// addShardJournals adds what the shardJournals hold of a PV.
+func (e *Engine) addShardJournals(held *query.Held, pv string) {
+	// The lock is kept until all is copied: a shardJournal that is being released forgets
 	// its samples when nobody can count on it to hold them.
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		held.Covers = append(held.Covers, h.lane.Writer())
-		held.Runs = append(held.Runs, h.lane.Recent(pv)...)
+		held.Covers = append(held.Covers, h.shardJournal.Writer())
+		held.Runs = append(held.Runs, h.shardJournal.Recent(pv)...)
 	}
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) inMemory() (n int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		n += h.lane.Unsaved()
+		n += h.shardJournal.Unsaved()
 	}
 	return n
 }
@@ -96,7 +96,7 @@ func (e *Engine) Storage() string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for h := range e.all {
-		if !h.lane.Failing() {
+		if !h.shardJournal.Failing() {
 			continue
 		}
 		if s := e.opts.Spool; s != nil && s.Failure() != nil {

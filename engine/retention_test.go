@@ -22,11 +22,11 @@ import (
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/pebble"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // A setpoint that nobody changes stays readable for as long as it is captured, on the
-// shortest rung: in the engine's own words and in those of the Archiver Appliance,
+// shortest tier: in the engine's own words and in those of the Archiver Appliance,
 // through restarts, and when what carried it has expired.
 func TestAConstantStaysReadable(t *testing.T) {
 	t.Parallel() // its time is its own
@@ -34,7 +34,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 		set := time.Now()
 		e.send(set.Add(-time.Hour), 41)
 		e.send(set, 42)
-		lapse.Of(10 * days)
+		testclock.Advance(10 * days)
 		for _, ago := range []time.Duration{0, time.Minute, time.Hour, 5 * time.Hour, 23 * time.Hour, 3 * days} {
 			e.want(ago, "42@240h0m0s ", fmt.Sprintf("from %v ago", ago))
 		}
@@ -56,7 +56,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 		e.end()
 		e.begin(store.Retention{Raw: store.Keep1d})
 		e.send(set, 42)
-		lapse.Of(2 * days)
+		testclock.Advance(2 * days)
 		e.want(time.Hour, "42@288h0m0s ", "two days after a restart")
 		e.want(3*days, "42@288h0m0s ", "two days after a restart, from long ago")
 		if s, _ := e.Capture().Status("A"); s.Dropped[sample.Expired] != 0 || s.Stored != 1 {
@@ -84,13 +84,13 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 		e.hourly(15 * 24)
 		whole(15*24, "forever")
 		e.keep(store.Retention{Raw: store.Keep7d})
-		lapse.Of(50 * time.Minute)
-		if n := e.onRung(store.Forever); n != 15*24 {
-			t.Errorf("within an hour %d samples are left on the old rung", n)
+		testclock.Advance(50 * time.Minute)
+		if n := e.onTier(store.Forever); n != 15*24 {
+			t.Errorf("within an hour %d samples are left on the old tier", n)
 		}
-		lapse.Of(70 * time.Minute)
-		if n, m := e.onRung(store.Forever), e.onRung(store.Keep7d); n != 0 || m < 7*24-2 || m > 7*24+1 {
-			t.Errorf("shortened: %d samples are left on the old rung, and %d are on the new one", n, m)
+		testclock.Advance(70 * time.Minute)
+		if n, m := e.onTier(store.Forever), e.onTier(store.Keep7d); n != 0 || m < 7*24-2 || m > 7*24+1 {
+			t.Errorf("shortened: %d samples are left on the old tier, and %d are on the new one", n, m)
 		}
 		if ages := e.ages(); ages[0] < 7*24-1 || ages[0] > 7*24+1 {
 			t.Errorf("shortened: the oldest sample is %d h old", ages[0])
@@ -98,14 +98,14 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 		e.hourly(24)
 		e.keep(store.Retention{Raw: store.Keep90d})
 		oldest := e.ages()[0]
-		lapse.Of(2 * time.Hour)
-		if n := e.onRung(store.Keep7d); n != 0 {
-			t.Errorf("lengthened: %d samples are left on the old rung", n)
+		testclock.Advance(2 * time.Hour)
+		if n := e.onTier(store.Keep7d); n != 0 {
+			t.Errorf("lengthened: %d samples are left on the old tier", n)
 		}
 		if s, _ := e.Capture().Status("A"); s.Connects != 1 {
 			t.Errorf("changes of retention made the PV connect %d times", s.Connects)
 		}
-		lapse.Of(9 * days)
+		testclock.Advance(9 * days)
 		if ages := e.ages(); ages[0] != oldest+2+9*24 || len(ages) < 7*24-2 {
 			t.Errorf("lengthened: %d samples, the oldest is %d h old, want %d", len(ages), ages[0], oldest+2+9*24)
 		}
@@ -131,9 +131,9 @@ func TestAWriteBeforeADropStays(t *testing.T) {
 			want[blk.Start] = true
 		}
 		e.keep(store.Retention{Raw: store.Keep7d})
-		lapse.Of(2 * time.Hour)
-		if len(want) == 0 || e.onRung(store.Forever) != len(want) {
-			t.Errorf("of %d samples that were written before drops %d stand where they were", len(want), e.onRung(store.Forever))
+		testclock.Advance(2 * time.Hour)
+		if len(want) == 0 || e.onTier(store.Forever) != len(want) {
+			t.Errorf("of %d samples that were written before drops %d stand where they were", len(want), e.onTier(store.Forever))
 		}
 		if got := strings.Count(e.read(8*days), "7@"); got != len(want) {
 			t.Errorf("%d of them are read, of %d", got, len(want))
@@ -144,7 +144,7 @@ func TestAWriteBeforeADropStays(t *testing.T) {
 // change is a retention, and since when it is asked for.
 type change struct {
 	at   time.Time
-	keep store.Rung
+	keep store.Tier
 }
 
 // kept reports whether a sample of a time must be there: at every moment since, it was
@@ -176,7 +176,7 @@ func TestRetentionAtAnyTime(t *testing.T) {
 			for range 25 {
 				switch rng.IntN(4) {
 				case 0:
-					c := change{time.Now(), []store.Rung{store.Forever, store.Keep1d, store.Keep7d, store.Keep30d}[rng.IntN(4)]}
+					c := change{time.Now(), []store.Tier{store.Forever, store.Keep1d, store.Keep7d, store.Keep30d}[rng.IntN(4)]}
 					asked = append(asked, c)
 					e.keep(store.Retention{Raw: c.keep})
 				case 1:
@@ -186,15 +186,15 @@ func TestRetentionAtAnyTime(t *testing.T) {
 				for range rng.IntN(8) {
 					sent = append(sent, time.Now())
 					e.send(time.Now(), float64(len(sent)))
-					lapse.Of(time.Duration(rng.IntN(5*3600)) * time.Second)
+					testclock.Advance(time.Duration(rng.IntN(5*3600)) * time.Second)
 				}
-				lapse.Of(20 * time.Minute)
+				testclock.Advance(20 * time.Minute)
 				e.wantKept(sent, asked, seed)
 			}
-			lapse.Of(3 * time.Hour)
-			for r := range store.Rung(store.NumRungs) {
-				if n := e.onRung(r); n != 0 && r != asked[len(asked)-1].keep {
-					t.Errorf("seed %d: at the end %d samples are left on rung %v", seed, n, r)
+			testclock.Advance(3 * time.Hour)
+			for r := range store.Tier(store.NumTiers) {
+				if n := e.onTier(r); n != 0 && r != asked[len(asked)-1].keep {
+					t.Errorf("seed %d: at the end %d samples are left on tier %v", seed, n, r)
 				}
 			}
 		})
@@ -225,14 +225,14 @@ func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
 	}
 }
 
-// What is deleted goes from all rungs.
-func TestDeletionTakesEveryRung(t *testing.T) {
+// What is deleted goes from all tiers.
+func TestDeletionTakesEveryTier(t *testing.T) {
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
-		for _, r := range []store.Rung{store.Forever, store.Keep90d, store.Keep30d} {
+		for _, r := range []store.Tier{store.Forever, store.Keep90d, store.Keep30d} {
 			e.keep(store.Retention{Raw: r})
 			e.hourly(2)
-			if n := e.onRung(r); n == 0 {
-				t.Fatalf("nothing stands on rung %v", r)
+			if n := e.onTier(r); n == 0 {
+				t.Fatalf("nothing stands on tier %v", r)
 			}
 		}
 		ch, _, err := e.st.Channel(t.Context(), "A")
@@ -249,7 +249,7 @@ func TestDeletionTakesEveryRung(t *testing.T) {
 		if err := e.Delete(t.Context(), 0, []string{"A"}); err != nil {
 			t.Fatal(err)
 		}
-		lapse.Of(3 * time.Hour) // nothing that was moving brings it back
+		testclock.Advance(3 * time.Hour) // nothing that was moving brings it back
 		if _, found, err := e.st.Channel(t.Context(), "A"); found || err != nil {
 			t.Errorf("the directory has the PV: %v, %v", found, err)
 		}
@@ -324,11 +324,11 @@ func TestALargeConstantStaysReadable(t *testing.T) {
 				t.Errorf("%s: the last value is %v", when, r)
 			}
 		}
-		lapse.Of(3 * days)
+		testclock.Advance(3 * days)
 		want("three days later")
 		hold(0, false)
 		hold(1, true)
-		lapse.Of(3 * days)
+		testclock.Advance(3 * days)
 		want("three days after another engine took over")
 		cancel()
 		for range engines {

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // Bins outlive the samples that they were computed from, and are complete up to now:
@@ -21,7 +21,7 @@ func TestBinsOutliveSamples(t *testing.T) {
 		begun := time.Now()
 		for n := range 10 * 24 * 12 { // a sample every 5 minutes, of ten days
 			e.send(time.Now(), float64(n%12))
-			lapse.Of(5 * time.Minute)
+			testclock.Advance(5 * time.Minute)
 			switch n {
 			case 4 * 24 * 12:
 				e.end()

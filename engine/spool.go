@@ -13,14 +13,14 @@ import (
 	"varve.dev/varve/engine/spool"
 )
 
-// startSpool writes what lanes spool until the function returned is called, and
+// startSpool writes what shardJournals spool until the function returned is called, and
 // sends it to the store until ctx ends.
 func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	s := e.opts.Spool
 	if s == nil {
 		return func() {}
 	}
-	writing, end := context.WithCancel(context.WithoutCancel(hard)) // lanes spool what is left when hard ends
+	writing, end := context.WithCancel(context.WithoutCancel(hard)) // shardJournals spool what is left when hard ends
 	var wg, draining sync.WaitGroup
 	wg.Go(func() { s.Run(writing) })
 	draining.Go(func() {

@@ -43,7 +43,7 @@ func spooling(t *testing.T, st store.Store, fs vfs.FS) *life {
 }
 
 // spoolAll sends values of A and B while the store is away, until all are on the disk:
-// lanes wait some seconds before that.
+// shardJournals wait some seconds before that.
 func (l *life) spoolAll(t *testing.T, from, to int) {
 	t.Helper()
 	for _, pv := range []string{"A", "B"} {
@@ -197,7 +197,7 @@ func TestDeleteBesideASpool(t *testing.T) {
 	l.spoolAll(t, 0, 8000)
 	st.late.Store(true) // as the writers of the spool are
 	l.store.dead.Store(false)
-	eventually(t, "the lane is back", func() bool { return l.Storage() == "" })
+	eventually(t, "the shard journal is back", func() bool { return l.Storage() == "" })
 	l.assign("B")
 	if err := l.Delete(t.Context(), 0, []string{"A"}); !errors.Is(err, ErrSpooled) {
 		t.Errorf("deleting gives %v", err)

@@ -46,10 +46,10 @@ func newRetentionPlan() *cobra.Command {
 		Short: "Tell what the retention of groups would do to stored data, before it is applied",
 		Long: `Reads ArchiveGroups from files and looks into an archive. It tells of each group
 
-  how long its data is kept: what is asked for is rounded up to a rung of the
-  ladder 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y, forever;
-  how much is stored, and on which rung;
-  what moves to the rung that is asked for, as it is on another one;
+  how long its data is kept: what is asked for is rounded up to a tier of the
+  tiers 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y, forever;
+  how much is stored, and on which tier;
+  what moves to the tier that is asked for, as it is on another one;
   what goes: samples that are older than the group keeps them.
 
 It changes nothing. Bytes are those of the samples as they are packed, and

@@ -56,7 +56,7 @@ func tellFate(out io.Writer, g *forecast.Group) {
 	var on []string
 	for r, a := range g.Stored {
 		if a.Samples > 0 {
-			on = append(on, amount(a)+" kept "+keptFor(store.Rung(r)))
+			on = append(on, amount(a)+" kept "+keptFor(store.Tier(r)))
 		}
 	}
 	if len(on) > 0 {
@@ -88,7 +88,7 @@ func amount(a forecast.Amount) string {
 	return fmt.Sprintf("%s (%d samples)", bytesOf(a.Bytes), a.Samples)
 }
 
-func keptFor(r store.Rung) string {
+func keptFor(r store.Tier) string {
 	if r == store.Forever {
 		return "forever"
 	}

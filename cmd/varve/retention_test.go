@@ -16,7 +16,7 @@ import (
 )
 
 // storeDays stores a sample a day of a PV, of some days up to now, in blocks of a day.
-func storeDays(t *testing.T, st store.Store, pv string, days int, r store.Rung) {
+func storeDays(t *testing.T, st store.Store, pv string, days int, r store.Tier) {
 	t.Helper()
 	for n := range days {
 		at := time.Now().Add(-time.Duration(n) * 24 * time.Hour).UnixNano()

@@ -22,7 +22,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 	admin.credentials = directory(t, map[string]string{"username": "cassandra", "password": "cassandra"})
 	engines.credentials = directory(t, map[string]string{"username": "Engine's", "password": `it's "secret" $$`})
 	grant := func() error {
-		return schema(t, admin, "--role-credentials", engines.credentials, "--replication-factor", "1", "--rungs", "1d,7d,30d,90d,1y,2y,5y,10y")
+		return schema(t, admin, "--role-credentials", engines.credentials, "--replication-factor", "1", "--tiers", "1d,7d,30d,90d,1y,2y,5y,10y")
 	}
 	g.Expect(grant()).To(Succeed())
 	open := func(t *testing.T) store.Store {

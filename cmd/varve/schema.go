@@ -18,7 +18,7 @@ import (
 type schemaOptions struct {
 	storageOptions
 	logs     logFlags
-	rungs    []string
+	tiers    []string
 	replicas int
 	role     string // directory, as a Secret is mounted
 	timeout  time.Duration
@@ -35,9 +35,9 @@ changes nothing that is there, and is safe to repeat, also by several processes 
 time. While Cassandra is away it tries again. varve standalone does the same at its
 start.
 
-Data that is kept for some time stands on a rung of the retention ladder, each of
-which has tables of its own. What a group asks for is rounded up to a rung. A new
-archive has all rungs unless --rungs names some; others can be added later.
+Data that is kept for some time stands on a tier of the retention tiers, each of
+which has tables of its own. What a group asks for is rounded up to a tier. A new
+archive has all tiers unless --tiers names some; others can be added later.
 
 --replication-factor N has an archive end with N replicas in the data centre, while
 it is written and read. The number changes by one at a time, and each time all
@@ -50,7 +50,7 @@ write the tables, and nothing else.`,
 		Example: `  varve schema --cassandra cass-1,cass-2 --cassandra-keyspace varve
 
   # With tables for what is kept for 90 days, 2 years, and forever:
-  varve schema --cassandra cass-1 --rungs 90d,2y
+  varve schema --cassandra cass-1 --tiers 90d,2y
 
   # With TLS, and a user:
   varve schema --cassandra cass-1,cass-2 --cassandra-credentials /etc/varve/credentials \
@@ -64,8 +64,8 @@ write the tables, and nothing else.`,
 	}
 	f := cmd.Flags()
 	o.addCassandra(f)
-	f.StringSliceVar(&o.rungs, "rungs", nil,
-		"rungs of the retention ladder to make tables for, forever being one anyway: 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y (default: all for a new archive, none else)")
+	f.StringSliceVar(&o.tiers, "tiers", nil,
+		"tiers of the retention tiers to make tables for, forever being one anyway: 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y (default: all for a new archive, none else)")
 	f.IntVar(&o.replicas, "replication-factor", 0,
 		"how many nodes of the data centre are to have each sample (default: 3 or the number of nodes for a new archive, no change else)")
 	f.StringVar(&o.role, "role-credentials", "", "directory with the files username and password of the user to make for engines and retrieval")
@@ -111,12 +111,12 @@ func (o *schemaOptions) config(log *slog.Logger) (cassandra.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, name := range o.rungs {
-		r, err := store.ParseRung(name)
+	for _, name := range o.tiers {
+		r, err := store.ParseTier(name)
 		if err != nil {
-			return cfg, fmt.Errorf("--rungs: %w", err)
+			return cfg, fmt.Errorf("--tiers: %w", err)
 		}
-		cfg.Rungs = append(cfg.Rungs, r)
+		cfg.Tiers = append(cfg.Tiers, r)
 	}
 	if o.replicas < 0 {
 		return cfg, fmt.Errorf("--replication-factor: %d is not 1 or more, nor 0 for the default", o.replicas)

@@ -24,7 +24,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 var mainArchiver = types.NamespacedName{Namespace: "ns", Name: "main"}
@@ -197,7 +197,7 @@ func (p *plant) told() bool {
 func TestLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlant(t)
-		lapse.Of(3 * time.Second)
+		testclock.Advance(3 * time.Second)
 		if !p.fleet.Synced() {
 			t.Error("not synced though there is nobody to ask")
 		}
@@ -205,25 +205,25 @@ func TestLife(t *testing.T) {
 		if e := p.only(); e.Usable() || e.Dead {
 			t.Error("usable or dead without a Lease")
 		}
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		if !p.only().Usable() || !p.told() {
 			t.Error("not usable, or nobody is told, after a Lease is there")
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if !p.only().Usable() || p.told() {
 			t.Error("a minute in which nothing happens changes something")
 		}
 		p.stopRenewing("e1")
-		lapse.Of(8 * time.Second)
+		testclock.Advance(8 * time.Second)
 		if p.only().Dead {
 			t.Error("dead after 8 s")
 		}
-		lapse.Of(6 * time.Second)
+		testclock.Advance(6 * time.Second)
 		if e := p.only(); !e.Dead || e.Usable() || !p.told() {
 			t.Error("not dead, or nobody is told, after 14 s")
 		}
 		p.write("e1", 1000)
-		lapse.Of(3 * time.Second)
+		testclock.Advance(3 * time.Second)
 		if e := p.only(); e.Dead || !e.Usable() || !p.told() {
 			t.Error("dead, or nobody is told, though the Lease is renewed again")
 		}
@@ -251,16 +251,16 @@ func TestAPIServerAway(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPlant(t)
 				p.start("e1")
-				lapse.Of(10 * time.Second)
+				testclock.Advance(10 * time.Second)
 				trouble(p, true)
 				p.stopRenewing("e1") // it can not either
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				trouble(p, false)
-				lapse.Of(6 * time.Second)
+				testclock.Advance(6 * time.Second)
 				if p.only().Dead {
 					t.Error("dead, because the API server was in trouble")
 				}
-				lapse.Of(40 * time.Second)
+				testclock.Advance(40 * time.Second)
 				if !p.only().Dead {
 					t.Error("not dead, though the API server is well")
 				}
@@ -273,21 +273,21 @@ func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlant(t)
 		pod := p.start("e1")
-		lapse.Of(12 * time.Second)
+		testclock.Advance(12 * time.Second)
 		if p.only().Report == nil || !p.told() {
 			t.Fatal("no report")
 		}
 		p.set(pod, &report.Report{Engine: "e1", Draining: true})
-		lapse.Of(12 * time.Second)
+		testclock.Advance(12 * time.Second)
 		if e := p.only(); !e.Leaving() || !p.told() {
 			t.Error("an engine that wants to drain is not leaving, or nobody is told")
 		}
 		p.set(pod, &report.Report{Engine: "e2"})
-		lapse.Of(20 * time.Second)
+		testclock.Advance(20 * time.Second)
 		if r := p.only().Report; r == nil || r.Engine != "e1" {
 			t.Errorf("report of another engine at the address, or none: %+v", r)
 		}
-		lapse.Of(20 * time.Second)
+		testclock.Advance(20 * time.Second)
 		if r := p.only().Report; r != nil {
 			t.Errorf("an old report is believed: %+v", r)
 		}
@@ -306,7 +306,7 @@ func TestReportsAtOnce(t *testing.T) {
 		for i := range 50 {
 			p.start(fmt.Sprintf("e%02d", i))
 		}
-		lapse.Of(20 * time.Second)
+		testclock.Advance(20 * time.Second)
 		engines, _ := p.fleet.Engines(t.Context(), mainArchiver)
 		for _, e := range engines {
 			if e.Report == nil {
@@ -329,7 +329,7 @@ func TestEndedPods(t *testing.T) {
 		if err := p.client.Status().Update(t.Context(), evicted); err != nil {
 			t.Fatal(err)
 		}
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		if e := p.only(); e.Name != "e1" {
 			t.Errorf("%s", e.Name)
 		}
@@ -340,7 +340,7 @@ func TestZones(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlant(t)
 		p.start("e1")
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		if e := p.only(); e.Node != "node-1" || e.Zone != "" {
 			t.Errorf("node %q, zone %q", e.Node, e.Zone)
 		}
@@ -350,7 +350,7 @@ func TestZones(t *testing.T) {
 		if err := p.client.Create(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
-		lapse.Of(zoneKept + 5*time.Second)
+		testclock.Advance(zoneKept + 5*time.Second)
 		if e := p.only(); e.Zone != "hall" {
 			t.Errorf("zone %q", e.Zone)
 		}

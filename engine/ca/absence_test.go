@@ -9,7 +9,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // elsewhere is a network in which a name server knows of the channels of another
@@ -24,7 +24,7 @@ func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *network, c *C
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		sinks := make([]recorder, channels)
 		subscribeAll(c, sinks)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if sinks[i].connects != 1 {
 				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
@@ -47,19 +47,19 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 				for round := range 2 {
 					names.silent.Store(true)
 					n.stop(home)
-					lapse.Of(time.Minute)
+					testclock.Advance(time.Minute)
 					probes := n.dialled(otherAddr)
 					if probes < 30*(round+1) || probes > 120*(round+1) {
 						t.Errorf("%d probes", probes)
 					}
 					n.start(home)
-					lapse.Of(5 * time.Second)
+					testclock.Advance(5 * time.Second)
 					for i := range sinks {
 						if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == round+2 }) {
 							t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
 						}
 					}
-					lapse.Of(time.Minute)
+					testclock.Advance(time.Minute)
 					if got := n.dialled(otherAddr); got != probes+1 {
 						t.Errorf("%d more probes when it was back", got-probes)
 					}
@@ -81,7 +81,7 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 		"closed": func(n *network, names, home *script, subs []capture.Subscription) {
 			names.silent.Store(true)
 			n.stop(home)
-			lapse.Of(20 * time.Second)
+			testclock.Advance(20 * time.Second)
 			for _, s := range subs {
 				s.Close()
 			}
@@ -90,7 +90,7 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 			names.silent.Store(true)
 			home.silent.Store(true)
 			n.stop(home)
-			lapse.Of(20 * time.Second)
+			testclock.Advance(20 * time.Second)
 			n.start(home)
 		},
 	} {
@@ -102,11 +102,11 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 				for _, pv := range []string{"ONE", "TWO"} {
 					subs = append(subs, c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{}))
 				}
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				part(n, names, home, subs)
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				before := n.dialled(otherAddr)
-				lapse.Of(10 * time.Minute)
+				testclock.Advance(10 * time.Minute)
 				if after := n.dialled(otherAddr); after != before {
 					t.Errorf("%d more probes", after-before)
 				}
@@ -126,12 +126,12 @@ func TestServerThatTakesCircuitsAndBreaksThemIsProbedSlowly(t *testing.T) {
 		n.greet(home, []byte("garbage, and long enough for a header"))
 		n.stop(home)
 		n.start(home)
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if dials := n.dialled(otherAddr); dials < 10 || dials > 60 {
 			t.Errorf("%d circuits in 10 minutes", dials)
 		}
 		n.greet(home, nil)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if !sinks[i].up {
 				t.Errorf("channel %d was told %v", i, told(&sinks[i]))
@@ -144,7 +144,7 @@ func TestProbesEndWithTheClient(t *testing.T) {
 	elsewhere(t, 1, func(t *testing.T, n *network, c *Client, names, home *script, _ []recorder) {
 		names.silent.Store(true)
 		n.stop(home)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		_ = c.Close()
 		synctest.Wait()
 	})

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // bubble runs a test with one client of a network, under synctest's clock.
@@ -30,9 +30,9 @@ func TestChannelComesBackAfterItsServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		server.last().conn.Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := []string{
 			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: the server closed the circuit",
 			"connected float64", "metadata mA",
@@ -52,7 +52,7 @@ func TestChannelsOfAServerShareACircuit(t *testing.T) {
 		for i := range sinks {
 			c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
 		}
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		for i := range sinks {
 			if len(words(&sinks[i])) != 1 {
 				t.Fatalf("channel %d has %v", i, told(&sinks[i]))
@@ -71,12 +71,12 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(10 * DefaultConnTimeout)
+		testclock.Advance(10 * DefaultConnTimeout)
 		if echoes := server.asked(proto.CmdEcho); echoes < 8 || len(told(r)) != 2 {
 			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, told(r))
 		}
 		silent.Store(true)
-		lapse.Of(DefaultConnTimeout + echoTimeout + time.Second)
+		testclock.Advance(DefaultConnTimeout + echoTimeout + time.Second)
 		if log := told(r); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5064: "+errSilent.Error() {
 			t.Errorf("of a silent server: %v", log)
 		}
@@ -97,7 +97,7 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 				good, bad := &recorder{}, &recorder{}
 				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
 				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
-				lapse.Of(10 * time.Minute)
+				testclock.Advance(10 * time.Minute)
 				if log := told(bad); len(log) > 0 {
 					t.Errorf("the garbage server's channel was told %v", log)
 				}
@@ -117,7 +117,7 @@ func TestServerThatRefusesCircuitsIsLeftAlone(t *testing.T) {
 	names.redirect = map[string]string{"PV": otherAddr}
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if dials := n.dials[otherAddr]; dials < 10 || dials > 60 {
 			t.Errorf("%d dials in 10 minutes", dials)
 		}
@@ -129,7 +129,7 @@ func TestFramesCutAnywhere(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		want := []uint64{7}
 		for i := range uint64(10) {
@@ -155,7 +155,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 		defer stop()
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		huge := sample.Sample{Bytes: make([]byte, 1<<20)}
 		for i := range uint64(3) {
@@ -177,7 +177,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		s.write(proto.AppendHeader(nil, proto.Header{
 			Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Size: 2 << 30, Count: 1, P1: 1, P2: s.subs[0],
@@ -186,7 +186,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			if server.last() == s {
 				s.write(s.update(i, s.subs[0]))
 			}
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		if got := len(server.sessions); got != 2 || r.dropped[sample.TooLarge] != 1 || !r.up {
 			t.Errorf("%d circuits, %v", got, told(r))
@@ -203,7 +203,7 @@ func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		for _, n := range []int{1 << 20, 8, 0, 3 << 18} {
 			v := sample.Sample{Time: proto.EpicsEpoch * 1e9, Bytes: make([]byte, n)}
@@ -225,7 +225,7 @@ func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		event := proto.Header{Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Count: 1, P1: 1, P2: s.subs[0]}
 		short, failed, unknown, ended := event, event, event, event

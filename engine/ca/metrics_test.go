@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestMetricsTellWhatTheClientDoes(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMetricsTellWhatTheClientDoes(t *testing.T) {
 			c.Subscribe(name, capture.SubscribeOptions{}, &recorder{})
 		}
 		c.Subscribe("CLOSED", capture.SubscribeOptions{}, &recorder{}).Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := map[string]float64{
 			"varve_ca_channels connected": 2, "varve_ca_channels connecting": 0, "varve_ca_channels searching": 1,
 			"varve_ca_channels unusable": 0, "varve_ca_circuits": 1, "varve_ca_events_total": 2,

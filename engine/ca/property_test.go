@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestMetadataChangesAreTold(t *testing.T) {
@@ -18,7 +18,7 @@ func TestMetadataChangesAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		server.units = "A"
 		s := server.last()
 		s.write(s.properties(s.subs[0] | propertyBit))
@@ -26,7 +26,7 @@ func TestMetadataChangesAreTold(t *testing.T) {
 		synctest.Wait()
 		sub.Close()
 		s.write(s.properties(s.subs[0] | propertyBit)) // it was under way
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]string{"connected float64", "metadata mA", "metadata A"}, told(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -59,14 +59,14 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, c *Client) {
 				r := &recorder{}
 				sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				s := server.last()
 				for _, rights := range []proto.Rights{0, proto.RightRead} { // what changed meanwhile is not known
 					s.write(proto.AppendAccessRights(nil, 0, rights))
 				}
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				sub.Close()
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
 				}
@@ -87,7 +87,7 @@ func TestStringsHaveNoMetadataToAskFor(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]string{"connected string", "metadata "}, told(r)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -104,9 +104,9 @@ func TestLongStringIsText(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		long, array := &recorder{}, &recorder{}
 		c.Subscribe("PV.VAL$", capture.SubscribeOptions{}, long)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		c.Subscribe("PV.VAL", capture.SubscribeOptions{}, array)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		for _, text := range []string{"", "no NUL at its end"} {
 			v := sample.Sample{Time: proto.EpicsEpoch * 1e9, Bytes: []byte(text)}
@@ -132,10 +132,10 @@ func TestTypeMayChangeWhileAway(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		server.channel = proto.Long
 		server.last().conn.Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := []string{
 			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + errServer.Error(),
 			"connected int32", "metadata mA",
@@ -167,9 +167,9 @@ func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
 		sinks := make([]recorder, channels)
 		subscribeAll(c, sinks[1:])
 		closed := c.Subscribe("CLOSED", capture.SubscribeOptions{}, &sinks[0])
-		lapse.Of(200 * time.Millisecond)
+		testclock.Advance(200 * time.Millisecond)
 		closed.Close()
-		lapse.Of(2 * time.Second)
+		testclock.Advance(2 * time.Second)
 		for i := range sinks[1:] {
 			if sinks[i+1].meta == nil {
 				t.Fatalf("channel %d was told %v", i+1, told(&sinks[i+1]))

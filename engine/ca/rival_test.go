@@ -16,7 +16,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
@@ -31,10 +31,10 @@ func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
 		c, stop := start(t, config)
 		defer stop()
-		lapse.Of(time.Second) // both name servers are to be searched: a PV found at the first is asked for no more
+		testclock.Advance(time.Second) // both name servers are to be searched: a PV found at the first is asked for no more
 		sinks := make([]recorder, channels)
 		subscribeAll(c, sinks)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if log := told(&sinks[i]); len(log) != 2 || len(words(&sinks[i])) != 1 {
 				t.Errorf("channel %d was told %v", i, log)
@@ -57,7 +57,7 @@ func TestCircuitsAreListed(t *testing.T) {
 		for pv := range names.redirect {
 			c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{})
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		want := map[netip.AddrPort]int{names.circuitAddr(): 1, other.circuitAddr(): 1}
 		if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(maps.Collect(c.Circuits()))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -71,7 +71,7 @@ func TestNameServerOfAnOldRevisionIsNotSearched(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if server.asked(proto.CmdSearch) > 0 || server.asked(proto.CmdCreateChan) > 0 || n.dialled(nameServerAddr) != 1 {
 			t.Errorf("%d searches, %d circuits", server.asked(proto.CmdSearch), n.dialled(nameServerAddr))
 		}
@@ -92,7 +92,7 @@ func TestPriorityIsAskedFor(t *testing.T) {
 		config.Priority = 42
 		_, stop := start(t, config)
 		defer stop()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if got := <-priorities; got != 42 {
 			t.Errorf("priority %d", got)
 		}

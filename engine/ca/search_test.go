@@ -9,7 +9,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
@@ -17,11 +17,11 @@ func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	server.lacks = map[string]bool{"NOBODY": true}
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if got := server.asked(proto.CmdSearch); got < 4 || got > 8 {
 			t.Errorf("%d searches in the first second", got)
 		}
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if got := server.asked(proto.CmdSearch); got < 40 || got > 75 {
 			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
 		}
@@ -101,7 +101,7 @@ func TestNewsHastenTheSearchAndNoMoreThanThat(t *testing.T) {
 			before := server.asked(proto.CmdSearch)
 			for range int(d / time.Second) {
 				each()
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 			}
 			return float64(server.asked(proto.CmdSearch)-before) / d.Seconds()
 		}

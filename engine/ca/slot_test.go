@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestServerTakesAChannelAway(t *testing.T) {
@@ -31,9 +31,9 @@ func TestServerTakesAChannelAway(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				server.last().write(c.says)
-				lapse.Of(10 * time.Second)
+				testclock.Advance(10 * time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + c.cause,
 					"connected float64", "metadata mA",
@@ -60,7 +60,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if tries := server.asked(proto.CmdCreateChan); tries < 60 || tries > 240 || len(told(r)) > 0 {
 			t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
 		}
@@ -81,7 +81,7 @@ func testReadAccess(t *testing.T, order []string) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		refused := proto.AppendHeader(nil, proto.Header{
 			Command: proto.CmdEventAdd, Type: uint16(proto.Double.In(proto.TIME)), Size: 24, Count: 1,
@@ -114,7 +114,7 @@ func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if r.info.TypeName != "DBR(40)" || r.info.Type.Valid() || r.connects != 1 {
 			t.Errorf("%+v, %v", r.info, told(r))
 		}
@@ -129,13 +129,13 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		closed, other := &recorder{}, &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		sub.Close()
 		sub.Close()
 		s := server.last()
 		s.write(s.update(8, s.subs[0])) // it was under way
 		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]uint64{7}, words(closed)); diff != "" || len(told(closed)) != 2 {
 			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
 		}
@@ -159,10 +159,10 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		for after := range 60 {
 			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-			lapse.Of(time.Duration(after) * time.Millisecond)
+			testclock.Advance(time.Duration(after) * time.Millisecond)
 			sub.Close()
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.channels) > 0 || c.queue.Len() > 0 || c.circuits[other.circuitAddr()] != nil {

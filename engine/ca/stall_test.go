@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // stage is a client with one channel that is updated ten times a second, and one
@@ -40,14 +40,14 @@ func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 		c, stop := start(t, config)
 		defer stop()
 		c.Subscribe("BUSY", capture.SubscribeOptions{}, s.busy)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		c.Subscribe("QUIET", capture.SubscribeOptions{}, s.quiet)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		ended := make(chan struct{})
 		defer close(ended)
 		session := s.server.last()
 		go s.update(session, ended)
-		lapse.Of(30 * time.Second)
+		testclock.Advance(30 * time.Second)
 		f(t, s)
 	})
 }
@@ -76,9 +76,9 @@ func suspects(r *recorder) []string {
 func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		s.conn.hold(false)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		got := suspects(s.busy)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "suspect 10") && !strings.HasPrefix(got[0], "suspect 9.9") {
 			t.Errorf("the busy channel was told %v", told(s.busy))
@@ -101,9 +101,9 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		for range 3 {
 			s.paused.Store(true)
-			lapse.Of(20 * time.Second)
+			testclock.Advance(20 * time.Second)
 			s.paused.Store(false)
-			lapse.Of(time.Minute)
+			testclock.Advance(time.Minute)
 		}
 		if log := told(s.busy); len(log) != 2 {
 			t.Errorf("it was told %v", log)
@@ -114,7 +114,7 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 func TestHalfOpenCircuitIsAStallAndALoss(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
-		lapse.Of(DefaultConnTimeout + echoTimeout + time.Second)
+		testclock.Advance(DefaultConnTimeout + echoTimeout + time.Second)
 		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
 		busy := told(s.busy)
 		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
@@ -153,7 +153,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		defer stop()
 		sink := &slow{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, sink)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		session := server.last()
 		var burst []byte
 		for range 200 { // 20,000 a second: twice of what the sink takes
@@ -165,7 +165,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if offs.Load() == 0 || offs.Load() > 3 || ons.Load() != offs.Load() {
 			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
@@ -178,7 +178,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.paused.Store(true)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s.conn.hold(true)
 		session := s.server.last()
 		for range 100_000 {
@@ -186,7 +186,7 @@ func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 			session.write(session.update(s.next, session.subs[0]))
 		}
 		s.conn.hold(false)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if got := s.server.asked(proto.CmdEventsOff); got > 0 {
 			t.Errorf("EVENTS_OFF %d times", got)
 		}
@@ -209,7 +209,7 @@ func TestServerKilledAfterAnyByte(t *testing.T) {
 			defer stop()
 			r := &recorder{}
 			c.Subscribe("PV", capture.SubscribeOptions{}, r)
-			lapse.Of(time.Minute)
+			testclock.Advance(time.Minute)
 			if !r.up || r.early > 0 || len(r.samples) == 0 || r.samples[len(r.samples)-1].Word != 7 {
 				t.Fatalf("killed after %d bytes: %v, %v", cut, told(r), words(r))
 			}
@@ -227,9 +227,9 @@ func TestOneByteAtATime(t *testing.T) {
 		defer stop()
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		server.last().write(server.last().update(8, server.last().subs[0]))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
 		}

@@ -15,12 +15,12 @@ import (
 type channel struct {
 	// What a sample touches comes first, in two cache lines: with many PVs, waiting
 	// for memory is most of the work.
-	mu       sync.Mutex
-	m        *Manager
-	lane     *journal.Lane
-	head     *journal.Head // nil until a type is known
-	received uint64
-	filter   filter // with the settings
+	mu           sync.Mutex
+	m            *Manager
+	shardJournal *journal.ShardJournal
+	head         *journal.Head // nil until a type is known
+	received     uint64
+	filter       filter // with the settings
 
 	ledger ledger
 	scan   scanner
@@ -82,7 +82,7 @@ func (c *channel) open(t sample.Type, now int64) {
 			c.tell(bare(&c.info)) // that of the old type is not in force any more
 		}
 	}
-	c.head = c.lane.Open(c.pv, t)
+	c.head = c.shardJournal.Open(c.pv, t)
 	c.filter = filter{set: c.filter.set, typ: t, fresh: true}
 }
 
@@ -162,7 +162,7 @@ func (c *channel) Sample(s *sample.Sample) {
 }
 
 // keep hands a sample on.
-func (c *channel) keep(s *sample.Sample) { c.lane.Append(c.head, c.filter.typ, s) }
+func (c *channel) keep(s *sample.Sample) { c.shardJournal.Append(c.head, c.filter.typ, s) }
 
 // tick gives out the sample held for a scan time that has passed.
 func (c *channel) tick(end int64) {
@@ -217,15 +217,15 @@ func (c *channel) Disconnected(cause error) {
 	}
 }
 
-// move sends what comes from now on to another lane. What the old one holds, it
+// move sends what comes from now on to another shardJournal. What the old one holds, it
 // keeps and seals.
-func (c *channel) move(to *journal.Lane) {
+func (c *channel) move(to *journal.ShardJournal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lane == to {
+	if c.shardJournal == to {
 		return
 	}
-	c.lane = to
+	c.shardJournal = to
 	if h := c.head; h != nil {
 		c.retire()
 		c.head = to.Open(c.pv, h.Type())
@@ -309,7 +309,7 @@ func (c *channel) pause() {
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Paused, Text: c.group})
 }
 
-// close ends the capture; samples stay in the lane.
+// close ends the capture; samples stay in the shardJournal.
 func (c *channel) close() {
 	c.unsubscribe()
 	c.unfollow()

@@ -25,10 +25,10 @@ type Marks interface {
 // Config of a Manager.
 type Config struct {
 	Sources Sources
-	// Lane returns the lane of a shard: the same one for as long as assignments
+	// ShardJournal returns the shardJournal of a shard: the same one for as long as assignments
 	// list the shard.
-	Lane  func(shard int) *journal.Lane
-	Marks Marks
+	ShardJournal func(shard int) *journal.ShardJournal
+	Marks        Marks
 	// Now returns the engine's time in ns since 1970; nil means time.Now.
 	Now        func() int64
 	Registerer prometheus.Registerer
@@ -37,11 +37,11 @@ type Config struct {
 
 // Manager captures the channels of an assignment.
 type Manager struct {
-	sources Sources
-	lane    func(int) *journal.Lane
-	marks   Marks
-	now     func() int64
-	log     *slog.Logger
+	sources      Sources
+	shardJournal func(int) *journal.ShardJournal
+	marks        Marks
+	now          func() int64
+	log          *slog.Logger
 
 	apply sync.Mutex // held by Apply and Close
 
@@ -61,7 +61,7 @@ const reportEvery = 10 * time.Second
 // NewManager returns a manager that captures nothing yet.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
-		sources: cfg.Sources, lane: cfg.Lane, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
+		sources: cfg.Sources, shardJournal: cfg.ShardJournal, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
 		channels: map[string]*channel{}, shards: map[int]map[*channel]struct{}{},
 	}
 	m.unwritten.channels = map[*channel]struct{}{}
@@ -120,7 +120,7 @@ func (m *Manager) place(shard int, ch Channel) {
 	m.mu.Lock()
 	c := m.channels[ch.PV]
 	if c == nil {
-		c = &channel{pv: ch.PV, m: m, lane: m.lane(shard), filter: filter{set: ch.Settings}, group: ch.Group}
+		c = &channel{pv: ch.PV, m: m, shardJournal: m.shardJournal(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
 		m.enter(shard, c)
 	} else if c.shard != shard {
@@ -128,7 +128,7 @@ func (m *Manager) place(shard int, ch Channel) {
 		m.enter(shard, c)
 	}
 	m.mu.Unlock()
-	c.move(m.lane(shard))
+	c.move(m.shardJournal(shard))
 	c.configure(ch)
 }
 
@@ -298,7 +298,7 @@ func (m *Manager) Statuses() iter.Seq[Status] {
 	}
 }
 
-// Close ends the capture of all channels. Their samples stay in the lanes.
+// Close ends the capture of all channels. Their samples stay in the shardJournals.
 func (m *Manager) Close() {
 	m.apply.Lock()
 	defer m.apply.Unlock()

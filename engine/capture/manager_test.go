@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // script is a source whose updates the test sends itself.
@@ -112,10 +112,10 @@ func (sunk) PutJournal(context.Context, store.JournalRow) error { return nil }
 
 type rig struct {
 	*Manager
-	source *script // of Channel Access
-	pva    *script
-	marks  *notes
-	lanes  []*journal.Lane
+	source        *script // of Channel Access
+	pva           *script
+	marks         *notes
+	shardJournals []*journal.ShardJournal
 }
 
 // inManager runs a test of a manager with two shards, in fake time.
@@ -128,11 +128,11 @@ func inManager(t *testing.T, f func(r *rig)) {
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
 		var wg sync.WaitGroup
 		for i := range 2 {
-			lane := journal.NewLane(i, store.Writer{byte(i + 1)}, cfg)
-			r.lanes = append(r.lanes, lane)
-			wg.Go(func() { lane.Run(ctx, t.Context()) })
+			shardJournal := journal.NewShardJournal(i, store.Writer{byte(i + 1)}, cfg)
+			r.shardJournals = append(r.shardJournals, shardJournal)
+			wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
 		}
-		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, Lane: func(s int) *journal.Lane { return r.lanes[s] },
+		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, ShardJournal: func(s int) *journal.ShardJournal { return r.shardJournals[s] },
 			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		defer func() {
 			r.Close()
@@ -209,7 +209,7 @@ func TestAChannelsLife(t *testing.T) {
 			sink.Sample(&s)
 		}
 		sink.Dropped(sample.Overrun, 3)
-		lapse.Of(30 * time.Second)
+		testclock.Advance(30 * time.Second)
 		st := r.status(t, "A")
 		if st.State != Connected || st.Received != 8 || st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Dropped[sample.Overrun] != 3 {
 			t.Fatalf("connected: %+v", st)
@@ -223,7 +223,7 @@ func TestAChannelsLife(t *testing.T) {
 		}
 		sink = r.connect("A", sample.String)
 		sink.Sample(&sample.Sample{Time: 5, Bytes: []byte("on")})
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if st := r.status(t, "A"); st.Type != sample.String || st.Stored != 4 {
 			t.Fatalf("after the type changed: %+v", st)
 		}
@@ -252,7 +252,7 @@ func TestScanStoresOnePerPeriod(t *testing.T) {
 		for i := range 65 {
 			s := val(time.Now().UnixNano(), float64(i))
 			sink.Sample(&s)
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		st := r.status(t, "A")
 		if st.Stored < 6 || st.Stored > 7 || st.Stored+st.Dropped[sample.Scan] < 63 {
@@ -272,16 +272,16 @@ func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
 			s := val(int64(i+1), float64(i))
 			sink.Sample(&s)
 		}
-		counts := func(l *journal.Lane) (n int) {
+		counts := func(l *journal.ShardJournal) (n int) {
 			for _, run := range l.Recent("A") {
 				n += run.Len()
 			}
 			return n
 		}
-		if a, b := counts(r.lanes[0]), counts(r.lanes[1]); a != 5 || b != 5 {
-			t.Fatalf("the lanes hold %d and %d samples, want 5 and 5", a, b)
+		if a, b := counts(r.shardJournals[0]), counts(r.shardJournals[1]); a != 5 || b != 5 {
+			t.Fatalf("the shard journals hold %d and %d samples, want 5 and 5", a, b)
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if st := r.status(t, "A"); st.Stored != 10 {
 			t.Fatalf("%d samples stored, want 10", st.Stored)
 		}
@@ -293,7 +293,7 @@ func TestWhatAShardTakes(t *testing.T) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B", "C"), 1: groupOf(Settings{}, "D")})
 		a, b := r.connect("A", sample.Float64), r.connect("B", sample.Float64.Array())
 		for range 120 {
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 			s := val(time.Now().UnixNano(), float64(time.Now().Unix()))
 			a.Sample(&s)
 			s = sample.Sample{Time: s.Time, Bytes: binary.LittleEndian.AppendUint64(make([]byte, 792), uint64(s.Time))}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // told returns the metadata entries of a PV, as "NAME=VALUE …" with the unit first.
@@ -50,10 +50,10 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 		scan.Metadata(&sample.Metadata{Labels: []string{"Passive", "Event", "1 second"}})
 		send(desc, "pressure")
 		scan.Sample(&sample.Sample{Time: 1, Word: 2})
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		r.expect(t, "A.HIGH") // MDEL is to come
 		mdel.Sample(&sample.Sample{Time: 1, Word: math.Float64bits(0.25)})
-		lapse.Of(2 * time.Second)
+		testclock.Advance(2 * time.Second)
 		first := "mbar DESC=pressure MDEL=0.25 SCAN=1 second"
 		r.expect(t, "A.HIGH", first)
 		if m := r.status(t, "A.HIGH").Metadata; len(m.Properties) != 3 || m.Properties[0].Value != "pressure" {
@@ -65,13 +65,13 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 		desc.Disconnected(errors.New("gone"))
 		desc.Connected(ChannelInfo{Type: sample.String, Count: 1})
 		send(desc, "pressure")
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		r.expect(t, "A.HIGH", first)
 		scan.Sample(&sample.Sample{Time: 2, Word: 0})
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		r.expect(t, "A.HIGH", first, "mbar DESC=pressure MDEL=0.25 SCAN=Passive")
 		channel.Metadata(&sample.Metadata{Units: "Pa"})
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		r.expect(t, "A.HIGH", first, "mbar DESC=pressure MDEL=0.25 SCAN=Passive", "Pa DESC=pressure MDEL=0.25 SCAN=Passive")
 	})
 }
@@ -82,15 +82,15 @@ func TestAPropertyThatNobodyServesHoldsMetadataUpForSomeTimeOnly(t *testing.T) {
 		at := time.Now().UnixNano()
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{Units: "A"})
 		send(r.connect("A.DESC", sample.String), "current")
-		lapse.Of(waitForAll - 2*time.Second)
+		testclock.Advance(waitForAll - 2*time.Second)
 		r.expect(t, "A")
-		lapse.Of(4 * time.Second)
+		testclock.Advance(4 * time.Second)
 		r.expect(t, "A", "A DESC=current")
 		if since := r.marks.since["A"]; since != at {
 			t.Fatalf("the entry begins %v after the channel connected", time.Duration(since-at))
 		}
 		r.source.sinks["A.NOPE"].Connected(ChannelInfo{TypeName: "union"})
-		lapse.Of(waitForAll)
+		testclock.Advance(waitForAll)
 		r.expect(t, "A", "A DESC=current")
 	})
 }
@@ -100,14 +100,14 @@ func TestPropertiesOfAString(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
 		send(r.connect("A.DESC", sample.String), "operator")
-		lapse.Of(2 * waitForAll)
+		testclock.Advance(2 * waitForAll)
 		r.expect(t, "A")
 		sink := r.connect("A", sample.String)
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		r.expect(t, "A", " DESC=operator")
 		sink.Disconnected(errors.New("gone"))
 		r.connect("A", sample.String)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		r.expect(t, "A", " DESC=operator")
 	})
 }
@@ -120,7 +120,7 @@ func TestRestlessProperties(t *testing.T) {
 		sink := r.connect("A.VAL", sample.Int32)
 		for i := range 1000 {
 			sink.Sample(&sample.Sample{Time: int64(i), Word: uint64(i)})
-			lapse.Of(100 * time.Millisecond)
+			testclock.Advance(100 * time.Millisecond)
 		}
 		if n := len(r.told("A")); n < 9 || n > 12 {
 			t.Fatalf("%d entries in 100 s", n)
@@ -167,13 +167,13 @@ func TestPausingWritesNoMetadata(t *testing.T) {
 		r.Apply(Assignment{0: groupOf(set, "A")})
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{})
 		send(r.connect("A.DESC", sample.String), "current")
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		set.Paused = true
 		r.Apply(Assignment{0: groupOf(set, "A")})
-		lapse.Of(2 * waitForAll)
+		testclock.Advance(2 * waitForAll)
 		set.Paused = false
 		r.Apply(Assignment{0: groupOf(set, "A")})
-		lapse.Of(2 * waitForAll)
+		testclock.Advance(2 * waitForAll)
 		r.expect(t, "A", " DESC=current")
 	})
 }
@@ -206,7 +206,7 @@ func TestProvidersAndTheirProperties(t *testing.T) {
 		r.pva.sinks["A"].Metadata(&sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: "current"}}})
 		r.pva.sinks["A.MDEL"].Connected(ChannelInfo{Type: sample.Int16, Count: 1})
 		r.pva.sinks["A.MDEL"].Sample(&sample.Sample{Time: 1, Word: 3})
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		r.expect(t, "A", " DESC=current MDEL=3")
 	})
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
-// runs tells the samples that a lane holds of a PV, as "type: values".
+// runs tells the samples that a shardJournal holds of a PV, as "type: values".
 func (r *rig) runs(shard int, pv string) (out []string) {
-	for _, run := range r.lanes[shard].Recent(pv) {
+	for _, run := range r.shardJournals[shard].Recent(pv) {
 		words := []string{run.Type.String() + ":"}
 		for i := range run.Len() {
 			if s := run.At(i); run.Type == sample.String {
@@ -66,7 +66,7 @@ func TestATypeChangesWhileConnected(t *testing.T) {
 		if m := r.status(t, "A").Metadata; m.Type != sample.String || !math.IsNaN(m.AlarmHigh) {
 			t.Errorf("the metadata of the string is %+v", m)
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if st := r.status(t, "A"); st.Stored != 3 || st.Dropped[sample.Deadband] != 2 || st.Received != 5 || !st.HasLast {
 			t.Errorf("%+v", st)
 		}
@@ -79,17 +79,17 @@ func TestATypeChangesInAScan(t *testing.T) {
 		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
 		sink := r.connect("A", sample.Float64)
 		begin := time.Now().Truncate(10 * time.Second).Add(10 * time.Second)
-		lapse.Of(time.Until(begin.Add(time.Second)))
+		testclock.Advance(time.Until(begin.Add(time.Second)))
 		num(sink, time.Now(), 1)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		num(sink, time.Now(), 2)
 		sink.Disconnected(errors.New("reboot"))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		sink.Connected(ChannelInfo{Type: sample.Int16, TypeName: "int16", Count: 1})
 		sink.Sample(&sample.Sample{Time: time.Now().UnixNano(), Word: 3})
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		sink.Sample(&sample.Sample{Time: time.Now().UnixNano(), Word: 4})
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		sink.Sample(&sample.Sample{Time: time.Now().UnixNano(), Word: 5})
 		r.Apply(Assignment{})
 		if got, want := r.runs(0, "A"), []string{"float64: 2", "int16: 4 5"}; !slices.Equal(got, want) {
@@ -126,7 +126,7 @@ func TestATypeThatCanNotBeArchivedComesAndGoes(t *testing.T) {
 		}
 		r.connect("A", sample.Float64)
 		num(sink, time.Now(), 2)
-		lapse.Of(11 * time.Second)
+		testclock.Advance(11 * time.Second)
 		if st := r.status(t, "A"); st.State != Connected || st.Stored != 2 || st.Connects != 2 {
 			t.Fatalf("%+v", st)
 		}
@@ -164,10 +164,10 @@ func TestSuspectedLosses(t *testing.T) {
 		begin := time.Now().UnixNano()
 		for range 10 { // adjacent: one mark
 			stall(2 * time.Second)
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		end := time.Now().Add(-time.Second).UnixNano()
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if m := r.marks.latest("A"); m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 0 || m.Time != begin || m.End != end {
 			t.Errorf("%+v, want one from %d to %d", m, begin, end)
 		}

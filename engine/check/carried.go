@@ -152,7 +152,7 @@ func holds(r, c *sample.Run) bool {
 func (l *look) whole(t int64) bool {
 	n := 0
 	for _, s := range l.dir.Starts {
-		b := s.Size().Of(t).In(s.Rung())
+		b := s.Size().Of(t).In(s.Tier())
 		if !allowed(l.dir.Starts, b) {
 			continue
 		}

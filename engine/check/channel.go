@@ -20,7 +20,7 @@ func (l *look) channel() {
 	listed := l.directory()
 	for b := range l.buckets() {
 		if !valid(b) {
-			l.found(WrongBucket, fmt.Sprintf("bucket %d", b), "it has size %d and rung %d, which this program does not know", b.Size(), b.Rung())
+			l.found(WrongBucket, fmt.Sprintf("bucket %d", b), "it has size %d and tier %d, which this program does not know", b.Size(), b.Tier())
 			continue
 		}
 		for blk := range l.blocks(b) {
@@ -60,7 +60,7 @@ func (l *look) directory() (listed bool) {
 	}
 	l.dir.Starts = slices.DeleteFunc(slices.Clone(l.dir.Starts), func(b store.Bucket) bool {
 		if !valid(b) {
-			l.found(WrongDirectory, where, "bucket %d is listed, which has size %d and rung %d", b, b.Size(), b.Rung())
+			l.found(WrongDirectory, where, "bucket %d is listed, which has size %d and tier %d", b, b.Size(), b.Tier())
 		}
 		return !valid(b)
 	})
@@ -94,7 +94,7 @@ func (l *look) buckets() iter.Seq[store.Bucket] {
 }
 
 // valid reports whether a bucket is one that this program knows.
-func valid(b store.Bucket) bool { return b.Size().Valid() && b.Rung().Valid() }
+func valid(b store.Bucket) bool { return b.Size().Valid() && b.Tier().Valid() }
 
 // allowed reports whether the directory says that a bucket may hold blocks.
 func allowed(starts []store.Bucket, b store.Bucket) bool {
@@ -167,7 +167,7 @@ func (l *look) metadata() {
 
 // bucketName names a bucket for people.
 func bucketName(b store.Bucket) string {
-	return fmt.Sprintf("%v bucket %s, kept %v", b.Size(), stamp(b.Start()), b.Rung())
+	return fmt.Sprintf("%v bucket %s, kept %v", b.Size(), stamp(b.Start()), b.Tier())
 }
 
 // stamp shows a time in ns since 1970.

@@ -345,12 +345,12 @@ func (g *Guard) begins(ctx context.Context) (int64, error) {
 			return 0, err
 		}
 		for _, b := range c.Starts {
-			if !b.Rung().Valid() || !b.Size().Valid() {
+			if !b.Tier().Valid() || !b.Size().Valid() {
 				continue
 			}
 			t := b.Start()
-			if b.Rung() != store.Forever {
-				t = max(t, b.Size().Of(now-int64(b.Rung().Keep())).Start())
+			if b.Tier() != store.Forever {
+				t = max(t, b.Size().Of(now-int64(b.Tier().Keep())).Start())
 			}
 			first = min(first, t)
 		}

@@ -12,13 +12,13 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // TestGivesUpWhatOthersSealed drops whole rows only, and none that is not sealed.
 func TestGivesUpWhatOthersSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		defer b.stop()
 		often, seldom := b.Open("often", sample.Int64), b.Open("seldom", sample.Int64)
 		after := map[store.Position]int{} // samples of "often" in the rows up to a position
@@ -35,7 +35,7 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 			if err := b.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			lapse.Of(500 * time.Millisecond)
+			testclock.Advance(500 * time.Millisecond)
 			if at := b.Acked(); after[at] == 0 {
 				positions, after[at] = append(positions, at), n
 			}
@@ -65,7 +65,7 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 		last := positions[len(positions)-1]
 		b.GiveUp(last)
 		b.Append(often, sample.Int64, number(n))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.GiveUp(last) // nothing new is sealed
 		if got := left("often"); !slices.Equal(got, []uint64{uint64(n)}) {
 			t.Errorf("held are %v, want what came after the last sealed row", got)
@@ -85,12 +85,12 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 	})
 }
 
-// Sync waits for the store, and for nothing once the lane has ended.
+// Sync waits for the store, and for nothing once the shardJournal has ended.
 func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		b.Append(h, sample.Int64, number(1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -109,11 +109,11 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// A lane that never reached the store and holds nothing has no claim to close.
+// A shardJournal that never reached the store and holds nothing has no claim to close.
 func TestEndsAtOnceWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startLane(t, 1<<20, nil, &faulty{fail: away})
-		lapse.Of(time.Second)
+		b := startShardJournal(t, 1<<20, nil, &faulty{fail: away})
+		testclock.Advance(time.Second)
 		begun := time.Now()
 		if n := b.stop(); n != 0 || time.Since(begun) > 0 {
 			t.Errorf("%d samples unsaved, after %v", n, time.Since(begun))

@@ -17,22 +17,22 @@ import (
 //	                                       └─ or in the spool: they leave ───┘
 //
 // A PV whose type changes gets another head; the old one empties and goes. The lock
-// of its lane is taken before that of a head.
+// of its shardJournal is taken before that of a head.
 type Head struct {
 	mu             sync.Mutex
-	dirty          bool // in lane.dirty, or being flushed
+	dirty          bool // in shardJournal.dirty, or being flushed
 	retired        bool // no sample will be appended any more
 	run            sample.Run
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
 	due            int       // new samples that the pass under way takes
 	stretches      []stretch // of the acked samples, in order
-	size           int       // bytes last told to the lane
+	size           int       // bytes last told to the shardJournal
 
-	PV     string
-	typ    sample.Type
-	lane   *Lane
-	stored atomic.Uint64 // samples ever acknowledged
-	lost   atomic.Uint64 // samples dropped for want of memory
+	PV           string
+	typ          sample.Type
+	shardJournal *ShardJournal
+	stored       atomic.Uint64 // samples ever acknowledged
+	lost         atomic.Uint64 // samples dropped for want of memory
 }
 
 // stretch is samples of a head that stand in the rows of one partition, the
@@ -60,7 +60,7 @@ func (h *Head) add(s *sample.Sample) {
 	h.dirty = true
 	h.mu.Unlock()
 	if first {
-		h.lane.markDirty(h)
+		h.shardJournal.markDirty(h)
 	}
 }
 
@@ -72,17 +72,17 @@ func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
 	h.mu.Lock()
 	n, from, to, first := h.makeRoomAndAdd(s)
 	h.mu.Unlock()
-	if first { // without the lock, which is taken after the lane's
-		h.lane.markDirty(h)
+	if first { // without the lock, which is taken after the shardJournal's
+		h.shardJournal.markDirty(h)
 	}
 	return n, from, to
 }
 
-// makeRoomAndAdd is addLarge, but that it reports whether the lane has to be told of
+// makeRoomAndAdd is addLarge, but that it reports whether the shardJournal has to be told of
 // the head's first new sample. It needs the lock.
 func (h *Head) makeRoomAndAdd(s *sample.Sample) (n int, from, to int64, first bool) {
 	fits := func() bool {
-		return h.lane.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
+		return h.shardJournal.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
 	}
 	if waiting := h.run.Len() - h.flushed; !fits() && waiting > 0 {
 		free := 0
@@ -117,7 +117,7 @@ func (h *Head) Lost() uint64 { return h.lost.Load() }
 
 // Retire says that no sample will be appended any more.
 func (h *Head) Retire() {
-	h.lane.settle()
+	h.shardJournal.settle()
 	h.mu.Lock()
 	h.retired = true
 	h.mu.Unlock()
@@ -277,7 +277,7 @@ func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bo
 	h.dirty = more || later
 	h.mu.Unlock()
 	if later {
-		h.lane.markDirty(h)
+		h.shardJournal.markDirty(h)
 	}
 	if n > 0 {
 		e.add(h.PV, part) // without the lock: of large values it takes time
@@ -318,7 +318,7 @@ func (h *Head) ack(at store.Position) {
 	h.stored.Add(uint64(n))
 	h.acked = h.flushed
 	if h.acked > 0 && !h.typ.Fixed() && h.run.Ends[h.acked-1] > heavy {
-		h.lane.heavy.Store(true)
+		h.shardJournal.heavy.Store(true)
 	}
 	h.mu.Unlock()
 }
@@ -341,7 +341,7 @@ func (h *Head) revert() {
 	h.dirty = h.dirty || first
 	h.mu.Unlock()
 	if first {
-		h.lane.markDirty(h)
+		h.shardJournal.markDirty(h)
 	}
 }
 
@@ -393,9 +393,9 @@ func (h *Head) measure() {
 	h.mu.Unlock()
 }
 
-// resize tells the lane how the memory taken has changed. It needs the lock.
+// resize tells the shardJournal how the memory taken has changed. It needs the lock.
 func (h *Head) resize() {
 	now := h.run.Size() + stretchBytes*cap(h.stretches)
-	h.lane.mem.add(int64(now - h.size))
+	h.shardJournal.mem.add(int64(now - h.size))
 	h.size = now
 }

@@ -18,28 +18,30 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 type bench struct {
-	*Lane
+	*ShardJournal
 	store *faulty
 	lost  []sample.Mark
 	stop  func() int
 }
 
-// newLane starts a lane with a flush interval of 100 ms; stop closes it in order.
-func newLane(t *testing.T, memory int64) *bench { return newSpoolingLane(t, memory, nil) }
-
-// newSpoolingLane is newLane with a spool.
-func newSpoolingLane(t *testing.T, memory int64, spool Spool) *bench {
-	return startLane(t, memory, spool, &faulty{})
+// newShardJournal starts a shardJournal with a flush interval of 100 ms; stop closes it in order.
+func newShardJournal(t *testing.T, memory int64) *bench {
+	return newSpoolingShardJournal(t, memory, nil)
 }
 
-func startLane(t *testing.T, memory int64, spool Spool, st *faulty) *bench {
+// newSpoolingShardJournal is newShardJournal with a spool.
+func newSpoolingShardJournal(t *testing.T, memory int64, spool Spool) *bench {
+	return startShardJournal(t, memory, spool, &faulty{})
+}
+
+func startShardJournal(t *testing.T, memory int64, spool Spool, st *faulty) *bench {
 	b := &bench{store: st}
 	mem := NewMemory(memory)
-	b.Lane = NewLane(3, store.Writer{1}, &Config{
+	b.ShardJournal = NewShardJournal(3, store.Writer{1}, &Config{
 		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem, Spool: spool,
 		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
@@ -68,15 +70,15 @@ func upTo(from, to int) (out []uint64) {
 
 func TestSamplesBecomeRowsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		heads := []*Head{b.Open("b", sample.Int64), b.Open("a", sample.Int64)}
 		for i := range 5000 {
 			b.Append(heads[i%2], sample.Int64, number(i/2))
 			if i%500 == 0 {
-				lapse.Of(30 * time.Millisecond)
+				testclock.Advance(30 * time.Millisecond)
 			}
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		for _, pv := range []string{"a", "b"} {
 			if d := cmp.Diff(upTo(0, 2500), b.store.words(t, pv)); d != "" {
 				t.Fatalf("%s in the journal (-want +got):\n%s", pv, d)
@@ -102,7 +104,7 @@ func TestSamplesBecomeRowsInOrder(t *testing.T) {
 
 func TestSealedSamplesLeaveMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
 		for i := range 10 {
@@ -113,7 +115,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 		if n := h.Unsealed(&r, 1<<20); n != 0 {
 			t.Fatalf("%d samples can be sealed before they are durable", n)
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.Append(h, sample.Int64, number(10))
 		if n := h.Unsealed(&r, 1<<20); n != 10 {
 			t.Fatalf("%d samples can be sealed, want 10", n)
@@ -123,7 +125,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 			t.Fatalf("memory holds %v, want the sample that is in no block", got)
 		}
 		h.Retire()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		h.Sealed(1)
 		if heads := b.Heads(); len(heads) != 0 {
 			t.Fatalf("a retired, empty head stays")
@@ -133,9 +135,9 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 
 func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		var refused []store.JournalRow
 		b.store.setFail(func(r *store.JournalRow) error {
 			if r != nil {
@@ -145,7 +147,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 		})
 		for i := range 300 {
 			b.Append(h, sample.Int64, number(i))
-			lapse.Of(100 * time.Millisecond)
+			testclock.Advance(100 * time.Millisecond)
 		}
 		b.store.setFail(nil) // from now on nobody else has refused
 		if len(refused) < 5 {
@@ -156,7 +158,7 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 				t.Fatalf("a retry differs:\n%s", d)
 			}
 		}
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		b.stop()
 		if d := cmp.Diff(upTo(0, 300), b.store.words(t, "a")); d != "" {
 			t.Fatalf("journal (-want +got):\n%s", d)
@@ -172,17 +174,17 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 
 func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 20*1000)
+		b := newShardJournal(t, 20*1000)
 		h := b.Open("a", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		const n = 5000
 		for i := range n {
 			b.Append(h, sample.Int64, number(i))
-			lapse.Of(10 * time.Millisecond)
+			testclock.Advance(10 * time.Millisecond)
 		}
 		b.store.setFail(nil)
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		if left := b.stop(); left != 0 {
 			t.Fatalf("%d samples unsaved", left)
 		}
@@ -216,14 +218,14 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 // claim be forgotten. The row counts as durable when it has a claim again.
 func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		defer b.stop()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.mu.Lock()
 		b.store.stall = time.Minute
 		b.store.mu.Unlock()
 		b.Append(b.Open("a", sample.Int64), sample.Int64, number(1))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.mu.Lock()
 		if len(b.store.rows) != 1 {
 			t.Errorf("%d rows are written, want 1", len(b.store.rows))
@@ -236,12 +238,12 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 			return nil
 		}
 		b.store.mu.Unlock()
-		lapse.Of(2 * time.Minute)
+		testclock.Advance(2 * time.Minute)
 		if n := b.Unsaved(); n != 1 {
 			t.Errorf("%d samples are unsaved, want that of the row that nobody finds", n)
 		}
 		b.store.setFail(nil)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		b.store.mu.Lock()
 		_, claimed := b.store.claims[store.Writer{1}]
 		b.store.mu.Unlock()
@@ -253,13 +255,13 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 
 func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		for i := range 7 {
 			b.Append(h, sample.Int64, number(i))
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if n := b.stop(); n != 7 {
 			t.Fatalf("%d samples reported as unsaved, want 7", n)
 		}
@@ -271,11 +273,11 @@ func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 
 func TestAPartitionEndsAfterAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<20)
+		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
 		for i := range 150 {
 			b.Append(h, sample.Int64, number(i))
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		b.stop()
 		var parts []uint32
@@ -349,10 +351,10 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func BenchmarkLane(b *testing.B) {
+func BenchmarkShardJournal(b *testing.B) {
 	const pvs, each = 1000, 5
 	mem := NewMemory(1 << 30)
-	l := NewLane(0, store.Writer{1}, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
+	l := NewShardJournal(0, store.Writer{1}, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 	heads := make([]*Head, pvs)
 	for i := range heads {
@@ -409,13 +411,13 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &disk{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newSpoolingLane(t, 1<<20, spool)
+				b := newSpoolingShardJournal(t, 1<<20, spool)
 				defer b.stop()
 				h := b.Open("a", sample.Int64)
 				rng := rand.New(rand.NewPCG(1, 2))
 				var arrived []int64
 				for i := range 2000 {
-					lapse.Of(time.Duration(rng.IntN(40)) * time.Millisecond)
+					testclock.Advance(time.Duration(rng.IntN(40)) * time.Millisecond)
 					if i%300 == 100 {
 						b.store.mu.Lock()
 						b.store.stall = time.Duration(rng.IntN(8)) * time.Second
@@ -440,7 +442,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 						t.Fatalf("the claim says %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
 					}
 				}
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				b.store.mu.Lock()
 				defer b.store.mu.Unlock()
 				if late := time.Since(time.Unix(0, b.store.claims[store.Writer{1}].Saved)); late > 10*time.Second && spool == nil {

@@ -17,7 +17,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 var image = sample.Uint8.Array()
@@ -55,9 +55,9 @@ func (f *faulty) numbersOf(t *testing.T, pv string) (out []int) {
 func TestLargeValuesStayWithinMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, size, n = 4 << 20, 200 << 10, 500
-		b := newLane(t, limit)
+		b := newShardJournal(t, limit)
 		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(func(*store.JournalRow) error { return errAway })
 		for i := range n {
 			b.Append(h, image, picture(i, size))
@@ -66,11 +66,11 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 				t.Fatalf("after %d values %d bytes are in use, of %d", i, used, limit)
 			}
 			if i%100 == 0 {
-				lapse.Of(10 * time.Second)
+				testclock.Advance(10 * time.Second)
 			}
 		}
 		b.store.setFail(nil)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if left := b.stop(); left != 0 {
 			t.Fatalf("%d samples unsaved", left)
 		}
@@ -124,17 +124,17 @@ func noisy(i, size int) *sample.Sample {
 }
 
 // Values that come faster than the store takes them keep no other PV waiting.
-// A lane is looked at while values arrive: by its sealer, and by readers. Locks that
+// A shardJournal is looked at while values arrive: by its sealer, and by readers. Locks that
 // were taken in two orders would end here for good.
-func TestALaneIsLookedAtWhileLargeValuesArrive(t *testing.T) {
+func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 	mem := NewMemory(8 << 20)
-	lane := NewLane(0, store.Writer{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
+	shardJournal := NewShardJournal(0, store.Writer{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
 		Lost: func(string, sample.Mark) {}, Log: slog.New(slog.DiscardHandler)})
-	h, v := lane.Open("a", image), picture(1, largeValue)
+	h, v := shardJournal.Open("a", image), picture(1, largeValue)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for range 2_000 {
-			lane.Append(h, image, v)
+			shardJournal.Append(h, image, v)
 			h.mu.Lock()
 			h.dirty = false // as if it had been flushed
 			h.mu.Unlock()
@@ -142,8 +142,8 @@ func TestALaneIsLookedAtWhileLargeValuesArrive(t *testing.T) {
 	})
 	wg.Go(func() {
 		for range 2_000 {
-			lane.Heads()
-			lane.takeDirty()
+			shardJournal.Heads()
+			shardJournal.takeDirty()
 		}
 	})
 	wg.Wait()
@@ -152,7 +152,7 @@ func TestALaneIsLookedAtWhileLargeValuesArrive(t *testing.T) {
 func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
-		l := NewLane(0, store.Writer{1}, st.config(16<<20))
+		l := NewShardJournal(0, store.Writer{1}, st.config(16<<20))
 		h, other := l.Open("a", image), l.Open("b", sample.Int64)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -160,7 +160,7 @@ func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 		for i := range 2000 {
 			l.Append(h, image, picture(i, 64<<10))
 			l.Append(other, sample.Int64, number(i))
-			lapse.Of(25 * time.Millisecond)
+			testclock.Advance(25 * time.Millisecond)
 			if waiting := i - int(other.Stored()); waiting > 20 { // 0.5 s
 				t.Fatalf("after %d samples %d of the other PV wait", i, waiting)
 			}
@@ -176,7 +176,7 @@ func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 // What somebody looks at stays as it is, whatever becomes of the head.
 func TestSharedValuesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<30)
+		b := newShardJournal(t, 1<<30)
 		defer b.stop()
 		h := b.Open("a", image)
 		var seen []*sample.Run
@@ -184,7 +184,7 @@ func TestSharedValuesStay(t *testing.T) {
 			b.Append(h, image, picture(i, 64<<10+i))
 			seen = append(seen, b.Recent("a")...)
 			if i%7 == 0 {
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				var r sample.Run
 				h.Sealed(h.Unsealed(&r, 100<<10))
 				seen = append(seen, &r)
@@ -203,7 +203,7 @@ func TestSharedValuesStay(t *testing.T) {
 
 func TestUnsealedComesInPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newLane(t, 1<<30)
+		b := newShardJournal(t, 1<<30)
 		defer b.stop()
 		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
 		for i := range 20 {
@@ -212,7 +212,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		for i := range 3000 {
 			b.Append(scalar, sample.Int64, number(i))
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		for _, c := range []struct {
 			h          *Head
 			most, want int
@@ -228,7 +228,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		for i := range 40 {
 			b.Append(h, image, picture(i, 1<<20))
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if !h.Heavy() || !b.TakeHeavy() || b.TakeHeavy() {
 			t.Error("42 MB do not make a head heavy, once")
 		}
@@ -238,7 +238,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 	})
 }
 
-// Of all lanes only a few have a large row under way at a time.
+// Of all shardJournals only a few have a large row under way at a time.
 func TestFewLargeRowsAreUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
@@ -246,7 +246,7 @@ func TestFewLargeRowsAreUnderWay(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 3 * maxLargeRows {
-			l := NewLane(i, store.NewWriter(), cfg)
+			l := NewShardJournal(i, store.NewWriter(), cfg)
 			h := l.Open(fmt.Sprint(i), image)
 			for k := range 10 {
 				l.Append(h, image, noisy(k, 80<<10))
@@ -257,7 +257,7 @@ func TestFewLargeRowsAreUnderWay(t *testing.T) {
 				}
 			})
 		}
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		cancel()
 		wg.Wait()
 		if most := st.most.Load(); most != maxLargeRows {

@@ -25,7 +25,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 	}
 	defer st.Close()
 	mem := journal.NewMemory(1 << 30)
-	l := journal.NewLane(0, store.Writer{1}, &journal.Config{
+	l := journal.NewShardJournal(0, store.Writer{1}, &journal.Config{
 		Store: st, Flush: 10 * time.Millisecond, RowBytes: 256 << 10, Memory: mem, Lost: func(string, sample.Mark) {},
 		Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
 	})

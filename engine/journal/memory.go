@@ -2,12 +2,12 @@ package journal
 
 import "sync/atomic"
 
-// Memory counts the bytes that the heads of all lanes of an engine take, and large
+// Memory counts the bytes that the heads of all shardJournals of an engine take, and large
 // rows on their way to the store.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
-	// turns are held by lanes that have a large row under way: one takes several
+	// turns are held by shardJournals that have a large row under way: one takes several
 	// times the memory of the value in it.
 	turns chan struct{}
 }

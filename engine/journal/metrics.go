@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics of all lanes of an engine.
+// Metrics of all shardJournals of an engine.
 type Metrics struct {
 	Rows, Retries prometheus.Counter
 	// Bytes and Samples are in acknowledged rows; Dropped samples never will be,
@@ -21,7 +21,7 @@ type Metrics struct {
 	Write, Durable prometheus.Histogram
 }
 
-// NewMetrics registers the metrics of lanes whose memory is mem.
+// NewMetrics registers the metrics of shardJournals whose memory is mem.
 func NewMetrics(reg prometheus.Registerer, mem *Memory) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {

@@ -13,7 +13,7 @@ import (
 // once more and closes the claim, which it tries until hard ends: while the store
 // is away that may take long. It returns the number of samples that are in no
 // acknowledged row, nor in the spool. No sample may be appended once ctx has ended.
-func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
+func (l *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(l.ended)
 	defer l.drop()
 	if !l.open(ctx) {
@@ -36,7 +36,7 @@ func (l *Lane) Run(ctx, hard context.Context) (unsaved int) {
 }
 
 // open inserts the claim. It reports false if ctx ended before.
-func (l *Lane) open(ctx context.Context) bool {
+func (l *ShardJournal) open(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		if l.retry(ctx, "claiming a shard", l.insertClaim, l.toSpool) || l.away && l.spool(ctx) {
 			return true
@@ -46,8 +46,8 @@ func (l *Lane) open(ctx context.Context) bool {
 }
 
 // journal flushes and keeps the claim alive until ctx ends.
-func (l *Lane) journal(ctx context.Context) {
-	timer := time.NewTimer(rand.N(l.cfg.Flush)) // lanes of an engine take turns
+func (l *ShardJournal) journal(ctx context.Context) {
+	timer := time.NewTimer(rand.N(l.cfg.Flush)) // shardJournals of an engine take turns
 	defer timer.Stop()
 	var synced []chan<- struct{} // who waits for the next flush that reaches the store
 	for ctx.Err() == nil {
@@ -84,7 +84,7 @@ func (l *Lane) journal(ctx context.Context) {
 }
 
 // insertClaim ranks the writer above all that claimed the shard before.
-func (l *Lane) insertClaim(ctx context.Context) error {
+func (l *ShardJournal) insertClaim(ctx context.Context) error {
 	if l.claim.Epoch == 0 {
 		claims, err := l.cfg.Store.Claims(ctx, l.Shard)
 		if err != nil {
@@ -99,7 +99,7 @@ func (l *Lane) insertClaim(ctx context.Context) error {
 	return l.putClaim(ctx)
 }
 
-func (l *Lane) putClaim(ctx context.Context) error {
+func (l *ShardJournal) putClaim(ctx context.Context) error {
 	now := time.Now()
 	l.claim.Alive, l.claim.Saved = now.UnixNano(), l.saved.UnixNano()
 	err := l.cfg.Store.PutClaim(ctx, l.claim)
@@ -111,7 +111,7 @@ func (l *Lane) putClaim(ctx context.Context) error {
 
 // flush writes rows until nothing that is new in a head is left. It reports false
 // if ctx ended before, or the rest is for the spool.
-func (l *Lane) flush(ctx context.Context) bool {
+func (l *ShardJournal) flush(ctx context.Context) bool {
 	for l.pass(ctx) && ctx.Err() == nil && !l.away {
 	}
 	return ctx.Err() == nil && !l.away
@@ -119,7 +119,7 @@ func (l *Lane) flush(ctx context.Context) bool {
 
 // pass writes what is new in the heads, of each up to a row, unless ctx ends, or
 // the rest is for the spool. It reports whether there is more than that.
-func (l *Lane) pass(ctx context.Context) (more bool) {
+func (l *ShardJournal) pass(ctx context.Context) (more bool) {
 	begun, dirty := time.Now(), l.takeDirty()
 	l.behind = false
 	for {
@@ -156,7 +156,7 @@ type pendingRow struct {
 // build makes the next row, without a position, from what is due of dirty heads,
 // and returns the heads that did not fit. It leaves l.pending nil if nothing is due,
 // or ctx has ended.
-func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
+func (l *ShardJournal) build(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
 	l.row.reset(now.UnixNano())
 	var heads []*Head
@@ -187,7 +187,7 @@ func (l *Lane) build(ctx context.Context, dirty []*Head) []*Head {
 
 // takeTurn gets a turn to have a large row under way, at once, or after waiting for
 // it, during which memory is kept within its limit. It is false if ctx ends.
-func (l *Lane) takeTurn(ctx context.Context, wait bool) bool {
+func (l *ShardJournal) takeTurn(ctx context.Context, wait bool) bool {
 	for !l.turn {
 		select {
 		case l.mem.turns <- struct{}{}:
@@ -212,7 +212,7 @@ func (l *Lane) takeTurn(ctx context.Context, wait bool) bool {
 }
 
 // drop lets go of the pending row and of what it takes.
-func (l *Lane) drop() {
+func (l *ShardJournal) drop() {
 	if l.pending != nil {
 		l.mem.add(-int64(len(l.pending.Blob)))
 		l.pending = nil
@@ -225,7 +225,7 @@ func (l *Lane) drop() {
 
 // next returns the position of the next row: one that no row was sent under. A
 // partition is left only when a row of it is acknowledged.
-func (l *Lane) next(now time.Time) store.Position {
+func (l *ShardJournal) next(now time.Time) store.Position {
 	held := l.Acked().N() == l.sent.N()
 	if l.sent == 0 || held && (now.Sub(l.partSince) > partitionAge || l.partBytes > partitionBytes) {
 		l.partSince, l.partBytes = now, 0
@@ -237,7 +237,7 @@ func (l *Lane) next(now time.Time) store.Position {
 }
 
 // send writes the pending row and tells its heads.
-func (l *Lane) send(ctx context.Context) error {
+func (l *ShardJournal) send(ctx context.Context) error {
 	p := l.pending
 	start := time.Now()
 	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
@@ -263,7 +263,7 @@ func (l *Lane) send(ctx context.Context) error {
 
 // retry calls f until it succeeds, ctx ends or after a failure enough says so,
 // with growing pauses, and keeps memory within its limit meanwhile.
-func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
+func (l *ShardJournal) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
 	since := time.Now()
 	for pause := first; ; pause = min(2*pause, longest) {
@@ -290,7 +290,7 @@ func (l *Lane) retry(ctx context.Context, what string, f func(context.Context) e
 	}
 }
 
-func (l *Lane) report(what string, err error) {
+func (l *ShardJournal) report(what string, err error) {
 	l.failing.Store(err != nil)
 	if err != nil {
 		l.cfg.Log.Warn("journal: the store refuses; samples wait",
@@ -299,15 +299,15 @@ func (l *Lane) report(what string, err error) {
 }
 
 // measure brings the account of memory up to date with what grew since its flush.
-func (l *Lane) measure() {
+func (l *ShardJournal) measure() {
 	for _, h := range l.Heads() {
 		h.measure()
 	}
 }
 
-// shed drops the oldest new samples while memory is over its limit: every lane
+// shed drops the oldest new samples while memory is over its limit: every shardJournal
 // drops the fraction by which all are over it.
-func (l *Lane) shed() {
+func (l *ShardJournal) shed() {
 	excess := l.mem.excess()
 	if excess == 0 {
 		return
@@ -320,7 +320,7 @@ func (l *Lane) shed() {
 }
 
 // lost counts and marks samples of a head that were dropped.
-func (l *Lane) lost(h *Head, n int, from, to int64) {
+func (l *ShardJournal) lost(h *Head, n int, from, to int64) {
 	l.cfg.Metrics.Dropped.Add(uint64(n))
 	l.cfg.Lost(h.PV, sample.Mark{
 		Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
@@ -328,7 +328,7 @@ func (l *Lane) lost(h *Head, n int, from, to int64) {
 }
 
 // Unsaved counts the samples that are in no acknowledged row, nor in the spool.
-func (l *Lane) Unsaved() int {
+func (l *ShardJournal) Unsaved() int {
 	n := 0
 	for _, h := range l.Heads() {
 		n += h.unsaved()

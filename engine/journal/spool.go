@@ -37,15 +37,15 @@ const (
 	spoolBatch = 4 << 20
 )
 
-// spooled reports whether rows of the lane may still be in the spool.
-func (l *Lane) spooled() bool { return l.cfg.Spool != nil && l.cfg.Spool.Waits(l.Shard) }
+// spooled reports whether rows of the shardJournal may still be in the spool.
+func (l *ShardJournal) spooled() bool { return l.cfg.Spool != nil && l.cfg.Spool.Waits(l.Shard) }
 
 // never is for retry: only success, or the end of the context, is enough.
 func never(time.Time) bool { return false }
 
 // toSpool decides whether a store that has failed since a time has failed for long
 // enough, or memory is short.
-func (l *Lane) toSpool(since time.Time) bool {
+func (l *ShardJournal) toSpool(since time.Time) bool {
 	now := time.Now()
 	l.away = l.cfg.Spool != nil && !now.Before(l.spoolFrom) &&
 		(now.Sub(since) >= spoolAfter || l.mem.Used() > l.mem.Limit()/4*3)
@@ -53,7 +53,7 @@ func (l *Lane) toSpool(since time.Time) bool {
 }
 
 // attempt calls f once.
-func (l *Lane) attempt(ctx context.Context, f func(context.Context) error) error {
+func (l *ShardJournal) attempt(ctx context.Context, f func(context.Context) error) error {
 	if l.cfg.Spool == nil {
 		return f(ctx)
 	}
@@ -65,7 +65,7 @@ func (l *Lane) attempt(ctx context.Context, f func(context.Context) error) error
 // spool puts what is new in the heads into the spool, every flush interval, until
 // the claim stands in the store again, the spool fails or ctx ends. It reports
 // whether the claim stands.
-func (l *Lane) spool(ctx context.Context) (back bool) {
+func (l *ShardJournal) spool(ctx context.Context) (back bool) {
 	l.away = false
 	l.abandon()
 	if l.spoolNew(ctx) != nil { // at first, as memory may be short
@@ -100,7 +100,7 @@ func (l *Lane) spool(ctx context.Context) (back bool) {
 
 // spoolRest puts everything into the spool that is in no acknowledged row, and
 // returns how many samples are in neither.
-func (l *Lane) spoolRest(ctx context.Context) (unsaved int) {
+func (l *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
 	if l.cfg.Spool == nil || l.Unsaved() == 0 {
 		return l.Unsaved()
 	}
@@ -112,7 +112,7 @@ func (l *Lane) spoolRest(ctx context.Context) (unsaved int) {
 // abandon makes the samples of the pending row new again. Whether that row is in the
 // store nobody knows, so its position is never used again: its samples are sent
 // under another one, in another writer's rows.
-func (l *Lane) abandon() {
+func (l *ShardJournal) abandon() {
 	if l.pending != nil {
 		for _, h := range l.pending.heads {
 			h.revert()
@@ -122,7 +122,7 @@ func (l *Lane) abandon() {
 }
 
 // spoolNew puts what is new in the heads into the spool.
-func (l *Lane) spoolNew(ctx context.Context) error {
+func (l *ShardJournal) spoolNew(ctx context.Context) error {
 	for more := true; more; {
 		rows := l.batch(ctx)
 		more = l.behind && len(rows) > 0
@@ -137,7 +137,7 @@ func (l *Lane) spoolNew(ctx context.Context) error {
 
 // batch builds rows of what is new in the heads, which need not be all: of a head,
 // several rows, so that a backlog does not wait for the disk after each.
-func (l *Lane) batch(ctx context.Context) (rows []*pendingRow) {
+func (l *ShardJournal) batch(ctx context.Context) (rows []*pendingRow) {
 	size := 0
 	for l.behind = true; l.behind && size < spoolBatch; {
 		l.behind = false
@@ -160,7 +160,7 @@ func (l *Lane) batch(ctx context.Context) (rows []*pendingRow) {
 }
 
 // putBatch puts rows into the spool and tells their heads.
-func (l *Lane) putBatch(batch []*pendingRow) error {
+func (l *ShardJournal) putBatch(batch []*pendingRow) error {
 	if len(batch) == 0 {
 		return nil
 	}

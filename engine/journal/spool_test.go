@@ -13,7 +13,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // disk is a spool that keeps rows in order, and fails when told to.
@@ -73,14 +73,14 @@ func away(*store.JournalRow) error { return errAway }
 func (b *bench) feed(h *Head, from, to int) {
 	for i := from; i < to; i++ {
 		b.Append(h, sample.Int64, number(i))
-		lapse.Of(10 * time.Millisecond)
+		testclock.Advance(10 * time.Millisecond)
 	}
 }
 
 func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
 		b.store.setFail(away)
@@ -102,10 +102,10 @@ func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 func TestALongOutageIsSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		used := b.mem.Used()
 		var refused []store.JournalRow
 		b.store.setFail(func(r *store.JournalRow) error {
@@ -115,7 +115,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			return errAway
 		})
 		b.feed(h, 100, 6100) // a minute
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if got := d.words(t, "a"); !slices.Equal(got, upTo(100, 6100)) {
 			t.Fatalf("%d samples are in the spool, not those of the outage", len(got))
 		}
@@ -123,9 +123,9 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			t.Errorf("%d bytes are taken by %d samples; before there were %d bytes", now, b.Unsaved(), used)
 		}
 		b.store.setFail(nil)
-		lapse.Of(5 * time.Second) // a probe is under way at times
+		testclock.Advance(5 * time.Second) // a probe is under way at times
 		b.feed(h, 6100, 6200)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := append(upTo(0, 100), upTo(6100, 6200)...)
 		if diff := cmp.Diff(want, b.store.words(t, "a")); diff != "" || b.Failing() {
 			t.Errorf("journal (-want +got):\n%s", diff)
@@ -156,16 +156,16 @@ func TestALongOutageIsSpooled(t *testing.T) {
 func TestNoPartitionIsLeftEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		for i := range 4 {
 			b.feed(h, 200*i, 200*i+100)
-			lapse.Of(partitionAge)
+			testclock.Advance(partitionAge)
 			b.store.setFail(away)
 			b.feed(h, 200*i+100, 200*i+200)
-			lapse.Of(10 * time.Second)
+			testclock.Advance(10 * time.Second)
 			b.store.setFail(nil)
-			lapse.Of(5 * time.Second)
+			testclock.Advance(5 * time.Second)
 		}
 		b.stop()
 		n := uint32(0)
@@ -184,18 +184,18 @@ func TestNoPartitionIsLeftEmpty(t *testing.T) {
 func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 100_000, d)
+		b := newSpoolingShardJournal(t, 100_000, d)
 		h := b.Open("a", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(away)
 		for i := range 20_000 { // 400 kB in 10 s
 			b.Append(h, sample.Int64, number(i))
-			lapse.Of(500 * time.Microsecond)
+			testclock.Advance(500 * time.Microsecond)
 			if i == 9_000 && len(d.words(t, "a")) == 0 {
 				t.Error("nothing is in the spool after 4.5 s, when memory is full")
 			}
 		}
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(nil)
 		b.stop()
 		got := append(d.words(t, "a"), b.store.words(t, "a")...)
@@ -205,12 +205,12 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 	})
 }
 
-// A spool that fails leaves the lane as it is without one: nothing else is lost, and
+// A spool that fails leaves the shardJournal as it is without one: nothing else is lost, and
 // nothing is sent twice.
 func TestASpoolThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
 		b.store.setFail(away)
@@ -229,7 +229,7 @@ func TestASpoolThatFails(t *testing.T) {
 		d.fail(errors.New("input/output error"))
 		b.feed(h, 6000, 8000)
 		b.store.setFail(nil)
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		b.stop()
 		got := append(b.store.words(t, "a"), d.words(t, "a")...)
 		slices.Sort(got)
@@ -248,12 +248,12 @@ func TestASpoolThatFails(t *testing.T) {
 func TestASpoolThatFailsForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{err: errors.New("no space left on device")}
-		b := newSpoolingLane(t, 20_000, d)
+		b := newSpoolingShardJournal(t, 20_000, d)
 		h := b.Open("a", sample.Int64)
 		b.store.setFail(away)
 		b.feed(h, 0, 5000)
 		b.store.setFail(nil)
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		b.stop()
 		got := b.store.words(t, "a")
 		marked := 0
@@ -271,13 +271,13 @@ func TestStopSpoolsWhatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &disk{}
-				b := newSpoolingLane(t, 1<<20, d)
+				b := newSpoolingShardJournal(t, 1<<20, d)
 				h := b.Open("a", sample.Int64)
 				b.feed(h, 0, 50)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				b.store.setFail(away)
 				b.feed(h, 50, 150)
-				lapse.Of(outage)
+				testclock.Advance(outage)
 				if n := b.stop(); n != 0 {
 					t.Errorf("%d samples unsaved", n)
 				}
@@ -294,7 +294,7 @@ func TestStopSpoolsWhatWaits(t *testing.T) {
 func TestWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := startLane(t, 1<<20, d, &faulty{fail: away})
+		b := startShardJournal(t, 1<<20, d, &faulty{fail: away})
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 1000)
 		if n := len(d.words(t, "a")); n < 900 {
@@ -311,7 +311,7 @@ func TestWithoutAClaim(t *testing.T) {
 			}
 			return nil
 		})
-		lapse.Of(5 * time.Second)
+		testclock.Advance(5 * time.Second)
 		<-b.Claimed()
 		b.feed(h, 1000, 1100)
 		b.stop()
@@ -325,17 +325,17 @@ func TestWithoutAClaim(t *testing.T) {
 func TestAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.hang(true)
 		b.feed(h, 100, 3100) // 30 s
 		if n := b.Unsaved(); n > 20 {
 			t.Errorf("%d samples wait in memory", n)
 		}
 		b.store.hang(false)
-		lapse.Of(15 * time.Second)
+		testclock.Advance(15 * time.Second)
 		b.feed(h, 3100, 3200)
 		b.stop()
 		got := append(b.store.words(t, "a"), d.words(t, "a")...)
@@ -350,20 +350,20 @@ func TestAStoreThatHangs(t *testing.T) {
 func TestSyncWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 1<<20, d)
+		b := newSpoolingShardJournal(t, 1<<20, d)
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(away)
 		b.Append(h, sample.Int64, number(1))
 		synced := make(chan error, 1)
 		go func() { synced <- b.Sync(context.Background()) }()
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if len(synced) > 0 || len(d.words(t, "a")) != 1 {
 			t.Errorf("done: %v, with %d samples in the spool", len(synced) > 0, len(d.words(t, "a")))
 		}
 		b.store.setFail(nil)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		if len(synced) == 0 {
 			t.Error("not done when the store is back")
 		}
@@ -375,13 +375,13 @@ func TestSyncWaitsForTheStore(t *testing.T) {
 func TestLargeValuesAreSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := newSpoolingLane(t, 4<<20, d)
+		b := newSpoolingShardJournal(t, 4<<20, d)
 		h := b.Open("a", sample.Uint8.Array())
 		image := func(i int) *sample.Sample {
 			return &sample.Sample{Time: int64(i), Bytes: slices.Repeat([]byte{byte(i)}, 200_000)}
 		}
 		b.Append(h, h.Type(), image(0))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		b.store.setFail(away)
 		seen := map[int]*sample.Run{}
 		for i := 1; i < 100; i++ {
@@ -389,7 +389,7 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 			for _, r := range b.Recent("a") {
 				seen[i] = r
 			}
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		if used := b.mem.Used(); used > 1<<20 || h.Lost() > 0 {
 			t.Errorf("%d bytes are taken, %d images lost", used, h.Lost())

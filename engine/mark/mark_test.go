@@ -15,7 +15,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // shelf keeps what is written, unless it is away.
@@ -112,10 +112,10 @@ func TestMarksWaitForTheStore(t *testing.T) {
 		s.set(true)
 		for i := range 100 {
 			l.Add("SR:A", sample.Mark{Time: int64(i)})
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		s.set(false)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.marks) != 100 {
@@ -130,7 +130,7 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 		for i, units := range []string{"mA", "mA", "A", "A", "mA"} {
 			m.Units, m.Host = units, fmt.Sprintf("ioc:%d", i)
 			l.Metadata("SR:A", int64(i), &m)
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		stop()
 		var got []string

@@ -17,7 +17,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 var orders = map[string]proto.Flags{"little-endian": 0, "big-endian": proto.FlagBig}
@@ -30,7 +30,7 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				s := server.last()
 				s.write(s.update(s.subs[0], []int{fieldValue, fieldSeverity, fieldMessage, fieldSeconds, fieldNanos},
 					8.5, 2, "HIHI", int64(seconds+1), 1_500_000_000))
@@ -58,9 +58,9 @@ func TestChannelComesBackAfterItsServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		server.last().conn.Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := []string{
 			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: the server closed the circuit",
 			"connected float64", "metadata mA",
@@ -88,7 +88,7 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		for i := range sinks {
 			c.Subscribe(pvs[i], capture.SubscribeOptions{}, &sinks[i])
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		n.set(otherAddr, nil)
 		server.last().conn.Close()
 		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds it
@@ -96,19 +96,19 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 			names.lacksToo(pvs[i])
 		}
 		before := n.dialed(otherAddr)
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if dials := n.dialed(otherAddr) - before; dials < 130 || dials > 280 {
 			t.Errorf("%d probes in 10 minutes for %d channels", dials, channels)
 		}
 		n.set(otherAddr, server)
-		lapse.Of(15 * time.Second)
+		testclock.Advance(15 * time.Second)
 		for i := range sinks {
 			if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == 2 }) {
 				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
 			}
 		}
 		before = n.dialed(otherAddr)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if dials := n.dialed(otherAddr) - before; dials > 0 {
 			t.Errorf("%d probes of a server that is back", dials)
 		}
@@ -129,7 +129,7 @@ func TestChannelsOfAServerShareACircuit(t *testing.T) {
 		for i := range sinks {
 			c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
 		}
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		for i := range sinks {
 			if len(values(&sinks[i])) != 1 {
 				t.Fatalf("channel %d has %v", i, told(&sinks[i]))
@@ -153,12 +153,12 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(10 * DefaultConnTimeout)
+		testclock.Advance(10 * DefaultConnTimeout)
 		if echoes := server.count(proto.CmdEcho); echoes < 18 || echoes > 21 || len(told(r)) != 2 {
 			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, told(r))
 		}
 		silent.Store(true)
-		lapse.Of(DefaultConnTimeout + time.Second)
+		testclock.Advance(DefaultConnTimeout + time.Second)
 		log := told(r)
 		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
 			t.Errorf("of a silent server: %v", log)
@@ -171,7 +171,7 @@ func TestServerThatNeverLetsUsInIsLeft(t *testing.T) {
 	server.override = func(*session, *proto.Header, []byte) bool { return true }
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if got := server.circuits(); got < 50 || got > 130 {
 			t.Errorf("%d circuits in 10 minutes", got)
 		}
@@ -195,7 +195,7 @@ func TestLogin(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.methods = c.methods
 			bubble(t, func(t *testing.T, n *network, _ *Client) {
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				if diff := cmp.Diff(c.want, server.login); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -223,7 +223,7 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 				good, bad := &recorder{}, &recorder{}
 				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
 				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
-				lapse.Of(10 * time.Minute)
+				testclock.Advance(10 * time.Minute)
 				if log := told(bad); len(log) > 0 {
 					t.Errorf("the garbage server's channel was told %v", log)
 				}
@@ -243,7 +243,7 @@ func TestFramesCutAnywhere(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		want := []float64{7}
 		for i := range 10 {
@@ -288,7 +288,7 @@ func TestSegmentedMessages(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				s := server.last()
 				for size := 1; size < 9; size++ {
 					for _, frame := range segment(s.update(s.subs[0], []int{fieldValue}, float64(size)), size) {
@@ -310,7 +310,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		s.write(proto.AppendHeader(nil, proto.Header{
 			Version: proto.Version, Flags: proto.FlagServer, Command: proto.CmdMonitor, Size: 2 << 30,
@@ -319,7 +319,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			if server.last() == s {
 				s.write(s.update(s.subs[0], []int{1}, float64(i)))
 			}
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 		}
 		if got := server.circuits(); got != 2 || !r.up {
 			t.Errorf("%d circuits, %v", got, told(r))
@@ -348,7 +348,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 				defer c.Close()
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				s := server.last()
 				for range 3 {
 					message := s.update(s.subs[0], []int{1}, make([]float64, 1<<17))
@@ -381,13 +381,13 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		s := server.last()
 		update := s.update(s.subs[0], []int{fieldValue}, 8.0)
 		s.write(update[:len(update)-3])
-		lapse.Of(2 * time.Second)
+		testclock.Advance(2 * time.Second)
 		s.conn.Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.connects != 2 {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
 		}
@@ -402,15 +402,15 @@ func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		s := server.last()
 		segments := segment(s.update(s.subs[0], []int{fieldValue}, 8.0), 6)
 		for _, part := range segments[:2] {
 			s.write(part)
-			lapse.Of(2 * time.Second)
+			testclock.Advance(2 * time.Second)
 		}
 		s.conn.Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || !slices.Contains(told(r), "suspect 4s") {
 			t.Errorf("%v (-want +got):\n%s", told(r), diff)
 		}
@@ -453,7 +453,7 @@ func TestCircuitThatBreaksAnywhere(t *testing.T) {
 			defer c.Close()
 			sinks := make([]recorder, 3)
 			subscribeAll(c, sinks)
-			lapse.Of(10 * time.Second)
+			testclock.Advance(10 * time.Second)
 			for i := range sinks {
 				r := &sinks[i]
 				if vs := values(r); !r.up || r.early > 0 || len(vs) == 0 || len(vs) > r.connects || server.circuits() > 2 {

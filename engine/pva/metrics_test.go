@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"varve.dev/varve/engine/capture"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // value returns the value of a counter or gauge.
@@ -37,7 +37,7 @@ func TestMetricsTellWhatTheClientDoes(t *testing.T) {
 			c.Subscribe(name, capture.SubscribeOptions{}, &recorder{})
 		}
 		c.Subscribe("CLOSED", capture.SubscribeOptions{}, &recorder{}).Close()
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := map[string]float64{
 			"varve_pva_channels connected": 2, "varve_pva_channels connecting": 0, "varve_pva_channels searching": 1,
 			"varve_pva_channels unusable": 0, "varve_pva_circuits": 1, "varve_pva_events_total": 2,

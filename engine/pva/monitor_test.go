@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // monitored runs a test with a channel of a server, connected.
@@ -23,7 +23,7 @@ func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r 
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		f(t, server.last(), r)
 	}, server)
 }
@@ -53,7 +53,7 @@ func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 		}
 		defer c.Close()
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		for i := range 100 {
 			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
@@ -101,7 +101,7 @@ func TestFieldsAreAskedFor(t *testing.T) {
 		server := doubles(nameServerAddr)
 		bubble(t, func(t *testing.T, n *network, c *Client) {
 			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 			want := fmt.Sprint(proto.SubInit, " field{", want, "}record{_options{queueSize{}}}\x0232")
 			if diff := cmp.Diff(map[uint32]string{0: want}, server.asked); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", fields, diff)
@@ -198,10 +198,10 @@ func TestUpdateThatDoesNotDecodeStartsTheChannelAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				s.write(update(s))
 				s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // on its way meanwhile
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "dropped malformed 1",
 					"disconnected: losing 10.0.0.1:5075: " + errMalformed.Error(), "connected float64", "metadata mA",
@@ -235,9 +235,9 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		busy, slow := &recorder{}, &recorder{}
 		c.Subscribe("BUSY", capture.SubscribeOptions{}, busy)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		c.Subscribe("SLOW", capture.SubscribeOptions{}, slow)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		var burst []byte
 		for i := range 40 { // made in 4 s
@@ -245,7 +245,7 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 			burst = append(burst, s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds+at/time.Second), int(at%time.Second))...)
 		}
 		burst = append(burst, s.update(s.subs[1], []int{fieldValue}, 1.0)...)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		s.write(burst)
 		synctest.Wait()
 		if log := told(busy); len(log) != 3 || !strings.HasPrefix(log[2], "suspect 1") {
@@ -262,12 +262,12 @@ func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PULSED", capture.SubscribeOptions{}, r)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		s := server.last()
 		for i := range 100 { // as they are made
 			at := time.Duration(i) * time.Millisecond
 			s.write(s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds), int(at)))
-			lapse.Of(time.Millisecond)
+			testclock.Advance(time.Millisecond)
 		}
 		if log := told(r); len(log) != 2 || len(values(r)) != 101 {
 			t.Errorf("%d updates, told %v", len(values(r)), log)
@@ -386,7 +386,7 @@ func TestFieldsOfAStructureAreStored(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{Fields: "b.d,timeStamp.secondsPastEpoch"}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		kept := proto.NewStruct("", "b", proto.NewStruct("", "d", int32s), "timeStamp", proto.NewStruct("time_t", "secondsPastEpoch", proto.Of(proto.Int64)))
 		want := appendValues(proto.AppendType(nil, kept, proto.LittleEndian), proto.LittleEndian, 2, int64(seconds))
 		if diff := cmp.Diff([]sample.Sample{{Time: seconds * 1e9, Bytes: want}}, r.samples); diff != "" {
@@ -418,7 +418,7 @@ func TestTypesThatTheServerNumbered(t *testing.T) {
 		sinks := make([]recorder, 5)
 		for i := range sinks {
 			sub := c.Subscribe(fmt.Sprint("PV", i), capture.SubscribeOptions{}, &sinks[i])
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 			if i == 0 {
 				sub.Close() // the type that it brought stays known
 			}
@@ -438,9 +438,9 @@ func TestTypesNumberedInUpdatesThatNobodyWants(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		closed, r := &recorder{}, &recorder{}
 		sub := c.Subscribe("CLOSED", capture.SubscribeOptions{}, closed)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		server.override = func(_ *session, h *proto.Header, _ []byte) bool { return h.Command == proto.CmdDestroyChannel }
 		sub.Close()

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/search"
 	"varve.dev/varve/test/epics"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
@@ -19,11 +19,11 @@ func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	server.lacks = map[string]bool{"NOBODY": true}
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if got := server.count(proto.CmdSearch); got < 3 || got > 8 {
 			t.Errorf("%d searches in the first second", got)
 		}
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if got := server.count(proto.CmdSearch); got < 40 || got > 75 {
 			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
 		}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func TestServerTakesAChannelAway(t *testing.T) {
@@ -33,9 +33,9 @@ func TestServerTakesAChannelAway(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				server.last().write(c.says)
-				lapse.Of(10 * time.Second)
+				testclock.Advance(10 * time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: " + c.cause,
 					"connected float64", "metadata mA",
@@ -56,7 +56,7 @@ func TestTheLastUpdateOfAMonitorCounts(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, client *Client) {
 		r := &recorder{}
 		client.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		s := server.last()
 		b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: s.subs[0], Sub: proto.SubDestroy}, s.flags())
 		b = proto.AppendStatus(b, proto.Status{}, proto.LittleEndian)
@@ -97,7 +97,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(10 * time.Minute)
+				testclock.Advance(10 * time.Minute)
 				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.connects > 0 {
 					t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
 				}
@@ -114,7 +114,7 @@ func TestChannelWithoutTheFieldsAskedForIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{Fields: "colour"}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if r.info.TypeName != scalarType.ID || r.info.Type.Valid() || r.connects != 1 || len(r.samples) > 0 {
 			t.Errorf("%+v, %v", r.info, told(r))
 		}
@@ -147,9 +147,9 @@ func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, c *Client) {
 				good, bad := &recorder{}, &recorder{}
 				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
-				lapse.Of(time.Minute)
+				testclock.Advance(time.Minute)
 				if bad.connects > 0 || bad.cause == nil || answered < 5 || answered > 30 {
 					t.Errorf("told %v after %d answers", told(bad), answered)
 				}
@@ -166,13 +166,13 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		closed, other := &recorder{}, &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		sub.Close()
 		sub.Close()
 		s := server.last()
 		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
 		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]float64{7}, values(closed)); diff != "" || len(told(closed)) != 2 {
 			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
 		}
@@ -196,10 +196,10 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		for after := range 60 {
 			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-			lapse.Of(time.Duration(after) * time.Millisecond)
+			testclock.Advance(time.Duration(after) * time.Millisecond)
 			sub.Close()
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.channels) > 0 || c.queue.Len() > 0 || len(c.circuits) != 1 || c.absences.Len() > 0 {
@@ -227,7 +227,7 @@ func TestTheFirstOfTwoServersIsKept(t *testing.T) {
 			bubble(t, func(t *testing.T, n *network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
-				lapse.Of(time.Second)
+				testclock.Advance(time.Second)
 				if got := value(client.metrics.duplicates); got != c.want || r.info.Host != nameServerAddr || n.dialed(otherAddr) > 0 {
 					t.Errorf("%v duplicates, used %s", got, r.info.Host)
 				}
@@ -241,12 +241,12 @@ func TestTypeOfAChannelChanges(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		s := server.last()
 		server.typ = proto.NewStruct("epics:nt/NTScalar:1.0", "value", texts1, "timeStamp", timeType)
 		server.first = []any{"text", int64(seconds), 0, 0}
 		s.write(proto.AppendDestroyChannel(nil, 100, s.subs[0], s.flags()))
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if r.info.Type != sample.String || len(r.samples) != 2 || string(r.samples[1].Bytes) != "text" {
 			t.Errorf("%v, %+v", told(r), r.samples)
 		}
@@ -258,7 +258,7 @@ func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, n *network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		s := server.last()
 		huge := proto.Header{Version: 2, Flags: s.flags(), Command: proto.CmdMonitor, Size: 1 << 25}
 		update := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: s.subs[0]}, s.flags())
@@ -267,7 +267,7 @@ func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
 		server.typ = proto.NewStruct("epics:nt/NTScalar:1.0", "value", texts1, "timeStamp", timeType)
 		server.first = []any{"text", int64(seconds), 0, 0}
 		s.write(append(b, s.update(s.subs[0], []int{fieldValue}, 8.0)...)) // the monitor begins again
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		want := []string{
 			"connected float64", "metadata mA", "dropped too_large 1", "dropped too_large 1", "connected string", "metadata ",
 		}

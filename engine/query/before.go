@@ -41,8 +41,8 @@ func (p *plan) lookBack(ctx context.Context) error {
 
 // lookAhead finds what carried samples tell that no other does: those of buckets that
 // begin after the range. The bucket that the sample itself stood in may have expired,
-// or the sample was older than its rung keeps when it came. It is the last one before
-// the range, or one in it. Of each size and rung the first bucket that holds something
+// or the sample was older than its tier keeps when it came. It is the last one before
+// the range, or one in it. Of each size and tier the first bucket that holds something
 // has it.
 func (p *plan) lookAhead(ctx context.Context) error {
 	nothing := !p.inside && p.seen == Earliest && p.carried == nil

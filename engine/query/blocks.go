@@ -42,7 +42,7 @@ func errorIn(b *store.Block, err error) error {
 
 // sources yields everything that may overlap the range, or hold the last sample
 // before it, sorted by start. Fresh samples are younger than blocks of equal
-// start, and come after. Blocks of all sizes and rungs are read at once, ahead of who
+// start, and come after. Blocks of all sizes and tiers are read at once, ahead of who
 // asks for them.
 func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
@@ -63,7 +63,7 @@ func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
 	}
 }
 
-// ofSize yields the blocks in the buckets of one size and rung, reading each when it
+// ofSize yields the blocks in the buckets of one size and tier, reading each when it
 // is its turn.
 func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {

@@ -34,26 +34,26 @@
 //
 // What is read twice on the way is one sample of the set, and is shown once.
 //
-// # Rungs
+// # Tiers
 //
-// Blocks of a PV stand in buckets of several sizes, on several rungs of the retention
-// ladder. All are united, but for the buckets that are expired by the reader's clock:
+// Blocks of a PV stand in buckets of several sizes, on several tiers of the retention
+// tiers. All are united, but for the buckets that are expired by the reader's clock:
 // those are not looked at, whether the store has deleted them yet or not. So a read
 // that begins after the moment at which a bucket expires never sees a part of it.
 //
-//   - The last sample before a range may stand on any rung. A bucket that tells where
-//     it is at the earliest, tells so for all rungs: it holds that sample, or a later
+//   - The last sample before a range may stand on any tier. A bucket that tells where
+//     it is at the earliest, tells so for all tiers: it holds that sample, or a later
 //     one, or a copy of it. A bucket that expires after it told so takes at most
 //     its own sample along, as it does for a read that begins a moment later.
-//   - What was before the oldest bucket of a rung is gone. If nothing came since, the
+//   - What was before the oldest bucket of a tier is gone. If nothing came since, the
 //     carried sample of a later bucket is the only copy, and is shown as the sample
 //     that it is, at its own time.
-//   - A sealer that moves blocks to another rung writes the directory, then copies of
+//   - A sealer that moves blocks to another tier writes the directory, then copies of
 //     the blocks, and deletes the old ones an hour after the copies were acknowledged.
-//     A reader that knows the new rung asks for a bucket there and for the old one.
+//     A reader that knows the new tier asks for a bucket there and for the old one.
 //     If the copy was not there yet, the old blocks are, for an hour; a reader that
 //     finds the old bucket empty comes an hour after the copy, and found it. One that
-//     does not know the new rung read the directory before the first copy. In the hour
+//     does not know the new tier read the directory before the first copy. In the hour
 //     between, blocks are read twice, which shows each sample once. Only a read that
 //     takes longer than an hour between two buckets can miss what moved meanwhile.
 //
@@ -77,7 +77,7 @@
 //
 // Of the blocks only those that overlap at one moment of the range are decoded
 // at a time, whatever the length of the range: of large values mostly one. The store
-// reads ahead of them: of each size and rung 1 MiB of blobs, or one that is larger. What is
+// reads ahead of them: of each size and tier 1 MiB of blobs, or one that is larger. What is
 // not in blocks yet is held whole: it is bounded by the memory of the engines and the
 // time between checkpoints. Of large values only those in the range are held, and
 // not copied; they do not wait for checkpoints.

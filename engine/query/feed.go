@@ -92,24 +92,24 @@ func (p *plan) feedTime(ctx context.Context, carried *sample.Run, feed Feed) (mo
 
 // WholeSince returns from when on everything is in blocks that ever was and is kept,
 // by what the directory says and the time now. Before, buckets have expired, or what
-// came was too old to be kept; or what was on another rung, and too old for a shorter
+// came was too old to be kept; or what was on another tier, and too old for a shorter
 // one, went when the PV came to that, which begins where the directory lists it first.
 // It is Earliest if all is kept forever. If the directory lists something before, the value held at that time is
 // not known for sure: a late sample is not carried into buckets that had begun.
 func WholeSince(starts []store.Bucket, now int64) int64 {
-	var begins [store.NumRungs]int64 // by rung, as the directory lists it first
+	var begins [store.NumTiers]int64 // by tier, as the directory lists it first
 	whole, earliest := int64(Earliest), int64(Latest)
 	for r := range begins {
 		begins[r] = Latest
 	}
 	for _, b := range starts {
-		if !b.Size().Valid() || !b.Rung().Valid() {
+		if !b.Size().Valid() || !b.Tier().Valid() {
 			continue
 		}
-		begins[b.Rung()] = min(begins[b.Rung()], b.Start())
+		begins[b.Tier()] = min(begins[b.Tier()], b.Start())
 		earliest = min(earliest, b.Start())
-		if b.Rung() != store.Forever {
-			whole = max(whole, min(oldest(b.Size(), b.Rung(), now).Start(), b.Span().Last().End()))
+		if b.Tier() != store.Forever {
+			whole = max(whole, min(oldest(b.Size(), b.Tier(), now).Start(), b.Span().Last().End()))
 		}
 	}
 	for r := store.Keep1d; r.Valid(); r++ {

@@ -66,13 +66,13 @@ func (a *archive) some(span int64) []typed {
 	return out
 }
 
-// scatterBlocks stores samples as blocks of a random writer, size and rung.
+// scatterBlocks stores samples as blocks of a random writer, size and tier.
 func (a *archive) scatterBlocks(sizes []store.BucketSize, samples []typed) {
-	size, rung := sizes[a.rng.IntN(len(sizes))], a.rung()
+	size, tier := sizes[a.rng.IntN(len(sizes))], a.tier()
 	for from := 0; from < len(samples); {
-		b := size.Of(samples[from].Time).In(rung)
+		b := size.Of(samples[from].Time).In(tier)
 		to := from + 1
-		for to < len(samples) && size.Of(samples[to].Time).In(rung) == b && a.rng.IntN(10) > 0 {
+		for to < len(samples) && size.Of(samples[to].Time).In(tier) == b && a.rng.IntN(10) > 0 {
 			to++
 		}
 		a.block(writer(byte(a.rng.IntN(3))), b, samples[from:to]...)
@@ -80,16 +80,16 @@ func (a *archive) scatterBlocks(sizes []store.BucketSize, samples []typed) {
 	}
 }
 
-// rung returns one that keeps all.
-func (a *archive) rung() store.Rung {
-	return []store.Rung{store.Forever, store.Forever, store.Keep5y, store.Keep10y}[a.rng.IntN(4)]
+// tier returns one that keeps all.
+func (a *archive) tier() store.Tier {
+	return []store.Tier{store.Forever, store.Forever, store.Keep5y, store.Keep10y}[a.rng.IntN(4)]
 }
 
 // carryAll begins buckets with copies of the last sample before them.
 func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 	slices.SortStableFunc(history, func(x, y typed) int { return int(min(1, max(-1, x.Time-y.Time))) })
 	for _, s := range history {
-		b := sizes[a.rng.IntN(len(sizes))].Of(s.Time).In(a.rung())
+		b := sizes[a.rng.IntN(len(sizes))].Of(s.Time).In(a.tier())
 		i := slices.IndexFunc(history, func(h typed) bool { return h.Time >= b.Start() })
 		if i <= 0 {
 			continue

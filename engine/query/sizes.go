@@ -8,23 +8,23 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sized is a bucket size in use on a rung, where its buckets can hold blocks, by time,
+// sized is a bucket size in use on a tier, where its buckets can hold blocks, by time,
 // and from when on those are of interest.
 type sized struct {
 	size      store.BucketSize
-	rung      store.Rung
+	tier      store.Tier
 	stretches []stretch
 	since     int64
 }
 
-// stretch is buckets of one size and rung, one after the other.
+// stretch is buckets of one size and tier, one after the other.
 type stretch struct{ first, last store.Bucket }
 
 // bySize sorts out where blocks can be: from the earliest start of each span to
 // the end of the span, as far as they are not expired at a time. Sizes come in order,
 // the shortest first.
 func bySize(starts []store.Bucket, since, now int64) (out []sized) {
-	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Rung().Valid() })
+	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Tier().Valid() })
 	slices.SortFunc(starts, func(a, b store.Bucket) int {
 		return cmp.Or(cmp.Compare(a.Size(), b.Size()), cmp.Compare(a, b))
 	})
@@ -34,12 +34,12 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 			continue // it began earlier
 		}
 		before = b.Span()
-		st := stretch{max(b, oldest(b.Size(), b.Rung(), now)), b.Span().Last()}
+		st := stretch{max(b, oldest(b.Size(), b.Tier(), now)), b.Span().Last()}
 		if st.first > st.last {
 			continue
 		}
-		if n := len(out); n == 0 || out[n-1].size != b.Size() || out[n-1].rung != b.Rung() {
-			out = append(out, sized{size: b.Size(), rung: b.Rung(), since: since})
+		if n := len(out); n == 0 || out[n-1].size != b.Size() || out[n-1].tier != b.Tier() {
+			out = append(out, sized{size: b.Size(), tier: b.Tier(), since: since})
 		}
 		s := &out[len(out)-1]
 		s.stretches = append(s.stretches, st)
@@ -47,8 +47,8 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	return out
 }
 
-// oldest returns the first bucket of a size and a rung that is not expired.
-func oldest(size store.BucketSize, r store.Rung, now int64) store.Bucket {
+// oldest returns the first bucket of a size and a tier that is not expired.
+func oldest(size store.BucketSize, r store.Tier, now int64) store.Bucket {
 	if r == store.Forever {
 		return size.Of(Earliest)
 	}
@@ -56,7 +56,7 @@ func oldest(size store.BucketSize, r store.Rung, now int64) store.Bucket {
 }
 
 // of returns the bucket that holds a time.
-func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.rung) }
+func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
 // upTo yields the buckets in use, by time, from the one that holds since on to
 // the one that holds a time.

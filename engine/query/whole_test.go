@@ -7,12 +7,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// TestWholeSince asks from when on all samples are there, of PVs that came from rung to
-// rung.
+// TestWholeSince asks from when on all samples are there, of PVs that came from tier to
+// tier.
 func TestWholeSince(t *testing.T) {
 	const day = 24 * int64(time.Hour)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano()
-	bucket := func(size store.BucketSize, r store.Rung, before int64) store.Bucket {
+	bucket := func(size store.BucketSize, r store.Tier, before int64) store.Bucket {
 		return size.Of(now - before).In(r)
 	}
 	for _, c := range []struct {
@@ -22,13 +22,13 @@ func TestWholeSince(t *testing.T) {
 	}{
 		{"nothing", nil, Earliest},
 		{"forever", []store.Bucket{bucket(store.Year, store.Forever, 0)}, Earliest},
-		{"a shorter rung, for less than it keeps", []store.Bucket{
+		{"a shorter tier, for less than it keeps", []store.Bucket{
 			bucket(store.Year, store.Forever, 30*day), bucket(store.Hour, store.Keep7d, 7*day-1), bucket(store.Hour, store.Keep7d, 0),
 		}, now - 7*day},
-		{"a shorter rung, of which the copies begin later", []store.Bucket{
+		{"a shorter tier, of which the copies begin later", []store.Bucket{
 			bucket(store.Year, store.Forever, 30*day), bucket(store.Hour, store.Keep7d, 3*day),
 		}, now - 7*day},
-		{"a longer rung, whose bucket begins earlier", []store.Bucket{
+		{"a longer tier, whose bucket begins earlier", []store.Bucket{
 			bucket(store.Year, store.Keep10y, 0), bucket(store.Month, store.Keep5y, 0),
 		}, now - 5*365*day},
 	} {

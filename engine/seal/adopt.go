@@ -29,7 +29,7 @@ func (s *Shard) look(ctx context.Context) error { return s.adopt(ctx, false) }
 // others have sealed.
 func (s *Shard) adopt(ctx context.Context, all bool) error {
 	s.claims.before, s.claims.at = s.claims.at, time.Now().UnixNano()
-	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (s *Shard) adopt(ctx context.Context, all bool) error {
 	s.keepWatch(claims)
 	defer func() { s.watching.Store(len(s.watched) > 0) }()
 	for _, c := range claims {
-		if c.Writer == s.lane.Writer() {
-			s.lane.GiveUp(c.Sealed)
+		if c.Writer == s.shardJournal.Writer() {
+			s.shardJournal.GiveUp(c.Sealed)
 			continue
 		}
 		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.silent(c)
@@ -59,14 +59,14 @@ func (s *Shard) adopt(ctx context.Context, all bool) error {
 
 func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error {
 	got := gathering{byPV: map[string][]*sample.Run{}, sealed: c.Sealed, at: c.Sealed, flushed: c.Alive}
-	for row, err := range s.cfg.Store.Journal(ctx, s.lane.Shard, c.Writer, c.Sealed) {
+	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, c.Sealed) {
 		if err != nil {
 			return err
 		}
 		if err := got.add(row); err != nil {
 			// Nothing can bring the bytes back; the rest must not wait for them.
 			s.cfg.Metrics.Corrupt.Inc()
-			s.cfg.Log.Error("a journal row can not be read; its samples are lost", "shard", s.lane.Shard,
+			s.cfg.Log.Error("a journal row can not be read; its samples are lost", "shard", s.shardJournal.Shard,
 				"writer", c.Writer.String(), "position", uint64(row.At), "err", err)
 		}
 		if got.bytes > adoptBytes {
@@ -127,7 +127,7 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 			return err
 		}
 	}
-	if err := s.cfg.Store.Seal(ctx, s.lane.Shard, c.Writer, g.at); err != nil {
+	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, c.Writer, g.at); err != nil {
 		return err
 	}
 	s.noteRaised(c.Writer, g.at)
@@ -144,7 +144,7 @@ func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error 
 		return nil // its last rows can not be read yet
 	}
 	if !c.Closed {
-		if err := s.cfg.Died(ctx, s.lane.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
+		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
 			return fmt.Errorf("marking the death of writer %v: %w", c.Writer, err)
 		}
 	}

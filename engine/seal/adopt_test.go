@@ -55,8 +55,8 @@ func (l *ledgerOf) holds(w store.Writer) bool {
 	return ok
 }
 
-func (l *ledgerOf) Rungs(context.Context) ([]store.Rung, error) {
-	return []store.Rung{store.Forever}, nil
+func (l *ledgerOf) Tiers(context.Context) ([]store.Tier, error) {
+	return []store.Tier{store.Forever}, nil
 }
 
 func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return nil }
@@ -79,16 +79,16 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
 		}, reads: map[store.Writer]int{}}
 		mem := journal.NewMemory(1 << 20)
-		lane := journal.NewLane(0, store.Writer{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
+		shardJournal := journal.NewShardJournal(0, store.Writer{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 		var deaths []int64
 		begun := time.Now()
-		shard := NewShard(lane, &Config{Store: claims, Every: time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
+		shard := NewShard(shardJournal, &Config{Store: claims, Every: time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
 			Silence: 15 * time.Second, Ours: func(store.Writer) bool { return false }, Died: func(_ context.Context, _ int, from, _ int64) error { deaths = append(deaths, from); return nil },
 			Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { lane.Run(ctx, t.Context()) })
+		wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
 		wg.Go(func() { shard.Run(ctx) })
 
 		behind := int64(time.Hour) // the clock of the others

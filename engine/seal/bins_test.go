@@ -16,7 +16,7 @@ func (m *mill) Recent(_ context.Context, q query.Question) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {
-			h.Add(query.Held{Runs: g.lane.Recent(q.PV), Covers: []store.Writer{g.lane.Writer()}})
+			h.Add(query.Held{Runs: g.shardJournal.Recent(q.PV), Covers: []store.Writer{g.shardJournal.Writer()}})
 		}
 	}
 	return h
@@ -48,7 +48,7 @@ func (m *mill) draw(pv string) {
 			m.t.Fatalf("%s: a bin from %d on follows one that ends at %d\n%v", pv, got[i].Start, got[i-1].End(), m.trace)
 		}
 	}
-	if len(got) == 0 || m.rung != store.Forever {
+	if len(got) == 0 || m.tier != store.Forever {
 		return // where samples have expired they do not tell what bins do
 	}
 	width := got[0].Width

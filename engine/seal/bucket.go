@@ -15,7 +15,7 @@ const (
 func bytesIn(s store.BucketSize, rate float64) float64 { return rate * s.Span().Seconds() }
 
 // chooseSize returns the longest bucket that is not too large at a rate, nor longer
-// than a rung has them.
+// than a tier has them.
 func chooseSize(rate float64, longest store.BucketSize) store.BucketSize {
 	for s := longest; s > store.Hour; s-- {
 		if bytesIn(s, rate) <= target {
@@ -26,7 +26,7 @@ func chooseSize(rate float64, longest store.BucketSize) store.BucketSize {
 }
 
 // reviseSize returns the size to go on with. A size stays unless its buckets
-// become too large, or are longer than the rung has them, or until they end and a
+// become too large, or are longer than the tier has them, or until they end and a
 // longer one would be filled by half at most.
 func reviseSize(now store.BucketSize, rate float64, ended bool, longest store.BucketSize) store.BucketSize {
 	now = min(now, longest)
@@ -45,28 +45,28 @@ func expired(b store.Bucket, now int64) bool {
 	return ever && at <= now
 }
 
-// lastRung returns the rung of a PV that nobody captures any more. The directory does
+// lastTier returns the tier of a PV that nobody captures any more. The directory does
 // not tell in which order it used those of its latest year: so it is the longest of
 // them, which loses nothing.
-func lastRung(starts []store.Bucket) store.Rung {
-	rung, latest := store.Forever, store.Bucket(0)
+func lastTier(starts []store.Bucket) store.Tier {
+	tier, latest := store.Forever, store.Bucket(0)
 	for i, b := range starts {
 		year := store.Year.Of(b.Start())
-		if i == 0 || year > latest || year == latest && b.Rung().Longer(rung) {
-			rung, latest = b.Rung(), year
+		if i == 0 || year > latest || year == latest && b.Tier().Longer(tier) {
+			tier, latest = b.Tier(), year
 		}
 	}
-	return rung
+	return tier
 }
 
-// available returns, of the rungs that the store has, the shortest that keeps data
+// available returns, of the tiers that the store has, the shortest that keeps data
 // for as long as another one.
-func available(has []store.Rung, want store.Rung) store.Rung {
-	rung := store.Forever
+func available(has []store.Tier, want store.Tier) store.Tier {
+	tier := store.Forever
 	for _, r := range has {
-		if !want.Longer(r) && rung.Longer(r) {
-			rung = r
+		if !want.Longer(r) && tier.Longer(r) {
+			tier = r
 		}
 	}
-	return rung
+	return tier
 }

@@ -34,7 +34,7 @@ type behind struct {
 // restart forgets which buckets have a carried sample.
 func (c *carrying) restart() { c.carried = math.MinInt64 }
 
-// bare is a carried block without its value, which is large, on a rung where the block
+// bare is a carried block without its value, which is large, on a tier where the block
 // that has it expires before the carried one does.
 type bare struct {
 	key  store.BlockKey
@@ -71,7 +71,7 @@ func (s *series) carry(b store.Bucket) []store.Block {
 func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
 	r.Tags[0] |= sample.Carried
 	key := s.newKey(b, b.Start())
-	if r.Tags[0]&sample.Elsewhere != 0 && b.Rung() != store.Forever {
+	if r.Tags[0]&sample.Elsewhere != 0 && b.Tier() != store.Forever {
 		s.bare = append(s.bare, bare{key, r.Times[0]})
 	}
 	return carriedBlock(key, r)
@@ -130,13 +130,13 @@ func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
 // carryOn carries samples into the buckets that begin after them, each that of a run
 // which is the last one before it.
 func (s *Shard) carryOn(ctx context.Context, ser *series, late behind, now int64) error {
-	type ladder struct {
+	type tiers struct {
 		size store.BucketSize
-		rung store.Rung
+		tier store.Tier
 	}
-	done := map[ladder]int{} // buckets that begin after the sample of this number, plus 1, lack nothing
+	done := map[tiers]int{} // buckets that begin after the sample of this number, plus 1, lack nothing
 	for b := range store.InUse(ser.known.Starts, now, max(now, ser.begun)) {
-		of := ladder{b.Size(), b.Rung()}
+		of := tiers{b.Size(), b.Tier()}
 		n := sort.Search(late.run.Len(), func(i int) bool { return late.run.Times[i] >= b.Start() })
 		if n <= late.from || done[of] == n {
 			continue

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // sealer is an engine that looks up the last sample of a PV.
@@ -32,7 +32,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 5 {
-				lapse.Of(time.Hour)
+				testclock.Advance(time.Hour)
 				m.checkpoint(g)
 			}
 			m.put("A", at(40*time.Minute), g)
@@ -42,7 +42,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 3 {
-				lapse.Of(time.Hour)
+				testclock.Advance(time.Hour)
 				m.checkpoint(g)
 			}
 			m.put("A", at(170*time.Minute), g)
@@ -54,11 +54,11 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			m.checkpoint(a)
-			lapse.Of(50 * time.Minute)
+			testclock.Advance(50 * time.Minute)
 			m.put("A", at(40*time.Minute), b)
 			m.checkpoint(b)
 			for range 3 {
-				lapse.Of(time.Hour)
+				testclock.Advance(time.Hour)
 				m.checkpoint(a)
 			}
 		}},
@@ -66,7 +66,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			for range 4 {
-				lapse.Of(time.Hour)
+				testclock.Advance(time.Hour)
 				m.checkpoint(a)
 			}
 			m.put("A", at(40*time.Minute), b)
@@ -77,16 +77,16 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			m.put("A", at(0), g)
 			m.put("A", at(150*time.Minute), g)
 			m.checkpoint(g)
-			lapse.Of(55 * time.Minute)
+			testclock.Advance(55 * time.Minute)
 			m.put("A", at(40*time.Minute), g)
 			m.checkpoint(g)
 		}},
 	} {
-		for _, rung := range []store.Rung{store.Keep1d, store.Keep7d} {
-			t.Run(c.name+" "+rung.String(), func(t *testing.T) {
+		for _, tier := range []store.Tier{store.Keep1d, store.Keep7d} {
+			t.Run(c.name+" "+tier.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := newMill(t, 0)
-					m.rung = rung
+					m.tier = tier
 					begin := time.Now().UnixNano()
 					c.do(m, func(after time.Duration) []sample.Sample {
 						return []sample.Sample{{Time: begin + int64(after), Word: uint64(after)}}

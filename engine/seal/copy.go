@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// copying places what a bucket holds on the rung of a walk.
+// copying places what a bucket holds on the tier of a walk.
 type copying struct {
 	*Shard
 	w       *walk
@@ -27,7 +27,7 @@ type copying struct {
 }
 
 func (s *Shard) copying(w *walk, put func(context.Context, *walk, []store.Block) error) *copying {
-	return &copying{Shard: s, w: w, put: put, to: destination{rung: w.rung, now: time.Now().UnixNano(), floor: s.floor()}}
+	return &copying{Shard: s, w: w, put: put, to: destination{tier: w.tier, now: time.Now().UnixNano(), floor: s.floor()}}
 }
 
 // bucket places the blocks of a bucket. It reports whether there is any.
@@ -40,14 +40,14 @@ func (c *copying) bucket(ctx context.Context, b store.Bucket) (found bool, err e
 		found = true
 		c.held, c.bytes = append(c.held, blk), c.bytes+len(blk.Blob)
 		if c.sized = c.sized || c.bytes > target; c.sized {
-			c.to.size = sizeFor(b, c.bytes, false, c.w.rung)
+			c.to.size = sizeFor(b, c.bytes, false, c.w.tier)
 			if err := c.flush(ctx); err != nil {
 				return found, err
 			}
 		}
 	}
 	if !c.sized {
-		c.to.size = sizeFor(b, c.bytes, true, c.w.rung)
+		c.to.size = sizeFor(b, c.bytes, true, c.w.tier)
 	}
 	return found, c.flush(ctx)
 }
@@ -85,7 +85,7 @@ func (c *copying) place(ctx context.Context, b *store.Block) ([]store.Block, err
 		if err != nil {
 			c.corrupt = true
 			c.cfg.Metrics.Corrupt.Inc()
-			c.cfg.Log.Error("a block can not be read, and stays on its rung", "pv", b.PV, "bucket", int64(b.Bucket),
+			c.cfg.Log.Error("a block can not be read, and stays on its tier", "pv", b.PV, "bucket", int64(b.Bucket),
 				"writer", b.Writer.String(), "n", b.N, "err", err)
 		}
 		return out, nil
@@ -111,7 +111,7 @@ func (c *copying) place(ctx context.Context, b *store.Block) ([]store.Block, err
 
 // putMoved writes copies, whose buckets stand in the directory before.
 func (s *Shard) putMoved(ctx context.Context, w *walk, placed []store.Block) error {
-	if add, ok := w.missing(s.lane.Shard, placed); ok {
+	if add, ok := w.missing(s.shardJournal.Shard, placed); ok {
 		if err := s.cfg.Store.AddChannel(ctx, add); err != nil {
 			return err
 		}
@@ -186,10 +186,10 @@ func (s *Shard) dropMoved(ctx context.Context) (cost int, err error) {
 }
 
 // mayDrop reports whether nobody else can be writing to a bucket. Other engines that
-// hold the shard may not have heard of its rung yet: as long as there are any, the
+// hold the shard may not have heard of its tier yet: as long as there are any, the
 // bucket must have ended some time ago, and one engine drops: the one that has the role.
 func (s *Shard) mayDrop(ctx context.Context, b store.Bucket) (bool, error) {
-	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return false, err
 	}
@@ -197,13 +197,13 @@ func (s *Shard) mayDrop(ctx context.Context, b store.Bucket) (bool, error) {
 		return false, err
 	}
 	others := slices.ContainsFunc(claims, func(c store.Claim) bool {
-		return c.Writer != s.lane.Writer() && !c.Closed && !s.cfg.Ours(c.Writer)
+		return c.Writer != s.shardJournal.Writer() && !c.Closed && !s.cfg.Ours(c.Writer)
 	})
 	ended := b.End() <= time.Now().Add(-s.cfg.dropAfter()).UnixNano()
 	return !others || ended, nil
 }
 
-// stands reports whether the copies of all blocks in a bucket stand on the rung of a
+// stands reports whether the copies of all blocks in a bucket stand on the tier of a
 // walk, and have what those have.
 func (s *Shard) stands(ctx context.Context, w *walk, b store.Bucket) (bool, *copying, error) {
 	want := map[store.BlockKey]store.Block{}

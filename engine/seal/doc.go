@@ -3,7 +3,7 @@
 //
 //	claims ──▶ rows of other writers ─┐
 //	                                  ├─▶ sort, drop doubles ─▶ plan ─▶ blocks ─▶ store
-//	lane ──▶ Head.Unsealed ───────────┘                                   │ acknowledged
+//	shardJournal ──▶ Head.Unsealed ───────────┘                                   │ acknowledged
 //	                            Head.Sealed, sealed positions ◀───────────┘
 //
 // A position rises only after the blocks are acknowledged that hold every sample
@@ -48,24 +48,24 @@
 // where buckets had begun after them already, those begin with the later sample from
 // then on: of several carried ones the latest counts.
 //
-// # From rung to rung
+// # From tier to tier
 //
-// Blocks stand on the rung that keeps them for as long as their PV's retention asks.
+// Blocks stand on the tier that keeps them for as long as their PV's retention asks.
 // Samples that are too old for it are not written; the last one is carried all the
-// same. When the rung of a PV changes, the next block opens on the new one, and what
+// same. When the tier of a PV changes, the next block opens on the new one, and what
 // stands on others follows in the background: see moves. That nothing is lost:
 //
 //   - A bucket is dropped when each of its blocks is seen, at least as long, on the new
-//     rung, an hour after it was copied. A block that grew since, or is new, by
+//     tier, an hour after it was copied. A block that grew since, or is new, by
 //     another sealer that has not heard of the change, is copied first, and waits anew.
 //   - Readers in that hour see one or both; see package query. One that looked at
-//     the new rung before the copy comes to the old one within an hour.
+//     the new tier before the copy comes to the old one within an hour.
 //   - Between the look and the deletion another writer might add to the bucket. So
 //     while others hold the shard, a bucket that is still being filled stays.
-//   - Two sealers that are told different rungs copy to and fro, and each would delete
+//   - Two sealers that are told different tiers copy to and fro, and each would delete
 //     what it takes for the original. So only the one of the highest term deletes, and
 //     what it deletes is whole elsewhere.
-//   - The present value is carried on the new rung at the checkpoint before anything is
+//   - The present value is carried on the new tier at the checkpoint before anything is
 //     copied. Of a PV that is sealed by nobody else, it is looked up in the store.
 //   - A crash at any point leaves what is not deleted: the next sealer copies it under
 //     the same keys. A retention that is taken back within the hour deletes nothing.

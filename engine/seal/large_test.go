@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 func images(size int, times ...int64) *sample.Run {
@@ -117,30 +117,30 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &closet{ledgerOf: ledgerOf{claims: map[store.Writer]store.Claim{}, reads: map[store.Writer]int{}}}
 		mem := journal.NewMemory(1 << 30)
-		lane := journal.NewLane(0, store.Writer{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
+		shardJournal := journal.NewShardJournal(0, store.Writer{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
-		shard := NewShard(lane, &Config{Store: st, Every: 1000 * time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
+		shard := NewShard(shardJournal, &Config{Store: st, Every: 1000 * time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
 			Ours: func(store.Writer) bool { return true }, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { lane.Run(ctx, t.Context()) })
-		lapse.Of(time.Second)
-		heads := []*journal.Head{lane.Open("A", sample.Struct), lane.Open("B", sample.Struct), lane.Open("C", sample.Struct)}
+		wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
+		testclock.Advance(time.Second)
+		heads := []*journal.Head{shardJournal.Open("A", sample.Struct), shardJournal.Open("B", sample.Struct), shardJournal.Open("C", sample.Struct)}
 		n, noise := 0, rand.NewChaCha8([32]byte{})
 		send := func(h *journal.Head, values, size int) {
 			for range values {
 				n++
 				v := make([]byte, size)
 				_, _ = noise.Read(v) // S2 makes nothing of it
-				lane.Append(h, sample.Struct, &sample.Sample{Time: noon + int64(n), Bytes: v})
+				shardJournal.Append(h, sample.Struct, &sample.Sample{Time: noon + int64(n), Bytes: v})
 			}
-			lapse.Of(time.Second) // they become durable
+			testclock.Advance(time.Second) // they become durable
 		}
 		send(heads[0], 60, 1<<20)
 		send(heads[1], 50, 1<<20)
 		send(heads[2], 3, 1<<20)
 		wg.Go(func() { shard.Run(ctx) })
-		lapse.Of(3 * time.Second)
+		testclock.Advance(3 * time.Second)
 		if blocks, sealed := st.count(); blocks != 110 || sealed != 0 {
 			t.Errorf("%d samples are in blocks, up to position %x; want those of two PVs, and no checkpoint", blocks, sealed)
 		}
@@ -153,9 +153,9 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 		for range 4 {
 			send(heads[0], 40, 1<<20)
 		}
-		lapse.Of(10 * time.Second)
-		if blocks, sealed := st.count(); blocks != n || sealed != lane.Acked() {
-			t.Errorf("%d of %d samples are in blocks, up to position %x of %x", blocks, n, sealed, lane.Acked())
+		testclock.Advance(10 * time.Second)
+		if blocks, sealed := st.count(); blocks != n || sealed != shardJournal.Acked() {
+			t.Errorf("%d of %d samples are in blocks, up to position %x of %x", blocks, n, sealed, shardJournal.Acked())
 		}
 		cancel()
 		wg.Wait()

@@ -51,11 +51,11 @@ func (m *memory) with(f func()) error {
 	return nil
 }
 
-func (m *memory) Rungs(context.Context) (rungs []store.Rung, err error) {
+func (m *memory) Tiers(context.Context) (tiers []store.Tier, err error) {
 	for r := store.Forever; r.Valid(); r++ {
-		rungs = append(rungs, r)
+		tiers = append(tiers, r)
 	}
-	return rungs, nil
+	return tiers, nil
 }
 
 func (m *memory) PutClaim(_ context.Context, c store.Claim) error {

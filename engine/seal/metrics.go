@@ -14,7 +14,7 @@ type Metrics struct {
 	Samples, Blocks, Bytes prometheus.Counter
 	// Expired counts those that were too old to be put into a block.
 	Expired prometheus.Counter
-	// Moved counts the blocks copied to another rung, and MovedBytes what they have;
+	// Moved counts the blocks copied to another tier, and MovedBytes what they have;
 	// Left the buckets dropped after that. Waiting are PVs whose blocks may have to
 	// move, or that wait to be dropped where they were.
 	Moved, MovedBytes, Left prometheus.Counter
@@ -41,8 +41,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Expired:    counter("expired_samples_total", "Samples that were older than they are kept when they came to be sealed."),
 		Blocks:     counter("blocks_total", "Blocks written, also those written again as they grew."),
 		Bytes:      counter("bytes_total", "Bytes of blocks written."),
-		Moved:      counter("moved_blocks_total", "Blocks copied to the rung that their group asks for."),
-		Left:       counter("left_buckets_total", "Buckets of a PV deleted, as their blocks were copied to another rung."),
+		Moved:      counter("moved_blocks_total", "Blocks copied to the tier that their group asks for."),
+		Left:       counter("left_buckets_total", "Buckets of a PV deleted, as their blocks were copied to another tier."),
 		Adopted:    counter("adopted_runs_total", "Runs of samples of other writers that were sealed."),
 		Retries:    counter("retries_total", "Operations on the store that failed and were tried again."),
 		Tiles:      counter("tiles_total", "Tiles of rollups written, also those written again."),
@@ -52,9 +52,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		PutOff:     counter("rollups_put_off_total", "Checkpoints that left rollups for later, as memory was short: readers compute them meanwhile."),
 		Failures:   counter("failures_total", "Checkpoints that failed."),
 		Corrupt:    counter("corrupt_rows_total", "Journal rows that could not be read."),
-		MovedBytes: counter("moved_bytes_total", "Bytes of blocks copied to the rung that their group asks for."),
+		MovedBytes: counter("moved_bytes_total", "Bytes of blocks copied to the tier that their group asks for."),
 		Waiting: f.NewGauge(prometheus.GaugeOpts{
-			Namespace: "varve", Subsystem: "seal", Name: "moves_waiting", Help: "PVs whose blocks may have to move to another rung, or to be deleted where they were.",
+			Namespace: "varve", Subsystem: "seal", Name: "moves_waiting", Help: "PVs whose blocks may have to move to another tier, or to be deleted where they were.",
 		}),
 		Duration: f.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "varve", Subsystem: "seal", Name: "checkpoint_seconds", Help: "Time a checkpoint of a shard took.",

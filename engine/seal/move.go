@@ -12,21 +12,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// dropAfter is how long a bucket stays after it was copied to another rung: longer
+// dropAfter is how long a bucket stays after it was copied to another tier: longer
 // than a read takes that began when the copy was not there yet.
 const dropAfter = time.Hour
 
-// moves is what a sealer does for PVs whose blocks stand on another rung than they
+// moves is what a sealer does for PVs whose blocks stand on another tier than they
 // are to be kept on now:
 //
 //	after a checkpoint: PVs captured ──▶ queue ──▶ walk: old buckets ──▶ copied ──▶ an hour later: dropped
 //
-// Each PV is looked at once by a sealer, and again when its rung changes. Nothing of it
-// is stored: a sealer that begins anew walks through the buckets of other rungs that
+// Each PV is looked at once by a sealer, and again when its tier changes. Nothing of it
+// is stored: a sealer that begins anew walks through the buckets of other tiers that
 // the directory lists, copies again what is still there, and waits again. Copies have
 // the keys of what they are copies of, so the second one changes nothing.
 type moves struct {
-	looked map[string]store.Rung // by PV: the rung for which it is queued, or was walked
+	looked map[string]store.Tier // by PV: the tier for which it is queued, or was walked
 	queue  []string
 	walk   *walk
 	copied []*walk // the earliest first
@@ -39,29 +39,29 @@ type moves struct {
 
 // walk is the way through the buckets of a PV.
 type walk struct {
-	series // what the directory holds; its rung is the one to move to
+	series // what the directory holds; its tier is the one to move to
 	rest   []store.Bucket
 	latest int64          // time of the latest sample that was walked by
 	done   []store.Bucket // copied, if anything in them was to be
 	at     time.Time      // when the last copy was acknowledged
 }
 
-// queueMoves looks for PVs whose rung is not the one that they were looked at for. It
+// queueMoves looks for PVs whose tier is not the one that they were looked at for. It
 // is called when a checkpoint is done: so the present value of each PV is carried on
-// the new rung before anything is deleted from the old one.
+// the new tier before anything is deleted from the old one.
 func (s *Shard) queueMoves() {
 	if s.cfg.Captured == nil {
 		return
 	}
 	m := &s.moves
-	looked := make(map[string]store.Rung, len(m.looked))
-	lacks := map[store.Rung]store.Rung{}
-	for _, pv := range s.cfg.Captured(s.lane.Shard) {
+	looked := make(map[string]store.Tier, len(m.looked))
+	lacks := map[store.Tier]store.Tier{}
+	for _, pv := range s.cfg.Captured(s.shardJournal.Shard) {
 		asked, captured := s.cfg.retention(pv)
 		if !captured {
 			continue
 		}
-		want := available(s.rungs, asked.Raw)
+		want := available(s.tiers, asked.Raw)
 		if want != asked.Raw {
 			lacks[asked.Raw] = want
 		}
@@ -71,25 +71,25 @@ func (s *Shard) queueMoves() {
 		looked[pv] = want
 	}
 	m.looked = looked
-	for rung, longer := range lacks {
-		s.cfg.Log.Warn("the store has no tables for a rung that a group asks for: data is kept for longer; see varve schema --rungs",
-			"asked", rung.String(), "kept", longer.String())
+	for tier, longer := range lacks {
+		s.cfg.Log.Warn("the store has no tables for a tier that a group asks for: data is kept for longer; see varve schema --tiers",
+			"asked", tier.String(), "kept", longer.String())
 	}
 	s.tellWaiting(len(m.queue) + len(m.copied))
 }
 
-// wanted returns the rung that a PV is to be kept on now, or false for one that is not
+// wanted returns the tier that a PV is to be kept on now, or false for one that is not
 // captured here any more, whose blocks stay where they are.
-func (s *Shard) wanted(pv string) (store.Rung, bool) {
+func (s *Shard) wanted(pv string) (store.Tier, bool) {
 	r, captured := s.cfg.retention(pv)
-	return available(s.rungs, r.Raw), captured
+	return available(s.tiers, r.Raw), captured
 }
 
 // due reports whether a walk still leads to where its PV is to be kept.
 func (s *Shard) due(w *walk) bool {
 	want, captured := s.wanted(w.pv)
 	_, ours := s.moves.looked[w.pv]
-	if captured && want == w.rung && ours {
+	if captured && want == w.tier && ours {
 		return true
 	}
 	delete(s.moves.looked, w.pv) // it is looked at again, if it is of concern
@@ -110,7 +110,7 @@ func (m *moves) forget(pvs []string) {
 	if m.walk != nil && is(m.walk.pv) {
 		m.walk = nil
 	}
-	maps.DeleteFunc(m.looked, func(pv string, _ store.Rung) bool { return is(pv) })
+	maps.DeleteFunc(m.looked, func(pv string, _ store.Tier) bool { return is(pv) })
 }
 
 // idle reports whether nothing can be done now.
@@ -138,7 +138,7 @@ func (s *Shard) move(ctx context.Context) {
 		if err != nil {
 			if ctx.Err() == nil {
 				s.cfg.Metrics.Failures.Inc()
-				s.cfg.Log.Warn("moving data to another rung failed; it will be tried again", "shard", s.lane.Shard, "err", err)
+				s.cfg.Log.Warn("moving data to another tier failed; it will be tried again", "shard", s.shardJournal.Shard, "err", err)
 			}
 			return
 		}
@@ -153,7 +153,7 @@ func (s *Shard) reportMoves() {
 	if m.begun.IsZero() || m.walk != nil || len(m.queue)+len(m.copied) > 0 {
 		return
 	}
-	s.cfg.Log.Info("stored data was moved to the rungs that groups ask for", "shard", s.lane.Shard,
+	s.cfg.Log.Info("stored data was moved to the tiers that groups ask for", "shard", s.shardJournal.Shard,
 		"pvs", m.pvs, "blocks", m.moved, "buckets_left", m.left, "took", time.Since(m.begun).Round(time.Second).String())
 	m.begun, m.pvs, m.moved, m.left = time.Time{}, 0, 0, 0
 }
@@ -191,7 +191,7 @@ func (s *Shard) moveOn(ctx context.Context) (cost int, err error) {
 	if found {
 		if m.begun.IsZero() {
 			m.begun = time.Now()
-			s.cfg.Log.Info("stored data moves to the rung that its group asks for", "shard", s.lane.Shard, "first", w.pv, "rung", w.rung.String())
+			s.cfg.Log.Info("stored data moves to the tier that its group asks for", "shard", s.shardJournal.Shard, "first", w.pv, "tier", w.tier.String())
 		}
 		if len(w.done) == 0 {
 			m.pvs++
@@ -202,7 +202,7 @@ func (s *Shard) moveOn(ctx context.Context) (cost int, err error) {
 	return c.cost, nil
 }
 
-// newWalk plans the way through the buckets of a PV that stand on other rungs than it
+// newWalk plans the way through the buckets of a PV that stand on other tiers than it
 // is to be kept on, by time. It is nil if there are none.
 func (s *Shard) newWalk(ctx context.Context, pv string) (*walk, error) {
 	want, captured := s.wanted(pv)
@@ -213,19 +213,19 @@ func (s *Shard) newWalk(ctx context.Context, pv string) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{series: series{pv: pv, known: ch, rung: want}, latest: math.MinInt64}
-	if w.rest = otherRungs(ch.Starts, want, time.Now().UnixNano()); len(w.rest) == 0 {
+	w := &walk{series: series{pv: pv, known: ch, tier: want}, latest: math.MinInt64}
+	if w.rest = otherTiers(ch.Starts, want, time.Now().UnixNano()); len(w.rest) == 0 {
 		return nil, nil
 	}
 	return w, nil
 }
 
-// otherRungs returns the buckets, by time, that can hold blocks on other rungs than
+// otherTiers returns the buckets, by time, that can hold blocks on other tiers than
 // one, after the starts listed, and are not expired. Of those to come it has the next
 // ones: clocks differ.
-func otherRungs(starts []store.Bucket, than store.Rung, now int64) (out []store.Bucket) {
+func otherTiers(starts []store.Bucket, than store.Tier, now int64) (out []store.Bucket) {
 	for b := range store.InUse(starts, now, now+int64(24*time.Hour)) {
-		if b.Rung() != than {
+		if b.Tier() != than {
 			out = append(out, b)
 		}
 	}

@@ -11,23 +11,23 @@ import (
 // destination is where blocks are moved to.
 type destination struct {
 	size store.BucketSize
-	rung store.Rung
+	tier store.Tier
 	now  int64 // what has expired there at this time, in ns since 1970, is left behind
 	// What stands in buckets that end at or before floor is given up, and left behind, too.
 	floor int64
 }
 
-// sizeFor returns the size of the buckets on a rung that a bucket of some bytes moves
+// sizeFor returns the size of the buckets on a tier that a bucket of some bytes moves
 // to; all is false if it has more than that. Short buckets of a PV that is slow become
 // long ones: a reader asks for each.
-func sizeFor(from store.Bucket, bytes int, all bool, r store.Rung) store.BucketSize {
+func sizeFor(from store.Bucket, bytes int, all bool, r store.Tier) store.BucketSize {
 	if !all {
 		return min(from.Size(), r.Longest())
 	}
 	return chooseSize(float64(bytes)/from.Size().Span().Seconds(), r.Longest())
 }
 
-func (d *destination) bucket(t int64) store.Bucket { return d.size.Of(t).In(d.rung) }
+func (d *destination) bucket(t int64) store.Bucket { return d.size.Of(t).In(d.tier) }
 
 func (d *destination) keeps(t int64) bool { return !d.gone(d.bucket(t)) }
 

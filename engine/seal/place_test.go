@@ -12,19 +12,19 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// TestPlaceKeepsEverySample moves the blocks of random runs from any size and rung to
+// TestPlaceKeepsEverySample moves the blocks of random runs from any size and tier to
 // any other. What is there to be kept stands there, in blocks that stand in a bucket
 // each, under keys of their own, and again under the same keys when it is repeated.
 func TestPlaceKeepsEverySample(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		rung := func() store.Rung { return store.Rung(rng.IntN(store.NumRungs)) }
+		tier := func() store.Tier { return store.Tier(rng.IntN(store.NumTiers)) }
 		ser := newSeries(store.BucketSize(rng.IntN(4)))
-		ser.rung = rung()
+		ser.tier = tier()
 		now := noon
 		var old []store.Block
 		want := map[string]bool{}
-		to := destination{size: store.BucketSize(rng.IntN(4)), rung: rung(), now: noon + rng.Int64N(40*24*hour)}
+		to := destination{size: store.BucketSize(rng.IntN(4)), tier: tier(), now: noon + rng.Int64N(40*24*hour)}
 		for range 6 {
 			r := &sample.Run{Type: []sample.Type{sample.Float64, sample.String}[rng.IntN(2)]}
 			for range 1 + rng.IntN(400) {
@@ -59,12 +59,12 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 				sh.put(t, placed)
 			}
 			if got := sh.all(t); len(got) != len(want) {
-				t.Fatalf("seed %d: %d samples stand on the new rung, want %d", seed, len(got), len(want))
+				t.Fatalf("seed %d: %d samples stand on the new tier, want %d", seed, len(got), len(want))
 			}
 		}
 		for key := range sh {
-			if key.Bucket.Rung() != to.rung || key.Bucket.Size() != to.size || expired(key.Bucket, to.now) {
-				t.Fatalf("seed %d: a block stands in bucket %v of rung %v", seed, key.Bucket, key.Bucket.Rung())
+			if key.Bucket.Tier() != to.tier || key.Bucket.Size() != to.size || expired(key.Bucket, to.now) {
+				t.Fatalf("seed %d: a block stands in bucket %v of tier %v", seed, key.Bucket, key.Bucket.Tier())
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func TestPlaceCarried(t *testing.T) {
 					kind = "carried"
 				}
 				run := decoded(t, p)
-				if (run.Tags[0]&sample.Carried != 0) != (p.Count == 0) || run.Times[0] != tc.time || p.End != tc.time || p.N != 7 || p.Bucket.Rung() != tc.to.rung {
+				if (run.Tags[0]&sample.Carried != 0) != (p.Count == 0) || run.Times[0] != tc.time || p.End != tc.time || p.N != 7 || p.Bucket.Tier() != tc.to.tier {
 					t.Errorf("%s: block %+v with tag %x", tc.name, p.BlockKey, run.Tags[0])
 				}
 				if p.Count == 0 && (p.Start != p.Bucket.Start() || tc.time >= p.Start) || p.Count == 1 && (p.Start != tc.time || tc.to.bucket(tc.time) != p.Bucket) {
@@ -129,7 +129,7 @@ func TestSizesOfBucketsThatMove(t *testing.T) {
 		from  store.BucketSize
 		bytes int
 		all   bool
-		to    store.Rung
+		to    store.Tier
 		want  store.BucketSize
 	}{
 		{store.Hour, 100, true, store.Forever, store.Year},
@@ -142,23 +142,23 @@ func TestSizesOfBucketsThatMove(t *testing.T) {
 		{store.Year, 100, true, store.Keep30d, store.Day},
 	} {
 		if got := sizeFor(tc.from.Of(noon), tc.bytes, tc.all, tc.to); got != tc.want {
-			t.Errorf("%d bytes in a %v move to a %v on rung %v, want a %v", tc.bytes, tc.from, got, tc.to, tc.want)
+			t.Errorf("%d bytes in a %v move to a %v on tier %v, want a %v", tc.bytes, tc.from, got, tc.to, tc.want)
 		}
 	}
 }
 
-func TestRungsInUse(t *testing.T) {
-	all := make([]store.Rung, store.NumRungs)
+func TestTiersInUse(t *testing.T) {
+	all := make([]store.Tier, store.NumTiers)
 	for i := range all {
-		all[i] = store.Rung(i)
+		all[i] = store.Tier(i)
 	}
 	for _, tc := range []struct {
-		has        []store.Rung
-		want, gets store.Rung
+		has        []store.Tier
+		want, gets store.Tier
 	}{
 		{all, store.Keep7d, store.Keep7d}, {all, store.Forever, store.Forever}, {nil, store.Keep7d, store.Forever},
-		{[]store.Rung{store.Forever, store.Keep1d, store.Keep90d, store.Keep1y}, store.Keep7d, store.Keep90d},
-		{[]store.Rung{store.Forever, store.Keep1d}, store.Keep7d, store.Forever},
+		{[]store.Tier{store.Forever, store.Keep1d, store.Keep90d, store.Keep1y}, store.Keep7d, store.Keep90d},
+		{[]store.Tier{store.Forever, store.Keep1d}, store.Keep7d, store.Forever},
 	} {
 		if got := available(tc.has, tc.want); got != tc.gets {
 			t.Errorf("of %v, what is to be kept on %v is kept on %v, want %v", tc.has, tc.want, got, tc.gets)
@@ -167,22 +167,22 @@ func TestRungsInUse(t *testing.T) {
 	year := 365 * 24 * hour
 	for _, tc := range []struct {
 		starts []store.Bucket
-		want   store.Rung
+		want   store.Tier
 	}{
 		{nil, store.Forever},
 		{[]store.Bucket{store.Day.Of(noon), store.Hour.Of(noon + year).In(store.Keep1d)}, store.Keep1d},
 		{[]store.Bucket{store.Day.Of(noon).In(store.Keep90d), store.Hour.Of(noon + hour).In(store.Keep1d)}, store.Keep90d},
 		{[]store.Bucket{store.Day.Of(noon + year), store.Hour.Of(noon + year).In(store.Keep1d), store.Hour.Of(noon).In(store.Keep1y)}, store.Forever},
 	} {
-		if got := lastRung(tc.starts); got != tc.want {
+		if got := lastTier(tc.starts); got != tc.want {
 			t.Errorf("a PV that nobody captures stays on %v, want %v", got, tc.want)
 		}
 	}
 }
 
-// The way through what is to be moved has every bucket of another rung that is not
+// The way through what is to be moved has every bucket of another tier that is not
 // expired, once, by time.
-func TestOtherRungs(t *testing.T) {
+func TestOtherTiers(t *testing.T) {
 	now := noon + 10*24*hour
 	starts := []store.Bucket{
 		store.Day.Of(noon), store.Day.Of(noon + 48*hour), // listed twice in a year
@@ -190,16 +190,16 @@ func TestOtherRungs(t *testing.T) {
 		store.Day.Of(noon).In(store.Keep7d),                  // wanted
 		store.Month.Of(noon - 400*24*hour).In(store.Keep30d), // of a year that has expired
 	}
-	got := otherRungs(starts, store.Keep7d, now)
+	got := otherTiers(starts, store.Keep7d, now)
 	hours, days := 0, 0
 	for _, b := range got {
 		switch {
-		case b.Size() == store.Hour && b.Rung() == store.Keep1d && !expired(b, now):
+		case b.Size() == store.Hour && b.Tier() == store.Keep1d && !expired(b, now):
 			hours++
-		case b.Size() == store.Day && b.Rung() == store.Forever:
+		case b.Size() == store.Day && b.Tier() == store.Forever:
 			days++
 		default:
-			t.Errorf("a %v on rung %v, at %v", b.Size(), b.Rung(), time.Unix(0, b.Start()).UTC())
+			t.Errorf("a %v on tier %v, at %v", b.Size(), b.Tier(), time.Unix(0, b.Start()).UTC())
 		}
 	}
 	if !slices.IsSortedFunc(got, func(a, b store.Bucket) int { return int(min(1, max(-1, a.Start()-b.Start()))) }) {
@@ -213,7 +213,7 @@ func TestOtherRungs(t *testing.T) {
 // What is too old to be kept is counted and left out; the present value is carried.
 func TestSamplesThatAreTooOld(t *testing.T) {
 	ser, sh := newSeries(store.Hour), shelf{}
-	ser.rung = store.Keep1d
+	ser.tier = store.Keep1d
 	old := noon - 100*hour
 	blocks, expired := ser.plan(numbers(old, old+1, old+5*hour), noon)
 	sh.put(t, append(blocks, ser.carry(ser.bucket(noon))...))
@@ -230,8 +230,8 @@ func TestSamplesThatAreTooOld(t *testing.T) {
 	}
 }
 
-// A change of the rung closes the block and begins a bucket there with the last sample.
-func TestAChangeOfTheRung(t *testing.T) {
+// A change of the tier closes the block and begins a bucket there with the last sample.
+func TestAChangeOfTheTier(t *testing.T) {
 	ser, sh := newSeries(store.Year), shelf{}
 	sh.put(t, plan(ser, numbers(noon+5, noon+6)))
 	ser.moveTo(store.Keep1d)
@@ -239,8 +239,8 @@ func TestAChangeOfTheRung(t *testing.T) {
 	ser.moveTo(store.Forever)
 	sh.put(t, plan(ser, numbers(noon+hour+9)))
 	for key := range sh {
-		if want := key.Bucket.Rung() == store.Forever && key.Start != noon+hour+9; want != (key.Bucket.Size() == store.Year) {
-			t.Errorf("a block of %d stands in a %v on rung %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Rung())
+		if want := key.Bucket.Tier() == store.Forever && key.Start != noon+hour+9; want != (key.Bucket.Size() == store.Year) {
+			t.Errorf("a block of %d stands in a %v on tier %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Tier())
 		}
 	}
 	ser.moveTo(store.Keep7d)

@@ -15,7 +15,7 @@ var errOutranked = errors.New("another engine has taken over the sealing of the 
 // takeRole writes a term above all others in the claim. It is false if ctx ended before.
 func (s *Shard) takeRole(ctx context.Context) bool {
 	return s.isClaimed(ctx) && s.insist(ctx, "taking over the sealing", func() error {
-		claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+		claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 		if err != nil {
 			return err
 		}
@@ -23,7 +23,7 @@ func (s *Shard) takeRole(ctx context.Context) bool {
 		for _, c := range claims {
 			term = max(term, c.Sealing+1)
 		}
-		if err := s.lane.SetSealing(ctx, term); err != nil {
+		if err := s.shardJournal.SetSealing(ctx, term); err != nil {
 			return err
 		}
 		s.term = term
@@ -33,12 +33,12 @@ func (s *Shard) takeRole(ctx context.Context) bool {
 
 // leaveRole writes in the claim that the engine follows. It is false if ctx ended before.
 func (s *Shard) leaveRole(ctx context.Context) bool {
-	return s.isClaimed(ctx) && s.insist(ctx, "following", func() error { return s.lane.SetSealing(ctx, store.Follows) }) == nil
+	return s.isClaimed(ctx) && s.insist(ctx, "following", func() error { return s.shardJournal.SetSealing(ctx, store.Follows) }) == nil
 }
 
 func (s *Shard) isClaimed(ctx context.Context) bool {
 	select {
-	case <-s.lane.Claimed():
+	case <-s.shardJournal.Claimed():
 		return true
 	case <-ctx.Done():
 		return false
@@ -51,7 +51,7 @@ func (s *Shard) checkRank(claims []store.Claim) error {
 		return nil
 	}
 	for _, c := range claims {
-		if c.Writer != s.lane.Writer() && !c.Closed && outranks(&c, s.term, s.lane.Writer()) {
+		if c.Writer != s.shardJournal.Writer() && !c.Closed && outranks(&c, s.term, s.shardJournal.Writer()) {
 			s.outranked.Store(true)
 			return fmt.Errorf("%w: writer %v, in term %d", errOutranked, c.Writer, c.Sealing)
 		}
@@ -64,7 +64,7 @@ func outranks(c *store.Claim, term store.Term, w store.Writer) bool {
 	return c.Sealing > term || c.Sealing == term && string(c.Writer[:]) > string(w[:])
 }
 
-// Follow gives up the samples of the lane that another engine has sealed, until ctx ends
+// Follow gives up the samples of the shardJournal that another engine has sealed, until ctx ends
 // or nobody seals: then vacant is true, and the role is to be taken. Should memory be
 // short, it seals its own samples: doubles on disk are better than losses.
 func (s *Shard) Follow(ctx context.Context) (vacant bool) {
@@ -88,13 +88,13 @@ func (s *Shard) Follow(ctx context.Context) (vacant bool) {
 }
 
 func (s *Shard) follow(ctx context.Context) (vacant bool, err error) {
-	claims, err := s.cfg.Store.Claims(ctx, s.lane.Shard)
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return false, err
 	}
 	for _, c := range claims {
-		if c.Writer == s.lane.Writer() {
-			s.lane.GiveUp(c.Sealed)
+		if c.Writer == s.shardJournal.Writer() {
+			s.shardJournal.GiveUp(c.Sealed)
 		}
 	}
 	if s.isVacant(claims) {
@@ -112,7 +112,7 @@ func (s *Shard) isVacant(claims []store.Claim) bool {
 	s.keepWatch(claims)
 	dead := false
 	for _, c := range claims {
-		if c.Writer == s.lane.Writer() || c.Closed || c.Sealing < store.FirstTerm {
+		if c.Writer == s.shardJournal.Writer() || c.Closed || c.Sealing < store.FirstTerm {
 			continue
 		}
 		if !s.silent(c) {
@@ -127,11 +127,11 @@ func (s *Shard) isVacant(claims []store.Claim) bool {
 	return dead || time.Since(s.vacant) >= s.cfg.Silence
 }
 
-// help seals the samples of the lane, for want of memory. The claim says so from the look
+// help seals the samples of the shardJournal, for want of memory. The claim says so from the look
 // before on, so that the sealer knows by then that it does not write alone.
 func (s *Shard) help(ctx context.Context) error {
 	if s.term != store.Helps {
-		err := s.lane.SetSealing(ctx, store.Helps)
+		err := s.shardJournal.SetSealing(ctx, store.Helps)
 		if err == nil {
 			s.term = store.Helps
 		}

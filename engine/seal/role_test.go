@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // player is an engine that seals until it is outranked, and follows
@@ -27,7 +27,7 @@ func (m *mill) play(seals bool) *player {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			s := NewShard(p.lane, p.shard.cfg)
+			s := NewShard(p.shardJournal, p.shard.cfg)
 			if p.seals {
 				p.begins = append(p.begins, time.Now())
 				p.seals = !s.Run(ctx)
@@ -44,7 +44,7 @@ func (m *mill) play(seals bool) *player {
 func (m *mill) claim(g *grinder) store.Claim {
 	m.st.mu.Lock()
 	defer m.st.mu.Unlock()
-	return m.st.claims[g.lane.Writer()]
+	return m.st.claims[g.shardJournal.Writer()]
 }
 
 func onStage(t *testing.T, f func(m *mill)) {
@@ -61,7 +61,7 @@ func onStage(t *testing.T, f func(m *mill)) {
 func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 	onStage(t, func(m *mill) {
 		a, b := m.play(true), m.play(false)
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
@@ -69,7 +69,7 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 		a.stop()
 		a.end()
 		_ = m.st.PutClaim(context.Background(), alive) // it had no time to close
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if len(b.begins) != 1 {
 			m.t.Fatalf("b began to seal %d times", len(b.begins))
 		}
@@ -77,8 +77,8 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 			m.t.Errorf("b began to seal %v after the crash", after)
 		}
 		m.put("A", m.some("A", 0, 1), b.grinder)
-		lapse.Of(time.Hour)
-		if _, there := m.st.claims[a.lane.Writer()]; there || len(b.begins) != 1 || !b.seals {
+		testclock.Advance(time.Hour)
+		if _, there := m.st.claims[a.shardJournal.Writer()]; there || len(b.begins) != 1 || !b.seals {
 			m.t.Errorf("the claim of a stands: %v; b began %d times", there, len(b.begins))
 		}
 		b.stop()
@@ -91,13 +91,13 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 	onStage(t, func(m *mill) {
 		players := []*player{m.play(false), m.play(false), m.play(false), m.play(true)}
 		old := players[3]
-		lapse.Of(time.Second) // its claim says that it seals
+		testclock.Advance(time.Second) // its claim says that it seals
 		silent := m.claim(old.grinder)
 		for range 60 { // its signs of life do not arrive
-			lapse.Of(time.Second)
+			testclock.Advance(time.Second)
 			_ = m.st.PutClaim(context.Background(), silent)
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		began := 0
 		var sealer *player
 		for i, p := range players {
@@ -111,7 +111,7 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 		if sealer == nil || sealer == old {
 			m.t.Fatal("the role stayed")
 		}
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		for _, p := range players {
 			if began -= len(p.begins); p.seals != (p == sealer) {
 				m.t.Error("the role passed, though all live")
@@ -127,18 +127,18 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 func TestARoleThatIsGivenUpIsTakenLater(t *testing.T) {
 	onStage(t, func(m *mill) {
 		b := m.play(false)
-		lapse.Of(10 * time.Second)
+		testclock.Advance(10 * time.Second)
 		if b.seals {
 			m.t.Fatal("b did not wait for the one that is to seal")
 		}
 		a := m.play(true)
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
 		a.stop()
 		m.rank(a.grinder, store.Follows)
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		if !b.seals {
 			m.t.Error("nobody seals")
 		}

@@ -165,7 +165,7 @@ func (s *series) earliest() int64 {
 // are samples.
 func (s *Shard) corrupt(row *store.Rollup, err error) {
 	s.cfg.Metrics.Corrupt.Inc()
-	s.cfg.Log.Error("a tile of a rollup can not be read", "shard", s.lane.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
+	s.cfg.Log.Error("a tile of a rollup can not be read", "shard", s.shardJournal.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 
 // roll takes samples into the rollups after the blocks that hold them were

@@ -87,7 +87,7 @@ func (s *Shard) foreign(ctx context.Context, claims []store.Claim) error {
 // since.
 func (s *Shard) meets(claims []store.Claim) bool {
 	return slices.ContainsFunc(claims, func(c store.Claim) bool {
-		return c.Writer != s.lane.Writer() && c.Sealing != store.Follows
+		return c.Writer != s.shardJournal.Writer() && c.Sealing != store.Follows
 	})
 }
 
@@ -101,7 +101,7 @@ func (s *Shard) noteRaised(w store.Writer, to store.Position) {
 // sealedBy adds the times, by PV, of the samples in rows of a writer that somebody
 // sealed.
 func (s *Shard) sealedBy(ctx context.Context, c store.Claim, after store.Position, spans map[string][]span) error {
-	for row, err := range s.cfg.Store.Journal(ctx, s.lane.Shard, c.Writer, after) {
+	for row, err := range s.cfg.Store.Journal(ctx, s.shardJournal.Shard, c.Writer, after) {
 		if err != nil {
 			return err
 		}

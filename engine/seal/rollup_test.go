@@ -21,7 +21,7 @@ import (
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 const tick = int64(time.Second)
@@ -34,7 +34,7 @@ type mill struct {
 	rng     *rand.Rand
 	st      *memory
 	levels  []store.Level
-	rung    store.Rung
+	tier    store.Tier
 	all     map[string][]sample.Sample // by PV, as they were journalled
 	trace   []string
 	engines []*grinder
@@ -42,11 +42,11 @@ type mill struct {
 	sealer  *grinder // who has the role
 }
 
-// grinder is an engine: a lane and a sealer.
+// grinder is an engine: a shardJournal and a sealer.
 type grinder struct {
-	lane  *journal.Lane
-	shard *Shard
-	end   func()
+	shardJournal *journal.ShardJournal
+	shard        *Shard
+	end          func()
 }
 
 var millTypes = map[string]sample.Type{"A": sample.Float64, "B": sample.Enum}
@@ -65,17 +65,17 @@ func newMill(t *testing.T, seed uint64, levels ...store.Level) *mill {
 func (m *mill) launch() *grinder {
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
-	lane := journal.NewLane(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
+	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
 		Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { lane.Run(ctx, ctx) })
-	<-lane.Claimed()
-	g := &grinder{lane: lane, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
-	g.shard = NewShard(lane, &Config{Store: m.st, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: 15 * time.Second,
+	wg.Go(func() { shardJournal.Run(ctx, ctx) })
+	<-shardJournal.Claimed()
+	g := &grinder{shardJournal: shardJournal, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
+	g.shard = NewShard(shardJournal, &Config{Store: m.st, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: 15 * time.Second,
 		Ours: func(store.Writer) bool { return false }, Died: func(context.Context, int, int64, int64) error { return nil },
 		Retention: func(string) (r store.Retention, captured bool) {
-			r.Raw = m.rung
+			r.Raw = m.tier
 			copy(r.Levels[:], m.levels)
 			return r, true
 		},
@@ -90,7 +90,7 @@ func (m *mill) launch() *grinder {
 }
 
 func (m *mill) rank(g *grinder, t store.Term) {
-	if err := g.lane.SetSealing(context.Background(), t); err != nil {
+	if err := g.shardJournal.SetSealing(context.Background(), t); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -126,12 +126,12 @@ func (m *mill) pass(g *grinder) {
 	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // there was nothing to write
 		m.takeRole(g)
 	}
-	before.shard = NewShard(before.lane, before.shard.cfg)
+	before.shard = NewShard(before.shardJournal, before.shard.cfg)
 	m.rank(before, store.Follows)
 }
 
 func (m *mill) takeRole(g *grinder) {
-	g.shard = NewShard(g.lane, g.shard.cfg)
+	g.shard = NewShard(g.shardJournal, g.shard.cfg)
 	if !g.shard.takeRole(context.Background()) {
 		m.t.Error("the role is not taken")
 	}
@@ -141,11 +141,11 @@ func (m *mill) takeRole(g *grinder) {
 func (m *mill) put(pv string, samples []sample.Sample, by ...*grinder) {
 	m.all[pv] = append(m.all[pv], samples...)
 	for _, g := range by {
-		h := g.lane.Open(pv, millTypes[pv])
+		h := g.shardJournal.Open(pv, millTypes[pv])
 		for i := range samples {
-			g.lane.Append(h, millTypes[pv], &samples[i])
+			g.shardJournal.Append(h, millTypes[pv], &samples[i])
 		}
-		if err := g.lane.Sync(context.Background()); err != nil {
+		if err := g.shardJournal.Sync(context.Background()); err != nil {
 			m.t.Fatal(err)
 		}
 	}
@@ -296,11 +296,11 @@ func (m *mill) step() {
 	case k < 8:
 		back := time.Duration(m.rng.IntN(20)) * time.Minute
 		m.did("%s: new samples of %v", pv, back)
-		lapse.Of(back)
+		testclock.Advance(back)
 		m.put(pv, m.some(pv, back, 1+m.rng.IntN(60)), g)
 	case k < 10:
 		m.did("%s: new samples, captured twice", pv)
-		lapse.Of(5 * time.Minute)
+		testclock.Advance(5 * time.Minute)
 		m.put(pv, m.some(pv, 5*time.Minute, 50), live...)
 	case k == 10:
 		m.did("%s: late samples", pv)
@@ -311,7 +311,7 @@ func (m *mill) step() {
 		m.put(pv, slices.Clone(m.all[pv][i:min(i+5, len(m.all[pv]))]), g)
 	case k == 12:
 		m.did("nothing for long")
-		lapse.Of(time.Duration(1+m.rng.IntN(300)) * time.Minute)
+		testclock.Advance(time.Duration(1+m.rng.IntN(300)) * time.Minute)
 	case k == 13:
 		m.did("another engine")
 		m.launch()
@@ -321,7 +321,7 @@ func (m *mill) step() {
 			m.takeRole(m.sealer)
 			return
 		}
-		g.shard = NewShard(g.lane, g.shard.cfg)
+		g.shard = NewShard(g.shardJournal, g.shard.cfg)
 	case k == 15:
 		if m.roles {
 			m.did("the role passes to %d of %d", slices.Index(live, g), len(live))
@@ -360,7 +360,7 @@ func TestRollupsFollowTheSamples(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMill(t, seed, millLevels...)
 				m.roles = seed/2%2 == 1
-				m.rung = []store.Rung{store.Forever, store.Keep1d}[seed%2]
+				m.tier = []store.Tier{store.Forever, store.Keep1d}[seed%2]
 				m.launch()
 				for range 70 {
 					m.step()
@@ -384,7 +384,7 @@ func (m *mill) settle() {
 		m.put(pv, m.some(pv, 0, 1), m.engines[len(m.engines)-1])
 	}
 	for range 3 {
-		lapse.Of(2 * time.Hour)
+		testclock.Advance(2 * time.Hour)
 		seal := m.engines[max(0, len(m.engines)-2):]
 		if m.roles {
 			seal = []*grinder{m.sealer}
@@ -411,12 +411,12 @@ func TestRollupsArePutOff(t *testing.T) {
 		m := newMill(t, 3, millLevels...)
 		g := m.launch()
 		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
-		other := journal.NewLane(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
+		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
 		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
 		g.shard.cfg.Memory = short
-		lapse.Of(3 * time.Hour)
+		testclock.Advance(3 * time.Hour)
 		for range 3 {
-			lapse.Of(time.Hour)
+			testclock.Advance(time.Hour)
 			m.put("A", m.some("A", time.Hour, 2000), g)
 			m.checkpoint(g)
 			if n := len(m.rows("A", millLevels[0])); n > 0 {
@@ -436,10 +436,10 @@ func TestTileThatWasOverwrittenIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMill(t, 1, millLevels...)
 		first, second := m.launch(), m.launch()
-		lapse.Of(3 * time.Hour)
+		testclock.Advance(3 * time.Hour)
 		m.put("A", m.some("A", 3*time.Hour, 1000), first)
 		m.checkpoint(first)
-		lapse.Of(2 * time.Hour)
+		testclock.Advance(2 * time.Hour)
 		m.put("A", m.some("A", 0, 1), first)
 		m.checkpoint(first)
 		m.checkpoint(second)

@@ -35,7 +35,7 @@ type series struct {
 	late    recently
 
 	known store.Channel // what the directory holds, acknowledged
-	rung  store.Rung
+	tier  store.Tier
 	sized bool // size is chosen
 	size  store.BucketSize
 	rate  float64 // encoded bytes per second, smoothed
@@ -47,18 +47,18 @@ type series struct {
 	bare []bare
 }
 
-// moveTo puts the series on a rung. The block that was open on another one is closed,
+// moveTo puts the series on a tier. The block that was open on another one is closed,
 // and what is written next begins with a carried sample.
-func (s *series) moveTo(r store.Rung) {
-	if s.rung != r {
-		s.rung, s.open = r, nil
+func (s *series) moveTo(r store.Tier) {
+	if s.tier != r {
+		s.tier, s.open = r, nil
 		s.carrying.restart()
 		s.size = min(s.size, r.Longest())
 	}
 }
 
 // bucket returns the one that a sample of a time goes to.
-func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.rung) }
+func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
 // plan returns the blocks that store the samples of a run, and takes them as
 // written. The run is normalized on the way. Samples in buckets that have expired are
@@ -222,7 +222,7 @@ func aggregates(r *sample.Run) (low, high, sum float64) {
 func (s *series) resize(r *sample.Run, now int64) {
 	span := max(time.Duration(slices.Max(r.Times)-slices.Min(r.Times)), time.Minute)
 	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
-	longest := s.rung.Longest()
+	longest := s.tier.Longest()
 	if !s.sized {
 		s.sized, s.rate, s.size = true, rate, chooseSize(rate, longest)
 		if len(s.known.Starts) > 0 {
@@ -252,7 +252,7 @@ func (s *series) smallest() store.BucketSize {
 func (s *series) recall(r *sample.Run) {
 	s.remember(r, r.Len()-1)
 	if !s.sized {
-		s.size = min(s.smallest(), s.rung.Longest())
+		s.size = min(s.smallest(), s.tier.Longest())
 	}
 }
 

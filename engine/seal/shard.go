@@ -29,7 +29,7 @@ type Store interface {
 	PutRollups(ctx context.Context, rows ...store.Rollup) error
 	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 	DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error)
-	Rungs(ctx context.Context) ([]store.Rung, error)
+	Tiers(ctx context.Context) ([]store.Tier, error)
 	AddChannel(ctx context.Context, c store.Channel) error
 	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
 }
@@ -39,7 +39,7 @@ type Config struct {
 	Store Store
 	// Every is the time between two checkpoints of a shard.
 	Every time.Duration
-	// Memory is the account of the lanes. Above half of its limit checkpoints
+	// Memory is the account of the shardJournals. Above half of its limit checkpoints
 	// follow each other closely.
 	Memory *journal.Memory
 	// Slots bounds how many shards are at a checkpoint at once: its capacity.
@@ -66,11 +66,11 @@ type Config struct {
 	// Floor returns the time, in ns since 1970, before which raw samples are given up for
 	// want of room. It never falls; nil: none are.
 	Floor func() int64
-	// Expired is told of samples of the lane that are too old to be kept. It may be nil.
+	// Expired is told of samples of the shardJournal that are too old to be kept. It may be nil.
 	Expired func(pv string, n int)
-	// Moves is shared, as stored data moves from rung to rung; needed with Captured.
+	// Moves is shared, as stored data moves from tier to tier; needed with Captured.
 	Moves *Pace
-	// DropAfter is how long a bucket stays after it was copied to another rung; 0 is
+	// DropAfter is how long a bucket stays after it was copied to another tier; 0 is
 	// an hour.
 	DropAfter time.Duration
 	Metrics   *Metrics
@@ -93,24 +93,24 @@ const (
 // Shard seals one shard, or follows another engine that does. Run or Follow is
 // its only goroutine, but for Delete.
 type Shard struct {
-	cfg  *Config
-	lane *journal.Lane
-	turn chan struct{} // held by who works with what follows: its capacity is 1
+	cfg          *Config
+	shardJournal *journal.ShardJournal
+	turn         chan struct{} // held by who works with what follows: its capacity is 1
 
 	writer  store.Writer // of the blocks: nobody else writes, or wrote, as this one
 	n       uint32       // the highest number of a block of the series that were forgotten
 	series  map[string]*series
 	round   int                   // counts checkpoints
 	watched map[store.Writer]life // writers that have neither closed nor died
-	rungs   []store.Rung          // that the store had at rungsAt
-	rungsAt time.Time
+	tiers   []store.Tier          // that the store had at tiersAt
+	tiersAt time.Time
 	moves   moves
 	claims  looks // at what others seal
 	term    store.Term
 	vacant  time.Time // since when nobody was seen to seal; zero: somebody does
 
 	// Of what follows, Run looks without the turn.
-	written   atomic.Uint64 // by the lane, before the latest checkpoint
+	written   atomic.Uint64 // by the shardJournal, before the latest checkpoint
 	watching  atomic.Bool   // there are watched ones
 	outranked atomic.Bool   // another engine took the role
 }
@@ -139,10 +139,10 @@ type life struct {
 	seen time.Time
 }
 
-// NewShard returns the sealer of a lane's shard.
-func NewShard(lane *journal.Lane, cfg *Config) *Shard {
+// NewShard returns the sealer of a shardJournal's shard.
+func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	return &Shard{
-		cfg: cfg, lane: lane, turn: make(chan struct{}, 1), writer: store.NewWriter(),
+		cfg: cfg, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.Writer]life{},
 	}
 }
@@ -170,7 +170,7 @@ func (s *Shard) Run(ctx context.Context) (outranked bool) {
 			return false
 		case <-tick.C:
 		}
-		if s.lane.TakeHeavy() {
+		if s.shardJournal.TakeHeavy() {
 			s.checkpoint(ctx, s.sealHeavy)
 		}
 		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
@@ -190,7 +190,7 @@ func (s *Shard) Run(ctx context.Context) (outranked bool) {
 // engine encode at once, and capture has to wait for the processor.
 func (s *Shard) pressed() bool {
 	const someOf = 16
-	return s.shortOfMemory() || s.lane.Written()-s.written.Load() > journalBytes ||
+	return s.shortOfMemory() || s.shardJournal.Written()-s.written.Load() > journalBytes ||
 		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(someOf) == 0
 }
 
@@ -219,11 +219,11 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	s.cfg.Metrics.Duration.Observe(time.Since(start).Seconds())
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errOutranked) {
 		s.cfg.Metrics.Failures.Inc()
-		s.cfg.Log.Warn("sealing a shard failed; it will be tried again", "shard", s.lane.Shard, "err", err)
+		s.cfg.Log.Warn("sealing a shard failed; it will be tried again", "shard", s.shardJournal.Shard, "err", err)
 	}
 }
 
-// Checkpoint seals the rows that other writers added, and everything the lane
+// Checkpoint seals the rows that other writers added, and everything the shardJournal
 // has made durable.
 func (s *Shard) Checkpoint(ctx context.Context) error {
 	s.round++
@@ -243,7 +243,7 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 			s.forget(pv) // nobody captures it any more
 		}
 	}
-	if err := s.lookAtRungs(ctx); err != nil {
+	if err := s.lookAtTiers(ctx); err != nil {
 		return err
 	}
 	s.queueMoves()
@@ -283,17 +283,17 @@ const (
 	batchBytes = 32 << 20 // of samples, or one that is larger
 )
 
-// sealOwn seals everything that the lane has made durable.
+// sealOwn seals everything that the shardJournal has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
-	to, written := s.lane.Acked(), s.lane.Written()
-	if err := s.sealHeads(ctx, s.lane.Heads()); err != nil {
+	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
+	if err := s.sealHeads(ctx, s.shardJournal.Heads()); err != nil {
 		return err
 	}
 	s.written.Store(written)
-	if err := s.cfg.Store.Seal(ctx, s.lane.Shard, s.lane.Writer(), to); err != nil {
+	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, s.shardJournal.Writer(), to); err != nil {
 		return err
 	}
-	s.noteRaised(s.lane.Writer(), to)
+	s.noteRaised(s.shardJournal.Writer(), to)
 	return nil
 }
 
@@ -301,7 +301,7 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 // readers do not hold it until the next checkpoint. Blocks of large values are full
 // at once; so nothing is written again, as it would be of other PVs.
 func (s *Shard) sealHeavy(ctx context.Context) error {
-	return s.sealHeads(ctx, slices.DeleteFunc(s.lane.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
+	return s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
 }
 
 // sealHeads seals what heads hold now that is durable, in batches of bounded size.

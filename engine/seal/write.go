@@ -37,7 +37,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 		p := &parts[i]
 		ser := s.series[p.pv]
 		ser.round = s.round
-		ser.moveTo(s.rung(ser))
+		ser.moveTo(s.tier(ser))
 		var of []store.Block
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
@@ -52,7 +52,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 		if ser.lastType != sample.Unknown {
 			of = append(of, ser.carry(ser.bucket(now))...)
 		}
-		if c, ok := ser.missing(s.lane.Shard, of); ok {
+		if c, ok := ser.missing(s.shardJournal.Shard, of); ok {
 			missing = append(missing, c)
 			ser.added(c)
 		}
@@ -105,25 +105,25 @@ func (s *Shard) fill(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// rung returns that on which a PV is to be kept, or the next longer one that the store
+// tier returns that on which a PV is to be kept, or the next longer one that the store
 // has.
-func (s *Shard) rung(ser *series) store.Rung {
+func (s *Shard) tier(ser *series) store.Tier {
 	r, captured := s.cfg.retention(ser.pv)
 	if !captured {
-		r.Raw = lastRung(ser.known.Starts)
+		r.Raw = lastTier(ser.known.Starts)
 	}
-	return available(s.rungs, r.Raw)
+	return available(s.tiers, r.Raw)
 }
 
-// lookAtRungs finds out which rungs the store has. Some are made when they are needed,
+// lookAtTiers finds out which tiers the store has. Some are made when they are needed,
 // by another process.
-func (s *Shard) lookAtRungs(ctx context.Context) error {
-	if len(s.rungs) == store.NumRungs || s.rungs != nil && time.Since(s.rungsAt) < time.Minute {
+func (s *Shard) lookAtTiers(ctx context.Context) error {
+	if len(s.tiers) == store.NumTiers || s.tiers != nil && time.Since(s.tiersAt) < time.Minute {
 		return nil
 	}
-	rungs, err := s.cfg.Store.Rungs(ctx)
+	tiers, err := s.cfg.Store.Tiers(ctx)
 	if err == nil {
-		s.rungs, s.rungsAt = rungs, time.Now()
+		s.tiers, s.tiersAt = tiers, time.Now()
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 		}
 	}
 	return s.insist(ctx, "reading the directory", func() error {
-		if err := s.lookAtRungs(ctx); err != nil {
+		if err := s.lookAtTiers(ctx); err != nil {
 			return err
 		}
 		return inParallel(ctx, unsure, func(ctx context.Context, ser *series) error {
@@ -152,7 +152,7 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 			}
 			r, err := s.cfg.last(ctx, ser.pv, time.Now().UnixNano())
 			if r != nil {
-				ser.moveTo(s.rung(ser))
+				ser.moveTo(s.tier(ser))
 				ser.recall(r)
 			}
 			return err
@@ -172,7 +172,7 @@ func (s *Shard) insist(ctx context.Context, what string, f func() error) error {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		s.cfg.Metrics.Retries.Inc()
-		s.cfg.Log.Warn("sealing: the store refuses; trying again", "doing", what, "shard", s.lane.Shard, "err", err)
+		s.cfg.Log.Warn("sealing: the store refuses; trying again", "doing", what, "shard", s.shardJournal.Shard, "err", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, err)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // steps runs rounds for a while, and returns how many names they took.
@@ -227,7 +227,7 @@ func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 		}
 		go l.Run(t.Context())
 		before := ran()
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		if n := ran() - before; n > 0 {
 			t.Errorf("%d rounds for nothing", n)
 		}
@@ -235,11 +235,11 @@ func TestLoopRunsRoundsWhenTheyAreDue(t *testing.T) {
 		q.Add(&Entry{}, time.Now().Add(time.Second))
 		mu.Unlock()
 		l.Wake()
-		lapse.Of(999 * time.Millisecond)
+		testclock.Advance(999 * time.Millisecond)
 		if n := ran() - before; n > 0 {
 			t.Errorf("%d rounds before the name was due", n)
 		}
-		lapse.Of(time.Millisecond)
+		testclock.Advance(time.Millisecond)
 		if n := ran() - before; n != 1 {
 			t.Errorf("%d rounds when the name was due", n)
 		}

@@ -1,7 +1,7 @@
 // Package spool keeps rows of the journal on a local disk while the store is away,
 // and sends them when it is back.
 //
-//	journal.Lane ── Put ──▶ Run: one write and one fsync for all lanes
+//	journal.ShardJournal ── Put ──▶ Run: one write and one fsync for all shardJournals
 //	                              │
 //	        query ◀── Recent ── segments: files, oldest first ── too many: the oldest
 //	                              │                              is dropped, and marked
@@ -15,23 +15,23 @@
 //
 // Claims are made when the store takes rows again. Shard by shard the drainer claims,
 // sends the rows in order and closes the claim, so that a sealer may seal and forget
-// it at once. Lanes send live rows meanwhile, under writers of their own.
+// it at once. ShardJournals send live rows meanwhile, under writers of their own.
 //
 // # What could be lost or doubled
 //
 // These are the orders of events that were looked at:
 //
-//   - A row is acknowledged to a lane, which lets go of its samples, only after the
+//   - A row is acknowledged to a shardJournal, which lets go of its samples, only after the
 //     file is synchronized, and before it the name of the file. What is torn behind
 //     that when the power fails was never acknowledged: opening cuts it.
 //   - After a failed write or fsync nobody knows what of it is on the disk. The
-//     segment takes no more rows, and the lane keeps the samples: they may be stored
+//     segment takes no more rows, and the shardJournal keeps the samples: they may be stored
 //     twice, under two writers, which is one sample for a reader.
-//   - The row that a lane had under way when the store went away may be in the store,
-//     or get there late. The lane never uses its position again, and its samples are
+//   - The row that a shardJournal had under way when the store went away may be in the store,
+//     or get there late. The shardJournal never uses its position again, and its samples are
 //     put into the spool: as above.
 //   - A reader looks at memory, then at the spool, then at claims and journal, then at
-//     blocks. Samples move in that order only: a lane drops them after they can be
+//     blocks. Samples move in that order only: a shardJournal drops them after they can be
 //     found here, and here they are passed over after the store has acknowledged row
 //     and claim. A file that vanishes under a reader was sent. So no sample is missed
 //     that was not dropped. What a writer's claim covers of the spool is never said

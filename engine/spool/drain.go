@@ -29,7 +29,7 @@ type Target struct {
 
 const (
 	// parallel is how many rows are under way at a time: few, so that the rows of
-	// lanes, and reads, do not wait for them.
+	// shardJournals, and reads, do not wait for them.
 	parallel = 4
 	// linger is how long a segment is kept that others may have taken for dead. It is
 	// longer than a sealer takes from its look at a claim to dropping it.
@@ -271,7 +271,7 @@ func (d *drainer) acknowledge(g *segment, rec *record, stored bool) {
 }
 
 // claim writes the claim of a segment's writer, which at first gets a rank as the
-// claim of a lane does.
+// claim of a shardJournal does.
 func (d *drainer) claim(ctx context.Context, g *segment, shard int) error {
 	d.mu.Lock()
 	c := g.chains[shard]

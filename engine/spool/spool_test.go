@@ -60,16 +60,16 @@ func TestRowsAreSentInOrder(t *testing.T) {
 	})
 }
 
-// Lanes that put at the same time share the synchronization of the file.
+// ShardJournals that put at the same time share the synchronization of the file.
 func TestSynchronizationIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &counting{FS: vfs.NewMem()}
 		cfg := config(disk)
 		cfg.Sync = 500 * time.Millisecond
 		b := start(t, cfg)
-		var lanes sync.WaitGroup
+		var shardJournals sync.WaitGroup
 		for shard := range 1000 {
-			lanes.Go(func() {
+			shardJournals.Go(func() {
 				time.Sleep(rand.N(500 * time.Millisecond))
 				for i := range 20 {
 					b.put(newRow(shard, i, i+1, "A"))
@@ -77,7 +77,7 @@ func TestSynchronizationIsShared(t *testing.T) {
 			})
 		}
 		began := time.Now()
-		lanes.Wait()
+		shardJournals.Wait()
 		took := time.Since(began)
 		if most := int(took/cfg.Sync) + 3; disk.syncs > most || took > 15*time.Second {
 			t.Errorf("%d synchronizations in %v", disk.syncs, took)
@@ -206,11 +206,11 @@ func TestPowerCut(t *testing.T) {
 		acked := map[int]int{}
 		var crashed *vfs.MemFS
 		var then map[int]int
-		var lanes sync.WaitGroup
+		var shardJournals sync.WaitGroup
 		rng := rand.New(rand.NewPCG(seed, 1))
 		crashAt := rng.IntN(40)
 		for shard := range 4 {
-			lanes.Go(func() {
+			shardJournals.Go(func() {
 				for i := range 40 {
 					b.put(newRow(shard, 100*i, 100*i+100, pvOf(shard)))
 					mu.Lock()
@@ -226,7 +226,7 @@ func TestPowerCut(t *testing.T) {
 				}
 			})
 		}
-		lanes.Wait()
+		shardJournals.Wait()
 		b.stop()
 		b = start(t, config(crashed))
 		for shard := range 4 {

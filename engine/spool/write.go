@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// partBytes ends a partition of the journal, as in a lane.
+	// partBytes ends a partition of the journal, as in a shardJournal.
 	partBytes = 32 << 20
 	// gatherBytes is how much is written without waiting for the next turn.
 	gatherBytes = 8 << 20
@@ -53,7 +53,7 @@ func (s *Spool) Put(rows []journal.SpoolRow) error {
 	}
 }
 
-// Run writes what is put until ctx ends. Rows that several lanes put within the
+// Run writes what is put until ctx ends. Rows that several shardJournals put within the
 // time between two synchronizations share one.
 func (s *Spool) Run(ctx context.Context) {
 	defer close(s.ended)

@@ -51,26 +51,26 @@ func (s BucketSize) Of(t int64) Bucket {
 }
 
 // Bucket is a span of time whose blocks are kept equally long. It is a number of
-// two parts: the rung times 2⁵⁶, and, added to that, the size in the low 3 bits with
+// two parts: the tier times 2⁵⁶, and, added to that, the size in the low 3 bits with
 // how many spans after 1970-01-01 UTC it begins above them, negative before 1970. So
-// buckets of one rung and one size sort by time.
+// buckets of one tier and one size sort by time.
 type Bucket int64
 
-// rungShift is where the rung stands in a bucket; half says how far the rest goes,
+// tierShift is where the tier stands in a bucket; half says how far the rest goes,
 // up and down.
 const (
-	rungShift = 56
-	half      = 1 << (rungShift - 1)
+	tierShift = 56
+	half      = 1 << (tierShift - 1)
 )
 
-// In returns the bucket of the same span of time on another rung.
-func (b Bucket) In(r Rung) Bucket { return b.place() + Bucket(r)<<rungShift }
+// In returns the bucket of the same span of time on another tier.
+func (b Bucket) In(r Tier) Bucket { return b.place() + Bucket(r)<<tierShift }
 
-// Rung returns how long the blocks of the bucket are kept.
-func (b Bucket) Rung() Rung { return Rung((b + half) >> rungShift) }
+// Tier returns how long the blocks of the bucket are kept.
+func (b Bucket) Tier() Tier { return Tier((b + half) >> tierShift) }
 
-// place is the bucket without its rung.
-func (b Bucket) place() Bucket { return b - (b+half)>>rungShift<<rungShift }
+// place is the bucket without its tier.
+func (b Bucket) place() Bucket { return b - (b+half)>>tierShift<<tierShift }
 
 // Size returns the size.
 func (b Bucket) Size() BucketSize { return BucketSize(b & 7) }
@@ -84,10 +84,10 @@ func (b Bucket) End() int64 { return b.Next().Start() }
 // Expires returns when the blocks of the bucket go, all together, in ns since 1970;
 // ok is false if never.
 func (b Bucket) Expires() (at int64, ok bool) {
-	if b.Rung() == Forever {
+	if b.Tier() == Forever {
 		return 0, false
 	}
-	return later(b.Start(), b.Size().Span()+b.Rung().Keep()), true
+	return later(b.Start(), b.Size().Span()+b.Tier().Keep()), true
 }
 
 // later returns t + by, or the greatest number if that is less.
@@ -98,28 +98,28 @@ func later(t int64, by time.Duration) int64 {
 	return t + int64(by)
 }
 
-// Next returns the bucket of the same size and rung that follows.
+// Next returns the bucket of the same size and tier that follows.
 func (b Bucket) Next() Bucket { return b + 8 }
 
-// Prev returns the bucket of the same size and rung before.
+// Prev returns the bucket of the same size and tier before.
 func (b Bucket) Prev() Bucket { return b - 8 }
 
 // Span returns the span the bucket is in: that of the year it begins in.
 func (b Bucket) Span() Span {
-	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Rung()))
+	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Tier()))
 }
 
-// Span is the buckets of one size and rung that begin in one year of 365 days. It is
+// Span is the buckets of one size and tier that begin in one year of 365 days. It is
 // a number like that of a bucket of a year, but with their size.
 type Span int64
 
 // Size returns the size of the buckets.
 func (s Span) Size() BucketSize { return BucketSize(s & 7) }
 
-// Rung returns how long their blocks are kept.
-func (s Span) Rung() Rung { return Bucket(s).Rung() }
+// Tier returns how long their blocks are kept.
+func (s Span) Tier() Tier { return Bucket(s).Tier() }
 
 func (s Span) year() Bucket { return Bucket(int64(s)&^7 | int64(Year)) }
 
 // Last returns the last bucket of the span.
-func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1).In(s.Rung()) }
+func (s Span) Last() Bucket { return s.Size().Of(s.year().End() - 1).In(s.Tier()) }

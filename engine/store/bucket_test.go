@@ -13,71 +13,71 @@ func TestBuckets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {
 		at := rng.Int64N(4e18) - 2e18
-		rung := Rung(rng.IntN(NumRungs))
+		tier := Tier(rng.IntN(NumTiers))
 		for size := Hour; size.Valid(); size++ {
-			b := size.Of(at).In(rung)
-			if b.Size() != size || b.Rung() != rung || b.In(Forever) != size.Of(at) || b.Start() > at || b.End() <= at || b.Next().Start() != b.End() || b.Next().Prev() != b {
+			b := size.Of(at).In(tier)
+			if b.Size() != size || b.Tier() != tier || b.In(Forever) != size.Of(at) || b.Start() > at || b.End() <= at || b.Next().Start() != b.End() || b.Next().Prev() != b {
 				t.Fatalf("%v bucket of %d: from %d to %d", size, at, b.Start(), b.End())
 			}
 			s := b.Span()
-			if s.Size() != size || s.Rung() != rung || s.Last() < b || s.Last().Span() != s || s.Last().Next().Span() == s {
+			if s.Size() != size || s.Tier() != tier || s.Last() < b || s.Last().Span() != s || s.Last().Next().Span() == s {
 				t.Fatalf("%v bucket %d: %d is not the last one of its span", size, b, s.Last())
 			}
 		}
 	}
 }
 
-// TestRungs checks that data is kept for as long as asked, and as long as the
-// smallest rung that does so.
-func TestRungs(t *testing.T) {
-	for keep, want := range map[time.Duration]Rung{
+// TestTiers checks that data is kept for as long as asked, and as long as the
+// smallest tier that does so.
+func TestTiers(t *testing.T) {
+	for keep, want := range map[time.Duration]Tier{
 		0: Forever, time.Second: Keep1d, day: Keep1d, day + 1: Keep7d, 45 * day: Keep90d,
 		365 * day: Keep1y, 3650 * day: Keep10y, 3651 * day: Forever,
 	} {
-		if got := RungFor(keep); got != want {
-			t.Errorf("%v is kept on rung %v, want %v", keep, got, want)
+		if got := TierFor(keep); got != want {
+			t.Errorf("%v is kept on tier %v, want %v", keep, got, want)
 		}
 	}
 	for r := Keep1d; r.Valid(); r++ {
 		if !Forever.Longer(r) || r.Longer(Forever) || r > Keep1d && !r.Longer(r-1) || r.Longest().Span() > max(r.Keep()/10, time.Hour) {
-			t.Errorf("rung %v, with buckets of a %v at most, is out of order", r, r.Longest())
+			t.Errorf("tier %v, with buckets of a %v at most, is out of order", r, r.Longest())
 		}
 	}
 }
 
-// TestRungNames checks that names are read as they are written, and others are not.
-func TestRungNames(t *testing.T) {
-	for r := range Rung(NumRungs) {
-		if got, err := ParseRung(r.String()); got != r || err != nil {
+// TestTierNames checks that names are read as they are written, and others are not.
+func TestTierNames(t *testing.T) {
+	for r := range Tier(NumTiers) {
+		if got, err := ParseTier(r.String()); got != r || err != nil {
 			t.Errorf("%v is read as %v, %v", r, got, err)
 		}
 	}
-	for _, name := range []string{"", "3d", "1D", Rung(NumRungs).String()} {
-		if r, err := ParseRung(name); err == nil {
+	for _, name := range []string{"", "3d", "1D", Tier(NumTiers).String()} {
+		if r, err := ParseTier(name); err == nil {
 			t.Errorf("%q is read as %v", name, r)
 		}
 	}
 }
 
 // TestExpires checks that rows go when their bucket or tile has ended for as long as
-// their rung keeps them, and that what would be after the end of time does not go.
+// their tier keeps them, and that what would be after the end of time does not go.
 func TestExpires(t *testing.T) {
 	at := time.Date(2026, 11, 21, 13, 7, 0, 0, time.UTC)
 	midnight := at.Truncate(day).Add(day).UnixNano()
 	for r := Keep1d; r.Valid(); r++ {
 		b, l := Day.Of(at.UnixNano()).In(r), LevelOf(day/TileBins, r)
 		if goes, ok := b.Expires(); !ok || goes != midnight+int64(r.Keep()) {
-			t.Errorf("a bucket on rung %v goes at %d, %v", r, goes, ok)
+			t.Errorf("a bucket on tier %v goes at %d, %v", r, goes, ok)
 		}
 		if goes, ok := l.Expires(l.Tile(at.UnixNano())); !ok || goes != midnight+int64(r.Keep()) {
-			t.Errorf("a tile on rung %v goes at %d, %v", r, goes, ok)
+			t.Errorf("a tile on tier %v goes at %d, %v", r, goes, ok)
 		}
 		last, wide := Year.Of(math.MaxInt64).In(r), LevelOf(365*day, r)
 		if goes, ok := last.Expires(); !ok || goes != math.MaxInt64 {
-			t.Errorf("the last bucket on rung %v goes at %d, %v", r, goes, ok)
+			t.Errorf("the last bucket on tier %v goes at %d, %v", r, goes, ok)
 		}
 		if goes, ok := wide.Expires(wide.Tile(math.MaxInt64)); !ok || goes != math.MaxInt64 {
-			t.Errorf("the last tile on rung %v goes at %d, %v", r, goes, ok)
+			t.Errorf("the last tile on tier %v goes at %d, %v", r, goes, ok)
 		}
 	}
 	if _, ok := Day.Of(0).Expires(); ok {
@@ -96,7 +96,7 @@ func TestTiles(t *testing.T) {
 		every := time.Duration(1+rng.Int64N(365*day.Milliseconds())) * time.Millisecond
 		l := LevelOf(every, Keep2y)
 		tile := l.Tile(at)
-		if !l.Valid() || l.Every() != every || l.Rung() != Keep2y || l.Start(tile) > at || l.Start(tile+1) <= at {
+		if !l.Valid() || l.Every() != every || l.Tier() != Keep2y || l.Start(tile) > at || l.Start(tile+1) <= at {
 			t.Fatalf("tile %d of level %v does not hold %d", tile, l, at)
 		}
 	}

@@ -12,13 +12,13 @@ func InUse(starts []Bucket, now, until int64) iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		listed := map[Span]bool{}
 		for _, b := range slices.Sorted(slices.Values(starts)) {
-			if !b.Rung().Valid() || !b.Size().Valid() || listed[b.Span()] {
+			if !b.Tier().Valid() || !b.Size().Valid() || listed[b.Span()] {
 				continue
 			}
 			listed[b.Span()] = true
-			last := min(b.Span().Last(), b.Size().Of(until).In(b.Rung()))
-			if b.Rung() != Forever {
-				b = max(b, b.Size().Of(now-int64(b.Rung().Keep())).In(b.Rung()))
+			last := min(b.Span().Last(), b.Size().Of(until).In(b.Tier()))
+			if b.Tier() != Forever {
+				b = max(b, b.Size().Of(now-int64(b.Tier().Keep())).In(b.Tier()))
 			}
 			for ; b <= last; b = b.Next() {
 				if !yield(b) {

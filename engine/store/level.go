@@ -9,20 +9,20 @@ import (
 const TileBins = 256
 
 // Level is one level of decimated data: the width of its bins, in ms, above the low
-// 4 bits, and there the rung that says how long they are kept. 0 is no level.
+// 4 bits, and there the tier that says how long they are kept. 0 is no level.
 type Level int64
 
 // LevelOf returns the level of bins of some width, which is whole milliseconds.
-func LevelOf(every time.Duration, r Rung) Level { return Level(every.Milliseconds()<<4 | int64(r)) }
+func LevelOf(every time.Duration, r Tier) Level { return Level(every.Milliseconds()<<4 | int64(r)) }
 
 // Every returns the width of a bin.
 func (l Level) Every() time.Duration { return time.Duration(l>>4) * time.Millisecond }
 
-// Rung returns how long its rows are kept.
-func (l Level) Rung() Rung { return Rung(l & 15) }
+// Tier returns how long its rows are kept.
+func (l Level) Tier() Tier { return Tier(l & 15) }
 
 // Valid reports whether the level is one that this version knows.
-func (l Level) Valid() bool { return l>>4 > 0 && l.Rung().Valid() }
+func (l Level) Valid() bool { return l>>4 > 0 && l.Tier().Valid() }
 
 // Tile returns the tile that holds a time in ns since 1970: TileBins bins, the first
 // of which begins at a multiple of their width since then.
@@ -40,14 +40,14 @@ func (l Level) Start(t Tile) int64 { return int64(t) * int64(l.Every()) * TileBi
 
 // Expires returns when the rows of a tile go, in ns since 1970; ok is false if never.
 func (l Level) Expires(t Tile) (at int64, ok bool) {
-	if l.Rung() == Forever {
+	if l.Tier() == Forever {
 		return 0, false
 	}
-	return later(later(l.Start(t), l.Every()*TileBins), l.Rung().Keep()), true
+	return later(later(l.Start(t), l.Every()*TileBins), l.Tier().Keep()), true
 }
 
-// String returns the width and the rung, such as "10s/2y".
-func (l Level) String() string { return fmt.Sprintf("%v/%v", l.Every(), l.Rung()) }
+// String returns the width and the tier, such as "10s/2y".
+func (l Level) String() string { return fmt.Sprintf("%v/%v", l.Every(), l.Tier()) }
 
 // Tile numbers the tiles of a level from 1970-01-01 UTC on; negative ones are before.
 type Tile int64
@@ -77,7 +77,7 @@ const MaxLevels = 8
 // Retention says how long the samples of a PV are kept, and as what. The zero value
 // keeps raw samples forever. It is comparable.
 type Retention struct {
-	Raw Rung
+	Raw Tier
 	// Levels are in order of their width, the finest first; the rest are 0.
 	Levels [MaxLevels]Level
 }

@@ -16,7 +16,7 @@ var ErrNotOpen = errors.New("the store is not open yet")
 
 // Pending is a store that is being opened in the background: until then every
 // call fails with ErrNotOpen. So an engine can capture into memory while its
-// store is away, and its lanes repeat their writes as in any other outage.
+// store is away, and its shardJournals repeat their writes as in any other outage.
 type Pending struct {
 	real    atomic.Pointer[Store]
 	explain func(error) string
@@ -173,10 +173,10 @@ func (p *Pending) Expire(ctx context.Context, now int64) error {
 	return p.with(func(st Store) error { return st.Expire(ctx, now) })
 }
 
-// Rungs implements Store.
-func (p *Pending) Rungs(ctx context.Context) (rungs []Rung, err error) {
-	err = p.with(func(st Store) (err error) { rungs, err = st.Rungs(ctx); return err })
-	return rungs, err
+// Tiers implements Store.
+func (p *Pending) Tiers(ctx context.Context) (tiers []Tier, err error) {
+	err = p.with(func(st Store) (err error) { tiers, err = st.Tiers(ctx); return err })
+	return tiers, err
 }
 
 // AddChannel implements Store.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // sized is a store that has a size, and says whether it is closed.
@@ -41,7 +41,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 			}
 			return "StorageAway: nobody answers"
 		})
-		lapse.Of(30 * time.Second)
+		testclock.Advance(30 * time.Second)
 		if p.State() != "StorageAway: nobody answers" {
 			t.Errorf("the state is %q", p.State())
 		}
@@ -53,7 +53,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 				t.Errorf("a sequence gives %v", err)
 			}
 		}
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		for i, at := range tries[1:] {
 			if pause := at - tries[i]; pause > longestPause || pause < firstPause/2 {
 				t.Errorf("a pause of %v before try %d", pause, i+1)
@@ -80,7 +80,7 @@ func TestPendingIsClosedBeforeItIsOpen(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, error.Error)
-		lapse.Of(time.Second)
+		testclock.Advance(time.Second)
 		if !strings.HasPrefix(p.State(), "Opening: ") {
 			t.Errorf("the state is %q", p.State())
 		}

@@ -12,8 +12,8 @@
 //	channel (pv): the directory, made of sets that only grow
 //	floor: before it raw samples were given up for want of room      sweep (shard)
 //
-// A bucket of blocks, and a level of rollups, stand on a rung of the retention
-// ladder, which says how long they are kept. All rows of a bucket go together, and
+// A bucket of blocks, and a level of rollups, stand on a tier of the retention
+// tiers, which says how long they are kept. All rows of a bucket go together, and
 // so do those of a tile. Blocks and rollups that are expired may still be seen until
 // the store is told to Expire them, or does so by itself.
 //
@@ -32,7 +32,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Writer identifies who writes: an engine its marks, a lane its journal rows for
+// Writer identifies who writes: an engine its marks, a shardJournal its journal rows for
 // as long as it holds a shard once, a segment of a spool its rows, a sealer its
 // blocks. It is random (a version 4 UUID), so no two writers ever share a key.
 type Writer [16]byte
@@ -174,8 +174,8 @@ const MaxBlob = 20 << 20
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
 var ErrTooLarge = errors.New("blob larger than a row may be")
 
-// ErrNoRung is returned for a row on a rung that the store does not have.
-var ErrNoRung = errors.New("the store keeps nothing on this rung")
+// ErrNoTier is returned for a row on a tier that the store does not have.
+var ErrNoTier = errors.New("the store keeps nothing on this tier")
 
 // Store keeps the rows of one archive. All methods are safe for concurrent use.
 // Sequences yield rows whose memory the caller may keep, and hold no more than one
@@ -224,12 +224,12 @@ type Store interface {
 	// number of tiles, so the range should be one that the directory allows.
 	Rollups(ctx context.Context, pv string, l Level, first, last Tile) iter.Seq2[Rollup, error]
 
-	// Expire deletes the blocks and rollups of all PVs that their rungs keep no longer,
+	// Expire deletes the blocks and rollups of all PVs that their tiers keep no longer,
 	// as of a time in ns since 1970. A store whose rows expire by themselves has
 	// nothing to do.
 	Expire(ctx context.Context, now int64) error
-	// Rungs returns the rungs that blocks and rollups can be written to.
-	Rungs(ctx context.Context) ([]Rung, error)
+	// Tiers returns the tiers that blocks and rollups can be written to.
+	Tiers(ctx context.Context) ([]Tier, error)
 
 	// AddChannel adds to the directory entry of a PV.
 	AddChannel(ctx context.Context, c Channel) error

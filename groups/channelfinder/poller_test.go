@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"varve.dev/varve/test/lapse"
+	"varve.dev/varve/test/testclock"
 )
 
 // finder answers as it is told to, and counts.
@@ -79,7 +79,7 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 		if _, known, err := p.Names("u", "q"); known || err != nil {
 			t.Errorf("before the first answer: %v, %v", known, err)
 		}
-		lapse.Of(2 * time.Second)
+		testclock.Advance(2 * time.Second)
 		names, known, err := p.Names("u", "q")
 		if !slices.Equal(names, []string{"SR:A"}) || !known || err != nil {
 			t.Errorf("%q, %v, %v", names, known, err)
@@ -88,7 +88,7 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 
 		f.set(errors.New("HTTP 500"))
 		down := time.Now()
-		lapse.Of(20 * time.Minute)
+		testclock.Advance(20 * time.Minute)
 		names, known, err = p.Names("u", "q")
 		failure, ok := errors.AsType[*Failure](err)
 		if !slices.Equal(names, []string{"SR:A"}) || !known || !ok || err.Error() != "HTTP 500" {
@@ -102,7 +102,7 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 		}
 
 		f.set(nil, "SR:A", "SR:B")
-		lapse.Of(time.Minute)
+		testclock.Advance(time.Minute)
 		names, _, err = p.Names("u", "q")
 		if !slices.Equal(names, []string{"SR:A", "SR:B"}) || err != nil {
 			t.Errorf("when it is back: %q, %v", names, err)
@@ -114,13 +114,13 @@ func TestPollerTellsChangesOnly(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
 		p.Names("u", "q")
-		lapse.Of(29 * time.Minute)
+		testclock.Advance(29 * time.Minute)
 		if asked, changes := f.counts(); changes != 1 || asked < 5 || asked > 8 {
 			t.Errorf("%d requests and %d changes in 29 minutes", asked, changes)
 		}
 		p.Names("u", "q")
 		f.set(nil, "SR:B")
-		lapse.Of(7 * time.Minute)
+		testclock.Advance(7 * time.Minute)
 		if _, changes := f.counts(); changes != 1 {
 			t.Errorf("%d changes after one", changes)
 		}
@@ -133,20 +133,20 @@ func TestPollerForgets(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
 		p.Names("u", "q")
-		lapse.Of(10 * time.Minute)
+		testclock.Advance(10 * time.Minute)
 		f.counts()
-		lapse.Of(26 * time.Minute)
+		testclock.Advance(26 * time.Minute)
 		if _, changes := f.counts(); changes != 1 {
 			t.Errorf("%d reminders after half an hour", changes)
 		}
 		p.Names("u", "q")
-		lapse.Of(55 * time.Minute)
+		testclock.Advance(55 * time.Minute)
 		if _, known, _ := p.Names("u", "q"); !known {
 			t.Error("a query is forgotten that somebody asked for")
 		}
-		lapse.Of(2 * time.Hour)
+		testclock.Advance(2 * time.Hour)
 		f.counts()
-		lapse.Of(time.Hour)
+		testclock.Advance(time.Hour)
 		if asked, _ := f.counts(); asked != 0 {
 			t.Errorf("%d requests of a query that nobody wants", asked)
 		}
@@ -163,7 +163,7 @@ func TestPollerAsksAtTheSameTime(t *testing.T) {
 		for _, q := range []string{"1", "2", "3", "4"} {
 			p.Names("u", q)
 		}
-		lapse.Of(1500 * time.Millisecond)
+		testclock.Advance(1500 * time.Millisecond)
 		if asked, _ := f.counts(); asked != 4 {
 			t.Errorf("%d of 4 answers after the time of one", asked)
 		}

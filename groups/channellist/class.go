@@ -55,7 +55,7 @@ func encodeClass(s *capture.Settings) []byte {
 		Mode: modes[s.Mode], Period: encodeDuration(s.Period),
 		Absolute: s.Absolute, Relative: s.Relative, MaxRate: s.MaxRate,
 		Clock: clocks[s.Clock], Ahead: encodeDuration(s.Ahead), Behind: encodeDuration(s.Behind), OnClock: actions[s.OnClock],
-		Paused: s.Paused, Raw: encodeRung(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
+		Paused: s.Paused, Raw: encodeTier(s.Retention.Raw), Rollups: encodeLevels(s.Retention.Levels),
 	}
 	for _, e := range events {
 		if s.Events&e.bit != 0 {
@@ -114,7 +114,7 @@ func (c *class) settings() (*capture.Settings, error) {
 	s.Provider, errs[7] = fromWord[capture.Provider]("provider", providers, c.Provider)
 	s.Fields, errs[8] = decodeNames("field", c.Fields)
 	s.Properties, errs[9] = decodeNames("property", c.Properties)
-	s.Retention.Raw, errs[10] = decodeRung(c.Raw)
+	s.Retention.Raw, errs[10] = decodeTier(c.Raw)
 	s.Retention.Levels, errs[11] = decodeLevels(c.Rollups)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err

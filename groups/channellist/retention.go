@@ -7,15 +7,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// encodeRung leaves out forever, as lists did before there was anything else.
-func encodeRung(r store.Rung) string {
+// encodeTier leaves out forever, as lists did before there was anything else.
+func encodeTier(r store.Tier) string {
 	if r == store.Forever {
 		return ""
 	}
 	return r.String()
 }
 
-func decodeRung(text string) (store.Rung, error) {
+func decodeTier(text string) (store.Tier, error) {
 	if text == "" {
 		return store.Forever, nil
 	}
@@ -24,18 +24,18 @@ func decodeRung(text string) (store.Rung, error) {
 			return r, nil
 		}
 	}
-	return store.Forever, fmt.Errorf("a rung %q is unknown", text)
+	return store.Forever, fmt.Errorf("a tier %q is unknown", text)
 }
 
-// encodeLevels writes a level as its width, and its rung behind a slash.
+// encodeLevels writes a level as its width, and its tier behind a slash.
 func encodeLevels(levels [store.MaxLevels]store.Level) (out []string) {
 	for _, l := range levels {
 		if l == 0 {
 			break
 		}
 		text := encodeDuration(l.Every())
-		if rung := encodeRung(l.Rung()); rung != "" {
-			text += "/" + rung
+		if tier := encodeTier(l.Tier()); tier != "" {
+			text += "/" + tier
 		}
 		out = append(out, text)
 	}
@@ -52,11 +52,11 @@ func decodeLevels(texts []string) (out [store.MaxLevels]store.Level, err error) 
 		if err != nil {
 			return out, err
 		}
-		rung, err := decodeRung(keep)
+		tier, err := decodeTier(keep)
 		if err != nil {
 			return out, err
 		}
-		out[i] = store.LevelOf(every, rung)
+		out[i] = store.LevelOf(every, tier)
 		if !out[i].Valid() || out[i].Every() != every || i > 0 && every <= out[i-1].Every() {
 			return out, fmt.Errorf("a rollup of %q is too fine, or not after the one before it", text)
 		}

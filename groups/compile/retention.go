@@ -10,12 +10,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// retentionOf rounds up to rungs what a group, or a channel, asks for.
+// retentionOf rounds up to tiers what a group, or a channel, asks for.
 func retentionOf(r *v1alpha1.Retention) (out store.Retention, err error) {
 	if r == nil {
 		return out, nil
 	}
-	if out.Raw, err = rungOf(r.Raw); err != nil {
+	if out.Raw, err = tierOf(r.Raw); err != nil {
 		return out, fmt.Errorf("reading retention.raw: %w", err)
 	}
 	var levels []store.Level
@@ -24,19 +24,19 @@ func retentionOf(r *v1alpha1.Retention) (out store.Retention, err error) {
 		if err != nil {
 			return out, fmt.Errorf("reading the width of a rollup: %w", err)
 		}
-		rung, err := rungOf(r.Rollups[i].Keep)
+		tier, err := tierOf(r.Rollups[i].Keep)
 		if err != nil {
 			return out, fmt.Errorf("reading how long a rollup is kept: %w", err)
 		}
-		levels = append(levels, store.LevelOf(every, rung))
+		levels = append(levels, store.LevelOf(every, tier))
 	}
-	out.Levels = ladder(levels)
+	out.Levels = tiers(levels)
 	return out, nil
 }
 
-func rungOf(keep *v1alpha1.Duration) (store.Rung, error) {
+func tierOf(keep *v1alpha1.Duration) (store.Tier, error) {
 	d, err := durationOr(keep, 0)
-	return store.RungFor(d), err
+	return store.TierFor(d), err
 }
 
 // keepLonger returns the retention that keeps whatever a or b would: raw samples and
@@ -44,28 +44,28 @@ func rungOf(keep *v1alpha1.Duration) (store.Rung, error) {
 func keepLonger(a, b store.Retention) store.Retention {
 	return store.Retention{
 		Raw:    longer(a.Raw, b.Raw),
-		Levels: ladder(slices.Concat(a.Levels[:], b.Levels[:])),
+		Levels: tiers(slices.Concat(a.Levels[:], b.Levels[:])),
 	}
 }
 
-func longer(a, b store.Rung) store.Rung {
+func longer(a, b store.Tier) store.Tier {
 	if b.Longer(a) {
 		return b
 	}
 	return a
 }
 
-// ladder returns levels in order of their width, each width once, and none kept for
+// tiers returns levels in order of their width, each width once, and none kept for
 // less than a finer one. Of more than there may be, the two that are closest become
 // one: the finer, kept for as long as either.
-func ladder(levels []store.Level) (out [store.MaxLevels]store.Level) {
+func tiers(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return l == 0 })
 	slices.SortFunc(levels, func(a, b store.Level) int { return cmp.Compare(a.Every(), b.Every()) })
 	var steps []store.Level
 	for _, l := range levels {
 		if n := len(steps); n > 0 {
 			last := &steps[n-1]
-			l = store.LevelOf(l.Every(), longer(last.Rung(), l.Rung()))
+			l = store.LevelOf(l.Every(), longer(last.Tier(), l.Tier()))
 			if l.Every() == last.Every() {
 				*last = l
 				continue
@@ -75,7 +75,7 @@ func ladder(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	}
 	for len(steps) > len(out) {
 		i := closest(steps)
-		steps[i] = store.LevelOf(steps[i].Every(), steps[i+1].Rung())
+		steps[i] = store.LevelOf(steps[i].Every(), steps[i+1].Tier())
 		steps = slices.Delete(steps, i+1, i+2)
 	}
 	copy(out[:], steps)
@@ -116,15 +116,15 @@ func Describe(group *v1alpha1.ArchiveGroupSpec) string {
 }
 
 func kept(asked *v1alpha1.Duration) string {
-	rung, err := rungOf(asked)
+	tier, err := tierOf(asked)
 	switch {
 	case err != nil || asked == nil:
 		return "forever"
-	case rung == store.Forever:
+	case tier == store.Forever:
 		return "forever (" + string(*asked) + " asked)"
 	}
-	if d, _ := asked.TimeDuration(); d != rung.Keep() {
-		return "for " + rung.String() + " (" + string(*asked) + " asked)"
+	if d, _ := asked.TimeDuration(); d != tier.Keep() {
+		return "for " + tier.String() + " (" + string(*asked) + " asked)"
 	}
-	return "for " + rung.String()
+	return "for " + tier.String()
 }

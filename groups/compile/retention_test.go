@@ -25,10 +25,10 @@ func retention(raw string, rollups ...string) *v1alpha1.Retention {
 	return r
 }
 
-// levels are widths and rungs in turn.
+// levels are widths and tiers in turn.
 func levels(of ...any) (out [store.MaxLevels]store.Level) {
 	for i := 0; i < len(of); i += 2 {
-		out[i/2] = store.LevelOf(of[i].(time.Duration), of[i+1].(store.Rung))
+		out[i/2] = store.LevelOf(of[i].(time.Duration), of[i+1].(store.Tier))
 	}
 	return out
 }

@@ -42,9 +42,9 @@ func (a *Amount) join(o Amount) {
 
 // Fate is what becomes of blocks.
 type Fate struct {
-	// Stored are all, by rung.
-	Stored [store.NumRungs]Amount
-	// Move are those that are copied to another rung, Go those that are older than it
+	// Stored are all, by tier.
+	Stored [store.NumTiers]Amount
+	// Move are those that are copied to another tier, Go those that are older than it
 	// keeps: they are deleted.
 	Move, Go Amount
 	// Oldest and Gone are the times, in ns since 1970, of the first sample, and up to
@@ -66,7 +66,7 @@ type Group struct {
 	// Name is namespace/name, or empty: of PVs that no group names.
 	Name string
 	// PVs is how many it decides about. Of WithData there is some, of Moving on another
-	// rung than it is to be kept on.
+	// tier than it is to be kept on.
 	PVs, WithData, Moving int
 	// Looked are those whose blocks were looked at, by name. Fate is of all that have
 	// data: the sum of those, scaled up if they are not all.
@@ -179,10 +179,10 @@ func (m *maker) draw(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere reports whether blocks of a PV may stand on another rung.
-func (m *maker) elsewhere(ch *store.Channel, than store.Rung) bool {
+// elsewhere reports whether blocks of a PV may stand on another tier.
+func (m *maker) elsewhere(ch *store.Channel, than store.Tier) bool {
 	for b := range store.InUse(ch.Starts, m.now, m.now) {
-		if b.Rung() != than {
+		if b.Tier() != than {
 			return true
 		}
 	}
@@ -208,7 +208,7 @@ func (m *maker) pv(ctx context.Context, ch *store.Channel) (PV, error) {
 
 // add counts a block.
 func (p *PV) add(b *store.Block, now int64) {
-	at := b.Bucket.Rung()
+	at := b.Bucket.Tier()
 	p.Stored[at].add(b)
 	if b.Count > 0 && (p.Oldest == 0 || b.Start < p.Oldest) {
 		p.Oldest = b.Start

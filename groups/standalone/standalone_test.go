@@ -27,7 +27,7 @@ type plant struct {
 	dir string
 
 	mu      sync.Mutex
-	applied string // the names of the PVs that are captured, sorted, with rungs but forever
+	applied string // the names of the PVs that are captured, sorted, with tiers but forever
 	log     bytes.Buffer
 }
 

@@ -20,7 +20,7 @@ const (
 	drawnGoal  = 100       // ms
 )
 
-// drawnLevels stand on rungs of their own, so that each has a table.
+// drawnLevels stand on tiers of their own, so that each has a table.
 var drawnLevels = [...]store.Level{
 	store.LevelOf(10*time.Second, store.Keep5y), store.LevelOf(5*time.Minute, store.Keep10y), store.LevelOf(6*time.Hour, store.Forever),
 }
@@ -78,7 +78,7 @@ func (b *bench) drawnFill(ctx context.Context, l *loader, pv string, from, to in
 func (b *bench) drawnSizes(ctx context.Context, n *node) error {
 	tables := map[string]float64{"block_forever": drawnSpan.Seconds()}
 	for _, l := range drawnLevels {
-		tables["rollup_"+l.Rung().String()] = float64(drawnSpan / l.Every())
+		tables["rollup_"+l.Tier().String()] = float64(drawnSpan / l.Every())
 	}
 	for _, table := range []string{"block_forever", "rollup_5y", "rollup_10y", "rollup_forever"} {
 		if err := n.compact(ctx, "drawn", table); err != nil {

@@ -21,18 +21,18 @@ import (
 	"varve.dev/varve/engine/store/cassandra"
 )
 
-// loader feeds samples to the lanes and the sealers of an engine, whose clients it
+// loader feeds samples to the shardJournals and the sealers of an engine, whose clients it
 // stands for, as fast as a Cassandra takes them:
 //
-//	append ──▶ Lane ──▶ journal          checkpoint: Shard ──▶ blocks
+//	append ──▶ ShardJournal ──▶ journal          checkpoint: Shard ──▶ blocks
 type loader struct {
-	store   store.Store
-	memory  *journal.Memory
-	lost    atomic.Uint64 // samples
-	slots   chan struct{} // of checkpoints
-	lanes   []*journal.Lane
-	sealers []*seal.Shard
-	heads   map[string]*journal.Head
+	store         store.Store
+	memory        *journal.Memory
+	lost          atomic.Uint64 // samples
+	slots         chan struct{} // of checkpoints
+	shardJournals []*journal.ShardJournal
+	sealers       []*seal.Shard
+	heads         map[string]*journal.Head
 	// retention of all PVs, set before the first is sealed.
 	retention store.Retention
 
@@ -74,15 +74,15 @@ func openLoader(ctx context.Context, addr, keyspace string, shards int, memory i
 	run, stop := context.WithCancel(ctx)
 	l.stop = stop
 	for i := range shards {
-		lane := journal.NewLane(i, store.NewWriter(), journals)
-		l.lanes = append(l.lanes, lane)
-		l.sealers = append(l.sealers, seal.NewShard(lane, seals))
-		l.runs.Go(func() { lane.Run(run, ctx) })
+		shardJournal := journal.NewShardJournal(i, store.NewWriter(), journals)
+		l.shardJournals = append(l.shardJournals, shardJournal)
+		l.sealers = append(l.sealers, seal.NewShard(shardJournal, seals))
+		l.runs.Go(func() { shardJournal.Run(run, ctx) })
 	}
 	return l, nil
 }
 
-// close ends the lanes when everything is durable, and closes the store.
+// close ends the shardJournals when everything is durable, and closes the store.
 func (l *loader) close() error {
 	l.stop()
 	l.runs.Wait()
@@ -124,19 +124,19 @@ func (l *loader) room(ctx context.Context) error {
 // open adds PVs of doubles.
 func (l *loader) open(pvs []string) {
 	for _, pv := range pvs {
-		l.heads[pv] = l.lanes[pvname.Shard(pv, len(l.lanes))].Open(pv, sample.Float64)
+		l.heads[pv] = l.shardJournals[pvname.Shard(pv, len(l.shardJournals))].Open(pv, sample.Float64)
 	}
 }
 
 func (l *loader) append(pv string, s *sample.Sample) {
-	l.lanes[pvname.Shard(pv, len(l.lanes))].Append(l.heads[pv], sample.Float64, s)
+	l.shardJournals[pvname.Shard(pv, len(l.shardJournals))].Append(l.heads[pv], sample.Float64, s)
 }
 
 // sync returns when everything that was appended is durable.
 func (l *loader) sync(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for _, lane := range l.lanes {
-		g.Go(func() error { return lane.Sync(ctx) })
+	for _, shardJournal := range l.shardJournals {
+		g.Go(func() error { return shardJournal.Sync(ctx) })
 	}
 	return g.Wait()
 }
@@ -156,7 +156,7 @@ func (l *loader) seal(ctx context.Context) error {
 
 // read reads a PV as a client that asks the store alone, and counts its samples.
 func (l *loader) read(ctx context.Context, pv string, from, to int64) (n int, err error) {
-	r := &query.Reader{Store: l.store, Shards: len(l.lanes)}
+	r := &query.Reader{Store: l.store, Shards: len(l.shardJournals)}
 	runs, err := r.Read(ctx, pv, from, to, query.Options{Inside: true})
 	if err != nil {
 		return 0, err

@@ -15,9 +15,9 @@ import (
 type rowWriter struct{ session *gocql.Session }
 
 const (
-	rowPVs   = 1000
-	rowBatch = 100
-	rowLanes = 64 // writes under way
+	rowPVs           = 1000
+	rowBatch         = 100
+	rowShardJournals = 64 // writes under way
 )
 
 func openRows(addr string) (*rowWriter, error) {
@@ -52,7 +52,7 @@ func (w *rowWriter) rate(ctx context.Context, batch int, length time.Duration) (
 	var written, next atomic.Int64
 	begun := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for range rowLanes {
+	for range rowShardJournals {
 		g.Go(func() error {
 			for time.Since(begun) < length && ctx.Err() == nil {
 				if err := w.write(ctx, int(next.Add(1)), batch); err != nil {

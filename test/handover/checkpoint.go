@@ -5,7 +5,7 @@ import "time"
 // work looks at the claims and gives up the role, or seals: at a checkpoint everything,
 // else what writers left that are closed or dead.
 func (s *sealer) work(all bool) {
-	l, t := s.lane, s.term
+	l, t := s.shardJournal, s.term
 	e := l.engine
 	t.working = true
 	if t.looked = e.clock(); all {
@@ -48,7 +48,7 @@ func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
 		then(!t.over)
 		return
 	}
-	l, c := s.lane, claims[0]
+	l, c := s.shardJournal, claims[0]
 	next := func(ok bool) {
 		if !ok {
 			then(false)
@@ -79,10 +79,10 @@ func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
 
 // isDead reports whether a writer that did not close is taken for dead.
 func (s *sealer) isDead(c claim) bool {
-	if s.lane.engine.w.cfg.Fault == HastySealer && c.term < s.lane.claim.term {
+	if s.shardJournal.engine.w.cfg.Fault == HastySealer && c.term < s.shardJournal.claim.term {
 		return true
 	}
-	return !c.closed && !s.lane.engine.owns(c.writer) && s.silent(c)
+	return !c.closed && !s.shardJournal.engine.owns(c.writer) && s.silent(c)
 }
 
 // adoptRows seals rows that were read of another writer.
@@ -96,14 +96,14 @@ func (s *sealer) adoptRows(t *term, c claim, rows []row, then func(ok bool)) {
 		samples = append(samples, r.samples...)
 	}
 	to := rows[len(rows)-1].at
-	s.lane.engine.w.counts[Adopted] += len(rows)
-	s.lane.tracef("seals w%d up to %d: %v", c.writer, to, list(samples))
+	s.shardJournal.engine.w.counts[Adopted] += len(rows)
+	s.shardJournal.tracef("seals w%d up to %d: %v", c.writer, to, list(samples))
 	s.seal(t, c.writer, to, samples, then)
 }
 
-// sealOwn seals what the lane has made durable.
+// sealOwn seals what the shardJournal has made durable.
 func (s *sealer) sealOwn(t *term, then func(ok bool)) {
-	l := s.lane
+	l := s.shardJournal
 	var samples []sample
 	for _, r := range l.acked {
 		samples = append(samples, r.samples...)
@@ -119,7 +119,7 @@ func (s *sealer) sealOwn(t *term, then func(ok bool)) {
 
 // seal writes blocks, and after their acknowledgement a position.
 func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok bool)) {
-	e, store := s.lane.engine, s.lane.store()
+	e, store := s.shardJournal.engine, s.shardJournal.store()
 	raise := func(then func(ok bool)) {
 		e.call(true, func() { store.seal(of, to) }, then)
 	}
@@ -131,8 +131,8 @@ func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok
 			then(false)
 			return
 		}
-		if of == s.lane.writer {
-			s.lane.giveUp(to)
+		if of == s.shardJournal.writer {
+			s.shardJournal.giveUp(to)
 		}
 		raise(then)
 	})
@@ -145,7 +145,7 @@ func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 		then(true)
 		return
 	}
-	e, store := s.lane.engine, s.lane.store()
+	e, store := s.shardJournal.engine, s.shardJournal.store()
 	room := min(len(samples), fullBlock-len(t.open))
 	t.open = append(t.open, samples[:room]...)
 	t.stamp++
@@ -166,7 +166,7 @@ func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 
 // dismiss forgets a writer that closed, or died: of whose death it tells.
 func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
-	l := s.lane
+	l := s.shardJournal
 	e := l.engine
 	to := c.sealed
 	if len(rows) > 0 {
@@ -197,7 +197,7 @@ func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 
 // drop drops the claim that was looked at, some time ago if there was much to seal.
 func (s *sealer) drop(t *term, c claim, then func(ok bool)) {
-	e, store := s.lane.engine, s.lane.store()
+	e, store := s.shardJournal.engine, s.shardJournal.store()
 	e.after([]time.Duration{0, e.w.between(0, 8*time.Second)}[e.w.rng.IntN(2)], func() {
 		if t.over {
 			then(false)
@@ -212,7 +212,7 @@ func (s *sealer) drop(t *term, c claim, then func(ok bool)) {
 				upTo = max(upTo, store.claim(c.writer).written)
 			}
 			if dropped := store.dropClaim(c.writer, upTo); dropped && !c.closed {
-				s.lane.tracef("drops the claim of w%d, which is taken for dead", c.writer)
+				s.shardJournal.tracef("drops the claim of w%d, which is taken for dead", c.writer)
 				e.w.count(DeadClaims)
 			}
 		}, then)

@@ -48,7 +48,7 @@ const (
 	// ClockDrop: as BlindDrop, and it is the clocks of the two that decide which was
 	// later.
 	ClockDrop
-	// TwoRowsUnderWay: a lane sends a row before the one before is acknowledged.
+	// TwoRowsUnderWay: a shardJournal sends a row before the one before is acknowledged.
 	TwoRowsUnderWay
 	// OldPosition: a row given up for the spool leaves its position to the next one.
 	OldPosition

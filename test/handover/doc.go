@@ -3,7 +3,7 @@
 //
 //	seed ─▶ chaos: crashes, stalls, partitions, outages, moves, two operators
 //	            │
-//	IOC ──▶ subscription ──▶ lane ──▶ rows ───┐             ┌─▶ read: memory, journal, blocks ──┐
+//	IOC ──▶ subscription ──▶ shardJournal ──▶ rows ───┐             ┌─▶ read: memory, journal, blocks ──┐
 //	            ▲              ├──▶ spool ────┼─▶ tables ───┤                                   ▼
 //	            │              └──▶ sealer ───┘   (store)   └─▶ at the end: all of it ──────▶ oracle
 //	    duty.Decide ◀─ API server ◀─ placement.Plan ◀─ reports, Leases
@@ -17,7 +17,7 @@
 // # What is real and what is a model
 //
 // Who captures is decided by the code of the operator and of the agent: placement.Plan with
-// its Memory, duty.Decide, Joining and Say. Lanes, sealers, spools, readers, the IOC, the store
+// its Memory, duty.Decide, Joining and Say. ShardJournals, sealers, spools, readers, the IOC, the store
 // and the API server are state machines of a few lines each, after the packages journal, seal,
 // spool, query and store: a shard has one PV, a position is a number, a block a list.
 // Whether the real code does what these do is what test/model and the tests of package

@@ -39,10 +39,10 @@ type engine struct {
 	stalled    time.Duration // until when
 	offset     time.Duration
 	rate       float64
-	memory     int           // how many samples wait in a lane at most
-	checkpoint time.Duration // time between two
-	held       []*lane       // by shard
-	leaving    []*lane
+	memory     int             // how many samples wait in a shardJournal at most
+	checkpoint time.Duration   // time between two
+	held       []*shardJournal // by shard
+	leaving    []*shardJournal
 	tasks      []*task // by shard
 	draining   bool
 	ending     bool
@@ -62,7 +62,7 @@ func (p *pod) launch() {
 	e := &engine{
 		w: w, pod: p, alive: true, rate: w.rate(), offset: w.skew(),
 		memory: w.memory, checkpoint: w.between(5*time.Second, 25*time.Second),
-		held: make([]*lane, w.shards), tasks: make([]*task, w.shards),
+		held: make([]*shardJournal, w.shards), tasks: make([]*task, w.shards),
 	}
 	p.engine = e
 	w.engines = append(w.engines, e)
@@ -133,7 +133,7 @@ func (e *engine) newWriter(shard int) writer {
 
 // owns reports whether a writer is of this process, and lives.
 func (e *engine) owns(w writer) bool {
-	for _, l := range e.lanes() {
+	for _, l := range e.shardJournals() {
 		if l.writer == w {
 			return true
 		}
@@ -141,8 +141,8 @@ func (e *engine) owns(w writer) bool {
 	return e.pod.spool != nil && e.pod.spool.owns(w)
 }
 
-// lanes returns those of the shards held, and of those being left.
-func (e *engine) lanes() (out []*lane) {
+// shardJournals returns those of the shards held, and of those being left.
+func (e *engine) shardJournals() (out []*shardJournal) {
 	for _, l := range e.held {
 		if l != nil {
 			out = append(out, l)
@@ -151,15 +151,15 @@ func (e *engine) lanes() (out []*lane) {
 	return append(out, e.leaving...)
 }
 
-// marks reports whether the death of a writer leaves a gap in what a lane has: not if
+// marks reports whether the death of a writer leaves a gap in what a shardJournal has: not if
 // it was connected all the time.
-func (e *engine) marks(l *lane, from time.Duration) bool {
+func (e *engine) marks(l *shardJournal, from time.Duration) bool {
 	return !l.sub.connected || l.sub.since > from
 }
 
 // take begins to capture a shard.
-func (e *engine) take(shard int) *lane {
-	l := newLane(e, shard)
+func (e *engine) take(shard int) *shardJournal {
+	l := newShardJournal(e, shard)
 	e.held[shard] = l
 	l.tracef("is taken")
 	l.sub = e.w.iocs[shard].subscribe(l)
@@ -179,8 +179,8 @@ func (e *engine) release(shard int) {
 	l.sealer.follow()
 }
 
-// forget lets go of a lane that is closed.
-func (e *engine) forget(l *lane) {
+// forget lets go of a shardJournal that is closed.
+func (e *engine) forget(l *shardJournal) {
 	for i, o := range e.leaving {
 		if o == l {
 			e.leaving = append(e.leaving[:i:i], e.leaving[i+1:]...)
@@ -190,7 +190,7 @@ func (e *engine) forget(l *lane) {
 
 // open reports whether the engine has something of a shard, or is closing it.
 func (e *engine) open(shard int) bool {
-	for _, l := range e.lanes() {
+	for _, l := range e.shardJournals() {
 		if l.shard == shard {
 			return true
 		}
@@ -202,7 +202,7 @@ func (e *engine) open(shard int) bool {
 func (e *engine) die() {
 	e.alive = false
 	e.pod.engine = nil
-	for _, l := range e.lanes() {
+	for _, l := range e.shardJournals() {
 		if !l.released {
 			e.w.iocs[l.shard].end(l.sub)
 			e.w.oracle.left(l, false)
@@ -260,8 +260,8 @@ func (e *engine) renewLease() {
 	e.after(2*time.Second, e.renewLease)
 }
 
-// settled says whether a lane's channel is connected.
-func (l *lane) settled() (connected int) {
+// settled says whether a shardJournal's channel is connected.
+func (l *shardJournal) settled() (connected int) {
 	if l.sub.connected {
 		return 1
 	}

@@ -15,14 +15,14 @@ type ioc struct {
 	quiet bool // sends nothing any more
 }
 
-// subscription is that of a lane: it is there from Apply to Apply.
+// subscription is that of a shardJournal: it is there from Apply to Apply.
 type subscription struct {
-	lane      *lane
-	connected bool
-	since     time.Duration // by the engine's clock
-	circuit   int           // counts those that broke
-	onWay     []waiting     // updates that wait in sockets
-	ended     bool
+	shardJournal *shardJournal
+	connected    bool
+	since        time.Duration // by the engine's clock
+	circuit      int           // counts those that broke
+	onWay        []waiting     // updates that wait in sockets
+	ended        bool
 }
 
 // waiting is an update that the process has not read yet: it waits at the engine, or far
@@ -59,7 +59,7 @@ func (i *ioc) send() {
 // deliver brings an update to a client: soon; or when its stall ends, or the partition,
 // unless the circuit has broken by then.
 func (i *ioc) deliver(s *subscription, n int) {
-	e, circuit := s.lane.engine, s.circuit
+	e, circuit := s.shardJournal.engine, s.circuit
 	cut := max(e.pod.cut[cutIOC]-i.w.now, 0)
 	x := waiting{n, cut > 0}
 	s.onWay = append(s.onWay, x)
@@ -73,27 +73,27 @@ func (i *ioc) deliver(s *subscription, n int) {
 func (i *ioc) arrive(s *subscription, x waiting) {
 	if at := slices.Index(s.onWay, x); at >= 0 {
 		s.onWay = slices.Delete(s.onWay, at, at+1)
-		s.lane.arrive(sample{x.n, i.sent[x.n]})
+		s.shardJournal.arrive(sample{x.n, i.sent[x.n]})
 	}
 }
 
-// subscribe connects a lane, and again whenever the circuit breaks.
-func (i *ioc) subscribe(l *lane) *subscription {
-	s := &subscription{lane: l}
+// subscribe connects a shardJournal, and again whenever the circuit breaks.
+func (i *ioc) subscribe(l *shardJournal) *subscription {
+	s := &subscription{shardJournal: l}
 	i.subs = append(i.subs, s)
 	i.connect(s, i.w.between(50*time.Millisecond, 2*time.Second))
 	return s
 }
 
 func (i *ioc) connect(s *subscription, in time.Duration) {
-	s.lane.engine.after(in, func() {
+	s.shardJournal.engine.after(in, func() {
 		switch {
 		case s.ended:
-		case s.lane.engine.isCut(cutIOC):
+		case s.shardJournal.engine.isCut(cutIOC):
 			i.connect(s, i.w.between(time.Second, 5*time.Second))
 		default:
-			s.connected, s.since = true, s.lane.engine.clock()
-			i.w.tracef(i.shard, "%v is connected", s.lane)
+			s.connected, s.since = true, s.shardJournal.engine.clock()
+			i.w.tracef(i.shard, "%v is connected", s.shardJournal)
 			if n := len(i.sent) - 1; n >= 0 { // the present value comes first
 				i.deliver(s, n)
 			}
@@ -104,14 +104,14 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 
 // watch finds out, some seconds later, that a circuit is dead.
 func (i *ioc) watch(s *subscription) {
-	s.lane.engine.after(i.w.between(time.Second, 8*time.Second), func() {
+	s.shardJournal.engine.after(i.w.between(time.Second, 8*time.Second), func() {
 		switch {
 		case s.ended:
-		case s.lane.engine.isCut(cutIOC):
+		case s.shardJournal.engine.isCut(cutIOC):
 			s.connected = false
 			s.circuit++
 			s.onWay = slices.DeleteFunc(s.onWay, func(x waiting) bool { return x.far })
-			i.w.tracef(i.shard, "%v is disconnected", s.lane)
+			i.w.tracef(i.shard, "%v is disconnected", s.shardJournal)
 			i.connect(s, time.Second)
 		default:
 			i.watch(s)
@@ -123,7 +123,7 @@ func (i *ioc) watch(s *subscription) {
 // that it has sent.
 func (i *ioc) unsubscribe(s *subscription) {
 	for _, x := range slices.Clone(s.onWay) {
-		if i.w.cfg.Fault != UnreadUpdates && !(x.far && s.lane.engine.isCut(cutIOC)) {
+		if i.w.cfg.Fault != UnreadUpdates && !(x.far && s.shardJournal.engine.isCut(cutIOC)) {
 			i.arrive(s, x)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 type fate struct {
 	acked   bool
 	ackedAt time.Duration
-	held    int  // in how many places it waits: memory of lanes, spools
+	held    int  // in how many places it waits: memory of shardJournals, spools
 	excused bool // an engine knew, when it was sent, that it was not connected
 	shed    bool // dropped somewhere for want of memory, and marked
 }
@@ -27,7 +27,7 @@ type oracle struct {
 func (o *oracle) sent(i *ioc) {
 	f := fate{}
 	for _, s := range i.subs {
-		f.excused = f.excused || !s.connected || s.lane.engine.isCut(cutIOC)
+		f.excused = f.excused || !s.connected || s.shardJournal.engine.isCut(cutIOC)
 	}
 	o.fates[i.shard] = append(o.fates[i.shard], f)
 }
@@ -55,8 +55,8 @@ func (o *oracle) acked(shard int, samples []sample) {
 	}
 }
 
-// left notes that a lane captures no more: in order, or not.
-func (o *oracle) left(l *lane, inOrder bool) {
+// left notes that a shardJournal captures no more: in order, or not.
+func (o *oracle) left(l *shardJournal, inOrder bool) {
 	from := o.w.now
 	switch {
 	case inOrder && len(o.w.iocs[l.shard].subs) == 0:

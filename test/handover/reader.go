@@ -74,7 +74,7 @@ func (r *read) ask(e *engine, then func()) {
 
 // recent returns what the memory of a process and its spool have of a shard.
 func (e *engine) recent(shard int) (out []sample) {
-	for _, l := range e.lanes() {
+	for _, l := range e.shardJournals() {
 		if l.shard == shard {
 			out = append(out, l.recent()...)
 		}
@@ -87,7 +87,7 @@ func (e *engine) recent(shard int) (out []sample) {
 
 // covers returns the writers whose rows need not be read beside recent.
 func (e *engine) covers() (out []writer) {
-	for _, l := range e.lanes() {
+	for _, l := range e.shardJournals() {
 		out = append(out, l.writer)
 	}
 	return out

@@ -2,7 +2,7 @@ package handover
 
 import "time"
 
-// sealer seals the shard of a lane, or follows another engine that does: package seal.
+// sealer seals the shard of a shardJournal, or follows another engine that does: package seal.
 //
 //	claims ─▶ who has the role ─▶ rows of others ─▶ blocks ─▶ their positions ─▶ claims dropped
 //	                            └▶ own rows ──────▶ blocks ─▶ own position, memory given up
@@ -10,12 +10,12 @@ import "time"
 // Whether it does is said by its term in the claim. Of those that live, the highest
 // counts; of equal ones that of the greater writer.
 type sealer struct {
-	lane    *lane
-	ordered bool // told to take the role, and has not yet
-	term    *term
-	watched []life
-	alone   time.Duration // since when no claim was seen that seals; -1: one was
-	ticking bool
+	shardJournal *shardJournal
+	ordered      bool // told to take the role, and has not yet
+	term         *term
+	watched      []life
+	alone        time.Duration // since when no claim was seen that seals; -1: one was
+	ticking      bool
 }
 
 // term is a sealer's time in the role. It knows what it has written itself.
@@ -61,7 +61,7 @@ func (s *sealer) follow() {
 
 // tick does what is due, as long as the shard is held.
 func (s *sealer) tick() {
-	l := s.lane
+	l := s.shardJournal
 	e := l.engine
 	if l.released || l.done {
 		s.follow()
@@ -91,17 +91,17 @@ func (s *sealer) tick() {
 
 // look reads the claims, and goes on with them; or with the next tick.
 func (s *sealer) look(with func([]claim)) {
-	s.lane.engine.claims(s.lane.shard, func(claims []claim, ok bool) {
-		if ok && !s.lane.released {
+	s.shardJournal.engine.claims(s.shardJournal.shard, func(claims []claim, ok bool) {
+		if ok && !s.shardJournal.released {
 			with(claims)
 		}
-		s.lane.engine.after(time.Second, s.tick)
+		s.shardJournal.engine.after(time.Second, s.tick)
 	})
 }
 
 // takeRole claims the highest term.
 func (s *sealer) takeRole(claims []claim) {
-	l := s.lane
+	l := s.shardJournal
 	s.ordered = false
 	for _, c := range claims {
 		l.claim.term = max(l.claim.term, c.term)
@@ -113,17 +113,17 @@ func (s *sealer) takeRole(claims []claim) {
 }
 
 func (s *sealer) begin() {
-	w := s.lane.engine.w
-	s.term = &term{blocks: w.nextWriter(), sealed: s.lane.engine.clock() - s.lane.engine.checkpoint}
+	w := s.shardJournal.engine.w
+	s.term = &term{blocks: w.nextWriter(), sealed: s.shardJournal.engine.clock() - s.shardJournal.engine.checkpoint}
 	if w.cfg.Fault == SameBlocks {
-		s.term.blocks = -1 - writer(s.lane.engine.pod.index)
+		s.term.blocks = -1 - writer(s.shardJournal.engine.pod.index)
 	}
 }
 
 // followOn gives up what another engine has sealed, and takes the role if nobody that
 // lives has had it for long enough.
 func (s *sealer) followOn(claims []claim) {
-	l := s.lane
+	l := s.shardJournal
 	now := l.engine.clock()
 	s.watch(claims)
 	s.giveUp(claims)
@@ -144,22 +144,22 @@ func (s *sealer) followOn(claims []claim) {
 
 // help seals the own rows of an engine that follows.
 func (s *sealer) help() {
-	w := s.lane.engine.w
+	w := s.shardJournal.engine.w
 	w.count(TwoSealers)
 	s.sealOwn(&term{blocks: w.nextWriter()}, func(bool) {})
 }
 
 func (s *sealer) giveUp(claims []claim) {
 	for _, c := range claims {
-		if c.writer == s.lane.writer {
-			s.lane.giveUp(c.sealed)
+		if c.writer == s.shardJournal.writer {
+			s.shardJournal.giveUp(c.sealed)
 		}
 	}
 }
 
-// higher reports whether a claim that lives has a better term than the lane's.
+// higher reports whether a claim that lives has a better term than the shardJournal's.
 func (s *sealer) higher(claims []claim) bool {
-	own := s.lane.claim
+	own := s.shardJournal.claim
 	for _, c := range claims {
 		if c.writer != own.writer && c.term > 0 && !c.closed && !s.silent(c) &&
 			(c.term > own.term || c.term == own.term && c.writer > own.writer) {
@@ -173,9 +173,9 @@ func (s *sealer) higher(claims []claim) bool {
 func (s *sealer) watch(claims []claim) {
 	old := s.watched
 	s.watched = nil
-	now := s.lane.engine.clock()
+	now := s.shardJournal.engine.clock()
 	for _, c := range claims {
-		if c.writer == s.lane.writer || c.closed {
+		if c.writer == s.shardJournal.writer || c.closed {
 			continue
 		}
 		l := life{c.writer, c.alive, now}
@@ -194,7 +194,7 @@ func (s *sealer) watching() bool { return len(s.watched) > 0 }
 func (s *sealer) silent(c claim) bool {
 	for _, l := range s.watched {
 		if l.writer == c.writer && l.sign == c.alive {
-			return s.lane.engine.clock()-l.seen >= silence
+			return s.shardJournal.engine.clock()-l.seen >= silence
 		}
 	}
 	return false

@@ -11,7 +11,7 @@ const linger = time.Minute
 // spool keeps rows on the disk of a pod while the store is away: package spool. It
 // survives a restart of the container.
 //
-//	lane ── put ──▶ segment ── drain: claim ─▶ rows in order ─▶ close ──▶ store
+//	shardJournal ── put ──▶ segment ── drain: claim ─▶ rows in order ─▶ close ──▶ store
 type spool struct {
 	pod      *pod
 	segments []*segment // the oldest first
@@ -34,7 +34,7 @@ type segment struct {
 }
 
 // spool puts what is fresh into the spool, until the claim stands again.
-func (l *lane) spool() {
+func (l *shardJournal) spool() {
 	e, p := l.engine, l.engine.pod
 	if l.pending != nil { // whether it is in the store nobody knows
 		l.fresh = append(l.pending.samples, l.fresh...)
@@ -73,7 +73,7 @@ func (l *lane) spool() {
 }
 
 // put adds a row: it is durable on the disk at once.
-func (s *spool) put(e *engine, l *lane) {
+func (s *spool) put(e *engine, l *shardJournal) {
 	var g *segment
 	shard := l.shard
 	for _, o := range s.segments {

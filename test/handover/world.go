@@ -17,7 +17,7 @@ type world struct {
 
 	shards, replicas int
 	weights          []float64
-	memory           int     // how many samples wait in a lane at most
+	memory           int     // how many samples wait in a shardJournal at most
 	exact            bool    // all clocks are right
 	noise            float64 // how bad the network is; 0: not at all
 	lag              float64 // how often views stay as they are

@@ -1,6 +1,6 @@
 // Package model compares archives with a model of one, under random operations.
 //
-//	seed ──▶ steps ──▶ engines: lane, sealer ──▶ line ──▶ outside ──▶ Pebble, or Cassandra
+//	seed ──▶ steps ──▶ engines: shardJournal, sealer ──▶ line ──▶ outside ──▶ Pebble, or Cassandra
 //	  │                   │ memory          crash, outage              │
 //	  │                   └──────────────┬──────────────────── readers ┘
 //	  │                                  ▼
@@ -19,7 +19,7 @@
 //
 //   - A sample is its type, time, alarm and value. One that is equal in all of them is a
 //     double, and is there once. All others stay, also those of equal time.
-//   - A sample that a lane says is durable is there from then on, for all readers.
+//   - A sample that a shardJournal says is durable is there from then on, for all readers.
 //   - One that is only in the memory of an engine is there for who asks that engine. If
 //     the engine ends in order it is durable; if it crashes, the sample may be there or
 //     not, but what a reader of the store finds then stays so.

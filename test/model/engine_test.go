@@ -20,11 +20,11 @@ import (
 // engine is a process that captures, journals and seals the shard. It crashes when its
 // line says so, or ends in order.
 type engine struct {
-	id    int
-	line  *line
-	lane  *journal.Lane
-	shard *seal.Shard
-	cfg   seal.Config
+	id           int
+	line         *line
+	shardJournal *journal.ShardJournal
+	shard        *seal.Shard
+	cfg          seal.Config
 	// seals: its claim says so. All engines make checkpoints, in any order, as two do while
 	// the role passes.
 	seals bool
@@ -58,10 +58,10 @@ func (w *world) launch() *engine {
 	e.ctx, e.crash = context.WithCancel(context.Background())
 	soft, stop := context.WithCancel(e.ctx)
 	e.stop = stop
-	e.lane = journal.NewLane(w.shard, store.NewWriter(), &journal.Config{Store: e.line, Flush: flushEvery, RowBytes: 256 << 10,
+	e.shardJournal = journal.NewShardJournal(w.shard, store.NewWriter(), &journal.Config{Store: e.line, Flush: flushEvery, RowBytes: 256 << 10,
 		Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: log})
-	e.running.Go(func() { e.unsaved = e.lane.Run(soft, e.ctx) })
-	<-e.lane.Claimed()
+	e.running.Go(func() { e.unsaved = e.shardJournal.Run(soft, e.ctx) })
+	<-e.shardJournal.Claimed()
 	e.declare()
 	e.cfg = seal.Config{Store: e.line, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: silence,
 		Ours:      func(store.Writer) bool { return false },
@@ -81,12 +81,12 @@ func (w *world) launch() *engine {
 func (e *engine) declare() bool {
 	ctx, cancel := context.WithTimeout(e.ctx, time.Minute)
 	defer cancel()
-	e.seals = e.seals || e.lane.SetSealing(ctx, store.FirstTerm) == nil
+	e.seals = e.seals || e.shardJournal.SetSealing(ctx, store.FirstTerm) == nil
 	return e.seals
 }
 
 // newTerm makes the sealer one that knows nothing.
-func (e *engine) newTerm() { e.shard = seal.NewShard(e.lane, &e.cfg) }
+func (e *engine) newTerm() { e.shard = seal.NewShard(e.shardJournal, &e.cfg) }
 
 func (e *engine) retention(pv string) (store.Retention, bool) {
 	e.mu.Lock()
@@ -123,7 +123,7 @@ func (e *engine) head(ch *channel) *journal.Head {
 	if h != nil {
 		h.Retire()
 	}
-	h = e.lane.Open(ch.name, ch.typ)
+	h = e.shardJournal.Open(ch.name, ch.typ)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heads[ch.name] = h
@@ -146,7 +146,7 @@ func (e *engine) capture(ch *channel, points []point) {
 	h := e.head(ch)
 	for i := range points {
 		s := points[i].sample()
-		e.lane.Append(h, points[i].typ, &s)
+		e.shardJournal.Append(h, points[i].typ, &s)
 	}
 	e.pending[ch.name] = append(e.pending[ch.name], points...)
 }

@@ -162,8 +162,8 @@ func (l *line) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Claim, error) { return st.Claims(ctx, shard) })
 }
 
-func (l *line) Rungs(ctx context.Context) ([]store.Rung, error) {
-	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Rung, error) { return st.Rungs(ctx) })
+func (l *line) Tiers(ctx context.Context) ([]store.Tier, error) {
+	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
 }
 
 func (l *line) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {

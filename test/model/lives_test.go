@@ -23,7 +23,7 @@ func (w *world) flush(e *engine) {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, time.Minute)
 	defer cancel()
-	switch err := e.lane.Sync(ctx); {
+	switch err := e.shardJournal.Sync(ctx); {
 	case err == nil:
 		w.saved(e)
 	case !e.dead() && !e.line.isAway():
@@ -298,7 +298,7 @@ func (w *world) stepRelease() {
 	e.release(ch.name)
 }
 
-// stepReplay sends a row again, as a lane does that has not heard that it is stored.
+// stepReplay sends a row again, as a shardJournal does that has not heard that it is stored.
 func (w *world) stepReplay() {
 	e := w.anyEngine()
 	e.line.mu.Lock()
@@ -307,7 +307,7 @@ func (w *world) stepReplay() {
 	if len(rows) == 0 || e.line.isAway() {
 		return
 	}
-	acked := slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At > e.lane.Acked() })
+	acked := slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At > e.shardJournal.Acked() })
 	if len(acked) == 0 {
 		return
 	}

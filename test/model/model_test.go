@@ -40,7 +40,7 @@ func TestCassandra(t *testing.T) {
 		t.Skip("it starts a Cassandra")
 	}
 	ks := cassandra.Shared(t)
-	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Rungs: rungs, Timeout: 20 * time.Second}
+	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

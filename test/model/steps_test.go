@@ -17,15 +17,15 @@ var types = []sample.Type{sample.Float64, sample.Float64, sample.Enum, sample.In
 
 func (w *world) anyType() sample.Type { return types[w.rng.IntN(len(types))] }
 
-var rungs = []store.Rung{store.Forever, store.Keep5y, store.Keep10y}
+var tiers = []store.Tier{store.Forever, store.Keep5y, store.Keep10y}
 
 // anyRetention keeps all that a test sees.
 func (w *world) anyRetention() (r store.Retention) {
-	r.Raw = rungs[w.rng.IntN(len(rungs))]
+	r.Raw = tiers[w.rng.IntN(len(tiers))]
 	levels := []time.Duration{10 * time.Second, time.Minute, 20 * time.Minute}
 	levels = levels[w.rng.IntN(len(levels)+1):]
 	for i, every := range levels {
-		r.Levels[i] = store.LevelOf(every, rungs[(i+int(r.Raw))%len(rungs)])
+		r.Levels[i] = store.LevelOf(every, tiers[(i+int(r.Raw))%len(tiers)])
 	}
 	return r
 }

@@ -141,22 +141,22 @@ func (f *fleet) acknowledged(n int) (sent int) {
 // checkpoint waits until what is in the journal now is sealed, of whatever writer.
 func (f *fleet) checkpoint() {
 	f.t.Helper()
-	type lane struct {
+	type shardJournal struct {
 		shard  int
 		writer store.Writer
 	}
-	want := map[lane]store.Position{}
+	want := map[shardJournal]store.Position{}
 	for c := range f.claims() {
 		for row, err := range f.store.Journal(f.t.Context(), c.Shard, c.Writer, c.Sealed) {
 			if err != nil {
 				f.t.Fatal(err)
 			}
-			want[lane{c.Shard, c.Writer}] = row.At
+			want[shardJournal{c.Shard, c.Writer}] = row.At
 		}
 	}
 	program.Eventually(f.t, fmt.Sprintf("the rows of %d writers are sealed", len(want)), func() bool {
 		for c := range f.claims() {
-			if c.Sealed < want[lane{c.Shard, c.Writer}] {
+			if c.Sealed < want[shardJournal{c.Shard, c.Writer}] {
 				return false
 			}
 		}

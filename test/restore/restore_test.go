@@ -98,7 +98,7 @@ func (f *fleet) backUp(p page, node *cassandra.Node) backup {
 // makeSchema does what the page says.
 func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	t.Helper()
-	v := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--rungs", "90d")
+	v := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--tiers", "90d")
 	if code := v.Wait(); code != 0 {
 		t.Fatalf("varve schema exits with %d", code)
 	}

@@ -22,7 +22,7 @@ func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	for _, hosts := range contacts {
 		g.Go(func() error {
 			return cassandrastore.CreateSchema(ctx, cassandrastore.Config{
-				Hosts: hosts, Keyspace: keyspace, Rungs: []store.Rung{store.Forever},
+				Hosts: hosts, Keyspace: keyspace, Tiers: []store.Tier{store.Forever},
 			})
 		})
 	}

@@ -48,13 +48,13 @@ func (h *Handler) configured(i *info) []detail {
 	list = append(list, detail{"Samples are kept:", keeps(i.status.Retention.Raw), "mgmt"})
 	for _, l := range i.status.Retention.Levels {
 		if l.Valid() {
-			list = append(list, detail{"Decimated samples, every " + l.Every().String() + ", are kept:", keeps(l.Rung()), "mgmt"})
+			list = append(list, detail{"Decimated samples, every " + l.Every().String() + ", are kept:", keeps(l.Tier()), "mgmt"})
 		}
 	}
 	return list
 }
 
-func keeps(r store.Rung) string { return either(r == store.Forever, "forever", "for "+r.String()) }
+func keeps(r store.Tier) string { return either(r == store.Forever, "forever", "for "+r.String()) }
 
 // observed is empty for a PV that nobody captures.
 func (h *Handler) observed(i *info) []detail {

@@ -121,7 +121,7 @@ func (i *info) stores() []string {
 	out = append(out, "varve://raw?keep="+i.status.Retention.Raw.String())
 	for _, l := range i.status.Retention.Levels {
 		if l.Valid() {
-			out = append(out, "varve://every-"+l.Every().String()+"?keep="+l.Rung().String())
+			out = append(out, "varve://every-"+l.Every().String()+"?keep="+l.Tier().String())
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func newRetention(r store.Retention) retention {
 	out := retention{Raw: r.Raw.String()}
 	for _, l := range r.Levels {
 		if l.Valid() {
-			out.Rollups = append(out.Rollups, level{l.Every().String(), l.Rung().String()})
+			out.Rollups = append(out.Rollups, level{l.Every().String(), l.Tier().String()})
 		}
 	}
 	return out

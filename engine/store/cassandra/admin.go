@@ -8,12 +8,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-var dropBlock = onRungs("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+var dropBlock = onTiers("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
 
 // DropBlock deletes one block. It is for blocks that can not be read. Parts of its blob
 // that stand apart stay until the bucket goes.
 func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
-	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Rung()], values: blockKey(&k)})
+	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Tier()], values: blockKey(&k)})
 }
 
 // JournalTTL returns how long rows of the journal are kept.

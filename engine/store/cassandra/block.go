@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	insertBlock = onRungs(`INSERT INTO block_@
+	insertBlock = onTiers(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
-	insertApart = onRungs(`INSERT INTO block_@
+	insertApart = onTiers(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, stamp)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
-	noteApart = onRungs("INSERT INTO block_apart_@ (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?) USING TTL ?")
-	dropOlder = onRungs(`DELETE FROM block_part_@
+	noteApart = onTiers("INSERT INTO block_apart_@ (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?) USING TTL ?")
+	dropOlder = onTiers(`DELETE FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
 
 	// addReach tells a reader how far back to look for a block that overlaps a range:
@@ -28,7 +28,7 @@ var (
 	// the reach of a partition only grows, and is never read to be written; and yet
 	// its timestamps are those of the rows beside it: with lower ones, which would
 	// make the largest win by themselves, no SSTable of the table could ever go whole.
-	addReach = onRungs("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
+	addReach = onTiers("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )
 
 // PutBlocks implements store.Store.
@@ -38,7 +38,7 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 		if len(b.Blob) > store.MaxBlob {
 			return fmt.Errorf("writing a block of %s of %d bytes: %w", b.PV, len(b.Blob), store.ErrTooLarge)
 		}
-		if err := s.need(ctx, b.Bucket.Rung()); err != nil {
+		if err := s.need(ctx, b.Bucket.Tier()); err != nil {
 			return fmt.Errorf("writing a block of %s: %w", b.PV, err)
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 //  4. away with parts of older stamps: of the block before it grew, or of a write
 //     that was broken off
 //
-// All have one timestamp, and the stamp is the same number. On a rung, notes and parts
+// All have one timestamp, and the stamp is the same number. On a tier, notes and parts
 // outlive their row. What may cross:
 //
 //   - A reader between 2 and 3 sees the row before, and parts of its stamp: never
@@ -75,7 +75,7 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 //   - A try that timed out still arrives after the next one ended: its row loses
 //     against the later timestamp, and its parts against the deletion of 4.
 func (s *Store) putApart(ctx context.Context, b *store.Block, t int64) error {
-	r, ttl := b.Bucket.Rung(), s.longer(s.ttl(b.Bucket.Expires()))
+	r, ttl := b.Bucket.Tier(), s.longer(s.ttl(b.Bucket.Expires()))
 	err := s.write(ctx, write{operation: "block_apart", stmt: noteApart[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (s *Store) putApart(ctx context.Context, b *store.Block, t int64) error {
 
 // putRow writes the row of a block, whose last column is the blob or its stamp,
 // and how far the block reaches, as one mutation of their partition.
-func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perRung, last any, size int) error {
-	r, ttl := b.Bucket.Rung(), s.ttl(b.Bucket.Expires())
+func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTier, last any, size int) error {
+	r, ttl := b.Bucket.Tier(), s.ttl(b.Bucket.Expires())
 	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
 		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last, ttl)
 	reach := b.End - b.Start

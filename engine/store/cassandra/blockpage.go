@@ -16,10 +16,10 @@ const blockColumns = `SELECT start, writer, n, end_time, samples, kind, low, hig
 	FROM block_@ WHERE pv = ? AND bucket = ? AND `
 
 var (
-	readSpan  = onRungs(blockColumns + "(start, writer, n) >= (?, ?, ?) AND (start, writer, n) <= (?, ?, ?)")
-	readBlock = onRungs(blockColumns + "start = ? AND writer = ? AND n = ?")
-	readRange = onRungs(blockColumns + "start >= ? AND start <= ?")
-	readLast  = onRungs(blockColumns + "start <= ? ORDER BY start DESC LIMIT 1")
+	readSpan  = onTiers(blockColumns + "(start, writer, n) >= (?, ?, ?) AND (start, writer, n) <= (?, ?, ?)")
+	readBlock = onTiers(blockColumns + "start = ? AND writer = ? AND n = ?")
+	readRange = onTiers(blockColumns + "start >= ? AND start <= ?")
+	readLast  = onTiers(blockColumns + "start <= ? ORDER BY start DESC LIMIT 1")
 )
 
 // page is rows of blocks that follow each other.
@@ -32,14 +32,14 @@ type page struct {
 // page reads blocks that start in [from, to]: the first of them, or those that follow a
 // page before.
 func (s *Store) page(ctx context.Context, pv string, b store.Bucket, from, to int64, rows int, next []byte) page {
-	it := s.statement(readRange[b.Rung()], pv, int64(b), from, to).PageSize(rows).PageState(next).
+	it := s.statement(readRange[b.Tier()], pv, int64(b), from, to).PageSize(rows).PageState(next).
 		IterContext(withOperation(ctx, "blocks"))
 	return scanPage(it, pv, b)
 }
 
 // latest reads the block that starts last, at a time or before.
 func (s *Store) latest(ctx context.Context, pv string, b store.Bucket, at int64) page {
-	return scanPage(s.query(ctx, "blocks", 1, readLast[b.Rung()], pv, int64(b), at), pv, b)
+	return scanPage(s.query(ctx, "blocks", 1, readLast[b.Tier()], pv, int64(b), at), pv, b)
 }
 
 func scanPage(it *gocql.Iter, pv string, b store.Bucket) (p page) {
@@ -121,7 +121,7 @@ func scanRow(it *gocql.Iter, r *row) bool {
 // slice yields the blocks of a span.
 func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		it := s.query(ctx, "blocks", sliceRows, readSpan[b.Rung()],
+		it := s.query(ctx, "blocks", sliceRows, readSpan[b.Tier()],
 			pv, int64(b), sp.first.start, sp.first.writer, sp.first.n, sp.last.start, sp.last.writer, sp.last.n)
 		var err error
 		for {
@@ -162,7 +162,7 @@ func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 			return err == nil, err
 		}
 		torn, stamp := err, r.stamp
-		it := s.query(ctx, "blocks", 1, readBlock[r.Bucket.Rung()], blockKey(&r.BlockKey)...)
+		it := s.query(ctx, "blocks", 1, readBlock[r.Bucket.Tier()], blockKey(&r.BlockKey)...)
 		there = scanRow(it, r)
 		switch err = it.Close(); {
 		case err != nil || !there || !isApart(r.size, r.stamp):

@@ -53,7 +53,7 @@ func (h *header) is(r *row) bool {
 // by one, as they are asked for.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		if there, err := s.has(ctx, b.Rung()); err != nil || !there {
+		if there, err := s.has(ctx, b.Tier()); err != nil || !there {
 			if err != nil {
 				yield(store.Block{}, err)
 			}
@@ -120,7 +120,7 @@ func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64)
 // LastBlock implements store.Store. It goes back from the latest start for as
 // long as an earlier block could reach further.
 func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
-	if there, err := s.has(ctx, b.Rung()); err != nil || !there {
+	if there, err := s.has(ctx, b.Tier()); err != nil || !there {
 		return blk, false, err
 	}
 	near, err := s.near(ctx, pv, b, at)
@@ -178,7 +178,7 @@ func back(t, by int64) int64 {
 }
 
 var (
-	readReach = onRungs("SELECT reaches FROM block_@ WHERE pv = ? AND bucket = ? LIMIT 1")
+	readReach = onTiers("SELECT reaches FROM block_@ WHERE pv = ? AND bucket = ? LIMIT 1")
 	// Archives of version 2 have the longest time itself.
 	readOldReach = "SELECT reaches, reach FROM block_forever WHERE pv = ? AND bucket = ? LIMIT 1"
 )
@@ -186,14 +186,14 @@ var (
 // reach returns a time that is no shorter than from start to end of any block in a
 // bucket, and less than twice as long as that of the longest; -1 if it holds no block.
 func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, error) {
-	there, err := s.has(ctx, b.Rung())
+	there, err := s.has(ctx, b.Tier())
 	if err == nil && !there {
 		return -1, nil
 	}
 	var reaches []int8
 	var reach int64
-	stmt, columns := readReach[b.Rung()], []any{&reaches}
-	if b.Rung() == store.Forever {
+	stmt, columns := readReach[b.Tier()], []any{&reaches}
+	if b.Tier() == store.Forever {
 		stmt, columns = readOldReach, append(columns, &reach)
 	}
 	if err == nil {
@@ -220,14 +220,14 @@ const headersOf = `SELECT start, writer, n, end_time, size, stamp FROM block_@
 	WHERE pv = ? AND bucket = ? AND start >= ? AND start <= ? ORDER BY start `
 
 var (
-	upward   = onRungs(headersOf + "ASC")
-	downward = onRungs(headersOf + "DESC")
+	upward   = onTiers(headersOf + "ASC")
+	downward = onTiers(headersOf + "DESC")
 )
 
 // headers yields the blocks that start in [from, to], upward or downward.
-func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order perRung, page int) iter.Seq2[header, error] {
+func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to int64, order perTier, page int) iter.Seq2[header, error] {
 	return func(yield func(header, error) bool) {
-		it := s.query(ctx, "block_headers", page, order[b.Rung()], pv, int64(b), from, to)
+		it := s.query(ctx, "block_headers", page, order[b.Tier()], pv, int64(b), from, to)
 		for {
 			var h header
 			var stamp int64
@@ -269,8 +269,8 @@ func (n *near) all(yield func(header, error) bool) {
 	}
 }
 
-var readNear = func() perRung {
-	p := onRungs(fmt.Sprintf(`SELECT start, writer, n, end_time, size, stamp, reaches FROM block_@
+var readNear = func() perTier {
+	p := onTiers(fmt.Sprintf(`SELECT start, writer, n, end_time, size, stamp, reaches FROM block_@
 		WHERE pv = ? AND bucket = ? AND start <= ? ORDER BY start DESC LIMIT %d`, nearRows))
 	p[store.Forever] = strings.Replace(p[store.Forever], "reaches", "reaches, reach", 1)
 	return p
@@ -281,13 +281,13 @@ var readNear = func() perRung {
 func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (near, error) {
 	last := ask(func() page { return s.latest(ctx, pv, b, at) })
 	var n near
-	it := s.query(ctx, "block_headers", nearRows, readNear[b.Rung()], pv, int64(b), at)
+	it := s.query(ctx, "block_headers", nearRows, readNear[b.Tier()], pv, int64(b), at)
 	for {
 		var h header
 		var stamp, reach int64
 		var reaches []int8
 		columns := []any{&h.start, &h.writer, &h.n, &h.end, &h.size, &stamp, &reaches}
-		if b.Rung() == store.Forever {
+		if b.Tier() == store.Forever {
 			columns = append(columns, &reach)
 		}
 		if !it.Scan(columns...) {

@@ -30,10 +30,10 @@ type Config struct {
 	// JournalTTL is for CreateSchema: how long journal rows are kept, 1 day by
 	// default. What is not sealed by then is lost.
 	JournalTTL time.Duration
-	// Rungs are for CreateSchema: those of the retention ladder that get tables. By
+	// Tiers are for CreateSchema: those of the retention tiers that get tables. By
 	// default a new archive has all, and one that is there those it has. Forever always
 	// does, and a later call can add others.
-	Rungs []store.Rung
+	Tiers []store.Tier
 
 	// Login returns the user name and password; nil for none. It is asked at each
 	// connection: a password may change while a store is open.
@@ -96,8 +96,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("keyspace %q is not a name of up to 48 small letters, digits and underscores", c.Keyspace)
 	case c.JournalTTL < time.Hour:
 		return c, fmt.Errorf("journal rows must be kept for 1 h at least, not %v", c.JournalTTL)
-	case slices.ContainsFunc(c.Rungs, func(r store.Rung) bool { return !r.Valid() }):
-		return c, fmt.Errorf("one of the rungs %v is none", c.Rungs)
+	case slices.ContainsFunc(c.Tiers, func(r store.Tier) bool { return !r.Valid() }):
+		return c, fmt.Errorf("one of the tiers %v is none", c.Tiers)
 	case c.Timeout < 0 || c.InFlightBytes < 0 || c.ReplicationFactor < 0:
 		return c, errors.New("a timeout, bound or replication factor is negative")
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	dropBlocks = onRungs("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start >= ?")
-	dropParts  = onRungs("DELETE FROM block_part_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
-	dropNote   = onRungs("DELETE FROM block_apart_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
-	readSizes  = onRungs("SELECT size, WRITETIME(size) FROM block_@ WHERE pv = ? AND bucket = ?")
-	readNotes  = onRungs("SELECT start, writer, n FROM block_apart_@ WHERE pv = ? AND bucket = ?")
+	dropBlocks = onTiers("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start >= ?")
+	dropParts  = onTiers("DELETE FROM block_part_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+	dropNote   = onTiers("DELETE FROM block_apart_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
+	readSizes  = onTiers("SELECT size, WRITETIME(size) FROM block_@ WHERE pv = ? AND bucket = ?")
+	readNotes  = onTiers("SELECT start, writer, n FROM block_apart_@ WHERE pv = ? AND bucket = ?")
 )
 
 // Delete implements store.Store. It asks every bucket that may hold blocks, the
@@ -81,10 +81,10 @@ func (s *Store) DropBucket(ctx context.Context, pv string, b store.Bucket, befor
 // bytesBefore returns the bytes of the blobs in a bucket whose rows have a timestamp up
 // to t, in all replicas.
 func (s *Store) bytesBefore(ctx context.Context, pv string, b store.Bucket, t int64) (bytes int64, err error) {
-	if there, err := s.has(ctx, b.Rung()); err != nil || !there {
+	if there, err := s.has(ctx, b.Tier()); err != nil || !there {
 		return 0, err
 	}
-	it := s.query(ctx, "block_sizes", headerPage, readSizes[b.Rung()], pv, int64(b))
+	it := s.query(ctx, "block_sizes", headerPage, readSizes[b.Tier()], pv, int64(b))
 	var written *int64 // null: the partition has nothing but its reach
 	for size := int64(0); it.Scan(&size, &written); {
 		if written != nil && *written <= t {
@@ -115,12 +115,12 @@ func (s *Store) replicas() int64 {
 // of version 2 its timestamp is far below those of a clock, so the tombstone of the
 // whole partition would hide later ones for good, and readers would miss blocks.
 func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t int64) error {
-	r := b.Rung()
+	r := b.Tier()
 	reach, err := s.reach(ctx, pv, b)
 	if there, _ := s.has(ctx, r); err != nil || !there {
 		return err
 	}
-	remove := func(stmt perRung, values ...any) error {
+	remove := func(stmt perTier, values ...any) error {
 		return s.write(ctx, write{operation: "deletion", stmt: stmt[r], values: values, timestamp: t})
 	}
 	if reach >= 0 {
@@ -145,7 +145,7 @@ func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t i
 // notes yields the blocks of a bucket that parts may exist of.
 func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[store.BlockKey, error] {
 	return func(yield func(store.BlockKey, error) bool) {
-		it := s.query(ctx, "block_notes", headerPage, readNotes[b.Rung()], pv, int64(b))
+		it := s.query(ctx, "block_notes", headerPage, readNotes[b.Tier()], pv, int64(b))
 		var writer []byte
 		var n int64
 		for key := (store.BlockKey{PV: pv, Bucket: b}); it.Scan(&key.Start, &writer, &n); {

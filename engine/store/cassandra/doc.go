@@ -29,7 +29,7 @@
 // timestamp: the highest wins, whoever wrote it and in whatever order; and a rollup's
 // is its stamp.
 //
-// Blocks and rollups of each rung of the retention ladder have tables of their own,
+// Blocks and rollups of each tier of the retention tiers have tables of their own,
 // whose rows all expire, in about the order in which they were written: files go whole.
-// rungOptions says what that takes.
+// tierOptions says what that takes.
 package cassandra

@@ -12,22 +12,22 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// With two rungs in use at once, files of windows that expired vanish whole. Those of
+// With two tiers in use at once, files of windows that expired vanish whole. Those of
 // windows that have not, and of what is kept forever, stay. Deletions, which are
 // tombstones in a later window, keep none; nor do blocks that were written again.
 func TestExpiredFilesGoWhole(t *testing.T) {
 	p := newPlant(t)
 	for window := range oldWindows {
 		p.now = p.due(window).Add(-toLive)
-		p.archive(func(r store.Rung) time.Time { return p.old(r, window) })
+		p.archive(func(r store.Tier) time.Time { return p.old(r, window) })
 	}
 	old := p.files()
 	if n, want := len(old), oldWindows*len(everyTable)*2; n < want {
 		t.Errorf("%d files of old windows, and not %d or more: %v", n, want, old)
 	}
 	p.now = p.due(oldWindows)
-	today := func(store.Rung) time.Time { return p.now }
-	for _, r := range plantRungs {
+	today := func(store.Tier) time.Time { return p.now }
+	for _, r := range plantTiers {
 		_, err := p.DropBucket(t.Context(), plantPV(1), store.Day.Of(p.old(r, 0).UnixNano()).In(r), p.now.UnixNano())
 		p.must(err)
 	}
@@ -49,7 +49,7 @@ func TestExpiredFilesGoWhole(t *testing.T) {
 		}
 	}
 	const whole = plantPVs * 3
-	for _, r := range plantRungs {
+	for _, r := range plantTiers {
 		p.expect(r, p.now, whole)
 		for window := range oldWindows {
 			want := 0
@@ -73,8 +73,8 @@ const (
 func plantPV(i int) string { return fmt.Sprintf("P:%d", i) }
 
 var (
-	plantRungs = []store.Rung{store.Keep1d, store.Keep90d, store.Forever}
-	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // of a rung
+	plantTiers = []store.Tier{store.Keep1d, store.Keep90d, store.Forever}
+	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // of a tier
 )
 
 // plant is an archive with a clock that a test sets.
@@ -89,7 +89,7 @@ func newPlant(t *testing.T) *plant {
 	p := &plant{node: cassandra.Start(t), begun: time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
 	p.now = p.begun
 	cfg := cassandrastore.Config{
-		Hosts: []string{p.node.Addr()}, Keyspace: "plant", Timeout: 30 * time.Second, Rungs: plantRungs,
+		Hosts: []string{p.node.Addr()}, Keyspace: "plant", Timeout: 30 * time.Second, Tiers: plantTiers,
 		Now: func() time.Time { return p.now },
 	}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
@@ -101,22 +101,22 @@ func newPlant(t *testing.T) *plant {
 }
 
 // due is when what belongs to an old window expires. They are three days apart, more
-// than a window of either rung.
+// than a window of either tier.
 func (p *plant) due(window int) time.Time { return p.begun.Add(time.Duration(window) * 72 * time.Hour) }
 
 // old is a time of a day that expires when its window is due.
-func (p *plant) old(r store.Rung, window int) time.Time {
+func (p *plant) old(r store.Tier, window int) time.Time {
 	return p.due(window).Add(-r.Keep() - 24*time.Hour)
 }
 
 // dayLevel has tiles of a day.
-func dayLevel(r store.Rung) store.Level { return store.LevelOf(24*time.Hour/store.TileBins, r) }
+func dayLevel(r store.Tier) store.Level { return store.LevelOf(24*time.Hour/store.TileBins, r) }
 
-// archive writes a small and a large block, and a tile, of some day for each rung, and
+// archive writes a small and a large block, and a tile, of some day for each tier, and
 // each again, and has all of it on disk.
-func (p *plant) archive(day func(store.Rung) time.Time) {
+func (p *plant) archive(day func(store.Tier) time.Time) {
 	p.Helper()
-	for _, r := range plantRungs {
+	for _, r := range plantTiers {
 		at := day(r).UnixNano()
 		for i := range plantPVs {
 			small := store.Block{
@@ -135,11 +135,11 @@ func (p *plant) archive(day func(store.Rung) time.Time) {
 	p.node.Nodetool(p, "flush", p.keyspace)
 }
 
-// files returns the SSTables of the rungs that do not keep forever.
+// files returns the SSTables of the tiers that do not keep forever.
 func (p *plant) files() map[string]bool {
 	p.Helper()
 	out := map[string]bool{}
-	for _, r := range plantRungs[:2] {
+	for _, r := range plantTiers[:2] {
 		for _, t := range everyTable {
 			table := t + "_" + r.String()
 			for f := range p.node.Files(p, p.keyspace, table) {
@@ -154,7 +154,7 @@ func (p *plant) files() map[string]bool {
 // missed a deletion.
 func (p *plant) hurry() {
 	p.Helper()
-	for _, r := range plantRungs[:2] {
+	for _, r := range plantTiers[:2] {
 		for _, t := range everyTable {
 			table, options, pairs := t+"_"+r.String(), map[string]string{}, []string{}
 			p.must(p.session.Query("SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", p.keyspace, table).
@@ -169,7 +169,7 @@ func (p *plant) hurry() {
 }
 
 // expect checks how many blocks and tiles there are of a day.
-func (p *plant) expect(r store.Rung, day time.Time, want int) {
+func (p *plant) expect(r store.Tier, day time.Time, want int) {
 	p.Helper()
 	at, n := day.UnixNano(), 0
 	for i := range plantPVs {
@@ -184,6 +184,6 @@ func (p *plant) expect(r store.Rung, day time.Time, want int) {
 		}
 	}
 	if n != want {
-		p.Errorf("rung %v has %d blocks and tiles of %v, not %d", r, n, day, want)
+		p.Errorf("tier %v has %d blocks and tiles of %v, not %d", r, n, day, want)
 	}
 }

@@ -32,7 +32,7 @@ func later(cfg cassandrastore.Config) *store.Pending {
 // A store without its schema waits for it, and then is as any other.
 func TestLaterWaitsForTheSchema(t *testing.T) {
 	ks := cassandra.Shared(t)
-	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Rungs: []store.Rung{store.Forever}}
+	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
 	p := later(cfg)
 	defer p.Close()
 	eventually(t, p, "WaitingForSchema: ")

@@ -76,11 +76,11 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 		VALUES (?, ?, ?, ?, ?, ?, 2, 11, 0, 0, 0, 3, ?)`, old.PV, int64(day), old.Start, old.Writer[:], 1, old.End, old.Blob)
 	s.exec("UPDATE @block_forever USING TIMESTAMP ? SET reach = ? WHERE pv = ? AND bucket = ?", reach, reach, old.PV, int64(day))
 
-	cfg.Rungs = nil // all
+	cfg.Tiers = nil // all
 	s.must(cassandrastore.CreateSchema(t.Context(), cfg))
 	s.Store = open(t, cfg)
-	if rungs, err := s.Rungs(t.Context()); err != nil || len(rungs) != store.NumRungs {
-		t.Errorf("an archive that is upgraded has the rungs %v, %v", rungs, err)
+	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != store.NumTiers {
+		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
 	}
 	c, found, err := s.Channel(t.Context(), "A")
 	if err != nil || !found || len(c.Starts) != 1 || len(c.Levels) != 0 {
@@ -115,18 +115,18 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// An archive of the third version is upgraded. It keeps the rungs that it has, and gets no
+// An archive of the third version is upgraded. It keeps the tiers that it has, and gets no
 // others.
 func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 	cfg := config(t, store.Keep1d)
 	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
 	s.exec("DROP TABLE @disk_guard")
 	s.exec("UPDATE @schema_version SET version = 3 WHERE part = 'tables'")
-	cfg.Rungs = nil
+	cfg.Tiers = nil
 	s.must(cassandrastore.CreateSchema(t.Context(), cfg))
 	s.Store = open(t, cfg)
-	if rungs, err := s.Rungs(t.Context()); err != nil || len(rungs) != 2 {
-		t.Errorf("an archive that is upgraded has the rungs %v, %v", rungs, err)
+	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != 2 {
+		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
 	}
 	if f, found, err := s.Floor(t.Context()); found || err != nil {
 		t.Errorf("it has the floor %+v, %v", f, err)

@@ -20,7 +20,7 @@ type Store struct {
 	inFlight *semaphore.Weighted // bytes
 	metrics  *metrics
 
-	rungs                atomic.Uint32 // bit r is set if rung r has its tables
+	tiers                atomic.Uint32 // bit r is set if tier r has its tables
 	shortestTTL, outlive time.Duration // as the constants are; tests have less time
 }
 
@@ -34,15 +34,15 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rungs uint32
-	if cfg.Datacenter, rungs, err = cfg.check(ctx); err != nil {
+	var tiers uint32
+	if cfg.Datacenter, tiers, err = cfg.check(ctx); err != nil {
 		return nil, err
 	}
 	s := &Store{
 		cfg: cfg, clock: clock{now: cfg.Now}, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
 		shortestTTL: shortestTTL, outlive: outlive,
 	}
-	s.rungs.Store(rungs)
+	s.tiers.Store(tiers)
 	cluster := cfg.cluster()
 	cluster.Keyspace = cfg.Keyspace
 	cluster.RetryPolicy = retries{}
@@ -63,8 +63,8 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-// check returns the datacenter to use, and the rungs that have tables, if all is well.
-func (c *Config) check(ctx context.Context) (datacenter string, rungs uint32, err error) {
+// check returns the datacenter to use, and the tiers that have tables, if all is well.
+func (c *Config) check(ctx context.Context) (datacenter string, tiers uint32, err error) {
 	session, err := c.probe()
 	if err != nil {
 		return "", 0, err
@@ -82,9 +82,9 @@ func (c *Config) check(ctx context.Context) (datacenter string, rungs uint32, er
 		err = versionError(c.Keyspace, version)
 	}
 	if err == nil {
-		rungs, err = rungsOf(ctx, session, c.Keyspace)
+		tiers, err = tiersOf(ctx, session, c.Keyspace)
 	}
-	return datacenter, rungs, err
+	return datacenter, tiers, err
 }
 
 // countNodes returns how many nodes of the datacenter this process has connections to, and

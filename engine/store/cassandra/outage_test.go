@@ -29,7 +29,7 @@ func login(username, password string) func() (string, string, error) {
 func TestOutages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
 	cfg := cassandrastore.Config{
-		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout, Rungs: []store.Rung{store.Forever},
+		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout, Tiers: []store.Tier{store.Forever},
 	}
 	none := cassandrastore.Config{Hosts: cfg.Hosts, Timeout: time.Minute} // a busy machine is no failure here
 	wrong := none

@@ -45,9 +45,9 @@ func journalParts(r *store.JournalRow) partition {
 }
 
 var (
-	insertPart = onRungs(`INSERT INTO block_part_@ (pv, bucket, start, writer, n, stamp, part, body)
+	insertPart = onTiers(`INSERT INTO block_part_@ (pv, bucket, start, writer, n, stamp, part, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
-	readParts = onRungs(`SELECT part, body FROM block_part_@
+	readParts = onTiers(`SELECT part, body FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp = ?`)
 )
 
@@ -55,8 +55,8 @@ var (
 func blockParts(k *store.BlockKey, stamp int64, ttl int) partition {
 	return partition{
 		operation: "block_part",
-		insert:    insertPart[k.Bucket.Rung()],
-		read:      readParts[k.Bucket.Rung()],
+		insert:    insertPart[k.Bucket.Tier()],
+		read:      readParts[k.Bucket.Tier()],
 		key:       append(blockKey(k), stamp),
 		timed:     true,
 		ttl:       ttl,

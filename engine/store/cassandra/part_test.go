@@ -176,7 +176,7 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 // what was acknowledged is there, and what was not is whole or not there.
 func TestLargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Rungs: []store.Rung{store.Forever}}
+	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

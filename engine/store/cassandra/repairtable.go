@@ -25,7 +25,7 @@ type repairTable struct {
 func (t *repairTable) note() string { return repairNote(t.keyspace, t.name) }
 
 // repairable returns the tables of keyspaces, once reads repair them. Of an archive's, those
-// of most rungs are made otherwise: see rungOptions; restore undoes it.
+// of most tiers are made otherwise: see tierOptions; restore undoes it.
 func (r *replicator) repairable(ctx context.Context, session *gocql.Session, subjects []subject) (out []*repairTable, err error) {
 	for _, s := range subjects {
 		tables, err := tablesOf(ctx, session, s.keyspace)
@@ -49,7 +49,7 @@ func (r *replicator) repairable(ctx context.Context, session *gocql.Session, sub
 	return out, nil
 }
 
-// restore has reads leave the tables of rungs as they are again.
+// restore has reads leave the tables of tiers as they are again.
 func (r *replicator) restore(ctx context.Context, session *gocql.Session) error {
 	tables, err := tablesOf(ctx, session, r.cfg.Keyspace)
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *replicator) restore(ctx context.Context, session *gocql.Session) error 
 func ownTables() map[string]bool {
 	names := map[string]bool{}
 	all := append(slices.Clone(tables), journalTables(defaultJournalTTL)...)
-	for r := range store.Rung(store.NumRungs) {
-		all = append(all, ladder(r)...)
+	for r := range store.Tier(store.NumTiers) {
+		all = append(all, tablesOf(r)...)
 	}
 	for _, t := range all {
 		names[t.name] = true
@@ -78,10 +78,10 @@ func ownTables() map[string]bool {
 	return names
 }
 
-// expiring reports whether a table is one of those that rungOptions has reads not repair.
+// expiring reports whether a table is one of those that tierOptions has reads not repair.
 func expiring(name string) bool {
-	for r := range store.Rung(store.NumRungs) {
-		if r != store.Forever && slices.ContainsFunc(rungTables, func(t rungTable) bool { return t.of(r) == name }) {
+	for r := range store.Tier(store.NumTiers) {
+		if r != store.Forever && slices.ContainsFunc(tierTables, func(t tierTable) bool { return t.of(r) == name }) {
 			return true
 		}
 	}

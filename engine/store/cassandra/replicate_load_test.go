@@ -50,7 +50,7 @@ func repeatedly(ctx context.Context, f func(context.Context)) {
 	}
 }
 
-// write writes a block, on one of two rungs, which differ in how reads repair; some are in parts.
+// write writes a block, on one of two tiers, which differ in how reads repair; some are in parts.
 func (l *load) write(ctx context.Context) {
 	now := time.Now().UnixNano()
 	bucket := store.Hour.Of(now)
@@ -120,8 +120,8 @@ func (l *load) read(ctx context.Context, i int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s on rung %v, written at %s: %w: %s",
-		want.PV, want.Bucket.Rung(), time.Unix(0, want.Start).Format(time.TimeOnly), errMissing, there)
+	return fmt.Errorf("%s on tier %v, written at %s: %w: %s",
+		want.PV, want.Bucket.Tier(), time.Unix(0, want.Start).Format(time.TimeOnly), errMissing, there)
 }
 
 // goOn waits until some more blocks are acknowledged.

@@ -51,7 +51,7 @@ type archive struct {
 func newArchive(t *testing.T, ring *cassandra.Ring) *archive {
 	t.Helper()
 	a := &archive{t: t, begun: time.Now(), admin: cassandrastore.Config{
-		Hosts: ring.Addrs(), Keyspace: "kept", ReplicationFactor: 1, Rungs: []store.Rung{store.Keep1d}, Timeout: 30 * time.Second,
+		Hosts: ring.Addrs(), Keyspace: "kept", ReplicationFactor: 1, Tiers: []store.Tier{store.Keep1d}, Timeout: 30 * time.Second,
 		Login: login("cassandra", "cassandra"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}}
 	retried(t, "the schema", func() error { return cassandrastore.CreateSchema(t.Context(), a.admin) })

@@ -21,12 +21,12 @@ const rollupPage = 32
 // A row has no column for its stamp: it is the timestamp of its blob, so that the
 // later one of two wins, and is whole, without reading first.
 var (
-	insertRollup = onRungs(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
+	insertRollup = onTiers(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
 		USING TIMESTAMP ? AND TTL ?`)
-	readRollups = onRungs(`SELECT tile, body, WRITETIME(body) FROM rollup_@
+	readRollups = onTiers(`SELECT tile, body, WRITETIME(body) FROM rollup_@
 		WHERE pv = ? AND level = ? AND part = ? AND tile >= ? AND tile <= ?`)
-	findRollup  = onRungs("SELECT tile FROM rollup_@ WHERE pv = ? AND level = ? AND part = ? LIMIT 1")
-	dropRollups = onRungs("DELETE FROM rollup_@ WHERE pv = ? AND level = ? AND part = ?")
+	findRollup  = onTiers("SELECT tile FROM rollup_@ WHERE pv = ? AND level = ? AND part = ? LIMIT 1")
+	dropRollups = onTiers("DELETE FROM rollup_@ WHERE pv = ? AND level = ? AND part = ?")
 )
 
 // part returns the partition, of those of its level, that a tile is in.
@@ -45,7 +45,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 		if len(r.Blob) > store.MaxRollup {
 			return fmt.Errorf("writing a rollup of %s of %d bytes: %w", r.PV, len(r.Blob), store.ErrTooLarge)
 		}
-		if err := s.need(ctx, r.Level.Rung()); err != nil {
+		if err := s.need(ctx, r.Level.Tier()); err != nil {
 			return fmt.Errorf("writing a rollup of %s: %w", r.PV, err)
 		}
 	}
@@ -57,7 +57,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 		}
 		return s.write(ctx, write{
 			operation: "rollup",
-			stmt:      insertRollup[r.Level.Rung()],
+			stmt:      insertRollup[r.Level.Tier()],
 			values: []any{
 				r.PV, int64(r.Level), part(r.Tile), int64(r.Tile), blob, r.Stamp / 1000, s.ttl(r.Level.Expires(r.Tile)),
 			},
@@ -69,7 +69,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 // Rollups implements store.Store. It reads one partition after the other.
 func (s *Store) Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
 	return func(yield func(store.Rollup, error) bool) {
-		there, err := s.has(ctx, l.Rung())
+		there, err := s.has(ctx, l.Tier())
 		if err != nil {
 			yield(store.Rollup{}, fmt.Errorf("reading rollups of %s: %w", pv, err))
 		}
@@ -89,7 +89,7 @@ func (s *Store) Rollups(ctx context.Context, pv string, l store.Level, first, la
 // rollups yields the tiles of a partition from first to last.
 func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, first, last store.Tile) iter.Seq2[store.Rollup, error] {
 	return func(yield func(store.Rollup, error) bool) {
-		it := s.query(ctx, "rollups", rollupPage, readRollups[l.Rung()], pv, int64(l), p, int64(first), int64(last))
+		it := s.query(ctx, "rollups", rollupPage, readRollups[l.Tier()], pv, int64(l), p, int64(first), int64(last))
 		for {
 			r := store.Rollup{PV: pv, Level: l}
 			var micros int64
@@ -114,7 +114,7 @@ func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, 
 func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 	t := s.clock.next()
 	for _, l := range c.Levels {
-		there, err := s.has(ctx, l.Rung())
+		there, err := s.has(ctx, l.Tier())
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 // deletePart deletes the tiles of a partition, if there are any: most have none,
 // and each deletion leaves a tombstone.
 func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, timestamp int64) error {
-	it := s.query(ctx, "rollups", 1, findRollup[l.Rung()], pv, int64(l), p)
+	it := s.query(ctx, "rollups", 1, findRollup[l.Tier()], pv, int64(l), p)
 	there := it.Scan(new(int64))
 	if err := it.Close(); err != nil {
 		return fmt.Errorf("reading rollups of %s: %w", pv, err)
@@ -144,7 +144,7 @@ func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, tim
 	if !there {
 		return nil
 	}
-	return s.write(ctx, write{operation: "deletion", stmt: dropRollups[l.Rung()], values: []any{pv, int64(l), p}, timestamp: timestamp})
+	return s.write(ctx, write{operation: "deletion", stmt: dropRollups[l.Tier()], values: []any{pv, int64(l), p}, timestamp: timestamp})
 }
 
 // run is a range of partitions, both ends included.
@@ -154,7 +154,7 @@ type run struct{ first, last int64 }
 // in the directory; those that have expired left out.
 func (s *Store) partsOf(l store.Level, starts []store.Bucket) (runs []run) {
 	oldest := int64(math.MinInt64)
-	if keep := l.Rung().Keep(); keep > 0 {
+	if keep := l.Tier().Keep(); keep > 0 {
 		oldest = s.cfg.Now().UnixNano() - int64(keep+s.shortestTTL)
 	}
 	var all []run

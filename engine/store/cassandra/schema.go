@@ -11,12 +11,12 @@ import (
 )
 
 // SchemaVersion is the version of the tables that this package uses. Version 1 had
-// no blobs in parts, and no properties in metadata; version 2 no rung but forever, and
+// no blobs in parts, and no properties in metadata; version 2 no tier but forever, and
 // no rollups; version 3 no floor; version 4 no terms of sealers.
 const SchemaVersion = 5
 
-// ladderVersion is the first one whose archives have rungs.
-const ladderVersion = 3
+// tierVersion is the first one whose archives have tiers.
+const tierVersion = 3
 
 // schemaTimeout is for one statement: a change is agreed on by all nodes.
 const schemaTimeout = time.Minute
@@ -159,12 +159,12 @@ func (c *Config) statements(ctx context.Context, session *gocql.Session, version
 		return nil, err
 	}
 	wanted := append(slices.Clone(tables), journalTables(ttl)...)
-	rungs := c.rungsFor(version)
-	if err := c.checkExpiry(ctx, session, rungs); err != nil {
+	tiers := c.tiersFor(version)
+	if err := c.checkExpiry(ctx, session, tiers); err != nil {
 		return nil, err
 	}
-	for _, r := range rungs {
-		wanted = append(wanted, ladder(r)...)
+	for _, r := range tiers {
+		wanted = append(wanted, tablesOf(r)...)
 	}
 	for _, t := range wanted {
 		if !there[t.name] {

@@ -113,20 +113,20 @@ func TestSchemaNeedsARealDatacenter(t *testing.T) {
 	expect(t, err, cassandrastore.ErrDatacenter, "datacenter1")
 }
 
-// Tables of other rungs are added later, also for stores that are open. Until then a
+// Tables of other tiers are added later, also for stores that are open. Until then a
 // row for one is an error that says how to make them, and a read finds nothing.
-func TestRungsAreAdded(t *testing.T) {
+func TestTiersAreAdded(t *testing.T) {
 	cfg := config(t, store.Keep90d)
 	st := open(t, cfg)
 	now := time.Now().UnixNano()
-	blk := func(r store.Rung) store.Block {
+	blk := func(r store.Tier) store.Block {
 		return store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: store.Hour.Of(now).In(r), Start: now}, End: now, Blob: []byte{1}}
 	}
-	tile := func(r store.Rung) store.Rollup {
+	tile := func(r store.Tier) store.Rollup {
 		l := store.LevelOf(time.Second, r)
 		return store.Rollup{PV: "A", Level: l, Tile: l.Tile(now), Stamp: now, Blob: []byte{1}}
 	}
-	count := func(r store.Rung) (n int) {
+	count := func(r store.Tier) (n int) {
 		t.Helper()
 		for _, err := range st.Blocks(t.Context(), "A", blk(r).Bucket, now, now) {
 			if err != nil {
@@ -142,17 +142,17 @@ func TestRungsAreAdded(t *testing.T) {
 		}
 		return n
 	}
-	names := []string{"rung 1y", cfg.Keyspace, "varve schema --rungs 1y"}
-	expect(t, st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)), store.ErrNoRung, names...)
-	expect(t, st.PutRollups(t.Context(), tile(store.Keep90d), tile(store.Keep1y)), store.ErrNoRung, names...)
+	names := []string{"tier 1y", cfg.Keyspace, "varve schema --tiers 1y"}
+	expect(t, st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)), store.ErrNoTier, names...)
+	expect(t, st.PutRollups(t.Context(), tile(store.Keep90d), tile(store.Keep1y)), store.ErrNoTier, names...)
 	if n := count(store.Keep1y); n != 0 {
-		t.Errorf("there are %d rows on a rung without tables", n)
+		t.Errorf("there are %d rows on a tier without tables", n)
 	}
 	if _, err := st.DropBucket(t.Context(), "A", blk(store.Keep1y).Bucket, now); err != nil {
 		t.Error(err)
 	}
-	for i, rungs := range [][]store.Rung{{store.Keep1y}, nil} { // nil adds none
-		cfg.Rungs = rungs
+	for i, tiers := range [][]store.Tier{{store.Keep1y}, nil} { // nil adds none
+		cfg.Tiers = tiers
 		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -165,20 +165,20 @@ func TestRungsAreAdded(t *testing.T) {
 		if a, b := count(store.Keep90d), count(store.Keep1y); a != 2 || b != 2 {
 			t.Errorf("there are %d and %d rows", a, b)
 		}
-		if has, err := st.Rungs(t.Context()); err != nil || !slices.Equal(has, []store.Rung{store.Forever, store.Keep90d, store.Keep1y}) {
-			t.Errorf("%d: the store has the rungs %v, %v", i, has, err)
+		if has, err := st.Tiers(t.Context()); err != nil || !slices.Equal(has, []store.Tier{store.Forever, store.Keep90d, store.Keep1y}) {
+			t.Errorf("%d: the store has the tiers %v, %v", i, has, err)
 		}
 	}
 }
 
 // Servers that can not let rows expire late enough are found before there are any.
-func TestLongRungsNeedTheServersToLetThem(t *testing.T) {
+func TestLongTiersNeedTheServersToLetThem(t *testing.T) {
 	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
 	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
 	expect(t, cassandrastore.CreateSchema(t.Context(), cfg), cassandrastore.ErrCompatibility, "storage_compatibility_mode is CASSANDRA_4", "10y", "NONE")
-	cfg.Rungs = []store.Rung{store.Keep1d}
+	cfg.Tiers = []store.Tier{store.Keep1d}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
-		t.Errorf("without long rungs: %v", err)
+		t.Errorf("without long tiers: %v", err)
 	}
 	st := open(t, cfg)
 	now := time.Now().UnixNano()

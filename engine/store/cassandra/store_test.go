@@ -13,13 +13,13 @@ import (
 func TestMain(m *testing.M) { cassandra.Main(m) }
 
 // config is of a keyspace that has its schema, with what is kept forever and on some
-// rungs: each takes its time to make.
-func config(tb testing.TB, rungs ...store.Rung) cassandrastore.Config {
+// tiers: each takes its time to make.
+func config(tb testing.TB, tiers ...store.Tier) cassandrastore.Config {
 	tb.Helper()
 	ks := cassandra.Shared(tb)
 	// A busy machine is no failure here.
 	cfg := cassandrastore.Config{
-		Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Rungs: append(rungs, store.Forever),
+		Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: append(tiers, store.Forever),
 	}
 	if err := cassandrastore.CreateSchema(tb.Context(), cfg); err != nil {
 		tb.Fatal(err)
@@ -39,9 +39,9 @@ func open(tb testing.TB, cfg cassandrastore.Config) *cassandrastore.Store {
 
 func TestConformance(t *testing.T) {
 	cfg := config(t)
-	cfg.Rungs = nil
-	for r := range store.Rung(store.NumRungs) {
-		cfg.Rungs = append(cfg.Rungs, r)
+	cfg.Tiers = nil
+	for r := range store.Tier(store.NumTiers) {
+		cfg.Tiers = append(cfg.Tiers, r)
 	}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -71,15 +71,15 @@ AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_un
 AND default_time_to_live = %d`, max(1, int(keep.Hours()/24)), int(ttl.Seconds()))
 }
 
-// rungTable is a table that exists once for each rung, with the rung's name at the
+// tierTable is a table that exists once for each tier, with the tier's name at the
 // end of its own.
-type rungTable struct{ prefix, columns string }
+type tierTable struct{ prefix, columns string }
 
-func (t *rungTable) of(r store.Rung) string { return t.prefix + "_" + r.String() }
+func (t *tierTable) of(r store.Tier) string { return t.prefix + "_" + r.String() }
 
-// rungTables are those of one rung. A block has a body, or a stamp: see putApart. To
+// tierTables are those of one tier. A block has a body, or a stamp: see putApart. To
 // reaches see addReach.
-var rungTables = []rungTable{
+var tierTables = []tierTable{
 	{"block", `
 	pv text, bucket bigint, start bigint, writer blob, n int, reaches set<tinyint> static,
 	end_time bigint, samples int, kind smallint, low double, high double, total double, size int, stamp bigint, body blob,
@@ -98,11 +98,11 @@ var rungTables = []rungTable{
 	PRIMARY KEY ((pv, level, part), tile)`},
 }
 
-// ladder returns the tables of a rung.
-func ladder(r store.Rung) []table {
-	out := make([]table, len(rungTables))
-	for i, t := range rungTables {
-		out[i] = table{t.of(r), t.columns, rungOptions(r)}
+// tablesOf returns the tables of a tier.
+func tablesOf(r store.Tier) []table {
+	out := make([]table, len(tierTables))
+	for i, t := range tierTables {
+		out[i] = table{t.of(r), t.columns, tierOptions(r)}
 		if out[i].name == "block_forever" {
 			out[i].columns += oldReach
 		}
@@ -113,7 +113,7 @@ func ladder(r store.Rung) []table {
 // oldReach is a column of version 2, which its archives have.
 const oldReach = ", reach bigint static"
 
-// rungOptions: SSTables of a window hold rows that expire within the time of a window
+// tierOptions: SSTables of a window hold rows that expire within the time of a window
 // and a bucket, and go whole. Two things could keep them: a row that never expires, of
 // which there is none; and a newer SSTable that has rows as old as theirs, which is
 // why read_repair is off: it would write old rows again. What a reader gets does not
@@ -122,7 +122,7 @@ const oldReach = ", reach bigint static"
 // gc_grace_seconds is how long rows stay after they expired, and how long a node may
 // miss a deletion without bringing what was deleted back for good. What is kept for less
 // is gone by then anyway: so it is no longer than rows live, and no shorter than hints.
-func rungOptions(r store.Rung) string {
+func tierOptions(r store.Tier) string {
 	const common = ` WITH compression = {'enabled': 'false'}`
 	if r == store.Forever {
 		return common + ` AND compaction = {'class': 'UnifiedCompactionStrategy'}`

@@ -35,8 +35,8 @@ func putBlock(b *pebble.Batch, blk *store.Block, written int64) error {
 	if len(blk.Blob) > store.MaxBlob {
 		return fmt.Errorf("a block of %s of %d bytes: %w", blk.PV, len(blk.Blob), store.ErrTooLarge)
 	}
-	if r := blk.Bucket.Rung(); !r.Valid() {
-		return fmt.Errorf("a block of %s on %v: %w", blk.PV, r, store.ErrNoRung)
+	if r := blk.Bucket.Tier(); !r.Valid() {
+		return fmt.Errorf("a block of %s on %v: %w", blk.PV, r, store.ErrNoTier)
 	}
 	if blk.Count < 0 || blk.Count > math.MaxUint32 {
 		return fmt.Errorf("a block of %s counts %d samples", blk.PV, blk.Count)

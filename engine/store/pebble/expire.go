@@ -14,13 +14,13 @@ import (
 // expireBatch is how many bytes of deletions are committed at once.
 const expireBatch = 256 << 10
 
-// Rungs implements store.Store: it has them all.
-func (s *Store) Rungs(context.Context) ([]store.Rung, error) {
-	rungs := make([]store.Rung, store.NumRungs)
-	for i := range rungs {
-		rungs[i] = store.Rung(i)
+// Tiers implements store.Store: it has them all.
+func (s *Store) Tiers(context.Context) ([]store.Tier, error) {
+	tiers := make([]store.Tier, store.NumTiers)
+	for i := range tiers {
+		tiers[i] = store.Tier(i)
 	}
-	return rungs, nil
+	return tiers, nil
 }
 
 // Expire implements store.Store. For each span of buckets, and each level, that the
@@ -77,11 +77,11 @@ func (e *expiry) channel(c *store.Channel) error {
 
 // buckets deletes those from first to the end of its span that are due.
 func (e *expiry) buckets(pv string, first store.Bucket) error {
-	rung := first.Rung()
-	if rung == store.Forever || !rung.Valid() {
+	tier := first.Tier()
+	if tier == store.Forever || !tier.Valid() {
 		return nil
 	}
-	ended := first.Size().Of(e.now - int64(rung.Keep())).In(rung).Prev() // the last that is due
+	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last that is due
 	last := min(ended, first.Span().Last())
 	if last < first {
 		return nil
@@ -111,10 +111,10 @@ func (e *expiry) buckets(pv string, first store.Bucket) error {
 
 // tiles deletes those of a level that are due.
 func (e *expiry) tiles(pv string, l store.Level) error {
-	if l.Rung() == store.Forever || !l.Valid() {
+	if l.Tier() == store.Forever || !l.Valid() {
 		return nil
 	}
-	lower, upper := rollupKey(pv, l, math.MinInt64), rollupKey(pv, l, l.Tile(e.now-int64(l.Rung().Keep())))
+	lower, upper := rollupKey(pv, l, math.MinInt64), rollupKey(pv, l, l.Tile(e.now-int64(l.Tier().Keep())))
 	it, err := e.db.NewIterWithContext(e.ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err

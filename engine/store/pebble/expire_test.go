@@ -22,9 +22,9 @@ func openIn(t *testing.T, dir string) *Store {
 	return s
 }
 
-// ladder is a PV with a block in each bucket of some years, of all sizes that a rung
-// has, on all rungs, and with tiles of an hour and of a week.
-type ladder struct {
+// tiers is a PV with a block in each bucket of some years, of all sizes that a tier
+// has, on all tiers, and with tiles of an hour and of a week.
+type tiers struct {
 	*testing.T
 	*Store
 	pv     string
@@ -32,12 +32,12 @@ type ladder struct {
 	tiles  []store.Rollup
 }
 
-func newLadder(t *testing.T, s *Store, pv string, from, to time.Time, step time.Duration) *ladder {
-	l := &ladder{T: t, Store: s, pv: pv}
+func newTiers(t *testing.T, s *Store, pv string, from, to time.Time, step time.Duration) *tiers {
+	l := &tiers{T: t, Store: s, pv: pv}
 	entry := store.Channel{PV: pv, Types: []sample.Type{sample.Float64}}
 	starts := map[store.Span]store.Bucket{}
 	for at := from; at.Before(to); at = at.Add(step) {
-		for r := range store.Rung(store.NumRungs) {
+		for r := range store.Tier(store.NumTiers) {
 			for size := store.Hour; size <= r.Longest(); size++ {
 				b := size.Of(at.UnixNano()).In(r)
 				if _, ok := starts[b.Span()]; !ok {
@@ -64,7 +64,7 @@ func newLadder(t *testing.T, s *Store, pv string, from, to time.Time, step time.
 	return l
 }
 
-func (l *ladder) must(err error) {
+func (l *tiers) must(err error) {
 	l.Helper()
 	if err != nil {
 		l.Fatal(err)
@@ -72,7 +72,7 @@ func (l *ladder) must(err error) {
 }
 
 // check compares what is there with what should be after Expire as of a time.
-func (l *ladder) check(now int64) (expired int) {
+func (l *tiers) check(now int64) (expired int) {
 	l.Helper()
 	wrong := func(what string, there, due bool) {
 		if due {
@@ -90,7 +90,7 @@ func (l *ladder) check(now int64) (expired int) {
 			there = there || got.N == b.N && bytes.Equal(got.Blob, b.Blob)
 		}
 		at, ok := b.Bucket.Expires()
-		wrong(fmt.Sprintf("a block on rung %v in the %v from %v", b.Bucket.Rung(), b.Bucket.Size(), time.Unix(0, b.Bucket.Start()).UTC()), there, ok && at <= now)
+		wrong(fmt.Sprintf("a block on tier %v in the %v from %v", b.Bucket.Tier(), b.Bucket.Size(), time.Unix(0, b.Bucket.Start()).UTC()), there, ok && at <= now)
 	}
 	for _, r := range l.tiles {
 		there := false
@@ -104,15 +104,15 @@ func (l *ladder) check(now int64) (expired int) {
 	return expired
 }
 
-// What is due goes, to the instant, of all rungs and sizes, which lie between each other
+// What is due goes, to the instant, of all tiers and sizes, which lie between each other
 // in the order of keys; what is not due stays.
 func TestExpire(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	begin := time.Date(1969, 3, 1, 0, 0, 0, 0, time.UTC)
-	early := newLadder(t, s, "EARLY", begin, begin.AddDate(3, 0, 0), 29*24*time.Hour)
-	late := newLadder(t, s, "LATE", begin.AddDate(55, 0, 0), begin.AddDate(58, 0, 0), 29*24*time.Hour)
+	early := newTiers(t, s, "EARLY", begin, begin.AddDate(3, 0, 0), 29*24*time.Hour)
+	late := newTiers(t, s, "LATE", begin.AddDate(55, 0, 0), begin.AddDate(58, 0, 0), 29*24*time.Hour)
 	var times []int64
-	for _, l := range []*ladder{early, late} {
+	for _, l := range []*tiers{early, late} {
 		for i := 0; i < len(l.blocks); i += len(l.blocks) / 8 {
 			if at, ok := l.blocks[i].Bucket.Expires(); ok {
 				times = append(times, at-1, at)
@@ -184,7 +184,7 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 func TestExpireWritesOnlyWhatIsDue(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	now := time.Now()
-	l := newLadder(t, s, "A", now.Add(-time.Hour), now, 10*time.Minute)
+	l := newTiers(t, s, "A", now.Add(-time.Hour), now, 10*time.Minute)
 	written := func() uint64 { return s.db.Metrics().WAL.BytesIn }
 	due := now.AddDate(1, 0, 1)
 	for _, at := range []time.Time{now, due} {
@@ -210,7 +210,7 @@ func BenchmarkExpireNothing(b *testing.B) {
 	const pvs = 10000
 	for i := range pvs {
 		entry := store.Channel{PV: fmt.Sprintf("SR:%05d", i), Shards: []int{i}, Types: []sample.Type{sample.Float64}}
-		for _, r := range []store.Rung{store.Keep90d, store.Keep1y} {
+		for _, r := range []store.Tier{store.Keep90d, store.Keep1y} {
 			entry.Starts = append(entry.Starts, store.Day.Of(now-int64(200*24*time.Hour)).In(r), store.Day.Of(now).In(r))
 			entry.Levels = append(entry.Levels, store.LevelOf(10*time.Second, r))
 		}

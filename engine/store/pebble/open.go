@@ -17,7 +17,7 @@ import (
 
 // Version is the version of keys and values that this package writes. It reads
 // version 1 as well, whose metadata has no properties, version 2, which has no
-// rollups and no rungs but forever, version 3, whose blocks do not say when they were
+// rollups and no tiers but forever, version 3, whose blocks do not say when they were
 // written, and version 4, whose claims have no terms of sealers, and makes them version 5:
 // a program that knows only the earlier one refuses it then. Others are refused.
 const Version = 5

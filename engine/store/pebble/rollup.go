@@ -39,7 +39,7 @@ func (s *Store) putRollup(b *pebble.Batch, r *store.Rollup) error {
 	case len(r.Blob) > store.MaxRollup:
 		return fmt.Errorf("a rollup of %s of %d bytes: %w", r.PV, len(r.Blob), store.ErrTooLarge)
 	case !r.Level.Valid():
-		return fmt.Errorf("a rollup of %s of level %v: %w", r.PV, r.Level, store.ErrNoRung)
+		return fmt.Errorf("a rollup of %s of level %v: %w", r.PV, r.Level, store.ErrNoTier)
 	}
 	key := rollupKey(r.PV, r.Level, r.Tile)
 	v, closer, err := s.db.Get(key)

@@ -15,7 +15,7 @@ var crowdLevels = []store.Level{
 }
 
 // crowd writes a PV with blocks in buckets of all sizes, two of each, the second
-// some way after the start that the directory names, on rungs that keep them all; and
+// some way after the start that the directory names, on tiers that keep them all; and
 // rollups of the same times. It returns the buckets.
 func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket) {
 	t.Helper()
@@ -25,7 +25,7 @@ func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket)
 	now := time.Now().UnixNano()
 	var tiles []store.Rollup
 	for size := store.Hour; size.Valid(); size++ {
-		first := size.Of(now).In([]store.Rung{store.Forever, store.Keep1y, store.Keep10y, store.Forever}[size])
+		first := size.Of(now).In([]store.Tier{store.Forever, store.Keep1y, store.Keep10y, store.Forever}[size])
 		entry.Starts = append(entry.Starts, first)
 		for _, b := range []store.Bucket{first, first.Span().Last()} {
 			buckets = append(buckets, b)

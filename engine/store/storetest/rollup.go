@@ -25,7 +25,7 @@ func (s *suite) rollups(t *testing.T, pv string, l store.Level, first, last stor
 	return collect(t, s.Rollups(t.Context(), pv, l, first, last))
 }
 
-// Tiles of levels that differ in their width or their rung alone are apart, and those
+// Tiles of levels that differ in their width or their tier alone are apart, and those
 // before 1970 come before the others.
 func testRollups(t *testing.T, s *suite) {
 	pv := s.pv("a")
@@ -97,7 +97,7 @@ func testRollupLimits(t *testing.T, s *suite) {
 		t.Errorf("a rollup larger than MaxRollup gives %v", err)
 	}
 	unknown := rollup(s.pv("a"), l|15, 9)
-	if err := s.PutRollups(t.Context(), unknown); !errors.Is(err, store.ErrNoRung) {
-		t.Errorf("a rollup of a rung that there is not gives %v", err)
+	if err := s.PutRollups(t.Context(), unknown); !errors.Is(err, store.ErrNoTier) {
+		t.Errorf("a rollup of a tier that there is not gives %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"LargeRows", testLargeRows}, {"LargeBlocks", testLargeBlocks}, {"LargeBlockIsWrittenAgain", testLargeBlockIsWrittenAgain},
 		{"LargeBlockIsWhole", testLargeBlockIsWhole}, {"LargeBlocksAreDeleted", testLargeBlocksAreDeleted},
 		{"LargeWritesBrokenOff", testLargeWritesBrokenOff},
-		{"Rungs", testRungs}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger}, {"Rollups", testRollups}, {"RollupOrder", testRollupOrder},
+		{"Rungs", testTiers}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger}, {"Rollups", testRollups}, {"RollupOrder", testRollupOrder},
 		{"RollupLimits", testRollupLimits}, {"Expire", testExpire},
 		{"Channel", testChannel}, {"Channels", testChannels},
 		{"Floor", testFloor}, {"Marks", testMarks}, {"MarkFields", testMarkFields},

@@ -10,21 +10,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// on returns a block in the bucket of a size and a rung that a time falls into.
-func on(r store.Rung, size store.BucketSize, pv string, w store.Writer, n uint32, start int64) store.Block {
+// on returns a block in the bucket of a size and a tier that a time falls into.
+func on(r store.Tier, size store.BucketSize, pv string, w store.Writer, n uint32, start int64) store.Block {
 	b := block(pv, w, n, start, start+1000)
 	b.Bucket = size.Of(start).In(r)
 	return b
 }
 
-// Blocks of the same key, but for the rung, are apart; small ones and large ones.
-func testRungs(t *testing.T, s *suite) {
-	rungs, err := s.Rungs(t.Context())
+// Blocks of the same key, but for the tier, are apart; small ones and large ones.
+func testTiers(t *testing.T, s *suite) {
+	tiers, err := s.Tiers(t.Context())
 	must(t, err)
-	equal(t, "number of rungs", len(rungs), store.NumRungs)
+	equal(t, "number of tiers", len(tiers), store.NumTiers)
 	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
 	var all []store.Block
-	for _, r := range rungs {
+	for _, r := range tiers {
 		small, large := on(r, r.Longest(), pv, w, 1, now), on(r, r.Longest(), pv, w, 2, now+1)
 		small.Count, large.Count, large.Blob = 10+int(r), 100+int(r), pattern(600<<10, byte(r))
 		late := on(r, store.Hour, pv, w, 3, nanos(1969)) // expired before it was written
@@ -32,20 +32,20 @@ func testRungs(t *testing.T, s *suite) {
 		must(t, s.PutBlocks(t.Context(), small, large, late))
 		must(t, s.PutBlocks(t.Context(), small, large))
 	}
-	for i, r := range rungs {
+	for i, r := range tiers {
 		b := all[2*i].Bucket
-		equal(t, fmt.Sprint("blocks on rung ", r), s.blocks(t, pv, b, now+1000, now+1001), all[2*i:2*i+2])
-		equal(t, fmt.Sprint("last block on rung ", r), s.last(t, pv, b, now+5), all[2*i+1:2*i+2])
-		equal(t, fmt.Sprint("blocks of another bucket on rung ", r), len(s.blocks(t, pv, b.Next(), now, now+1000)), 0)
+		equal(t, fmt.Sprint("blocks on tier ", r), s.blocks(t, pv, b, now+1000, now+1001), all[2*i:2*i+2])
+		equal(t, fmt.Sprint("last block on tier ", r), s.last(t, pv, b, now+5), all[2*i+1:2*i+2])
+		equal(t, fmt.Sprint("blocks of another bucket on tier ", r), len(s.blocks(t, pv, b.Next(), now, now+1000)), 0)
 	}
 	none := on(15, store.Hour, pv, w, 1, now)
-	if err := s.PutBlocks(t.Context(), none); !errors.Is(err, store.ErrNoRung) {
-		t.Errorf("a block on a rung that there is not gives %v", err)
+	if err := s.PutBlocks(t.Context(), none); !errors.Is(err, store.ErrNoTier) {
+		t.Errorf("a block on a tier that there is not gives %v", err)
 	}
-	equal(t, "blocks on a rung that there is not", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
+	equal(t, "blocks on a tier that there is not", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
 }
 
-// A bucket is dropped on its rung only, with large blocks, and can be begun anew.
+// A bucket is dropped on its tier only, with large blocks, and can be begun anew.
 func testDropBucket(t *testing.T, s *suite) {
 	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
 	small, large := on(store.Keep90d, store.Day, pv, w, 1, now), on(store.Keep90d, store.Day, pv, w, 2, now+1)
@@ -71,7 +71,7 @@ func testDropBucket(t *testing.T, s *suite) {
 			equal(t, "blocks of another bucket", s.blocks(t, b.PV, b.Bucket, b.Start, b.End), []store.Block{b})
 		}
 	}
-	equal(t, "bytes on a rung that there is not", s.drop(t, pv, small.Bucket.In(15), soon()), int64(0))
+	equal(t, "bytes on a tier that there is not", s.drop(t, pv, small.Bucket.In(15), soon()), int64(0))
 }
 
 func (s *suite) drop(t *testing.T, pv string, b store.Bucket, before int64) int64 {
@@ -129,7 +129,7 @@ func testExpire(t *testing.T, s *suite) {
 	var kept []store.Block
 	entry := store.Channel{PV: pv, Types: []sample.Type{sample.Float64}}
 	var tiles []store.Rollup
-	for r := range store.Rung(store.NumRungs) {
+	for r := range store.Tier(store.NumTiers) {
 		for size := store.Hour; size <= r.Longest(); size++ {
 			b := on(r, size, pv, w, 1, now)
 			b.Start, b.End = b.Bucket.Start(), b.Bucket.Start()+1000
@@ -143,7 +143,7 @@ func testExpire(t *testing.T, s *suite) {
 	must(t, s.PutRollups(t.Context(), tiles...))
 	must(t, s.Expire(t.Context(), now))
 	for _, b := range kept {
-		equal(t, fmt.Sprintf("blocks of a %v on rung %v", b.Bucket.Size(), b.Bucket.Rung()), s.blocks(t, pv, b.Bucket, b.Start, b.End), []store.Block{b})
+		equal(t, fmt.Sprintf("blocks of a %v on tier %v", b.Bucket.Size(), b.Bucket.Tier()), s.blocks(t, pv, b.Bucket, b.Start, b.End), []store.Block{b})
 	}
 	for _, r := range tiles {
 		equal(t, fmt.Sprintf("tiles of level %v", r.Level), s.rollups(t, pv, r.Level, r.Tile, r.Tile), []store.Rollup{r})

@@ -15,7 +15,7 @@ import (
 const hour = 3600 * second
 
 // A bucket is read until it expires, and then not at all, whatever the store still
-// holds. What another rung has beside it is not touched.
+// holds. What another tier has beside it is not touched.
 func TestExpiredBucketsAreNotRead(t *testing.T) {
 	a := newArchive(t, 1)
 	for i := range int64(5) {
@@ -37,9 +37,9 @@ func TestExpiredBucketsAreNotRead(t *testing.T) {
 	}
 }
 
-// The last sample before a range stands on whatever rung has the latest one that is
+// The last sample before a range stands on whatever tier has the latest one that is
 // not expired.
-func TestBeforeOnAnotherRung(t *testing.T) {
+func TestBeforeOnAnotherTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.block(writer(1), store.Month.Of(epoch+100).In(store.Keep1y), float(epoch+100, 1))
 	a.block(writer(1), store.Day.Of(epoch+200).In(store.Keep90d), float(epoch+200, 2))
@@ -50,9 +50,9 @@ func TestBeforeOnAnotherRung(t *testing.T) {
 	}
 }
 
-// A value that has not changed for longer than its rung keeps stands in carried
+// A value that has not changed for longer than its tier keeps stands in carried
 // samples only, and is shown as what it is.
-func TestAConstantOutlivesItsRung(t *testing.T) {
+func TestAConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day
 	old := float(epoch, 7)
@@ -114,7 +114,7 @@ func (m *steps) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
 
-// At whatever moment blocks are copied to another rung, or deleted from the old one
+// At whatever moment blocks are copied to another tier, or deleted from the old one
 // when the copies are an hour old, a reader sees each sample once.
 func TestNoHoleWhileBlocksMove(t *testing.T) {
 	const want = "0:0 1:1 3600000000002:2 3600000000003:3 "
@@ -168,7 +168,7 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 
 // A carried sample that has no value is followed to where it has one, also in a
 // carried one.
-func TestALargeConstantOutlivesItsRung(t *testing.T) {
+func TestALargeConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day
 	large := text(epoch, fmt.Sprintf("%20000d", 1))

@@ -14,14 +14,14 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a lane needs of a store.
+// Store is what a shardJournal needs of a store.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	PutClaim(ctx context.Context, c store.Claim) error
 	PutJournal(ctx context.Context, r store.JournalRow) error
 }
 
-// Config is shared by the lanes of an engine.
+// Config is shared by the shardJournals of an engine.
 type Config struct {
 	Store Store
 	// Flush is how long a sample waits at most for its row to be sent.
@@ -46,8 +46,8 @@ const (
 // RenewEvery is how often a claim says that its writer lives.
 const RenewEvery = 5 * time.Second
 
-// Lane journals the heads of one shard. Run is its only goroutine.
-type Lane struct {
+// ShardJournal journals the heads of one shard. Run is its only goroutine.
+type ShardJournal struct {
 	Shard  int
 	writer store.Writer
 	cfg    *Config
@@ -87,10 +87,10 @@ type Lane struct {
 	scratch   sample.Run
 }
 
-// NewLane returns a lane that writes as w, which no other lane does or did: a
+// NewShardJournal returns a shardJournal that writes as w, which no other shardJournal does or did: a
 // claim that is closed stays closed. Nothing is stored until Run is called.
-func NewLane(shard int, w store.Writer, cfg *Config) *Lane {
-	return &Lane{
+func NewShardJournal(shard int, w store.Writer, cfg *Config) *ShardJournal {
+	return &ShardJournal{
 		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
 		claim: store.Claim{Shard: shard, Writer: w}, saved: time.Now(), claimed: make(chan struct{}),
 		syncs: make(chan chan<- struct{}), ranks: make(chan rank), ended: make(chan struct{}),
@@ -98,8 +98,8 @@ func NewLane(shard int, w store.Writer, cfg *Config) *Lane {
 }
 
 // Open returns a new head for samples of a PV and a type.
-func (l *Lane) Open(pv string, t sample.Type) *Head {
-	h := &Head{PV: pv, typ: t, lane: l, run: sample.Run{Type: t}}
+func (l *ShardJournal) Open(pv string, t sample.Type) *Head {
+	h := &Head{PV: pv, typ: t, shardJournal: l, run: sample.Run{Type: t}}
 	l.mu.Lock()
 	l.heads[pv] = append(l.heads[pv], h)
 	l.mu.Unlock()
@@ -117,9 +117,9 @@ type arrival struct {
 	tag  sample.Tag
 }
 
-// Append adds a sample to a head of the lane, whose type is t, copying its bytes.
+// Append adds a sample to a head of the shardJournal, whose type is t, copying its bytes.
 // It never blocks on storage.
-func (l *Lane) Append(h *Head, t sample.Type, s *sample.Sample) {
+func (l *ShardJournal) Append(h *Head, t sample.Type, s *sample.Sample) {
 	if !t.Fixed() {
 		if len(s.Bytes) < largeValue {
 			h.add(s)
@@ -135,7 +135,7 @@ func (l *Lane) Append(h *Head, t sample.Type, s *sample.Sample) {
 
 // settle puts what has arrived into the runs of the heads. When it returns, every
 // sample appended before stands in its run.
-func (l *Lane) settle() {
+func (l *ShardJournal) settle() {
 	l.settling.Lock()
 	defer l.settling.Unlock()
 	l.mu.Lock()
@@ -151,7 +151,7 @@ func (l *Lane) settle() {
 
 // Recent returns copies of all samples held of a PV, in order of arrival. Values
 // that are bytes are not copied, and must not be written to.
-func (l *Lane) Recent(pv string) []*sample.Run {
+func (l *ShardJournal) Recent(pv string) []*sample.Run {
 	l.mu.Lock()
 	heads := slices.Clone(l.heads[pv])
 	l.mu.Unlock()
@@ -170,7 +170,7 @@ func (l *Lane) Recent(pv string) []*sample.Run {
 
 // Heads returns the heads of every PV, sorted by name, those of one PV in the
 // order in which they were opened. It forgets heads that are retired and empty.
-func (l *Lane) Heads() []*Head {
+func (l *ShardJournal) Heads() []*Head {
 	l.settle()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,17 +190,17 @@ func (l *Lane) Heads() []*Head {
 
 // Acked returns the position up to which all rows are durable. Every sample in
 // them is, from before Acked returns, in Head.Unsealed or in a block.
-func (l *Lane) Acked() store.Position { return store.Position(l.acked.Load()) }
+func (l *ShardJournal) Acked() store.Position { return store.Position(l.acked.Load()) }
 
 // Written returns how many bytes of rows were acknowledged.
-func (l *Lane) Written() uint64 { return l.written.Load() }
+func (l *ShardJournal) Written() uint64 { return l.written.Load() }
 
 // TakeHeavy reports whether a head became heavy since it was called before.
-func (l *Lane) TakeHeavy() bool { return l.heavy.Load() && l.heavy.Swap(false) }
+func (l *ShardJournal) TakeHeavy() bool { return l.heavy.Load() && l.heavy.Swap(false) }
 
 // GiveUp drops samples whose rows, up to a position, are sealed: others than the
-// lane's own sealer may have done that. It is called by one goroutine at a time.
-func (l *Lane) GiveUp(sealed store.Position) {
+// shardJournal's own sealer may have done that. It is called by one goroutine at a time.
+func (l *ShardJournal) GiveUp(sealed store.Position) {
 	if sealed <= l.givenUp {
 		return
 	}
@@ -211,8 +211,8 @@ func (l *Lane) GiveUp(sealed store.Position) {
 }
 
 // Forget gives up all samples, so that they count as memory no more. Run must
-// have ended, and nobody may count on the lane to know what is in its rows.
-func (l *Lane) Forget() {
+// have ended, and nobody may count on the shardJournal to know what is in its rows.
+func (l *ShardJournal) Forget() {
 	for _, h := range l.Heads() {
 		h.forget()
 	}
@@ -220,7 +220,7 @@ func (l *Lane) Forget() {
 
 // Sync waits until every sample appended before is durable. It fails when ctx or
 // Run ends.
-func (l *Lane) Sync(ctx context.Context) error {
+func (l *ShardJournal) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
 	case l.syncs <- done:
@@ -250,7 +250,7 @@ type rank struct {
 // SetSealing writes in the claim, for as long as it stands, what the engine does with the
 // rows of the shard. It returns when that is acknowledged. After an error, which says that
 // ctx or Run ended, or that the store failed, the claim may say either.
-func (l *Lane) SetSealing(ctx context.Context, term store.Term) error {
+func (l *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 	done := make(chan error, 1)
 	select {
 	case l.ranks <- rank{term, done}:
@@ -268,22 +268,22 @@ func (l *Lane) SetSealing(ctx context.Context, term store.Term) error {
 }
 
 // Failing reports whether the latest write to the store failed.
-func (l *Lane) Failing() bool { return l.failing.Load() }
+func (l *ShardJournal) Failing() bool { return l.failing.Load() }
 
-// Claimed is closed when the lane's claim stands in the store.
-func (l *Lane) Claimed() <-chan struct{} { return l.claimed }
+// Claimed is closed when the shardJournal's claim stands in the store.
+func (l *ShardJournal) Claimed() <-chan struct{} { return l.claimed }
 
-// Writer returns the writer of the lane's rows.
-func (l *Lane) Writer() store.Writer { return l.writer }
+// Writer returns the writer of the shardJournal's rows.
+func (l *ShardJournal) Writer() store.Writer { return l.writer }
 
-func (l *Lane) markDirty(h *Head) {
+func (l *ShardJournal) markDirty(h *Head) {
 	l.mu.Lock()
 	l.dirty = append(l.dirty, h)
 	l.mu.Unlock()
 }
 
 // takeDirty returns the heads with new samples, sorted by name.
-func (l *Lane) takeDirty() []*Head {
+func (l *ShardJournal) takeDirty() []*Head {
 	l.settle()
 	l.mu.Lock()
 	dirty := l.dirty
@@ -294,7 +294,7 @@ func (l *Lane) takeDirty() []*Head {
 }
 
 // redirty gives heads back that takeDirty returned and that were not flushed.
-func (l *Lane) redirty(dirty []*Head) {
+func (l *ShardJournal) redirty(dirty []*Head) {
 	l.mu.Lock()
 	l.dirty = append(l.dirty, dirty...)
 	l.mu.Unlock()

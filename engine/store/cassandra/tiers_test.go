@@ -40,8 +40,8 @@ func TestTTL(t *testing.T) {
 	} {
 		ttl := s.ttl(test.bucket.Expires())
 		if ttl != test.want {
-			t.Errorf("a block of the %v from %v on rung %v lives %d s, not %d", test.bucket.Size(),
-				time.Unix(0, test.bucket.Start()).UTC(), test.bucket.Rung(), ttl, test.want)
+			t.Errorf("a block of the %v from %v on tier %v lives %d s, not %d", test.bucket.Size(),
+				time.Unix(0, test.bucket.Start()).UTC(), test.bucket.Tier(), ttl, test.want)
 		}
 		if longer := s.longer(ttl); ttl == 0 && longer != 0 || ttl > 0 && longer <= ttl || longer > 20*365*day {
 			t.Errorf("what rows that live %d s need lives %d s", ttl, longer)
@@ -83,7 +83,7 @@ func TestPartsOfStarts(t *testing.T) {
 		}
 		for _, b := range starts {
 			for b := range sequence(b, b.Span().Last()) {
-				expired := l.Rung() != store.Forever && b.End() < noon.UnixNano()-int64(l.Rung().Keep()+shortestTTL)
+				expired := l.Tier() != store.Forever && b.End() < noon.UnixNano()-int64(l.Tier().Keep()+shortestTTL)
 				p := part(l.Tile(b.Start()))
 				if in := slices.ContainsFunc(s.partsOf(l, starts), func(r run) bool { return r.first <= p && p <= r.last }); !in && !expired {
 					t.Fatalf("part %d of level %v is left out", p, l)
@@ -113,12 +113,12 @@ func sequence(first, last store.Bucket) func(func(store.Bucket) bool) {
 
 // Windows are about a 30th of what is kept. Rows that expired stay as long as a node
 // may be away, but never longer than they were kept, or so.
-func TestOptionsOfRungs(t *testing.T) {
-	for r, want := range map[store.Rung]string{
+func TestOptionsOfTiers(t *testing.T) {
+	for r, want := range map[store.Tier]string{
 		store.Keep1d: "1 h, 29.4 h", store.Keep7d: "6 h, 187.8 h", store.Keep30d: "24 h, 240 h", store.Keep90d: "72 h, 240 h",
 		store.Keep1y: "292 h, 240 h", store.Keep2y: "584 h, 240 h", store.Keep5y: "1460 h, 240 h", store.Keep10y: "2920 h, 240 h",
 	} {
-		options := rungOptions(r)
+		options := tierOptions(r)
 		var window int
 		var grace float64
 		number := func(after string, to any) {
@@ -130,10 +130,10 @@ func TestOptionsOfRungs(t *testing.T) {
 		number("window_size': ", &window)
 		number("gc_grace_seconds = ", &grace)
 		if diff := cmp.Diff(want, fmt.Sprintf("%d h, %g h", window, grace/3600)); diff != "" {
-			t.Errorf("rung %v (-want +got):\n%s", r, diff)
+			t.Errorf("tier %v (-want +got):\n%s", r, diff)
 		}
 	}
-	if options := rungOptions(store.Forever); strings.Contains(options, "TimeWindow") || strings.Contains(options, "gc_grace") {
+	if options := tierOptions(store.Forever); strings.Contains(options, "TimeWindow") || strings.Contains(options, "gc_grace") {
 		t.Errorf("what is kept forever has %q", options)
 	}
 }

@@ -13,40 +13,40 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ErrCompatibility is that the servers do not let rows expire as late as a rung asks for.
+// ErrCompatibility is that the servers do not let rows expire as late as a tier asks for.
 var ErrCompatibility = errors.New("cassandra refuses rows that expire after 2038-01-19")
 
-// perRung is a statement for the tables of each rung.
-type perRung [store.NumRungs]string
+// perTier is a statement for the tables of each tier.
+type perTier [store.NumTiers]string
 
-// onRungs returns a statement for each rung, whose name stands where it has an @.
-func onRungs(stmt string) (p perRung) {
+// onTiers returns a statement for each tier, whose name stands where it has an @.
+func onTiers(stmt string) (p perTier) {
 	for r := range p {
-		p[r] = strings.ReplaceAll(stmt, "@", store.Rung(r).String())
+		p[r] = strings.ReplaceAll(stmt, "@", store.Tier(r).String())
 	}
 	return p
 }
 
-// rungsFor returns the rungs that a schema of some version gets tables for, 0 being
+// tiersFor returns the tiers that a schema of some version gets tables for, 0 being
 // none yet.
-func (c *Config) rungsFor(version int) []store.Rung {
-	rungs := append([]store.Rung{store.Forever}, c.Rungs...)
-	if len(c.Rungs) == 0 && version < ladderVersion {
-		for r := range store.Rung(store.NumRungs) {
-			rungs = append(rungs, r)
+func (c *Config) tiersFor(version int) []store.Tier {
+	tiers := append([]store.Tier{store.Forever}, c.Tiers...)
+	if len(c.Tiers) == 0 && version < tierVersion {
+		for r := range store.Tier(store.NumTiers) {
+			tiers = append(tiers, r)
 		}
 	}
-	slices.Sort(rungs)
-	return slices.Compact(rungs)
+	slices.Sort(tiers)
+	return slices.Compact(tiers)
 }
 
 // served is how long an archive should serve before the servers must be set otherwise.
 const served = 5 * 365 * 24 * time.Hour
 
 // checkExpiry returns ErrCompatibility if the servers will soon refuse rows that expire
-// as late as those of some rungs. Where they do not say, as they are not to be asked,
+// as late as those of some tiers. Where they do not say, as they are not to be asked,
 // they can still refuse a write.
-func (c *Config) checkExpiry(ctx context.Context, session *gocql.Session, rungs []store.Rung) error {
+func (c *Config) checkExpiry(ctx context.Context, session *gocql.Session, tiers []store.Tier) error {
 	var mode string
 	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'storage_compatibility_mode'").ScanContext(ctx, &mode)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Config) checkExpiry(ctx context.Context, session *gocql.Session, rungs 
 		return nil
 	}
 	var long []string
-	for _, r := range rungs {
+	for _, r := range tiers {
 		at, expires := r.Longest().Of(c.Now().Add(served).UnixNano()).In(r).Expires()
 		if expires && at >= end32.UnixNano() {
 			long = append(long, r.String())
@@ -66,7 +66,7 @@ func (c *Config) checkExpiry(ctx context.Context, session *gocql.Session, rungs 
 	if len(long) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: storage_compatibility_mode is %s; set it to NONE in cassandra.yaml of all nodes, or leave out rung %s of --rungs",
+	return fmt.Errorf("%w: storage_compatibility_mode is %s; set it to NONE in cassandra.yaml of all nodes, or leave out tier %s of --tiers",
 		ErrCompatibility, mode, strings.Join(long, ", "))
 }
 
@@ -105,65 +105,65 @@ func (s *Store) longer(ttl int) int {
 	return ttl + int(s.outlive/time.Second)
 }
 
-// Rungs implements store.Store.
-func (s *Store) Rungs(ctx context.Context) ([]store.Rung, error) {
-	if err := s.findRungs(ctx); err != nil {
+// Tiers implements store.Store.
+func (s *Store) Tiers(ctx context.Context) ([]store.Tier, error) {
+	if err := s.findTiers(ctx); err != nil {
 		return nil, err
 	}
-	var rungs []store.Rung
-	for r := range store.Rung(store.NumRungs) {
-		if s.rungs.Load()>>r&1 != 0 {
-			rungs = append(rungs, r)
+	var tiers []store.Tier
+	for r := range store.Tier(store.NumTiers) {
+		if s.tiers.Load()>>r&1 != 0 {
+			tiers = append(tiers, r)
 		}
 	}
-	return rungs, nil
+	return tiers, nil
 }
 
-// has reports whether a rung has its tables. They may have been made after the
+// has reports whether a tier has its tables. They may have been made after the
 // store was opened, so one that is missing is looked for again.
-func (s *Store) has(ctx context.Context, r store.Rung) (bool, error) {
+func (s *Store) has(ctx context.Context, r store.Tier) (bool, error) {
 	if !r.Valid() {
 		return false, nil
 	}
-	if s.rungs.Load()>>r&1 == 0 {
-		if err := s.findRungs(ctx); err != nil {
+	if s.tiers.Load()>>r&1 == 0 {
+		if err := s.findTiers(ctx); err != nil {
 			return false, err
 		}
 	}
-	return s.rungs.Load()>>r&1 != 0, nil
+	return s.tiers.Load()>>r&1 != 0, nil
 }
 
-// need returns what is wrong if a rung has no tables.
-func (s *Store) need(ctx context.Context, r store.Rung) error {
+// need returns what is wrong if a tier has no tables.
+func (s *Store) need(ctx context.Context, r store.Tier) error {
 	there, err := s.has(ctx, r)
 	if err == nil && !there {
-		err = fmt.Errorf("%w: keyspace %s has no tables of rung %v; make them with `varve schema --rungs %v`",
-			store.ErrNoRung, s.cfg.Keyspace, r, r)
+		err = fmt.Errorf("%w: keyspace %s has no tables of tier %v; make them with `varve schema --tiers %v`",
+			store.ErrNoTier, s.cfg.Keyspace, r, r)
 	}
 	return err
 }
 
-// findRungs looks which rungs have tables, and keeps it.
-func (s *Store) findRungs(ctx context.Context) error {
-	rungs, err := rungsOf(withOperation(ctx, "rungs"), s.session, s.cfg.Keyspace)
+// findTiers looks which tiers have tables, and keeps it.
+func (s *Store) findTiers(ctx context.Context) error {
+	tiers, err := tiersOf(withOperation(ctx, "tiers"), s.session, s.cfg.Keyspace)
 	if err == nil {
-		s.rungs.Or(rungs) // a set that only grows, whoever looked last
+		s.tiers.Or(tiers) // a set that only grows, whoever looked last
 	}
 	return err
 }
 
-// rungsOf returns the rungs that have all their tables: bit r is for rung r.
-func rungsOf(ctx context.Context, session *gocql.Session, keyspace string) (rungs uint32, err error) {
+// tiersOf returns the tiers that have all their tables: bit r is for tier r.
+func tiersOf(ctx context.Context, session *gocql.Session, keyspace string) (tiers uint32, err error) {
 	there, err := tableNames(ctx, session, keyspace)
 	if err != nil {
 		return 0, err
 	}
-	for r := range store.Rung(store.NumRungs) {
-		if !slices.ContainsFunc(rungTables, func(t rungTable) bool { return !there[t.of(r)] }) {
-			rungs |= 1 << r
+	for r := range store.Tier(store.NumTiers) {
+		if !slices.ContainsFunc(tierTables, func(t tierTable) bool { return !there[t.of(r)] }) {
+			tiers |= 1 << r
 		}
 	}
-	return rungs, nil
+	return tiers, nil
 }
 
 // Expire implements store.Store: rows expire by themselves.

@@ -15,11 +15,11 @@ const (
 	watchEvery  = 2 * time.Second
 )
 
-// lane journals a shard from its taking to its release: package journal.
+// shardJournal journals a shard from its taking to its release: package journal.
 //
 //	arrive ─▶ fresh ─▶ pending: the row under way ─▶ acked ─▶ given up, when sealed
 //	            ▲──────────── revert ──┘└─▶ spool
-type lane struct {
+type shardJournal struct {
 	engine *engine
 	shard  int
 	writer writer
@@ -46,26 +46,26 @@ type lane struct {
 	done     bool // flushed and closed
 }
 
-// String names the lane in traces.
-func (l *lane) String() string { return fmt.Sprintf("%v/w%d", l.engine, l.writer) }
+// String names the shardJournal in traces.
+func (l *shardJournal) String() string { return fmt.Sprintf("%v/w%d", l.engine, l.writer) }
 
-func newLane(e *engine, shard int) *lane {
-	l := &lane{engine: e, shard: shard, writer: e.newWriter(shard), taken: e.w.now, failing: -1, saved: e.clock()}
+func newShardJournal(e *engine, shard int) *shardJournal {
+	l := &shardJournal{engine: e, shard: shard, writer: e.newWriter(shard), taken: e.w.now, failing: -1, saved: e.clock()}
 	l.claim.writer = l.writer
-	l.sealer.lane = l
+	l.sealer.shardJournal = l
 	return l
 }
 
-func (l *lane) store() *table { return &l.engine.w.storage.tables[l.shard] }
+func (l *shardJournal) store() *table { return &l.engine.w.storage.tables[l.shard] }
 
-func (l *lane) tracef(format string, args ...any) {
+func (l *shardJournal) tracef(format string, args ...any) {
 	if l.engine.w.cfg.Trace {
 		l.engine.w.tracef(l.shard, "%v %s", l, fmt.Sprintf(format, args...))
 	}
 }
 
 // arrive takes a sample of the capture.
-func (l *lane) arrive(s sample) {
+func (l *shardJournal) arrive(s sample) {
 	w := l.engine.w
 	w.oracle.arrived(l.shard, s.n)
 	if w.cfg.Fault == OwnTime {
@@ -76,7 +76,7 @@ func (l *lane) arrive(s sample) {
 }
 
 // shed drops the oldest samples that are in no row yet while there are too many.
-func (l *lane) shed() {
+func (l *shardJournal) shed() {
 	for len(l.fresh) > l.engine.memory {
 		l.engine.w.count(Shed)
 		l.tracef("drops %d for want of memory", l.fresh[0].n)
@@ -86,10 +86,10 @@ func (l *lane) shed() {
 }
 
 // again goes on after a pause by the engine's clock.
-func (l *lane) again(pause time.Duration) { l.engine.after(pause, l.run) }
+func (l *shardJournal) again(pause time.Duration) { l.engine.after(pause, l.run) }
 
 // run does the next thing: one at a time.
-func (l *lane) run() {
+func (l *shardJournal) run() {
 	e := l.engine
 	unsaved := l.pending != nil || len(l.fresh) > 0
 	switch {
@@ -110,7 +110,7 @@ func (l *lane) run() {
 }
 
 // open claims the shard, unless it was released and nothing was ever sent.
-func (l *lane) open(unsaved bool) {
+func (l *shardJournal) open(unsaved bool) {
 	switch {
 	case l.released && l.claim.epoch == 0 && !unsaved:
 		l.close()
@@ -122,7 +122,7 @@ func (l *lane) open(unsaved bool) {
 }
 
 // failed tries again after a pause, or goes to the spool.
-func (l *lane) failed(do func()) {
+func (l *shardJournal) failed(do func()) {
 	e := l.engine
 	if l.failing < 0 {
 		l.failing = e.clock()
@@ -138,7 +138,7 @@ func (l *lane) failed(do func()) {
 }
 
 // rank finds the epoch of the claim: above all that claimed the shard before.
-func (l *lane) rank() {
+func (l *shardJournal) rank() {
 	l.engine.claims(l.shard, func(claims []claim, ok bool) {
 		if !ok {
 			l.failed(l.run)
@@ -153,7 +153,7 @@ func (l *lane) rank() {
 }
 
 // putClaim writes the claim, as it is now, until that is acknowledged.
-func (l *lane) putClaim(then func()) {
+func (l *shardJournal) putClaim(then func()) {
 	e, t := l.engine, l.store()
 	now := e.clock()
 	l.touch(now)
@@ -175,8 +175,8 @@ func (l *lane) putClaim(then func()) {
 	})
 }
 
-// touch has the claim say that the lane lives, and up to when all that came is saved.
-func (l *lane) touch(now time.Duration) {
+// touch has the claim say that the shardJournal lives, and up to when all that came is saved.
+func (l *shardJournal) touch(now time.Duration) {
 	l.claim.alive, l.claim.saved = now, now
 	if l.engine.w.cfg.Fault == LateMark {
 		return
@@ -188,7 +188,7 @@ func (l *lane) touch(now time.Duration) {
 }
 
 // putOrRun tries the claim again, unless the spool is due.
-func (l *lane) putOrRun(then func()) {
+func (l *shardJournal) putOrRun(then func()) {
 	if l.spooling {
 		l.run()
 		return
@@ -197,13 +197,13 @@ func (l *lane) putOrRun(then func()) {
 }
 
 // newStamp returns the stamp of a write of the claim: it rises.
-func (l *lane) newStamp() time.Duration {
+func (l *shardJournal) newStamp() time.Duration {
 	l.stamp = max(l.stamp+1, l.engine.clock(), 1)
 	return l.stamp
 }
 
 // sendRow sends the row under way, or a new one of all that is fresh.
-func (l *lane) sendRow() {
+func (l *shardJournal) sendRow() {
 	if l.pending == nil {
 		l.sent++
 		saved := l.engine.clock()
@@ -239,7 +239,7 @@ func (l *lane) sendRow() {
 }
 
 // sendTwo sends half of a row's samples under the next position, at the same time.
-func (l *lane) sendTwo() {
+func (l *shardJournal) sendTwo() {
 	e, t, r := l.engine, l.store(), l.pending
 	l.sent++
 	half := len(r.samples) / 2
@@ -262,7 +262,7 @@ func (l *lane) sendTwo() {
 }
 
 // ack notes that the row under way counts as acknowledged.
-func (l *lane) ack() {
+func (l *shardJournal) ack() {
 	r := l.pending
 	if r == nil {
 		l.run()
@@ -288,20 +288,20 @@ func (l *lane) ack() {
 }
 
 // giveUp drops rows that are sealed up to a position.
-func (l *lane) giveUp(to int) {
+func (l *shardJournal) giveUp(to int) {
 	for len(l.acked) > 0 && l.acked[0].at <= to {
 		l.acked = l.acked[1:]
 	}
 }
 
 // finish closes the claim.
-func (l *lane) finish() {
+func (l *shardJournal) finish() {
 	l.claim.closed, l.claim.last, l.claim.term = true, l.ackedTo, 0
 	l.putClaim(l.close)
 }
 
-// close ends the lane: nothing is left to do.
-func (l *lane) close() {
+// close ends the shardJournal: nothing is left to do.
+func (l *shardJournal) close() {
 	l.tracef("is closed")
 	l.done = true
 	l.acked = nil
@@ -310,7 +310,7 @@ func (l *lane) close() {
 }
 
 // unsaved returns the samples that are in no acknowledged row, nor in the spool.
-func (l *lane) unsaved() (out []sample) {
+func (l *shardJournal) unsaved() (out []sample) {
 	if l.pending != nil {
 		out = append(out, l.pending.samples...)
 	}
@@ -318,7 +318,7 @@ func (l *lane) unsaved() (out []sample) {
 }
 
 // recent returns all that memory has.
-func (l *lane) recent() (out []sample) {
+func (l *shardJournal) recent() (out []sample) {
 	for _, r := range l.acked {
 		out = append(out, r.samples...)
 	}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Tier is how long rows are kept, a step of the retention tiers. What a group asks
+// for is rounded up to one, so that the rows of a table expire together, and whole
+// files go with them. The numbers are stored.
+type Tier uint8
+
+// Tiers. A year has 365 days.
+const (
+	Forever Tier = iota
+	Keep1d
+	Keep7d
+	Keep30d
+	Keep90d
+	Keep1y
+	Keep2y
+	Keep5y
+	Keep10y
+
+	// NumTiers is the number of tiers.
+	NumTiers = int(iota)
+)
+
+const day = 24 * time.Hour
+
+var tierKeeps = [NumTiers]time.Duration{
+	0, day, 7 * day, 30 * day, 90 * day, 365 * day, 2 * 365 * day, 5 * 365 * day, 10 * 365 * day,
+}
+
+var tierNames = [NumTiers]string{"forever", "1d", "7d", "30d", "90d", "1y", "2y", "5y", "10y"}
+
+// TierFor returns the tier that keeps rows for at least as long as asked, and no
+// longer than it must. 0 is forever.
+func TierFor(keep time.Duration) Tier {
+	if keep <= 0 {
+		return Forever
+	}
+	for r := Keep1d; int(r) < NumTiers; r++ {
+		if keep <= tierKeeps[r] {
+			return r
+		}
+	}
+	return Forever
+}
+
+// ParseTier returns the tier of a name that String gives.
+func ParseTier(name string) (Tier, error) {
+	if i := slices.Index(tierNames[:], name); i >= 0 {
+		return Tier(i), nil
+	}
+	return Forever, fmt.Errorf("tier %q is none of %s", name, strings.Join(tierNames[:], ", "))
+}
+
+// Valid reports whether the tier is one this version knows.
+func (r Tier) Valid() bool { return int(r) < NumTiers }
+
+// Keep returns how long rows are kept after the end of their bucket or tile; 0 is
+// forever.
+func (r Tier) Keep() time.Duration { return tierKeeps[r] }
+
+// Longer reports whether rows are kept longer than on another tier.
+func (r Tier) Longer(than Tier) bool {
+	return r != than && (r == Forever || than != Forever && r > than)
+}
+
+// Longest returns the longest bucket that the tier has. As a bucket expires whole,
+// none is longer than a tenth of the time that it is kept.
+func (r Tier) Longest() BucketSize {
+	for s := Year; s > Hour; s-- {
+		if r == Forever || s.Span() <= r.Keep()/10 {
+			return s
+		}
+	}
+	return Hour
+}
+
+// String returns "forever", "1d" … "10y".
+func (r Tier) String() string {
+	if r.Valid() {
+		return tierNames[r]
+	}
+	return fmt.Sprintf("tier(%d)", uint8(r))
+}
