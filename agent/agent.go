@@ -36,7 +36,7 @@ type Engine interface {
 	Waiting() map[int]time.Duration
 	// Delete deletes the data of PVs that are not captured.
 	Delete(ctx context.Context, shard int, pvs []string) error
-	Writer() store.Writer
+	Writer() store.WriterID
 	Summary() engine.Summary
 	// Storage says why the store does not take samples; empty while it does.
 	Storage() string

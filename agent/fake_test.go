@@ -145,7 +145,7 @@ func (f *fakeEngine) Delete(_ context.Context, _ int, pvs []string) error {
 	return nil
 }
 
-func (f *fakeEngine) Writer() store.Writer    { return store.Writer{1, 2, 3} }
+func (f *fakeEngine) Writer() store.WriterID    { return store.WriterID{1, 2, 3} }
 func (f *fakeEngine) Summary() engine.Summary { return f.summary }
 func (f *fakeEngine) Storage() string         { return "" }
 func (f *fakeEngine) DiskGuard() guard.Status { return guard.Status{} }

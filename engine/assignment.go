@@ -105,7 +105,7 @@ func (e *Engine) all(yield func(*holding) bool) {
 }
 
 // holds reports whether a writer is that of a holding, or of the spool.
-func (e *Engine) holds(w store.Writer) bool {
+func (e *Engine) holds(w store.WriterID) bool {
 	if e.opts.Spool != nil && e.opts.Spool.Owns(w) {
 		return true
 	}

@@ -54,7 +54,7 @@ func TestDiskGuardOnCassandra(t *testing.T) {
 				r.Append(&sample.Sample{Time: start + k, Word: rng.Uint64()})
 			}
 			b := store.Block{
-				BlockKey: store.BlockKey{PV: "A", Bucket: day(n), Start: start, Writer: store.Writer{1}, N: uint32(n)*1000 + i},
+				BlockKey: store.BlockKey{PV: "A", Bucket: day(n), Start: start, Writer: store.WriterID{1}, N: uint32(n)*1000 + i},
 				End:      r.Times[r.Len()-1], Count: r.Len(), Type: r.Type, Blob: block.Append(nil, r),
 			}
 			if err := st.PutBlocks(t.Context(), b); err != nil {

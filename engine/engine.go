@@ -107,7 +107,7 @@ const rowBytes = 256 << 10
 // Engine captures and stores. Create it with New and keep it going with Run.
 type Engine struct {
 	opts               Options
-	writer             store.Writer
+	writer             store.WriterID
 	marks              *mark.Log
 	capture            *capture.Manager
 	memory             *journal.Memory
@@ -193,4 +193,4 @@ func (e *Engine) Shards() int { return e.opts.Shards }
 
 // Writer identifies the process: the marks it writes carry it. Rows and blocks
 // carry writers of their own.
-func (e *Engine) Writer() store.Writer { return e.writer }
+func (e *Engine) Writer() store.WriterID { return e.writer }

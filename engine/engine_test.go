@@ -97,7 +97,7 @@ func (m *mortal) PutBlocks(ctx context.Context, b ...store.Block) error {
 	return m.alive(func() error { return m.Store.PutBlocks(ctx, b...) })
 }
 
-func (m *mortal) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+func (m *mortal) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	return m.alive(func() error { return m.Store.Seal(ctx, shard, w, to) })
 }
 

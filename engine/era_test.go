@@ -23,7 +23,7 @@ import (
 type calm struct {
 	store.Store
 	mu      sync.Mutex
-	written map[store.Writer]store.Claim
+	written map[store.WriterID]store.Claim
 	dropped func(pv string, b store.Bucket) // called before a bucket is; may be nil
 	unfree  int64                           // bytes that were dropped; a test sets it
 	size    func() int64                    // may be nil
@@ -73,7 +73,7 @@ func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &era{t: t, st: &calm{Store: db, written: map[store.Writer]store.Claim{}}}
+		e := &era{t: t, st: &calm{Store: db, written: map[store.WriterID]store.Claim{}}}
 		e.begin(keep)
 		defer func() { // also when f gives up: nothing may stay in the bubble
 			e.end()

@@ -293,7 +293,7 @@ func TestALargeConstantStaysReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := &calm{Store: db, written: map[store.Writer]store.Claim{}}
+		st := &calm{Store: db, written: map[store.WriterID]store.Claim{}}
 		cameras := []*images{{}, {}}
 		var engines []*Engine
 		ends := make(chan int, 2)

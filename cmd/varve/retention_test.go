@@ -27,7 +27,7 @@ func storeDays(t *testing.T, st store.Store, pv string, days int, r store.Tier) 
 			t.Fatal(err)
 		}
 		if err := st.PutBlocks(t.Context(), store.Block{
-			BlockKey: store.BlockKey{PV: pv, Bucket: b, Start: at, Writer: store.Writer{1}, N: uint32(n)},
+			BlockKey: store.BlockKey{PV: pv, Bucket: b, Start: at, Writer: store.WriterID{1}, N: uint32(n)},
 			End:      at, Count: 1, Type: run.Type, Blob: block.Append(nil, run),
 		}); err != nil {
 			t.Fatal(err)

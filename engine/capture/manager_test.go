@@ -128,7 +128,7 @@ func inManager(t *testing.T, f func(r *rig)) {
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
 		var wg sync.WaitGroup
 		for i := range 2 {
-			shardJournal := journal.NewShardJournal(i, store.Writer{byte(i + 1)}, cfg)
+			shardJournal := journal.NewShardJournal(i, store.WriterID{byte(i + 1)}, cfg)
 			r.shardJournals = append(r.shardJournals, shardJournal)
 			wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
 		}

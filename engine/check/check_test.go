@@ -48,10 +48,10 @@ func newArchive(t *testing.T) *archive {
 		PV: pv, Shards: []int{3}, Starts: []store.Bucket{store.Hour.Of(noon)}, Types: []sample.Type{sample.Float64},
 	}))
 	a.must(a.PutBlocks(t.Context(), a.block(noon+1, noon+2, noon+5), a.carried(noon+hour, noon+5), a.block(noon+hour+1)))
-	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: store.Writer{1}, Epoch: 1}))
+	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: store.WriterID{1}, Epoch: 1}))
 	a.row(store.At(1, 1), pv, noon+hour+1)
 	a.row(store.At(1, 2), pv, noon+hour+2)
-	a.must(a.Seal(t.Context(), 3, store.Writer{1}, store.At(1, 1)))
+	a.must(a.Seal(t.Context(), 3, store.WriterID{1}, store.At(1, 1)))
 	a.must(a.PutMarks(t.Context(), store.PVMark{PV: pv, Mark: sample.Mark{Kind: sample.Connected}}))
 	a.must(a.PutMetadata(t.Context(), store.PVMetadata{PV: pv, Metadata: sample.Metadata{Type: sample.Float64}}))
 	return a
@@ -87,7 +87,7 @@ func (a *archive) block(times ...int64) store.Block {
 		sum, low, high = sum+v, min(low, v), max(high, v)
 	}
 	return store.Block{
-		BlockKey: store.BlockKey{PV: pv, Bucket: store.Hour.Of(times[0]), Start: times[0], Writer: store.Writer{2}, N: a.n},
+		BlockKey: store.BlockKey{PV: pv, Bucket: store.Hour.Of(times[0]), Start: times[0], Writer: store.WriterID{2}, N: a.n},
 		End:      times[len(times)-1], Count: len(times), Type: r.Type, Min: low, Max: high, Sum: sum, Blob: block.Append(nil, r),
 	}
 }
@@ -110,7 +110,7 @@ func (a *archive) row(at store.Position, pv string, times ...int64) {
 	index = binary.AppendUvarint(append(index, 0), uint64(len(pv)))
 	index = binary.AppendUvarint(append(index, pv...), uint64(len(blob)))
 	a.must(a.PutJournal(a.t.Context(), store.JournalRow{
-		Shard: 3, Writer: store.Writer{1}, At: at, Index: index, Blob: s2.Encode(nil, blob),
+		Shard: 3, Writer: store.WriterID{1}, At: at, Index: index, Blob: s2.Encode(nil, blob),
 	}))
 }
 
@@ -247,7 +247,7 @@ func TestDirectory(t *testing.T) {
 func TestShardsOfTwoEngines(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{11}}))
-	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 11, Writer: store.Writer{2}}))
+	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 11, Writer: store.WriterID{2}}))
 	r := a.check(a, options())
 	if a.wrong(r, "wrong_claim: its epoch is 0"); r.Shards != 9 {
 		t.Errorf("%d shards were looked at, want 9", r.Shards)
@@ -320,7 +320,7 @@ func TestDropOfCorruptBlocks(t *testing.T) {
 }
 
 func TestJournal(t *testing.T) {
-	w := store.Writer{1}
+	w := store.WriterID{1}
 	for name, test := range map[string]struct {
 		put  func(a *archive)
 		want []string
@@ -427,7 +427,7 @@ func TestWhatIsBeingWrittenIsNotWrong(t *testing.T) {
 func TestOnePV(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.AddChannel(t.Context(), store.Channel{PV: "OTHER", Shards: []int{77}}))
-	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 0, Writer: store.Writer{1}}))
+	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 0, Writer: store.WriterID{1}}))
 	opts := options()
 	opts.Match = func(name string) bool { return name == pv }
 	if r := a.check(a, opts); r.PVs != 1 || r.Shards != 0 {

@@ -94,7 +94,7 @@ func compare(a, b *store.BlockKey) int {
 }
 
 // rows yields the rows of a writer after a position.
-func (l *look) rows(shard int, w store.Writer, after store.Position) iter.Seq[store.JournalRow] {
+func (l *look) rows(shard int, w store.WriterID, after store.Position) iter.Seq[store.JournalRow] {
 	read := func(last *store.JournalRow) iter.Seq2[store.JournalRow, error] {
 		if last != nil {
 			after = last.At

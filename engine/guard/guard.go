@@ -52,7 +52,7 @@ type Config struct {
 	// Every is the time between two looks; default 1 min.
 	Every time.Duration
 	// Engine is the one that this guard is of.
-	Engine store.Writer
+	Engine store.WriterID
 	// Sealers returns those of the shards that this engine seals now.
 	Sealers func() map[int]Sealer
 	// Captured returns the shard for which this engine captures a PV.

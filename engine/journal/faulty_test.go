@@ -15,7 +15,7 @@ type faulty struct {
 	mu     sync.Mutex
 	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
 	rows   []store.JournalRow
-	claims map[store.Writer]store.Claim
+	claims map[store.WriterID]store.Claim
 	hung   chan struct{} // until it is closed, calls wait for it, or for their contexts
 	stall  time.Duration // between the writing of a row and the acknowledgement
 }
@@ -83,7 +83,7 @@ func (f *faulty) PutClaim(ctx context.Context, c store.Claim) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.claims == nil {
-		f.claims = map[store.Writer]store.Claim{}
+		f.claims = map[store.WriterID]store.Claim{}
 	}
 	f.claims[c.Writer] = c
 	return f.check(nil)

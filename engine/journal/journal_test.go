@@ -41,7 +41,7 @@ func newSpoolingShardJournal(t *testing.T, memory int64, spool Spool) *bench {
 func startShardJournal(t *testing.T, memory int64, spool Spool, st *faulty) *bench {
 	b := &bench{store: st}
 	mem := NewMemory(memory)
-	b.ShardJournal = NewShardJournal(3, store.Writer{1}, &Config{
+	b.ShardJournal = NewShardJournal(3, store.WriterID{1}, &Config{
 		Store: b.store, Flush: 100 * time.Millisecond, RowBytes: 4096, Memory: mem, Spool: spool,
 		Lost:    func(_ string, m sample.Mark) { b.lost = append(b.lost, m) },
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
@@ -95,7 +95,7 @@ func TestSamplesBecomeRowsInOrder(t *testing.T) {
 		if n := b.stop(); n != 0 {
 			t.Errorf("%d samples unsaved after an orderly stop", n)
 		}
-		c := b.store.claims[store.Writer{1}]
+		c := b.store.claims[store.WriterID{1}]
 		if !c.Closed || c.Last != b.Acked() || c.Epoch != 5 || c.Shard != 3 {
 			t.Errorf("claim after the end: %+v", c)
 		}
@@ -230,7 +230,7 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 		if len(b.store.rows) != 1 {
 			t.Errorf("%d rows are written, want 1", len(b.store.rows))
 		}
-		delete(b.store.claims, store.Writer{1})
+		delete(b.store.claims, store.WriterID{1})
 		b.store.stall, b.store.fail = 0, func(row *store.JournalRow) error {
 			if row == nil {
 				return errAway
@@ -245,7 +245,7 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 		b.store.setFail(nil)
 		testclock.Advance(10 * time.Second)
 		b.store.mu.Lock()
-		_, claimed := b.store.claims[store.Writer{1}]
+		_, claimed := b.store.claims[store.WriterID{1}]
 		b.store.mu.Unlock()
 		if n := b.Unsaved(); !claimed || n != 0 {
 			t.Errorf("claimed: %v, with %d samples unsaved", claimed, n)
@@ -265,7 +265,7 @@ func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 		if n := b.stop(); n != 7 {
 			t.Fatalf("%d samples reported as unsaved, want 7", n)
 		}
-		if b.store.claims[store.Writer{1}].Closed {
+		if b.store.claims[store.WriterID{1}].Closed {
 			t.Fatal("the claim says closed, though samples are missing")
 		}
 	})
@@ -354,7 +354,7 @@ func FuzzDecode(f *testing.F) {
 func BenchmarkShardJournal(b *testing.B) {
 	const pvs, each = 1000, 5
 	mem := NewMemory(1 << 30)
-	l := NewShardJournal(0, store.Writer{1}, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
+	l := NewShardJournal(0, store.WriterID{1}, &Config{Store: &faulty{}, RowBytes: 256 << 10, Memory: mem,
 		Metrics: NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 	heads := make([]*Head, pvs)
 	for i := range heads {
@@ -436,7 +436,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 					b.Append(h, sample.Int64, number(i))
 					rows := len(b.store.words(t, "a"))
 					b.store.mu.Lock()
-					c := b.store.claims[store.Writer{1}]
+					c := b.store.claims[store.WriterID{1}]
 					b.store.mu.Unlock()
 					if rows < len(arrived) && c.Saved > arrived[rows] {
 						t.Fatalf("the claim says %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
@@ -445,7 +445,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 				testclock.Advance(time.Minute)
 				b.store.mu.Lock()
 				defer b.store.mu.Unlock()
-				if late := time.Since(time.Unix(0, b.store.claims[store.Writer{1}].Saved)); late > 10*time.Second && spool == nil {
+				if late := time.Since(time.Unix(0, b.store.claims[store.WriterID{1}].Saved)); late > 10*time.Second && spool == nil {
 					t.Errorf("in the end the claim is %v behind", late)
 				}
 			})

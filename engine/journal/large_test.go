@@ -128,7 +128,7 @@ func noisy(i, size int) *sample.Sample {
 // were taken in two orders would end here for good.
 func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 	mem := NewMemory(8 << 20)
-	shardJournal := NewShardJournal(0, store.Writer{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
+	shardJournal := NewShardJournal(0, store.WriterID{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
 		Lost: func(string, sample.Mark) {}, Log: slog.New(slog.DiscardHandler)})
 	h, v := shardJournal.Open("a", image), picture(1, largeValue)
 	var wg sync.WaitGroup
@@ -152,7 +152,7 @@ func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
-		l := NewShardJournal(0, store.Writer{1}, st.config(16<<20))
+		l := NewShardJournal(0, store.WriterID{1}, st.config(16<<20))
 		h, other := l.Open("a", image), l.Open("b", sample.Int64)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

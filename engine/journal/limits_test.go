@@ -25,7 +25,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 	}
 	defer st.Close()
 	mem := journal.NewMemory(1 << 30)
-	l := journal.NewShardJournal(0, store.Writer{1}, &journal.Config{
+	l := journal.NewShardJournal(0, store.WriterID{1}, &journal.Config{
 		Store: st, Flush: 10 * time.Millisecond, RowBytes: 256 << 10, Memory: mem, Lost: func(string, sample.Mark) {},
 		Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
 	})
@@ -50,7 +50,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 		t.Errorf("%d samples unsaved", n)
 	}
 	largest := 0
-	for row, err := range st.Journal(t.Context(), 0, store.Writer{1}, 0) {
+	for row, err := range st.Journal(t.Context(), 0, store.WriterID{1}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ const RenewEvery = 5 * time.Second
 // ShardJournal journals the heads of one shard. Run is its only goroutine.
 type ShardJournal struct {
 	Shard  int
-	writer store.Writer
+	writer store.WriterID
 	cfg    *Config
 	mem    *Memory
 
@@ -89,7 +89,7 @@ type ShardJournal struct {
 
 // NewShardJournal returns a shardJournal that writes as w, which no other shardJournal does or did: a
 // claim that is closed stays closed. Nothing is stored until Run is called.
-func NewShardJournal(shard int, w store.Writer, cfg *Config) *ShardJournal {
+func NewShardJournal(shard int, w store.WriterID, cfg *Config) *ShardJournal {
 	return &ShardJournal{
 		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
 		claim: store.Claim{Shard: shard, Writer: w}, saved: time.Now(), claimed: make(chan struct{}),
@@ -274,7 +274,7 @@ func (l *ShardJournal) Failing() bool { return l.failing.Load() }
 func (l *ShardJournal) Claimed() <-chan struct{} { return l.claimed }
 
 // Writer returns the writer of the shardJournal's rows.
-func (l *ShardJournal) Writer() store.Writer { return l.writer }
+func (l *ShardJournal) Writer() store.WriterID { return l.writer }
 
 func (l *ShardJournal) markDirty(h *Head) {
 	l.mu.Lock()

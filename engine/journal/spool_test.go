@@ -139,13 +139,13 @@ func TestALongOutageIsSpooled(t *testing.T) {
 				t.Errorf("row %x follows row %x, which may be in the store", row.At, refused[0].At)
 			}
 		}
-		if c := b.store.claims[store.Writer{1}]; c.Closed || time.Since(time.Unix(0, c.Alive)) > 2*RenewEvery {
+		if c := b.store.claims[store.WriterID{1}]; c.Closed || time.Since(time.Unix(0, c.Alive)) > 2*RenewEvery {
 			t.Errorf("the claim after the outage: %+v", c)
 		}
 		if n := b.stop(); n != 0 || len(b.lost) > 0 {
 			t.Errorf("%d samples unsaved, %v lost", n, b.lost)
 		}
-		if c := b.store.claims[store.Writer{1}]; !c.Closed || c.Last != b.Acked() {
+		if c := b.store.claims[store.WriterID{1}]; !c.Closed || c.Last != b.Acked() {
 			t.Errorf("the claim after the end: %+v", c)
 		}
 	})

@@ -41,7 +41,7 @@ const (
 // Log is a queue of entries. Run is its only goroutine.
 type Log struct {
 	store   Store
-	writer  store.Writer
+	writer  store.WriterID
 	queue   chan entry // never closed: Run drains it after its context ended
 	log     *slog.Logger
 	dropped atomic.Uint64
@@ -57,7 +57,7 @@ type entry struct {
 }
 
 // NewLog returns a log that writes as one writer.
-func NewLog(st Store, w store.Writer, reg prometheus.Registerer, log *slog.Logger) *Log {
+func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Logger) *Log {
 	l := &Log{store: st, writer: w, queue: make(chan entry, queueLen), log: log}
 	f := promauto.With(reg)
 	total := func(name, help string, v *atomic.Uint64) {

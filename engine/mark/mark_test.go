@@ -75,7 +75,7 @@ func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMet
 func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{marks: map[string]store.PVMark{}}
-		l := NewLog(s, store.Writer{7}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		l := NewLog(s, store.WriterID{7}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		hard, kill := context.WithCancel(t.Context())
 		defer kill()
@@ -101,7 +101,7 @@ func TestMarksAreStored(t *testing.T) {
 		if len(s.marks) != 2000 {
 			t.Fatalf("%d of 2000 marks stored at the stop", len(s.marks))
 		}
-		if m := s.marks[fmt.Sprint("SR:A", 5, sample.Connected, store.Writer{7})]; m.PV != "SR:A" {
+		if m := s.marks[fmt.Sprint("SR:A", 5, sample.Connected, store.WriterID{7})]; m.PV != "SR:A" {
 			t.Fatalf("mark 5 is %+v", m)
 		}
 	})
@@ -161,7 +161,7 @@ func TestPropertiesThatChangeAtOnce(t *testing.T) {
 }
 
 func TestAFullQueueDropsAndCounts(t *testing.T) {
-	l := NewLog(&shelf{}, store.Writer{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	l := NewLog(&shelf{}, store.WriterID{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	for range queueLen + 3 {
 		l.Add("SR:A", sample.Mark{})
 	}

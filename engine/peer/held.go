@@ -89,8 +89,8 @@ func DecodeHeld(src []byte) (query.Held, error) {
 	for range d.count(maxShards, 1) {
 		h.Shards = append(h.Shards, int(d.uvarint(maxShards)))
 	}
-	for range d.count(maxShards, len(store.Writer{})) {
-		h.Covers = append(h.Covers, store.Writer(d.bytes(len(store.Writer{}))))
+	for range d.count(maxShards, len(store.WriterID{})) {
+		h.Covers = append(h.Covers, store.WriterID(d.bytes(len(store.WriterID{}))))
 	}
 	for d.err == nil {
 		size := d.uvarint(uint64(len(d.rest)))
@@ -129,7 +129,7 @@ func (d *decoder) bytes(n int) []byte {
 		d.err = ErrCorrupt
 	}
 	if d.err != nil {
-		return make([]byte, min(n, len(store.Writer{})))
+		return make([]byte, min(n, len(store.WriterID{})))
 	}
 	b := d.rest[:n]
 	d.rest = d.rest[n:]

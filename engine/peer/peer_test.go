@@ -118,8 +118,8 @@ var sameMetadata = cmp.Comparer(func(a, b *sample.Metadata) bool {
 
 func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 	p := &plant{held: map[string]query.Held{
-		"NEW":  {Known: true, Shards: []int{7}, Covers: []store.Writer{{1}}},
-		"LONG": {Known: true, Shards: []int{7, 4000}, Covers: []store.Writer{{1}, {2, 3}}, Runs: []*sample.Run{numbers(10_000), text("b", "", "a")}},
+		"NEW":  {Known: true, Shards: []int{7}, Covers: []store.WriterID{{1}}},
+		"LONG": {Known: true, Shards: []int{7, 4000}, Covers: []store.WriterID{{1}, {2, 3}}, Runs: []*sample.Run{numbers(10_000), text("b", "", "a")}},
 	}}
 	url, c := serve(t, p), client(t)
 	for _, pv := range []string{"NEW", "LONG", "NOBODY"} {
@@ -296,7 +296,7 @@ func TestAListThatIsCutShort(t *testing.T) {
 }
 
 func FuzzDecodeHeld(f *testing.F) {
-	held := query.Held{Known: true, Shards: []int{1, 300}, Covers: []store.Writer{{1}}, Runs: []*sample.Run{numbers(3), text("a", "b")}}
+	held := query.Held{Known: true, Shards: []int{1, 300}, Covers: []store.WriterID{{1}}, Runs: []*sample.Run{numbers(3), text("a", "b")}}
 	whole := AppendHeld(nil, &held)
 	f.Add(whole)
 	f.Add(AppendHeld(nil, &query.Held{}))

@@ -43,8 +43,8 @@ type archive struct {
 	rng   *rand.Rand
 	model map[string]typed
 	all   []typed // of the model, by time; nil: not sorted yet
-	n     map[store.Writer]uint32
-	claim map[store.Writer]*store.Claim
+	n     map[store.WriterID]uint32
+	claim map[store.WriterID]*store.Claim
 	ready []store.Block // not yet put: a write waits for the disk
 	now   int64         // 0: the time of day
 }
@@ -57,7 +57,7 @@ func newArchive(t testing.TB, seed uint64) *archive {
 	t.Cleanup(func() { _ = st.Close() })
 	return &archive{
 		t: t, store: st, rng: rand.New(rand.NewPCG(seed, 1)), model: map[string]typed{},
-		n: map[store.Writer]uint32{}, claim: map[store.Writer]*store.Claim{},
+		n: map[store.WriterID]uint32{}, claim: map[store.WriterID]*store.Claim{},
 	}
 }
 
@@ -107,7 +107,7 @@ func (a *archive) directory(c store.Channel) {
 
 // block stores samples of one bucket and type as a block, after its start; carried
 // ones may come first.
-func (a *archive) block(w store.Writer, b store.Bucket, samples ...typed) {
+func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	a.directory(store.Channel{Starts: []store.Bucket{b}})
 	r := run(samples)
 	r.Normalize()
@@ -134,7 +134,7 @@ func (a *archive) reader() *Reader {
 }
 
 // row stores samples of one type as a journal row of a writer.
-func (a *archive) row(w store.Writer, shard int, samples ...typed) store.Position {
+func (a *archive) row(w store.WriterID, shard int, samples ...typed) store.Position {
 	c := a.claim[w]
 	if c == nil {
 		c = &store.Claim{Shard: shard, Writer: w, Epoch: uint64(len(a.claim) + 1)}
@@ -154,7 +154,7 @@ func (a *archive) row(w store.Writer, shard int, samples ...typed) store.Positio
 }
 
 // dropClaim drops the claim of a writer.
-func (a *archive) dropClaim(w store.Writer, shard int) {
+func (a *archive) dropClaim(w store.WriterID, shard int) {
 	claims, err := a.store.Claims(a.t.Context(), shard)
 	a.check(err)
 	for _, c := range claims {
@@ -228,6 +228,6 @@ func (a *archive) expect(from, to int64) {
 	}
 }
 
-func writer(n byte) store.Writer { return store.Writer{n} }
+func writer(n byte) store.WriterID { return store.WriterID{n} }
 
 func home() int { return pvname.Shard(testPV, testShards) }

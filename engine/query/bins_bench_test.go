@@ -67,7 +67,7 @@ func (s *shelfOf) fill(span time.Duration) {
 		}
 		s.n++
 		s.blocks = append(s.blocks, store.Block{
-			BlockKey: store.BlockKey{PV: drawnPV, Bucket: store.Month.Of(r.Times[0]), Start: r.Times[0], Writer: store.Writer{1}, N: s.n},
+			BlockKey: store.BlockKey{PV: drawnPV, Bucket: store.Month.Of(r.Times[0]), Start: r.Times[0], Writer: store.WriterID{1}, N: s.n},
 			End:      r.Times[r.Len()-1], Count: r.Len(), Type: r.Type, Blob: block.Append(nil, r),
 		})
 		s.bytes[0] += len(s.blocks[len(s.blocks)-1].Blob)

@@ -14,7 +14,7 @@ import (
 type Rows interface {
 	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
-	Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error]
+	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
 	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
 	LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error)
 }

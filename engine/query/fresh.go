@@ -12,7 +12,7 @@ import (
 
 // journal gathers the samples in a shard's rows that are not sealed, of writers
 // that memory does not cover.
-func (p *plan) journal(ctx context.Context, shard int, claims []store.Claim, covered []store.Writer) error {
+func (p *plan) journal(ctx context.Context, shard int, claims []store.Claim, covered []store.WriterID) error {
 	for _, c := range claims {
 		if slices.Contains(covered, c.Writer) {
 			continue

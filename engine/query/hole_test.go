@@ -38,7 +38,7 @@ func (m *moving) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return m.Store.Claims(ctx, shard)
 }
 
-func (m *moving) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (m *moving) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	m.step()
 	return m.Store.Journal(ctx, shard, w, after)
 }
@@ -65,7 +65,7 @@ func TestNoHole(t *testing.T) {
 		a.row(writer(1), home(), held)
 		a.row(writer(2), home(), dead)
 		a.row(writer(3), home(), float(epoch+3, 3)) // stays unsealed
-		a.held = Held{Known: true, Runs: []*sample.Run{run([]typed{held})}, Covers: []store.Writer{writer(1)}}
+		a.held = Held{Known: true, Runs: []*sample.Run{run([]typed{held})}, Covers: []store.WriterID{writer(1)}}
 
 		m := &moving{Store: a.store, at: at}
 		m.seal = func() {

@@ -20,7 +20,7 @@ func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 	others := (home() + 1) % testShards
 	a.directory(store.Channel{Shards: []int{home(), others}, Types: []sample.Type{sample.Float64, sample.String}})
 	mem, dead := writer(100), writer(101)
-	a.held = Held{Known: true, Covers: []store.Writer{mem}}
+	a.held = Held{Known: true, Covers: []store.WriterID{mem}}
 	var history []typed // of what is in blocks, to carry
 	for range 60 {
 		samples := a.some(span)

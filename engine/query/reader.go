@@ -33,7 +33,7 @@ type Held struct {
 	Runs []*sample.Run
 	// Covers are the writers whose unsealed rows, in the journals of this PV's
 	// shards, hold no sample of the PV that is not in Runs.
-	Covers []store.Writer
+	Covers []store.WriterID
 	// Missing says that samples that wait in an engine, and are not in the journal, are
 	// not in Runs, as it could not be asked, or they are too many; nil: that is not so.
 	// They came at MissingFrom, in ns since 1970, or later.

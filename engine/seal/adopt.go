@@ -166,7 +166,7 @@ func lastSaved(c *store.Claim, g *gathering) int64 {
 
 // keepWatch forgets the lives of writers that have no claim.
 func (s *Shard) keepWatch(claims []store.Claim) {
-	maps.DeleteFunc(s.watched, func(w store.Writer, _ life) bool {
+	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool {
 		return !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == w })
 	})
 }

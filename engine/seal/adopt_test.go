@@ -20,8 +20,8 @@ import (
 type ledgerOf struct {
 	Store
 	mu     sync.Mutex
-	claims map[store.Writer]store.Claim
-	reads  map[store.Writer]int // of the journal
+	claims map[store.WriterID]store.Claim
+	reads  map[store.WriterID]int // of the journal
 }
 
 func (l *ledgerOf) Claims(context.Context, int) ([]store.Claim, error) {
@@ -48,7 +48,7 @@ func (l *ledgerOf) DropClaim(_ context.Context, c store.Claim) error {
 	return nil
 }
 
-func (l *ledgerOf) holds(w store.Writer) bool {
+func (l *ledgerOf) holds(w store.WriterID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, ok := l.claims[w]
@@ -61,9 +61,9 @@ func (l *ledgerOf) Tiers(context.Context) ([]store.Tier, error) {
 
 func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return nil }
 
-func (l *ledgerOf) Seal(context.Context, int, store.Writer, store.Position) error { return nil }
+func (l *ledgerOf) Seal(context.Context, int, store.WriterID, store.Position) error { return nil }
 
-func (l *ledgerOf) Journal(_ context.Context, _ int, w store.Writer, _ store.Position) iter.Seq2[store.JournalRow, error] {
+func (l *ledgerOf) Journal(_ context.Context, _ int, w store.WriterID, _ store.Position) iter.Seq2[store.JournalRow, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads[w]++
@@ -74,17 +74,17 @@ func (l *ledgerOf) Journal(_ context.Context, _ int, w store.Writer, _ store.Pos
 // one that dies, whatever their clocks say.
 func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		alive, dying, closed := store.Writer{1}, store.Writer{2}, store.Writer{3}
-		claims := &ledgerOf{claims: map[store.Writer]store.Claim{
+		alive, dying, closed := store.WriterID{1}, store.WriterID{2}, store.WriterID{3}
+		claims := &ledgerOf{claims: map[store.WriterID]store.Claim{
 			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
-		}, reads: map[store.Writer]int{}}
+		}, reads: map[store.WriterID]int{}}
 		mem := journal.NewMemory(1 << 20)
-		shardJournal := journal.NewShardJournal(0, store.Writer{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
+		shardJournal := journal.NewShardJournal(0, store.WriterID{9}, &journal.Config{Store: claims, Flush: time.Second, RowBytes: 1,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 		var deaths []int64
 		begun := time.Now()
 		shard := NewShard(shardJournal, &Config{Store: claims, Every: time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
-			Silence: 15 * time.Second, Ours: func(store.Writer) bool { return false }, Died: func(_ context.Context, _ int, from, _ int64) error { deaths = append(deaths, from); return nil },
+			Silence: 15 * time.Second, Ours: func(store.WriterID) bool { return false }, Died: func(_ context.Context, _ int, from, _ int64) error { deaths = append(deaths, from); return nil },
 			Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

@@ -16,7 +16,7 @@ func (m *mill) Recent(_ context.Context, q query.Question) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {
-			h.Add(query.Held{Runs: g.shardJournal.Recent(q.PV), Covers: []store.Writer{g.shardJournal.Writer()}})
+			h.Add(query.Held{Runs: g.shardJournal.Recent(q.PV), Covers: []store.WriterID{g.shardJournal.Writer()}})
 		}
 	}
 	return h

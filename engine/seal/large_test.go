@@ -98,7 +98,7 @@ func (c *closet) Channel(context.Context, string) (store.Channel, bool, error) {
 	return store.Channel{}, false, nil
 }
 
-func (c *closet) Seal(_ context.Context, _ int, _ store.Writer, to store.Position) error {
+func (c *closet) Seal(_ context.Context, _ int, _ store.WriterID, to store.Position) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sealed = to
@@ -115,12 +115,12 @@ func (c *closet) count() (blocks int, sealed store.Position) {
 // bounded size; and a journal that grows fast brings the next checkpoint forward.
 func TestHeavyPVsAreSealedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &closet{ledgerOf: ledgerOf{claims: map[store.Writer]store.Claim{}, reads: map[store.Writer]int{}}}
+		st := &closet{ledgerOf: ledgerOf{claims: map[store.WriterID]store.Claim{}, reads: map[store.WriterID]int{}}}
 		mem := journal.NewMemory(1 << 30)
-		shardJournal := journal.NewShardJournal(0, store.Writer{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
+		shardJournal := journal.NewShardJournal(0, store.WriterID{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})
 		shard := NewShard(shardJournal, &Config{Store: st, Every: 1000 * time.Hour, Memory: mem, Slots: make(chan struct{}, 1),
-			Ours: func(store.Writer) bool { return true }, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
+			Ours: func(store.WriterID) bool { return true }, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { shardJournal.Run(ctx, t.Context()) })

@@ -16,8 +16,8 @@ import (
 type memory struct {
 	store.Store // what it does not have
 	mu          sync.Mutex
-	claims      map[store.Writer]store.Claim
-	journal     map[store.Writer][]store.JournalRow
+	claims      map[store.WriterID]store.Claim
+	journal     map[store.WriterID][]store.JournalRow
 	blocks      map[partition]map[store.BlockKey]store.Block
 	channels    map[string]store.Channel
 	rollups     map[rollupKey]store.Rollup
@@ -38,7 +38,7 @@ type rollupKey struct {
 
 func newMemory() *memory {
 	return &memory{
-		claims: map[store.Writer]store.Claim{}, journal: map[store.Writer][]store.JournalRow{},
+		claims: map[store.WriterID]store.Claim{}, journal: map[store.WriterID][]store.JournalRow{},
 		blocks: map[partition]map[store.BlockKey]store.Block{}, channels: map[string]store.Channel{}, rollups: map[rollupKey]store.Rollup{},
 	}
 }
@@ -65,7 +65,7 @@ func (m *memory) PutClaim(_ context.Context, c store.Claim) error {
 	})
 }
 
-func (m *memory) Seal(_ context.Context, _ int, w store.Writer, to store.Position) error {
+func (m *memory) Seal(_ context.Context, _ int, w store.WriterID, to store.Position) error {
 	return m.with(func() {
 		if c, ok := m.claims[w]; ok {
 			c.Sealed = max(c.Sealed, to)
@@ -101,7 +101,7 @@ func (m *memory) PutJournal(_ context.Context, r store.JournalRow) error {
 	return m.with(func() { m.journal[r.Writer] = append(m.journal[r.Writer], r) })
 }
 
-func (m *memory) Journal(_ context.Context, _ int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (m *memory) Journal(_ context.Context, _ int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	var rows []store.JournalRow
 	_ = m.with(func() { rows = slices.Clone(m.journal[w]) })
 	return yieldAll(slices.DeleteFunc(rows, func(r store.JournalRow) bool { return r.At <= after }))

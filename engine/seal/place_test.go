@@ -100,7 +100,7 @@ func TestPlaceCarried(t *testing.T) {
 				r.Tags[0] |= sample.Elsewhere
 				want = tc.bareWant
 			}
-			b := carriedBlock(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.Writer{1}, N: 7}, r)
+			b := carriedBlock(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.WriterID{1}, N: 7}, r)
 			got := ""
 			for _, p := range tc.to.placeCarried(&b, r, tc.only) {
 				kind := "sample"

@@ -60,7 +60,7 @@ func (s *Shard) checkRank(claims []store.Claim) error {
 }
 
 // outranks reports whether a claim has the role before a writer that has it in a term.
-func outranks(c *store.Claim, term store.Term, w store.Writer) bool {
+func outranks(c *store.Claim, term store.Term, w store.WriterID) bool {
 	return c.Sealing > term || c.Sealing == term && string(c.Writer[:]) > string(w[:])
 }
 

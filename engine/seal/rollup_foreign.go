@@ -15,7 +15,7 @@ type looks struct {
 	at, before int64 // when it looked last, and the time before, in ns since 1970
 	// sealed are the positions of all writers: as they were then, and as this sealer
 	// raised them since. Nil: it has not looked yet.
-	sealed map[store.Writer]store.Position
+	sealed map[store.WriterID]store.Position
 	// metAt is the round in which somebody else was last seen to seal, or to have sealed;
 	// met says that there was one.
 	metAt int
@@ -51,7 +51,7 @@ func (l *looks) news(claims []store.Claim) (raised []store.Claim, gone bool) {
 // are still there, or else it is something of all PVs since the last look.
 func (s *Shard) foreign(ctx context.Context, claims []store.Claim) error {
 	before := s.claims.sealed
-	now := map[store.Writer]store.Position{}
+	now := map[store.WriterID]store.Position{}
 	for _, c := range claims {
 		now[c.Writer] = c.Sealed
 	}
@@ -92,7 +92,7 @@ func (s *Shard) meets(claims []store.Claim) bool {
 }
 
 // noteRaised notes that a position rose by what this sealer did.
-func (s *Shard) noteRaised(w store.Writer, to store.Position) {
+func (s *Shard) noteRaised(w store.WriterID, to store.Position) {
 	if s.claims.sealed != nil {
 		s.claims.sealed[w] = to
 	}

@@ -73,7 +73,7 @@ func (m *mill) launch() *grinder {
 	<-shardJournal.Claimed()
 	g := &grinder{shardJournal: shardJournal, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
 	g.shard = NewShard(shardJournal, &Config{Store: m.st, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: 15 * time.Second,
-		Ours: func(store.Writer) bool { return false }, Died: func(context.Context, int, int64, int64) error { return nil },
+		Ours: func(store.WriterID) bool { return false }, Died: func(context.Context, int, int64, int64) error { return nil },
 		Retention: func(string) (r store.Retention, captured bool) {
 			r.Raw = m.tier
 			copy(r.Levels[:], m.levels)

@@ -25,7 +25,7 @@ const (
 // what the next bucket begins with.
 type series struct {
 	pv     string
-	writer store.Writer
+	writer store.WriterID
 	n      uint32 // of the latest block
 	round  int    // of the sealer when it was last written
 

@@ -89,7 +89,7 @@ func numbers(times ...int64) *sample.Run {
 }
 
 func newSeries(size store.BucketSize) *series {
-	return &series{pv: "A", writer: store.Writer{1}, sized: true, size: size}
+	return &series{pv: "A", writer: store.WriterID{1}, sized: true, size: size}
 }
 
 // plan plans what nothing is too old for.

@@ -19,10 +19,10 @@ import (
 // Store is what a sealer needs of a store.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
-	Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error
+	Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error
 	DropClaim(ctx context.Context, c store.Claim) error
 	Delete(ctx context.Context, pv string) error
-	Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error]
+	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
 	PutBlocks(ctx context.Context, blocks ...store.Block) error
 	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
 	LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error)
@@ -49,7 +49,7 @@ type Config struct {
 	Silence time.Duration
 	// Ours reports whether a writer is of this process, and lives: a shard that is
 	// taken again may have another one, which is being closed.
-	Ours func(w store.Writer) bool
+	Ours func(w store.WriterID) bool
 	// Died marks that a writer ended without closing: nothing is known of the shard
 	// from its last sign of life until now (ns since 1970). It returns when that is
 	// durable; after an error it is called again.
@@ -97,11 +97,11 @@ type Shard struct {
 	shardJournal *journal.ShardJournal
 	turn         chan struct{} // held by who works with what follows: its capacity is 1
 
-	writer  store.Writer // of the blocks: nobody else writes, or wrote, as this one
+	writer  store.WriterID // of the blocks: nobody else writes, or wrote, as this one
 	n       uint32       // the highest number of a block of the series that were forgotten
 	series  map[string]*series
 	round   int                   // counts checkpoints
-	watched map[store.Writer]life // writers that have neither closed nor died
+	watched map[store.WriterID]life // writers that have neither closed nor died
 	tiers   []store.Tier          // that the store had at tiersAt
 	tiersAt time.Time
 	moves   moves
@@ -143,7 +143,7 @@ type life struct {
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	return &Shard{
 		cfg: cfg, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
-		series: map[string]*series{}, watched: map[store.Writer]life{},
+		series: map[string]*series{}, watched: map[store.WriterID]life{},
 	}
 }
 

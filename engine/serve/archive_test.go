@@ -117,7 +117,7 @@ func (r *rig) put(pv string, run *sample.Run, n uint32) {
 	r.t.Helper()
 	r.know(pv, run.Type, run.Times[0])
 	r.check(r.store.PutBlocks(context.Background(), store.Block{
-		BlockKey: store.BlockKey{PV: pv, Bucket: store.Year.Of(run.Times[0]), Start: run.Times[0], Writer: store.Writer{1}, N: n},
+		BlockKey: store.BlockKey{PV: pv, Bucket: store.Year.Of(run.Times[0]), Start: run.Times[0], Writer: store.WriterID{1}, N: n},
 		End:      run.Times[run.Len()-1], Count: run.Len(), Type: run.Type, Blob: block.Append(nil, run),
 	}))
 }

@@ -91,7 +91,7 @@ func TestSamplesAndMarks(t *testing.T) {
 		{Time: newYear, Kind: sample.Connected, Text: "10.0.0.1:5064"},
 		{Time: newYear + 2, End: newYear + 3, Kind: sample.Lost, Reason: sample.Overflow, Count: 7},
 	} {
-		r.check(r.store.PutMarks(context.Background(), store.PVMark{PV: "X", Writer: store.Writer{1}, Mark: m}))
+		r.check(r.store.PutMarks(context.Background(), store.PVMark{PV: "X", Writer: store.WriterID{1}, Mark: m}))
 	}
 	marks := `"marks":[{"time":"2026-01-01T00:00:00Z","kind":"connected","text":"10.0.0.1:5064"},` +
 		`{"time":"2026-01-01T00:00:00.000000002Z","end":"2026-01-01T00:00:00.000000003Z","kind":"lost","reason":"overflow","count":7}]}` + "\n"

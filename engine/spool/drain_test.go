@@ -120,9 +120,9 @@ func TestKilledWhileSending(t *testing.T) {
 		if to.puts <= 400 {
 			t.Errorf("%d rows were sent, so none twice", to.puts)
 		}
-		writers := map[store.Writer]bool{}
+		writers := map[store.WriterID]bool{}
 		for shard := range 4 {
-			maps.Insert(writers, maps.All(map[store.Writer]bool{to.rows[shard][0].Writer: true}))
+			maps.Insert(writers, maps.All(map[store.WriterID]bool{to.rows[shard][0].Writer: true}))
 		}
 		if len(writers) != 1 || to.open() != 0 {
 			t.Errorf("%d writers, %d open claims", len(writers), to.open())

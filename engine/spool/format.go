@@ -15,7 +15,7 @@ import (
 const (
 	magic      = "varvespl"
 	version    = 1
-	fixedSize  = len(magic) + 1 + len(store.Writer{}) + 8 + 2 // of the header, before the name of the archive
+	fixedSize  = len(magic) + 1 + len(store.WriterID{}) + 8 + 2 // of the header, before the name of the archive
 	maxArchive = 1 << 10                                      // bytes of that name
 	maxHeader  = fixedSize + maxArchive + 4
 	recordSize = 36 // of the header of a record
@@ -36,7 +36,7 @@ var (
 // header is what a segment begins with.
 type header struct {
 	version byte // 0 means that of this program
-	writer  store.Writer
+	writer  store.WriterID
 	created int64  // ns since 1970
 	archive string // whose samples these are
 }
@@ -135,7 +135,7 @@ func decodeRecord(src []byte, offset int64) (r record, err error) {
 }
 
 // row cuts the body of a record.
-func (r *record) row(body []byte, w store.Writer) (store.JournalRow, error) {
+func (r *record) row(body []byte, w store.WriterID) (store.JournalRow, error) {
 	if len(body) != r.body || crc32.Checksum(body, castagnoli) != r.sum {
 		return store.JournalRow{}, errCorrupt
 	}

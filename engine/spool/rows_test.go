@@ -110,7 +110,7 @@ type archive struct {
 	mu     sync.Mutex
 	fail   func(shard int) error // nil: never
 	rows   map[int][]store.JournalRow
-	claims map[int]map[store.Writer]store.Claim
+	claims map[int]map[store.WriterID]store.Claim
 	puts   int // of rows
 	hidden int // of those, without a claim at the time
 	refuse int // so many claims are refused, though they can be read
@@ -125,7 +125,7 @@ type archive struct {
 
 func newArchive() *archive {
 	return &archive{
-		rows: map[int][]store.JournalRow{}, claims: map[int]map[store.Writer]store.Claim{},
+		rows: map[int][]store.JournalRow{}, claims: map[int]map[store.WriterID]store.Claim{},
 		stored: map[string]uint64{}, lost: map[string]sample.Mark{}, ours: map[string]uint64{},
 	}
 }
@@ -185,7 +185,7 @@ func (a *archive) PutClaim(_ context.Context, c store.Claim) error {
 		return errAway
 	}
 	if a.claims[c.Shard] == nil {
-		a.claims[c.Shard] = map[store.Writer]store.Claim{}
+		a.claims[c.Shard] = map[store.WriterID]store.Claim{}
 	}
 	a.claims[c.Shard][c.Writer] = c
 	return nil
@@ -224,7 +224,7 @@ func (a *archive) words(t *testing.T, shard int, pv string) (out []int) {
 	t.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	parts := map[store.Writer]uint32{}
+	parts := map[store.WriterID]uint32{}
 	for _, r := range a.rows[shard] {
 		if _, claimed := a.claims[shard][r.Writer]; !claimed {
 			continue

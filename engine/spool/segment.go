@@ -76,7 +76,7 @@ func (g *segment) waiting() (rows, samples int) {
 type reader struct {
 	file   io.ReaderAt
 	size   int64 // bytes that may be read
-	writer store.Writer
+	writer store.WriterID
 
 	ahead int64  // bytes that are read at once to go through all records; 0: no more than one header
 	buf   []byte // of the file, from at on

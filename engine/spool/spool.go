@@ -200,7 +200,7 @@ func (s *Spool) OldestAge() time.Duration {
 }
 
 // Owns reports whether a writer is that of a segment: it lives as long as that.
-func (s *Spool) Owns(w store.Writer) bool {
+func (s *Spool) Owns(w store.WriterID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.segments, func(g *segment) bool { return g.writer == w })

@@ -9,7 +9,7 @@ type Floor struct {
 	Before, At int64
 	// By is the engine that raised it; Size and Limit are why: what the archive took
 	// then, and may take, in bytes.
-	By          Writer
+	By          WriterID
 	Size, Limit int64
 
 	// Open says that more is to be given up. Settled is how many of the bytes that were

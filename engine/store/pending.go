@@ -111,7 +111,7 @@ func (p *Pending) PutClaim(ctx context.Context, c Claim) error {
 }
 
 // Seal implements Store.
-func (p *Pending) Seal(ctx context.Context, shard int, w Writer, to Position) error {
+func (p *Pending) Seal(ctx context.Context, shard int, w WriterID, to Position) error {
 	return p.with(func(st Store) error { return st.Seal(ctx, shard, w, to) })
 }
 
@@ -132,7 +132,7 @@ func (p *Pending) PutJournal(ctx context.Context, r JournalRow) error {
 }
 
 // Journal implements Store.
-func (p *Pending) Journal(ctx context.Context, shard int, w Writer, after Position) iter.Seq2[JournalRow, error] {
+func (p *Pending) Journal(ctx context.Context, shard int, w WriterID, after Position) iter.Seq2[JournalRow, error] {
 	return sequence(p, func(st Store) iter.Seq2[JournalRow, error] { return st.Journal(ctx, shard, w, after) })
 }
 

@@ -32,13 +32,13 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Writer identifies who writes: an engine its marks, a shardJournal its journal rows for
+// WriterID identifies who writes: an engine its marks, a shardJournal its journal rows for
 // as long as it holds a shard once, a segment of a spool its rows, a sealer its
 // blocks. It is random (a version 4 UUID), so no two writers ever share a key.
-type Writer [16]byte
+type WriterID [16]byte
 
 // NewWriter returns a writer that nobody else is.
-func NewWriter() (w Writer) {
+func NewWriter() (w WriterID) {
 	rand.Read(w[:])
 	w[6] = w[6]&0x0f | 0x40
 	w[8] = w[8]&0x3f | 0x80
@@ -46,7 +46,7 @@ func NewWriter() (w Writer) {
 }
 
 // String returns the 32 hexadecimal digits.
-func (w Writer) String() string { return hex.EncodeToString(w[:]) }
+func (w WriterID) String() string { return hex.EncodeToString(w[:]) }
 
 // Position is a place in the journal of a writer: partition n in the upper
 // 32 bits, sequence number of a row in the lower. 0 is before all rows.
@@ -65,7 +65,7 @@ func (p Position) Seq() uint32 { return uint32(p) }
 // Index and Blob are encoded by package journal.
 type JournalRow struct {
 	Shard  int
-	Writer Writer
+	Writer WriterID
 	At     Position
 	Index  []byte
 	Blob   []byte
@@ -75,7 +75,7 @@ type JournalRow struct {
 // first row there.
 type Claim struct {
 	Shard  int
-	Writer Writer
+	Writer WriterID
 	// Epoch ranks the writers of a shard: the highest seen at the start, plus 1.
 	Epoch uint64
 	// Since and Alive are engine times in ns: the first and latest sign of life.
@@ -116,7 +116,7 @@ type BlockKey struct {
 	PV     string
 	Bucket Bucket
 	Start  int64
-	Writer Writer
+	Writer WriterID
 	N      uint32
 }
 
@@ -156,7 +156,7 @@ type Channel struct {
 // PVMark is a mark of a PV, as written by one writer.
 type PVMark struct {
 	PV     string
-	Writer Writer
+	Writer WriterID
 	sample.Mark
 }
 
@@ -187,7 +187,7 @@ type Store interface {
 	PutClaim(ctx context.Context, c Claim) error
 	// Seal raises the sealed position of a writer. A lower one changes nothing,
 	// also when it arrives later.
-	Seal(ctx context.Context, shard int, w Writer, to Position) error
+	Seal(ctx context.Context, shard int, w WriterID, to Position) error
 	// Claims returns the claims of a shard, highest epoch first.
 	Claims(ctx context.Context, shard int) ([]Claim, error)
 	// DropClaim forgets a writer that is closed, or dead, and sealed up to its end, by a
@@ -199,7 +199,7 @@ type Store interface {
 	PutJournal(ctx context.Context, r JournalRow) error
 	// Journal yields the rows of a writer after a position, in order. It relies
 	// on partition n+1 being used only once partition n holds a row.
-	Journal(ctx context.Context, shard int, w Writer, after Position) iter.Seq2[JournalRow, error]
+	Journal(ctx context.Context, shard int, w WriterID, after Position) iter.Seq2[JournalRow, error]
 
 	// PutBlocks writes blocks, several at once.
 	PutBlocks(ctx context.Context, blocks ...Block) error

@@ -40,7 +40,7 @@ import (
 
 // fakeEngine holds one sample of each of its PVs, and has a writer of its own.
 type fakeEngine struct {
-	writer store.Writer
+	writer store.WriterID
 	state  capture.State
 	pvs    []string
 	stuck  chan struct{}         // if set, it answers when that is closed
@@ -52,7 +52,7 @@ func (f *fakeEngine) Recent(_ context.Context, q query.Question) query.Held {
 	if f.stuck != nil {
 		<-f.stuck
 	}
-	held := query.Held{Covers: []store.Writer{f.writer}}
+	held := query.Held{Covers: []store.WriterID{f.writer}}
 	if slices.Contains(f.pvs, q.PV) {
 		run := &sample.Run{Type: sample.Float64}
 		run.Append(&sample.Sample{Time: int64(f.writer[0])})
@@ -130,7 +130,7 @@ func freePort(t *testing.T) int {
 // engine starts an engine with a pod at an address of its own.
 func (s *site) engine(n int, f *fakeEngine) {
 	s.t.Helper()
-	f.writer = store.Writer{byte(n)}
+	f.writer = store.WriterID{byte(n)}
 	ip := fmt.Sprintf("127.0.0.%d", n)
 	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, s.port))
 	s.Expect(err).NotTo(HaveOccurred())
@@ -239,7 +239,7 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 		shard.Status.Engines[i].WaitingSince = &since
 	}
 	addresses, busy := map[string]string{}, map[string]bool{}
-	engines := []*fakeEngine{{writer: store.Writer{0}, pvs: []string{"A"}}, {writer: store.Writer{1}, pvs: []string{"A"}}}
+	engines := []*fakeEngine{{writer: store.WriterID{0}, pvs: []string{"A"}}, {writer: store.WriterID{1}, pvs: []string{"A"}}}
 	for i, name := range []string{"e1", "e2"} {
 		mux := http.NewServeMux()
 		peer.NewHandler(engines[i], func() bool { return busy[name] }, prometheus.NewRegistry()).Register(mux)

@@ -66,7 +66,7 @@ func openLoader(ctx context.Context, addr, keyspace string, shards int, memory i
 		Lost: func(_ string, m sample.Mark) { l.lost.Add(m.Count) }, Metrics: journal.NewMetrics(reg, mem), Log: log,
 	}
 	seals := &seal.Config{
-		Store: st, Every: 15 * time.Minute, Memory: mem, Slots: l.slots, Ours: func(store.Writer) bool { return true },
+		Store: st, Every: 15 * time.Minute, Memory: mem, Slots: l.slots, Ours: func(store.WriterID) bool { return true },
 		Died:      func(context.Context, int, int64, int64) error { return nil },
 		Retention: func(string) (store.Retention, bool) { return l.retention, true },
 		Metrics:   seal.NewMetrics(reg), Log: log,

@@ -82,7 +82,7 @@ func write(t *testing.T, st store.Store, p *pv) error {
 		one.AppendRange(&p.run, i, i+1)
 		at := one.Times[0]
 		err := st.PutBlocks(ctx, store.Block{
-			BlockKey: store.BlockKey{PV: p.name, Bucket: store.Month.Of(at), Start: at, Writer: store.Writer{1}, N: uint32(i)},
+			BlockKey: store.BlockKey{PV: p.name, Bucket: store.Month.Of(at), Start: at, Writer: store.WriterID{1}, N: uint32(i)},
 			End:      at, Count: 1, Type: one.Type, Blob: block.Append(nil, one),
 		})
 		if err != nil {

@@ -64,7 +64,7 @@ func (w *world) launch() *engine {
 	<-e.shardJournal.Claimed()
 	e.declare()
 	e.cfg = seal.Config{Store: e.line, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: silence,
-		Ours:      func(store.Writer) bool { return false },
+		Ours:      func(store.WriterID) bool { return false },
 		Died:      func(context.Context, int, int64, int64) error { return nil },
 		Retention: e.retention, Captured: func(int) []string { return e.captured() }, Moves: new(seal.Pace), DropAfter: dropAfter,
 		Last: func(ctx context.Context, pv string, at int64) (*sample.Run, error) {

@@ -92,7 +92,7 @@ func (l *line) PutClaim(ctx context.Context, c store.Claim) error {
 	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.PutClaim(ctx, c) })
 }
 
-func (l *line) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+func (l *line) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.Seal(ctx, shard, w, to) })
 }
 
@@ -166,7 +166,7 @@ func (l *line) Tiers(ctx context.Context) ([]store.Tier, error) {
 	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
 }
 
-func (l *line) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (l *line) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
 		return st.Journal(ctx, shard, w, after)
 	})

@@ -192,7 +192,7 @@ type view struct {
 func (v view) Recent(_ context.Context, q query.Question) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
 	for _, e := range v.asked {
-		h.Add(query.Held{Covers: []store.Writer{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV)})
+		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV)})
 	}
 	return h
 }

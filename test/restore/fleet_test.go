@@ -143,7 +143,7 @@ func (f *fleet) checkpoint() {
 	f.t.Helper()
 	type shardJournal struct {
 		shard  int
-		writer store.Writer
+		writer store.WriterID
 	}
 	want := map[shardJournal]store.Position{}
 	for c := range f.claims() {

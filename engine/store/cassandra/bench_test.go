@@ -47,7 +47,7 @@ func BenchmarkPutJournal(b *testing.B) {
 			b.SetBytes(int64(len(blob)))
 			concurrently(b, func(i int) error {
 				return st.PutJournal(b.Context(), store.JournalRow{
-					Shard: i % 64, Writer: store.Writer{byte(kib)}, At: store.At(uint32(1+i/6400), uint32(1+i)), Blob: blob,
+					Shard: i % 64, Writer: store.WriterID{byte(kib)}, At: store.At(uint32(1+i/6400), uint32(1+i)), Blob: blob,
 				})
 			})
 		})

@@ -29,7 +29,7 @@ func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
 
 // Seal implements store.Store. The position is its own timestamp, so that the
 // highest wins.
-func (s *Store) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+func (s *Store) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	if to == 0 {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (p *plant) archive(day func(store.Tier) time.Time) {
 		at := day(r).UnixNano()
 		for i := range plantPVs {
 			small := store.Block{
-				BlockKey: store.BlockKey{PV: plantPV(i), Bucket: store.Day.Of(at).In(r), Start: at, Writer: store.Writer{1}, N: 1},
+				BlockKey: store.BlockKey{PV: plantPV(i), Bucket: store.Day.Of(at).In(r), Start: at, Writer: store.WriterID{1}, N: 1},
 				End:      at + 1000, Count: 1, Type: sample.Float64, Blob: blob(1)[:50<<10],
 			}
 			large := small

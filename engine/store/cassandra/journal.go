@@ -43,7 +43,7 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 // which may be empty, and with the rows of one after it. A writer may have gone on to it
 // after the one before was read: as it does so once its rows there are acknowledged, what
 // was missed is found when that is read again.
-func (s *Store) Journal(ctx context.Context, shard int, w store.Writer, after store.Position) iter.Seq2[store.JournalRow, error] {
+func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		begin := func(n uint32) func() *gocql.Iter {
@@ -83,7 +83,7 @@ func (s *Store) Journal(ctx context.Context, shard int, w store.Writer, after st
 }
 
 // partition asks for the rows of partition n after a position.
-func (s *Store) partition(ctx context.Context, shard int, w store.Writer, n uint32, after store.Position) *gocql.Iter {
+func (s *Store) partition(ctx context.Context, shard int, w store.WriterID, n uint32, after store.Position) *gocql.Iter {
 	from := uint32(0)
 	if n == after.N() {
 		from = after.Seq()
@@ -94,7 +94,7 @@ func (s *Store) partition(ctx context.Context, shard int, w store.Writer, n uint
 }
 
 // journalRows yields the rows of partition n, and closes it.
-func (s *Store) journalRows(ctx context.Context, shard int, w store.Writer, n uint32, it *gocql.Iter) iter.Seq2[store.JournalRow, error] {
+func (s *Store) journalRows(ctx context.Context, shard int, w store.WriterID, n uint32, it *gocql.Iter) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
 		var err error
 		for {

@@ -36,7 +36,7 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 		t.Errorf("metadata of before is %+v, %v", m, err)
 	}
 	rows := 0
-	for r, err := range s.Journal(t.Context(), 1, store.Writer{1}, 0) {
+	for r, err := range s.Journal(t.Context(), 1, store.WriterID{1}, 0) {
 		s.must(err)
 		if rows++; !bytes.Equal(r.Blob, []byte{2}) {
 			t.Errorf("a row of before is %+v", r)
@@ -71,7 +71,7 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 		s.exec(stmt)
 	}
 	const reach = 1000
-	old := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: day, Start: 100, Writer: store.Writer{1}, N: 1}, End: 100 + reach, Count: 2, Type: 11, Blob: []byte("old")}
+	old := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: day, Start: 100, Writer: store.WriterID{1}, N: 1}, End: 100 + reach, Count: 2, Type: 11, Blob: []byte("old")}
 	s.exec(`INSERT INTO @block_forever (pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, body)
 		VALUES (?, ?, ?, ?, ?, ?, 2, 11, 0, 0, 0, 3, ?)`, old.PV, int64(day), old.Start, old.Writer[:], 1, old.End, old.Blob)
 	s.exec("UPDATE @block_forever USING TIMESTAMP ? SET reach = ? WHERE pv = ? AND bucket = ?", reach, reach, old.PV, int64(day))

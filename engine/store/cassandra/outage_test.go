@@ -87,7 +87,7 @@ func elsewhere(t *testing.T, cfg cassandrastore.Config) {
 // an engine does.
 type writer struct {
 	st     store.Store
-	id     store.Writer
+	id     store.WriterID
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the goroutine has ended
 
@@ -98,7 +98,7 @@ type writer struct {
 
 func startWriter(t *testing.T, st store.Store) *writer {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &writer{st: st, id: store.Writer{1}, cancel: cancel, ended: make(chan struct{})}
+	w := &writer{st: st, id: store.WriterID{1}, cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
 		for i := uint32(0); ctx.Err() == nil; i++ {

@@ -58,7 +58,7 @@ func blob(fill byte) []byte { return bytes.Repeat([]byte{fill}, 1<<20+1) }
 
 func large(pv string, n uint32, fill byte) store.Block {
 	return store.Block{
-		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(0), Start: int64(n), Writer: store.Writer{1}, N: n},
+		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(0), Start: int64(n), Writer: store.WriterID{1}, N: n},
 		End:      int64(n) + 10, Count: 1, Type: sample.Struct, Blob: blob(fill),
 	}
 }
@@ -77,7 +77,7 @@ func (s *torn) blocks(pv string) (blocks []store.Block, err error) {
 // without the row. One whose parts are gone is an error, and not a shorter row.
 func TestTornRows(t *testing.T) {
 	s := newTorn(t)
-	w := store.Writer{1}
+	w := store.WriterID{1}
 	row := func(n uint32) store.JournalRow {
 		return store.JournalRow{Shard: 1, Writer: w, At: store.At(1, n), Index: []byte{byte(n)}, Blob: blob(byte(n))}
 	}
@@ -224,14 +224,14 @@ func TestLargeWritesAndOutages(t *testing.T) {
 const outagePV = "T:OUTAGE"
 
 func outageRow(n uint32) store.JournalRow {
-	return store.JournalRow{Shard: 1, Writer: store.Writer{1}, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 2<<20+int(n))}
+	return store.JournalRow{Shard: 1, Writer: store.WriterID{1}, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 2<<20+int(n))}
 }
 
 // wholes returns which rows and blocks are there, and fails if one is not whole.
 func (s *torn) wholes() map[string]bool {
 	s.Helper()
 	there := map[string]bool{}
-	for r, err := range s.Journal(s.Context(), 1, store.Writer{1}, 0) {
+	for r, err := range s.Journal(s.Context(), 1, store.WriterID{1}, 0) {
 		s.must(err)
 		if !bytes.Equal(r.Blob, outageRow(r.At.Seq()).Blob) {
 			s.Errorf("row %d is not what was written", r.At.Seq())

@@ -70,7 +70,7 @@ func ownTables() map[string]bool {
 	names := map[string]bool{}
 	all := append(slices.Clone(tables), journalTables(defaultJournalTTL)...)
 	for r := range store.Tier(store.NumTiers) {
-		all = append(all, tablesOf(r)...)
+		all = append(all, tablesFor(r)...)
 	}
 	for _, t := range all {
 		names[t.name] = true

@@ -164,7 +164,7 @@ func (c *Config) statements(ctx context.Context, session *gocql.Session, version
 		return nil, err
 	}
 	for _, r := range tiers {
-		wanted = append(wanted, tablesOf(r)...)
+		wanted = append(wanted, tablesFor(r)...)
 	}
 	for _, t := range wanted {
 		if !there[t.name] {

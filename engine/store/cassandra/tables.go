@@ -98,8 +98,8 @@ var tierTables = []tierTable{
 	PRIMARY KEY ((pv, level, part), tile)`},
 }
 
-// tablesOf returns the tables of a tier.
-func tablesOf(r store.Tier) []table {
+// tablesFor returns the tables of a tier.
+func tablesFor(r store.Tier) []table {
 	out := make([]table, len(tierTables))
 	for i, t := range tierTables {
 		out[i] = table{t.of(r), t.columns, tierOptions(r)}

@@ -27,7 +27,7 @@ func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
 // Seal implements store.Store. Rows up to the position before are deleted: those
 // up to the new one stay until the next Seal, for readers that have just looked
 // up the position before.
-func (s *Store) Seal(ctx context.Context, shard int, w store.Writer, to store.Position) error {
+func (s *Store) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
 	key := writerKey(tableSealed, shard, w)

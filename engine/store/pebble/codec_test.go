@@ -18,7 +18,7 @@ func TestKeysSortAsWhatTheyStandFor(t *testing.T) {
 	var keys [][]byte
 	for _, bucket := range []store.Bucket{store.Day.Of(math.MinInt64), store.Day.Of(-1), store.Day.Of(0), store.Day.Of(math.MaxInt64)} {
 		for _, start := range []int64{math.MinInt64, -1 << 40, -1, 0, 1, 255, 256, math.MaxInt64} {
-			for _, w := range []store.Writer{{}, {1}, {0xff}} {
+			for _, w := range []store.WriterID{{}, {1}, {0xff}} {
 				for _, n := range []uint32{0, 1, 256, math.MaxUint32} {
 					keys = append(keys, blockKey(tableHeader, &store.BlockKey{PV: "a", Bucket: bucket, Start: start, Writer: w, N: n}))
 				}

@@ -17,7 +17,7 @@ func TestBlocksOfVersion3AreDropped(t *testing.T) {
 	}
 	defer s.Close()
 	of := func(n uint32) store.Block {
-		k := store.BlockKey{PV: "A", Bucket: store.Day.Of(0), Start: 5, Writer: store.Writer{1}, N: n}
+		k := store.BlockKey{PV: "A", Bucket: store.Day.Of(0), Start: 5, Writer: store.WriterID{1}, N: n}
 		return store.Block{BlockKey: k, End: 5, Count: 1, Type: sample.Float64, Blob: []byte("old")}
 	}
 	old, young := of(1), of(2)

@@ -23,7 +23,7 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 }
 
 // Journal implements store.Store.
-func (s *Store) Journal(ctx context.Context, shard int, w store.Writer, from store.Position) iter.Seq2[store.JournalRow, error] {
+func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, from store.Position) iter.Seq2[store.JournalRow, error] {
 	prefix := writerKey(tableJournal, shard, w)
 	// The keys that follow that of a position begin with it: none is a row's.
 	lower := append(journalKey(shard, w, from), 0)

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-func positions(t *testing.T, st *pebble.Store, shard int, w store.Writer) (at []store.Position) {
+func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at []store.Position) {
 	t.Helper()
 	for r, err := range st.Journal(t.Context(), shard, w, 0) {
 		if err != nil {
@@ -27,8 +27,8 @@ func TestSealedRowsGo(t *testing.T) {
 	defer st.Close()
 	blob := make([]byte, 256<<10)
 	_, _ = rand.Read(blob)
-	w, other := store.Writer{1}, store.Writer{2}
-	put := func(w store.Writer, at store.Position) {
+	w, other := store.WriterID{1}, store.WriterID{2}
+	put := func(w store.WriterID, at store.Position) {
 		if err := st.PutJournal(t.Context(), store.JournalRow{Shard: 1, Writer: w, At: at, Blob: blob}); err != nil {
 			t.Fatal(err)
 		}

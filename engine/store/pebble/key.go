@@ -33,13 +33,13 @@ func appendInt64(k []byte, v int64) []byte { return appendUint64(k, uint64(v)^1<
 
 func int64At(k []byte) int64 { return int64(binary.BigEndian.Uint64(k) ^ 1<<63) }
 
-func writerKey(table byte, shard int, w store.Writer) []byte {
+func writerKey(table byte, shard int, w store.WriterID) []byte {
 	return append(appendUint32([]byte{table}, uint32(shard)), w[:]...)
 }
 
 func shardKey(table byte, shard int) []byte { return appendUint32([]byte{table}, uint32(shard)) }
 
-func journalKey(shard int, w store.Writer, at store.Position) []byte {
+func journalKey(shard int, w store.WriterID, at store.Position) []byte {
 	return appendUint64(writerKey(tableJournal, shard, w), uint64(at))
 }
 
@@ -72,7 +72,7 @@ func blockKey(table byte, k *store.BlockKey) []byte {
 }
 
 // The end of a block's key, after its bucket.
-const blockTail = 8 + len(store.Writer{}) + 4
+const blockTail = 8 + len(store.WriterID{}) + 4
 
 func levelKey(pv string, l store.Level) []byte {
 	return appendInt64(pvKey(tableRollup, pv), int64(l))
@@ -88,7 +88,7 @@ func markKey(m *store.PVMark) []byte {
 }
 
 // The end of a mark's key, after its PV.
-const markTail = 8 + 2 + len(store.Writer{})
+const markTail = 8 + 2 + len(store.WriterID{})
 
 func metadataKey(pv string, t int64) []byte { return appendInt64(pvKey(tableMetadata, pv), t) }
 

@@ -23,7 +23,7 @@ func TestReclaimFreesRoom(t *testing.T) {
 	for day := range days {
 		var blocks []store.Block
 		for i := range uint32(perDay) {
-			b := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: bucket(day), Start: bucket(day).Start() + int64(i), Writer: store.Writer{1}, N: i}}
+			b := store.Block{BlockKey: store.BlockKey{PV: "A", Bucket: bucket(day), Start: bucket(day).Start() + int64(i), Writer: store.WriterID{1}, N: i}}
 			b.End, b.Count, b.Type, b.Blob = b.Start, 1, sample.Float64, make([]byte, blob)
 			_, _ = rng.Read(b.Blob) // it never fails
 			blocks = append(blocks, b)

@@ -13,7 +13,7 @@ import (
 )
 
 // block returns a block of a PV in a bucket of days that holds its start.
-func block(pv string, w store.Writer, n uint32, start, end int64) store.Block {
+func block(pv string, w store.WriterID, n uint32, start, end int64) store.Block {
 	return store.Block{
 		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(start), Start: start, Writer: w, N: n},
 		End:      end, Count: int(n) + 1, Type: sample.Float64, Min: -1, Max: 2, Sum: 0.5,
@@ -53,7 +53,7 @@ func testBlocksOverlap(t *testing.T, s *suite) {
 
 func testBlocksOrder(t *testing.T, s *suite) {
 	pv := s.pv("a")
-	low, high := store.Writer{1}, store.Writer{0xf0, 0, 1}
+	low, high := store.WriterID{1}, store.WriterID{0xf0, 0, 1}
 	want := []store.Block{
 		block(pv, high, 9, 10, 20), block(pv, low, 2, 11, 20), block(pv, low, 10, 11, 12),
 		block(pv, high, 1, 11, 11), block(pv, low, 1, 12, 30),

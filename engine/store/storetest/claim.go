@@ -19,7 +19,7 @@ func (s *suite) claims(t *testing.T, shard int) []store.Claim {
 }
 
 // claim returns that of a writer, as the store tells it.
-func (s *suite) claim(t *testing.T, shard int, w store.Writer) store.Claim {
+func (s *suite) claim(t *testing.T, shard int, w store.WriterID) store.Claim {
 	t.Helper()
 	claims, err := s.Claims(t.Context(), shard)
 	must(t, err)

@@ -11,17 +11,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-func row(shard int, w store.Writer, at store.Position, text string) store.JournalRow {
+func row(shard int, w store.WriterID, at store.Position, text string) store.JournalRow {
 	return store.JournalRow{Shard: shard, Writer: w, At: at, Index: []byte("index of " + text), Blob: []byte(text)}
 }
 
-func (s *suite) journal(t *testing.T, shard int, w store.Writer, after store.Position) []store.JournalRow {
+func (s *suite) journal(t *testing.T, shard int, w store.WriterID, after store.Position) []store.JournalRow {
 	t.Helper()
 	return collect(t, s.Journal(t.Context(), shard, w, after))
 }
 
 // fill writes rows at positions, and returns them.
-func (s *suite) fill(t *testing.T, shard int, w store.Writer, at ...store.Position) []store.JournalRow {
+func (s *suite) fill(t *testing.T, shard int, w store.WriterID, at ...store.Position) []store.JournalRow {
 	t.Helper()
 	rows := make([]store.JournalRow, len(at))
 	for i := range at {
@@ -80,9 +80,9 @@ func testJournalKeepsApart(t *testing.T, s *suite) {
 	b := a
 	b[15]++
 	one, two := s.shard(), s.shard()
-	want := map[int]map[store.Writer][]store.JournalRow{one: {}, two: {}}
+	want := map[int]map[store.WriterID][]store.JournalRow{one: {}, two: {}}
 	for _, shard := range []int{one, two} {
-		for _, w := range []store.Writer{a, b} {
+		for _, w := range []store.WriterID{a, b} {
 			want[shard][w] = s.fill(t, shard, w, positions(2, 2)...)
 		}
 	}

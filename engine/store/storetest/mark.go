@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-func mark(pv string, w store.Writer, at int64, kind sample.MarkKind) store.PVMark {
+func mark(pv string, w store.WriterID, at int64, kind sample.MarkKind) store.PVMark {
 	return store.PVMark{PV: pv, Writer: w, Mark: sample.Mark{Time: at, Kind: kind}}
 }
 
@@ -35,7 +35,7 @@ func testMarks(t *testing.T, s *suite) {
 }
 
 func testMarkFields(t *testing.T, s *suite) {
-	pv, a, b := s.pv("a"), store.Writer{1}, store.Writer{2}
+	pv, a, b := s.pv("a"), store.WriterID{1}, store.WriterID{2}
 	// At one time there may be marks of other kinds, reasons and writers.
 	want := []store.PVMark{
 		mark(pv, a, 10, sample.Connected), mark(pv, b, 10, sample.Connected),

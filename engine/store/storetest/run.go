@@ -75,7 +75,7 @@ func (s *suite) shard() int {
 func (s *suite) pv(name string) string { return s.names + name }
 
 // newWriter returns a random writer.
-func newWriter() (w store.Writer) {
+func newWriter() (w store.WriterID) {
 	_, _ = rand.Read(w[:]) // it never fails
 	return w
 }

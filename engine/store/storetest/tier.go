@@ -11,7 +11,7 @@ import (
 )
 
 // on returns a block in the bucket of a size and a tier that a time falls into.
-func on(r store.Tier, size store.BucketSize, pv string, w store.Writer, n uint32, start int64) store.Block {
+func on(r store.Tier, size store.BucketSize, pv string, w store.WriterID, n uint32, start int64) store.Block {
 	b := block(pv, w, n, start, start+1000)
 	b.Bucket = size.Of(start).In(r)
 	return b

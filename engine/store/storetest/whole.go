@@ -151,7 +151,7 @@ func testConcurrent(t *testing.T, s *suite) {
 					all[w][i].write(ctx, s),
 					s.PutJournal(ctx, row(shard, writer, store.At(1, uint32(i+1)), "x")),
 					s.AddChannel(ctx, store.Channel{PV: s.pv("shared"), Shards: []int{w}}),
-					s.Seal(ctx, shard, store.Writer{1}, store.At(uint32(i+1), uint32(w+1))),
+					s.Seal(ctx, shard, store.WriterID{1}, store.At(uint32(i+1), uint32(w+1))),
 				)
 				if err != nil {
 					return err
@@ -167,7 +167,7 @@ func testConcurrent(t *testing.T, s *suite) {
 			all[w][i].check(t, s)
 		}
 	}
-	must(t, s.PutClaim(t.Context(), store.Claim{Shard: shard, Writer: store.Writer{1}}))
+	must(t, s.PutClaim(t.Context(), store.Claim{Shard: shard, Writer: store.WriterID{1}}))
 	equal(t, "the highest position", s.claims(t, shard)[0].Sealed, store.At(each, writers))
 	equal(t, "the union of what all added", s.channel(t, s.pv("shared")), []store.Channel{
 		{PV: s.pv("shared"), Shards: []int{0, 1, 2, 3, 4, 5, 6, 7}},
