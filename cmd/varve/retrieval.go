@@ -84,7 +84,7 @@ func (o *retrievalOptions) check() error {
 type retrievalPod struct {
 	opts *retrievalOptions
 	resources
-	routing *routing.Owners
+	routing *routing.Router
 	handler http.Handler
 }
 
@@ -123,7 +123,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	stopHTTP := serveHTTP(p.listener, p.handler, p.opts.log, fail)
 	p.opts.log.Info("serving", "addr", p.listener.Addr().String(), "store", p.opts.storage.where())
 
-	// Requests that run when the pod is asked to end still need the owners.
+	// Requests in flight when the pod is stopped still need the router.
 	asking, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var wg sync.WaitGroup

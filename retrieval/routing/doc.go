@@ -1,20 +1,25 @@
-// Package routing finds, in a retrieval pod, the engines that capture a PV, and
-// asks them:
+// Package routing tells a retrieval pod which engines capture a PV, and queries those
+// engines. It sits between the mirrored objects of the API server and the readers of the
+// archive:
 //
 //	ArchiveShards ─┐
-//	channel lists ─┼─ mirror ─▶ atlas: PV → shards → engines ─▶ engine/peer ─▶ engines
+//	channel lists ─┼─ mirror ─▶ table: PV → shards → engines ─▶ engine/peer ─▶ engines
 //	engine pods ───┘              ▲                                  │
 //	                         query.Recent, native.Channels ◀─────────┘
 //
-// Of a PV that has changed its shard the journal of the one before is read, too: its
-// lists are remembered until all that it journalled is in blocks.
+// When a PV moves to another shard, readers also need the journal of its former shard.
+// The Router therefore remembers the lists of a former shard until all samples that the
+// shard journalled are in blocks.
 //
-// The atlas is never changed but replaced. It holds 8 bytes for each PV, and the
-// compressed lists. What it does not know, as while the API server is away, costs
-// nothing but time: samples of an engine that is not asked are read from the
-// journal, which has them at most a second later. It is not so when samples wait in an
-// engine that the store did not take: the ArchiveShard says so, and a read that does not
-// get them fails, so that its client asks again. Left are: the time until
-// the ArchiveShard says so (some seconds, or as long as the API server is away); an engine
-// that is lost, with what waits in it; and samples that came since then with an older time.
+// A table never changes; the Router replaces it. A table takes 8 bytes for each PV, plus
+// the compressed lists. An outdated table, as while the API server is down, normally costs
+// only time: readers get the samples of an engine that was not queried from the journal,
+// at most a second later.
+//
+// The exception is an engine that holds samples which the store has not accepted. The
+// ArchiveShard names such an engine, and a read that does not get its samples fails, so
+// that the client retries. Three gaps remain: the time until the ArchiveShard names the
+// engine (some seconds, or as long as the API server is down); an engine that is lost
+// together with the samples it holds; and samples that arrived since then with an older
+// time stamp.
 package routing

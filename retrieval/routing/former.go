@@ -9,58 +9,58 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// formerFor is for how long it is known which lists a shard had: two checkpoints of an
-// engine, from when none of its samples wait in engines. What the shard journalled of a
-// PV that it has no more is in blocks by then, and the directory says so. Before, the
-// PV's list alone says in which journal to look.
+// formerFor is how long a former list of a shard is remembered: two checkpoints of an
+// engine, counted from the time when no engine holds unstored samples of the shard. By
+// then all samples that the shard journalled of the list's PVs are in blocks, and the
+// directory names the shard. Until then only the former list tells which journal to read.
 const formerFor = 30 * time.Minute
 
-// former remembers the lists that shards had. It is not safe for concurrent use.
+// former remembers the former lists of shards. It is not safe for concurrent use.
 type former struct {
-	has map[int][]string             // lists by shard, as seen last
-	had map[int]map[string]time.Time // lists that shards have no more, and since when
+	has map[int][]string             // current lists, by shard
+	had map[int]map[string]time.Time // former lists, by shard, and since when they are former
 }
 
-// see takes shards as they are now. read says whether a list is read: others are not
-// worth to be remembered.
-func (f *former) see(shards map[string]*v1alpha1.ArchiveShard, read func(name string) bool, now time.Time) {
+// observe records the current shards. read reports whether a list has been read; lists that
+// have not been read are not remembered.
+func (f *former) observe(shards map[string]*v1alpha1.ArchiveShard, read func(name string) bool, now time.Time) {
 	has, waits := map[int][]string{}, map[int]bool{}
 	for _, obj := range shards {
 		if obj.Spec.Index == nil {
 			continue
 		}
 		index := int(*obj.Spec.Index)
-		waits[index] = someWait(obj)
+		waits[index] = hasWaitingSamples(obj)
 		for _, ref := range obj.Spec.Lists {
 			has[index] = append(has[index], ref.Name)
 			delete(f.had[index], ref.Name)
 		}
 	}
-	for index, names := range f.has {
-		for _, name := range names {
+	for index, pvSet := range f.has {
+		for _, name := range pvSet {
 			if !slices.Contains(has[index], name) && read(name) {
 				f.add(index, name, now)
 			}
 		}
 	}
 	f.has = has
-	for index, names := range f.had {
-		for name, since := range names {
+	for index, pvSet := range f.had {
+		for name, since := range pvSet {
 			switch {
 			case waits[index]:
-				names[name] = now
+				pvSet[name] = now
 			case now.Sub(since) >= formerFor:
-				delete(names, name)
+				delete(pvSet, name)
 			}
 		}
-		if len(names) == 0 {
+		if len(pvSet) == 0 {
 			delete(f.had, index)
 		}
 	}
 }
 
-// someWait reports whether samples of a shard wait in an engine.
-func someWait(obj *v1alpha1.ArchiveShard) bool {
+// hasWaitingSamples reports whether an engine holds samples of the shard which the store has not accepted.
+func hasWaitingSamples(obj *v1alpha1.ArchiveShard) bool {
 	return obj.Status != nil && slices.ContainsFunc(obj.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool { return e.WaitingSince != nil })
 }
 
@@ -74,11 +74,11 @@ func (f *former) add(index int, name string, now time.Time) {
 	f.had[index][name] = now
 }
 
-// formerly returns the shards that had a PV lately, in no particular order.
-func (a *atlas) formerly(pv string) (shards []int) {
+// formerShards returns the shards that recently had a PV, in no particular order.
+func (t *table) formerShards(pv string) (shards []int) {
 	hash := xxhash.Sum64String(pv)
-	for shard, lists := range a.former {
-		if slices.ContainsFunc(lists, func(n *names) bool { return n.has(hash) }) {
+	for shard, lists := range t.former {
+		if slices.ContainsFunc(lists, func(n *pvSet) bool { return n.has(hash) }) {
 			shards = append(shards, shard)
 		}
 	}

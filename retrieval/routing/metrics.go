@@ -2,46 +2,46 @@ package routing
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are those of one Owners.
+// metrics are the metrics of one Router.
 type metrics struct {
-	asked, failed                   prometheus.Counter
-	engines, shards, pvs, unlearned prometheus.Gauge
+	queried, failed                  prometheus.Counter
+	engines, shards, pvs, incomplete prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "owners", Name: name, Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "routing", Name: name, Help: help})
 	}
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "owners", Name: name, Help: help})
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "routing", Name: name, Help: help})
 	}
 	m := &metrics{
-		asked:     counter("asked_total", "Questions to engines."),
-		failed:    counter("failed_total", "Questions that an engine did not answer in time; the journal is read then."),
-		engines:   gauge("engines", "Engines that run."),
-		shards:    gauge("shards", "ArchiveShards that are known."),
-		pvs:       gauge("pvs", "PVs in channel lists that are known."),
-		unlearned: gauge("incomplete_shards", "ArchiveShards with a channel list that is not read yet."),
+		queried:    counter("queries_total", "Queries sent to engines."),
+		failed:     counter("failed_queries_total", "Queries that an engine did not answer in time. Readers use the journal instead."),
+		engines:    gauge("engines", "Running engines."),
+		shards:     gauge("shards", "Known ArchiveShards."),
+		pvs:        gauge("pvs", "PVs in the channel lists that have been read."),
+		incomplete: gauge("incomplete_shards", "ArchiveShards with a channel list that has not been read yet."),
 	}
 	if r != nil {
-		r.MustRegister(m.asked, m.failed, m.engines, m.shards, m.pvs, m.unlearned)
+		r.MustRegister(m.queried, m.failed, m.engines, m.shards, m.pvs, m.incomplete)
 	}
 	return m
 }
 
-// draw counts what an atlas has.
-func (m *metrics) draw(a *atlas) {
-	pvs, unlearned := 0, 0
-	for i := range a.places {
-		for _, n := range a.places[i].lists {
+// buildTable counts what an table has.
+func (m *metrics) buildTable(a *table) {
+	pvs, incomplete := 0, 0
+	for i := range a.routes {
+		for _, n := range a.routes[i].lists {
 			pvs += len(n.hashes)
 		}
-		if !a.places[i].whole {
-			unlearned++
+		if !a.routes[i].complete {
+			incomplete++
 		}
 	}
 	m.engines.Set(float64(len(a.engines)))
-	m.shards.Set(float64(len(a.places)))
+	m.shards.Set(float64(len(a.routes)))
 	m.pvs.Set(float64(pvs))
-	m.unlearned.Set(float64(unlearned))
+	m.incomplete.Set(float64(incomplete))
 }

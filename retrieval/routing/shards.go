@@ -10,31 +10,31 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// Register adds /api/v1/shards to a mux: who captures, and which shards move.
-func (o *Owners) Register(mux *http.ServeMux) {
+// Register adds /api/v1/shards to a mux. It serves the engines that capture, and the shard moves under way.
+func (r *Router) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/shards", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		state, known := o.Moves()
+		state, known := r.Moves()
 		if !known {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": "it is not known yet who captures what"})
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": "the engines of the archive are not known yet"})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(state) // a client that is gone needs no answer
+		_ = json.NewEncoder(w).Encode(state) // fails only if the client is gone
 	})
 }
 
-// Moves returns who captures, and which shards move, as the API server told last.
-// False: it told nothing yet.
-func (o *Owners) Moves() (moves.State, bool) {
-	shards, known := o.shards.All()
+// Moves returns the engines that capture, and the shard moves under way, according to the
+// last update of the API server. It returns false before the first update.
+func (r *Router) Moves() (moves.State, bool) {
+	shards, known := r.shards.All()
 	if !known {
 		return moves.State{}, false
 	}
 	for name, s := range shards {
-		if s.Spec.ArchiverRef.Name != o.cfg.Archiver {
+		if s.Spec.ArchiverRef.Name != r.cfg.Archiver {
 			delete(shards, name)
 		}
 	}
-	return moves.Of(slices.Collect(maps.Values(shards)), compile.Archive{Shards: o.cfg.Shards}.Replicas), true
+	return moves.Of(slices.Collect(maps.Values(shards)), compile.Archive{Shards: r.cfg.Shards}.Replicas), true
 }

@@ -38,13 +38,13 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// fakeEngine holds one sample of each of its PVs, and has a writer of its own.
+// fakeEngine holds one sample of each of its PVs, under its own writer ID.
 type fakeEngine struct {
 	writer store.WriterID
 	state  capture.State
 	pvs    []string
-	stuck  chan struct{}         // if set, it answers when that is closed
-	shards atomic.Pointer[[]int] // those named last
+	stuck  chan struct{}         // if set, the engine answers only after it is closed
+	shards atomic.Pointer[[]int] // the shards that the last question named
 }
 
 func (f *fakeEngine) Recent(_ context.Context, q query.Question) query.Held {
@@ -80,14 +80,14 @@ func (f *fakeEngine) Status(ctx context.Context, pv string) (capture.Status, boo
 	return capture.Status{}, false, nil
 }
 
-// site is a namespace with engines, and the Owners that look for them.
+// site is a namespace with engines, and the Router under test.
 type site struct {
 	*WithT
 	t      *testing.T
 	client client.Client
 	ns     string
 	port   int
-	owners *Owners
+	router *Router
 }
 
 func newSite(t *testing.T) *site {
@@ -109,10 +109,10 @@ func newSite(t *testing.T) *site {
 	c, err := mirror.NewClient(cfg)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.client, s.ns = c, "default"
-	s.owners = New(Config{Namespace: s.ns, Archiver: "main", Port: s.port, Client: c, Log: slog.New(slog.DiscardHandler)})
+	s.router = New(Config{Namespace: s.ns, Archiver: "main", Port: s.port, Client: c, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { s.owners.Run(ctx) })
+	wg.Go(func() { s.router.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	return s
 }
@@ -173,18 +173,18 @@ func (s *site) shard(index int, pvs string, engines ...string) {
 
 // covers returns which engines answered for a PV.
 func (s *site) covers(pv string) (ids []int) {
-	for _, w := range s.owners.Recent(s.t.Context(), query.Question{PV: pv}).Covers {
+	for _, w := range s.router.Recent(s.t.Context(), query.Question{PV: pv}).Covers {
 		ids = append(ids, int(w[0]))
 	}
 	slices.SortFunc(ids, cmp.Compare[int])
 	return ids
 }
 
-func TestOwnersAreFoundAndAsked(t *testing.T) {
+func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s := newSite(t)
-	s.Expect(s.owners.Ready()).NotTo(Succeed())
-	_, known := s.owners.Moves()
-	s.Expect(known).To(BeFalse(), "nothing is known yet, which is not that nothing moves")
+	s.Expect(s.router.Ready()).NotTo(Succeed())
+	_, known := s.router.Moves()
+	s.Expect(known).To(BeFalse(), "no shard is known yet, so the moves are unknown")
 	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching})
 	s.engine(2, &fakeEngine{pvs: []string{"B", "C", "D"}, state: capture.Connected})
 	stuck := &fakeEngine{pvs: []string{"E"}, stuck: make(chan struct{})}
@@ -193,46 +193,45 @@ func TestOwnersAreFoundAndAsked(t *testing.T) {
 	s.shard(1, "A B", "e1 Capturing")
 	s.shard(2, "C D", "e2 Capturing", "e1 Draining")
 	s.shard(3, "E F", "e3 Capturing", "e1 Capturing")
-	s.Eventually(s.owners.Ready).Should(Succeed())
+	s.Eventually(s.router.Ready).Should(Succeed())
 	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
 	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
 
-	held := s.owners.Recent(t.Context(), query.Question{PV: "C"})
+	held := s.router.Recent(t.Context(), query.Question{PV: "C"})
 	s.Expect(held.Known).To(BeTrue())
 	s.Expect(held.Shards).To(Equal([]int{2}))
 	s.Expect(held.Runs).To(HaveLen(2))
-	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: who captured it may hold the end of it")
-	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "X"}).Known).To(BeFalse())
+	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: an engine that captured it may hold its last samples")
+	s.Expect(s.router.Recent(t.Context(), query.Question{PV: "X"}).Known).To(BeFalse())
 
-	// An engine that does not answer in time is not covered; others are.
+	// The samples of an engine that does not answer in time are not covered; those of others are.
 	s.Eventually(func() []int { return s.covers("E") }).Should(Equal([]int{1}))
-	s.Expect(s.owners.Recent(t.Context(), query.Question{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
+	s.Expect(s.router.Recent(t.Context(), query.Question{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
 
-	// Each PV once, as its sealer sees it.
-	var told []string
-	for st, err := range s.owners.Statuses(t.Context()) {
+	// Each PV appears once, as its sealer sees it.
+	var statuses []string
+	for st, err := range s.router.Statuses(t.Context()) {
 		s.Expect(err).NotTo(HaveOccurred())
-		told = append(told, st.PV+st.Group)
+		statuses = append(statuses, st.PV+st.Group)
 	}
-	s.Expect(told).To(Equal([]string{"Ab", "Bb", "Cc", "Dc", "Ed"}))
-	for range s.owners.Statuses(t.Context()) {
-		break // leaves nothing behind
+	s.Expect(statuses).To(Equal([]string{"Ab", "Bb", "Cc", "Dc", "Ed"}))
+	for range s.router.Statuses(t.Context()) {
+		break // must not leak a goroutine
 	}
 	mux := http.NewServeMux()
-	s.owners.Register(mux)
+	s.router.Register(mux)
 	answer := httptest.NewRecorder()
 	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/shards", http.NoBody))
-	s.Expect(answer.Body.String()).To(MatchJSON(`{"shards": 3, "moves": [], "engines": []}`), "nobody has orders")
-	st, captured, err := s.owners.Status(t.Context(), "C")
+	s.Expect(answer.Body.String()).To(MatchJSON(`{"shards": 3, "moves": [], "engines": []}`), "no shard has orders")
+	st, captured, err := s.router.Status(t.Context(), "C")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(captured).To(BeTrue())
 	s.Expect(st.Group).To(Equal("c"))
-	s.Expect(slices.Sorted(s.owners.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
+	s.Expect(slices.Sorted(s.router.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
 }
 
-// What waits in an engine is not in the journal: reads that do without it would have a
-// hole that nobody knows of.
-func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
+// Unstored samples are not in the journal. A read without them would have an unnoticed gap.
+func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
 	since := metav1.NewTime(time.Unix(1000, 0))
 	for i := range shard.Status.Engines {
@@ -250,35 +249,35 @@ func TestAnEngineIsNeededInWhichSamplesWait(t *testing.T) {
 	o := New(Config{Log: slog.New(slog.DiscardHandler)})
 	defer o.peers.HTTP.CloseIdleConnections()
 	lists := "A"
-	draws := func() query.Held {
-		at := draw(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*names, bool) { return namesOf(t, lists), true })
-		at.remember(&o.former, func(string) (*names, bool) { return namesOf(t, "A"), true })
-		o.atlas.Store(at)
+	read := func() query.Held {
+		at := buildTable(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*pvSet, bool) { return pvSetOf(t, lists), true })
+		at.addFormer(&o.former, func(string) (*pvSet, bool) { return pvSetOf(t, "A"), true })
+		o.table.Store(at)
 		return o.Recent(t.Context(), query.Question{PV: "A"})
 	}
-	if held := draws(); held.Missing != nil || len(held.Covers) != 2 {
-		t.Errorf("both engines answer, but: %+v", held)
+	if held := read(); held.Missing != nil || len(held.Covers) != 2 {
+		t.Errorf("both engines answer, but the result is %+v", held)
 	}
 	if got := engines[0].shards.Load(); !slices.Equal(*got, []int{1}) {
-		t.Errorf("an engine is asked for what it has of shards %v, not 1", *got)
+		t.Errorf("the question names shards %v, want 1", *got)
 	}
 	busy["e2"] = true
-	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
-		t.Errorf("samples wait in an engine that does not tell them, but: %+v", held)
+	if held := read(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
+		t.Errorf("an engine with unstored samples does not answer, but the result is %+v", held)
 	}
-	lists = "B" // as when A went to another shard
+	lists = "B" // as after a move of A to another shard
 	o.former.add(1, "l", time.Now())
-	if held := draws(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 {
-		t.Errorf("samples wait where the PV was before, but: %+v", held)
+	if held := read(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 {
+		t.Errorf("an engine of the former shard holds unstored samples and does not answer, but the result is %+v", held)
 	}
 	lists, o.former = "A", former{}
 	shard.Status.Engines[1].WaitingSince = nil
-	if held := draws(); held.Missing != nil || len(held.Covers) != 1 {
-		t.Errorf("nothing waits in the engine that does not answer, but: %+v", held)
+	if held := read(); held.Missing != nil || len(held.Covers) != 1 {
+		t.Errorf("the engine that does not answer holds no unstored samples, but the result is %+v", held)
 	}
 }
 
-func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
+func TestAnUnreachableEngineIsReportedOnce(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
 	mux := http.NewServeMux()
@@ -287,8 +286,8 @@ func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
 	defer up.Close()
 	o := New(Config{Log: slog.New(slog.DiscardHandler)})
 	defer o.peers.HTTP.CloseIdleConnections()
-	o.atlas.Store(&atlas{
-		places:  []place{{shard: 1, whole: true, lists: []*names{namesOf(t, "A", "C")}, engines: []string{down.URL, up.URL}}},
+	o.table.Store(&table{
+		routes:  []route{{shard: 1, complete: true, lists: []*pvSet{pvSetOf(t, "A", "C")}, engines: []string{down.URL, up.URL}}},
 		engines: []string{down.URL, up.URL},
 	})
 	var pvs []string
@@ -304,12 +303,12 @@ func TestAnEngineThatIsAwayIsToldOnce(t *testing.T) {
 		t.Errorf("%d errors, channels %v", failures, pvs)
 	}
 	if st, captured, err := o.Status(t.Context(), "A"); err != nil || !captured || st.PV != "A" {
-		t.Errorf("another engine has the PV, but: %v %v", captured, err)
+		t.Errorf("another engine has the PV, but the status is %v %v", captured, err)
 	}
 	if _, captured, err := o.Status(t.Context(), "C"); captured || !errors.Is(err, query.ErrNotAsked) {
-		t.Errorf("the only engine that may have the PV is away, but: %v %v", captured, err)
+		t.Errorf("the only engine that may have the PV is unreachable, but the status is %v %v", captured, err)
 	}
 	if _, captured, err := o.Status(t.Context(), "X"); captured || err != nil {
-		t.Errorf("a PV in no list: %v %v", captured, err)
+		t.Errorf("a PV in no list has the status %v %v", captured, err)
 	}
 }

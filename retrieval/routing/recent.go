@@ -1,0 +1,142 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/query"
+)
+
+// recentTimeout bounds the answer of an engine about the samples it holds of a PV. After
+// that, readers use the engine's journal.
+const recentTimeout = 300 * time.Millisecond
+
+// unstoredTimeout replaces recentTimeout for an engine that holds samples which are not in
+// the journal, as after an outage of the store. Without its answer the read fails.
+const unstoredTimeout = 10 * time.Second
+
+// Recent implements query.Recent. It queries all engines that capture the PV, in parallel.
+//
+// If no engine captures the PV, Recent queries every engine: the PV may have been removed a
+// short time ago, and its last samples may not be in a block yet. For the same reason
+// Held.Shards includes the shards that recently had the PV: it may have moved.
+//
+// Recent also queries the engines that hold unstored samples of any of these shards. The
+// question names the shards, because an engine that released a shard knows only the PVs
+// that it captures now.
+func (r *Router) Recent(ctx context.Context, q query.Question) query.Held {
+	pv, at := q.PV, r.table.Load()
+	in, certain := at.find(pv)
+	held := query.Held{Known: certain}
+	var urls []string
+	if len(in) == 0 {
+		urls = at.engines
+	}
+	for _, p := range in {
+		held.Shards = append(held.Shards, p.shard)
+		urls = append(urls, p.engines...)
+	}
+	for _, shard := range at.formerShards(pv) {
+		if !slices.Contains(held.Shards, shard) {
+			held.Shards = append(held.Shards, shard)
+		}
+	}
+	q.Shards = held.Shards
+	waiting := at.unstored(q.Shards)
+	for _, answer := range r.queryEngines(unique(slices.AppendSeq(urls, maps.Keys(waiting))), func(url string) (query.Held, error) {
+		since, needed := waiting[url]
+		timeout := recentTimeout
+		if needed {
+			timeout = unstoredTimeout
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		h, err := r.peers.Recent(ctx, url, q)
+		if err != nil && needed {
+			h.Missing, h.MissingFrom = fmt.Errorf("querying an engine that holds samples of %s which the store has not accepted: %w", pv, err), since
+		}
+		return h, err
+	}) {
+		held.Add(answer)
+	}
+	return held
+}
+
+// answer is the answer of one engine.
+type answer[T any] struct {
+	value T
+	err   error
+}
+
+// queryEngines queries engines in parallel. It counts those that fail.
+func (r *Router) queryEngines(urls []string, f func(url string) (query.Held, error)) (answers []query.Held) {
+	for _, a := range queryAll(urls, f) {
+		r.metrics.queried.Inc()
+		if a.err != nil {
+			r.metrics.failed.Inc()
+			r.cfg.Log.Debug("engine did not answer", "err", a.err)
+		}
+		answers = append(answers, a.value)
+	}
+	return answers
+}
+
+// queryAll calls f for all engines in parallel. The answers are in the order of urls.
+func queryAll[T any](urls []string, f func(url string) (T, error)) []answer[T] {
+	answers := make([]answer[T], len(urls))
+	var wg sync.WaitGroup
+	for i, url := range urls {
+		wg.Go(func() { answers[i].value, answers[i].err = f(url) })
+	}
+	wg.Wait()
+	return answers
+}
+
+// unique removes duplicates and keeps the order.
+func unique(urls []string) (out []string) {
+	for _, url := range urls {
+		if !slices.Contains(out, url) {
+			out = append(out, url)
+		}
+	}
+	return out
+}
+
+// statusTimeout bounds the answer of an engine about the state of a channel.
+const statusTimeout = 2 * time.Second
+
+// Status returns the state of a PV as seen by the engine that seals its shard, or by
+// another engine that captures the PV if the sealer does not answer. An error means that
+// no engine that captures the PV answered, and at least one query failed.
+func (r *Router) Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error) {
+	in, _ := r.table.Load().find(pv)
+	var urls []string
+	for _, p := range in {
+		urls = append(urls, p.engines...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	type view struct {
+		capture.Status
+		captured bool
+	}
+	for _, a := range queryAll(unique(urls), func(url string) (v view, err error) {
+		v.Status, v.captured, err = r.peers.Status(ctx, url, pv)
+		return v, err
+	}) {
+		r.metrics.queried.Inc()
+		switch {
+		case a.err != nil:
+			r.metrics.failed.Inc()
+			err = a.err
+		case a.value.captured:
+			return a.value.Status, true, nil
+		}
+	}
+	return s, false, err
+}
