@@ -20,48 +20,47 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// Engine is what the agent drives; engine.Engine is one.
+// Engine is what the agent drives. engine.Engine implements it.
 type Engine interface {
-	// Apply makes an assignment the one that is captured. Shards that are not in
-	// it are released.
+	// Apply replaces the assignment. The engine releases shards that are not in it.
 	Apply(a engine.Assignment)
-	// Held returns the shards whose claim is open, or being closed.
+	// Held returns the shards whose claim is open or being closed.
 	Held() []int
 	ShardStatus(shard int) engine.ShardStatus
-	// Sealing returns the shards that the engine seals: the role may pass without an
-	// order.
+	// Sealing returns the shards that the engine seals. It may become the sealer of a shard
+	// without an order.
 	Sealing() map[int]bool
-	// Waiting returns the shards of which samples wait that the store did not take, and
-	// for how long at least.
+	// Waiting returns the shards of which the engine holds samples that the store has not
+	// accepted, and the minimum age of these samples.
 	Waiting() map[int]time.Duration
-	// Delete deletes the data of PVs that are not captured.
+	// Delete deletes the data of PVs that no engine captures.
 	Delete(ctx context.Context, shard int, pvs []string) error
 	Writer() store.WriterID
 	Summary() engine.Summary
-	// Storage says why the store does not take samples; empty while it does.
+	// Storage returns why the store does not accept samples, or "" while it does.
 	Storage() string
-	// DiskGuard says what the disk guard does, where this engine decides that.
+	// DiskGuard returns what the disk guard does, if this engine runs it.
 	DiskGuard() guard.Status
 }
 
-// Channels tells the state of PVs being captured; capture.Manager is one.
+// Channels provides the state of the captured PVs. capture.Manager implements it.
 type Channels interface {
 	Statuses() iter.Seq[capture.Status]
 	Shard(pv string) (shard int, captured bool)
 }
 
-// Config of an Agent.
+// Config configures an Agent.
 type Config struct {
-	// Name of the engine, which is that of its pod; Archiver the one it belongs to.
+	// Name is the name of the engine and its pod. Archiver is the Archiver it belongs to.
 	Name, Namespace, Archiver string
-	// PodUID lets the Lease go with the pod; empty: the Lease stays.
+	// PodUID makes the pod the owner of the Lease. If empty, the Lease outlives the pod.
 	PodUID types.UID
-	// Shards is the number of shards of the archive, without those for PVs that two
+	// Shards is the archive's number of shards, not counting the shards for PVs that two
 	// engines capture.
 	Shards int
-	// State is a directory that outlives a container; empty: none.
+	// State is a directory that outlives the container, or "" for none.
 	State string
-	// Version of the program, for the report.
+	// Version is the version of the program, for the report.
 	Version string
 
 	Client     client.WithWatch
@@ -71,34 +70,33 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// Agent drives an engine. Create it with New and keep it going with Run.
+// Agent drives an engine. Create it with New, then call Run.
 type Agent struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
 	started time.Time
-	wake    chan struct{} // holds one token: there is something to look at
-	unsaved chan struct{} // holds one token: the state on disk is old
+	wake    chan struct{} // holds one token: reconcile soon
+	unsaved chan struct{} // holds one token: the state on disk is outdated
 
 	objects *mirror.Objects[*v1alpha1.ArchiveShard]
 	lists   *mirror.Lists[*list]
-	writes  *worker         // shards whose status is to be written
-	looks   *worker         // shards whose ArchiveShard is to be asked for by name
-	deletes *worker         // shards with data to be deleted
+	writes  *worker         // shards whose status must be written
+	fetches *worker         // shards whose ArchiveShard is fetched by name
+	deletes *worker         // shards with data to delete
 	state   *stateDirectory // nil: none
 	reports reports
 
 	mu     sync.Mutex
 	shards map[int]*shard
-	// assigned says that the engine got an assignment: an empty one is given only
-	// after another.
+	// assigned means that the engine has received an assignment. The first assignment is
+	// never empty.
 	assigned bool
-	draining *draining // nil: nobody asked to end
+	draining *draining // nil until Drain is called
 }
 
-// New returns an agent that does nothing yet. The assignment that the state on
-// disk has is given to the engine at once, so that capture does not wait for the
-// API server.
+// New returns an agent and applies the assignment of the state on disk to the engine, so
+// that capture does not wait for the API server. The agent does nothing else until Run.
 func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), started: time.Now(),
@@ -107,9 +105,9 @@ func New(cfg Config) *Agent {
 	a.objects = mirror.NewObjects[*v1alpha1.ArchiveShard](cfg.Client, &v1alpha1.ArchiveShardList{},
 		mirror.Select{Namespace: cfg.Namespace, Has: []string{v1alpha1.EngineLabel(cfg.Name)}}, a.poke)
 	a.lists = mirror.NewLists(cfg.Client, cfg.Namespace, decodeList, a.poke, cfg.Log)
-	a.writes = newWorker(4, a.write)
-	a.looks = newWorker(2, a.lookUp)
-	a.deletes = newWorker(1, a.delete)
+	a.writes = newWorker(4, a.writeStatus)
+	a.fetches = newWorker(2, a.fetchShard)
+	a.deletes = newWorker(1, a.deleteData)
 	if cfg.State != "" {
 		a.state = &stateDirectory{path: cfg.State, engine: cfg.Name, archiver: cfg.Archiver}
 		a.restore()
@@ -125,7 +123,7 @@ func decodeList(data []byte) (*list, error) {
 	return &list{data: data, channels: channels}, nil
 }
 
-// poke makes the agent look at everything soon. It never blocks.
+// poke makes the agent reconcile soon. It never blocks.
 func (a *Agent) poke() {
 	select {
 	case a.wake <- struct{}{}:
@@ -133,26 +131,26 @@ func (a *Agent) poke() {
 	}
 }
 
-// How often the agent looks at everything, if nothing wakes it: often while a
-// phase is to end.
+// How often the agent reconciles if nothing wakes it. It does so often while a shard is
+// joining or draining.
 const (
 	busyEvery = 200 * time.Millisecond
 	idleEvery = time.Second
 )
 
-// Run drives the engine until ctx ends. No error ends it. It leaves the engine
-// with the assignment that it has.
+// Run drives the engine until ctx ends. No error ends it. The engine keeps its last
+// assignment.
 func (a *Agent) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		a.objects.Run, a.lists.Run, a.writes.run, a.looks.run, a.deletes.run, a.keepLease, a.keepState,
+		a.objects.Run, a.lists.Run, a.writes.run, a.fetches.run, a.deletes.run, a.keepLease, a.keepState,
 	} {
 		wg.Go(func() { run(ctx) })
 	}
 	defer wg.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var standing stall
+	var stalls stallDetector
 	for {
 		select {
 		case <-ctx.Done():
@@ -161,16 +159,16 @@ func (a *Agent) Run(ctx context.Context) {
 		case <-timer.C:
 		}
 		every := busyEvery
-		if now := time.Now(); standing.over(now) && !a.step(now) {
+		if now := time.Now(); stalls.caughtUp(now) && !a.reconcile(now) {
 			every = idleEvery
 		}
-		standing.ran(time.Now())
+		stalls.ran(time.Now())
 		timer.Reset(every)
 	}
 }
 
-// Ready returns why the agent can not do its work yet, or any more; nil if it
-// can. It needs no API server once it knows what to do.
+// Ready returns an error while the agent does not know its assignment yet, and when it is
+// draining. It needs no API server once the assignment is known.
 func (a *Agent) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,24 +19,24 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-func TestAShardIsTakenAndFollowed(t *testing.T) {
+func TestAnEngineCapturesAShardAndFollowsItsEdits(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.list("A", "B"), w.list("C")
 	w.newShard(one, two)
 	w.start()
-	w.capturing("A B C")
+	w.expectCapturing("A B C")
 	w.Expect(w.engine.seals(7)).To(BeTrue())
 	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
-	w.Expect(w.says().Lists).To(ConsistOf(one, two))
+	w.Expect(w.entry().Lists).To(ConsistOf(one, two))
 
-	// An edit: what stays is never given up.
+	// An edit must not interrupt the PVs that remain.
 	three := w.list("A", "D")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{three, two}) })
 	w.Eventually(w.engine.captured).Should(Equal("A C D"))
-	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(two, three))
+	w.Eventually(func() []string { return w.entry().Lists }).Should(ConsistOf(two, three))
 	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"B": 1}))
 
-	// No lists are an order, too.
+	// A spec without lists is an order to capture nothing.
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = nil })
 	w.Eventually(w.engine.captured).Should(BeEmpty())
 	w.Expect(w.engine.Held()).To(ConsistOf(7))
@@ -48,11 +48,11 @@ func TestStatusIsWrittenOnTransitionsOnly(t *testing.T) {
 	w.newShard(w.list("A"))
 	w.start()
 	writes := func() float64 { return value(w.agent.metrics.writes) }
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.Eventually(w.relisted()).Should(BeTrue())
 	before := writes()
 	w.Expect(before).To(BeNumerically("<=", 2), "Joining, Capturing")
-	// Watching anew, as after an outage, changes nothing; nor does time.
+	// Neither a new watch, as after an outage, nor time leads to further writes.
 	for range 3 {
 		w.cable.cut()
 		w.Eventually(func() float64 { return value(w.agent.metrics.leaseFailures) }).Should(BeNumerically(">", 0))
@@ -62,7 +62,7 @@ func TestStatusIsWrittenOnTransitionsOnly(t *testing.T) {
 	w.Consistently(writes, "1s").Should(Equal(before))
 }
 
-// value returns what a counter has counted.
+// value returns the value of a counter.
 func value(c prometheus.Counter) float64 {
 	var m dto.Metric
 	if err := c.Write(&m); err != nil {
@@ -71,8 +71,8 @@ func value(c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// relisted returns a function that tells whether the agent has seen the shard as
-// it is now.
+// relisted changes the shard. It returns a function that reports whether the agent has seen
+// the change.
 func (w *world) relisted() func() bool {
 	w.edit(func(s *v1alpha1.ArchiveShard) { metav1.SetMetaDataLabel(&s.ObjectMeta, "seen", crand.Text()) })
 	version := w.get().ResourceVersion
@@ -82,68 +82,68 @@ func (w *world) relisted() func() bool {
 	}
 }
 
-func TestTheLabelIsRemoved(t *testing.T) {
+func TestCaptureContinuesWhenTheLabelIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Labels = nil })
 	w.Eventually(w.orphans).Should(Equal(1))
-	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("label"))
-	// Its orders are obeyed all the same.
+	w.Eventually(func() string { return w.entry().Message }).Should(ContainSubstring("label"))
+	// The engine still follows the orders in the spec.
 	two := w.list("B")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two}) })
-	w.capturing("B")
+	w.expectCapturing("B")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Labels = map[string]string{v1alpha1.EngineLabel("a"): ""} })
 	w.Eventually(w.orphans).Should(BeZero())
-	w.Eventually(func() string { return w.says().Message }).Should(BeEmpty())
+	w.Eventually(func() string { return w.entry().Message }).Should(BeEmpty())
 	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"A": 1}))
 }
 
-func TestAListIsRemoved(t *testing.T) {
+func TestCaptureContinuesWhenAListIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	one := w.list("A", "B")
 	w.newShard(one)
 	w.start()
-	w.capturing("A B")
+	w.expectCapturing("A B")
 
-	// One that was read is not needed any more; one that never was ends nothing.
-	w.unlist(one)
+	// A list that was read is no longer needed. A list that was never read ends no capture.
+	w.deleteList(one)
 	two, three := w.list("C"), w.list("A", "D")
-	w.unlist(two)
+	w.deleteList(two)
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two, three}) })
 	w.Eventually(w.engine.captured).Should(Equal("A B D"))
-	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("does not exist"))
-	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(one, three))
+	w.Eventually(func() string { return w.entry().Message }).Should(ContainSubstring("does not exist"))
+	w.Eventually(func() []string { return w.entry().Lists }).Should(ConsistOf(one, three))
 	w.Expect(w.engine.everLost()).To(BeEmpty())
 
-	// It comes back.
+	// The list is created again.
 	w.list("C")
 	w.Eventually(w.engine.captured).Should(Equal("A C D"))
-	w.Eventually(w.says).Should(And(HaveField("Message", ""), HaveField("Lists", ConsistOf(two, three))))
+	w.Eventually(w.entry).Should(And(HaveField("Message", ""), HaveField("Lists", ConsistOf(two, three))))
 }
 
-func TestTheShardIsDeleted(t *testing.T) {
+func TestCaptureContinuesWhenTheArchiveShardIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.Expect(w.client.Delete(t.Context(), w.get())).To(Succeed())
 	w.Eventually(w.orphans).Should(Equal(1))
 	w.Expect(w.agent.Report().Shards).To(HaveLen(1))
 	w.Expect(w.engine.captured()).To(Equal("A"))
-	// The operator makes it again.
+	// The operator creates it again.
 	w.newShard(w.list("A"))
 	w.Eventually(w.orphans).Should(BeZero())
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 	w.Expect(w.engine.everLost()).To(BeEmpty())
 }
 
-func TestTheDefinitionIsDeleted(t *testing.T) {
+func TestCaptureContinuesWhenTheCRDIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	scheme := runtime.NewScheme()
 	w.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
 	c, err := client.New(apiServer, client.Options{Scheme: scheme})
@@ -159,16 +159,16 @@ func TestTheDefinitionIsDeleted(t *testing.T) {
 		return err
 	}).Should(Succeed())
 	w.newShard(w.list("A", "B"))
-	w.capturing("A B")
+	w.expectCapturing("A B")
 	w.Expect(w.orphans()).To(BeZero())
 	w.Expect(w.engine.everLost()).To(BeEmpty())
 }
 
-func TestTheAPIServerIsAway(t *testing.T) {
+func TestCaptureContinuesWhenTheAPIServerIsUnreachable(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.cable.cut()
 	two := w.list("A", "B")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Lists = refs([]string{two}) })
@@ -177,19 +177,19 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	w.Expect(w.orphans()).To(BeZero())
 	w.cable.mend()
 	w.Eventually(w.engine.captured).Should(Equal("A B"))
-	w.Eventually(func() []string { return w.says().Lists }).Should(ConsistOf(two))
+	w.Eventually(func() []string { return w.entry().Lists }).Should(ConsistOf(two))
 	w.Expect(w.engine.everLost()).To(BeEmpty())
 }
 
-func TestARestartWithoutAPIServerCapturesAtOnce(t *testing.T) {
+func TestARestartCapturesAtOnceWithoutTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A", "B"))
 	w.start()
-	w.Expect(w.agent.Ready()).NotTo(Succeed(), "before anything is known")
-	w.capturing("A B")
+	w.Expect(w.agent.Ready()).NotTo(Succeed(), "before the assignment is known")
+	w.expectCapturing("A B")
 	w.cable.cut()
 	w.start()
-	w.Expect(w.engine.captured()).To(Equal("A B"), "as soon as the process runs")
+	w.Expect(w.engine.captured()).To(Equal("A B"), "as soon as the process is running")
 	w.Expect(w.engine.seals(7)).To(BeTrue())
 	w.Expect(w.agent.Ready()).To(Succeed())
 	w.cable.mend()
@@ -199,81 +199,82 @@ func TestARestartWithoutAPIServerCapturesAtOnce(t *testing.T) {
 	w.Expect(w.engine.everLost()).To(Equal(map[string]int{"A": 1}))
 }
 
-func TestAMove(t *testing.T) {
+func TestAShardMovesToAnotherEngine(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", drains).Engines })
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Draining))
-	w.others("b", v1alpha1.Joining)
+	w.setPhase("b", v1alpha1.Joining)
 	w.Consistently(w.engine.captured, "500ms").Should(Equal("A"))
 
 	w.engine.set(func(f *fakeEngine) { f.slow = true })
-	w.others("b", v1alpha1.Capturing)
+	w.setPhase("b", v1alpha1.Capturing)
 	w.Eventually(w.engine.captured).Should(BeEmpty())
 	w.Expect(w.phase()).To(Equal(v1alpha1.Draining), "while samples are flushed")
 	w.engine.set(func(f *fakeEngine) { f.closing = nil })
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Drained))
 
-	// A restart, or a successor that starts again, does not bring it back.
-	w.others("b", v1alpha1.Joining)
+	// Neither a restart nor a successor that joins again brings the shard back.
+	w.setPhase("b", v1alpha1.Joining)
 	w.start()
 	w.Eventually(w.agent.objects.Synced).Should(BeTrue())
 	w.Consistently(w.engine.captured, "500ms").Should(BeEmpty())
 
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines, s.Labels = orders("b", captures).Engines, nil })
-	w.Eventually(w.phase).Should(BeEmpty(), "an engine that has nothing to do with a shard says nothing")
+	w.Eventually(w.phase).Should(BeEmpty(), "an engine has no entry in the status of a shard that does not concern it")
 }
 
 func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", captures).Engines })
-	w.others("b", v1alpha1.Capturing)
+	w.setPhase("b", v1alpha1.Capturing)
 	w.start()
-	w.engine.set(func(f *fakeEngine) { f.dark = true })
+	w.engine.set(func(f *fakeEngine) { f.unreachable = true })
 	w.Eventually(w.engine.captured).Should(Equal("A"))
 	w.Expect(w.engine.seals(7)).To(BeFalse())
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Joining))
 	w.Consistently(w.phase, "1s").Should(Equal(v1alpha1.Joining))
-	w.Expect(w.agent.Report().Groups).To(BeEmpty(), "the channels are counted by the other engine")
-	w.engine.set(func(f *fakeEngine) { f.dark = false })
+	w.Expect(w.agent.Report().Groups).To(BeEmpty(), "the other engine counts the channels")
+	w.engine.set(func(f *fakeEngine) { f.unreachable = false })
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
-// Readers are told of which shards samples wait in the engine.
-func TestWaitingSamplesAreTold(t *testing.T) {
+// The status tells readers which engines hold unstored samples of a shard.
+func TestTheStatusTellsSinceWhenSamplesAreUnstored(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.engine.set(func(f *fakeEngine) { f.waiting = map[int]time.Duration{7: 0, 8: time.Hour} })
-	w.Eventually(func() *metav1.Time { return w.says().WaitingSince }).ShouldNot(BeNil())
-	w.Expect(w.says().WaitingSince.Time).To(BeTemporally("~", time.Now(), 10*time.Minute))
+	w.Eventually(func() *metav1.Time { return w.entry().WaitingSince }).ShouldNot(BeNil())
+	w.Expect(w.entry().WaitingSince.Time).To(BeTemporally("~", time.Now(), 10*time.Minute))
 	w.engine.set(func(f *fakeEngine) { f.waiting[7] = time.Hour })
-	w.Eventually(func() time.Time { return w.says().WaitingSince.Time }).Should(BeTemporally("<", time.Now().Add(-time.Hour)))
+	w.Eventually(func() time.Time { return w.entry().WaitingSince.Time }).Should(BeTemporally("<", time.Now().Add(-time.Hour)))
 	w.engine.set(func(f *fakeEngine) { f.waiting = nil })
-	w.Eventually(w.says).Should(And(HaveField("WaitingSince", BeNil()), HaveField("Phase", v1alpha1.Capturing)))
+	w.Eventually(w.entry).Should(And(HaveField("WaitingSince", BeNil()), HaveField("Phase", v1alpha1.Capturing)))
 }
 
-// The role may pass in the store, against the order: who has it says so, and deletes.
-func TestTheSealerIsTold(t *testing.T) {
+// An engine may become the sealer in the store, against the order of the spec. It then
+// reports so, and carries out deletions.
+func TestTheActualSealerIsInTheStatus(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
-	w.capturing("A")
+	w.expectCapturing("A")
 	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
 	w.edit(func(s *v1alpha1.ArchiveShard) {
 		s.Spec.Engines = append([]v1alpha1.ShardEngine{{Name: "b", Order: v1alpha1.OrderCapture}}, s.Spec.Engines...)
 	})
 	w.Eventually(func() bool { return w.engine.seals(7) }).Should(BeFalse())
-	w.answers(answer{entry: v1alpha1.ShardEngineStatus{Name: "b", Phase: v1alpha1.Capturing}, seals: true})
+	w.updateStatus(statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: "b", Phase: v1alpha1.Capturing}, seals: true})
 	gone := w.list("X")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = refs([]string{gone}) })
 	w.engine.set(func(f *fakeEngine) { f.passed = map[int]bool{7: true} })
 	w.Eventually(func() string { return w.get().Status.Sealer }).Should(Equal("a"))
-	w.Eventually(w.says).Should(HaveField("Deleted", ConsistOf(gone)))
+	w.Eventually(w.entry).Should(HaveField("Deleted", ConsistOf(gone)))
 }
 
 func TestDataIsDeletedByTheSealer(t *testing.T) {
@@ -281,16 +282,16 @@ func TestDataIsDeletedByTheSealer(t *testing.T) {
 	w.newShard(w.list("A"))
 	w.start()
 	w.engine.set(func(f *fakeEngine) { f.broken = true })
-	w.capturing("A")
+	w.expectCapturing("A")
 	gone := w.list("X", "Y")
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = refs([]string{gone}) })
-	w.Eventually(func() string { return w.says().Message }).Should(ContainSubstring("deleted"))
-	w.Expect(w.says().Deleted).To(BeEmpty())
+	w.Eventually(func() string { return w.entry().Message }).Should(ContainSubstring("deleted"))
+	w.Expect(w.entry().Deleted).To(BeEmpty())
 	w.engine.set(func(f *fakeEngine) { f.broken = false })
-	w.Eventually(w.says).Should(And(HaveField("Deleted", ConsistOf(gone)), HaveField("Message", "")))
+	w.Eventually(w.entry).Should(And(HaveField("Deleted", ConsistOf(gone)), HaveField("Message", "")))
 	w.Expect(w.engine.deleted).To(Equal([]string{"X", "Y"}))
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Deletions = nil })
-	w.Eventually(w.says).Should(HaveField("Deleted", BeEmpty()))
+	w.Eventually(w.entry).Should(HaveField("Deleted", BeEmpty()))
 }
 
 func TestTheLeaseIsRenewed(t *testing.T) {
@@ -310,59 +311,59 @@ func TestTheLeaseIsRenewed(t *testing.T) {
 	w.Expect(lease.Labels).To(HaveKeyWithValue(v1alpha1.LabelArchiver, "main"))
 	w.Expect(lease.OwnerReferences).To(HaveLen(1))
 	w.Eventually(get).Should(BeTemporally(">", first))
-	// Somebody removes it.
+	// The engine creates a deleted Lease again.
 	w.Expect(w.client.Delete(t.Context(), &lease)).To(Succeed())
 	w.Eventually(get).Should(BeTemporally(">", first))
 }
 
-func TestDrain(t *testing.T) {
-	t.Run("until the shards are elsewhere", func(t *testing.T) {
+func TestADrain(t *testing.T) {
+	t.Run("ends when other engines have the shards", func(t *testing.T) {
 		w := newWorld(t)
 		w.newShard(w.list("A"))
 		w.start()
-		w.capturing("A")
+		w.expectCapturing("A")
 		why := w.drain()
 		w.Eventually(func() bool { return w.agent.Report().Draining }).Should(BeTrue())
 		w.Expect(w.agent.Ready()).NotTo(Succeed())
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("b", captures, "a", drains).Engines })
 		w.Consistently(why, "300ms").ShouldNot(Receive())
-		w.others("b", v1alpha1.Capturing)
+		w.setPhase("b", v1alpha1.Capturing)
 		w.Eventually(why).Should(Receive(Equal(drainEmpty)))
 		w.Expect(w.phase()).To(Equal(v1alpha1.Drained))
 	})
-	t.Run("not while the shards are deleted", func(t *testing.T) {
+	t.Run("ends when the shards are being deleted", func(t *testing.T) {
 		w := newWorld(t)
 		w.newShard(w.list("A"))
 		w.start()
-		w.capturing("A")
+		w.expectCapturing("A")
 		why := w.drain()
 		w.Expect(w.client.Delete(t.Context(), w.get())).To(Succeed())
 		w.Eventually(why, "5s").Should(Receive(Equal(drainGone)))
 		w.Expect(w.engine.captured()).To(Equal("A"))
 	})
-	t.Run("not without an answer", func(t *testing.T) {
+	t.Run("ends when no engine takes over the shards", func(t *testing.T) {
 		w := newWorld(t)
 		w.newShard(w.list("A"))
 		w.start()
-		w.capturing("A")
+		w.expectCapturing("A")
 		w.agent.Drain(cancelled(t))
-		w.Expect(w.agent.drained(time.Now().Add(answerWithin - time.Second))).To(BeEmpty())
-		w.Expect(w.agent.drained(time.Now().Add(answerWithin))).To(Equal(drainIgnored))
+		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout - time.Second))).To(BeEmpty())
+		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout))).To(Equal(drainIgnored))
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
-		w.Eventually(func() string { return w.agent.drained(time.Now().Add(answerWithin)) }).Should(BeEmpty(), "an answer has come")
-		w.Expect(w.agent.drained(time.Now().Add(3*answerWithin))).To(Equal(drainIgnored), "nothing followed it")
+		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(progressTimeout)) }).Should(BeEmpty(), "the spec has changed")
+		w.Expect(w.agent.drainResult(time.Now().Add(3*progressTimeout))).To(Equal(drainIgnored), "nothing happened after the change")
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", drains).Engines })
-		w.Eventually(func() string { return w.agent.drained(time.Now().Add(2 * answerWithin)) }).Should(BeEmpty(), "b drains first")
-		w.Expect(w.agent.drained(time.Now().Add(2*othersWithin))).To(Equal(drainIgnored), "b does not end")
+		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(2 * progressTimeout)) }).Should(BeEmpty(), "b drains first")
+		w.Expect(w.agent.drainResult(time.Now().Add(2*othersTimeout))).To(Equal(drainIgnored), "b does not finish")
 	})
-	t.Run("not when nothing is held", func(t *testing.T) {
+	t.Run("ends at once without shards", func(t *testing.T) {
 		w := newWorld(t)
 		w.start()
 		w.Eventually(w.drain(), "2s").Should(Receive(Equal(drainEmpty)))
 	})
 }
 
-// drain asks the engine to end, and returns why that is done.
+// drain starts a drain. The channel receives why it ended.
 func (w *world) drain() chan string {
 	why := make(chan string, 1)
 	go func() { why <- w.agent.Drain(w.t.Context()) }()

@@ -10,15 +10,15 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Bounds of a report.
+// Limits of a report.
 const (
 	worstChannels = 20
-	// silentAfter is how long a channel is connected that gave no sample at all
-	// before that is strange: every server sends the value at once.
+	// silentAfter is how long a channel may be connected without a single sample before it
+	// counts as silent. Every server sends the current value at once.
 	silentAfter = time.Minute
 )
 
-// Reasons of channels with a problem.
+// Reasons why a channel has a problem.
 const (
 	neverConnected = "NeverConnected"
 	disconnected   = "Disconnected"
@@ -26,17 +26,17 @@ const (
 	dropping       = "Dropping"
 )
 
-// census counts channels by group, in one pass over all.
+// census counts channels by group, in one pass over all channels.
 type census struct {
 	now         time.Time
-	sampleBytes float64 // of a sample in the store
+	sampleBytes float64 // size of a sample in the store
 	groups      map[string]*report.Group
 	second      report.Second
 	losses      losses
 }
 
-// addSecond counts a channel that the first engine has in its report: what it takes
-// counts, the channel does not.
+// addSecond counts the resources of a channel that another engine captures first and
+// reports. It does not count the channel itself.
 func (c *census) addSecond(s *capture.Status) {
 	g := c.group(s.Group)
 	bytes := c.bytesPerDay(s)
@@ -54,7 +54,7 @@ func (c *census) group(name string) *report.Group {
 	return g
 }
 
-// bytesPerDay is what a channel takes in the journal.
+// bytesPerDay returns the size of a channel's samples in the journal.
 func (c *census) bytesPerDay(s *capture.Status) float64 {
 	if s.Received == 0 {
 		return 0
@@ -71,7 +71,7 @@ func (c *census) add(s *capture.Status) {
 	g.BytesPerDay += c.bytesPerDay(s)
 	since := time.Unix(0, s.Since).UTC()
 	worst := report.Channel{PV: s.PV, Message: s.Cause, Since: since}
-	losing, lost := c.losses.see(s, c.now)
+	losing, lost := c.losses.update(s, c.now)
 	switch s.State {
 	case capture.Connected:
 		g.Connected++
@@ -98,7 +98,7 @@ func (c *census) add(s *capture.Status) {
 	}
 }
 
-// addWorst keeps the channels that have had a problem for longest.
+// addWorst adds ch and keeps the channels that have had a problem for the longest time.
 func addWorst(worst []report.Channel, ch report.Channel) []report.Channel {
 	at, _ := slices.BinarySearchFunc(worst, ch, func(a, b report.Channel) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.PV, b.PV))
@@ -110,7 +110,7 @@ func addWorst(worst []report.Channel, ch report.Channel) []report.Channel {
 	return worst[:min(len(worst), worstChannels)]
 }
 
-// result returns what was counted.
+// result returns the counts by group.
 func (c *census) result() map[string]report.Group {
 	groups := make(map[string]report.Group, len(c.groups))
 	for name, g := range c.groups {
@@ -119,23 +119,23 @@ func (c *census) result() map[string]report.Group {
 	return groups
 }
 
-// losses remember which channels lost samples from one report to the next. There
-// is an entry only for channels that ever lost some.
+// losses tracks which channels lost samples from one report to the next. It has entries
+// only for channels that ever lost a sample.
 type losses struct {
 	before, now map[string]loss
 }
 
 type loss struct {
 	lost  uint64
-	since time.Time // when it began to lose; zero: it does not any more
+	since time.Time // when the loss began; zero: the channel no longer loses samples
 }
 
-// next begins a new report.
+// next starts a new report.
 func (l losses) next() losses { return losses{before: l.now, now: map[string]loss{}} }
 
-// see takes the counts of a channel, and reports whether it lost samples since
-// the report before, and since when it does.
-func (l losses) see(s *capture.Status, now time.Time) (since time.Time, losing bool) {
+// update records the counts of a channel. It reports whether the channel has lost samples
+// since the previous report, and since when it has been losing samples.
+func (l losses) update(s *capture.Status, now time.Time) (since time.Time, losing bool) {
 	e := loss{}
 	for r, n := range s.Dropped {
 		if sample.Reason(r).Loss() {

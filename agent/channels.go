@@ -7,44 +7,44 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// list is a channel list as it was read. It is shared and never changed.
+// list is a decoded channel list. It is shared and never changes.
 type list struct {
 	data     []byte
 	channels []capture.Channel
 }
 
-// lists are what is captured of a shard, by name.
+// lists are channel lists of a shard, by name.
 type lists map[string]*list
 
-// names returns the names of lists, sorted.
+// names returns the names of the lists, sorted.
 func (l lists) names() []string { return slices.Sorted(maps.Keys(l)) }
 
-// progress is how far the lists that an ArchiveShard names are read.
+// progress tells which of an ArchiveShard's lists have been read.
 type progress struct {
-	lists  lists             // those that are read
-	broken map[string]string // why others can not be, by name
-	wait   bool              // there are some that were not tried yet
+	lists  lists             // lists that have been read
+	broken map[string]string // why other lists cannot be read, by name
+	wait   bool              // some lists have not been tried yet
 }
 
-// next returns the lists to capture of a shard, given those captured so far. As
-// long as one can not be read, what was captured goes on besides: nobody knows
-// whether it still is wanted.
-func (p progress) next(so lists) lists {
+// next returns the lists to capture, given the lists captured so far. As long as a list
+// cannot be read, next also keeps the lists captured so far, because the unreadable list
+// may contain their PVs.
+func (p progress) next(current lists) lists {
 	switch {
 	case p.wait:
-		return so
+		return current
 	case len(p.broken) == 0:
 		return p.lists
 	}
 	all := maps.Clone(p.lists)
-	for name, l := range so {
+	for name, l := range current {
 		all[name] = l
 	}
 	return all
 }
 
-// union returns the channels of lists, each PV once: the order of lists says
-// which settings count, and those that are wanted now come first.
+// union returns the channels of all lists, each PV once. If several lists contain a PV,
+// the first one decides its settings: wanted lists come first, then the others by name.
 func union(all lists, wanted lists) []capture.Channel {
 	if len(all) == 1 {
 		for _, l := range all {
@@ -62,7 +62,7 @@ func union(all lists, wanted lists) []capture.Channel {
 		}
 	}
 	if len(all) == len(wanted) {
-		return out // the lists of one shard name no PV twice
+		return out // the lists of a spec contain each PV once
 	}
 	seen := make(map[string]bool, n)
 	for _, ch := range out {

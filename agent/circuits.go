@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// topCircuits bounds those in a report.
+// topCircuits is the maximum number of circuits in a report.
 const topCircuits = 20
 
-// circuits are the connections of an engine: one to each address of a server, which
-// all channels there use.
+// circuits are the connections of an engine: one for each server address, shared by all
+// channels of that server.
 type circuits map[server]*circuit
 
-// server is where a channel is served.
+// server identifies the server of a channel.
 type server struct {
 	provider capture.Provider
 	host     string // host:port
@@ -29,15 +29,15 @@ func (s server) String() string {
 	return s.provider.String() + "://" + s.host
 }
 
-// circuit is what uses a connection.
+// circuit tells what uses a connection.
 type circuit struct {
 	channels int
 	shards   map[int]bool
-	first    bool // this engine is the first one to capture some of the channels
+	first    bool // this engine is the first engine of at least one of the channels
 }
 
-// add counts a channel of a shard. second says that another engine captures the channel
-// for good, too, and is the first one.
+// add counts a channel of a shard. second means that two engines capture the channel
+// permanently, and this engine is the second one.
 func (c circuits) add(s *capture.Status, shard int, second bool) {
 	if s.Host == "" || s.State != capture.Connected && s.State != capture.Unsupported {
 		return
@@ -52,8 +52,8 @@ func (c circuits) add(s *capture.Status, shard int, second bool) {
 	at.first = at.first || !second
 }
 
-// shares returns how many circuits each shard takes. One that n shards use counts as
-// 1/n in each, so that the shards of an engine have all of its circuits together.
+// shares returns the number of circuits of each shard. A circuit used by n shards counts
+// as 1/n in each, so the shares of all shards add up to the engine's circuits.
 func (c circuits) shares() map[int]float64 {
 	by := map[int]float64{}
 	for _, at := range c {
@@ -64,8 +64,8 @@ func (c circuits) shares() map[int]float64 {
 	return by
 }
 
-// onlySecond counts the circuits that there would not be if the engine captured only
-// what it is the first one for.
+// onlySecond counts the circuits that exist only because this engine captures channels as
+// their second engine.
 func (c circuits) onlySecond() (n int) {
 	for _, at := range c {
 		if !at.first {
@@ -75,7 +75,7 @@ func (c circuits) onlySecond() (n int) {
 	return n
 }
 
-// top returns those with the most channels.
+// top returns the circuits with the most channels.
 func (c circuits) top() (top []report.Circuit) {
 	servers := slices.SortedFunc(maps.Keys(c), func(a, b server) int {
 		return cmp.Or(cmp.Compare(c[b].channels, c[a].channels), cmp.Compare(a.host, b.host), cmp.Compare(a.provider, b.provider))

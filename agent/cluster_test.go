@@ -30,7 +30,7 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// The API server of all tests; nil where KUBEBUILDER_ASSETS is not set.
+// The API server of all tests, or nil if KUBEBUILDER_ASSETS is not set.
 var (
 	apiServer *rest.Config
 	crdPaths  = []string{filepath.Join("..", "config", "crd")}
@@ -63,7 +63,7 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// cable is the way from an agent to the API server, which can be cut.
+// cable is the connection from an agent to the API server. Tests can cut it.
 type cable struct {
 	listener net.Listener
 	to       string
@@ -122,7 +122,7 @@ func (c *cable) admit(conns ...net.Conn) bool {
 	return !c.isCut
 }
 
-// cut ends all connections, and lets none begin.
+// cut closes all connections and prevents new ones.
 func (c *cable) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *cable) mend() {
 type world struct {
 	*WithT
 	t      *testing.T
-	client client.Client // on a way of its own
+	client client.Client // does not use the cable
 	ns     string
 	cable  *cable
 	state  string
@@ -172,8 +172,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// start starts a process of the engine: a new engine, and an agent that knows
-// what the one before left on disk.
+// start starts an engine process: a new engine, and an agent that finds the state of the
+// previous agent on disk.
 func (w *world) start() {
 	w.t.Helper()
 	w.kill()
@@ -192,7 +192,7 @@ func (w *world) start() {
 	w.stop = func() { cancel(); wg.Wait() }
 }
 
-// kill ends the process, as far as an agent notices.
+// kill stops the agent.
 func (w *world) kill() {
 	if w.stop != nil {
 		w.stop()
@@ -200,7 +200,7 @@ func (w *world) kill() {
 	}
 }
 
-// list makes a channel list and returns its name.
+// list creates a channel list and returns its name.
 func (w *world) list(pvs ...string) string {
 	w.t.Helper()
 	name, data := newList("main", pvs...)
@@ -214,8 +214,8 @@ func (w *world) list(pvs ...string) string {
 	return name
 }
 
-// unlist removes a channel list.
-func (w *world) unlist(name string) {
+// deleteList deletes a channel list.
+func (w *world) deleteList(name string) {
 	w.t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.ns}}
 	w.Expect(w.client.Delete(w.t.Context(), cm)).To(Succeed())
@@ -223,7 +223,7 @@ func (w *world) unlist(name string) {
 
 const shardName = "main-0007"
 
-// newShard makes the shard 7, captured by the engine a.
+// newShard creates shard 7, captured by engine a.
 func (w *world) newShard(lists ...string) {
 	w.t.Helper()
 	index := int32(7)
@@ -259,40 +259,40 @@ func (w *world) edit(change func(*v1alpha1.ArchiveShard)) {
 	}).Should(Succeed())
 }
 
-// others lets another engine say its phase.
-func (w *world) others(engine string, p v1alpha1.ShardPhase) {
+// setPhase writes the phase of another engine into the status.
+func (w *world) setPhase(engine string, p v1alpha1.ShardPhase) {
 	w.t.Helper()
-	w.answers(answer{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: p}})
+	w.updateStatus(statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: p}})
 }
 
-func (w *world) answers(ans answer) {
+func (w *world) updateStatus(u statusUpdate) {
 	w.t.Helper()
 	w.Eventually(func() error {
 		obj := w.get()
-		ans.since = metav1.Now()
-		ans.into(obj)
+		u.since = metav1.Now()
+		u.applyTo(obj)
 		return w.client.Status().Update(w.t.Context(), obj)
 	}).Should(Succeed())
 }
 
-// says returns the entry of the engine a; empty: none.
-func (w *world) says() v1alpha1.ShardEngineStatus {
+// entry returns the status entry of engine a, or an empty entry.
+func (w *world) entry() v1alpha1.ShardEngineStatus {
 	if e := handover.Entry(w.get().Status, "a"); e != nil {
 		return *e
 	}
 	return v1alpha1.ShardEngineStatus{}
 }
 
-func (w *world) phase() v1alpha1.ShardPhase { return w.says().Phase }
+func (w *world) phase() v1alpha1.ShardPhase { return w.entry().Phase }
 
-// capturing waits until the PVs are captured, and the engine says so.
-func (w *world) capturing(pvs string) {
+// expectCapturing waits until the engine captures the PVs and reports so.
+func (w *world) expectCapturing(pvs string) {
 	w.t.Helper()
 	w.Eventually(w.engine.captured).Should(Equal(pvs))
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
-// orphans returns how many shards are captured though nobody asks for it.
+// orphans returns the number of orphaned shards.
 func (w *world) orphans() (n int) {
 	w.agent.mu.Lock()
 	defer w.agent.mu.Unlock()

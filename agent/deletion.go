@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// delete deletes the data that a shard's deletions name. The engine repeats what
-// was done before, so a try that was cut off does no harm.
-func (a *Agent) delete(ctx context.Context, index int) error {
+// deleteData deletes the data that the deletions of a shard's spec name. Deleting data
+// twice does no harm, so an interrupted attempt is simply repeated.
+func (a *Agent) deleteData(ctx context.Context, index int) error {
 	a.mu.Lock()
 	var names []string
 	s := a.shards[index]
@@ -22,7 +22,7 @@ func (a *Agent) delete(ctx context.Context, index int) error {
 	for _, name := range names {
 		if err := a.deleteList(ctx, index, name); err != nil {
 			failed = err
-			a.log.Error("data can not be deleted yet", "shard", index, "list", name, "err", err)
+			a.log.Error("deleting data failed, will retry", "shard", index, "list", name, "err", err)
 			continue
 		}
 		a.mu.Lock()
@@ -42,18 +42,18 @@ func (a *Agent) delete(ctx context.Context, index int) error {
 func (a *Agent) deleteList(ctx context.Context, index int, name string) error {
 	data, err := a.readDeletion(ctx, name)
 	if err != nil {
-		return fmt.Errorf("reading what to delete: %w", err)
+		return fmt.Errorf("reading the list of PVs to delete: %w", err)
 	}
 	l, err := decodeList(data)
 	if err != nil {
-		return fmt.Errorf("decoding what to delete: %w", err)
+		return fmt.Errorf("decoding the list of PVs to delete: %w", err)
 	}
 	pvs := make([]string, len(l.channels))
 	for i := range l.channels {
 		pvs[i] = l.channels[i].PV
 	}
 	if err := a.cfg.Engine.Delete(ctx, index, pvs); err != nil {
-		return fmt.Errorf("deleting %d PVs: %w", len(pvs), err)
+		return fmt.Errorf("deleting the data of %d PVs: %w", len(pvs), err)
 	}
 	a.log.Info("data deleted", "shard", index, "list", name, "pvs", len(pvs))
 	return nil

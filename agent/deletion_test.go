@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// What a second engine journals after the data was deleted would be there again.
-func TestDataIsDeletedWhenTheOtherEngineHasEnded(t *testing.T) {
+// Samples that a second engine journals after the deletion would bring back deleted data.
+func TestDataIsDeletedOnlyAfterTheOtherEngineHasStopped(t *testing.T) {
 	entry := func(name string, phase v1alpha1.ShardPhase, lists ...string) v1alpha1.ShardEngineStatus {
 		return v1alpha1.ShardEngineStatus{Name: name, Phase: phase, Lists: lists}
 	}
@@ -17,18 +17,18 @@ func TestDataIsDeletedWhenTheOtherEngineHasEnded(t *testing.T) {
 	begin := time.Now()
 	for name, tc := range map[string]struct {
 		other v1alpha1.ShardEngineStatus
-		after time.Duration // -1: not at all
+		after time.Duration // -1: never
 	}{
-		"there is none":        {me, 0},
-		"it has drained":       {entry("b", v1alpha1.Drained), 0},
-		"it captures the PVs":  {entry("b", v1alpha1.Capturing, "old"), -1},
-		"it is about to drain": {entry("b", v1alpha1.Draining, "old", "new"), -1},
-		"it has ended":         {entry("b", v1alpha1.Capturing, "new"), flushTime},
-		"it joins":             {entry("b", v1alpha1.Joining), flushTime},
+		"no other engine":          {me, 0},
+		"it has drained":           {entry("b", v1alpha1.Drained), 0},
+		"it captures the PVs":      {entry("b", v1alpha1.Capturing, "old"), -1},
+		"it is about to drain":     {entry("b", v1alpha1.Draining, "old", "new"), -1},
+		"it captures the new list": {entry("b", v1alpha1.Capturing, "new"), flushTime},
+		"it joins":                 {entry("b", v1alpha1.Joining), flushTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &shard{
-				applied: true, settled: true, sealing: true, decision: handover.Decision{Hold: true}, wanted: some("new: A"), deleted: map[string]bool{},
+				applied: true, listsTried: true, sealing: true, decision: handover.Decision{Hold: true}, wanted: listsOf("new: A"), deleted: map[string]bool{},
 			}
 			s.captured = s.wanted
 			s.spec.Lists, s.spec.Deletions = refs([]string{"new"}), refs([]string{"gone"})

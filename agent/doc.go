@@ -1,15 +1,15 @@
-// Package agent drives the engine of its pod from the ArchiveShards that name
-// it, and answers what it did:
+// Package agent drives the engine of an engine pod. It turns the ArchiveShards that name
+// the engine into assignments, and writes the result into their status:
 //
 //	ArchiveShards ─▶ mirror ─┐                                      ┌─▶ engine.Apply
-//	channel lists ─▶ mirror ─┼─▶ duty.Decide, channels, stayers (pure) ─▶ state on disk
+//	channel lists ─▶ mirror ─┼─▶ handover.Decide, channel lists (pure) ─▶ state on disk
 //	state on disk, at start ─┘                                      └─▶ status, on transitions
-//	                                   engine ── statuses, who seals ─▶ report, over HTTP
+//	                                   engine ── statuses, sealing ──▶ report, over HTTP
 //
-// Absence never stops capture. What an engine captures ends only by an order to
-// drain, given in the ArchiveShard, while another engine that is to capture says
-// that it does; or by an ArchiveShard without lists. Missing objects, labels and
-// lists, a deleted definition, an API server that is away or knows nothing: all
-// that is reported, and capture goes on with what was known last, also over a
-// restart of the container.
+// A missing object never stops capture. An engine stops capturing a shard only if the
+// ArchiveShard orders it to drain and another engine, which has the order to capture,
+// reports that it captures; or if the ArchiveShard has no lists. The agent reports missing
+// objects, labels and lists, a deleted CRD, and an API server that is unreachable or empty.
+// Meanwhile capture continues with the last known assignment, also after a restart of the
+// container.
 package agent

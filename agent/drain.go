@@ -8,51 +8,52 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// draining is an engine's wish to end.
+// draining is the state of a drain: the engine shuts down and gives away its shards.
 type draining struct {
-	// versions are those of the ArchiveShards held, and progress is when one of them
-	// last changed, or went.
+	// versions are the versions of the held ArchiveShards. progress is when one of them
+	// last changed or was released.
 	versions map[int]string
 	progress time.Time
-	// empty is when the engine was first seen without a shard.
+	// empty is when the engine was first seen without shards.
 	empty time.Time
 }
 
 // Limits of draining.
 const (
-	// answerWithin is how long nothing may happen to the shards: the operator is
-	// away, or there is no engine to take them, as when a namespace is deleted.
-	answerWithin = 30 * time.Second
-	// othersWithin is the same while another engine is to drain one of them first: longer
-	// than the operator waits for that.
-	othersWithin = 3 * time.Minute
-	// toldWithin is how long the last answers to the API server may take.
-	toldWithin = 5 * time.Second
-	drainEvery = 100 * time.Millisecond
+	// progressTimeout is how long a drain waits without any change to the shards. Nothing
+	// changes if the operator is not running, or if no engine can take the shards, as when
+	// the namespace is deleted.
+	progressTimeout = 30 * time.Second
+	// othersTimeout replaces progressTimeout while another engine must drain one of the
+	// shards first. It is longer than the operator waits for that engine.
+	othersTimeout = 3 * time.Minute
+	// statusTimeout is how long the last status writes may take.
+	statusTimeout = 5 * time.Second
+	drainEvery    = 100 * time.Millisecond
 )
 
-// Ends of draining, for the log.
+// Results of a drain, for the log.
 const (
-	drainEmpty   = "every shard is released"
+	drainEmpty   = "all shards are released"
 	drainGone    = "the shards are being deleted"
-	drainIgnored = "nobody takes the shards"
-	drainCut     = "time is up"
+	drainIgnored = "no engine takes over the shards"
+	drainCut     = "the time limit has passed"
 )
 
-// Drain asks for the shards to be moved to other engines and waits until the
-// engine holds none; but not longer than ctx, nor when nobody answers, nor when
-// the shards are being deleted. Run must be running. It returns why it ended. What
-// is still held then is for the engine to flush and close.
+// Drain requests that the shards be moved to other engines, and waits until the engine
+// holds none. It ends early when ctx ends, when no engine takes over the shards, or when
+// the shards are being deleted. It returns why it ended. The caller must then flush and
+// close the shards that the engine still holds. Run must be running.
 func (a *Agent) Drain(ctx context.Context) (why string) {
 	a.mu.Lock()
-	a.draining = &draining{versions: a.heldVersions(), progress: time.Now()}
+	a.draining = &draining{versions: a.heldVersionsLocked(), progress: time.Now()}
 	a.mu.Unlock()
 	a.reports.expire()
 	a.poke()
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
 	for {
-		if why := a.drained(time.Now()); why != "" {
+		if why := a.drainResult(time.Now()); why != "" {
 			return why
 		}
 		select {
@@ -63,61 +64,60 @@ func (a *Agent) Drain(ctx context.Context) (why string) {
 	}
 }
 
-// drained returns why draining is over; empty: it is not.
-func (a *Agent) drained(now time.Time) string {
+// drainResult returns why the drain has ended, or "" while it has not.
+func (a *Agent) drainResult(now time.Time) string {
 	open := a.cfg.Engine.Held()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.draining
-	held, going, told := a.remaining()
+	held, deleting, written := a.remainingLocked()
 	isEmpty := held == 0 && len(open) == 0
 	if isEmpty && d.empty.IsZero() {
 		d.empty = now
 	}
-	if versions := a.heldVersions(); !maps.Equal(versions, d.versions) {
+	if versions := a.heldVersionsLocked(); !maps.Equal(versions, d.versions) {
 		d.versions, d.progress = versions, now
 	}
 	switch {
-	case isEmpty && (told || now.Sub(d.empty) >= toldWithin):
+	case isEmpty && (written || now.Sub(d.empty) >= statusTimeout):
 		return drainEmpty
-	case held > 0 && going == held:
+	case held > 0 && deleting == held:
 		return drainGone
-	case held > 0 && a.isIgnored(now.Sub(d.progress)):
+	case held > 0 && a.isStuckLocked(now.Sub(d.progress)):
 		return drainIgnored
 	}
 	return ""
 }
 
-// remaining counts the shards held, and those of them that are being deleted. told
-// says that the statuses have which ones are given up. It needs the lock.
-func (a *Agent) remaining() (held, going int, told bool) {
-	told = true
+// remainingLocked counts the held shards, and those of them that are being deleted.
+// written means that the statuses of all released shards say so.
+func (a *Agent) remainingLocked() (held, deleting int, written bool) {
+	written = true
 	for _, s := range a.shards {
 		switch {
 		case !s.decision.Hold:
-			told = told && s.isTold(a.cfg.Name)
+			written = written && s.isReleaseWritten(a.cfg.Name)
 		case s.gone || s.object != nil && s.object.DeletionTimestamp != nil:
-			held, going = held+1, going+1
+			held, deleting = held+1, deleting+1
 		default:
 			held++
 		}
 	}
-	return held, going, told
+	return held, deleting, written
 }
 
-// isIgnored reports whether nothing has happened to the shards for too long. It needs the
-// lock.
-func (a *Agent) isIgnored(since time.Duration) bool {
-	if a.underWay() {
-		return since >= othersWithin
+// isStuckLocked reports whether the shards have not changed for too long.
+func (a *Agent) isStuckLocked(since time.Duration) bool {
+	if a.othersDrainLocked() {
+		return since >= othersTimeout
 	}
-	return since >= answerWithin
+	return since >= progressTimeout
 }
 
-// underWay reports whether another engine is still draining one of the shards held: until
-// it has, or the operator waits for it no more, this engine's turn does not come. It needs
-// the lock.
-func (a *Agent) underWay() bool {
+// othersDrainLocked reports whether another engine is still draining one of the held
+// shards. The operator orders this engine to drain only after the other one has finished,
+// or took too long.
+func (a *Agent) othersDrainLocked() bool {
 	for _, s := range a.shards {
 		if !s.decision.Hold {
 			continue
@@ -131,9 +131,8 @@ func (a *Agent) underWay() bool {
 	return false
 }
 
-// heldVersions returns the versions of the ArchiveShards held, as seen last. It
-// needs the lock.
-func (a *Agent) heldVersions() map[int]string {
+// heldVersionsLocked returns the last known versions of the held ArchiveShards.
+func (a *Agent) heldVersionsLocked() map[int]string {
 	versions := map[int]string{}
 	for i, s := range a.shards {
 		if !s.decision.Hold {

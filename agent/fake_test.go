@@ -16,25 +16,24 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// fakeEngine takes assignments. Its channels connect at once, unless it is told
-// otherwise.
+// fakeEngine accepts assignments. Its channels connect at once, unless unreachable is set.
 type fakeEngine struct {
 	mu      sync.Mutex
 	applied engine.Assignment
 	applies int
-	// lost says how often a PV that was captured was not any more.
-	lost    map[string]int
-	slow    bool // released shards stay open
-	closing map[int]bool
-	dark    bool                  // no channel connects
-	waiting map[int]time.Duration // shards of which samples wait
-	passed  map[int]bool          // shards whose sealing passed in the store, against orders
-	deleted []string
-	broken  bool // Delete fails
-	summary engine.Summary
+	// lost counts by PV how often its capture ended.
+	lost        map[string]int
+	slow        bool // released shards stay open
+	closing     map[int]bool
+	unreachable bool                  // no channel connects
+	waiting     map[int]time.Duration // shards with unstored samples, and their age
+	passed      map[int]bool          // shards whose sealer differs from the order
+	deleted     []string
+	broken      bool // Delete fails
+	summary     engine.Summary
 }
 
-var errBroken = errors.New("the store is away")
+var errBroken = errors.New("the store is unreachable")
 
 func (f *fakeEngine) Apply(a engine.Assignment) {
 	f.mu.Lock()
@@ -73,7 +72,7 @@ func pvsOf(a engine.Assignment) (pvs []string) {
 	return pvs
 }
 
-// captured returns the PVs.
+// captured returns the captured PVs, separated by spaces.
 func (f *fakeEngine) captured() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +107,7 @@ func (f *fakeEngine) everLost() map[string]int {
 	return maps.Clone(f.lost)
 }
 
-// set changes what the engine does.
+// set changes the behaviour of the engine.
 func (f *fakeEngine) set(change func(*fakeEngine)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +126,7 @@ func (f *fakeEngine) ShardStatus(shard int) (st engine.ShardStatus) {
 	defer f.mu.Unlock()
 	st.Channels, st.Claimed = len(f.applied[shard].Channels), true
 	st.Sealing = f.applied[shard].Seal != f.passed[shard]
-	if f.dark {
+	if f.unreachable {
 		st.States[capture.Searching] = st.Channels
 	} else {
 		st.States[capture.Connected] = st.Channels
@@ -145,7 +144,7 @@ func (f *fakeEngine) Delete(_ context.Context, _ int, pvs []string) error {
 	return nil
 }
 
-func (f *fakeEngine) Writer() store.WriterID    { return store.WriterID{1, 2, 3} }
+func (f *fakeEngine) Writer() store.WriterID  { return store.WriterID{1, 2, 3} }
 func (f *fakeEngine) Summary() engine.Summary { return f.summary }
 func (f *fakeEngine) Storage() string         { return "" }
 func (f *fakeEngine) DiskGuard() guard.Status { return guard.Status{} }
@@ -165,7 +164,7 @@ func (f *fakeEngine) Statuses() iter.Seq[capture.Status] {
 }
 
 func (f *fakeEngine) Shard(pv string) (int, bool) {
-	for i, s := range f.applied { // Statuses has the lock
+	for i, s := range f.applied { // Statuses holds the lock
 		for _, ch := range s.Channels {
 			if ch.PV == pv {
 				return i, true

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// A Lease says that the engine lives. Nothing ends with it: only others conclude
-// from its expiry.
+// The Lease shows that the engine is alive. The engine itself does not depend on it; only
+// others act when it expires.
 const (
 	leaseEvery   = 2 * time.Second
 	leaseSeconds = 10
@@ -24,12 +24,12 @@ const (
 func (a *Agent) keepLease(ctx context.Context) {
 	tick := time.NewTicker(leaseEvery)
 	defer tick.Stop()
-	var lease *coordinationv1.Lease // as written last; nil: to be asked for
+	var lease *coordinationv1.Lease // as last written; nil: must be read first
 	for {
-		next, err := a.renew(ctx, lease)
+		next, err := a.renewLease(ctx, lease)
 		if lease = next; err != nil && ctx.Err() == nil {
 			a.metrics.leaseFailures.Inc()
-			a.log.Warn("the Lease can not be renewed", "err", err)
+			a.log.Warn("renewing the Lease failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -39,9 +39,9 @@ func (a *Agent) keepLease(ctx context.Context) {
 	}
 }
 
-// renew writes the Lease once. It returns the Lease as the API server has it, or
+// renewLease writes the Lease once. It returns the Lease as stored in the API server, or
 // nil if that is not known.
-func (a *Agent) renew(ctx context.Context, last *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+func (a *Agent) renewLease(ctx context.Context, last *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	lease, isNew := last, false
@@ -52,7 +52,7 @@ func (a *Agent) renew(ctx context.Context, last *coordinationv1.Lease) (*coordin
 			return nil, err
 		}
 	}
-	a.fill(lease, time.Now())
+	a.fillLease(lease, time.Now())
 	var err error
 	if isNew {
 		err = a.cfg.Client.Create(ctx, lease)
@@ -65,8 +65,8 @@ func (a *Agent) renew(ctx context.Context, last *coordinationv1.Lease) (*coordin
 	return lease, nil
 }
 
-// fill makes a Lease say that this process lives.
-func (a *Agent) fill(lease *coordinationv1.Lease, now time.Time) {
+// fillLease makes this process the holder of the Lease, renewed now.
+func (a *Agent) fillLease(lease *coordinationv1.Lease, now time.Time) {
 	holder, seconds, at := a.cfg.Engine.Writer().String(), int32(leaseSeconds), metav1.NewMicroTime(now)
 	lease.Namespace, lease.Name = a.cfg.Namespace, a.cfg.Name
 	lease.Labels = map[string]string{v1alpha1.LabelArchiver: a.cfg.Archiver}

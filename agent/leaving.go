@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// split divides lists into those of a shard's own channels and those of channels that
-// are leaving it, by what the ArchiveShard says of them.
-func split(all lists, refs []v1alpha1.ChannelListReference) (own, leaving lists) {
+// splitLeaving divides lists into lists of the shard's own channels and lists of channels
+// that are leaving the shard, according to the references in the ArchiveShard.
+func splitLeaving(all lists, refs []v1alpha1.ChannelListReference) (own, leaving lists) {
 	if !slices.ContainsFunc(refs, func(ref v1alpha1.ChannelListReference) bool { return ref.Leaving }) {
 		return all, nil
 	}
@@ -24,13 +24,13 @@ func split(all lists, refs []v1alpha1.ChannelListReference) (own, leaving lists)
 	return own, leaving
 }
 
-// stayers returns the channels that shards go on with though they are leaving, by
-// shard. A PV that another shard has which is captured here, and which it is not leaving,
-// is captured for that one: its subscription goes along.
-func stayers(held map[int]*shard) map[int][]capture.Channel {
+// stayingChannels returns the leaving channels that their shards still capture, by shard.
+// If this engine also captures the PV's new shard, it captures the PV for the new shard
+// only, and the subscription moves along.
+func stayingChannels(held map[int]*shard) map[int][]capture.Channel {
 	out := map[int][]capture.Channel{}
 	leaving := map[int]lists{}
-	taken := map[string]bool{} // by PV; false: somebody leaves it
+	taken := map[string]bool{} // leaving PVs; true: another shard here captures the PV
 	for i, s := range held {
 		if len(s.leaving) == 0 {
 			continue
@@ -44,7 +44,7 @@ func stayers(held map[int]*shard) map[int][]capture.Channel {
 		return out
 	}
 	for _, s := range held {
-		own, _ := split(s.captured, s.spec.Lists)
+		own, _ := splitLeaving(s.captured, s.spec.Lists)
 		for _, l := range own {
 			for _, ch := range l.channels {
 				if _, is := taken[ch.PV]; is {
@@ -64,9 +64,9 @@ func stayers(held map[int]*shard) map[int][]capture.Channel {
 	return out
 }
 
-// ownChannels are those of a shard that are not leaving.
+// ownChannels returns the channels of a shard that are not leaving it.
 func (s *shard) ownChannels() []capture.Channel {
-	captured, _ := split(s.captured, s.spec.Lists)
-	wanted, _ := split(s.wanted, s.spec.Lists)
+	captured, _ := splitLeaving(s.captured, s.spec.Lists)
+	wanted, _ := splitLeaving(s.wanted, s.spec.Lists)
 	return union(captured, wanted)
 }

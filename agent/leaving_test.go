@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// holding returns a shard that captures lists, from "name: PV PV" each; names that begin
-// with - are leaving.
+// holding returns a shard that captures lists, each given as "name: PV PV". A name that
+// begins with "-" is a leaving list.
 func holding(texts ...string) *shard {
 	s := &shard{}
 	for i, text := range texts {
@@ -18,17 +18,17 @@ func holding(texts ...string) *shard {
 		s.spec.Lists = append(s.spec.Lists, v1alpha1.ChannelListReference{Name: name, Leaving: leaving})
 		texts[i] = strings.TrimPrefix(text, "-")
 	}
-	s.take(progress{lists: some(texts...)})
+	s.updateLists(progress{lists: listsOf(texts...)})
 	return s
 }
 
-// captured returns what an engine captures of each shard, as PV@list.
+// captured returns what an engine captures of each shard, each PV as PV@list.
 func captured(held map[int]*shard) map[int]string {
 	a := &Agent{shards: held}
 	for _, s := range held {
 		s.decision.Hold = true
 	}
-	next, _ := a.assignment()
+	next, _ := a.assignmentLocked()
 	out := map[int]string{}
 	for i, s := range next {
 		var pvs []string
@@ -38,14 +38,14 @@ func captured(held map[int]*shard) map[int]string {
 		slices.Sort(pvs)
 		out[i] = strings.Join(pvs, " ")
 		if held[i].channels != len(pvs) {
-			panic("BUG: the shard waits for other channels than it has")
+			panic("BUG: the shard waits for channels that it does not have")
 		}
 	}
 	return out
 }
 
-// A PV that leaves a shard is captured there until the engine has it for another one.
-func TestLeaving(t *testing.T) {
+// A PV that leaves a shard stays there until the engine captures it for its new shard.
+func TestALeavingPVStaysUntilItsNewShardIsHere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		held map[int]*shard
 		want map[int]string
@@ -62,15 +62,15 @@ func TestLeaving(t *testing.T) {
 			map[int]*shard{3: holding("own: A", "-left: B"), 1: holding("new: B")},
 			map[int]string{3: "A@own", 1: "B@new"},
 		},
-		"it leaves two": {
+		"a PV leaves two shards": {
 			map[int]*shard{3: holding("-one: B"), 5: holding("-two: B")},
 			map[int]string{3: "B@one", 5: ""},
 		},
-		"two exchange": {
+		"two shards exchange PVs": {
 			map[int]*shard{3: holding("a: A", "-b: B"), 5: holding("c: B", "-d: A")},
 			map[int]string{3: "A@a", 5: "B@c"},
 		},
-		"the whole shard leaves, in the list that it had": {
+		"the whole list leaves unchanged": {
 			map[int]*shard{3: holding("-list: A B"), 5: holding("list: A B")},
 			map[int]string{3: "", 5: "A@list B@list"},
 		},
@@ -83,22 +83,21 @@ func TestLeaving(t *testing.T) {
 			got := captured(tc.held)
 			for i, want := range tc.want {
 				if got[i] != want {
-					t.Errorf("of shard %d are captured %q, want %q", i, got[i], want)
+					t.Errorf("the engine captures %[2]q of shard %[1]d, want %[3]q", i, got[i], want)
 				}
 			}
 		})
 	}
 }
 
-// A list that stays, and is said to be leaving now, is a change: the PV goes to the
-// shard that has it.
-func TestTheSameListLeaves(t *testing.T) {
+// Marking a list as leaving is a change: its PVs go to their new shard.
+func TestMarkingAListAsLeavingChangesTheAssignment(t *testing.T) {
 	s := holding("list: A")
 	s.spec.Lists[0].Leaving = true
-	if !s.take(progress{lists: s.captured}) {
-		t.Error("nothing has changed")
+	if !s.updateLists(progress{lists: s.captured}) {
+		t.Error("marking the list as leaving is no change")
 	}
-	if s.take(progress{lists: s.captured}) {
-		t.Error("it changes again and again")
+	if s.updateLists(progress{lists: s.captured}) {
+		t.Error("the same lists count as a change")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// metrics are those of one Agent.
+// metrics are the metrics of one Agent.
 type metrics struct {
 	shards        *prometheus.GaugeVec
 	orphaned      prometheus.Gauge
@@ -27,14 +27,14 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		shards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "varve", Subsystem: "agent", Name: "shards", Help: "Shards by phase of this engine.",
+			Namespace: "varve", Subsystem: "agent", Name: "shards", Help: "Shards by their phase in this engine.",
 		}, []string{"phase"}),
 		orphaned: gauge("orphaned_shards",
-			"Shards that are captured though their ArchiveShard is missing, has no label for this engine or does not name it."),
-		broken:        gauge("unreadable_lists", "Channel lists that are named by a shard and can not be read."),
-		writes:        counter("status_writes_total", "Statuses of ArchiveShards written."),
-		leaseFailures: counter("lease_failures_total", "Renewals of the Lease that failed."),
-		stateFailures: counter("state_failures_total", "Times that the state could not be written to disk."),
+			"Shards captured without an order: their ArchiveShard is missing, has no label for this engine, or does not name it."),
+		broken:        gauge("unreadable_lists", "Channel lists of shards that cannot be read."),
+		writes:        counter("status_writes_total", "Writes of ArchiveShard statuses."),
+		leaseFailures: counter("lease_failures_total", "Failed renewals of the Lease."),
+		stateFailures: counter("state_failures_total", "Failed writes of the state to disk."),
 	}
 	if r != nil {
 		r.MustRegister(m.shards, m.orphaned, m.broken, m.writes, m.leaseFailures, m.stateFailures)

@@ -12,35 +12,35 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// reason puts why a list can not be read into words that stay the same from one
-// try to the next.
-func reason(err error) string {
+// stableReason returns why a list cannot be read, in words that do not change from one
+// attempt to the next.
+func stableReason(err error) string {
 	if errors.Is(err, mirror.ErrUnreachable) {
 		return mirror.ErrUnreachable.Error()
 	}
 	return err.Error()
 }
 
-// write writes the answer of a shard into its status. Other engines write theirs
-// into the same object: a write upon an old version is refused, and done again
-// upon the new one.
-func (a *Agent) write(ctx context.Context, index int) error {
+// writeStatus writes the status of a shard. Other engines write to the same object: the API
+// server rejects a write that is based on an old version, and the agent repeats it on the
+// new version.
+func (a *Agent) writeStatus(ctx context.Context, index int) error {
 	a.mu.Lock()
 	s := a.shards[index]
 	if s == nil || s.object == nil {
 		a.mu.Unlock()
 		return nil
 	}
-	obj, ans := s.object, s.answer(a.cfg.Name)
+	obj, update := s.object, s.statusUpdate(a.cfg.Name)
 	a.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	if ans.isIn(obj.Status) {
+	if update.isAppliedTo(obj.Status) {
 		return nil
 	}
 	next := obj.DeepCopy()
-	ans.into(next)
+	update.applyTo(next)
 	err := a.cfg.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -48,32 +48,32 @@ func (a *Agent) write(ctx context.Context, index int) error {
 	case apierrors.IsConflict(err):
 		return a.refresh(ctx, index)
 	case err != nil:
-		a.log.Warn("the status of a shard can not be written", "shard", index, "err", err)
+		a.log.Warn("writing the status of a shard failed", "shard", index, "err", err)
 		return err
 	}
 	a.metrics.writes.Inc()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s.written, s.base = ans, obj.ResourceVersion
+	s.written, s.base = update, obj.ResourceVersion
 	if s.presence == handover.Unlabelled {
 		s.object = next
 	}
 	return nil
 }
 
-// errAgain asks for another try.
-var errAgain = errors.New("the object has changed meanwhile")
+// errChanged requests another attempt.
+var errChanged = errors.New("the object has changed in the meantime")
 
-// refresh gets the latest version of an ArchiveShard, for another try.
+// refresh fetches the latest version of an ArchiveShard, for another attempt.
 func (a *Agent) refresh(ctx context.Context, index int) error {
-	if err := a.lookUp(ctx, index); err != nil {
+	if err := a.fetchShard(ctx, index); err != nil {
 		return err
 	}
-	return errAgain
+	return errChanged
 }
 
-// lookUp asks for an ArchiveShard by name.
-func (a *Agent) lookUp(ctx context.Context, index int) error {
+// fetchShard fetches an ArchiveShard by name.
+func (a *Agent) fetchShard(ctx context.Context, index int) error {
 	a.mu.Lock()
 	s := a.shards[index]
 	a.mu.Unlock()
@@ -93,9 +93,9 @@ func (a *Agent) lookUp(ctx context.Context, index int) error {
 	case err != nil:
 		s.presence, s.gone = handover.Missing, true
 	case labelled:
-		s.see(&obj, handover.Present)
+		s.update(&obj, handover.Present)
 	default:
-		s.see(&obj, handover.Unlabelled)
+		s.update(&obj, handover.Unlabelled)
 	}
 	a.poke()
 	return nil

@@ -15,33 +15,32 @@ import (
 	"varve.dev/varve/engine/guard"
 )
 
-// reportAge is how old a report may be that is given out again: making one
-// looks at every channel.
+// reportAge is how long a report is reused. Making a report visits every channel.
 const reportAge = 5 * time.Second
 
 // reports keeps the latest report.
 type reports struct {
-	mu     sync.Mutex // held while one is made
+	mu     sync.Mutex // held while a report is made
 	latest *report.Report
 	at     time.Time
 	losses losses
 }
 
-// expire makes the next report a new one.
+// expire discards the latest report, so that the next request makes a new one.
 func (r *reports) expire() {
 	r.mu.Lock()
 	r.latest = nil
 	r.mu.Unlock()
 }
 
-// ServeHTTP answers the report of the engine at report.Path.
+// ServeHTTP serves the report of the engine at report.Path.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(a.Report()) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(a.Report()) // fails only if the client is gone
 }
 
-// Report returns the state of the engine, at most some seconds old. It must not
-// be changed.
+// Report returns the state of the engine, at most reportAge old. The caller must not
+// change it.
 func (a *Agent) Report() *report.Report {
 	a.reports.mu.Lock()
 	defer a.reports.mu.Unlock()
@@ -49,12 +48,12 @@ func (a *Agent) Report() *report.Report {
 	if r := a.reports.latest; r != nil && now.Sub(a.reports.at) < reportAge {
 		return r
 	}
-	a.reports.latest, a.reports.at = a.report(now), now
+	a.reports.latest, a.reports.at = a.makeReportLocked(now), now
 	return a.reports.latest
 }
 
-// report makes a report. It needs the lock of reports.
-func (a *Agent) report(now time.Time) *report.Report {
+// makeReportLocked makes a report. The caller holds the lock of reports.
+func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 	sum := a.cfg.Engine.Summary()
 	r := &report.Report{
 		Engine: a.cfg.Name, Writer: a.cfg.Engine.Writer().String(), Version: a.cfg.Version, Started: a.started,
@@ -95,8 +94,9 @@ func (a *Agent) report(now time.Time) *report.Report {
 	return r
 }
 
-// reportShards adds the shards, and returns those whose channels another engine
-// counts, and those that this engine captures for good beside a first one.
+// reportShards adds the shards to the report. It returns the shards whose channels another
+// engine counts, and the shards that this engine captures permanently as their second
+// engine.
 func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) {
 	elsewhere, second = map[int]bool{}, map[int]bool{}
 	a.mu.Lock()
@@ -113,14 +113,14 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 	for i := range r.Shards {
 		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
 		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
-		r.Shards[i].Lit, r.Shards[i].Dark = st.Lit, st.Dark
+		r.Shards[i].SteadilyConnected, r.Shards[i].Unreachable = st.Lit, st.Dark
 		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
 		r.Shards[i].Sealing = st.Sealing
 	}
 	return elsewhere, second
 }
 
-// isSecond reports whether the engine captures the shard, and one before it does, too.
+// isSecond reports whether the engine captures the shard, and an engine earlier in the spec does so, too.
 func (s *shard) isSecond(engine string) bool {
 	if s.phase != v1alpha1.Capturing {
 		return false
@@ -136,9 +136,8 @@ func (s *shard) isSecond(engine string) bool {
 	return false
 }
 
-// isCountedElsewhere reports whether the channels of a shard are in the report of
-// another engine: of those that have them connected and were not told to stop it is
-// the first one.
+// isCountedElsewhere reports whether another engine's report counts the channels of the
+// shard. The first engine that captures the shard and has no order to drain counts them.
 func (s *shard) isCountedElsewhere(engine string) bool {
 	switch s.phase {
 	case v1alpha1.Drained, "":
@@ -151,7 +150,7 @@ func (s *shard) isCountedElsewhere(engine string) bool {
 	return handover.Succeeded(&s.spec, s.status(), engine)
 }
 
-// diskGuard returns what is told of a disk guard; nil if another engine decides.
+// diskGuard returns the disk guard's part of the report, or nil if another engine runs the guard.
 func diskGuard(s guard.Status) *report.DiskGuard {
 	if s.Reason == "" {
 		return nil

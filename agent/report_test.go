@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// channels are statuses, with the shard that each name begins with.
+// channels are channel statuses. The first digit of a PV is its shard.
 type channels []capture.Status
 
 func (c channels) Statuses() iter.Seq[capture.Status] {
@@ -30,7 +30,7 @@ func (c channels) Statuses() iter.Seq[capture.Status] {
 
 func (c channels) Shard(pv string) (int, bool) { return int(pv[0] - '0'), true }
 
-// reporting is an agent that holds shards in phases.
+// reporting returns an agent with one shard in each of the given phases.
 func reporting(c Channels, phases ...v1alpha1.ShardPhase) *Agent {
 	a := &Agent{cfg: Config{Name: "a", Engine: &fakeEngine{}, Channels: c}, shards: map[int]*shard{}}
 	for i, p := range phases {
@@ -91,7 +91,7 @@ func TestReportNamesChannelsThatLoseSamples(t *testing.T) {
 	begin := time.Now()
 	at := func(s int) *report.Report { return a.reportAt(begin.Add(time.Duration(s) * time.Second)) }
 	if worst := at(0).Groups["g"].Worst; worst != nil {
-		t.Errorf("what was lost before the first report is news: %+v", worst)
+		t.Errorf("losses before the first report are reported: %+v", worst)
 	}
 	c[0].Dropped[sample.Overflow]++
 	c[1].Dropped[sample.Deadband]++
@@ -102,15 +102,15 @@ func TestReportNamesChannelsThatLoseSamples(t *testing.T) {
 		t.Errorf("the worst channels are %+v", worst)
 	}
 	if worst := at(30).Groups["g"].Worst; worst != nil {
-		t.Errorf("a channel that loses nothing any more is named: %+v", worst)
+		t.Errorf("a channel that no longer loses samples is reported: %+v", worst)
 	}
 }
 
-// reportAt makes a report as of a time.
+// reportAt makes a report for a given time.
 func (a *Agent) reportAt(now time.Time) *report.Report {
 	a.reports.mu.Lock()
 	defer a.reports.mu.Unlock()
-	return a.report(now)
+	return a.makeReportLocked(now)
 }
 
 func TestWorstChannelsAreBounded(t *testing.T) {
@@ -119,11 +119,11 @@ func TestWorstChannelsAreBounded(t *testing.T) {
 		worst = addWorst(worst, report.Channel{PV: fmt.Sprint(i), Since: time.Unix(int64((i*37)%100), 0)})
 	}
 	if len(worst) != worstChannels {
-		t.Fatalf("there are %d", len(worst))
+		t.Fatalf("there are %d channels", len(worst))
 	}
 	for i, ch := range worst {
 		if ch.Since.Unix() != int64(i) {
-			t.Fatalf("place %d has %+v", i, ch)
+			t.Fatalf("position %d has %+v", i, ch)
 		}
 	}
 }
@@ -142,8 +142,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// Of two engines that capture a shard for good the first one counts channels; what both
-// take is told.
+// If two engines capture a shard permanently, the first one counts the channels. Both
+// report the resources they use.
 func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 	c := channels{
 		{PV: "0a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 10, Host: "ioc1:5064"},
@@ -161,14 +161,14 @@ func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 		t.Errorf("the group is %+v", g)
 	}
 	if want := (report.Second{Channels: 3, Circuits: 1, BytesPerDay: 5 * 4 * 86400}); r.Second == nil || *r.Second != want {
-		t.Errorf("as second it captures %+v, want %+v", r.Second, want)
+		t.Errorf("as second engine it reports %+v, want %+v", r.Second, want)
 	}
 	if a, b := r.Shards[0].Circuits, r.Shards[1].Circuits; a != 0.5 || b != 1.5 {
-		t.Errorf("of three channels on two IOCs, one of them for both shards, shards take %v and %v circuits", a, b)
+		t.Errorf("the shards use %v and %v circuits, want 0.5 and 1.5: both use the first of two IOCs", a, b)
 	}
 
 	a.shards[1].object.Status = phased("b", v1alpha1.Joining)
 	if r := a.reportAt(time.Now()); r.Groups["ns/g"].Channels != 4 || r.Second != nil {
-		t.Errorf("while the first one joins, the second counts %+v and %+v", r.Groups["ns/g"], r.Second)
+		t.Errorf("while the first engine joins, the second one counts %+v and %+v", r.Groups["ns/g"], r.Second)
 	}
 }

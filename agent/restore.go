@@ -9,22 +9,22 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// restore takes up the assignment that the state on disk has, as far as it can be
-// read, and gives it to the engine.
+// restore reads the assignment of the state on disk, as far as it is readable, and applies
+// it to the engine.
 func (a *Agent) restore() {
 	st, err := a.state.load()
 	if err != nil {
 		if !errors.Is(err, errNoState) {
-			a.log.Warn("starting without the state on disk", "err", err)
+			a.log.Warn("the state on disk cannot be used; capture starts when the API server answers", "err", err)
 		}
 		return
 	}
 	for _, saved := range st.Shards {
-		if s := a.restored(&saved); s != nil {
+		if s := a.restoreShard(&saved); s != nil {
 			a.shards[s.index] = s
 		}
 	}
-	next, fresh := a.assignment()
+	next, fresh := a.assignmentLocked() // New calls restore: nothing else uses the agent yet
 	if len(next) == 0 {
 		return
 	}
@@ -33,11 +33,11 @@ func (a *Agent) restore() {
 	for _, s := range fresh {
 		s.join = handover.Joining{Since: time.Now()}
 	}
-	a.log.Info("capture goes on as the state on disk says", "shards", len(next))
+	a.log.Info("capture continues with the assignment of the state on disk", "shards", len(next))
 }
 
-// restored returns a shard of the state, as if its ArchiveShard were seen.
-func (a *Agent) restored(saved *savedShard) *shard {
+// restoreShard returns a shard of the state, as if its ArchiveShard had been read.
+func (a *Agent) restoreShard(saved *savedShard) *shard {
 	index, ok := a.indexOf(&v1alpha1.ArchiveShard{Spec: saved.Spec})
 	if !ok || saved.Name == "" {
 		return nil
@@ -48,21 +48,21 @@ func (a *Agent) restored(saved *savedShard) *shard {
 		captured: lists{},
 	}
 	for _, name := range saved.Captured {
-		l, err := a.restoredList(name)
+		l, err := a.restoreList(name)
 		if err != nil {
-			a.log.Warn("a channel list on disk can not be used", "list", name, "err", err)
+			a.log.Warn("a channel list on disk cannot be used", "list", name, "err", err)
 			continue
 		}
 		s.captured[name] = l
 		a.lists.Put(name, l)
 	}
-	_, s.leaving = split(s.captured, s.spec.Lists)
-	// What is not on disk comes from the API server, as at a first start.
-	s.settled = s.decision.Hold && (len(s.captured) > 0 || len(saved.Captured) == 0)
+	_, s.leaving = splitLeaving(s.captured, s.spec.Lists)
+	// Lists that are not on disk come from the API server, as at a first start.
+	s.listsTried = s.decision.Hold && (len(s.captured) > 0 || len(saved.Captured) == 0)
 	return s
 }
 
-func (a *Agent) restoredList(name string) (*list, error) {
+func (a *Agent) restoreList(name string) (*list, error) {
 	if l, ok, _ := a.lists.Get(name); ok {
 		return l, nil
 	}
@@ -73,17 +73,17 @@ func (a *Agent) restoredList(name string) (*list, error) {
 	return decodeList(data)
 }
 
-// keepState writes the assignment to disk after each change, until ctx ends.
-// Nothing waits for it: only a restart of the container reads it.
+// keepState writes the assignment to disk after each change, until ctx ends. Nothing waits
+// for it, because only a restarted container reads it.
 func (a *Agent) keepState(ctx context.Context) {
 	for {
 		select {
 		case <-a.unsaved:
-			a.save()
+			a.saveState()
 		case <-ctx.Done():
 			select {
 			case <-a.unsaved:
-				a.save()
+				a.saveState()
 			default:
 			}
 			return
@@ -91,7 +91,7 @@ func (a *Agent) keepState(ctx context.Context) {
 	}
 }
 
-// markUnsaved asks for the state to be written. It never blocks.
+// markUnsaved requests that the state be written. It never blocks.
 func (a *Agent) markUnsaved() {
 	select {
 	case a.unsaved <- struct{}{}:
@@ -99,15 +99,15 @@ func (a *Agent) markUnsaved() {
 	}
 }
 
-// save writes the assignment to disk.
-func (a *Agent) save() {
+// saveState writes the assignment to disk.
+func (a *Agent) saveState() {
 	if a.state == nil {
 		return
 	}
 	st, data := a.snapshot()
 	if err := a.state.save(&st, data); err != nil {
 		a.metrics.stateFailures.Inc()
-		a.log.Error("the state can not be written to disk: a restart of the container has to wait for the API server", "err", err)
+		a.log.Error("writing the state to disk failed; a restarted container has to wait for the API server", "err", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *Agent) snapshot() (st savedState, data map[string][]byte) {
 	st = savedState{Engine: a.cfg.Name, Archiver: a.cfg.Archiver}
 	data = map[string][]byte{}
 	for _, s := range a.shards {
-		if s.decision.Hold && !s.settled || !s.decision.Hold && !s.decision.Released {
+		if s.decision.Hold && !s.listsTried || !s.decision.Hold && !s.decision.Released {
 			continue
 		}
 		st.Shards = append(st.Shards, savedShard{

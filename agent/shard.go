@@ -14,54 +14,54 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// shard is all that the agent knows of one shard.
+// shard is the agent's knowledge of one shard.
 type shard struct {
 	index int
-	name  string // of the ArchiveShard
+	name  string // name of the ArchiveShard
 
-	// object is the ArchiveShard as seen last; nil: only the state on disk told.
+	// object is the last known ArchiveShard; nil if the shard is known only from disk.
 	object   *v1alpha1.ArchiveShard
 	spec     v1alpha1.ArchiveShardSpec
 	presence handover.Presence
-	lookedUp time.Time // while it is not watched: when it was asked for by name
-	gone     bool      // the API server said that there is none of that name
+	lookedUp time.Time // while it is not watched: when it was last fetched by name
+	gone     bool      // the API server answered that no such object exists
 
 	decision handover.Decision
-	captured lists             // what the engine is told to capture
-	leaving  lists             // those of them whose channels belong to other shards now
-	wanted   lists             // lists of the spec that are read
-	broken   map[string]string // why others can not be
-	// settled: the lists were tried, so the engine may get the shard. An engine
-	// that gets channels later than the shard could not mark the death of the
-	// writer before for them.
-	settled bool
-	applied bool // the engine has the shard
-	// channels is how many of the shard the engine has.
+	captured lists             // lists assigned to the engine
+	leaving  lists             // those of captured whose channels now belong to other shards
+	wanted   lists             // lists of the spec that have been read
+	broken   map[string]string // why the other lists of the spec cannot be read
+	// listsTried means that reading each list was tried, so the engine may receive the
+	// shard. If the engine received channels later than their shard, it could not mark the
+	// death of the previous writer for them.
+	listsTried bool
+	applied    bool // the engine has the shard
+	// channels is how many channels of the shard the engine has.
 	channels int
 
 	join   handover.Joining
 	joined bool
 	phase  v1alpha1.ShardPhase
-	// sealing: the engine seals the shard, by order or because it had to.
+	// sealing means that the engine seals the shard, by order or because it had to.
 	sealing bool
-	// waiting is since when samples of the shard wait in the engine, which the store did
-	// not take; zero: none do.
+	// waiting is since when the engine holds samples of the shard that the store has not
+	// accepted; zero if there are none.
 	waiting time.Time
-	since   time.Time
+	since   time.Time // when the phase began
 
-	// ended is since when no other engine says to capture a list that is not in the
-	// spec; zero: one does.
+	// ended is since when no other engine reports a list that is no longer in the spec;
+	// zero while one does.
 	ended         time.Time
-	deleted       map[string]bool // lists of spec.deletions that are done
+	deleted       map[string]bool // lists of spec.deletions whose data is deleted
 	deletionStuck bool
 
-	// written is the latest answer written, upon the object of version base.
-	written answer
+	// written is the last written update, and base the version of the object it was applied to.
+	written statusUpdate
 	base    string
 }
 
-// see takes the ArchiveShard as the API server tells it.
-func (s *shard) see(obj *v1alpha1.ArchiveShard, p handover.Presence) {
+// update replaces the ArchiveShard by the one from the API server.
+func (s *shard) update(obj *v1alpha1.ArchiveShard, p handover.Presence) {
 	s.object, s.spec, s.presence, s.gone = obj, obj.Spec, p, false
 }
 
@@ -72,44 +72,44 @@ func (s *shard) status() *v1alpha1.ArchiveShardStatus {
 	return s.object.Status
 }
 
-// decide decides anew, and reports whether that changes what the engine does.
+// decide updates the decision, and reports whether the engine's assignment changes.
 func (s *shard) decide(engine string) (changed bool) {
 	was := s.decision
-	s.decision = handover.Decide(handover.Known{Engine: engine, Presence: s.presence, Spec: &s.spec, Status: s.status(), Before: was})
+	s.decision = handover.Decide(handover.Input{Engine: engine, Presence: s.presence, Spec: &s.spec, Status: s.status(), Before: was})
 	if was.Hold && !s.decision.Hold {
-		s.captured, s.leaving, s.settled, s.joined = nil, nil, false, false
+		s.captured, s.leaving, s.listsTried, s.joined = nil, nil, false, false
 	}
 	return was.Hold != s.decision.Hold || was.Seal != s.decision.Seal
 }
 
-// take takes the lists that are read, and reports whether that changes what is
-// captured.
-func (s *shard) take(p progress) (changed bool) {
+// updateLists adopts the lists that have been read, and reports whether that changes the
+// engine's assignment.
+func (s *shard) updateLists(p progress) (changed bool) {
 	s.wanted, s.broken = p.lists, p.broken
 	if p.wait {
 		return false
 	}
 	next := p.next(s.captured)
-	if !s.settled && len(next) == 0 && len(p.broken) > 0 {
-		return false // nothing to begin with
+	if !s.listsTried && len(next) == 0 && len(p.broken) > 0 {
+		return false // no list has been read yet
 	}
-	_, leaving := split(next, s.spec.Lists)
-	changed = !s.settled || !maps.Equal(next, s.captured) || !maps.Equal(leaving, s.leaving)
-	s.captured, s.leaving, s.settled = next, leaving, true
+	_, leaving := splitLeaving(next, s.spec.Lists)
+	changed = !s.listsTried || !maps.Equal(next, s.captured) || !maps.Equal(leaving, s.leaving)
+	s.captured, s.leaving, s.listsTried = next, leaving, true
 	return changed
 }
 
-// complete reports whether exactly the lists of the spec are captured.
+// complete reports whether the engine captures exactly the lists of the spec.
 func (s *shard) complete() bool {
-	return s.settled && len(s.broken) == 0 && maps.Equal(s.wanted, s.captured)
+	return s.listsTried && len(s.broken) == 0 && maps.Equal(s.wanted, s.captured)
 }
 
-// unnoticed is how long samples may have waited when that is noticed first.
+// unnoticed is how long the engine may have held unstored samples before the agent notices.
 const unnoticed = 30 * time.Second
 
-// wait notes whether samples wait, for how long at least. What was said first stays: some
-// of them may be the oldest.
-func (s *shard) wait(waits bool, age time.Duration, now time.Time) {
+// updateWaiting records whether the engine holds unstored samples, and their minimum age.
+// The first recorded time stays, because some of the samples may be that old.
+func (s *shard) updateWaiting(waits bool, age time.Duration, now time.Time) {
 	since := now.Add(-age - unnoticed).Truncate(time.Second)
 	switch {
 	case !waits:
@@ -119,14 +119,14 @@ func (s *shard) wait(waits bool, age time.Duration, now time.Time) {
 	}
 }
 
-// enter sets the phase.
-func (s *shard) enter(p v1alpha1.ShardPhase, now time.Time) {
+// setPhase sets the phase, and the time when it began.
+func (s *shard) setPhase(p v1alpha1.ShardPhase, now time.Time) {
 	if s.phase != p {
 		s.phase, s.since = p, now
 	}
 }
 
-// isOver reports whether nothing of the shard is left to be done or said.
+// isOver reports whether the agent can forget the shard: nothing is left to do or report.
 func (s *shard) isOver(engine string, open bool) bool {
 	if s.decision.Hold || open {
 		return false
@@ -134,28 +134,28 @@ func (s *shard) isOver(engine string, open bool) bool {
 	return s.gone || s.phase == "" && handover.Entry(s.status(), engine) == nil
 }
 
-// isWritten reports whether an answer was written upon the object as it was seen
-// last, so that it is on its way back.
-func (s *shard) isWritten(a *answer) bool {
-	return s.base == s.object.ResourceVersion && s.written.seals == a.seals && sameEntry(&s.written.entry, &a.entry)
+// isWritten reports whether the update was written to the last known version of the
+// object, so that the watch will deliver it soon.
+func (s *shard) isWritten(u *statusUpdate) bool {
+	return s.base == s.object.ResourceVersion && s.written.seals == u.seals && sameEntry(&s.written.entry, &u.entry)
 }
 
-// isTold reports whether the status says that the shard is given up.
-func (s *shard) isTold(engine string) bool {
+// isReleaseWritten reports whether the status says that the engine released the shard.
+func (s *shard) isReleaseWritten(engine string) bool {
 	if s.object == nil || s.gone {
 		return true
 	}
-	a := s.answer(engine)
-	return s.phase != v1alpha1.Draining && (a.isIn(s.status()) || s.isWritten(&a))
+	u := s.statusUpdate(engine)
+	return s.phase != v1alpha1.Draining && (u.isAppliedTo(s.status()) || s.isWritten(&u))
 }
 
-// flushTime is what other engines get to make durable what they captured last.
+// flushTime is how long other engines get to store their last samples.
 const flushTime = 2 * time.Second
 
-// watchOthers notes whether other engines have ended what the spec has not any more.
-func (s *shard) watchOthers(engine string, now time.Time) {
-	switch alone, ended := s.others(engine); {
-	case alone: // there is nobody to wait for
+// updateEnded records since when no other engine captures lists that the spec no longer has.
+func (s *shard) updateEnded(engine string, now time.Time) {
+	switch alone, ended := s.otherEngines(engine); {
+	case alone: // no engine to wait for
 		s.ended = now.Add(-flushTime)
 	case !ended:
 		s.ended = time.Time{}
@@ -164,9 +164,9 @@ func (s *shard) watchOthers(engine string, now time.Time) {
 	}
 }
 
-// others reports whether no other engine has to do with the shard, by its status, and
-// whether none says to capture a list that is not in the spec.
-func (s *shard) others(engine string) (alone, ended bool) {
+// otherEngines evaluates the status. alone means that no other engine has the shard; ended
+// means that no other engine reports a list that is not in the spec.
+func (s *shard) otherEngines(engine string) (alone, ended bool) {
 	alone, ended = true, true
 	if s.status() == nil {
 		return alone, ended
@@ -183,10 +183,10 @@ func (s *shard) others(engine string) (alone, ended bool) {
 	return alone, ended
 }
 
-// pendingDeletions returns the lists of PVs whose data is to be deleted now: once other
-// engines that captured these PVs have made durable what they have.
+// pendingDeletions returns the lists of PVs whose data can be deleted now. Other engines
+// that captured these PVs must have stored their last samples before.
 func (s *shard) pendingDeletions(engine string, now time.Time) (names []string) {
-	s.watchOthers(engine, now)
+	s.updateEnded(engine, now)
 	if !s.decision.Hold || !s.sealing || !s.applied || !s.complete() || s.ended.IsZero() || now.Sub(s.ended) < flushTime {
 		return nil
 	}
@@ -203,9 +203,9 @@ func (s *shard) isDeleted(engine, name string) bool {
 	return s.deleted[name] || e != nil && slices.Contains(e.Deleted, name)
 }
 
-// answer returns what to say in the status.
-func (s *shard) answer(engine string) answer {
-	a := answer{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: s.phase}, since: metav1.NewTime(s.since.Truncate(time.Second))}
+// statusUpdate returns what to write into the status.
+func (s *shard) statusUpdate(engine string) statusUpdate {
+	a := statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: s.phase}, since: metav1.NewTime(s.since.Truncate(time.Second))}
 	if s.phase == "" {
 		return a
 	}
@@ -227,7 +227,7 @@ func (s *shard) answer(engine string) answer {
 	return a
 }
 
-// message says what is wrong.
+// message returns what is wrong with the shard, or "".
 func (s *shard) message() string {
 	var parts []string
 	if s.decision.Message != "" {
@@ -238,11 +238,11 @@ func (s *shard) message() string {
 			parts = append(parts, fmt.Sprintf("channel list %s: %s", name, s.broken[name]))
 		}
 		if len(s.broken) > 0 {
-			parts = append(parts, "capture goes on with the lists before")
+			parts = append(parts, "capture continues with the previous lists")
 		}
 	}
 	if s.deletionStuck {
-		parts = append(parts, "data to be deleted is still there: the log of the engine says why")
+		parts = append(parts, "data could not be deleted yet: see the log of the engine")
 	}
 	return strings.Join(parts, "; ")
 }

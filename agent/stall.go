@@ -3,29 +3,31 @@ package agent
 import "time"
 
 const (
-	// stoodStillAfter is how long nothing ran for a process to have stood still: the agent
-	// looks at everything each second.
-	stoodStillAfter = 5 * time.Second
-	// catchUp is how long it then does nothing: updates that wait in sockets come first. An
-	// order to stop may be there whose successor captures since after they were sent.
+	// stalledAfter is the pause between two reconciliations after which the process must
+	// have stood still. Normally the agent reconciles at least once a second.
+	stalledAfter = 5 * time.Second
+	// catchUp is how long the agent then does nothing, so that updates waiting in sockets
+	// arrive first. They may include an order to drain, with a successor that has been
+	// capturing for some time.
 	catchUp = 2 * time.Second
 )
 
-// stall notices that the process stood still, as when it was stopped or its node was.
-type stall struct {
-	last  time.Time // when the agent last ran; zero: it has not yet
-	until time.Time
+// stallDetector notices when the process stood still, as when the process or its node was
+// suspended.
+type stallDetector struct {
+	last  time.Time // when the agent last ran; zero before the first time
+	until time.Time // end of the pause to catch up
 }
 
-// over reports whether the process did not stand still lately. It is called at the begin of
-// each look, and again with ran at its end.
-func (s *stall) over(now time.Time) bool {
-	if !s.last.IsZero() && now.Sub(s.last) > stoodStillAfter {
+// caughtUp reports whether the agent may reconcile: the process did not stand still, or has
+// caught up since. The agent calls it at the start of each reconciliation, and ran at its end.
+func (s *stallDetector) caughtUp(now time.Time) bool {
+	if !s.last.IsZero() && now.Sub(s.last) > stalledAfter {
 		s.until = now.Add(catchUp)
 	}
 	s.last = now
 	return !now.Before(s.until)
 }
 
-// ran notes the end of a look, which may take long itself.
-func (s *stall) ran(now time.Time) { s.last = now }
+// ran records the end of a reconciliation, which may take long itself.
+func (s *stallDetector) ran(now time.Time) { s.last = now }

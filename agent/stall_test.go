@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-func TestAProcessThatStoodStillCatchesUpFirst(t *testing.T) {
+func TestAStalledProcessCatchesUpBeforeItReconciles(t *testing.T) {
 	start := time.Now()
-	var s stall
+	var s stallDetector
 	for _, step := range []struct {
-		at   time.Duration
-		over bool
-		runs time.Duration // how long the look takes
+		at       time.Duration
+		caughtUp bool
+		runs     time.Duration // how long the reconciliation takes
 	}{
 		{0, true, 0},
-		{time.Second, true, 20 * time.Second}, // it subscribes many channels
+		{time.Second, true, 20 * time.Second}, // a long reconciliation, not a stall
 		{22 * time.Second, true, 0},
-		{40 * time.Second, false, 0}, // it was stopped
+		{40 * time.Second, false, 0}, // the process was suspended
 		{41 * time.Second, false, 0},
 		{42 * time.Second, true, 0},
 		{43 * time.Second, true, 0},
@@ -24,8 +24,8 @@ func TestAProcessThatStoodStillCatchesUpFirst(t *testing.T) {
 		{60 * time.Second, false, 0}, // again
 		{62 * time.Second, true, 0},
 	} {
-		if over := s.over(start.Add(step.at)); over != step.over {
-			t.Errorf("at %v: over is %v", step.at, over)
+		if caughtUp := s.caughtUp(start.Add(step.at)); caughtUp != step.caughtUp {
+			t.Errorf("at %v: caughtUp is %v", step.at, caughtUp)
 		}
 		s.ran(start.Add(step.at + step.runs))
 	}

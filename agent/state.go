@@ -14,12 +14,12 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// The state on disk lets a container that is started again capture at once:
+// The state on disk lets a restarted container capture at once:
 //
 //	DIR/state         "varve-agent-state 1 <SHA-256 of the rest>\n", then JSON: savedState
 //	DIR/lists/NAME    channel lists, named by the hash of their content
 //
-// Each file is written under another name, synchronized, and renamed.
+// Each file is written under a temporary name, synced, and renamed.
 const (
 	stateFile   = "state"
 	listsFolder = "lists"
@@ -28,25 +28,25 @@ const (
 	maxListSize = 1 << 20
 )
 
-// savedState is an assignment.
+// savedState is an assignment as stored on disk.
 type savedState struct {
 	Engine   string       `json:"engine"`
 	Archiver string       `json:"archiver"`
 	Shards   []savedShard `json:"shards"`
 }
 
-// savedShard is what was known of a shard that was held.
+// savedShard is a shard of the assignment.
 type savedShard struct {
 	Name string                    `json:"name"`
 	Spec v1alpha1.ArchiveShardSpec `json:"spec"`
-	// Captured are the lists captured. They differ from those of the spec while one
-	// could not be read.
+	// Captured are the names of the captured lists. They differ from the lists of the spec
+	// while a list cannot be read.
 	Captured []string `json:"captured,omitempty"`
 	Seal     bool     `json:"seal,omitempty"`
 	Released bool     `json:"released,omitempty"`
 }
 
-// stateDirectory is a directory with a state. One process uses it.
+// stateDirectory is the directory of the state. Only one process uses it.
 type stateDirectory struct {
 	path             string
 	engine, archiver string
@@ -54,7 +54,7 @@ type stateDirectory struct {
 
 var errNoState = errors.New("no state")
 
-// load reads the state; errNoState: there is none.
+// load reads the state. It returns errNoState if there is none.
 func (d *stateDirectory) load() (savedState, error) {
 	text, err := readBounded(filepath.Join(d.path, stateFile), maxState)
 	switch {
@@ -65,12 +65,12 @@ func (d *stateDirectory) load() (savedState, error) {
 	}
 	st, err := decodeState(text)
 	if err == nil && (st.Engine != d.engine || st.Archiver != d.archiver) {
-		return savedState{}, fmt.Errorf("the state is that of the engine %s of %s", st.Engine, st.Archiver)
+		return savedState{}, fmt.Errorf("the state belongs to engine %s of Archiver %s", st.Engine, st.Archiver)
 	}
 	return st, err
 }
 
-// encodeState returns the bytes of a state.
+// encodeState encodes a state.
 func encodeState(st *savedState) []byte {
 	body, err := json.Marshal(st)
 	if err != nil {
@@ -80,12 +80,12 @@ func encodeState(st *savedState) []byte {
 	return append([]byte(stateMagic+hex.EncodeToString(sum[:])+"\n"), body...)
 }
 
-// decodeState returns the state that some bytes are.
+// decodeState decodes a state.
 func decodeState(text []byte) (st savedState, err error) {
 	head, body, _ := bytes.Cut(text, []byte("\n"))
 	sum := sha256.Sum256(body)
 	if string(head) != stateMagic+hex.EncodeToString(sum[:]) {
-		return st, errors.New("the state is damaged, or of another version")
+		return st, errors.New("the state is damaged or has another version")
 	}
 	if err := json.Unmarshal(body, &st); err != nil {
 		return savedState{}, fmt.Errorf("decoding the state: %w", err)
@@ -105,17 +105,17 @@ func (d *stateDirectory) list(name string) ([]byte, error) {
 	return data, err
 }
 
-// save replaces the state. Lists that it does not name are removed.
+// save replaces the state. It removes lists that the state does not name.
 func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
 	folder := filepath.Join(d.path, listsFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("making the directory of lists: %w", err)
+		return fmt.Errorf("creating the directory of lists: %w", err)
 	}
 	changed := false
 	for name, data := range lists {
 		path := filepath.Join(folder, name)
 		if info, err := os.Stat(path); err == nil && info.Size() == int64(len(data)) {
-			continue // the name says the content
+			continue // the name contains the hash of the content
 		}
 		if err := replaceFile(path, data); err != nil {
 			return fmt.Errorf("writing a list: %w", err)
@@ -136,11 +136,11 @@ func (d *stateDirectory) save(st *savedState, lists map[string][]byte) error {
 	return removeOthers(folder, lists)
 }
 
-// removeOthers removes the lists that are not needed any more.
+// removeOthers removes the lists that are no longer needed.
 func removeOthers(folder string, lists map[string][]byte) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("looking for old lists: %w", err)
+		return fmt.Errorf("finding old lists: %w", err)
 	}
 	for _, e := range entries {
 		if _, wanted := lists[e.Name()]; !wanted {
@@ -152,8 +152,8 @@ func removeOthers(folder string, lists map[string][]byte) error {
 	return nil
 }
 
-// replaceFile makes a file have a content, or keeps the one it has. The rename is
-// durable when the directory is synchronized.
+// replaceFile replaces the content of a file atomically. The rename is durable once the
+// directory is synced.
 func replaceFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -180,14 +180,14 @@ func syncDirectory(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readBounded reads a file that must not be larger than a limit.
+// readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), limit)
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", path, info.Size(), limit)
 	}
 	return os.ReadFile(path)
 }

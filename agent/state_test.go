@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// newList returns the name and data of a list of PVs.
+// newList returns the name and data of a channel list.
 func newList(archiver string, pvs ...string) (name string, data []byte) {
 	var channels []capture.Channel
 	for _, pv := range pvs {
@@ -24,7 +24,7 @@ func newList(archiver string, pvs ...string) (name string, data []byte) {
 	return archiver + "-" + l.Name, l.Data
 }
 
-func aState() (*savedState, map[string][]byte) {
+func sampleState() (*savedState, map[string][]byte) {
 	name, data := newList("main", "A", "B")
 	index := int32(3)
 	spec := *orders("a", captures)
@@ -39,7 +39,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	if _, err := d.load(); !errors.Is(err, errNoState) {
 		t.Fatalf("an empty directory gives %v", err)
 	}
-	st, lists := aState()
+	st, lists := sampleState()
 	if err := d.save(st, lists); err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func TestStateSurvivesARestart(t *testing.T) {
 	}
 	for name, data := range lists {
 		if back, err := d.list(name); err != nil || !bytes.Equal(back, data) {
-			t.Errorf("the list %s: %v", name, err)
+			t.Errorf("reading list %s: %v", name, err)
 		}
 	}
-	// What is not needed any more goes.
+	// Lists that are no longer needed are removed.
 	if err := d.save(&savedState{Engine: "a", Archiver: "main"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 }
 
 func TestDamagedStateIsNotUsed(t *testing.T) {
-	st, lists := aState()
+	st, lists := sampleState()
 	for name, damage := range map[string]func(d *stateDirectory, path, list string){
 		"truncated": func(_ *stateDirectory, p, _ string) { os.Truncate(p, 100) },
 		"empty":     func(_ *stateDirectory, p, _ string) { os.Truncate(p, 0) },
@@ -107,7 +107,7 @@ func TestDamagedStateIsNotUsed(t *testing.T) {
 }
 
 func FuzzDecodeState(f *testing.F) {
-	st, _ := aState()
+	st, _ := sampleState()
 	whole := encodeState(st)
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
@@ -117,12 +117,12 @@ func FuzzDecodeState(f *testing.F) {
 		st, err := decodeState(text)
 		if err != nil {
 			if len(st.Shards) > 0 {
-				t.Error("shards come with an error")
+				t.Error("decoding returned shards together with an error")
 			}
 			return
 		}
 		if again, err := decodeState(encodeState(&st)); err != nil || !cmp.Equal(again, st) {
-			t.Errorf("a state does not survive: %v", err)
+			t.Errorf("decoding the encoded state again: %v", err)
 		}
 	})
 }

@@ -8,34 +8,34 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// worker does something for one shard at a time, and again, later and later, as
-// long as it fails. A shard that is asked for often is done once.
+// worker processes shards from a queue, and retries failed ones with exponential backoff.
+// A shard that is queued several times is processed once.
 type worker struct {
 	parallel int
 	do       func(ctx context.Context, shard int) error
 	queue    workqueue.TypedRateLimitingInterface[int]
 }
 
-// Limits of trying again, and of one try.
+// Limits of the backoff, and of one attempt.
 const (
-	firstTry   = 250 * time.Millisecond
-	lastTry    = 10 * time.Second
+	firstRetry = 250 * time.Millisecond
+	lastRetry  = 10 * time.Second
 	tryTimeout = 10 * time.Second
 )
 
 func newWorker(parallel int, do func(context.Context, int) error) *worker {
 	return &worker{parallel: parallel, do: do, queue: workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[int](firstTry, lastTry))}
+		workqueue.NewTypedItemExponentialFailureRateLimiter[int](firstRetry, lastRetry))}
 }
 
-// add asks for a shard to be done. While a try failed and waits, it changes nothing.
+// add queues a shard. It does nothing while the shard waits for a retry.
 func (w *worker) add(shard int) {
 	if w.queue.NumRequeues(shard) == 0 {
 		w.queue.Add(shard)
 	}
 }
 
-// run works until ctx ends.
+// run processes shards until ctx ends.
 func (w *worker) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for range w.parallel {

@@ -1,11 +1,11 @@
-// Package handover is the rule of what an engine does with a shard, and of what it says
-// of it: pure functions of what is known.
+// Package handover decides what an engine does with a shard, and which phase it reports.
+// It consists of pure functions between the agent's view of the ArchiveShard and the engine:
 //
 //	spec, status, presence, ─▶ Decide ─▶ Decision ─┬─▶ engine
-//	decision before ────────▶                      └─▶ Say ─▶ phase ─▶ status
-//	channels connected, time ─▶ Joining.Done ─▶ joined ─▲
+//	previous decision ──────▶                      └─▶ Phase ───▶ status
+//	channels connected, time ─▶ Joining.Done ─▶ joined ──▲
 //
-// The agent of an engine goes by it, and so does the simulation in test/handover.
+// The agent of an engine uses it, and so does the simulation in test/handover.
 package handover
 
 import (
@@ -14,56 +14,57 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Presence is how much of an ArchiveShard there is to see.
+// Presence tells how an engine sees an ArchiveShard.
 type Presence uint8
 
-// What there is to see.
+// The values of Presence.
 const (
-	Missing    Presence = iota // the API server has none, or can not be asked
-	Unlabelled                 // there is one, but it lost the label of this engine
-	Present                    // as it should be
+	Missing    Presence = iota // the API server has no such object, or does not answer
+	Unlabelled                 // the object lacks the label of this engine
+	Present                    // the object exists and has the label
 )
 
-// Known is all that is known of one shard when it is decided upon.
-type Known struct {
-	Engine   string // the name of this engine
+// Input is everything that a decision about one shard depends on.
+type Input struct {
+	Engine   string // name of this engine
 	Presence Presence
-	// Spec and Status are as seen last; Status may be nil.
+	// Spec and Status are the last known ones. Status may be nil.
 	Spec   *v1alpha1.ArchiveShardSpec
 	Status *v1alpha1.ArchiveShardStatus
-	// Before is the decision in force.
+	// Before is the previous decision.
 	Before Decision
 }
 
-// Decision says what an engine does with a shard.
+// Decision tells what an engine does with a shard.
 type Decision struct {
-	// Hold: capture it.
+	// Hold means that the engine captures the shard.
 	Hold bool
-	// Seal: seal it, too.
+	// Seal means that the engine also seals the shard.
 	Seal bool
-	// Drain: an order to stop is there.
+	// Drain means that the spec orders the engine to drain the shard.
 	Drain bool
-	// Released: an order to stop was carried out. It holds as long as the order
-	// does, so that a successor that stumbles later does not bring the shard back.
+	// Released means that the engine has carried out an order to drain. It stays set as
+	// long as the order exists, so that the engine does not take the shard back when its
+	// successor restarts.
 	Released bool
-	// Orphaned: the shard is held, but its ArchiveShard is missing, has no label
-	// for this engine or does not name it.
+	// Orphaned means that the engine holds the shard although its ArchiveShard is missing,
+	// lacks the label of this engine, or does not name the engine.
 	Orphaned bool
-	// Message says what is wrong, for people.
+	// Message tells users what is wrong.
 	Message string
 }
 
 // Messages of decisions.
 const (
-	sayUnlabelled = "the label for this engine is missing; capture goes on"
-	sayUnnamed    = "the spec does not name this engine and never told it to drain; capture goes on"
-	sayWaiting    = "waiting until another engine captures"
+	messageUnlabelled = "the ArchiveShard lacks the label of this engine; capture continues"
+	messageUnnamed    = "the spec no longer names this engine, but never ordered it to drain; capture continues"
+	messageWaiting    = "waiting until another engine captures the shard"
 )
 
-// Decide is the rule of who captures. Absence never stops capture: what is held
-// ends only by an order to drain, while another engine that has the order to
-// capture says that it does.
-func Decide(k Known) Decision {
+// Decide decides whether an engine captures a shard. A missing object never stops capture:
+// an engine releases a shard only if the spec orders it to drain, and another engine, which
+// has the order to capture, reports that it captures.
+func Decide(k Input) Decision {
 	d := k.Before
 	d.Message = ""
 	if k.Presence == Missing {
@@ -83,21 +84,21 @@ func Decide(k Known) Decision {
 	case d.Released || !d.Hold && phaseOf(k.Status, k.Engine) == v1alpha1.Drained || Succeeded(k.Spec, k.Status, k.Engine):
 		d.Hold, d.Released = false, true
 	default:
-		d.Hold, d.Message = true, sayWaiting
+		d.Hold, d.Message = true, messageWaiting
 	}
 	d.Orphaned = d.Hold && (!named || k.Presence == Unlabelled)
 	switch {
 	case !d.Hold:
 		d.Seal = false
 	case !named:
-		d.Message = sayUnnamed
+		d.Message = messageUnnamed
 	case k.Presence == Unlabelled:
-		d.Message = sayUnlabelled
+		d.Message = messageUnlabelled
 	}
 	return d
 }
 
-// Order returns the order for an engine.
+// Order returns the order of an engine. named is false if the spec does not name the engine.
 func Order(spec *v1alpha1.ArchiveShardSpec, engine string) (order v1alpha1.EngineOrder, named bool) {
 	i := slices.IndexFunc(spec.Engines, func(e v1alpha1.ShardEngine) bool { return e.Name == engine })
 	if i < 0 {
@@ -106,15 +107,15 @@ func Order(spec *v1alpha1.ArchiveShardSpec, engine string) (order v1alpha1.Engin
 	return spec.Engines[i].Order, true
 }
 
-// Succeeded reports whether an engine other than the one named has the order to
-// capture and does.
+// Succeeded reports whether another engine has the order to capture, and reports that it
+// captures.
 func Succeeded(spec *v1alpha1.ArchiveShardSpec, status *v1alpha1.ArchiveShardStatus, engine string) bool {
 	return slices.ContainsFunc(spec.Engines, func(e v1alpha1.ShardEngine) bool {
 		return e.Name != engine && e.Order == v1alpha1.OrderCapture && phaseOf(status, e.Name) == v1alpha1.Capturing
 	})
 }
 
-// phaseOf returns what an engine said; empty: nothing.
+// phaseOf returns the phase that an engine reported, or "".
 func phaseOf(status *v1alpha1.ArchiveShardStatus, engine string) v1alpha1.ShardPhase {
 	if e := Entry(status, engine); e != nil {
 		return e.Phase
@@ -122,7 +123,7 @@ func phaseOf(status *v1alpha1.ArchiveShardStatus, engine string) v1alpha1.ShardP
 	return ""
 }
 
-// Entry returns an engine's entry, which must not be changed; nil: none.
+// Entry returns the status entry of an engine, or nil. The caller must not change it.
 func Entry(status *v1alpha1.ArchiveShardStatus, engine string) *v1alpha1.ShardEngineStatus {
 	if status == nil {
 		return nil

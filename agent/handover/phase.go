@@ -13,17 +13,17 @@ const (
 	joinAtMost  = 15 * time.Second
 )
 
-// Joining watches a shard's channels connect.
+// Joining tracks how a shard's channels connect.
 type Joining struct {
-	Since     time.Time // when its channels were applied
-	grown     time.Time // when the number of connected ones last rose
+	Since     time.Time // when the engine received the channels
+	grown     time.Time // when the number of connected channels last rose
 	connected int
 }
 
-// Done reports whether every channel is connected that can be expected to: all of
-// them; or some, and no more for a while; or time is up, as when the IOCs are off.
-// connected counts also those that can do no better: paused ones and ones of a
-// type that can not be archived.
+// Done reports whether joining is complete: all channels are connected; or some are, and
+// no further channel has connected for joinQuiet; or joinAtMost has passed, as when the
+// IOCs are off. connected includes channels that will not connect: paused channels and
+// channels of a type that cannot be archived.
 func (j *Joining) Done(now time.Time, connected, channels int) bool {
 	if connected > j.connected {
 		j.connected, j.grown = connected, now
@@ -38,9 +38,10 @@ func (j *Joining) Done(now time.Time, connected, channels int) bool {
 	return now.Sub(j.grown) >= joinQuiet
 }
 
-// Say returns what to say of a shard; empty: nothing any more. joined says that
-// its channels are connected, open that the engine has not closed its claim yet.
-func Say(d Decision, joined, open bool) v1alpha1.ShardPhase {
+// Phase returns the phase to report for a shard, or "" if the engine no longer has to do
+// with it. joined means that its channels are connected; open means that the engine has not
+// closed its claim yet.
+func Phase(d Decision, joined, open bool) v1alpha1.ShardPhase {
 	switch {
 	case d.Hold && d.Drain:
 		return v1alpha1.Draining

@@ -13,9 +13,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// NewClient returns a client of the kinds that engine and retrieval pods use. It
-// asks the API server for nothing at first, so that a pod starts also while that
-// is away.
+// NewClient returns a client for the kinds that engine and retrieval pods use. It sends no
+// requests by itself, so that a pod can start while the API server is down.
 func NewClient(cfg *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, coordinationv1.AddToScheme} {
@@ -29,10 +28,10 @@ func NewClient(cfg *rest.Config) (client.WithWatch, error) {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	own := rest.CopyConfig(cfg)
-	own.QPS = -1 // the API server's priority and fairness decide; parallelism is bounded here
+	own.QPS = -1 // API priority and fairness limits the rate; callers limit the parallelism
 	c, err := client.NewWithWatch(own, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("setting up the client of the API server: %w", err)
+		return nil, fmt.Errorf("creating the client of the API server: %w", err)
 	}
 	return c, nil
 }

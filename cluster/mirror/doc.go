@@ -1,9 +1,9 @@
-// Package mirror keeps what a pod needs to know of the API server, and goes on
-// with what it knew while the API server is away:
+// Package mirror mirrors the objects and channel lists that a pod needs from the API server.
+// While the API server is down, a mirror keeps its last content. It is the input of the
+// agent in engine pods and of the routing in retrieval pods:
 //
-//	objects ── list, watch ──▶ Objects ── changed() ──▶ agent, owners
+//	objects ── list, watch ──▶ Objects ── changed() ──▶ agent, retrieval/routing
 //	ConfigMaps ── GET, hash ──▶ Lists ──── changed() ──▶
 //
-// It has no opinion on absence: who reads a mirror decides what a missing object
-// means.
+// A mirror does not interpret missing objects. Its readers decide what they mean.
 package mirror

@@ -18,15 +18,15 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// Why a list can not be used. The texts are stable, so that they can stand in a
+// Reasons why a list cannot be used. The texts never vary, so they can be written into a
 // status.
 var (
 	ErrNoList      = errors.New("the ConfigMap does not exist")
-	ErrNotAsNamed  = errors.New("the content of the ConfigMap is not what its name says")
-	ErrUnreachable = errors.New("the API server does not give it")
+	ErrNotAsNamed  = errors.New("the content of the ConfigMap does not match the hash in its name")
+	ErrUnreachable = errors.New("the API server cannot be reached or refuses the request")
 )
 
-// ReadList reads the bytes of a channel list, which are what its name says.
+// ReadList reads the encoded bytes of a channel list, and checks them against the hash in its name.
 func ReadList(ctx context.Context, c client.Reader, namespace, name string) ([]byte, error) {
 	var cm corev1.ConfigMap
 	switch err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &cm); {
@@ -42,13 +42,13 @@ func ReadList(ctx context.Context, c client.Reader, namespace, name string) ([]b
 	return data, nil
 }
 
-// Named reports whether data is that of the list of a name.
+// Named reports whether data matches the hash in the name of a list.
 func Named(name string, data []byte) bool {
 	return len(data) > 0 && strings.HasSuffix(name, "-"+channellist.Hash(data))
 }
 
-// Lists are channel lists, read once and kept as long as they are wanted. A list
-// that can not be read is tried again and again.
+// Lists mirrors channel lists. It reads each list once and keeps it as long as it is
+// wanted. It retries lists that cannot be read.
 type Lists[V any] struct {
 	client    client.Reader
 	namespace string
@@ -58,16 +58,16 @@ type Lists[V any] struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
 
 	mu   sync.RWMutex
-	have map[string]*entry[V] // by name, of every list wanted
+	have map[string]*entry[V] // all wanted lists, by name
 }
 
 type entry[V any] struct {
 	read  bool
 	value V
-	err   error // of the latest try; nil before the first
+	err   error // of the last attempt; nil before the first one
 }
 
-// Limits of reading.
+// Limits of the readers.
 const (
 	readers     = 4
 	readTimeout = 10 * time.Second
@@ -75,8 +75,8 @@ const (
 	lastReread  = 15 * time.Second
 )
 
-// NewLists returns lists of a namespace. changed is called after each list that
-// was read, or for the first time could not be, and must not block.
+// NewLists returns a mirror of channel lists in a namespace. It calls changed when it has
+// read a list, and when reading a list fails for the first time. changed must not block.
 func NewLists[V any](c client.Reader, namespace string, decode func([]byte) (V, error), changed func(), log *slog.Logger) *Lists[V] {
 	return &Lists[V]{
 		client: c, namespace: namespace, decode: decode, changed: changed, log: log, have: map[string]*entry[V]{},
@@ -85,7 +85,7 @@ func NewLists[V any](c client.Reader, namespace string, decode func([]byte) (V, 
 	}
 }
 
-// Want says which lists are needed. New ones are read; others are forgotten.
+// Want sets the wanted lists. Run reads new ones; lists that are no longer wanted are forgotten.
 func (l *Lists[V]) Want(names map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,15 +102,15 @@ func (l *Lists[V]) Want(names map[string]bool) {
 	}
 }
 
-// Put gives a list that is known from elsewhere.
+// Put adds a list that was read elsewhere.
 func (l *Lists[V]) Put(name string, value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.have[name] = &entry[V]{read: true, value: value}
 }
 
-// Get returns a list. Not ok: it is not read yet; then err says why, or is nil
-// if it was not tried yet.
+// Get returns a list. If ok is false, the list has not been read yet; err is then the error
+// of the last attempt, or nil if there was none.
 func (l *Lists[V]) Get(name string) (value V, ok bool, err error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -131,7 +131,7 @@ func (l *Lists[V]) Run(ctx context.Context) {
 				if end {
 					return
 				}
-				l.try(ctx, name)
+				l.tryRead(ctx, name)
 				l.queue.Done(name)
 			}
 		})
@@ -141,8 +141,8 @@ func (l *Lists[V]) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// try reads one list.
-func (l *Lists[V]) try(ctx context.Context, name string) {
+// tryRead tries to read one list. It queues the list again if that fails.
+func (l *Lists[V]) tryRead(ctx context.Context, name string) {
 	l.mu.RLock()
 	e := l.have[name]
 	l.mu.RUnlock()
@@ -152,7 +152,7 @@ func (l *Lists[V]) try(ctx context.Context, name string) {
 	}
 	value, err := l.readOne(ctx, name)
 	l.mu.Lock()
-	isNews := err == nil || e.err == nil
+	isChange := err == nil || e.err == nil
 	if err == nil {
 		e.value, e.read = value, true
 	}
@@ -162,9 +162,9 @@ func (l *Lists[V]) try(ctx context.Context, name string) {
 		l.queue.Forget(name)
 	} else {
 		l.queue.AddRateLimited(name)
-		l.log.Warn("a channel list can not be read", "list", name, "err", err)
+		l.log.Warn("reading a channel list failed", "list", name, "err", err)
 	}
-	if isNews {
+	if isChange {
 		l.changed()
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Objects are those of one kind, in a namespace, that have some labels, as the
-// API server told last. Run brings them up to date.
+// Objects mirrors the objects of one kind in a namespace that match a selection. Run keeps
+// the mirror up to date.
 type Objects[T client.Object] struct {
 	client  client.WithWatch
 	list    client.ObjectList
@@ -28,16 +28,16 @@ type Objects[T client.Object] struct {
 	byName map[string]T
 }
 
-// Select says which objects are mirrored. Labels must match; of those in Has any
-// value does.
+// Select selects the mirrored objects. They have all Labels with the given values, and the
+// labels in Has with any value.
 type Select struct {
 	Namespace string
 	Labels    map[string]string
 	Has       []string
 }
 
-// NewObjects returns a mirror of the kind of a list. changed is called after
-// each change, and must not block.
+// NewObjects returns a mirror of objects of the list's kind. It calls changed after each
+// change. changed must not block.
 func NewObjects[T client.Object](c client.WithWatch, list client.ObjectList, sel Select, changed func()) *Objects[T] {
 	return &Objects[T]{
 		client: c, list: list, changed: changed, byName: map[string]T{},
@@ -45,29 +45,29 @@ func NewObjects[T client.Object](c client.WithWatch, list client.ObjectList, sel
 	}
 }
 
-// Synced reports whether the API server ever gave a whole list.
+// Synced reports whether the API server has ever sent a complete list.
 func (o *Objects[T]) Synced() bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return o.synced
 }
 
-// All returns the objects by name. They are shared and must not be changed. False:
-// no list came yet.
+// All returns the objects by name. The caller must not change them. synced is false before
+// the API server has sent a complete list.
 func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return maps.Clone(o.byName), o.synced
 }
 
-// The API server is asked again soon when it comes back: those who wait for a
-// shard to move lose samples.
+// Retries are frequent, so that the mirror is up to date soon after the API server comes
+// back: samples may be lost while a shard waits for its move.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// Run follows the API server until ctx ends. Errors do not end it.
+// Run watches the API server until ctx ends. Errors do not end it.
 func (o *Objects[T]) Run(ctx context.Context) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -89,26 +89,26 @@ func (o *Objects[T]) options(raw metav1.ListOptions) []client.ListOption {
 	return append(slices.Clip(o.where), &client.ListOptions{Raw: &raw})
 }
 
-// reflected is where a reflector puts objects; it implements cache.ReflectorStore.
+// reflected receives the objects of a reflector. It implements cache.ReflectorStore.
 type reflected[T client.Object] struct{ *Objects[T] }
 
-// Add takes an object that is new.
+// Add stores a new object.
 func (r reflected[T]) Add(obj any) error { return r.Update(obj) }
 
-// Update takes an object that has changed.
+// Update stores a changed object.
 func (r reflected[T]) Update(obj any) error {
 	o := obj.(T)
 	r.change(func() { r.byName[o.GetName()] = o })
 	return nil
 }
 
-// Delete takes an object that is gone, or no longer has the labels.
+// Delete removes an object that was deleted or no longer has the labels.
 func (r reflected[T]) Delete(obj any) error {
 	r.change(func() { delete(r.byName, obj.(T).GetName()) })
 	return nil
 }
 
-// Replace takes a whole list.
+// Replace replaces all objects.
 func (r reflected[T]) Replace(list []any, _ string) error {
 	all := make(map[string]T, len(list))
 	for _, obj := range list {
@@ -119,7 +119,7 @@ func (r reflected[T]) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync has nothing to do: changes are told when they come.
+// Resync does nothing: every change is reported when it arrives.
 func (r reflected[T]) Resync() error { return nil }
 
 func (r reflected[T]) change(f func()) {

@@ -1,6 +1,7 @@
-// Package moves tells which shards are on their way between engines. It is pure.
+// Package moves derives the shard moves under way from the orders and phases in
+// ArchiveShards. It is pure. Retrieval pods serve the result, and the varve command shows it:
 //
-//	ArchiveShards: orders, answers ──Of──▶ State ──▶ /api/v1/shards ──▶ varve status --watch
+//	ArchiveShards: orders, phases ──StateOf──▶ State ──▶ /api/v1/shards ──▶ varve status --watch
 package moves
 
 import (
@@ -12,17 +13,17 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// State is who captures the shards of an archive, as JSON has it.
+// State tells which engines capture the shards of an archive, and which shards move.
 type State struct {
 	// Shards is the number of shards that exist.
 	Shards int `json:"shards"`
-	// Engines that shards name, by name.
+	// Engines are the engines that capture shards, sorted by name.
 	Engines []Engine `json:"engines"`
-	// Moves under way, by shard.
+	// Moves are the moves under way, sorted by shard.
 	Moves []Move `json:"moves"`
 }
 
-// Engine counts shards by what the engine answered last.
+// Engine counts the shards of an engine by the phase that the engine last reported.
 type Engine struct {
 	Engine    string `json:"engine"`
 	Joining   int    `json:"joining"`
@@ -30,45 +31,45 @@ type Engine struct {
 	Draining  int    `json:"draining"`
 }
 
-// Move is one step of a shard.
+// Move is one step of a shard move.
 type Move struct {
 	Shard int `json:"shard"`
-	// From is the engine that is to stop, or will be when To captures; empty if
-	// none is: the shard had no engine, or gets a second one.
+	// From is the engine that has the order to drain, or gets it when To captures. It is
+	// empty if the shard had no engine before, or gets a second one.
 	From string `json:"from,omitempty"`
-	// To is the engine that captures the shard then; empty if nobody is to.
+	// To is the engine that captures the shard after the move, or empty if there is none.
 	To string `json:"to,omitempty"`
-	// Phase is that of To until it captures, and then that of From: a
-	// v1alpha1.ShardPhase, or Ordered before the engine has answered, or Unplaced.
+	// Phase is the phase of To until it captures, then the phase of From. It is a
+	// v1alpha1.ShardPhase, or Ordered before the engine has reported one, or Unplaced.
 	Phase string `json:"phase"`
-	// Since is when the engine came to that phase; nil if it is not known.
+	// Since is when the engine entered the phase, or nil if that is not known.
 	Since *time.Time `json:"since,omitempty"`
-	// Message is the engine's, if anything is wrong.
+	// Message is the engine's message if something is wrong.
 	Message string `json:"message,omitempty"`
 }
 
-// Phases of moves besides those of engines.
+// Phases of moves in addition to v1alpha1.ShardPhase.
 const (
-	Ordered  = "Ordered"
-	Unplaced = "Unplaced"
+	Ordered  = "Ordered"  // the engine has not reported a phase yet
+	Unplaced = "Unplaced" // no engine has the order to capture the shard
 )
 
-// Of returns the state of shards, in any order. replicas says how many engines are to
-// capture the one of an index.
-func Of(shards []*v1alpha1.ArchiveShard, replicas func(index int) int) State {
+// StateOf returns the state of an archive's shards. replicas returns how many engines
+// should capture the shard of an index.
+func StateOf(shards []*v1alpha1.ArchiveShard, replicas func(index int) int) State {
 	state := State{Shards: len(shards), Engines: []Engine{}, Moves: []Move{}}
 	engines := map[string]*Engine{}
 	for _, s := range shards {
 		if s.Spec.Index == nil {
 			continue
 		}
-		answers := answersOf(s)
-		state.Moves = append(state.Moves, steps(s, answers, replicas(int(*s.Spec.Index)))...)
+		reported := entriesOf(s)
+		state.Moves = append(state.Moves, steps(s, reported, replicas(int(*s.Spec.Index)))...)
 		for _, e := range s.Spec.Engines {
 			if engines[e.Name] == nil {
 				engines[e.Name] = &Engine{Engine: e.Name}
 			}
-			engines[e.Name].count(answers[e.Name].Phase)
+			engines[e.Name].count(reported[e.Name].Phase)
 		}
 	}
 	slices.SortStableFunc(state.Moves, func(a, b Move) int { return cmp.Compare(a.Shard, b.Shard) })
@@ -89,30 +90,30 @@ func (e *Engine) count(p v1alpha1.ShardPhase) {
 	}
 }
 
-func answersOf(s *v1alpha1.ArchiveShard) map[string]v1alpha1.ShardEngineStatus {
-	answers := map[string]v1alpha1.ShardEngineStatus{}
+func entriesOf(s *v1alpha1.ArchiveShard) map[string]v1alpha1.ShardEngineStatus {
+	entries := map[string]v1alpha1.ShardEngineStatus{}
 	if s.Status != nil {
 		for _, e := range s.Status.Engines {
-			answers[e.Name] = e
+			entries[e.Name] = e
 		}
 	}
-	return answers
+	return entries
 }
 
-// steps returns what is under way in one shard. If more engines are to capture it than
-// replicas, the one before the last is to go: see package placement.
-func steps(s *v1alpha1.ArchiveShard, answers map[string]v1alpha1.ShardEngineStatus, replicas int) (out []Move) {
+// steps returns the steps under way for one shard. If more than replicas engines have the
+// order to capture it, the last but one will be replaced by the last: see package placement.
+func steps(s *v1alpha1.ArchiveShard, reported map[string]v1alpha1.ShardEngineStatus, replicas int) (out []Move) {
 	var captures, drains []string
 	for _, e := range s.Spec.Engines {
 		switch {
 		case e.Order == v1alpha1.OrderCapture:
 			captures = append(captures, e.Name)
-		case answers[e.Name].Phase != v1alpha1.Drained:
+		case reported[e.Name].Phase != v1alpha1.Drained:
 			drains = append(drains, e.Name)
 		}
 	}
 	step := func(from, to, of string) {
-		a := answers[of]
+		a := reported[of]
 		m := Move{Shard: int(*s.Spec.Index), From: from, To: to, Phase: cmp.Or(string(a.Phase), Ordered), Message: a.Message}
 		if a.Since != nil {
 			m.Since = new(a.Since.UTC())
@@ -125,7 +126,7 @@ func steps(s *v1alpha1.ArchiveShard, answers map[string]v1alpha1.ShardEngineStat
 		if i > 0 && i == len(captures)-1 && len(captures) > replicas {
 			source = captures[i-1]
 		}
-		if source != "" || answers[name].Phase != v1alpha1.Capturing {
+		if source != "" || reported[name].Phase != v1alpha1.Capturing {
 			step(source, name, name)
 		}
 		last = name

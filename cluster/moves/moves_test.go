@@ -13,8 +13,8 @@ import (
 
 var since = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// shard is drawn as "a b>J -c>D": engines a, b and c, of which c has the order to
-// drain; a captures, b joins, c drains. "d?" has not answered.
+// shard returns a shard drawn as "a b>J -c>D": engines a, b and c, where c has the order to
+// drain; a captures, b joins, c drains. "d?" has not reported a phase.
 func shard(index int32, drawn string) *v1alpha1.ArchiveShard {
 	phases := map[string]v1alpha1.ShardPhase{"": v1alpha1.Capturing, "J": v1alpha1.Joining, "D": v1alpha1.Draining, "X": v1alpha1.Drained}
 	s := &v1alpha1.ArchiveShard{Spec: v1alpha1.ArchiveShardSpec{Index: &index, Channels: 1}, Status: &v1alpha1.ArchiveShardStatus{}}
@@ -34,7 +34,7 @@ func shard(index int32, drawn string) *v1alpha1.ArchiveShard {
 	return s
 }
 
-func TestSteps(t *testing.T) {
+func TestMovesFollowOrdersAndPhases(t *testing.T) {
 	for _, c := range []struct {
 		drawn    string
 		replicas int
@@ -49,18 +49,18 @@ func TestSteps(t *testing.T) {
 		{"b -a", 1, "a-b:Capturing"},
 		{"b -a>D", 1, "a-b:Draining"},
 		{"b -a>X", 1, ""},
-		// The same beside a sealer s, and the first engine of all.
+		// The same with a sealer s besides, and a shard's first engine.
 		{"s a b>J", 2, "a-b:Joining"},
 		{"s b -a>D", 2, "a-b:Draining"},
 		{"a>J", 1, "-a:Joining"},
 		{"s b>J", 2, "-b:Joining"},
-		// A move that is given up, and one whose source died.
+		// A cancelled move, and a move whose source died.
 		{"a -b>D", 1, "b-a:Draining"},
 		{"b>J -a?", 1, "-b:Joining a-b:Ordered"},
 		{"-a>D", 1, "a-:Draining -:Unplaced"},
 		{"", 1, "-:Unplaced"},
 	} {
-		state := Of([]*v1alpha1.ArchiveShard{shard(7, c.drawn)}, func(int) int { return c.replicas })
+		state := StateOf([]*v1alpha1.ArchiveShard{shard(7, c.drawn)}, func(int) int { return c.replicas })
 		var got []string
 		for _, m := range state.Moves {
 			got = append(got, fmt.Sprintf("%s-%s:%s", m.From, m.To, m.Phase))
@@ -74,15 +74,15 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestStateCountsShardsByEngine(t *testing.T) {
 	broken := shard(0, "a b>J")
-	broken.Status.Engines[1].Message = "a list can not be read"
-	state := Of([]*v1alpha1.ArchiveShard{shard(2, "c b>J"), shard(1, "b"), broken, {}}, func(int) int { return 1 })
+	broken.Status.Engines[1].Message = "a list cannot be read"
+	state := StateOf([]*v1alpha1.ArchiveShard{shard(2, "c b>J"), shard(1, "b"), broken, {}}, func(int) int { return 1 })
 	if got := fmt.Sprint(state.Engines); got != "[{a 0 1 0} {b 2 1 0} {c 0 1 0}]" {
 		t.Error(got)
 	}
 	if len(state.Moves) != 2 || state.Moves[0].Shard != 0 || state.Moves[1].Shard != 2 || !state.Moves[0].Since.Equal(since) ||
-		state.Moves[0].Message != "a list can not be read" {
+		state.Moves[0].Message != "a list cannot be read" {
 		t.Errorf("%+v", state.Moves)
 	}
 }

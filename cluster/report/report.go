@@ -1,49 +1,49 @@
-// Package report is what an engine tells the operator every few seconds, as JSON
-// over HTTP at Path. What changes often goes this way, never through the API
-// server:
+// Package report defines the report that the operator fetches from each engine every few
+// seconds, as JSON over HTTP at Path. Values that change often take this way and never
+// pass through the API server:
 //
 //	engine ──▶ agent ──▶ GET /internal/report ──▶ operator ──▶ status of groups, placement
 package report
 
 import "time"
 
-// Path of the report on an engine's HTTP port.
+// Path is the path of the report on an engine's HTTP port.
 const Path = "/internal/report"
 
 // Report is the state of one engine.
 type Report struct {
-	// Engine is the name of the pod; Writer identifies the process, as 32
+	// Engine is the name of the pod. Writer is the writer ID of the process, as 32
 	// hexadecimal digits.
 	Engine  string    `json:"engine"`
 	Writer  string    `json:"writer"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Storage says why the store does not take samples; empty while it does.
+	// Storage is why the store does not accept samples, or "" while it does.
 	Storage string `json:"storage,omitempty"`
-	// DiskGuard is what the disk guard does; nil while another engine decides that.
+	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
 	DiskGuard *DiskGuard `json:"diskGuard,omitempty"`
-	// Draining says that the engine was asked to end and wants to give up its shards.
+	// Draining means that the engine is shutting down and gives away its shards.
 	Draining bool `json:"draining,omitempty"`
 
-	// Shards that the engine has to do with, by index.
+	// Shards are the shards that the engine has, joins or drains, sorted by index.
 	Shards []Shard `json:"shards"`
-	// Groups by namespace/name. Channels of shards that the engine is joining or
-	// draining, or that another one captures first, are left out: that one counts
-	// them. Bytes per day are those of this engine all the same.
+	// Groups are the groups by namespace/name. They do not count channels of shards that the
+	// engine is joining or draining, or that another engine captures first: that engine
+	// counts them. Bytes per day are always those of this engine.
 	Groups map[string]Group `json:"groups"`
-	// Second is what the engine captures beside another one that comes first; nil if
-	// it captures nothing so. Moves do not count.
+	// Second is what the engine captures permanently as the second engine, or nil if there
+	// is nothing. Shard moves do not count.
 	Second *Second `json:"second,omitempty"`
-	// Circuits are the IOCs with the most connections from this engine, at most 20.
+	// Circuits are the (at most 20) IOCs with the most connections from this engine.
 	Circuits []Circuit `json:"circuits,omitempty"`
 
-	// Received, Stored and Dropped count samples since the start; Pending ones
-	// are in memory only.
+	// Received, Stored and Dropped count samples since the start of the process. Pending
+	// counts samples that are only in memory.
 	Received uint64 `json:"received"`
 	Stored   uint64 `json:"stored"`
 	Dropped  uint64 `json:"dropped"`
 	Pending  uint64 `json:"pending"`
-	// MemoryBytes are taken by samples that are in no block yet.
+	// MemoryBytes is the memory used by samples that are not in a block yet.
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
@@ -51,22 +51,23 @@ type Report struct {
 type Shard struct {
 	Index int    `json:"index"`
 	Phase string `json:"phase"` // a v1alpha1.ShardPhase
-	// Orphaned says that the ArchiveShard is missing, or does not name the
-	// engine, which goes on capturing.
+	// Orphaned means that the engine captures the shard although the ArchiveShard is missing
+	// or does not name it.
 	Orphaned  bool `json:"orphaned,omitempty"`
 	Sealing   bool `json:"sealing,omitempty"`
 	Channels  int  `json:"channels"`
 	Connected int  `json:"connected"`
-	// Lit channels are connected, and Dark ones are not, for half a minute at least.
-	Lit              int     `json:"lit,omitempty"`
-	Dark             int     `json:"dark,omitempty"`
-	SamplesPerSecond float64 `json:"samplesPerSecond"`
-	// BytesPerSecond of values.
+	// SteadilyConnected counts the channels that have been connected for at least half a
+	// minute, Unreachable those that have been disconnected for as long.
+	SteadilyConnected int     `json:"lit,omitempty"`
+	Unreachable       int     `json:"dark,omitempty"`
+	SamplesPerSecond  float64 `json:"samplesPerSecond"`
+	// BytesPerSecond is the rate of received values in bytes.
 	BytesPerSecond float64 `json:"bytesPerSecond"`
-	// Circuits that the shard takes. One that n shards of the engine use counts as 1/n
-	// in each.
+	// Circuits is the shard's share of the engine's circuits. A circuit used by n shards
+	// counts as 1/n in each.
 	Circuits float64 `json:"circuits"`
-	// Lists that are captured, by name.
+	// Lists are the names of the captured lists.
 	Lists []string `json:"lists,omitempty"`
 }
 
@@ -80,16 +81,16 @@ type Group struct {
 	Paused           int     `json:"paused"`
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
 	BytesPerDay      float64 `json:"bytesPerDay"`
-	// Worst are up to 20 channels with a problem, the longest first.
+	// Worst are at most 20 channels with a problem, the longest problem first.
 	Worst []Channel `json:"worst,omitempty"`
 }
 
-// Second is what capturing for the second time takes.
+// Second tells what an engine captures as second engine, and what that costs.
 type Second struct {
 	Channels int `json:"channels"`
-	// Circuits that there would not be without.
+	// Circuits is the number of circuits that exist only for these channels.
 	Circuits int `json:"circuits"`
-	// BytesPerDay of the journal, which those of groups have, too.
+	// BytesPerDay is their rate in the journal. The rates of groups include it.
 	BytesPerDay float64 `json:"bytesPerDay"`
 }
 
@@ -103,19 +104,20 @@ type Channel struct {
 
 // Circuit counts the connections to one IOC.
 type Circuit struct {
-	Host  string `json:"host"` // address, with pva:// in front for pvAccess
+	Host  string `json:"host"` // address, prefixed with pva:// for pvAccess
 	Count int    `json:"count"`
 }
 
-// DiskGuard is what the disk guard of an archive does.
+// DiskGuard is the state of the disk guard of an archive.
 type DiskGuard struct {
-	Reason string `json:"reason"` // as those of v1alpha1.ConditionDiskGuard
-	// Size of the archive, its Limit, and what was deleted and is not free yet, in bytes.
+	Reason string `json:"reason"` // a reason of v1alpha1.ConditionDiskGuard
+	// Size is the size of the archive, Limit its limit, and Waiting the size of deleted data
+	// that the store has not freed yet, in bytes.
 	Size    int64 `json:"size"`
 	Limit   int64 `json:"limit"`
 	Waiting int64 `json:"waiting"`
-	// Before is when the raw samples end that were deleted; nil if none were.
+	// Before is the time before which raw samples were deleted, or nil if none were.
 	Before *time.Time `json:"before,omitempty"`
-	// Text says why nothing can be done, or what an administrator can do.
+	// Text tells why the guard cannot free space, or what an administrator can do.
 	Text string `json:"text,omitempty"`
 }

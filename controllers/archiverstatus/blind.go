@@ -24,7 +24,7 @@ func blind(in *Input, shards []*v1alpha1.ArchiveShard) string {
 		for a, x := range here {
 			for b, y := range here {
 				if a != b {
-					lacks[pair{a, b}] += max(0, x.Dark+y.Lit-x.Channels)
+					lacks[pair{a, b}] += max(0, x.Unreachable+y.SteadilyConnected-x.Channels)
 					of[pair{a, b}] += x.Channels
 				}
 			}

@@ -106,7 +106,7 @@ func TestBlindEngine(t *testing.T) {
 			in.Fleet[engine].Report = &report.Report{Shards: shards}
 		}
 	}
-	lit, dark, unsure := report.Shard{Lit: 10}, report.Shard{Dark: 10}, report.Shard{}
+	lit, dark, unsure := report.Shard{SteadilyConnected: 10}, report.Shard{Unreachable: 10}, report.Shard{}
 	for name, tc := range map[string]struct {
 		a, b    func(*Input)
 		message string
@@ -114,9 +114,9 @@ func TestBlindEngine(t *testing.T) {
 		"both see":             {a: sees(0, lit, lit), b: sees(1, lit, lit)},
 		"neither sees":         {a: sees(0, dark, dark), b: sees(1, dark, dark)},
 		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a does not reach 20 of 20 channels that engine b has"},
-		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{Lit: 7, Dark: 3}, lit), message: "engine b does not reach 3 of 20"},
-		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{Lit: 9, Dark: 1}, lit)},
-		"it may be others":     {a: sees(0, report.Shard{Lit: 5, Dark: 5}, lit), b: sees(1, report.Shard{Lit: 5, Dark: 5}, lit)},
+		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, lit), message: "engine b does not reach 3 of 20"},
+		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 9, Unreachable: 1}, lit)},
+		"it may be others":     {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit)},
 		"the IOC is back":      {a: sees(0, dark, dark), b: sees(1, unsure, unsure)},
 		"the IOC is just away": {a: sees(0, unsure, unsure), b: sees(1, lit, lit)},
 	} {

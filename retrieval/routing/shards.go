@@ -36,5 +36,5 @@ func (r *Router) Moves() (moves.State, bool) {
 			delete(shards, name)
 		}
 	}
-	return moves.Of(slices.Collect(maps.Values(shards)), compile.Archive{Shards: r.cfg.Shards}.Replicas), true
+	return moves.StateOf(slices.Collect(maps.Values(shards)), compile.Archive{Shards: r.cfg.Shards}.Replicas), true
 }

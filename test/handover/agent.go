@@ -90,7 +90,7 @@ func (e *engine) see(shard int) {
 // decide decides about a shard, and does it.
 func (e *engine) decide(shard int, t *task) {
 	was := t.decision
-	t.decision = handover.Decide(handover.Known{
+	t.decision = handover.Decide(handover.Input{
 		Engine: e.pod.name, Presence: t.presence, Spec: t.object.spec, Status: t.object.status, Before: was,
 	})
 	if e.w.cfg.Fault == EarlyClose && t.decision.Drain {
@@ -133,7 +133,7 @@ func (e *engine) advance(shard int, t *task) {
 		t.joined = t.join.Done(epoch.Add(e.clock()), l.settled(), 1) && l.claimed
 	}
 	open := e.open(shard)
-	t.phase = handover.Say(t.decision, t.joined, open)
+	t.phase = handover.Phase(t.decision, t.joined, open)
 	entry := handover.Entry(t.object.status, e.pod.name)
 	said := v1alpha1.ShardPhase("")
 	if entry != nil {

@@ -14,7 +14,7 @@ const (
 	drains   = v1alpha1.OrderDrain
 )
 
-// orders returns a spec, from names and orders in turn.
+// orders returns a spec with the given pairs of engine and order.
 func orders(list ...any) *v1alpha1.ArchiveShardSpec {
 	spec := &v1alpha1.ArchiveShardSpec{}
 	for i := 0; i < len(list); i += 2 {
@@ -23,7 +23,7 @@ func orders(list ...any) *v1alpha1.ArchiveShardSpec {
 	return spec
 }
 
-// phased returns a status, from names and phases in turn.
+// phased returns a status with the given pairs of engine and phase.
 func phased(list ...any) *v1alpha1.ArchiveShardStatus {
 	st := &v1alpha1.ArchiveShardStatus{}
 	for i := 0; i < len(list); i += 2 {
@@ -32,43 +32,43 @@ func phased(list ...any) *v1alpha1.ArchiveShardStatus {
 	return st
 }
 
-func TestAnswerTouchesOnlyItsOwnEntry(t *testing.T) {
+func TestAnUpdateTouchesOnlyTheEnginesOwnEntry(t *testing.T) {
 	at := metav1.Unix(1000, 0)
 	early := metav1.Unix(10, 0)
 	mine := v1alpha1.ShardEngineStatus{Name: "a", Phase: v1alpha1.Capturing, Lists: []string{"x"}}
 	shard := &v1alpha1.ArchiveShard{Spec: *orders("b", captures, "a", captures), Status: phased("b", v1alpha1.Capturing, "a", v1alpha1.Joining)}
 	shard.Status.Sealer = "b"
-	ans := answer{entry: mine, since: at}
-	if ans.isIn(shard.Status) {
-		t.Fatal("an answer that is not there counts as written")
+	u := statusUpdate{entry: mine, since: at}
+	if u.isAppliedTo(shard.Status) {
+		t.Fatal("an update counts as applied before it is")
 	}
-	ans.into(shard)
+	u.applyTo(shard)
 	got := shard.Status
-	if !ans.isIn(got) || got.Sealer != "b" || got.Engines[0].Phase != v1alpha1.Capturing || !got.Engines[1].Since.Equal(&at) {
+	if !u.isAppliedTo(got) || got.Sealer != "b" || got.Engines[0].Phase != v1alpha1.Capturing || !got.Engines[1].Since.Equal(&at) {
 		t.Errorf("the status became %+v", got)
 	}
-	// The time of a phase stays when something else changes.
+	// The time of a phase stays if only other fields change.
 	got.Engines[1].Since = &early
-	ans.entry.Message, ans.seals = "m", true
-	ans.into(shard)
+	u.entry.Message, u.seals = "m", true
+	u.applyTo(shard)
 	if e := got.Engines[1]; !e.Since.Equal(&early) || e.Message != "m" || got.Sealer != "a" {
 		t.Errorf("the entry became %+v", e)
 	}
-	ans = answer{entry: v1alpha1.ShardEngineStatus{Name: "a"}}
-	ans.into(shard)
-	if len(got.Engines) != 1 || got.Engines[0].Name != "b" || !ans.isIn(got) {
+	u = statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: "a"}}
+	u.applyTo(shard)
+	if len(got.Engines) != 1 || got.Engines[0].Name != "b" || !u.isAppliedTo(got) {
 		t.Errorf("after the engine left, there are %+v", got.Engines)
 	}
 }
 
-func TestAnswerMakesRoom(t *testing.T) {
+func TestAnUpdateMakesRoomForTheEntry(t *testing.T) {
 	shard := &v1alpha1.ArchiveShard{Spec: *orders("e0", captures), Status: &v1alpha1.ArchiveShardStatus{}}
 	for i := range maxEntries {
 		at := metav1.Unix(int64(1000-i), 0)
 		shard.Status.Engines = append(shard.Status.Engines, v1alpha1.ShardEngineStatus{Name: "e" + string(rune('0'+i)), Since: &at})
 	}
-	ans := answer{entry: v1alpha1.ShardEngineStatus{Name: "a", Phase: v1alpha1.Joining}}
-	ans.into(shard)
+	u := statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: "a", Phase: v1alpha1.Joining}}
+	u.applyTo(shard)
 	if n := len(shard.Status.Engines); n != maxEntries || handover.Entry(shard.Status, "e7") != nil || handover.Entry(shard.Status, "e0") == nil {
 		t.Errorf("the entries became %+v", shard.Status.Engines)
 	}

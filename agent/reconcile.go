@@ -12,24 +12,25 @@ import (
 )
 
 var (
-	errDraining = errors.New("the engine was asked to end")
-	errNoAnswer = errors.New("the API server has not said yet what to capture")
+	errDraining = errors.New("the engine is shutting down")
+	errNoAnswer = errors.New("waiting for the API server: the assignment is not known yet")
 )
 
-// lookEvery is how often an ArchiveShard that is not watched is asked for by name.
-const lookEvery = 10 * time.Second
+// fetchEvery is how often an ArchiveShard that is not watched is fetched by name.
+const fetchEvery = 10 * time.Second
 
-// step looks at everything once, and reports whether it is to do so again soon.
-// Only Run calls it, so assignments reach the engine in order.
-func (a *Agent) step(now time.Time) (busy bool) {
+// reconcile observes the ArchiveShards, decides, applies the assignment and publishes the
+// result. It reports whether it should run again soon. Only Run calls it, so assignments
+// reach the engine in order.
+func (a *Agent) reconcile(now time.Time) (busy bool) {
 	a.mu.Lock()
-	a.observe(now)
-	changed := a.decide()
-	changed = a.gather() || changed
+	a.observeLocked(now)
+	changed := a.decideLocked()
+	changed = a.gatherListsLocked() || changed
 	var next engine.Assignment
 	var fresh []*shard
 	if changed {
-		next, fresh = a.assignment()
+		next, fresh = a.assignmentLocked()
 	}
 	a.mu.Unlock()
 
@@ -50,22 +51,22 @@ func (a *Agent) step(now time.Time) (busy bool) {
 	}
 	for i, s := range a.shards {
 		age, waits := waiting[i]
-		s.wait(waits, age, now)
+		s.updateWaiting(waits, age, now)
 	}
-	busy = a.advance(now, open, sealing)
-	a.publish(now)
+	busy = a.updatePhasesLocked(now, open, sealing)
+	a.queueWritesLocked(now)
 	return busy || a.draining != nil
 }
 
-// observe brings what is known of the shards up to date.
-func (a *Agent) observe(now time.Time) {
+// observeLocked updates the shards from the mirrored ArchiveShards.
+func (a *Agent) observeLocked(now time.Time) {
 	watched, synced := a.objects.All()
 	if !synced {
 		return
 	}
 	seen := map[int]bool{}
 	for _, obj := range watched {
-		if i, ok := a.indexOf(obj); ok && !seen[i] && a.see(i, obj) {
+		if i, ok := a.indexOf(obj); ok && !seen[i] && a.observeShard(i, obj) {
 			seen[i] = true
 		}
 	}
@@ -74,18 +75,18 @@ func (a *Agent) observe(now time.Time) {
 			s.lookedUp = time.Time{}
 			continue
 		}
-		if s.lookedUp.IsZero() { // it just vanished
+		if s.lookedUp.IsZero() { // it has just disappeared
 			s.presence = handover.Missing
 		}
-		if now.Sub(s.lookedUp) >= lookEvery {
+		if now.Sub(s.lookedUp) >= fetchEvery {
 			s.lookedUp = now
-			a.looks.add(i)
+			a.fetches.add(i)
 		}
 	}
 }
 
-// indexOf returns the shard that an ArchiveShard is of. There are as many again for
-// PVs that two engines capture.
+// indexOf returns the index of an ArchiveShard. The upper half of the indexes is for PVs
+// that two engines capture.
 func (a *Agent) indexOf(obj *v1alpha1.ArchiveShard) (index int, ok bool) {
 	if obj.Spec.Index == nil || obj.Spec.ArchiverRef.Name != a.cfg.Archiver {
 		return 0, false
@@ -94,12 +95,13 @@ func (a *Agent) indexOf(obj *v1alpha1.ArchiveShard) (index int, ok bool) {
 	return index, index >= 0 && index < 2*a.cfg.Shards
 }
 
-// see takes a watched ArchiveShard. False: another one is taken for that shard.
-func (a *Agent) see(index int, obj *v1alpha1.ArchiveShard) bool {
+// observeShard updates a shard from a watched ArchiveShard. It returns false if another
+// ArchiveShard already represents the shard.
+func (a *Agent) observeShard(index int, obj *v1alpha1.ArchiveShard) bool {
 	s := a.shards[index]
 	if s == nil {
 		if _, named := handover.Order(&obj.Spec, a.cfg.Name); !named && handover.Entry(obj.Status, a.cfg.Name) == nil {
-			return false // a label that was left over
+			return false // a left-over label
 		}
 		s = &shard{index: index, name: obj.Name, deleted: map[string]bool{}}
 		a.shards[index] = s
@@ -107,27 +109,27 @@ func (a *Agent) see(index int, obj *v1alpha1.ArchiveShard) bool {
 	if s.name != obj.Name {
 		return false
 	}
-	s.see(obj, handover.Present)
+	s.update(obj, handover.Present)
 	return true
 }
 
-// decide decides about every shard.
-func (a *Agent) decide() (changed bool) {
+// decideLocked updates the hand-over decision of every shard.
+func (a *Agent) decideLocked() (changed bool) {
 	for _, s := range a.shards {
 		was := s.decision
 		if s.decide(a.cfg.Name) {
-			// What the engine does not have yet changes when its lists are read.
+			// A shard that the engine does not have yet is assigned when its lists have been read.
 			changed = changed || s.applied
 		}
 		if d := s.decision; d.Orphaned != was.Orphaned || d.Hold != was.Hold {
-			a.log.Info("shard decided", "shard", s.index, "hold", d.Hold, "seal", d.Seal, "orphaned", d.Orphaned)
+			a.log.Info("hand-over decision changed", "shard", s.index, "hold", d.Hold, "seal", d.Seal, "orphaned", d.Orphaned)
 		}
 	}
 	return changed
 }
 
-// gather takes the lists that are read, and asks for others.
-func (a *Agent) gather() (changed bool) {
+// gatherListsLocked adopts the lists that have been read, and requests the missing ones.
+func (a *Agent) gatherListsLocked() (changed bool) {
 	want := map[string]bool{}
 	for _, s := range a.shards {
 		if s.decision.Hold {
@@ -138,14 +140,14 @@ func (a *Agent) gather() (changed bool) {
 	}
 	a.lists.Want(want)
 	for _, s := range a.shards {
-		if s.decision.Hold && s.take(a.progress(s.spec.Lists)) {
+		if s.decision.Hold && s.updateLists(a.listProgress(s.spec.Lists)) {
 			changed = true
 		}
 	}
 	return changed
 }
 
-func (a *Agent) progress(refs []v1alpha1.ChannelListReference) progress {
+func (a *Agent) listProgress(refs []v1alpha1.ChannelListReference) progress {
 	p := progress{lists: lists{}, broken: map[string]string{}}
 	for _, ref := range refs {
 		l, ok, err := a.lists.Get(ref.Name)
@@ -153,7 +155,7 @@ func (a *Agent) progress(refs []v1alpha1.ChannelListReference) progress {
 		case ok:
 			p.lists[ref.Name] = l
 		case err != nil:
-			p.broken[ref.Name] = reason(err)
+			p.broken[ref.Name] = stableReason(err)
 		default:
 			p.wait = true
 		}
@@ -161,18 +163,18 @@ func (a *Agent) progress(refs []v1alpha1.ChannelListReference) progress {
 	return p
 }
 
-// assignment returns what the engine is to do, and the shards that are new to it.
-func (a *Agent) assignment() (next engine.Assignment, fresh []*shard) {
+// assignmentLocked returns the engine's next assignment, and the shards that are new in it.
+func (a *Agent) assignmentLocked() (next engine.Assignment, fresh []*shard) {
 	next = engine.Assignment{}
 	held := map[int]*shard{}
 	for i, s := range a.shards {
-		if s.decision.Hold && s.settled {
+		if s.decision.Hold && s.listsTried {
 			held[i] = s
 		} else {
 			s.applied = false
 		}
 	}
-	staying := stayers(held)
+	staying := stayingChannels(held)
 	for i, s := range held {
 		channels := s.ownChannels()
 		if more := staying[i]; len(more) > 0 {
@@ -187,21 +189,21 @@ func (a *Agent) assignment() (next engine.Assignment, fresh []*shard) {
 	return next, fresh
 }
 
-// advance brings the phases up to date, given the shards that the engine has not
-// closed and those that it seals, and forgets shards that are over. It reports
-// whether some are on their way.
-func (a *Agent) advance(now time.Time, open []int, sealing map[int]bool) (busy bool) {
+// updatePhasesLocked updates the phases, given the shards that the engine has open and
+// those that it seals. It forgets shards that are over, and reports whether any shard is
+// joining or draining.
+func (a *Agent) updatePhasesLocked(now time.Time, open []int, sealing map[int]bool) (busy bool) {
 	for i, s := range a.shards {
 		s.sealing = s.decision.Hold && sealing[i]
 		if s.applied && !s.joined && s.complete() {
 			st := a.cfg.Engine.ShardStatus(i)
-			s.joined = s.join.Done(now, settledChannels(&st), s.channels) && st.Claimed
+			s.joined = s.join.Done(now, finalChannels(&st), s.channels) && st.Claimed
 		}
-		p := handover.Say(s.decision, s.joined, slices.Contains(open, i))
+		p := handover.Phase(s.decision, s.joined, slices.Contains(open, i))
 		if p != s.phase {
-			a.log.Info("shard entered a phase", "shard", i, "phase", string(p), "channels", s.channels)
+			a.log.Info("shard changed its phase", "shard", i, "phase", string(p), "channels", s.channels)
 		}
-		s.enter(p, now)
+		s.setPhase(p, now)
 		busy = busy || p == v1alpha1.Joining || p == v1alpha1.Draining
 		if s.isOver(a.cfg.Name, slices.Contains(open, i)) {
 			delete(a.shards, i)
@@ -211,18 +213,19 @@ func (a *Agent) advance(now time.Time, open []int, sealing map[int]bool) (busy b
 	return busy
 }
 
-// settledChannels counts the channels of a shard that can do no better.
-func settledChannels(st *engine.ShardStatus) int {
+// finalChannels counts the channels of a shard that are connected, paused, or cannot be
+// archived: waiting longer does not improve them.
+func finalChannels(st *engine.ShardStatus) int {
 	return st.States[capture.Connected] + st.States[capture.Unsupported] + st.States[capture.Paused]
 }
 
-// publish asks for the statuses to be written that are not as they should be.
-func (a *Agent) publish(now time.Time) {
+// queueWritesLocked queues the statuses to write, and the deletions to carry out.
+func (a *Agent) queueWritesLocked(now time.Time) {
 	for i, s := range a.shards {
 		if s.object == nil || s.presence == handover.Missing {
 			continue
 		}
-		if ans := s.answer(a.cfg.Name); !ans.isIn(s.status()) && !s.isWritten(&ans) {
+		if u := s.statusUpdate(a.cfg.Name); !u.isAppliedTo(s.status()) && !s.isWritten(&u) {
 			a.writes.add(i)
 		}
 		if len(s.pendingDeletions(a.cfg.Name, now)) > 0 {

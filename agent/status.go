@@ -9,46 +9,47 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Bounds of a status, as its schema has them.
+// Limits of a status, as in the schema of ArchiveShard.
 const (
 	maxEntries = 8
 	maxLists   = 64
 	maxMessage = 1024
 )
 
-// answer is what an engine has to say in the status of an ArchiveShard.
-type answer struct {
-	// entry of the engine, without the time; no phase: it is to have none.
+// statusUpdate is what an engine writes into the status of an ArchiveShard.
+type statusUpdate struct {
+	// entry is the entry of the engine, without the time. If it has no phase, the entry is
+	// removed.
 	entry v1alpha1.ShardEngineStatus
 	since metav1.Time
 	seals bool
 }
 
-// isIn reports whether a status has the answer already.
-func (a *answer) isIn(st *v1alpha1.ArchiveShardStatus) bool {
-	if a.seals && (st == nil || st.Sealer != a.entry.Name) {
+// isAppliedTo reports whether a status already contains the update.
+func (u *statusUpdate) isAppliedTo(st *v1alpha1.ArchiveShardStatus) bool {
+	if u.seals && (st == nil || st.Sealer != u.entry.Name) {
 		return false
 	}
-	e := handover.Entry(st, a.entry.Name)
-	if a.entry.Phase == "" || e == nil {
-		return a.entry.Phase == "" && e == nil
+	e := handover.Entry(st, u.entry.Name)
+	if u.entry.Phase == "" || e == nil {
+		return u.entry.Phase == "" && e == nil
 	}
-	return sameEntry(e, &a.entry)
+	return sameEntry(e, &u.entry)
 }
 
-// into brings a status to the answer. It touches no entry of other engines, but
-// drops the oldest one of an engine that has no order when there is no room.
-func (a *answer) into(shard *v1alpha1.ArchiveShard) {
+// applyTo updates the status of a shard. It does not touch the entries of other engines,
+// except that it drops the oldest entry of an engine without an order if there is no room.
+func (u *statusUpdate) applyTo(shard *v1alpha1.ArchiveShard) {
 	if shard.Status == nil {
 		shard.Status = &v1alpha1.ArchiveShardStatus{}
 	}
 	st := shard.Status
-	if a.seals {
-		st.Sealer = a.entry.Name
+	if u.seals {
+		st.Sealer = u.entry.Name
 	}
-	i := slices.IndexFunc(st.Engines, func(e v1alpha1.ShardEngineStatus) bool { return e.Name == a.entry.Name })
-	entry := *a.entry.DeepCopy()
-	entry.Since = a.since.DeepCopy()
+	i := slices.IndexFunc(st.Engines, func(e v1alpha1.ShardEngineStatus) bool { return e.Name == u.entry.Name })
+	entry := *u.entry.DeepCopy()
+	entry.Since = u.since.DeepCopy()
 	switch {
 	case entry.Phase == "" && i < 0:
 	case entry.Phase == "":
@@ -63,14 +64,14 @@ func (a *answer) into(shard *v1alpha1.ArchiveShard) {
 	}
 }
 
-// sameEntry compares all but the time.
+// sameEntry compares two entries, except for the time.
 func sameEntry(a, b *v1alpha1.ShardEngineStatus) bool {
 	return a.Name == b.Name && a.Phase == b.Phase && a.Message == b.Message && a.WaitingSince.Equal(b.WaitingSince) &&
 		slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Deleted, b.Deleted)
 }
 
-// makeRoom drops the oldest entry of an engine that the spec does not name, if
-// no other fits in.
+// makeRoom drops the oldest entry of an engine that the spec does not name, if there is no
+// room for another entry.
 func makeRoom(entries []v1alpha1.ShardEngineStatus, spec *v1alpha1.ArchiveShardSpec) []v1alpha1.ShardEngineStatus {
 	if len(entries) < maxEntries {
 		return entries
@@ -87,7 +88,7 @@ func makeRoom(entries []v1alpha1.ShardEngineStatus, spec *v1alpha1.ArchiveShardS
 	return slices.Delete(entries, max(oldest, 0), max(oldest, 0)+1)
 }
 
-// clip bounds a text to a number of bytes, at the begin of a character.
+// clip cuts a text to at most limit bytes, at the start of a character.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
