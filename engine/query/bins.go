@@ -13,6 +13,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -97,22 +98,22 @@ const countBins = 100
 // binning returns a read of bins of about a width.
 func (r *Reader) binning(ctx context.Context, pv string, asked int64) (*binning, error) {
 	b := &binning{tiles: r.Store.Rollups}
-	b.p = &plan{store: r.Store, pv: pvname.Canonical(pv), now: time.Now().UnixNano()}
+	b.p = newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
 	if r.Now != nil {
-		b.p.now = r.Now()
+		b.p.Now = r.Now()
 	}
-	ch, _, err := r.Store.Channel(ctx, b.p.pv)
+	ch, _, err := r.Store.Channel(ctx, b.p.PV)
 	if err != nil {
 		return nil, err
 	}
 	b.choose(ch.Levels, asked)
-	b.join = joiner{width: b.width, now: b.p.now}
+	b.join = joiner{width: b.width, now: b.p.Now}
 	return b, nil
 }
 
 // look reads everything but bins and blocks.
 func (b *binning) look(ctx context.Context, r *Reader) error {
-	b.p.from, b.p.to = b.first, b.end-1
+	b.p.From, b.p.To = b.first, b.end-1
 	return b.p.look(ctx, r.Recent, r.Shards)
 }
 
@@ -169,7 +170,7 @@ func (b *binning) choose(levels []store.Level, asked int64) {
 }
 
 func (b *binning) run(ctx context.Context) error {
-	b.whole, b.earliest = WholeSince(b.p.starts, b.p.now), Latest
+	b.whole, b.earliest = scan.WholeSince(b.p.starts, b.p.Now), Latest
 	for _, s := range b.p.starts {
 		b.earliest = min(b.earliest, s.Start())
 	}
@@ -188,7 +189,7 @@ func (b *binning) lookBefore(ctx context.Context) error {
 	at := b.first
 	acc := rollup.NewAccumulator(b.unit())
 	var bins []rollup.Bin
-	err := b.p.part(at, at).feed(ctx, func(r *sample.Run, i, j int) bool {
+	err := b.p.Part(at, at).Feed(ctx, func(r *sample.Run, i, j int) bool {
 		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= at })
 		bins = acc.Add(bins, r, i, j)
 		return true
@@ -207,7 +208,7 @@ func (b *binning) lookBefore(ctx context.Context) error {
 		return nil
 	}
 	for _, l := range slices.Concat(b.levels, b.wider) {
-		for row, err := range b.tiles(ctx, b.p.pv, l, l.Tile(at-1)-1, l.Tile(at-1)) {
+		for row, err := range b.tiles(ctx, b.p.PV, l, l.Tile(at-1)-1, l.Tile(at-1)) {
 			if err != nil {
 				return err
 			}
@@ -264,7 +265,7 @@ func (b *binning) compute(ctx context.Context, lo, hi int64) (err error) {
 		acc.Hold(&b.join.last)
 	}
 	var bins []rollup.Bin
-	failed := b.p.part(lo, hi-1).feed(ctx, func(r *sample.Run, i, j int) bool {
+	failed := b.p.Part(lo, hi-1).Feed(ctx, func(r *sample.Run, i, j int) bool {
 		i += sort.Search(j-i, func(k int) bool { return r.Times[i+k] >= lo })
 		bins = acc.Add(bins[:0], r, i, j)
 		err = b.join.addAll(bins)
@@ -285,7 +286,7 @@ func (b *binning) fill(ctx context.Context, k int, lo, hi int64) (at int64, err 
 	at = lo
 	l := b.wider[k]
 	var t rollup.Tile
-	for row, err := range b.tiles(ctx, b.p.pv, l, l.Tile(max(lo, b.earliest)), l.Tile(hi-1)) {
+	for row, err := range b.tiles(ctx, b.p.PV, l, l.Tile(max(lo, b.earliest)), l.Tile(hi-1)) {
 		if err != nil {
 			return at, err
 		}

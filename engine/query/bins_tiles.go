@@ -20,7 +20,7 @@ func (b *binning) cover(ctx context.Context, i int, s missing) error {
 		find: func(s missing) error { return b.cover(ctx, i+1, s) },
 	}
 	if b.earliest < s.hi {
-		for row, err := range b.tiles(ctx, b.p.pv, l, l.Tile(max(s.lo, b.earliest)), l.Tile(s.hi-1)) {
+		for row, err := range b.tiles(ctx, b.p.PV, l, l.Tile(max(s.lo, b.earliest)), l.Tile(s.hi-1)) {
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (c *coverage) flush() error {
 // nextFresh returns the start of the first bin that has a fresh sample in [lo, hi); or hi.
 func (b *binning) nextFresh(lo, hi, width int64) int64 {
 	next := hi
-	for _, r := range b.p.fresh {
+	for _, r := range b.p.Unsealed {
 		if i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= lo }); i < r.Len() {
 			next = min(next, rollup.Floor(r.Times[i], width))
 		}

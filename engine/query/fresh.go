@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"slices"
-	"sort"
 
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/sample"
@@ -21,7 +20,7 @@ func (p *plan) journal(ctx context.Context, shard int, claims []store.Claim, cov
 			if err != nil {
 				return err
 			}
-			runs, err := journal.Find(row, p.pv)
+			runs, err := journal.Find(row, p.PV)
 			if err != nil {
 				return err
 			}
@@ -40,32 +39,17 @@ const largeRun = 1 << 20
 // gather adds the samples of a run to fresh. Runs come in order of arrival.
 func (p *plan) gather(r *sample.Run) {
 	if !r.Type.Fixed() && r.Size() >= largeRun {
-		r = r.Within(p.from, p.to)
+		r = r.Within(p.From, p.To)
 	}
-	switch i := slices.IndexFunc(p.fresh, func(f *sample.Run) bool { return f.Type == r.Type }); {
+	switch i := slices.IndexFunc(p.Unsealed, func(f *sample.Run) bool { return f.Type == r.Type }); {
 	case r.Len() == 0:
 	case r.Size() >= largeRun && !r.Type.Fixed():
 		p.large = append(p.large, r)
 	case i < 0:
-		p.fresh = append(p.fresh, &sample.Run{Type: r.Type})
-		i = len(p.fresh) - 1
+		p.Unsealed = append(p.Unsealed, &sample.Run{Type: r.Type})
+		i = len(p.Unsealed) - 1
 		fallthrough
 	default:
-		p.fresh[i].AppendRange(r, 0, r.Len())
+		p.Unsealed[i].AppendRange(r, 0, r.Len())
 	}
-}
-
-// settle sorts what was gathered, and learns from it where the last sample before
-// the range can be.
-func (p *plan) settle() {
-	p.seen = Earliest
-	p.fresh, p.large = append(p.fresh, p.large...), nil
-	for _, r := range p.fresh {
-		r.Normalize()
-		before := sort.Search(r.Len(), func(i int) bool { return r.Times[i] > p.from })
-		if before > 0 {
-			p.seen = max(p.seen, r.Times[before-1])
-		}
-	}
-	p.floor = p.seen
 }

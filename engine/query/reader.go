@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -95,8 +96,8 @@ type Options struct {
 // Earliest and Latest bound the times that can be asked for, in ns since 1970:
 // the years 1900 to 2200. Times beyond are read as these.
 const (
-	Earliest = -2208988800e9
-	Latest   = 7258118400e9
+	Earliest = scan.Earliest
+	Latest   = scan.Latest
 )
 
 // Read yields the samples of a PV with times in [from, to], in ns since 1970, by
@@ -108,12 +109,10 @@ const (
 // valid until the next one is asked for. The sequence ends after its first error,
 // and can be used once. A PV that was never captured gives ErrUnknownPV at once.
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
-	p := &plan{
-		store: r.Store, pv: pvname.Canonical(pv),
-		from: max(from, Earliest), to: min(to, Latest), inside: opts.Inside, now: time.Now().UnixNano(),
-	}
+	p := newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
+	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
 	if r.Now != nil {
-		p.now = r.Now()
+		p.Now = r.Now()
 	}
 	if err := p.look(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err
@@ -121,24 +120,17 @@ func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Optio
 	return func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, nil
 }
 
-// plan is one read.
+// plan is one read. Its Unsealed are samples that are in no block, or may not be: normal runs.
 type plan struct {
-	store    Rows
-	pv       string
-	from, to int64
-	inside   bool
-	now      int64 // what is expired then is not looked at
-
+	scan.Scan
+	store  store.Store
 	starts []store.Bucket // of the directory
-	sizes  []sized
-	fresh  []*sample.Run // what is in no block, or may not be: normal runs
-	large  []*sample.Run // of fresh, while it is being gathered
-	// carried is the latest copy of a sample before from, or nil.
-	carried *sample.Run
-	// seen is the time in ns of the latest sample at or before from that was seen,
-	// and floor where the last one can stand in blocks at the earliest. Both are
-	// Earliest as long as nothing is known.
-	seen, floor int64
+	large  []*sample.Run  // of Unsealed, while it is being gathered
+}
+
+// newPlan returns a plan to read a PV by the expiries of a time.
+func newPlan(st store.Store, pv string, now int64) *plan {
+	return &plan{Scan: scan.Scan{Store: st, PV: pv, Now: now}, store: st}
 }
 
 // look reads everything but the blocks, in the order that the package comment
@@ -146,12 +138,12 @@ type plan struct {
 func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
-		held = recent.Recent(ctx, Question{PV: p.pv, From: p.from, To: p.to})
+		held = recent.Recent(ctx, Question{PV: p.PV, From: p.From, To: p.To})
 	}
-	if held.Missing != nil && p.to >= held.MissingFrom {
+	if held.Missing != nil && p.To >= held.MissingFrom {
 		return held.Missing
 	}
-	home := pvname.Shard(p.pv, shards)
+	home := pvname.Shard(p.PV, shards)
 	ch, found, claims, err := p.begin(ctx, home)
 	if err != nil {
 		return err
@@ -175,11 +167,12 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	for _, r := range held.Runs {
 		p.gather(r)
 	}
-	if ch, _, err = p.store.Channel(ctx, p.pv); err != nil {
+	if ch, _, err = p.store.Channel(ctx, p.PV); err != nil {
 		return err
 	}
-	p.starts, p.sizes = ch.Starts, bySize(ch.Starts, p.from, p.now)
-	p.settle()
+	p.starts = ch.Starts
+	p.Unsealed, p.large = append(p.Unsealed, p.large...), nil
+	p.Prepare(ch.Starts)
 	return nil
 }
 
@@ -192,7 +185,7 @@ func (p *plan) begin(ctx context.Context, home int) (ch store.Channel, found boo
 		return err
 	})
 	g.Go(func() (err error) {
-		ch, found, err = p.store.Channel(ctx, p.pv)
+		ch, found, err = p.store.Channel(ctx, p.PV)
 		return err
 	})
 	err = g.Wait()
@@ -201,23 +194,8 @@ func (p *plan) begin(ctx context.Context, home int) (ch store.Channel, found boo
 
 // run reads the blocks and yields the merged samples.
 func (p *plan) run(ctx context.Context, yield func(*sample.Run, error) bool) {
-	w := &window{from: p.from, to: p.to, inside: p.inside, yield: yield}
-	m := merger{from: p.from, to: p.to, emit: w.add}
-	if !p.inside {
-		if err := p.lookBack(ctx); err != nil {
-			yield(nil, err)
-			return
-		}
-	}
-	if err := p.lookAhead(ctx); err != nil {
-		yield(nil, err)
-		return
-	}
-	if !p.inside {
-		w.hold(p.carried)
-		m.from = p.seen
-	}
-	if err := m.run(p.sources(ctx)); err != nil {
+	w := &window{from: p.From, to: p.To, inside: p.Inside, yield: yield}
+	if err := p.Run(ctx, w.hold, w.add); err != nil {
 		yield(nil, err)
 		return
 	}

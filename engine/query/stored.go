@@ -16,8 +16,9 @@ func LastInBlocks(ctx context.Context, st store.Store, pv string, at int64) (las
 		return nil, err
 	}
 	now := time.Now().UnixNano()
-	p := &plan{store: st, pv: pv, from: at, to: at, now: now, sizes: bySize(ch.Starts, at, now)}
-	p.settle()
+	p := newPlan(st, pv, now)
+	p.From, p.To = at, at
+	p.Prepare(ch.Starts)
 	p.run(ctx, func(r *sample.Run, failed error) bool {
 		if err = failed; err == nil {
 			last = new(sample.Run)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/block"
-	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -184,7 +184,7 @@ func (d *drop) refer(ctx context.Context, b store.Bucket) error {
 // carried returns the time of the sample with which a bucket begins as a copy, and
 // whether its value is left out.
 func (d *drop) carried(ctx context.Context, b store.Bucket) (at int64, bare, found bool, err error) {
-	for blk, err := range d.cfg.Store.Blocks(ctx, d.pv, b, query.Earliest, b.Start()) {
+	for blk, err := range d.cfg.Store.Blocks(ctx, d.pv, b, scan.Earliest, b.Start()) {
 		if err != nil {
 			return 0, false, false, err
 		}

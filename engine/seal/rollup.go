@@ -8,9 +8,9 @@ import (
 	"sort"
 	"time"
 
-	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -114,7 +114,7 @@ func (s *Shard) asked(pv string) (levels []store.Level) {
 
 func newRolled(l store.Level) *rolled {
 	r := &rolled{level: l, width: int64(l.Every()), written: time.Now(), newest: math.MinInt64}
-	r.from = rollup.Floor(query.Earliest, r.width)
+	r.from = rollup.Floor(scan.Earliest, r.width)
 	r.through = r.from
 	r.acc.Reset(r.width)
 	return r
@@ -154,7 +154,7 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*rol
 
 // earliest returns the first instant of the buckets in the directory, which has some.
 func (s *series) earliest() int64 {
-	t := int64(query.Latest)
+	t := int64(scan.Latest)
 	for _, b := range s.known.Starts {
 		t = min(t, b.Start())
 	}

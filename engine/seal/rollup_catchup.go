@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -137,7 +137,7 @@ func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err
 	}
 	last := int64(math.MinInt64)
 	done = true
-	err = s.read(ctx, ser, from, query.Latest, func(run *sample.Run, i, j int) bool {
+	err = s.read(ctx, ser, from, scan.Latest, func(run *sample.Run, i, j int) bool {
 		full := n >= rereadOf || slices.ContainsFunc(behind, (*rolled).full)
 		if full && run.Times[i] > last { // not between samples of equal time
 			done = false

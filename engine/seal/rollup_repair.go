@@ -7,9 +7,9 @@ import (
 	"sort"
 	"time"
 
-	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 )
 
@@ -96,7 +96,7 @@ type edge struct {
 // edgeOf returns the edge of a PV, which is behind if nothing has expired, or was given
 // up for want of disk.
 func (s *Shard) edgeOf(ser *series) edge {
-	whole := max(s.floor(), query.WholeSince(ser.known.Starts, time.Now().UnixNano()))
+	whole := max(s.floor(), scan.WholeSince(ser.known.Starts, time.Now().UnixNano()))
 	return edge{whole: whole, passed: whole <= ser.earliest()}
 }
 
@@ -211,9 +211,9 @@ func (s *Shard) refresh(ctx context.Context, ser *series) error {
 }
 
 // read feeds the sealed samples of a PV, after those of the last time before a range.
-func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed query.Feed) error {
+func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
-	err := query.Sealed(ctx, s.cfg.Store, ser.pv, ser.known.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
+	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.known.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
 		n += j - i
 		return feed(r, i, j)
 	})

@@ -20,6 +20,7 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/test/testclock"
 )
@@ -202,11 +203,11 @@ func (m *mill) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) 
 		m.t.Fatal(err)
 	}
 	now := time.Now().UnixNano()
-	whole := query.WholeSince(c.Starts, now)
+	whole := scan.WholeSince(c.Starts, now)
 	acc := rollup.NewAccumulator(int64(l.Every()))
 	sure = rollup.Floor(whole+acc.Width()-1, acc.Width())
 	begins := sure
-	err = query.Sealed(context.Background(), m.st, pv, c.Starts, query.Earliest, query.Latest, now, func(r *sample.Run, i, j int) bool {
+	err = scan.Sealed(context.Background(), m.st, pv, c.Starts, query.Earliest, query.Latest, now, func(r *sample.Run, i, j int) bool {
 		if k := slices.IndexFunc(r.Times[i:j], func(t int64) bool { return t >= whole }); k >= 0 && whole > query.Earliest && sure == begins {
 			sure = max(sure+1, rollup.Floor(r.Times[i+k], acc.Width())+acc.Width())
 		}

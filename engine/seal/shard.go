@@ -98,11 +98,11 @@ type Shard struct {
 	turn         chan struct{} // held by who works with what follows: its capacity is 1
 
 	writer  store.WriterID // of the blocks: nobody else writes, or wrote, as this one
-	n       uint32       // the highest number of a block of the series that were forgotten
+	n       uint32         // the highest number of a block of the series that were forgotten
 	series  map[string]*series
-	round   int                   // counts checkpoints
+	round   int                     // counts checkpoints
 	watched map[store.WriterID]life // writers that have neither closed nor died
-	tiers   []store.Tier          // that the store had at tiersAt
+	tiers   []store.Tier            // that the store had at tiersAt
 	tiersAt time.Time
 	moves   moves
 	claims  looks // at what others seal

@@ -1,4 +1,4 @@
-package query
+package scan
 
 import (
 	"cmp"
@@ -44,16 +44,16 @@ func errorIn(b *store.Block, err error) error {
 // before it, sorted by start. Fresh samples are younger than blocks of equal
 // start, and come after. Blocks of all sizes and tiers are read at once, ahead of who
 // asks for them.
-func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
+func (sc *Scan) sources(ctx context.Context) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
-		seqs := make([]iter.Seq2[*source, error], 0, len(p.sizes)+1)
-		for _, s := range p.sizes {
-			a := readAhead(ctx, func(ctx context.Context) iter.Seq2[*source, error] { return p.ofSize(ctx, s) })
+		seqs := make([]iter.Seq2[*source, error], 0, len(sc.sizes)+1)
+		for _, s := range sc.sizes {
+			a := readAhead(ctx, func(ctx context.Context) iter.Seq2[*source, error] { return sc.ofSize(ctx, s) })
 			defer a.stop()
 			seqs = append(seqs, a.all)
 		}
-		if len(p.fresh) > 0 {
-			seqs = append(seqs, p.ofFresh())
+		if len(sc.Unsealed) > 0 {
+			seqs = append(seqs, sc.ofFresh())
 		}
 		if len(seqs) == 1 {
 			seqs[0](yield)
@@ -65,11 +65,11 @@ func (p *plan) sources(ctx context.Context) iter.Seq2[*source, error] {
 
 // ofSize yields the blocks in the buckets of one size and tier, reading each when it
 // is its turn.
-func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
+func (sc *Scan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
-		for b := range s.upTo(p.to) {
-			from, to := max(s.since, b.Start()), min(p.to, b.End()-1)
-			for blk, err := range p.store.Blocks(ctx, p.pv, b, from, to) {
+		for b := range s.upTo(sc.To) {
+			from, to := max(s.since, b.Start()), min(sc.To, b.End()-1)
+			for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, from, to) {
 				if err != nil {
 					yield(nil, err)
 					return
@@ -82,10 +82,10 @@ func (p *plan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	}
 }
 
-func (p *plan) ofFresh() iter.Seq2[*source, error] {
-	slices.SortStableFunc(p.fresh, func(a, b *sample.Run) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+func (sc *Scan) ofFresh() iter.Seq2[*source, error] {
+	slices.SortStableFunc(sc.Unsealed, func(a, b *sample.Run) int { return cmp.Compare(a.Times[0], b.Times[0]) })
 	return func(yield func(*source, error) bool) {
-		for _, r := range p.fresh {
+		for _, r := range sc.Unsealed {
 			if !yield(&source{start: r.Times[0], run: r}, nil) {
 				return
 			}

@@ -1,4 +1,4 @@
-package query
+package scan
 
 import (
 	"context"
@@ -18,20 +18,20 @@ var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store
 // lookBack raises floor to where the last sample at or before the range can be,
 // and finds the latest carried copy. Long buckets come first: what they tell
 // spares the walk through short ones.
-func (p *plan) lookBack(ctx context.Context) error {
-	for i := range slices.Backward(p.sizes) {
-		s := &p.sizes[i]
+func (sc *Scan) lookBack(ctx context.Context) error {
+	for i := range slices.Backward(sc.sizes) {
+		s := &sc.sizes[i]
 		n := 0
-		for b := range s.backFrom(p.from) {
-			if n++; n > reach[s.size] || b.End() <= p.floor {
+		for b := range s.backFrom(sc.From) {
+			if n++; n > reach[s.size] || b.End() <= sc.floor {
 				break
 			}
-			found, err := p.lookInto(ctx, b)
+			found, err := sc.lookInto(ctx, b)
 			if err != nil {
 				return err
 			}
 			if found {
-				s.since = max(p.floor, b.Start())
+				s.since = max(sc.floor, b.Start())
 				break
 			}
 		}
@@ -44,20 +44,20 @@ func (p *plan) lookBack(ctx context.Context) error {
 // or the sample was older than its tier keeps when it came. It is the last one before
 // the range, or one in it. Of each size and tier the first bucket that holds something
 // has it.
-func (p *plan) lookAhead(ctx context.Context) error {
-	nothing := !p.inside && p.seen == Earliest && p.carried == nil
-	for i := range p.sizes {
-		s := &p.sizes[i]
-		if !nothing && s.stretches[0].first.Start() <= p.from {
+func (sc *Scan) lookAhead(ctx context.Context) error {
+	nothing := !sc.Inside && sc.seen == Earliest && sc.carried == nil
+	for i := range sc.sizes {
+		s := &sc.sizes[i]
+		if !nothing && s.stretches[0].first.Start() <= sc.From {
 			continue // what stood before the range is there
 		}
 		ahead, n := *s, 0
-		ahead.since = p.from
-		for b := range ahead.upTo(max(p.to, p.now)) {
-			if b.Start() <= p.from {
+		ahead.since = sc.From
+		for b := range ahead.upTo(max(sc.To, sc.Now)) {
+			if b.Start() <= sc.From {
 				continue
 			}
-			found, err := p.beginsWith(ctx, b)
+			found, err := sc.beginsWith(ctx, b)
 			if err != nil {
 				return err
 			}
@@ -66,23 +66,23 @@ func (p *plan) lookAhead(ctx context.Context) error {
 			}
 		}
 	}
-	if p.carried == nil || p.carried.Tags[0]&sample.Elsewhere == 0 {
+	if sc.carried == nil || sc.carried.Tags[0]&sample.Elsewhere == 0 {
 		return nil
 	}
-	at := p.carried.Times[0]
-	p.carried = nil
-	if p.seen > at {
+	at := sc.carried.Times[0]
+	sc.carried = nil
+	if sc.seen > at {
 		return nil // it is not the last one
 	}
-	r, err := p.follow(ctx, at)
-	p.carried = r
+	r, err := sc.follow(ctx, at)
+	sc.carried = r
 	return err
 }
 
 // beginsWith takes up the carried samples with which a bucket begins that is after the
 // start of the range. It reports whether the bucket has any block.
-func (p *plan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err error) {
-	for blk, err := range p.store.Blocks(ctx, p.pv, b, Earliest, b.End()-1) {
+func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err error) {
+	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, Earliest, b.End()-1) {
 		if err != nil {
 			return false, err
 		}
@@ -96,11 +96,11 @@ func (p *plan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err 
 		}
 		switch {
 		case r.Tags[0]&sample.Carried == 0: // it is read in its turn
-		case r.Times[0] < p.from:
-			p.carry(r, 0)
+		case r.Times[0] < sc.From:
+			sc.carry(r, 0)
 		case r.Tags[0]&sample.Elsewhere == 0: // else it stands in the range, or is gone
 			r.Tags[0] &^= sample.Carried
-			p.fresh = append(p.fresh, r)
+			sc.Unsealed = append(sc.Unsealed, r)
 		}
 	}
 	return found, nil
@@ -108,13 +108,13 @@ func (p *plan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err 
 
 // follow finds the sample of a time that a carried one without a value stands for: the
 // last one of that time. It returns nil if that is gone.
-func (p *plan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
-	for i := range p.sizes {
-		b := p.sizes[i].of(at)
-		if !p.sizes[i].inUse(b) {
+func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
+	for i := range sc.sizes {
+		b := sc.sizes[i].of(at)
+		if !sc.sizes[i].inUse(b) {
 			continue
 		}
-		for blk, err := range p.store.Blocks(ctx, p.pv, b, at, at) {
+		for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, at, at) {
 			if err != nil {
 				return nil, err
 			}
@@ -134,37 +134,37 @@ func (p *plan) follow(ctx context.Context, at int64) (found *sample.Run, err err
 }
 
 // lookInto asks a bucket for its last sample at or before the range.
-func (p *plan) lookInto(ctx context.Context, b store.Bucket) (found bool, err error) {
-	blk, found, err := p.store.LastBlock(ctx, p.pv, b, p.from)
+func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err error) {
+	blk, found, err := sc.Store.LastBlock(ctx, sc.PV, b, sc.From)
 	if err != nil || !found {
 		return false, err
 	}
-	r, i, err := p.lastIn(&blk)
+	r, i, err := sc.lastIn(&blk)
 	if err != nil || i < 0 {
 		return false, err
 	}
 	if r.Tags[i]&sample.Carried == 0 {
-		p.seen = max(p.seen, r.Times[i])
-		p.floor = max(p.floor, p.seen)
+		sc.seen = max(sc.seen, r.Times[i])
+		sc.floor = max(sc.floor, sc.seen)
 		return true, nil
 	}
-	p.floor = max(p.floor, b.Start()) // no block has a sample between the carried one and this bucket
-	return true, p.lookAtCarried(ctx, b, r.Times[i])
+	sc.floor = max(sc.floor, b.Start()) // no block has a sample between the carried one and this bucket
+	return true, sc.lookAtCarried(ctx, b, r.Times[i])
 }
 
 // lookAtCarried keeps the latest of the carried samples in a bucket, one of
 // which is of time t: several writers may have carried one.
-func (p *plan) lookAtCarried(ctx context.Context, b store.Bucket, t int64) error {
-	for blk, err := range p.store.Blocks(ctx, p.pv, b, t, p.from) {
+func (sc *Scan) lookAtCarried(ctx context.Context, b store.Bucket, t int64) error {
+	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, t, sc.From) {
 		if err != nil {
 			return err
 		}
-		r, i, err := p.lastIn(&blk)
+		r, i, err := sc.lastIn(&blk)
 		if err != nil {
 			return err
 		}
 		if i >= 0 && r.Tags[i]&sample.Carried != 0 {
-			p.carry(r, i)
+			sc.carry(r, i)
 		}
 	}
 	return nil
@@ -172,19 +172,19 @@ func (p *plan) lookAtCarried(ctx context.Context, b store.Bucket, t int64) error
 
 // lastIn decodes a block and returns where its last sample at or before the
 // range stands; -1 if it has none.
-func (p *plan) lastIn(blk *store.Block) (*sample.Run, int, error) {
+func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	r := new(sample.Run)
 	if err := block.Decode(r, blk.Blob); err != nil {
 		return nil, -1, errorIn(blk, err)
 	}
-	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > p.from }) - 1, nil
+	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }
 
 // carry keeps a carried sample if it is the latest; of one time that with a value.
-func (p *plan) carry(r *sample.Run, i int) {
-	if c := p.carried; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
+func (sc *Scan) carry(r *sample.Run, i int) {
+	if c := sc.carried; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
 		return
 	}
-	p.carried = &sample.Run{Type: r.Type}
-	p.carried.AppendRange(r, i, i+1)
+	sc.carried = &sample.Run{Type: r.Type}
+	sc.carried.AppendRange(r, i, i+1)
 }

@@ -1,0 +1,15 @@
+// Package scan reads the blocks of a PV, and merges them by time with samples that are not
+// sealed yet:
+//
+//	directory ─▶ buckets in use, by size and tier ─▶ blocks, read a little ahead ─┐
+//	                                                                              ├─▶ merge ─▶ Feed
+//	unsealed samples, if the caller has any ──────────────────────────────────────┘
+//
+// Both sides of the store use it. Package query adds the samples in memory and in the
+// journal, and serves the result. Package tiling computes rollups from blocks alone: see
+// Sealed.
+//
+// A scan also finds the last sample before its range. Each bucket begins with a carried-forward
+// copy of the last sample before it, so a scan mostly finds this sample in one bucket, however
+// old it is.
+package scan

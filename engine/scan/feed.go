@@ -1,0 +1,99 @@
+package scan
+
+import (
+	"context"
+	"sort"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Feed receives samples: i to j (exclusive) of a run, in order of time, each sample once. They
+// are valid until Feed returns. Feed reports whether it wants more.
+type Feed func(r *sample.Run, i, j int) bool
+
+// Sealed feeds the samples of a PV that are in blocks, with times in [from, to]. Before them it
+// feeds all samples of the last time before from, and perhaps some more. starts are the
+// buckets that the directory lists, and now is the time by which buckets expire. All times are
+// in ns since 1970.
+func Sealed(ctx context.Context, st Store, pv string, starts []store.Bucket, from, to, now int64, feed Feed) error {
+	sc := &Scan{Store: st, PV: pv, From: max(from, Earliest), To: min(to, Latest), Now: now}
+	sc.Prepare(starts)
+	return sc.Feed(ctx, feed)
+}
+
+// Feed feeds the samples in the range, after those of the last time before it.
+func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
+	if err := sc.lookBack(ctx); err != nil {
+		return err
+	}
+	if err := sc.lookAhead(ctx); err != nil {
+		return err
+	}
+	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed)}
+	if c := sc.carried; c != nil && c.Times[0] > sc.seen {
+		if more, err := sc.feedTime(ctx, c, feed); err != nil || !more {
+			return err
+		}
+		m.from = c.Times[0] + 1
+	}
+	return m.run(sc.sources(ctx))
+}
+
+// within returns a feed that drops samples after the range, because a merger emits whole
+// segments.
+func (sc *Scan) within(feed Feed) Feed {
+	return func(r *sample.Run, i, j int) bool {
+		if r.Times[j-1] > sc.To {
+			j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] > sc.To })
+		}
+		return i == j || feed(r, i, j)
+	}
+}
+
+// feedTime feeds all samples that have the time of a carried one: a copy tells of one
+// of them only. Where they are gone, it feeds the copy.
+func (sc *Scan) feedTime(ctx context.Context, carried *sample.Run, feed Feed) (more bool, err error) {
+	more = true
+	found := false
+	at := carried.Times[0]
+	q := sc.Part(at, at)
+	m := merger{from: at, to: at, emit: q.within(func(r *sample.Run, i, j int) bool {
+		found, more = true, feed(r, i, j)
+		return more
+	})}
+	if err := m.run(q.sources(ctx)); err != nil || found {
+		return more, err
+	}
+	return feed(carried, 0, 1), nil
+}
+
+// WholeSince returns from when on everything is in blocks that ever was and is kept,
+// by what the directory says and the time now. Before, buckets have expired, or what
+// came was too old to be kept; or what was on another tier, and too old for a shorter
+// one, went when the PV came to that, which begins where the directory lists it first.
+// It is Earliest if all is kept forever. If the directory lists something before, the value held at that time is
+// not known for sure: a late sample is not carried into buckets that had begun.
+func WholeSince(starts []store.Bucket, now int64) int64 {
+	var begins [store.NumTiers]int64 // by tier, as the directory lists it first
+	whole, earliest := int64(Earliest), int64(Latest)
+	for r := range begins {
+		begins[r] = Latest
+	}
+	for _, b := range starts {
+		if !b.Size().Valid() || !b.Tier().Valid() {
+			continue
+		}
+		begins[b.Tier()] = min(begins[b.Tier()], b.Start())
+		earliest = min(earliest, b.Start())
+		if b.Tier() != store.Forever {
+			whole = max(whole, min(oldest(b.Size(), b.Tier(), now).Start(), b.Span().Last().End()))
+		}
+	}
+	for r := store.Keep1d; r.Valid(); r++ {
+		if t := begins[r]; earliest < t && t < Latest {
+			whole = max(whole, min(t, now-int64(r.Keep())))
+		}
+	}
+	return whole
+}
