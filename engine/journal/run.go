@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -264,9 +265,8 @@ func (l *ShardJournal) send(ctx context.Context) error {
 // retry calls f until it succeeds, ctx ends or after a failure enough says so,
 // with growing pauses, and keeps memory within its limit meanwhile.
 func (l *ShardJournal) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
-	const first, longest = 50 * time.Millisecond, 2 * time.Second
 	since := time.Now()
-	for pause := first; ; pause = min(2*pause, longest) {
+	for b := (retry.Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second}); ; {
 		err := l.attempt(ctx, f)
 		if err == nil {
 			l.report(what, nil)
@@ -282,10 +282,8 @@ func (l *ShardJournal) retry(ctx context.Context, what string, f func(context.Co
 			return false
 		}
 		l.shed()
-		select {
-		case <-ctx.Done():
+		if !b.Wait(ctx) {
 			return false
-		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
 }

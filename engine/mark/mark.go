@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -159,16 +159,14 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 			}
 		}
 	}()
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	for b := (retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}); ; {
 		err := l.put(hard, batch)
 		if err == nil {
 			l.written.Add(uint64(len(batch)))
 			return
 		}
 		l.log.Warn("marks wait: the store refuses", "entries", len(batch)+len(l.queue), "err", err)
-		select {
-		case <-time.After(pause/2 + rand.N(pause)):
-		case <-ctx.Done():
+		if !b.Wait(ctx) {
 			if err := l.put(hard, batch); err != nil {
 				l.dropped.Add(uint64(len(batch)))
 				l.log.Error("marks are lost at the stop", "entries", len(batch), "err", err)

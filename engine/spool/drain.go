@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -45,10 +46,10 @@ type drainer struct {
 // Drain sends rows to the store, the oldest first, whenever it takes them, until
 // ctx ends. Run must be running.
 func (s *Spool) Drain(ctx context.Context, to Target) {
-	const first, longest = 500 * time.Millisecond, 5 * time.Second
+	backoff := retry.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
 	d := &drainer{s, to}
 	defer d.mark()
-	for pause := first; ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		d.finish(ctx)
 		g, due := d.nextSegment()
 		if g == nil {
@@ -61,11 +62,10 @@ func (s *Spool) Drain(ctx context.Context, to Target) {
 			}
 			s.metrics.Retries.Inc()
 			s.cfg.Log.Warn("what is in the spool waits: the store refuses", "err", err)
-			wait(ctx, pause/2+rand.N(pause))
-			pause = min(2*pause, longest)
+			backoff.Wait(ctx)
 			continue
 		}
-		pause = first
+		backoff.Reset()
 		d.mark()
 	}
 }
@@ -91,15 +91,6 @@ func (d *drainer) sleep(ctx context.Context, most time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-d.wake:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -16,7 +16,7 @@ const (
 	magic      = "varvespl"
 	version    = 1
 	fixedSize  = len(magic) + 1 + len(store.WriterID{}) + 8 + 2 // of the header, before the name of the archive
-	maxArchive = 1 << 10                                      // bytes of that name
+	maxArchive = 1 << 10                                        // bytes of that name
 	maxHeader  = fixedSize + maxArchive + 4
 	recordSize = 36 // of the header of a record
 	// maxBody is more than any row has: the largest blob, and its index.
