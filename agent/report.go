@@ -156,8 +156,8 @@ func diskGuard(s guard.Status) *report.DiskGuard {
 		return nil
 	}
 	d := &report.DiskGuard{Reason: string(s.Reason), Size: s.Size, Limit: s.Limit, Waiting: s.Waiting, Text: s.Text}
-	if s.Floor != 0 {
-		before := time.Unix(0, s.Floor).UTC()
+	if s.Cutoff != 0 {
+		before := time.Unix(0, s.Cutoff).UTC()
 		d.Before = &before
 	}
 	return d

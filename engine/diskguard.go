@@ -11,7 +11,7 @@ func (e *Engine) watchDisks() {
 		Store: e.opts.Store, Limits: guard.Limits{Bytes: e.opts.DiskLimit}, Shards: e.opts.Shards, Engine: e.writer,
 		Sealers: e.sealers, Captured: e.capture.Shard, Reclaim: e.opts.Reclaim, Registerer: e.opts.Registerer, Log: e.opts.Log,
 	})
-	e.sealCfg.Floor = e.guard.Floor
+	e.sealCfg.Cutoff = e.guard.Cutoff
 }
 
 var _ guard.Sealer = (*seal.Shard)(nil)

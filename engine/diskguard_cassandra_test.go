@@ -108,21 +108,21 @@ func TestDiskGuardOnCassandra(t *testing.T) {
 	}
 	n, oldest := left()
 	st0 := g.Status()
-	if n > days*87/100 || n < days*75/100 || oldest != day(days-n) || oldest.End() <= st0.Floor {
-		t.Errorf("of %d days %d are left, the oldest begins at %v, and the floor is %v", days, n, time.Unix(0, oldest.Start()), time.Unix(0, st0.Floor))
+	if n > days*87/100 || n < days*75/100 || oldest != day(days-n) || oldest.End() <= st0.Cutoff {
+		t.Errorf("of %d days %d are left, the oldest begins at %v, and the cutoff is %v", days, n, time.Unix(0, oldest.Start()), time.Unix(0, st0.Cutoff))
 	}
 	if !strings.Contains(st0.Message, "nodetool garbagecollect") || st0.Waiting < full/10 {
 		t.Errorf("it does not say what it waits for: %+v", st0)
 	}
 	for range 5 {
-		if st := look(); st.Reason != guard.WaitingForRoom || st.Floor != st0.Floor {
+		if st := look(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
 			t.Errorf("while it waits it goes on: %+v", st)
 		}
 	}
 	node.Nodetool(t, "flush", cfg.Keyspace)
 	if now := size(); now < full*95/100 {
 		t.Logf("room came by itself: %d of %d bytes", now, full)
-	} else if st := look(); st.Reason != guard.WaitingForRoom || st.Floor != st0.Floor {
+	} else if st := look(); st.Reason != guard.WaitingForRoom || st.Cutoff != st0.Cutoff {
 		t.Errorf("with tombstones on disk it goes on: %+v", st)
 	}
 	node.Nodetool(t, "garbagecollect", cfg.Keyspace)
@@ -130,7 +130,7 @@ func TestDiskGuardOnCassandra(t *testing.T) {
 	if now := size(); now > full*90/100 {
 		t.Errorf("after garbagecollect it takes %d of %d bytes", now, full)
 	}
-	if st := g.Status(); st.Floor != st0.Floor || st.Waiting != 0 {
+	if st := g.Status(); st.Cutoff != st0.Cutoff || st.Waiting != 0 {
 		t.Errorf("after garbagecollect: %+v", st)
 	}
 	t.Logf("%d looks; %d bytes full, %d after garbagecollect; %d of %d days are left", looks, full, size(), n, days)

@@ -118,7 +118,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 			}
 			testclock.Advance(time.Hour)
 		}
-		if f, found, err := c.st.Floor(t.Context()); found || err != nil || c.DiskGuard().Reason != guard.NoLimit {
+		if f, found, err := c.st.Cutoff(t.Context()); found || err != nil || c.DiskGuard().Reason != guard.NoLimit {
 			t.Fatalf("without a limit: %+v, %+v, %v", c.DiskGuard(), f, err)
 		}
 		most := c.raw()
@@ -132,14 +132,14 @@ func TestTheOldestGoesFirst(t *testing.T) {
 		if left := c.raw(); left > most*86/100 || left < most*80/100 {
 			t.Errorf("%d bytes of %d are left", left, most)
 		}
-		floor, _, err := c.st.Floor(t.Context())
-		if err != nil || floor.Limit != most || floor.Size < most*9/10 || floor.By != c.Writer() {
-			t.Errorf("the floor says %+v, %v", floor, err)
+		cutoff, _, err := c.st.Cutoff(t.Context())
+		if err != nil || cutoff.Limit != most || cutoff.Size < most*9/10 || cutoff.By != c.Writer() {
+			t.Errorf("the cutoff says %+v, %v", cutoff, err)
 		}
-		since := time.Since(time.Unix(0, floor.Before))
+		since := time.Since(time.Unix(0, cutoff.Before))
 		got := c.all("A", 80*days)
 		if n := float64(len(got)); n > since.Hours()+26 || n < since.Hours() {
-			t.Errorf("%d samples are left of %v since the floor", len(got), since)
+			t.Errorf("%d samples are left of %v since the cutoff", len(got), since)
 		}
 		if st := c.DiskGuard(); st.Waiting < most/10 || !strings.Contains(st.Message, "to become free") {
 			t.Errorf("it does not say what it waits for: %+v", st)
@@ -188,12 +188,12 @@ func TestTheOldestGoesFirst(t *testing.T) {
 		c.st.unfree = 0
 		c.st.mu.Unlock()
 		c.until(guard.BelowLimit)
-		if now, _, err := c.st.Floor(t.Context()); err != nil || now.Before != floor.Before || now.Open || now.Settled == 0 {
-			t.Errorf("when all is free the floor is %+v, %v", now, err)
+		if now, _, err := c.st.Cutoff(t.Context()); err != nil || now.Before != cutoff.Before || now.Open || now.Settled == 0 {
+			t.Errorf("when all is free the cutoff is %+v, %v", now, err)
 		}
 		whole("when all is free")
 
-		// A late sample from before the floor would be all that its bin is computed from.
+		// A late sample from before the cutoff would be all that its bin is computed from.
 		c.sendTo("A", begun.Add(36*time.Hour+time.Minute), 1000)
 		c.sendTo("A", time.Now(), 3)
 		testclock.Advance(time.Hour)
@@ -205,15 +205,15 @@ func TestTheOldestGoesFirst(t *testing.T) {
 			t.Errorf("late samples that were refused: %+v", s)
 		}
 
-		// Without a limit, the floor stays what it is.
+		// Without a limit, the cutoff stays what it is.
 		c.restart(0, "A", "SET")
 		testclock.Advance(time.Hour)
-		if now, found, err := c.st.Floor(t.Context()); !found || err != nil || now.Before != floor.Before || c.guard.Floor() != floor.Before {
-			t.Errorf("without a limit the floor is %+v, %v", now, err)
+		if now, found, err := c.st.Cutoff(t.Context()); !found || err != nil || now.Before != cutoff.Before || c.guard.Cutoff() != cutoff.Before {
+			t.Errorf("without a limit the cutoff is %+v, %v", now, err)
 		}
 		whole("without a limit")
 		report, err := check.Run(t.Context(), c.st, check.Options{Shards: 4})
-		if err != nil || report.Problems() > 0 || report.GivenUp == nil || !report.GivenUp.Before.Equal(time.Unix(0, floor.Before)) {
+		if err != nil || report.Problems() > 0 || report.GivenUp == nil || !report.GivenUp.Before.Equal(time.Unix(0, cutoff.Before)) {
 			t.Errorf("a check says %+v, %v", report, err)
 		}
 	})

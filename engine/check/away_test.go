@@ -76,7 +76,7 @@ func (gone) Channel(context.Context, string) (store.Channel, bool, error) {
 	return store.Channel{}, false, errAway
 }
 
-func (gone) Floor(context.Context) (store.Floor, bool, error) { return store.Floor{}, false, nil }
+func (gone) Cutoff(context.Context) (store.Cutoff, bool, error) { return store.Cutoff{}, false, nil }
 
 func (gone) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
 	return func(yield func(store.PVMark, error) bool) { yield(store.PVMark{}, errAway) }

@@ -24,7 +24,7 @@ type Store interface {
 	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
 	Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error]
 	Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error]
-	Floor(ctx context.Context) (f store.Floor, found bool, err error)
+	Cutoff(ctx context.Context) (f store.Cutoff, found bool, err error)
 }
 
 // Lister is a Store that can say where blocks stand whatever the directory says. Of
@@ -128,7 +128,7 @@ type checker struct {
 }
 
 func (c *checker) run(ctx context.Context) error {
-	switch f, found, err := c.store.Floor(ctx); {
+	switch f, found, err := c.store.Cutoff(ctx); {
 	case err != nil:
 		return err
 	case found:

@@ -34,11 +34,11 @@ func (l *Limits) low() int64  { return int64(l.Low * float64(l.Bytes)) }
 
 // State is what is known of an archive.
 type State struct {
-	// Floor as it stands; the zero value if nothing was ever given up.
-	Floor store.Floor
+	// Cutoff as it stands; the zero value if nothing was ever given up.
+	Cutoff store.Cutoff
 	// Given is how many bytes all shards have given up since the archive began.
 	Given int64
-	// Behind is how many shards have not followed the floor yet.
+	// Behind is how many shards have not followed the cutoff yet.
 	Behind int
 	// Begins is when the oldest raw samples are, about, in ns since 1970.
 	Begins int64
@@ -46,7 +46,7 @@ type State struct {
 	Last Step
 }
 
-// Step is by how far the floor was raised, and the bytes that this yielded.
+// Step is by how far the cutoff was raised, and the bytes that this yielded.
 type Step struct {
 	Length time.Duration
 	Bytes  int64
@@ -74,8 +74,8 @@ const (
 // Decision is what to do.
 type Decision struct {
 	Reason Reason
-	// Floor is to be written if it is not that of the state. Raised says that it rises.
-	Floor  store.Floor
+	// Cutoff is to be written if it is not that of the state. Raised says that it rises.
+	Cutoff  store.Cutoff
 	Raised bool
 	// Waiting is how many bytes were given up that are not free yet; Need how many more
 	// are to be.
@@ -92,7 +92,7 @@ const (
 
 // Decide says what to do about an archive of a size.
 func Decide(s State, l Limits, size int64, now time.Time) Decision {
-	d := Decision{Reason: NoLimit, Floor: s.Floor}
+	d := Decision{Reason: NoLimit, Cutoff: s.Cutoff}
 	if l.Bytes <= 0 {
 		return d
 	}
@@ -100,12 +100,12 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 	future := size - d.Waiting
 	switch {
 	case future >= l.high():
-		d.Floor.Open = true
+		d.Cutoff.Open = true
 	case future <= l.low():
-		d.Floor.Open = false
+		d.Cutoff.Open = false
 	}
 	switch {
-	case d.Floor.Open:
+	case d.Cutoff.Open:
 		d.Need = future - l.low()
 		d.raise(&s, &l, size, now)
 	case d.Waiting > 0 && size > l.low():
@@ -118,7 +118,7 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 
 // account finds how much of what was given up is not free yet.
 func (d *Decision) account(s *State, size int64) {
-	f := &d.Floor
+	f := &d.Cutoff
 	given := max(0, s.Given-f.Settled)
 	if given == 0 {
 		return
@@ -130,19 +130,19 @@ func (d *Decision) account(s *State, size int64) {
 	}
 }
 
-// raise raises the floor, unless the step before is still being taken.
+// raise raises the cutoff, unless the step before is still being taken.
 func (d *Decision) raise(s *State, l *Limits, size int64, now time.Time) {
 	d.Reason = Dropping
 	if s.Behind > 0 {
 		return
 	}
-	begins, ceiling := max(s.Begins, s.Floor.Before), now.Add(-l.Youngest).UnixNano()
+	begins, ceiling := max(s.Begins, s.Cutoff.Before), now.Add(-l.Youngest).UnixNano()
 	room := time.Duration(ceiling - begins)
 	if room < shortest {
 		d.Reason = NothingLeft
 		return
 	}
-	f := &d.Floor
+	f := &d.Cutoff
 	if s.Given <= f.Settled {
 		f.Settled, f.Peak = s.Given, size
 	}

@@ -22,8 +22,8 @@ func limits(bytes int64) Limits {
 
 func TestDecide(t *testing.T) {
 	const year = 365 * 24 * time.Hour
-	open := store.Floor{Before: ago(year), At: ago(time.Hour), Open: true, Settled: 0, Peak: 92 * gib, Size: 92 * gib, Limit: 100 * gib}
-	done := store.Floor{Before: ago(year), At: ago(time.Hour), Settled: 50 * gib, Peak: 70 * gib}
+	open := store.Cutoff{Before: ago(year), At: ago(time.Hour), Open: true, Settled: 0, Peak: 92 * gib, Size: 92 * gib, Limit: 100 * gib}
+	done := store.Cutoff{Before: ago(year), At: ago(time.Hour), Settled: 50 * gib, Peak: 70 * gib}
 	for _, c := range []struct {
 		name    string
 		s       State
@@ -37,32 +37,32 @@ func TestDecide(t *testing.T) {
 		{"little", State{Begins: ago(year)}, 100 * gib, 10 * gib, BelowLimit, 0, 0},
 		{"between the marks, nothing begun", State{Begins: ago(year)}, 100 * gib, 89 * gib, BelowLimit, 0, 0},
 		{"at the mark", State{Begins: ago(year)}, 100 * gib, 92 * gib, Dropping, 0, 0},
-		{"the shards follow", State{Floor: open, Behind: 3, Given: gib}, 100 * gib, 92 * gib, Dropping, gib, 0},
-		{"not enough was given up, and none is free", State{Floor: open, Given: gib, Last: Step{24 * time.Hour, gib}}, 100 * gib, 92 * gib, Dropping, gib, 48 * time.Hour},
-		{"a step that gave nothing", State{Floor: open, Last: Step{24 * time.Hour, 0}}, 100 * gib, 92 * gib, Dropping, 0, 48 * time.Hour},
-		{"most of what is needed", State{Floor: open, Given: 6 * gib, Last: Step{24 * time.Hour, 4 * gib}}, 100 * gib, 92 * gib, Dropping, 6 * gib, 6 * time.Hour},
-		{"a step no longer than it makes sense", State{Floor: open, Last: Step{year, gib}}, 100 * gib, 92 * gib, Dropping, 0, (year - 24*time.Hour) / 8},
-		{"enough, and none is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 92 * gib, WaitingForRoom, 8 * gib, 0},
-		{"enough, and some is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 89 * gib, WaitingForRoom, 5 * gib, 0},
-		{"enough, and all is free", State{Floor: open, Given: 8 * gib}, 100 * gib, 84 * gib, BelowLimit, 0, 0},
-		{"enough, and it grows meanwhile", State{Floor: open, Given: 8 * gib}, 100 * gib, 93 * gib, WaitingForRoom, 8 * gib, 0},
-		{"it grew while waiting, to above the mark", State{Floor: store.Floor{Before: ago(year), Peak: 92 * gib}, Given: 8 * gib}, 100 * gib, 98 * gib, Dropping, 8 * gib, 0},
-		{"what was given up long ago is free", State{Floor: done, Given: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
-		{"and again at the mark", State{Floor: done, Given: 50 * gib}, 100 * gib, 90 * gib, Dropping, 0, 0},
+		{"the shards follow", State{Cutoff: open, Behind: 3, Given: gib}, 100 * gib, 92 * gib, Dropping, gib, 0},
+		{"not enough was given up, and none is free", State{Cutoff: open, Given: gib, Last: Step{24 * time.Hour, gib}}, 100 * gib, 92 * gib, Dropping, gib, 48 * time.Hour},
+		{"a step that gave nothing", State{Cutoff: open, Last: Step{24 * time.Hour, 0}}, 100 * gib, 92 * gib, Dropping, 0, 48 * time.Hour},
+		{"most of what is needed", State{Cutoff: open, Given: 6 * gib, Last: Step{24 * time.Hour, 4 * gib}}, 100 * gib, 92 * gib, Dropping, 6 * gib, 6 * time.Hour},
+		{"a step no longer than it makes sense", State{Cutoff: open, Last: Step{year, gib}}, 100 * gib, 92 * gib, Dropping, 0, (year - 24*time.Hour) / 8},
+		{"enough, and none is free", State{Cutoff: open, Given: 8 * gib}, 100 * gib, 92 * gib, WaitingForRoom, 8 * gib, 0},
+		{"enough, and some is free", State{Cutoff: open, Given: 8 * gib}, 100 * gib, 89 * gib, WaitingForRoom, 5 * gib, 0},
+		{"enough, and all is free", State{Cutoff: open, Given: 8 * gib}, 100 * gib, 84 * gib, BelowLimit, 0, 0},
+		{"enough, and it grows meanwhile", State{Cutoff: open, Given: 8 * gib}, 100 * gib, 93 * gib, WaitingForRoom, 8 * gib, 0},
+		{"it grew while waiting, to above the mark", State{Cutoff: store.Cutoff{Before: ago(year), Peak: 92 * gib}, Given: 8 * gib}, 100 * gib, 98 * gib, Dropping, 8 * gib, 0},
+		{"what was given up long ago is free", State{Cutoff: done, Given: 50 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
+		{"and again at the mark", State{Cutoff: done, Given: 50 * gib}, 100 * gib, 90 * gib, Dropping, 0, 0},
 		{"all is young", State{Begins: ago(25 * time.Hour)}, 100 * gib, 99 * gib, Dropping, 0, time.Hour},
 		{"all is too young", State{Begins: ago(24*time.Hour + time.Minute)}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
-		{"a floor of another's clock, to come", State{Floor: store.Floor{Before: ago(-year)}}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
-		{"a sweep was lost", State{Floor: done, Given: 40 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
+		{"a cutoff of another's clock, to come", State{Cutoff: store.Cutoff{Before: ago(-year)}}, 100 * gib, 99 * gib, NothingLeft, 0, 0},
+		{"progress was lost", State{Cutoff: done, Given: 40 * gib}, 100 * gib, 80 * gib, BelowLimit, 0, 0},
 	} {
 		d := Decide(c.s, limits(c.limit), c.size, now)
 		if d.Reason != c.reason || d.Waiting != c.waiting {
 			t.Errorf("%s: %s, waiting for %d GiB; want %s and %d", c.name, d.Reason, d.Waiting/gib, c.reason, c.waiting/gib)
 		}
-		if up := time.Duration(d.Floor.Before - max(c.s.Floor.Before, c.s.Begins)); c.raised != 0 && (up-c.raised).Abs() > time.Minute {
-			t.Errorf("%s: the floor rises by %v, want %v", c.name, up, c.raised)
+		if up := time.Duration(d.Cutoff.Before - max(c.s.Cutoff.Before, c.s.Begins)); c.raised != 0 && (up-c.raised).Abs() > time.Minute {
+			t.Errorf("%s: the cutoff rises by %v, want %v", c.name, up, c.raised)
 		}
-		if !d.Raised && d.Floor.Before != c.s.Floor.Before || d.Raised && (c.reason != Dropping || d.Floor.Before <= c.s.Floor.Before || d.Floor.Limit != c.limit || d.Floor.Size != c.size) {
-			t.Errorf("%s: raised %v, %+v", c.name, d.Raised, d.Floor)
+		if !d.Raised && d.Cutoff.Before != c.s.Cutoff.Before || d.Raised && (c.reason != Dropping || d.Cutoff.Before <= c.s.Cutoff.Before || d.Cutoff.Limit != c.limit || d.Cutoff.Size != c.size) {
+			t.Errorf("%s: raised %v, %+v", c.name, d.Raised, d.Cutoff)
 		}
 	}
 }
@@ -76,17 +76,17 @@ type archive struct {
 	other  int64 // bytes that are never given up
 	unfree int64 // given up, and not free
 
-	floor  store.Floor
+	cutoff  store.Cutoff
 	given  int64
 	behind int
 }
 
 func (a *archive) size() int64 { return a.raw + a.other + a.unfree }
 
-// follow gives up what is before the floor.
+// follow gives up what is before the cutoff.
 func (a *archive) follow() {
 	for i := range a.hours {
-		if a.begins.Add(time.Duration(i+1)*time.Hour).UnixNano() <= a.floor.Before {
+		if a.begins.Add(time.Duration(i+1)*time.Hour).UnixNano() <= a.cutoff.Before {
 			a.given, a.unfree = a.given+a.hours[i], a.unfree+a.hours[i]
 			a.raw -= a.hours[i]
 			a.hours[i] = 0
@@ -129,11 +129,11 @@ func TestNoMoreThanNeeded(t *testing.T) {
 				a.follow()
 				last.Bytes += a.given
 			}
-			s := State{Floor: a.floor, Given: a.given, Behind: a.behind, Begins: a.begins.UnixNano(), Last: last}
+			s := State{Cutoff: a.cutoff, Given: a.given, Behind: a.behind, Begins: a.begins.UnixNano(), Last: last}
 			size := a.size()
 			d := Decide(s, l, size, clock)
-			if d.Floor.Before < a.floor.Before || d.Floor.Before > clock.Add(-24*time.Hour).UnixNano() && d.Raised {
-				t.Fatalf("seed %d: the floor goes from %v to %v", seed, when(a.floor.Before), when(d.Floor.Before))
+			if d.Cutoff.Before < a.cutoff.Before || d.Cutoff.Before > clock.Add(-24*time.Hour).UnixNano() && d.Raised {
+				t.Fatalf("seed %d: the cutoff goes from %v to %v", seed, when(a.cutoff.Before), when(d.Cutoff.Before))
 			}
 			if d.Raised {
 				steps++
@@ -143,15 +143,15 @@ func TestNoMoreThanNeeded(t *testing.T) {
 				if a.behind > 0 {
 					t.Fatalf("seed %d: a step is taken before the shards have followed", seed)
 				}
-				if length := d.Floor.Before - max(a.floor.Before, a.begins.UnixNano()); length > int64(clock.Sub(a.begins))/8+int64(time.Hour) {
+				if length := d.Cutoff.Before - max(a.cutoff.Before, a.begins.UnixNano()); length > int64(clock.Sub(a.begins))/8+int64(time.Hour) {
 					t.Fatalf("seed %d: a step of %v", seed, time.Duration(length))
 				}
-				last = Step{Length: time.Duration(d.Floor.Before - max(a.floor.Before, a.begins.UnixNano())), Bytes: -a.given}
+				last = Step{Length: time.Duration(d.Cutoff.Before - max(a.cutoff.Before, a.begins.UnixNano())), Bytes: -a.given}
 				a.behind = 1
 			}
-			a.floor = d.Floor
+			a.cutoff = d.Cutoff
 		}
-		if end := a.size(); end > l.high()+l.Bytes/16 && a.floor.Before < clock.Add(-26*time.Hour).UnixNano() {
+		if end := a.size(); end > l.high()+l.Bytes/16 && a.cutoff.Before < clock.Add(-26*time.Hour).UnixNano() {
 			t.Errorf("seed %d: after %d steps %d bytes of %d are left", seed, steps, end, l.Bytes)
 		}
 	}

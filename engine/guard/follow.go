@@ -17,10 +17,10 @@ import (
 const parallel = 4
 
 // following is one way through the directory, for the shards of an engine that have not
-// followed the floor.
+// followed the cutoff.
 type following struct {
 	*Guard
-	floor   int64
+	cutoff   int64
 	sealers map[int]Sealer
 
 	mu     sync.Mutex
@@ -34,25 +34,25 @@ type progress struct {
 	err            error
 }
 
-// follow has the shards that this engine seals give up what is before the floor, and
+// follow has the shards that this engine seals give up what is before the cutoff, and
 // returns how far all shards are then.
-func (g *Guard) follow(ctx context.Context, floor int64, sealers map[int]Sealer, sweeps []store.Sweep) ([]store.Sweep, error) {
-	f := &following{Guard: g, floor: floor, sealers: sealers, shards: map[int]*progress{}}
+func (g *Guard) follow(ctx context.Context, cutoff int64, sealers map[int]Sealer, shardProgress []store.CutoffProgress) ([]store.CutoffProgress, error) {
+	f := &following{Guard: g, cutoff: cutoff, sealers: sealers, shards: map[int]*progress{}}
 	for shard := range sealers {
 		f.shards[shard] = &progress{after: math.MinInt64}
 	}
-	for _, sw := range sweeps {
-		p := f.shards[sw.Shard]
+	for _, sp := range shardProgress {
+		p := f.shards[sp.Shard]
 		switch {
-		case p == nil || sw.Floor == 0:
-		case sw.Floor >= floor:
-			delete(f.shards, sw.Shard)
+		case p == nil || sp.Cutoff == 0:
+		case sp.Cutoff >= cutoff:
+			delete(f.shards, sp.Shard)
 		default:
-			p.after = sw.Floor
+			p.after = sp.Cutoff
 		}
 	}
 	if len(f.shards) == 0 {
-		return sweeps, nil
+		return shardProgress, nil
 	}
 	walked := f.walk(ctx)
 	for _, shard := range slices.Sorted(maps.Keys(f.shards)) {
@@ -99,7 +99,7 @@ func (f *following) shardFor(c *store.Channel) (by int, of *progress) {
 }
 
 func (f *following) drop(ctx context.Context, c store.Channel, by int, of *progress) {
-	buckets, bytes, err := f.sealers[by].DropBefore(ctx, c, of.after, f.floor)
+	buckets, bytes, err := f.sealers[by].DropBefore(ctx, c, of.after, f.cutoff)
 	f.metrics.buckets.Add(float64(buckets))
 	f.metrics.bytes.Add(float64(bytes))
 	f.mu.Lock()
@@ -111,8 +111,8 @@ func (f *following) drop(ctx context.Context, c store.Channel, by int, of *progr
 
 // put writes how far the shards are. What a shard whose turn failed has given up counts all
 // the same. It returns the first error.
-func (f *following) put(ctx context.Context) ([]store.Sweep, error) {
-	sweeps, err := f.cfg.Store.Sweeps(ctx) // others may have written since
+func (f *following) put(ctx context.Context) ([]store.CutoffProgress, error) {
+	shardProgress, err := f.cfg.Store.CutoffProgress(ctx) // others may have written since
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +120,20 @@ func (f *following) put(ctx context.Context) ([]store.Sweep, error) {
 	var buckets, bytes int64
 	for _, shard := range slices.Sorted(maps.Keys(f.shards)) {
 		p := f.shards[shard]
-		i := slices.IndexFunc(sweeps, func(sw store.Sweep) bool { return sw.Shard == shard })
+		i := slices.IndexFunc(shardProgress, func(sp store.CutoffProgress) bool { return sp.Shard == shard })
 		if i < 0 {
-			i, sweeps = len(sweeps), append(sweeps, store.Sweep{Shard: shard})
+			i, shardProgress = len(shardProgress), append(shardProgress, store.CutoffProgress{Shard: shard})
 		}
-		sw := &sweeps[i]
-		sw.Buckets, sw.Bytes = sw.Buckets+p.buckets, sw.Bytes+p.bytes
+		sp := &shardProgress[i]
+		sp.Buckets, sp.Bytes = sp.Buckets+p.buckets, sp.Bytes+p.bytes
 		if p.err == nil && now[shard] == f.sealers[shard] { // a new sealer looks again
-			sw.Floor = max(sw.Floor, f.floor)
+			sp.Cutoff = max(sp.Cutoff, f.cutoff)
 		}
-		err = cmp.Or(err, p.err, f.cfg.Store.PutSweep(ctx, *sw))
+		err = cmp.Or(err, p.err, f.cfg.Store.PutCutoffProgress(ctx, *sp))
 		buckets, bytes = buckets+p.buckets, bytes+p.bytes
 	}
 	if buckets > 0 {
-		f.cfg.Log.Warn("the disk guard deleted raw samples", "before", when(f.floor), "buckets", buckets, "bytes", bytes, "shards", len(f.shards))
+		f.cfg.Log.Warn("the disk guard deleted raw samples", "before", when(f.cutoff), "buckets", buckets, "bytes", bytes, "shards", len(f.shards))
 	}
-	return sweeps, err
+	return shardProgress, err
 }

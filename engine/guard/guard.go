@@ -21,10 +21,10 @@ import (
 type Store interface {
 	Size(ctx context.Context) (int64, error)
 	Limit(ctx context.Context) (int64, error)
-	PutFloor(ctx context.Context, f store.Floor) error
-	Floor(ctx context.Context) (f store.Floor, found bool, err error)
-	PutSweep(ctx context.Context, s store.Sweep) error
-	Sweeps(ctx context.Context) ([]store.Sweep, error)
+	PutCutoff(ctx context.Context, f store.Cutoff) error
+	Cutoff(ctx context.Context) (f store.Cutoff, found bool, err error)
+	PutCutoffProgress(ctx context.Context, s store.CutoffProgress) error
+	CutoffProgress(ctx context.Context) ([]store.CutoffProgress, error)
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
 }
@@ -38,7 +38,7 @@ type Reclaimer interface {
 // Sealer gives up blocks of a PV, in buckets that end after one time and at or before
 // another. It may be called for any PV.
 type Sealer interface {
-	DropBefore(ctx context.Context, c store.Channel, after, floor int64) (buckets int, bytes int64, err error)
+	DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error)
 }
 
 // Config of a Guard.
@@ -72,15 +72,15 @@ type Status struct {
 	// Text is of the message what the figures do not tell: why nothing can be done, or
 	// what an administrator can do.
 	Text string
-	// Size, Limit and Waiting are in bytes; Floor is in ns since 1970, 0 for none.
-	Size, Limit, Waiting, Floor int64
+	// Size, Limit and Waiting are in bytes; Cutoff is in ns since 1970, 0 for none.
+	Size, Limit, Waiting, Cutoff int64
 }
 
 // Guard is the disk guard of an engine. Run is its only goroutine.
 type Guard struct {
 	cfg     Config
 	metrics *metrics
-	floor   atomic.Int64
+	cutoff   atomic.Int64
 	last    taken
 	said    *int64 // the limit by the servers; nil: they have not told it
 
@@ -90,7 +90,7 @@ type Guard struct {
 
 // taken is the latest step that this engine took.
 type taken struct {
-	from, to int64 // floors
+	from, to int64 // cutoffs
 	given    int64 // by all shards before
 }
 
@@ -99,13 +99,13 @@ func New(cfg Config) *Guard {
 	cfg.Limits.setDefaults()
 	cfg.Every = cmp.Or(cfg.Every, time.Minute)
 	g := &Guard{cfg: cfg, metrics: newMetrics(cfg.Registerer)}
-	g.floor.Store(math.MinInt64)
+	g.cutoff.Store(math.MinInt64)
 	return g
 }
 
-// Floor returns the time, in ns since 1970, before which raw samples are given up; the
+// Cutoff returns the time, in ns since 1970, before which raw samples are given up; the
 // least number if none are.
-func (g *Guard) Floor() int64 { return g.floor.Load() }
+func (g *Guard) Cutoff() int64 { return g.cutoff.Load() }
 
 // Status returns what the guard does.
 func (g *Guard) Status() Status {
@@ -131,9 +131,9 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look follows the floor that stands, and decides if it is up to this engine to do so.
+// Look follows the cutoff that stands, and decides if it is up to this engine to do so.
 func (g *Guard) Look(ctx context.Context) error {
-	f, found, err := g.cfg.Store.Floor(ctx)
+	f, found, err := g.cfg.Store.Cutoff(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,34 +143,34 @@ func (g *Guard) Look(ctx context.Context) error {
 		g.tell(Status{})
 		return nil
 	}
-	sweeps, err := g.cfg.Store.Sweeps(ctx)
+	shardProgress, err := g.cfg.Store.CutoffProgress(ctx)
 	if err != nil {
 		return err
 	}
 	if found {
 		g.raised(f.Before)
-		if sweeps, err = g.follow(ctx, f.Before, sealers, sweeps); err != nil {
+		if shardProgress, err = g.follow(ctx, f.Before, sealers, shardProgress); err != nil {
 			return err
 		}
 	}
 	if !decides {
-		g.tell(Status{Floor: f.Before})
+		g.tell(Status{Cutoff: f.Before})
 		return nil
 	}
-	return g.decide(ctx, f, sweeps)
+	return g.decide(ctx, f, shardProgress)
 }
 
-// raised makes the floor known to sealers before anything is given up, so that they write
+// raised makes the cutoff known to sealers before anything is given up, so that they write
 // nothing there afterwards.
-func (g *Guard) raised(floor int64) {
-	if floor > g.floor.Load() {
-		g.floor.Store(floor)
-		g.metrics.floor.Set(float64(floor) / 1e9)
+func (g *Guard) raised(cutoff int64) {
+	if cutoff > g.cutoff.Load() {
+		g.cutoff.Store(cutoff)
+		g.metrics.cutoff.Set(float64(cutoff) / 1e9)
 	}
 }
 
-// decide looks at the size, and raises the floor if it must.
-func (g *Guard) decide(ctx context.Context, f store.Floor, sweeps []store.Sweep) error {
+// decide looks at the size, and raises the cutoff if it must.
+func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []store.CutoffProgress) error {
 	limits := g.cfg.Limits
 	var size int64
 	var err error
@@ -182,20 +182,20 @@ func (g *Guard) decide(ctx context.Context, f store.Floor, sweeps []store.Sweep)
 	}
 	if err != nil {
 		g.tell(Status{
-			Reason: SizeUnknown, Text: err.Error(), Limit: limits.Bytes, Floor: f.Before,
+			Reason: SizeUnknown, Text: err.Error(), Limit: limits.Bytes, Cutoff: f.Before,
 			Message: "nothing is given up, as the size of the archive is not known: " + err.Error(),
 		})
 		return nil
 	}
-	s := State{Floor: f, Begins: math.MaxInt64} // until it is of interest
+	s := State{Cutoff: f, Begins: math.MaxInt64} // until it is of interest
 	if f.Before != 0 {
 		s.Begins = f.Before
-		if s.Behind, err = g.behind(ctx, f.Before, sweeps); err != nil {
+		if s.Behind, err = g.behind(ctx, f.Before, shardProgress); err != nil {
 			return err
 		}
 	}
-	for _, sw := range sweeps {
-		s.Given += sw.Bytes
+	for _, sp := range shardProgress {
+		s.Given += sp.Bytes
 	}
 	if g.last.to == f.Before && g.last.to != 0 {
 		s.Last = Step{Length: time.Duration(g.last.to - g.last.from), Bytes: s.Given - g.last.given}
@@ -224,12 +224,12 @@ func (g *Guard) limit(ctx context.Context) (int64, error) {
 
 // act does what was decided.
 func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int64) error {
-	st := Status{Reason: d.Reason, Size: size, Limit: limit, Waiting: d.Waiting, Floor: d.Floor.Before}
+	st := Status{Reason: d.Reason, Size: size, Limit: limit, Waiting: d.Waiting, Cutoff: d.Cutoff.Before}
 	if d.Raised {
-		d.Floor.By = g.cfg.Engine
-		g.last = taken{from: max(s.Begins, s.Floor.Before), to: d.Floor.Before, given: s.Given}
+		d.Cutoff.By = g.cfg.Engine
+		g.last = taken{from: max(s.Begins, s.Cutoff.Before), to: d.Cutoff.Before, given: s.Given}
 		g.metrics.rounds.Inc()
-		g.cfg.Log.Warn("the disk guard gives up raw samples: the archive comes near its limit", "before", when(d.Floor.Before),
+		g.cfg.Log.Warn("the disk guard gives up raw samples: the archive comes near its limit", "before", when(d.Cutoff.Before),
 			"size", size, "limit", limit, "need", d.Need, "waiting", d.Waiting)
 	}
 	if st.Message = g.message(s, d, limit, size); d.Reason == WaitingForRoom {
@@ -237,11 +237,11 @@ func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int6
 	}
 	waited := g.Status().Reason == WaitingForRoom
 	g.tell(st)
-	if d.Floor.Before != 0 && d.Floor != s.Floor {
-		if err := g.cfg.Store.PutFloor(ctx, d.Floor); err != nil {
-			return fmt.Errorf("raising the floor: %w", err)
+	if d.Cutoff.Before != 0 && d.Cutoff != s.Cutoff {
+		if err := g.cfg.Store.PutCutoff(ctx, d.Cutoff); err != nil {
+			return fmt.Errorf("raising the cutoff: %w", err)
 		}
-		g.raised(d.Floor.Before)
+		g.raised(d.Cutoff.Before)
 	}
 	if st.Reason == WaitingForRoom && !waited {
 		return g.reclaim(ctx)
@@ -264,28 +264,28 @@ func (g *Guard) reclaim(ctx context.Context) error {
 }
 
 func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
-	floor, use := "", fmt.Sprintf("the archive takes %s of %s", inBytes(size), inBytes(limit))
-	if d.Floor.Before != 0 {
-		floor = "; raw samples from before " + when(d.Floor.Before) + " are given up"
+	cutoff, use := "", fmt.Sprintf("the archive takes %s of %s", inBytes(size), inBytes(limit))
+	if d.Cutoff.Before != 0 {
+		cutoff = "; raw samples from before " + when(d.Cutoff.Before) + " are given up"
 	}
 	switch d.Reason {
 	case NoLimit:
-		return "no limit is set" + floor
+		return "no limit is set" + cutoff
 	case BelowLimit:
-		return use + floor
+		return use + cutoff
 	case WaitingForRoom:
-		m := use + floor + fmt.Sprintf("; waits for %s of them to become free", inBytes(d.Waiting))
+		m := use + cutoff + fmt.Sprintf("; waits for %s of them to become free", inBytes(d.Waiting))
 		if g.cfg.Reclaim != "" {
 			m += ": " + g.cfg.Reclaim
 		}
 		return m
 	case NothingLeft:
-		return use + floor + "; what is left is younger than " + g.cfg.Limits.Youngest.String() + ", and stays"
+		return use + cutoff + "; what is left is younger than " + g.cfg.Limits.Youngest.String() + ", and stays"
 	}
 	if s.Behind > 0 {
-		floor += fmt.Sprintf("; %d of %d shards have yet to do so", s.Behind, g.cfg.Shards)
+		cutoff += fmt.Sprintf("; %d of %d shards have yet to do so", s.Behind, g.cfg.Shards)
 	}
-	return use + floor
+	return use + cutoff
 }
 
 // tell makes a status the one to see. What is new of it is logged.
@@ -309,12 +309,12 @@ func (g *Guard) tell(st Status) {
 	log("the disk guard: "+string(st.Reason), "state", st.Message)
 }
 
-// behind returns how many shards have not followed a floor: of those of the archive, and of
+// behind returns how many shards have not followed a cutoff: of those of the archive, and of
 // as many that are for PVs which two engines capture, and count if somebody seals them.
-func (g *Guard) behind(ctx context.Context, floor int64, sweeps []store.Sweep) (n int, err error) {
+func (g *Guard) behind(ctx context.Context, cutoff int64, shardProgress []store.CutoffProgress) (n int, err error) {
 	followed := map[int]bool{}
-	for _, sw := range sweeps {
-		followed[sw.Shard] = sw.Floor >= floor
+	for _, sp := range shardProgress {
+		followed[sp.Shard] = sp.Cutoff >= cutoff
 	}
 	for shard := range 2 * g.cfg.Shards {
 		counts := !followed[shard]

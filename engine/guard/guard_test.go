@@ -73,13 +73,13 @@ func (d *disk) Size(context.Context) (int64, error)  { return d.size, d.away }
 func (d *disk) Limit(context.Context) (int64, error) { return d.limit, d.away }
 
 // DropBefore gives up the third of each day that the PV has.
-func (d *disk) DropBefore(_ context.Context, c store.Channel, after, floor int64) (buckets int, bytes int64, err error) {
+func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls++
 	for i := range d.days {
 		b := store.Bucket(i)
-		if b.End() <= after || b.End() > floor {
+		if b.End() <= after || b.End() > cutoff {
 			continue
 		}
 		buckets, bytes = buckets+1, bytes+perDay/shards
@@ -117,24 +117,24 @@ func (d *disk) look(g *Guard) Status {
 	return g.Status()
 }
 
-func (d *disk) floor() store.Floor {
+func (d *disk) cutoff() store.Cutoff {
 	d.t.Helper()
-	f, _, err := d.Floor(d.t.Context())
+	f, _, err := d.Cutoff(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return f
 }
 
-// given returns the bytes that all shards have given up, by their sweeps.
+// given returns the bytes that all shards have given up, by their shardProgress.
 func (d *disk) given() (n int64) {
 	d.t.Helper()
-	sweeps, err := d.Sweeps(d.t.Context())
+	shardProgress, err := d.CutoffProgress(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	for _, sw := range sweeps {
-		n += sw.Bytes
+	for _, sp := range shardProgress {
+		n += sp.Bytes
 	}
 	return n
 }
@@ -150,8 +150,8 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(d.log.String(), errAway.Error()); n != 2 || d.floor().Before != 0 {
-		t.Errorf("the log says so %d times, and the floor is %+v", n, d.floor())
+	if n := strings.Count(d.log.String(), errAway.Error()); n != 2 || d.cutoff().Before != 0 {
+		t.Errorf("the log says so %d times, and the cutoff is %+v", n, d.cutoff())
 	}
 	d.away = nil
 	g := d.guard(0, 0, 1, 2)
@@ -168,23 +168,23 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// The floor does not rise before all shards have followed.
+// The cutoff does not rise before all shards have followed.
 func TestAShardThatNobodySeals(t *testing.T) {
 	d := newDisk(t)
 	g := d.guard(d.size, 0, 1)
 	d.look(g)
-	f := d.floor()
+	f := d.cutoff()
 	for range 5 {
-		if st := d.look(g); st.Reason != Dropping || !strings.Contains(st.Message, "1 of 3 shards") || d.floor() != f {
-			t.Errorf("a shard has no sealer: %+v, %+v", st, d.floor())
+		if st := d.look(g); st.Reason != Dropping || !strings.Contains(st.Message, "1 of 3 shards") || d.cutoff() != f {
+			t.Errorf("a shard has no sealer: %+v, %+v", st, d.cutoff())
 		}
 	}
 	other := d.guard(0, 2) // of an engine that has no limit, and does not decide
-	if st := d.look(other); st.Reason != "" || other.Floor() != f.Before {
+	if st := d.look(other); st.Reason != "" || other.Cutoff() != f.Before {
 		t.Errorf("another engine: %+v", st)
 	}
-	if d.look(g); d.floor().Before <= f.Before {
-		t.Errorf("all have followed, and the floor stays %+v", d.floor())
+	if d.look(g); d.cutoff().Before <= f.Before {
+		t.Errorf("all have followed, and the cutoff stays %+v", d.cutoff())
 	}
 }
 
@@ -217,10 +217,10 @@ func TestTwoDeciders(t *testing.T) {
 	last := int64(0)
 	for looks := 0; ; looks++ {
 		first, second := d.look(a), d.look(b)
-		if f := d.floor(); f.Before < last || looks > 200 {
-			t.Fatalf("look %d: the floor is %+v", looks, f)
+		if f := d.cutoff(); f.Before < last || looks > 200 {
+			t.Fatalf("look %d: the cutoff is %+v", looks, f)
 		}
-		if last = d.floor().Before; first.Reason == WaitingForRoom && second.Reason == WaitingForRoom {
+		if last = d.cutoff().Before; first.Reason == WaitingForRoom && second.Reason == WaitingForRoom {
 			break
 		}
 	}
@@ -251,7 +251,7 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 	all := []int{0, 1, 2}
 	g := d.guard(d.size, all...)
 	d.look(g)
-	first := d.floor()
+	first := d.cutoff()
 	c := store.Claim{Shard: shards + 1, Writer: store.NewWriter(), Epoch: 1, Sealing: store.FirstTerm}
 	if err := d.PutClaim(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -259,13 +259,13 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 	for range 3 {
 		d.look(g)
 	}
-	if f := d.floor(); first.Before == 0 || f.Before != first.Before {
-		t.Errorf("the floor rose from %v to %v, and one shard had not followed", first, f)
+	if f := d.cutoff(); first.Before == 0 || f.Before != first.Before {
+		t.Errorf("the cutoff rose from %v to %v, and one shard had not followed", first, f)
 	}
 	other := d.guard(d.size, shards+1)
 	d.look(other)
 	d.look(g)
-	if f := d.floor(); f.Before <= first.Before {
-		t.Errorf("the floor stays at %v, though all shards follow", f)
+	if f := d.cutoff(); f.Before <= first.Before {
+		t.Errorf("the cutoff stays at %v, though all shards follow", f)
 	}
 }

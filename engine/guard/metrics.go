@@ -6,9 +6,9 @@ import (
 )
 
 // metrics of the guard of an engine. Gauges are 0 where another engine decides, but for
-// the floor.
+// the cutoff.
 type metrics struct {
-	size, limit, floor, waiting prometheus.Gauge
+	size, limit, cutoff, waiting prometheus.Gauge
 	rounds, buckets, bytes      prometheus.Counter
 	failures                    prometheus.Counter
 }
@@ -24,9 +24,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		size:     gauge("size_bytes", "Size of the archive on its disks, where this engine decides what to give up."),
 		limit:    gauge("limit_bytes", "Size that the archive may have; 0: no limit."),
-		floor:    gauge("floor_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
+		cutoff:    gauge("cutoff_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
 		waiting:  gauge("waiting_bytes", "Bytes that were given up and have not become free yet."),
-		rounds:   counter("steps_total", "Times that this engine raised the floor."),
+		rounds:   counter("steps_total", "Times that this engine raised the cutoff."),
 		buckets:  counter("dropped_buckets_total", "Buckets of raw samples of a PV that this engine deleted."),
 		bytes:    counter("dropped_bytes_total", "Bytes of them, about, in all replicas."),
 		failures: counter("failures_total", "Looks at the archive, or deletions, that failed and are tried again."),

@@ -27,7 +27,7 @@ type copying struct {
 }
 
 func (s *Shard) copying(w *walk, put func(context.Context, *walk, []store.Block) error) *copying {
-	return &copying{Shard: s, w: w, put: put, to: destination{tier: w.tier, now: time.Now().UnixNano(), floor: s.floor()}}
+	return &copying{Shard: s, w: w, put: put, to: destination{tier: w.tier, now: time.Now().UnixNano(), cutoff: s.cutoff()}}
 }
 
 // bucket places the blocks of a bucket. It reports whether there is any.

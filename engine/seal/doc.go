@@ -73,7 +73,7 @@
 //
 // # Giving up
 //
-// Before the floor (package guard) raw samples are given up for want of room: DropBefore
+// Before the cutoff (package guard) raw samples are given up for want of room: DropBefore
 // deletes, in the shard's turn, so that moves and deletions of the PV are excluded; nothing
 // moves to there; and samples that come later are refused, but for the last one of a PV.
 // Else rollups of that time would be computed again from these samples alone.

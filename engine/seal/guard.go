@@ -16,27 +16,27 @@ import (
 )
 
 // youngest is how old raw samples are, at least, before they are given up for want of
-// room, whatever floor an engine whose clock is wrong may have written.
+// room, whatever cutoff an engine whose clock is wrong may have written.
 const youngest = 24 * time.Hour
 
-// floor returns the time before which raw samples are given up: buckets that end at or
+// cutoff returns the time before which raw samples are given up: buckets that end at or
 // before it are not written to, nor moved.
-func (s *Shard) floor() int64 {
-	if s.cfg.Floor == nil {
+func (s *Shard) cutoff() int64 {
+	if s.cfg.Cutoff == nil {
 		return math.MinInt64
 	}
-	return min(s.cfg.Floor(), time.Now().Add(-youngest).UnixNano())
+	return min(s.cfg.Cutoff(), time.Now().Add(-youngest).UnixNano())
 }
 
-// refuse returns a run without the samples that stand in buckets before the floor, and
+// refuse returns a run without the samples that stand in buckets before the cutoff, and
 // how many those are. The last sample of a PV stays, however old, to be carried. So
 // rollups of that time do not change either: what they were computed from is gone.
-func (s *series) refuse(r *sample.Run, floor int64) (rest *sample.Run, refused int) {
-	if floor == math.MinInt64 || slices.Min(r.Times) >= floor {
+func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused int) {
+	if cutoff == math.MinInt64 || slices.Min(r.Times) >= cutoff {
 		return r, 0
 	}
 	r.Normalize()
-	n := sort.Search(r.Len(), func(i int) bool { return s.bucket(r.Times[i]).End() > floor })
+	n := sort.Search(r.Len(), func(i int) bool { return s.bucket(r.Times[i]).End() > cutoff })
 	if n == r.Len() && (s.lastType == sample.Unknown || s.last.Time < r.Times[n-1]) {
 		n--
 	}
@@ -48,16 +48,16 @@ func (s *series) refuse(r *sample.Run, floor int64) (rest *sample.Run, refused i
 }
 
 // DropBefore gives up the blocks of a PV, whose directory entry is c, in the buckets that
-// end after one time and at or before another, the floor. It returns how many buckets
+// end after one time and at or before another, the cutoff. It returns how many buckets
 // held some, and the bytes that these took, also when it fails.
 //
 // What stays is the latest bucket of the PV, and the one that has a large value which a
 // later bucket carries without it. Once there is a later one they can go; so the bucket in
 // which the first one's carried sample stood is looked at again. What stays for good is a
 // bucket with nothing but a copy, of a PV that was not captured for some time after it.
-func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, floor int64) (buckets int, bytes int64, err error) {
-	floor = min(floor, time.Now().Add(-youngest).UnixNano())
-	d := drop{Shard: s, pv: c.PV, floor: floor, now: time.Now().UnixNano()}
+func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
+	cutoff = min(cutoff, time.Now().Add(-youngest).UnixNano())
+	d := drop{Shard: s, pv: c.PV, cutoff: cutoff, now: time.Now().UnixNano()}
 	d.divide(c.Starts, after)
 	if len(d.due) == 0 {
 		return 0, 0, nil
@@ -81,7 +81,7 @@ func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, floor in
 type drop struct {
 	*Shard
 	pv         string
-	floor, now int64
+	cutoff, now int64
 
 	before, due, later []store.Bucket // by time: looked at in former times, now, and not to be given up
 	filled             []filled
@@ -100,7 +100,7 @@ type filled struct {
 func (d *drop) divide(starts []store.Bucket, after int64) {
 	for b := range store.InUse(starts, d.now, d.now+int64(reach)) {
 		switch end := b.End(); {
-		case end > d.floor:
+		case end > d.cutoff:
 			d.later = append(d.later, b)
 		case end > after:
 			d.due = append(d.due, b)
@@ -147,7 +147,7 @@ func (d *drop) fill(ctx context.Context, b store.Bucket) error {
 }
 
 // need finds which samples must stay: those that later buckets carry without their value,
-// of which the first one that begins after the floor tells all; and the last one, if no
+// of which the first one that begins after the cutoff tells all; and the last one, if no
 // later bucket has it.
 func (d *drop) need(ctx context.Context) error {
 	last := int64(math.MinInt64)
@@ -160,7 +160,7 @@ func (d *drop) need(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if found && b.Start() >= d.floor {
+		if found && b.Start() >= d.cutoff {
 			break
 		}
 	}

@@ -145,26 +145,26 @@ func TestTheLastSampleIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// Whatever the floor is, nothing that is younger than a day is given up, or refused.
-func TestAFloorToComeIsHarmless(t *testing.T) {
+// Whatever the cutoff is, nothing that is younger than a day is given up, or refused.
+func TestACutoffToComeIsHarmless(t *testing.T) {
 	o := newOld(t)
 	now := time.Now().UnixNano()
-	o.cfg.Floor = func() int64 { return math.MaxInt64 }
-	if f := o.floor(); f > now-23*hour {
-		t.Errorf("the floor is %v ago", time.Duration(now-f))
+	o.cfg.Cutoff = func() int64 { return math.MaxInt64 }
+	if f := o.cutoff(); f > now-23*hour {
+		t.Errorf("the cutoff is %v ago", time.Duration(now-f))
 	}
 	r := images(5, now-72*hour, now-72*hour+1, now-hour, now)
-	rest, n := newSeries(store.Hour).refuse(r, o.floor())
+	rest, n := newSeries(store.Hour).refuse(r, o.cutoff())
 	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
 		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
 	}
 	// The only sample of a PV is carried, however old; a second one is not the last.
 	ser := newSeries(store.Hour)
-	if rest, n := ser.refuse(images(5, 7, 8), o.floor()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
+	if rest, n := ser.refuse(images(5, 7, 8), o.cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
 		t.Errorf("of a PV's first samples, which are old, %d are refused", n)
 	}
 	ser.plan(images(5, now), now)
-	if rest, n := ser.refuse(images(5, 7, 8), o.floor()); n != 2 || rest.Len() != 0 {
+	if rest, n := ser.refuse(images(5, 7, 8), o.cutoff()); n != 2 || rest.Len() != 0 {
 		t.Errorf("of late samples %d are refused", n)
 	}
 }

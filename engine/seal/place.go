@@ -13,8 +13,8 @@ type destination struct {
 	size store.BucketSize
 	tier store.Tier
 	now  int64 // what has expired there at this time, in ns since 1970, is left behind
-	// What stands in buckets that end at or before floor is given up, and left behind, too.
-	floor int64
+	// What stands in buckets that end at or before cutoff is given up, and left behind, too.
+	cutoff int64
 }
 
 // sizeFor returns the size of the buckets on a tier that a bucket of some bytes moves
@@ -32,7 +32,7 @@ func (d *destination) bucket(t int64) store.Bucket { return d.size.Of(t).In(d.ti
 func (d *destination) keeps(t int64) bool { return !d.gone(d.bucket(t)) }
 
 // gone reports whether nothing stands in a bucket any more.
-func (d *destination) gone(b store.Bucket) bool { return expired(b, d.now) || b.End() <= d.floor }
+func (d *destination) gone(b store.Bucket) bool { return expired(b, d.now) || b.End() <= d.cutoff }
 
 // place returns the copies of a block that has samples which are not carried: the
 // same block in another bucket, or its parts where it does not fit into one. Their keys

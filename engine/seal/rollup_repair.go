@@ -96,7 +96,7 @@ type edge struct {
 // edgeOf returns the edge of a PV, which is behind if nothing has expired, or was given
 // up for want of disk.
 func (s *Shard) edgeOf(ser *series) edge {
-	whole := max(s.floor(), scan.WholeSince(ser.known.Starts, time.Now().UnixNano()))
+	whole := max(s.cutoff(), scan.WholeSince(ser.known.Starts, time.Now().UnixNano()))
 	return edge{whole: whole, passed: whole <= ser.earliest()}
 }
 

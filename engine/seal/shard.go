@@ -63,9 +63,9 @@ type Config struct {
 	// Last returns the last sample of a PV at or before a time, in ns since 1970, as
 	// far as it is sealed: a run of one sample, or nil. It may be nil itself.
 	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
-	// Floor returns the time, in ns since 1970, before which raw samples are given up for
+	// Cutoff returns the time, in ns since 1970, before which raw samples are given up for
 	// want of room. It never falls; nil: none are.
-	Floor func() int64
+	Cutoff func() int64
 	// Expired is told of samples of the shardJournal that are too old to be kept. It may be nil.
 	Expired func(pv string, n int)
 	// Moves is shared, as stored data moves from tier to tier; needed with Captured.

@@ -29,7 +29,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 	if err := s.loadRolls(ctx, parts); err != nil {
 		return err
 	}
-	now, floor := time.Now().UnixNano(), s.floor()
+	now, cutoff := time.Now().UnixNano(), s.cutoff()
 	var blocks []store.Block
 	var missing []store.Channel
 	samples, expired := 0, 0
@@ -41,7 +41,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 		var of []store.Block
 		if p.run.Len() > 0 {
 			ser.resize(p.run, now)
-			run, refused := ser.refuse(p.run, floor)
+			run, refused := ser.refuse(p.run, cutoff)
 			planned, old := ser.plan(run, now)
 			if old+refused > 0 && tell != nil {
 				tell(p.pv, old+refused)

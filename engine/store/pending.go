@@ -226,25 +226,25 @@ func (p *Pending) Delete(ctx context.Context, pv string) error {
 	return p.with(func(st Store) error { return st.Delete(ctx, pv) })
 }
 
-// PutFloor implements Store.
-func (p *Pending) PutFloor(ctx context.Context, f Floor) error {
-	return p.with(func(st Store) error { return st.PutFloor(ctx, f) })
+// PutCutoff implements Store.
+func (p *Pending) PutCutoff(ctx context.Context, f Cutoff) error {
+	return p.with(func(st Store) error { return st.PutCutoff(ctx, f) })
 }
 
-// Floor implements Store.
-func (p *Pending) Floor(ctx context.Context) (f Floor, found bool, err error) {
-	err = p.with(func(st Store) (err error) { f, found, err = st.Floor(ctx); return err })
+// Cutoff implements Store.
+func (p *Pending) Cutoff(ctx context.Context) (f Cutoff, found bool, err error) {
+	err = p.with(func(st Store) (err error) { f, found, err = st.Cutoff(ctx); return err })
 	return f, found, err
 }
 
-// PutSweep implements Store.
-func (p *Pending) PutSweep(ctx context.Context, s Sweep) error {
-	return p.with(func(st Store) error { return st.PutSweep(ctx, s) })
+// PutCutoffProgress implements Store.
+func (p *Pending) PutCutoffProgress(ctx context.Context, s CutoffProgress) error {
+	return p.with(func(st Store) error { return st.PutCutoffProgress(ctx, s) })
 }
 
-// Sweeps implements Store.
-func (p *Pending) Sweeps(ctx context.Context) (s []Sweep, err error) {
-	err = p.with(func(st Store) (err error) { s, err = st.Sweeps(ctx); return err })
+// CutoffProgress implements Store.
+func (p *Pending) CutoffProgress(ctx context.Context) (s []CutoffProgress, err error) {
+	err = p.with(func(st Store) (err error) { s, err = st.CutoffProgress(ctx); return err })
 	return s, err
 }
 

@@ -10,7 +10,7 @@
 //	   ▼
 //	rollup (pv, level, tile)
 //	channel (pv): the directory, made of sets that only grow
-//	floor: before it raw samples were given up for want of room      sweep (shard)
+//	cutoff: before it raw samples were given up for want of room      progress (shard)
 //
 // A bucket of blocks, and a level of rollups, stand on a tier of the retention
 // tiers, which says how long they are kept. All rows of a bucket go together, and
@@ -257,15 +257,15 @@ type Store interface {
 	// in the middle. Rows that are written while it runs may stay, or go.
 	Delete(ctx context.Context, pv string) error
 
-	// PutFloor writes the floor. A Before that is lower than the one that stands changes
+	// PutCutoff writes the cutoff. A Before that is lower than the one that stands changes
 	// nothing of that, also when it arrives later.
-	PutFloor(ctx context.Context, f Floor) error
-	// Floor returns the floor; false if nothing was ever given up.
-	Floor(ctx context.Context) (f Floor, found bool, err error)
-	// PutSweep writes how far a shard has followed.
-	PutSweep(ctx context.Context, s Sweep) error
-	// Sweeps returns those of all shards that have one, by shard.
-	Sweeps(ctx context.Context) ([]Sweep, error)
+	PutCutoff(ctx context.Context, f Cutoff) error
+	// Cutoff returns the cutoff; false if nothing was ever given up.
+	Cutoff(ctx context.Context) (f Cutoff, found bool, err error)
+	// PutCutoffProgress writes how far a shard has followed.
+	PutCutoffProgress(ctx context.Context, s CutoffProgress) error
+	// CutoffProgress returns those of all shards that have one, by shard.
+	CutoffProgress(ctx context.Context) ([]CutoffProgress, error)
 
 	// Limit returns the bytes that the archive may take by the settings of the servers;
 	// 0 if they set none, or do not say.

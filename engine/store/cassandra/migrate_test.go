@@ -128,18 +128,18 @@ func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != 2 {
 		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
 	}
-	if f, found, err := s.Floor(t.Context()); found || err != nil {
-		t.Errorf("it has the floor %+v, %v", f, err)
+	if f, found, err := s.Cutoff(t.Context()); found || err != nil {
+		t.Errorf("it has the cutoff %+v, %v", f, err)
 	}
-	if sweeps, err := s.Sweeps(t.Context()); len(sweeps) > 0 || err != nil {
-		t.Errorf("it has the sweeps %+v, %v", sweeps, err)
+	if shardProgress, err := s.CutoffProgress(t.Context()); len(shardProgress) > 0 || err != nil {
+		t.Errorf("it has the shardProgress %+v, %v", shardProgress, err)
 	}
-	s.must(s.PutSweep(t.Context(), store.Sweep{Shard: 3, Floor: 7}))
-	if f, found, err := s.Floor(t.Context()); found || err != nil {
-		t.Errorf("with a sweep it has the floor %+v, %v", f, err)
+	s.must(s.PutCutoffProgress(t.Context(), store.CutoffProgress{Shard: 3, Cutoff: 7}))
+	if f, found, err := s.Cutoff(t.Context()); found || err != nil {
+		t.Errorf("with progress it has the cutoff %+v, %v", f, err)
 	}
-	s.must(s.PutFloor(t.Context(), store.Floor{Before: 7, Size: 8}))
-	if f, found, err := s.Floor(t.Context()); !found || err != nil || f != (store.Floor{Before: 7, Size: 8}) {
-		t.Errorf("it has the floor %+v, %v", f, err)
+	s.must(s.PutCutoff(t.Context(), store.Cutoff{Before: 7, Size: 8}))
+	if f, found, err := s.Cutoff(t.Context()); !found || err != nil || f != (store.Cutoff{Before: 7, Size: 8}) {
+		t.Errorf("it has the cutoff %+v, %v", f, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // SchemaVersion is the version of the tables that this package uses. Version 1 had
 // no blobs in parts, and no properties in metadata; version 2 no tier but forever, and
-// no rollups; version 3 no floor; version 4 no terms of sealers.
+// no rollups; version 3 no cutoff; version 4 no terms of sealers.
 const SchemaVersion = 5
 
 // tierVersion is the first one whose archives have tiers.

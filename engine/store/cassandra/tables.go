@@ -31,7 +31,7 @@ var tables = []table{
 	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
 	PRIMARY KEY (pv, time, kind, reason, writer)`},
 
-	// The floor is in the static columns of the one partition, part 'floor'. That before
+	// The cutoff is in the static columns of the one partition, part 'floor'. That before
 	// which all is given up has itself as timestamp.
 	{name: "disk_guard", columns: `
 	part text, shard int, floor bigint, buckets bigint, bytes bigint,

@@ -18,8 +18,8 @@ const (
 	tableChannel  = 'd'
 	tableMark     = 'm'
 	tableMetadata = 'n'
-	tableFloor    = 'f'
-	tableSweep    = 'w'
+	tableCutoff    = 'f'
+	tableCutoffProgress    = 'w'
 )
 
 // A key is built by appending its parts; all sort as what they stand for.

@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"Rungs", testTiers}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger}, {"Rollups", testRollups}, {"RollupOrder", testRollupOrder},
 		{"RollupLimits", testRollupLimits}, {"Expire", testExpire},
 		{"Channel", testChannel}, {"Channels", testChannels},
-		{"Floor", testFloor}, {"Marks", testMarks}, {"MarkFields", testMarkFields},
+		{"Cutoff", testCutoff}, {"Marks", testMarks}, {"MarkFields", testMarkFields},
 		{"Metadata", testMetadata}, {"MetadataFields", testMetadataFields}, {"MetadataHistory", testMetadataHistory},
 		{"Delete", testDelete}, {"Names", testNames}, {"Cancelled", testCancelled}, {"Concurrent", testConcurrent}, {"Size", testSize},
 	} {

@@ -10,12 +10,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// PutFloor implements store.Store. Before is its own timestamp, so that the highest
+// PutCutoff implements store.Store. Before is its own timestamp, so that the highest
 // wins, whoever wrote it.
-func (s *Store) PutFloor(ctx context.Context, f store.Floor) error {
+func (s *Store) PutCutoff(ctx context.Context, f store.Cutoff) error {
 	if f.Before > 0 {
 		err := s.write(ctx, write{
-			operation: "floor",
+			operation: "cutoff",
 			stmt:      "UPDATE disk_guard SET before = ? WHERE part = 'floor'",
 			values:    []any{f.Before},
 			timestamp: f.Before,
@@ -25,54 +25,54 @@ func (s *Store) PutFloor(ctx context.Context, f store.Floor) error {
 		}
 	}
 	return s.write(ctx, write{
-		operation: "floor",
+		operation: "cutoff",
 		stmt: `UPDATE disk_guard SET raised = ?, raised_by = ?, size = ?, max_size = ?, open = ?, settled = ?, peak = ?
 			WHERE part = 'floor'`,
 		values: []any{f.At, f.By[:], f.Size, f.Limit, f.Open, f.Settled, f.Peak},
 	})
 }
 
-// Floor implements store.Store.
-func (s *Store) Floor(ctx context.Context) (f store.Floor, found bool, err error) {
-	it := s.query(ctx, "floor_read", 1, `SELECT before, raised, raised_by, size, max_size, open, settled, peak
+// Cutoff implements store.Store.
+func (s *Store) Cutoff(ctx context.Context) (f store.Cutoff, found bool, err error) {
+	it := s.query(ctx, "cutoff_read", 1, `SELECT before, raised, raised_by, size, max_size, open, settled, peak
 		FROM disk_guard WHERE part = 'floor' LIMIT 1`)
 	var before *int64 // null: nothing was given up
 	var by []byte
 	found = it.Scan(&before, &f.At, &by, &f.Size, &f.Limit, &f.Open, &f.Settled, &f.Peak) && before != nil
 	if err := it.Close(); err != nil || !found {
 		if err != nil {
-			err = fmt.Errorf("reading the floor: %w", err)
+			err = fmt.Errorf("reading the cutoff: %w", err)
 		}
-		return store.Floor{}, false, err
+		return store.Cutoff{}, false, err
 	}
 	f.Before = *before
 	copy(f.By[:], by)
 	return f, true, nil
 }
 
-// PutSweep implements store.Store.
-func (s *Store) PutSweep(ctx context.Context, sw store.Sweep) error {
+// PutCutoffProgress implements store.Store.
+func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) error {
 	return s.write(ctx, write{
-		operation: "sweep",
+		operation: "progress",
 		stmt:      "INSERT INTO disk_guard (part, shard, floor, buckets, bytes) VALUES ('floor', ?, ?, ?, ?)",
-		values:    []any{sw.Shard, sw.Floor, sw.Buckets, sw.Bytes},
+		values:    []any{sp.Shard, sp.Cutoff, sp.Buckets, sp.Bytes},
 	})
 }
 
-// Sweeps implements store.Store.
-func (s *Store) Sweeps(ctx context.Context) (sweeps []store.Sweep, err error) {
-	it := s.query(ctx, "sweeps", channelPage, "SELECT shard, floor, buckets, bytes FROM disk_guard WHERE part = 'floor'")
-	var shard *int // null: there is none, only a floor
-	for sw := (store.Sweep{}); it.Scan(&shard, &sw.Floor, &sw.Buckets, &sw.Bytes); {
+// CutoffProgress implements store.Store.
+func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.CutoffProgress, err error) {
+	it := s.query(ctx, "shardProgress", channelPage, "SELECT shard, floor, buckets, bytes FROM disk_guard WHERE part = 'floor'")
+	var shard *int // null: there is none, only a cutoff
+	for sp := (store.CutoffProgress{}); it.Scan(&shard, &sp.Cutoff, &sp.Buckets, &sp.Bytes); {
 		if shard != nil {
-			sw.Shard = *shard
-			sweeps = append(sweeps, sw)
+			sp.Shard = *shard
+			shardProgress = append(shardProgress, sp)
 		}
 	}
 	if err := it.Close(); err != nil {
-		return nil, fmt.Errorf("reading sweeps: %w", err)
+		return nil, fmt.Errorf("reading shardProgress: %w", err)
 	}
-	return sweeps, nil
+	return shardProgress, nil
 }
 
 // Limit implements store.Store: the sum of what each node of the datacenter has as

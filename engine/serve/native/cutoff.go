@@ -14,17 +14,17 @@ type givenUp struct {
 	Limit int64 `json:"limit"`
 }
 
-// floorTimeout is for how long the store is asked: what engines tell should not wait for it.
-const floorTimeout = time.Second
+// cutoffTimeout is for how long the store is asked: what engines tell should not wait for it.
+const cutoffTimeout = time.Second
 
 // givenUp returns what was given up; nil if nothing was, or the store does not say.
 func (h *Handler) givenUp(ctx context.Context) *givenUp {
 	if h.Reader == nil || h.Reader.Store == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, floorTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cutoffTimeout)
 	defer cancel()
-	f, found, err := h.Reader.Store.Floor(ctx)
+	f, found, err := h.Reader.Store.Cutoff(ctx)
 	if err != nil || !found {
 		return nil
 	}
