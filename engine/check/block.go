@@ -37,7 +37,7 @@ func (l *look) block(blk *store.Block) {
 		return
 	}
 	if blk.Count == 0 {
-		l.carried = append(l.carried, carried{bucket: blk.Bucket, where: where, run: r})
+		l.carriedForward = append(l.carriedForward, carriedForward{bucket: blk.Bucket, where: where, run: r})
 		return
 	}
 	l.seen.Samples += blk.Count
@@ -65,8 +65,8 @@ func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 		return WrongOrder, text
 	}
 	n := r.Len()
-	if r.Tags[0]&sample.Carried != 0 {
-		return examineCarried(blk, r)
+	if r.Tags[0]&sample.CarriedForward != 0 {
+		return examineCarriedForward(blk, r)
 	}
 	first, last := r.Times[0], r.Times[n-1]
 	switch low, high, sum := aggregates(r); {
@@ -86,21 +86,21 @@ func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 	return "", ""
 }
 
-// examineCarried is examine for a block that begins with a carried sample: it holds
+// examineCarriedForward is examine for a block that begins with a carried-forward sample: it holds
 // nothing else, and nothing is counted.
-func examineCarried(blk *store.Block, r *sample.Run) (Kind, string) {
+func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 	switch {
 	case blk.Type != r.Type:
 		return WrongHeader, fmt.Sprintf("the header says %v, the blob holds %v", blk.Type, r.Type)
 	case r.Len() != 1 || blk.Count != 0:
-		return WrongHeader, fmt.Sprintf("a carried sample in a block that counts %d, and holds %d", blk.Count, r.Len())
+		return WrongHeader, fmt.Sprintf("a carried-forward sample in a block that counts %d, and holds %d", blk.Count, r.Len())
 	case blk.Start != blk.Bucket.Start() || blk.End != r.Times[0]:
-		return WrongHeader, fmt.Sprintf("a carried sample of %s in a block from %s to %s",
+		return WrongHeader, fmt.Sprintf("a carried-forward sample of %s in a block from %s to %s",
 			stamp(r.Times[0]), stamp(blk.Start), stamp(blk.End))
 	case r.Times[0] >= blk.Bucket.Start():
-		return WrongCarried, fmt.Sprintf("its time is %s, which is not before the bucket", stamp(r.Times[0]))
+		return WrongCarriedForward, fmt.Sprintf("its time is %s, which is not before the bucket", stamp(r.Times[0]))
 	case !math.IsNaN(blk.Min) || !math.IsNaN(blk.Max) || !math.IsNaN(blk.Sum):
-		return WrongHeader, "a carried sample is in the aggregates"
+		return WrongHeader, "a carried-forward sample is in the aggregates"
 	}
 	return "", ""
 }
@@ -115,8 +115,8 @@ func order(r *sample.Run) string {
 		case r.Times[i] > r.Times[i-1]:
 			begin = i
 		}
-		if r.Tags[i]&sample.Carried != 0 {
-			return fmt.Sprintf("sample %d is a carried one", i)
+		if r.Tags[i]&sample.CarriedForward != 0 {
+			return fmt.Sprintf("sample %d is a carried-forward one", i)
 		}
 		for j := begin; j < i; j++ {
 			if a, b := r.At(j), r.At(i); a.Same(&b) {

@@ -34,7 +34,7 @@ func (l *look) channel() {
 	}
 	l.completeDirectory(listed)
 	l.overlaps()
-	l.checkCarried()
+	l.checkCarriedForward()
 	l.marks()
 	l.metadata()
 }

@@ -222,11 +222,11 @@ type look struct {
 	last bool // what it finds counts, and may be repaired
 	seen Report
 
-	dir      store.Channel
-	held     map[store.Bucket]struct{} // buckets that hold blocks
-	extents  []extent
-	carried  []carried
-	unlisted store.Channel // what the directory lacks
+	dir            store.Channel
+	held           map[store.Bucket]struct{} // buckets that hold blocks
+	extents        []extent
+	carriedForward []carriedForward
+	unlisted       store.Channel // what the directory lacks
 }
 
 func (l *look) found(kind Kind, where, format string, args ...any) {

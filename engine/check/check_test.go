@@ -36,7 +36,7 @@ type archive struct {
 }
 
 // newArchive has a PV with samples in two hours, of which the second begins with a
-// carried one, and a writer with two rows, the first of which is sealed.
+// carried-forward one, and a writer with two rows, the first of which is sealed.
 func newArchive(t *testing.T) *archive {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -47,7 +47,7 @@ func newArchive(t *testing.T) *archive {
 	a.must(a.AddChannel(t.Context(), store.Channel{
 		PV: pv, Shards: []int{3}, Starts: []store.Bucket{store.Hour.Of(noon)}, Types: []sample.Type{sample.Float64},
 	}))
-	a.must(a.PutBlocks(t.Context(), a.block(noon+1, noon+2, noon+5), a.carried(noon+hour, noon+5), a.block(noon+hour+1)))
+	a.must(a.PutBlocks(t.Context(), a.block(noon+1, noon+2, noon+5), a.carriedForward(noon+hour, noon+5), a.block(noon+hour+1)))
 	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: store.WriterID{1}, Epoch: 1}))
 	a.row(store.At(1, 1), pv, noon+hour+1)
 	a.row(store.At(1, 2), pv, noon+hour+2)
@@ -92,11 +92,11 @@ func (a *archive) block(times ...int64) store.Block {
 	}
 }
 
-// carried returns the block with which the hour of a time begins.
-func (a *archive) carried(at, from int64) store.Block {
+// carriedForward returns the block with which the hour of a time begins.
+func (a *archive) carriedForward(at, from int64) store.Block {
 	b := a.block(from)
 	r := run(from)
-	r.Tags[0] |= sample.Carried
+	r.Tags[0] |= sample.CarriedForward
 	b.Bucket = store.Hour.Of(at)
 	b.Start, b.Count, b.Blob = b.Bucket.Start(), 0, block.Append(nil, r)
 	b.Min, b.Max, b.Sum = math.NaN(), math.NaN(), math.NaN()
@@ -194,23 +194,23 @@ func TestBlocksThatAreWrong(t *testing.T) {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Bucket = b.Bucket.Next() })
 		}, "wrong_bucket"},
 		"carried count": {func(a *archive) store.Block {
-			return changed(a.carried(noon+2*hour, noon+5), func(b *store.Block) { b.Count = 1 })
-		}, "wrong_header: a carried sample in a block that counts 1"},
+			return changed(a.carriedForward(noon+2*hour, noon+5), func(b *store.Block) { b.Count = 1 })
+		}, "wrong_header: a carried-forward sample in a block that counts 1"},
 		"carried place": {func(a *archive) store.Block {
-			return changed(a.carried(noon+2*hour, noon+hour+1), func(b *store.Block) { b.Start++ })
-		}, "wrong_header: a carried sample of"},
+			return changed(a.carriedForward(noon+2*hour, noon+hour+1), func(b *store.Block) { b.Start++ })
+		}, "wrong_header: a carried-forward sample of"},
 		"carried inside": {func(a *archive) store.Block {
-			return changed(a.carried(noon+hour, noon+hour+7), func(b *store.Block) { b.End = noon + hour + 7 })
-		}, "wrong_carried: not before"},
-		"carried stale":   {func(a *archive) store.Block { return a.carried(noon+2*hour, noon+5) }, "wrong_carried: there is a later sample"},
-		"carried nowhere": {func(a *archive) store.Block { return a.carried(noon+2*hour, noon+hour+9) }, "wrong_carried: no sample of its time"},
+			return changed(a.carriedForward(noon+hour, noon+hour+7), func(b *store.Block) { b.End = noon + hour + 7 })
+		}, "wrong_carried_forward: not before"},
+		"carried stale":   {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+5) }, "wrong_carried_forward: there is a later sample"},
+		"carried nowhere": {func(a *archive) store.Block { return a.carriedForward(noon+2*hour, noon+hour+9) }, "wrong_carried_forward: no sample of its time"},
 		"carried other": {func(a *archive) store.Block {
-			b := a.carried(noon+2*hour, noon+hour+1)
+			b := a.carriedForward(noon+2*hour, noon+hour+1)
 			r := run(noon + hour + 1)
-			r.Tags[0], r.Words[0] = sample.Carried, 77
+			r.Tags[0], r.Words[0] = sample.CarriedForward, 77
 			b.Blob = block.Append(nil, r)
 			return b
-		}, "wrong_carried: another one"},
+		}, "wrong_carried_forward: another one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t)
@@ -224,14 +224,14 @@ func TestBlocksThatAreWrong(t *testing.T) {
 	}
 }
 
-// What is carried may wait in the journal, and may be gone with the rest of its bucket.
-func TestCarriedSamplesThatAreRight(t *testing.T) {
+// What is carried forward may wait in the journal, and may be gone with the rest of its bucket.
+func TestCarriedForwardSamplesThatAreRight(t *testing.T) {
 	a := newArchive(t)
-	a.must(a.PutBlocks(t.Context(), a.carried(noon+2*hour, noon+hour+2))) // only in the journal
-	a.must(a.PutBlocks(t.Context(), a.carried(noon, noon-hour+9)))        // its bucket is gone
-	big := a.carried(noon+hour, noon+5)
+	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+2))) // only in the journal
+	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon, noon-hour+9)))        // its bucket is gone
+	big := a.carriedForward(noon+hour, noon+5)
 	r := run(noon + 5)
-	r.Words[0], r.Tags[0] = 0, sample.Carried|sample.Elsewhere
+	r.Words[0], r.Tags[0] = 0, sample.CarriedForward|sample.Elsewhere
 	big.Blob = block.Append(nil, r) // not copied, as it is large
 	a.must(a.PutBlocks(t.Context(), big))
 	a.wrong(a.check(a, options()))
@@ -414,7 +414,7 @@ func TestFindingsAreBounded(t *testing.T) {
 func TestWhatIsBeingWrittenIsNotWrong(t *testing.T) {
 	a := newArchive(t)
 	b := a.block(noon + hour + 9)
-	a.must(a.PutBlocks(t.Context(), a.carried(noon+2*hour, noon+hour+9)))
+	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+9)))
 	st := &flaky{Store: a.Store, fail: func(n int) bool {
 		if n == 4 { // after the blocks of the hour were read
 			a.must(a.PutBlocks(t.Context(), b))

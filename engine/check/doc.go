@@ -1,7 +1,7 @@
 // Package check walks the rows of an archive and says what is wrong with them.
 //
 //	directory ──▶ PVs ──▶ buckets ──▶ blocks ──▶ decode ──┬─ header, bucket, order, doubles
-//	                 │                                    └─ extents ──▶ overlaps, carried samples
+//	                 │                                    └─ extents ──▶ overlaps, carried-forward samples
 //	                 ├──▶ marks, metadata                                        │
 //	shards ──▶ claims ──▶ rows after the sealed positions ──▶ gaps, age          ▼
 //	                                                                findings ──▶ Report
@@ -14,7 +14,7 @@
 //
 //   - The directory was read, then a block was written in a new bucket, or of a new
 //     type, and then that bucket was read.
-//   - A carried sample was written, and the block of the sample that it copies was
+//   - A carried-forward sample was written, and the block of the sample that it copies was
 //     read before.
 //   - A writer was sealed further, and its rows deleted, between reading its claim and
 //     reading its rows.
@@ -26,5 +26,5 @@
 // with what is stored as long as no bucket that could have held the sample is gone.
 //
 // Memory holds the names of the PVs, and of each PV that is being looked at the times
-// of its blocks and its carried samples: of ten years at 10 Hz some 50 MB.
+// of its blocks and its carried-forward samples: of ten years at 10 Hz some 50 MB.
 package check

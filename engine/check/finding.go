@@ -30,8 +30,8 @@ const (
 	WrongBucket Kind = "wrong_bucket"
 	// WrongOrder: the samples of a block are not sorted, or one stands there twice.
 	WrongOrder Kind = "wrong_order"
-	// WrongCarried: a carried sample is not the last one before its bucket.
-	WrongCarried Kind = "wrong_carried"
+	// WrongCarriedForward: a carried-forward sample is not the last one before its bucket.
+	WrongCarriedForward Kind = "wrong_carried_forward"
 	// Unlisted: the directory does not say of a PV what readers must know.
 	Unlisted Kind = "unlisted"
 	// WrongDirectory: an entry of the directory has something that can not be.
@@ -94,7 +94,7 @@ type Report struct {
 	PVs      int  `json:"pvs"`
 	Shards   int  `json:"shards"`
 	Blocks   int  `json:"blocks"`
-	// Samples of blocks; carried ones are not counted.
+	// Samples of blocks; carried-forward ones are not counted.
 	Samples int `json:"samples"`
 	// Bytes that were read, about.
 	Bytes int64 `json:"bytes"`

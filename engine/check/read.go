@@ -71,7 +71,7 @@ func (l *look) giveUp(kind Kind, where string, err error) {
 func (l *look) blocks(b store.Bucket) iter.Seq[store.Block] {
 	read := func(last *store.Block) iter.Seq2[store.Block, error] {
 		from := int64(minTime)
-		if last != nil && last.Start > b.Start() { // else carried ones may follow, which end before
+		if last != nil && last.Start > b.Start() { // else carried-forward ones may follow, which end before
 			from = last.Start
 		}
 		return func(yield func(store.Block, error) bool) {

@@ -75,7 +75,7 @@ const (
 type Decision struct {
 	Reason Reason
 	// Cutoff is to be written if it is not that of the state. Raised says that it rises.
-	Cutoff  store.Cutoff
+	Cutoff store.Cutoff
 	Raised bool
 	// Waiting is how many bytes were given up that are not free yet; Need how many more
 	// are to be.

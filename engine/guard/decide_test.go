@@ -76,7 +76,7 @@ type archive struct {
 	other  int64 // bytes that are never given up
 	unfree int64 // given up, and not free
 
-	cutoff  store.Cutoff
+	cutoff store.Cutoff
 	given  int64
 	behind int
 }

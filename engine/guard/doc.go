@@ -3,7 +3,7 @@
 //
 //	size, limit ─▶ Decide ─▶ cutoff raised ─▶ store ─▶ each engine, once a minute ─▶ Sealer.DropBefore
 //	                 ▲                                                                      │
-//	                 └── bytes given up, and not free yet ◀── shardProgress, by shard ◀────────────┘
+//	                 └── bytes given up, and not free yet ◀── progress, by shard ◀────────────────┘
 //
 // Before the cutoff nothing is left but rollups, marks, metadata, and of each PV the bucket
 // that has its last sample. The engine that seals shard 0 decides. Each engine follows for

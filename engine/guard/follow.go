@@ -20,7 +20,7 @@ const parallel = 4
 // followed the cutoff.
 type following struct {
 	*Guard
-	cutoff   int64
+	cutoff  int64
 	sealers map[int]Sealer
 
 	mu     sync.Mutex

@@ -80,7 +80,7 @@ type Status struct {
 type Guard struct {
 	cfg     Config
 	metrics *metrics
-	cutoff   atomic.Int64
+	cutoff  atomic.Int64
 	last    taken
 	said    *int64 // the limit by the servers; nil: they have not told it
 

@@ -126,7 +126,7 @@ func (d *disk) cutoff() store.Cutoff {
 	return f
 }
 
-// given returns the bytes that all shards have given up, by their shardProgress.
+// given returns the bytes that all shards have given up, by their progress.
 func (d *disk) given() (n int64) {
 	d.t.Helper()
 	shardProgress, err := d.CutoffProgress(d.t.Context())

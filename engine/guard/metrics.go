@@ -9,8 +9,8 @@ import (
 // the cutoff.
 type metrics struct {
 	size, limit, cutoff, waiting prometheus.Gauge
-	rounds, buckets, bytes      prometheus.Counter
-	failures                    prometheus.Counter
+	rounds, buckets, bytes       prometheus.Counter
+	failures                     prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return &metrics{
 		size:     gauge("size_bytes", "Size of the archive on its disks, where this engine decides what to give up."),
 		limit:    gauge("limit_bytes", "Size that the archive may have; 0: no limit."),
-		cutoff:    gauge("cutoff_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
+		cutoff:   gauge("cutoff_seconds", "Unix time before which raw samples were given up for want of room; 0: none were."),
 		waiting:  gauge("waiting_bytes", "Bytes that were given up and have not become free yet."),
 		rounds:   counter("steps_total", "Times that this engine raised the cutoff."),
 		buckets:  counter("dropped_buckets_total", "Buckets of raw samples of a PV that this engine deleted."),

@@ -32,7 +32,7 @@ type typed struct {
 
 // key tells samples of the set apart.
 func (s typed) key() string {
-	return fmt.Sprintf("%d %v %x %x %x", s.Time, s.t, s.Tag&^sample.Carried, s.Word, s.Bytes)
+	return fmt.Sprintf("%d %v %x %x %x", s.Time, s.t, s.Tag&^sample.CarriedForward, s.Word, s.Bytes)
 }
 
 // archive is a store under construction, and the model of what it holds.
@@ -105,7 +105,7 @@ func (a *archive) directory(c store.Channel) {
 	a.check(a.store.AddChannel(a.t.Context(), c))
 }
 
-// block stores samples of one bucket and type as a block, after its start; carried
+// block stores samples of one bucket and type as a block, after its start; carried forward-forward
 // ones may come first.
 func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	a.directory(store.Channel{Starts: []store.Bucket{b}})
@@ -113,7 +113,7 @@ func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	r.Normalize()
 	a.n[w]++
 	start := r.Times[0]
-	if r.Tags[0]&sample.Carried != 0 {
+	if r.Tags[0]&sample.CarriedForward != 0 {
 		start = b.Start()
 	}
 	a.ready = append(a.ready, store.Block{
@@ -201,7 +201,7 @@ func (a *archive) expect(from, to int64) {
 			a.t.Fatalf("range [%d, %d] does not begin with the sample of time %d before it, but with %v",
 				from, to, before[0].Time, got[:min(1, len(got))])
 		}
-		if got[0].Tag&sample.Carried != 0 {
+		if got[0].Tag&sample.CarriedForward != 0 {
 			a.t.Fatal("a sample is shown as carried")
 		}
 		got = got[1:]

@@ -58,10 +58,10 @@ func TestLargeValues(t *testing.T) {
 
 // A large value is not copied into each bucket: it is found where it stands, in
 // whatever size of buckets.
-func TestCarriedValueElsewhere(t *testing.T) {
+func TestCarriedForwardValueElsewhere(t *testing.T) {
 	value := image(epoch+100, 100<<10, 7)
 	elsewhere := image(epoch+100, 0, 0)
-	elsewhere.Tag = sample.Carried | sample.Elsewhere
+	elsewhere.Tag = sample.CarriedForward | sample.Elsewhere
 	later := store.Day.Of(epoch + 5*day)
 	for name, fill := range map[string]func(*archive){
 		"in another bucket":  func(a *archive) { a.block(writer(1), store.Day.Of(epoch), value) },
@@ -76,7 +76,7 @@ func TestCarriedValueElsewhere(t *testing.T) {
 			at := later.Start() + 10
 			got := a.read(at, at+10, Options{})
 			if name == "of another's block" {
-				return // the later sample is not carried here: only that reading goes well
+				return // the later sample is not carried forward forward here: only that reading goes well
 			}
 			if len(got) != 1 || got[0].key() != value.key() {
 				t.Fatalf("%d samples are read: %.100v", len(got), got)

@@ -95,7 +95,7 @@ func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 			continue
 		}
 		last := history[i-1]
-		last.Tag |= sample.Carried
+		last.Tag |= sample.CarriedForward
 		a.block(writer(byte(a.rng.IntN(3))), b, last)
 	}
 }

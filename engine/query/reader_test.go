@@ -21,8 +21,8 @@ func text(at int64, v string) typed {
 	return typed{sample.String, sample.Sample{Time: at, Bytes: []byte(v)}}
 }
 
-func carried(s typed) typed {
-	s.Tag |= sample.Carried
+func carriedForward(s typed) typed {
+	s.Tag |= sample.CarriedForward
 	return s
 }
 
@@ -113,8 +113,8 @@ func TestBefore(t *testing.T) {
 			a.block(writer(2), d(0), float(epoch+60, 5), last)
 		},
 		"carried by one of two": func(a *archive) {
-			a.block(writer(1), d(0), carried(float(epoch-day, 0)))
-			a.block(writer(2), d(0), carried(last), float(epoch+9*day/10, 9))
+			a.block(writer(1), d(0), carriedForward(float(epoch-day, 0)))
+			a.block(writer(2), d(0), carriedForward(last), float(epoch+9*day/10, 9))
 		},
 		"in another size": func(a *archive) {
 			a.block(writer(1), store.Hour.Of(epoch), last)
@@ -134,7 +134,7 @@ func TestBefore(t *testing.T) {
 }
 
 // The value of a PV that has not changed for long is found, in one bucket if it
-// was carried, and some way back if nobody captured the PV meanwhile.
+// was carried forward forward, and some way back if nobody captured the PV meanwhile.
 func TestBeforeLongAgo(t *testing.T) {
 	old := float(epoch, 1)
 	for _, c := range []struct {
@@ -145,7 +145,7 @@ func TestBeforeLongAgo(t *testing.T) {
 		a.directory(store.Channel{})
 		a.block(writer(1), c.size.Of(old.Time), old)
 		a.reads(c.back*day, c.back*day, "0:1 ")
-		a.block(writer(1), c.size.Of(epoch+20000*day), carried(old))
+		a.block(writer(1), c.size.Of(epoch+20000*day), carriedForward(old))
 		a.reads(20000*day, 20000*day+5, "0:1 ")
 	}
 }

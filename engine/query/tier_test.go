@@ -50,7 +50,7 @@ func TestBeforeOnAnotherTier(t *testing.T) {
 	}
 }
 
-// A value that has not changed for longer than its tier keeps stands in carried
+// A value that has not changed for longer than its tier keeps stands in carried forward-forward
 // samples only, and is shown as what it is.
 func TestAConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
@@ -58,7 +58,7 @@ func TestAConstantOutlivesItsTier(t *testing.T) {
 	old := float(epoch, 7)
 	for h := range int64(60) { // the last two days, of which one is left, and of that the first two hours are missing
 		if at := a.now - h*hour; h < 23 || h > 25 {
-			a.block(writer(1), store.Hour.Of(at).In(store.Keep1d), carried(old))
+			a.block(writer(1), store.Hour.Of(at).In(store.Keep1d), carriedForward(old))
 		}
 	}
 	a.block(writer(1), store.Hour.Of(a.now).In(store.Keep1d), float(a.now+5, 8))
@@ -125,7 +125,7 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 			a.now = epoch + 2*day
 			first, second := []typed{float(epoch, 0), float(epoch+1, 1)}, []typed{float(epoch+hour+2, 2), float(epoch+hour+3, 3)}
 			a.block(writer(1), old(0), first...)
-			a.block(writer(1), old(1), carried(first[1]))
+			a.block(writer(1), old(1), carriedForward(first[1]))
 			a.block(writer(1), old(1), second...)
 			place := func() {
 				a.block(writer(1), store.Day.Of(epoch), first...)
@@ -166,18 +166,18 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 	}
 }
 
-// A carried sample that has no value is followed to where it has one, also in a
-// carried one.
+// A carried forward-forward sample that has no value is followed to where it has one, also in a
+// carried forward-forward one.
 func TestALargeConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day
 	large := text(epoch, fmt.Sprintf("%20000d", 1))
-	bare := carried(text(epoch, ""))
+	bare := carriedForward(text(epoch, ""))
 	bare.Tag |= sample.Elsewhere
 	b := store.Hour.Of(a.now).In(store.Keep1d)
 	a.block(writer(1), b, bare)
 	a.reads(9*day+23*hour, 11*day, "")
-	a.block(writer(2), b, carried(large))
+	a.block(writer(2), b, carriedForward(large))
 	for _, from := range []int64{-day, day, 10*day + 5} {
 		a.reads(from, 11*day, "0:"+string(large.Bytes)+" ")
 	}

@@ -31,12 +31,12 @@ type window struct {
 	ended  bool       // the consumer wants no more
 }
 
-// hold notes the carried copy of a sample before the range; nil is none. It is
+// hold notes the carried forward-forward copy of a sample before the range; nil is none. It is
 // shown unless a later one comes.
-func (w *window) hold(carried *sample.Run) {
-	if carried != nil {
-		w.before = *carried
-		w.before.Tags[0] &^= sample.Carried
+func (w *window) hold(carriedForward *sample.Run) {
+	if carriedForward != nil {
+		w.before = *carriedForward
+		w.before.Tags[0] &^= sample.CarriedForward
 	}
 }
 

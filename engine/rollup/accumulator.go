@@ -155,7 +155,7 @@ func (a *Accumulator) Close(dst []Bin, before int64) []Bin {
 }
 
 func valueOf(r *sample.Run, i int) value {
-	v := value{typ: r.Type, tag: r.Tags[i] &^ sample.Carried}
+	v := value{typ: r.Type, tag: r.Tags[i] &^ sample.CarriedForward}
 	switch {
 	case r.Type.Fixed():
 		v.word, v.number = r.Words[i], r.Float(i)

@@ -60,7 +60,7 @@ func (a *Accumulator) inBin(r *sample.Run, from, to int) int {
 		if v-v != 0 {
 			break
 		}
-		if g := tags[n] &^ sample.Carried; g != tag {
+		if g := tags[n] &^ sample.CarriedForward; g != tag {
 			if undefined(g) {
 				break
 			}

@@ -199,7 +199,7 @@ func (r *Run) Clone() *Run {
 
 // same reports whether samples i and j are the same one of the set.
 func (r *Run) same(i, j int) bool {
-	if r.Times[i] != r.Times[j] || (r.Tags[i]^r.Tags[j])&^Carried != 0 {
+	if r.Times[i] != r.Times[j] || (r.Tags[i]^r.Tags[j])&^CarriedForward != 0 {
 		return false
 	}
 	if r.Type.Fixed() {

@@ -39,14 +39,14 @@ func same(t *testing.T, what string, want, got *Run) {
 func TestNormalize(t *testing.T) {
 	minor := MakeTag(Minor, 4)
 	for name, tc := range map[string]struct{ in, want *Run }{
-		"in order":           {numbers(number(1, 1, 0), number(2, 1, 0)), numbers(number(1, 1, 0), number(2, 1, 0))},
-		"late":               {numbers(number(2, 1, 0), number(1, 2, 0)), numbers(number(1, 2, 0), number(2, 1, 0))},
-		"twice":              {numbers(number(1, 1, 0), number(2, 2, 0), number(1, 1, 0)), numbers(number(1, 1, 0), number(2, 2, 0))},
-		"equal times":        {numbers(number(1, 3, 0), number(1, 1, 0), number(1, 3, 0), number(1, 2, 0)), numbers(number(1, 3, 0), number(1, 1, 0), number(1, 2, 0))},
-		"equal but an alarm": {numbers(number(1, 1, 0), number(1, 1, minor)), numbers(number(1, 1, 0), number(1, 1, minor))},
-		"a carried copy":     {numbers(number(1, 1, 0), number(1, 1, Carried)), numbers(number(1, 1, 0))},
-		"empty":              {numbers(), numbers()},
-		"texts":              {texts("b", "a"), texts("b", "a")},
+		"in order":               {numbers(number(1, 1, 0), number(2, 1, 0)), numbers(number(1, 1, 0), number(2, 1, 0))},
+		"late":                   {numbers(number(2, 1, 0), number(1, 2, 0)), numbers(number(1, 2, 0), number(2, 1, 0))},
+		"twice":                  {numbers(number(1, 1, 0), number(2, 2, 0), number(1, 1, 0)), numbers(number(1, 1, 0), number(2, 2, 0))},
+		"equal times":            {numbers(number(1, 3, 0), number(1, 1, 0), number(1, 3, 0), number(1, 2, 0)), numbers(number(1, 3, 0), number(1, 1, 0), number(1, 2, 0))},
+		"equal but an alarm":     {numbers(number(1, 1, 0), number(1, 1, minor)), numbers(number(1, 1, 0), number(1, 1, minor))},
+		"a carried-forward copy": {numbers(number(1, 1, 0), number(1, 1, CarriedForward)), numbers(number(1, 1, 0))},
+		"empty":                  {numbers(), numbers()},
+		"texts":                  {texts("b", "a"), texts("b", "a")},
 	} {
 		tc.in.Normalize()
 		same(t, name, tc.want, tc.in)
@@ -165,7 +165,7 @@ func TestTags(t *testing.T) {
 	if tag.Severity() != Major || tag.Status() != 3 || tag.StatusName() != "HIHI" || tag.Severity().String() != "MAJOR" {
 		t.Errorf("%x: %v %s", uint32(tag), tag.Severity(), tag.StatusName())
 	}
-	if !tag.SameAlarm(MakeTag(Major, 3)|Carried) || tag.SameAlarm(MakeTag(Major, 4)) || tag.SameAlarm(MakeTag(Minor, 3)) {
+	if !tag.SameAlarm(MakeTag(Major, 3)|CarriedForward) || tag.SameAlarm(MakeTag(Major, 4)) || tag.SameAlarm(MakeTag(Minor, 3)) {
 		t.Error("alarms are compared wrongly")
 	}
 	if got := MakeTag(NoAlarm, 99).StatusName(); got != "status(99)" {

@@ -35,7 +35,7 @@ func Float(t Type, word uint64) float64 {
 
 // Same reports whether s and o, of one type, are the same sample of the set.
 func (s *Sample) Same(o *Sample) bool {
-	return s.Time == o.Time && (s.Tag^o.Tag)&^Carried == 0 && s.Word == o.Word && bytes.Equal(s.Bytes, o.Bytes)
+	return s.Time == o.Time && (s.Tag^o.Tag)&^CarriedForward == 0 && s.Word == o.Word && bytes.Equal(s.Bytes, o.Bytes)
 }
 
 // AppendStrings appends the value of a string array.

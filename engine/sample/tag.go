@@ -36,11 +36,11 @@ type Tag uint32
 const (
 	// EngineClock says that the time is the engine's, not the IOC's.
 	EngineClock Tag = 1 << 24
-	// Carried marks the copy of the last sample before a bucket which the
+	// CarriedForward marks the copy of the last sample before a bucket which the
 	// bucket begins with. It is outside all counts, and never shown twice.
-	Carried Tag = 1 << 25
+	CarriedForward Tag = 1 << 25
 	// Elsewhere marks a sample without its value, which is too large to be copied: a
-	// carried one, whose value stands in a block of the sample's own time; and the
+	// carried-forward one, whose value stands in a block of the sample's own time; and the
 	// latest one in a channel's state.
 	Elsewhere Tag = 1 << 26
 )

@@ -11,12 +11,12 @@ import (
 )
 
 // reach is how many buckets of each size are looked at for the last sample
-// before a range. Normally the first one has it, at worst as a carried copy; the
+// before a range. Normally the first one has it, at worst as a carried-forward copy; the
 // others are for PVs that nobody captured for some time.
 var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store.Year: 20}
 
 // lookBack raises floor to where the last sample at or before the range can be,
-// and finds the latest carried copy. Long buckets come first: what they tell
+// and finds the latest carried-forward copy. Long buckets come first: what they tell
 // spares the walk through short ones.
 func (sc *Scan) lookBack(ctx context.Context) error {
 	for i := range slices.Backward(sc.sizes) {
@@ -39,13 +39,13 @@ func (sc *Scan) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// lookAhead finds what carried samples tell that no other does: those of buckets that
+// lookAhead finds what carried-forward samples tell that no other does: those of buckets that
 // begin after the range. The bucket that the sample itself stood in may have expired,
 // or the sample was older than its tier keeps when it came. It is the last one before
 // the range, or one in it. Of each size and tier the first bucket that holds something
 // has it.
 func (sc *Scan) lookAhead(ctx context.Context) error {
-	nothing := !sc.Inside && sc.seen == Earliest && sc.carried == nil
+	nothing := !sc.Inside && sc.seen == Earliest && sc.carriedForward == nil
 	for i := range sc.sizes {
 		s := &sc.sizes[i]
 		if !nothing && s.stretches[0].first.Start() <= sc.From {
@@ -66,20 +66,20 @@ func (sc *Scan) lookAhead(ctx context.Context) error {
 			}
 		}
 	}
-	if sc.carried == nil || sc.carried.Tags[0]&sample.Elsewhere == 0 {
+	if sc.carriedForward == nil || sc.carriedForward.Tags[0]&sample.Elsewhere == 0 {
 		return nil
 	}
-	at := sc.carried.Times[0]
-	sc.carried = nil
+	at := sc.carriedForward.Times[0]
+	sc.carriedForward = nil
 	if sc.seen > at {
 		return nil // it is not the last one
 	}
 	r, err := sc.follow(ctx, at)
-	sc.carried = r
+	sc.carriedForward = r
 	return err
 }
 
-// beginsWith takes up the carried samples with which a bucket begins that is after the
+// beginsWith takes up the carried-forward samples with which a bucket begins that is after the
 // start of the range. It reports whether the bucket has any block.
 func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err error) {
 	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, Earliest, b.End()-1) {
@@ -95,18 +95,18 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 			return false, errorIn(&blk, err)
 		}
 		switch {
-		case r.Tags[0]&sample.Carried == 0: // it is read in its turn
+		case r.Tags[0]&sample.CarriedForward == 0: // it is read in its turn
 		case r.Times[0] < sc.From:
 			sc.carry(r, 0)
 		case r.Tags[0]&sample.Elsewhere == 0: // else it stands in the range, or is gone
-			r.Tags[0] &^= sample.Carried
+			r.Tags[0] &^= sample.CarriedForward
 			sc.Unsealed = append(sc.Unsealed, r)
 		}
 	}
 	return found, nil
 }
 
-// follow finds the sample of a time that a carried one without a value stands for: the
+// follow finds the sample of a time that a carried-forward one without a value stands for: the
 // last one of that time. It returns nil if that is gone.
 func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
 	for i := range sc.sizes {
@@ -123,7 +123,7 @@ func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err er
 				return nil, errorIn(&blk, err)
 			}
 			for i := range r.Len() {
-				if r.Times[i] == at && r.Tags[i]&(sample.Carried|sample.Elsewhere) == 0 {
+				if r.Times[i] == at && r.Tags[i]&(sample.CarriedForward|sample.Elsewhere) == 0 {
 					found = new(sample.Run)
 					r.Part(found, i, i+1)
 				}
@@ -143,18 +143,18 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	if err != nil || i < 0 {
 		return false, err
 	}
-	if r.Tags[i]&sample.Carried == 0 {
+	if r.Tags[i]&sample.CarriedForward == 0 {
 		sc.seen = max(sc.seen, r.Times[i])
 		sc.floor = max(sc.floor, sc.seen)
 		return true, nil
 	}
-	sc.floor = max(sc.floor, b.Start()) // no block has a sample between the carried one and this bucket
-	return true, sc.lookAtCarried(ctx, b, r.Times[i])
+	sc.floor = max(sc.floor, b.Start()) // no block has a sample between the carried-forward one and this bucket
+	return true, sc.lookAtCarriedForward(ctx, b, r.Times[i])
 }
 
-// lookAtCarried keeps the latest of the carried samples in a bucket, one of
-// which is of time t: several writers may have carried one.
-func (sc *Scan) lookAtCarried(ctx context.Context, b store.Bucket, t int64) error {
+// lookAtCarriedForward keeps the latest of the carried-forward samples in a bucket, one of
+// which is of time t: several writers may have carried one forward.
+func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int64) error {
 	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, t, sc.From) {
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (sc *Scan) lookAtCarried(ctx context.Context, b store.Bucket, t int64) erro
 		if err != nil {
 			return err
 		}
-		if i >= 0 && r.Tags[i]&sample.Carried != 0 {
+		if i >= 0 && r.Tags[i]&sample.CarriedForward != 0 {
 			sc.carry(r, i)
 		}
 	}
@@ -180,11 +180,11 @@ func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }
 
-// carry keeps a carried sample if it is the latest; of one time that with a value.
+// carry keeps a carried-forward sample if it is the latest; of one time that with a value.
 func (sc *Scan) carry(r *sample.Run, i int) {
-	if c := sc.carried; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
+	if c := sc.carriedForward; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
 		return
 	}
-	sc.carried = &sample.Run{Type: r.Type}
-	sc.carried.AppendRange(r, i, i+1)
+	sc.carriedForward = &sample.Run{Type: r.Type}
+	sc.carriedForward.AppendRange(r, i, i+1)
 }

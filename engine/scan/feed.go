@@ -31,7 +31,7 @@ func (sc *Scan) Feed(ctx context.Context, feed Feed) error {
 		return err
 	}
 	m := merger{from: sc.seen, to: sc.To, emit: sc.within(feed)}
-	if c := sc.carried; c != nil && c.Times[0] > sc.seen {
+	if c := sc.carriedForward; c != nil && c.Times[0] > sc.seen {
 		if more, err := sc.feedTime(ctx, c, feed); err != nil || !more {
 			return err
 		}
@@ -51,12 +51,12 @@ func (sc *Scan) within(feed Feed) Feed {
 	}
 }
 
-// feedTime feeds all samples that have the time of a carried one: a copy tells of one
+// feedTime feeds all samples that have the time of a carried-forward one: a copy tells of one
 // of them only. Where they are gone, it feeds the copy.
-func (sc *Scan) feedTime(ctx context.Context, carried *sample.Run, feed Feed) (more bool, err error) {
+func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed Feed) (more bool, err error) {
 	more = true
 	found := false
-	at := carried.Times[0]
+	at := carriedForward.Times[0]
 	q := sc.Part(at, at)
 	m := merger{from: at, to: at, emit: q.within(func(r *sample.Run, i, j int) bool {
 		found, more = true, feed(r, i, j)
@@ -65,7 +65,7 @@ func (sc *Scan) feedTime(ctx context.Context, carried *sample.Run, feed Feed) (m
 	if err := m.run(q.sources(ctx)); err != nil || found {
 		return more, err
 	}
-	return feed(carried, 0, 1), nil
+	return feed(carriedForward, 0, 1), nil
 }
 
 // WholeSince returns from when on everything is in blocks that ever was and is kept,
@@ -73,7 +73,7 @@ func (sc *Scan) feedTime(ctx context.Context, carried *sample.Run, feed Feed) (m
 // came was too old to be kept; or what was on another tier, and too old for a shorter
 // one, went when the PV came to that, which begins where the directory lists it first.
 // It is Earliest if all is kept forever. If the directory lists something before, the value held at that time is
-// not known for sure: a late sample is not carried into buckets that had begun.
+// not known for sure: a late sample is not carried forward into buckets that had begun.
 func WholeSince(starts []store.Bucket, now int64) int64 {
 	var begins [store.NumTiers]int64 // by tier, as the directory lists it first
 	whole, earliest := int64(Earliest), int64(Latest)

@@ -89,7 +89,7 @@ func (m *merger) activate() error {
 			return err
 		}
 	}
-	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.Carried != 0 { // copies of what stands elsewhere
+	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.CarriedForward != 0 { // copies of what stands elsewhere
 		s.at++
 	}
 	s.at += sort.Search(s.run.Len()-s.at, func(i int) bool { return s.run.Times[s.at+i] >= m.from })

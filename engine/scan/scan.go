@@ -38,8 +38,8 @@ type Scan struct {
 	Unsealed []*sample.Run
 
 	sizes []sized
-	// carried is the latest copy of a sample before From, or nil.
-	carried *sample.Run
+	// carriedForward is the latest copy of a sample before From, or nil.
+	carriedForward *sample.Run
 	// seen is the time of the latest sample at or before From that the scan has seen, and
 	// floor the earliest time at which the last one can stand in blocks. Both are Earliest
 	// as long as nothing is known.
@@ -79,9 +79,9 @@ func (sc *Scan) bound() {
 }
 
 // Run feeds the samples in the range. Unless Inside is set, it also feeds samples before the
-// range, the last one among them; if the only trace of that one is a carried copy, Run passes
+// range, the last one among them; if the only trace of that one is a carried-forward copy, Run passes
 // the copy to hold first. Run passes nil to hold if there is no copy.
-func (sc *Scan) Run(ctx context.Context, hold func(carried *sample.Run), feed Feed) error {
+func (sc *Scan) Run(ctx context.Context, hold func(carriedForward *sample.Run), feed Feed) error {
 	m := merger{from: sc.From, to: sc.To, emit: feed}
 	if !sc.Inside {
 		if err := sc.lookBack(ctx); err != nil {
@@ -92,7 +92,7 @@ func (sc *Scan) Run(ctx context.Context, hold func(carried *sample.Run), feed Fe
 		return err
 	}
 	if !sc.Inside {
-		hold(sc.carried)
+		hold(sc.carriedForward)
 		m.from = sc.seen
 	}
 	return m.run(sc.sources(ctx))

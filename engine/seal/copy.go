@@ -102,11 +102,11 @@ func (c *copying) place(ctx context.Context, b *store.Block) ([]store.Block, err
 		}
 		if whole != nil && whole.Times[0] == r.Times[0] {
 			r = whole
-			r.Tags[0] |= sample.Carried
+			r.Tags[0] |= sample.CarriedForward
 		}
 	}
 	c.w.latest = max(c.w.latest, r.Times[0])
-	return c.to.placeCarried(b, r, only), nil
+	return c.to.placeCarriedForward(b, r, only), nil
 }
 
 // putMoved writes copies, whose buckets stand in the directory before.

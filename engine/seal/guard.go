@@ -29,7 +29,7 @@ func (s *Shard) cutoff() int64 {
 }
 
 // refuse returns a run without the samples that stand in buckets before the cutoff, and
-// how many those are. The last sample of a PV stays, however old, to be carried. So
+// how many those are. The last sample of a PV stays, however old, to be carried forward. So
 // rollups of that time do not change either: what they were computed from is gone.
 func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused int) {
 	if cutoff == math.MinInt64 || slices.Min(r.Times) >= cutoff {
@@ -53,7 +53,7 @@ func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused 
 //
 // What stays is the latest bucket of the PV, and the one that has a large value which a
 // later bucket carries without it. Once there is a later one they can go; so the bucket in
-// which the first one's carried sample stood is looked at again. What stays for good is a
+// which the first one's carried-forward sample stood is looked at again. What stays for good is a
 // bucket with nothing but a copy, of a PV that was not captured for some time after it.
 func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
 	cutoff = min(cutoff, time.Now().Add(-youngest).UnixNano())
@@ -80,7 +80,7 @@ func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff i
 // drop is what is given up of a PV.
 type drop struct {
 	*Shard
-	pv         string
+	pv          string
 	cutoff, now int64
 
 	before, due, later []store.Bucket // by time: looked at in former times, now, and not to be given up
@@ -123,7 +123,7 @@ func (d *drop) look(ctx context.Context) error {
 	if len(d.filled) == 0 {
 		return nil
 	}
-	at, _, found, err := d.carried(ctx, d.filled[0].Bucket)
+	at, _, found, err := d.carriedForward(ctx, d.filled[0].Bucket)
 	if err != nil {
 		return err
 	}
@@ -174,16 +174,16 @@ func (d *drop) need(ctx context.Context) error {
 
 // refer notes the sample that a bucket carries without its value.
 func (d *drop) refer(ctx context.Context, b store.Bucket) error {
-	at, bare, found, err := d.carried(ctx, b)
+	at, bare, found, err := d.carriedForward(ctx, b)
 	if found && bare {
 		d.needed = append(d.needed, at)
 	}
 	return err
 }
 
-// carried returns the time of the sample with which a bucket begins as a copy, and
+// carriedForward returns the time of the sample with which a bucket begins as a copy, and
 // whether its value is left out.
-func (d *drop) carried(ctx context.Context, b store.Bucket) (at int64, bare, found bool, err error) {
+func (d *drop) carriedForward(ctx context.Context, b store.Bucket) (at int64, bare, found bool, err error) {
 	for blk, err := range d.cfg.Store.Blocks(ctx, d.pv, b, scan.Earliest, b.Start()) {
 		if err != nil {
 			return 0, false, false, err

@@ -29,18 +29,18 @@ func images(size int, times ...int64) *sample.Run {
 
 // A bucket begins with a small value of before, and with a note where a large one
 // stands. A sealer holds no large value from one checkpoint to the next.
-func TestLargeValuesAreNotCarried(t *testing.T) {
+func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
 		ser, sh := newSeries(store.Hour), shelf{}
 		sh.put(t, plan(ser, images(c.size, noon+5, noon+hour+7)))
 		sh.put(t, ser.carry(store.Hour.Of(noon+3*hour)))
-		if got := carried(t, sh); fmt.Sprint(got) != "[1 from 0+5 3 from 1+7]" {
+		if got := carriedForward(t, sh); fmt.Sprint(got) != "[1 from 0+5 3 from 1+7]" {
 			t.Fatalf("carried: %v", got)
 		}
 		for _, b := range sh {
 			if r := decoded(t, b); b.Count == 0 {
 				if n := len(r.Value(0)); n != c.copied || (r.Tags[0]&sample.Elsewhere != 0) != (n == 0) {
-					t.Errorf("of a value of %d bytes %d are carried, with tag %x", c.size, n, r.Tags[0])
+					t.Errorf("of a value of %d bytes %d are carried forward, with tag %x", c.size, n, r.Tags[0])
 				}
 			}
 		}

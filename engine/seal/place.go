@@ -34,7 +34,7 @@ func (d *destination) keeps(t int64) bool { return !d.gone(d.bucket(t)) }
 // gone reports whether nothing stands in a bucket any more.
 func (d *destination) gone(b store.Bucket) bool { return expired(b, d.now) || b.End() <= d.cutoff }
 
-// place returns the copies of a block that has samples which are not carried: the
+// place returns the copies of a block that has samples which are not carried forward forward: the
 // same block in another bucket, or its parts where it does not fit into one. Their keys
 // differ from that of the block in the bucket, and of a part also in the start. So they
 // are the same whenever, and by whomever, a block is moved there; and they take the
@@ -66,17 +66,17 @@ func (d *destination) place(b *store.Block) ([]store.Block, error) {
 	return out, nil
 }
 
-// placeCarried returns the copies of a carried sample: as one, where a bucket begins
-// with the one that it was carried into. A sample that is later than all that was
+// placeCarriedForward returns the copies of a carried forward-forward sample: as one, where a bucket begins
+// with the one that it was carried forward forward into. A sample that is later than all that was
 // moved before stands nowhere else, as its own bucket has expired: it becomes a sample
-// like others, if it is to be kept, and else the carried one of the bucket.
-func (d *destination) placeCarried(b *store.Block, r *sample.Run, only bool) []store.Block {
+// like others, if it is to be kept, and else the carried forward-forward one of the bucket.
+func (d *destination) placeCarriedForward(b *store.Block, r *sample.Run, only bool) []store.Block {
 	in := d.bucket(b.Bucket.Start())
 	alone := only && r.Tags[0]&sample.Elsewhere == 0
 	var out []store.Block
 	if alone && d.keeps(r.Times[0]) {
 		free := r.Clone()
-		free.Tags[0] &^= sample.Carried
+		free.Tags[0] &^= sample.CarriedForward
 		key := b.BlockKey
 		key.Bucket, key.Start = d.bucket(r.Times[0]), r.Times[0]
 		out = append(out, encode(key, free, 0, 1))
@@ -85,7 +85,7 @@ func (d *destination) placeCarried(b *store.Block, r *sample.Run, only bool) []s
 	if !d.gone(in) && r.Times[0] < in.Start() && (alone || in.Start() == b.Bucket.Start()) {
 		key := b.BlockKey
 		key.Bucket, key.Start = in, in.Start()
-		out = append(out, carriedBlock(key, r))
+		out = append(out, carriedForwardBlock(key, r))
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 	}
 }
 
-func TestPlaceCarried(t *testing.T) {
+func TestPlaceCarriedForward(t *testing.T) {
 	day := 24 * hour
 	now := noon + 20*day
 	at := func(d, h int64) int64 { return noon - noon%day + d*day + h*hour }
@@ -94,21 +94,21 @@ func TestPlaceCarried(t *testing.T) {
 	} {
 		for _, bare := range []bool{false, true} {
 			r := numbers(tc.time)
-			r.Tags[0] |= sample.Carried
+			r.Tags[0] |= sample.CarriedForward
 			want := tc.want
 			if bare {
 				r.Tags[0] |= sample.Elsewhere
 				want = tc.bareWant
 			}
-			b := carriedBlock(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.WriterID{1}, N: 7}, r)
+			b := carriedForwardBlock(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.WriterID{1}, N: 7}, r)
 			got := ""
-			for _, p := range tc.to.placeCarried(&b, r, tc.only) {
+			for _, p := range tc.to.placeCarriedForward(&b, r, tc.only) {
 				kind := "sample"
 				if p.Count == 0 {
 					kind = "carried"
 				}
 				run := decoded(t, p)
-				if (run.Tags[0]&sample.Carried != 0) != (p.Count == 0) || run.Times[0] != tc.time || p.End != tc.time || p.N != 7 || p.Bucket.Tier() != tc.to.tier {
+				if (run.Tags[0]&sample.CarriedForward != 0) != (p.Count == 0) || run.Times[0] != tc.time || p.End != tc.time || p.N != 7 || p.Bucket.Tier() != tc.to.tier {
 					t.Errorf("%s: block %+v with tag %x", tc.name, p.BlockKey, run.Tags[0])
 				}
 				if p.Count == 0 && (p.Start != p.Bucket.Start() || tc.time >= p.Start) || p.Count == 1 && (p.Start != tc.time || tc.to.bucket(tc.time) != p.Bucket) {
@@ -210,14 +210,14 @@ func TestOtherTiers(t *testing.T) {
 	}
 }
 
-// What is too old to be kept is counted and left out; the present value is carried.
+// What is too old to be kept is counted and left out; the present value is carried forward forward.
 func TestSamplesThatAreTooOld(t *testing.T) {
 	ser, sh := newSeries(store.Hour), shelf{}
 	ser.tier = store.Keep1d
 	old := noon - 100*hour
 	blocks, expired := ser.plan(numbers(old, old+1, old+5*hour), noon)
 	sh.put(t, append(blocks, ser.carry(ser.bucket(noon))...))
-	if got := carried(t, sh); expired != 2 || !slices.Equal(got, []string{"0 from -95+0"}) {
+	if got := carriedForward(t, sh); expired != 2 || !slices.Equal(got, []string{"0 from -95+0"}) {
 		t.Errorf("%d expired, carried: %v", expired, got)
 	}
 	blocks, expired = ser.plan(numbers(old+2, noon+7), noon)
@@ -245,7 +245,7 @@ func TestAChangeOfTheTier(t *testing.T) {
 	}
 	ser.moveTo(store.Keep7d)
 	sh.put(t, ser.carry(ser.bucket(noon+3*hour)))
-	if n, got := len(sh.all(t)), carried(t, sh); n != 5 || len(sh) != 6 || !slices.Equal(got, []string{"1 from 0+7", "3 from 1+9"}) {
-		t.Errorf("%d samples in %d blocks, of which are carried %v", n, len(sh), got)
+	if n, got := len(sh.all(t)), carriedForward(t, sh); n != 5 || len(sh) != 6 || !slices.Equal(got, []string{"1 from 0+7", "3 from 1+9"}) {
+		t.Errorf("%d samples in %d blocks, of which are carried forward %v", n, len(sh), got)
 	}
 }

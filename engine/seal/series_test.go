@@ -62,7 +62,7 @@ func keys(r *sample.Run) map[string]bool {
 	set := map[string]bool{}
 	for i := range r.Len() {
 		s := r.At(i)
-		if s.Tag&sample.Carried == 0 {
+		if s.Tag&sample.CarriedForward == 0 {
 			set[fmt.Sprintf("%v %d %d %d %s", r.Type, s.Time, s.Tag, s.Word, s.Bytes)] = true
 		}
 	}
@@ -164,27 +164,27 @@ func TestBlocksGrowUntilHalfFull(t *testing.T) {
 func TestEachBucketBeginsWithTheSampleBefore(t *testing.T) {
 	ser, sh := newSeries(store.Hour), shelf{}
 	sh.put(t, plan(ser, numbers(noon+5, noon+6, noon+hour+7)))
-	if got := carried(t, sh); !slices.Equal(got, []string{"1 from 0+6"}) {
+	if got := carriedForward(t, sh); !slices.Equal(got, []string{"1 from 0+6"}) {
 		t.Fatalf("carried: %v", got)
 	}
 	sh.put(t, ser.carry(store.Hour.Of(noon+hour+1)))
 	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
 	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
 	sh.put(t, plan(ser, numbers(noon+5*hour+9)))
-	if got := carried(t, sh); !slices.Equal(got, []string{"1 from 0+6", "5 from 1+7"}) {
+	if got := carriedForward(t, sh); !slices.Equal(got, []string{"1 from 0+6", "5 from 1+7"}) {
 		t.Fatalf("carried: %v", got)
 	}
 }
 
-// carried lists carried samples as "hour they stand in from hour+ns of origin".
-func carried(t *testing.T, sh shelf) []string {
+// carriedForward lists carriedForward-forward samples as "hour they stand in from hour+ns of origin".
+func carriedForward(t *testing.T, sh shelf) []string {
 	var out []string
 	for key, b := range sh {
 		if b.Count > 0 {
 			continue
 		}
 		r := decoded(t, b)
-		if r.Len() != 1 || r.Tags[0]&sample.Carried == 0 || key.Start != key.Bucket.Start() || b.End != r.Times[0] {
+		if r.Len() != 1 || r.Tags[0]&sample.CarriedForward == 0 || key.Start != key.Bucket.Start() || b.End != r.Times[0] {
 			t.Fatalf("a block without samples: %+v", b)
 		}
 		age := r.Times[0] - noon

@@ -82,7 +82,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 	return s.fill(ctx, parts)
 }
 
-// fill writes carried samples of large values again that have none, where the value
+// fill writes carried forward-forward samples of large values again that have none, where the value
 // would expire before them. It holds one at a time.
 func (s *Shard) fill(ctx context.Context, parts []part) error {
 	for _, p := range parts {
@@ -93,8 +93,8 @@ func (s *Shard) fill(ctx context.Context, parts []part) error {
 				if err != nil || r == nil || r.Times[0] != b.time {
 					return err
 				}
-				r.Tags[0] |= sample.Carried
-				return s.cfg.Store.PutBlocks(ctx, carriedBlock(b.key, r))
+				r.Tags[0] |= sample.CarriedForward
+				return s.cfg.Store.PutBlocks(ctx, carriedForwardBlock(b.key, r))
 			})
 			if err != nil {
 				return err

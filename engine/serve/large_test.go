@@ -86,7 +86,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 	st := openStore(t)
 	e, source, end := photographed(t, st)
 	rng := rand.New(rand.NewPCG(1, 1))
-	begun := time.Now().Truncate(time.Second) // samples of long ago would be carried through all buckets since
+	begun := time.Now().Truncate(time.Second) // samples of long ago would be carried forward through all buckets since
 	profile := make([]float64, 200_000)
 	var profileBytes []byte
 	for i := range profile {

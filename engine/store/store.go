@@ -127,7 +127,7 @@ type Block struct {
 	BlockKey
 	// End is the time of the last sample.
 	End int64
-	// Count is the number of samples; a carried one is not counted, nor is it
+	// Count is the number of samples; a carried-forward one is not counted, nor is it
 	// in the aggregates.
 	Count int
 	Type  sample.Type

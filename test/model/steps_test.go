@@ -73,7 +73,7 @@ func (w *world) points(ch *channel, back time.Duration, n int) (out []point) {
 }
 
 // text returns the bytes of a value, which are whole elements of an array too. Few are
-// too large to be carried.
+// too large to be carried forward.
 func (w *world) text() string {
 	n := 8 * w.rng.IntN(4)
 	if w.rng.IntN(100) == 0 {

@@ -96,7 +96,7 @@ func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTie
 	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
 		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last, ttl)
 	reach := b.End - b.Start
-	if reach <= 0 { // that of one sample, or of a carried one
+	if reach <= 0 { // that of one sample, or of a carried-forward one
 		return s.write(ctx, write{operation: "block", stmt: stmt[r], values: insert, size: size, timestamp: t})
 	}
 	return s.bounded(ctx, "block", size, func(ctx context.Context) error {

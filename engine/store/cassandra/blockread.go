@@ -74,7 +74,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 				}
 			}
 		}
-		want := func(end int64) bool { return end >= from } // a carried one is from before
+		want := func(end int64) bool { return end >= from } // a carried-forward one is from before
 		s.pages(ctx, pv, b, first, to, inside(), want)(yield)
 	}
 }

@@ -53,7 +53,7 @@ func (s *Store) Cutoff(ctx context.Context) (f store.Cutoff, found bool, err err
 // PutCutoffProgress implements store.Store.
 func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) error {
 	return s.write(ctx, write{
-		operation: "progress",
+		operation: "cutoff_progress",
 		stmt:      "INSERT INTO disk_guard (part, shard, floor, buckets, bytes) VALUES ('floor', ?, ?, ?, ?)",
 		values:    []any{sp.Shard, sp.Cutoff, sp.Buckets, sp.Bytes},
 	})
@@ -61,8 +61,8 @@ func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) 
 
 // CutoffProgress implements store.Store.
 func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.CutoffProgress, err error) {
-	it := s.query(ctx, "shardProgress", channelPage, "SELECT shard, floor, buckets, bytes FROM disk_guard WHERE part = 'floor'")
-	var shard *int // null: there is none, only a cutoff
+	it := s.query(ctx, "cutoff_progress_read", channelPage, "SELECT shard, floor, buckets, bytes FROM disk_guard WHERE part = 'floor'")
+	var shard *int // null: the partition holds a cutoff and no progress
 	for sp := (store.CutoffProgress{}); it.Scan(&shard, &sp.Cutoff, &sp.Buckets, &sp.Bytes); {
 		if shard != nil {
 			sp.Shard = *shard
@@ -70,7 +70,7 @@ func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.Cutof
 		}
 	}
 	if err := it.Close(); err != nil {
-		return nil, fmt.Errorf("reading shardProgress: %w", err)
+		return nil, fmt.Errorf("reading the shards' progress to the cutoff: %w", err)
 	}
 	return shardProgress, nil
 }

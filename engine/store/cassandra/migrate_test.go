@@ -132,7 +132,7 @@ func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 		t.Errorf("it has the cutoff %+v, %v", f, err)
 	}
 	if shardProgress, err := s.CutoffProgress(t.Context()); len(shardProgress) > 0 || err != nil {
-		t.Errorf("it has the shardProgress %+v, %v", shardProgress, err)
+		t.Errorf("it has the progress %+v, %v", shardProgress, err)
 	}
 	s.must(s.PutCutoffProgress(t.Context(), store.CutoffProgress{Shard: 3, Cutoff: 7}))
 	if f, found, err := s.Cutoff(t.Context()); found || err != nil {

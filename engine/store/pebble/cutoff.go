@@ -48,7 +48,7 @@ func (s *Store) Cutoff(ctx context.Context) (f store.Cutoff, found bool, err err
 
 // PutCutoffProgress implements store.Store.
 func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) error {
-	return s.commit(ctx, "progress", func(b *pebble.Batch) error {
+	return s.commit(ctx, "cutoff_progress", func(b *pebble.Batch) error {
 		return b.Set(shardKey(tableCutoffProgress, sp.Shard), appendCutoffProgress(nil, &sp), nil)
 	})
 }
@@ -56,7 +56,7 @@ func (s *Store) PutCutoffProgress(ctx context.Context, sp store.CutoffProgress) 
 // CutoffProgress implements store.Store.
 func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.CutoffProgress, err error) {
 	lower := []byte{tableCutoffProgress}
-	for sp, err := range decoded(scan(ctx, s.db, lower, after(lower)), "shardProgress", func(e entry) (sp store.CutoffProgress, err error) {
+	for sp, err := range decoded(scan(ctx, s.db, lower, after(lower)), "the shards' progress to the cutoff", func(e entry) (sp store.CutoffProgress, err error) {
 		if len(e.key) != 5 {
 			return sp, errCorrupt
 		}

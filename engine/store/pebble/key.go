@@ -8,18 +8,18 @@ import (
 
 // The first byte of a key is its table.
 const (
-	tableSchema   = 's'
-	tableClaim    = 'c'
-	tableSealed   = 'p'
-	tableJournal  = 'j'
-	tableHeader   = 'h'
-	tableBlob     = 'b'
-	tableRollup   = 'r'
-	tableChannel  = 'd'
-	tableMark     = 'm'
-	tableMetadata = 'n'
-	tableCutoff    = 'f'
-	tableCutoffProgress    = 'w'
+	tableSchema         = 's'
+	tableClaim          = 'c'
+	tableSealed         = 'p'
+	tableJournal        = 'j'
+	tableHeader         = 'h'
+	tableBlob           = 'b'
+	tableRollup         = 'r'
+	tableChannel        = 'd'
+	tableMark           = 'm'
+	tableMetadata       = 'n'
+	tableCutoff         = 'f'
+	tableCutoffProgress = 'w'
 )
 
 // A key is built by appending its parts; all sort as what they stand for.

@@ -135,15 +135,15 @@ func testLastBlock(t *testing.T, s *suite) {
 
 // A bucket may begin with a copy of the last sample before it, whose block ends
 // before it starts.
-func testCarriedBlock(t *testing.T, s *suite) {
+func testCarriedForwardBlock(t *testing.T, s *suite) {
 	pv, w := s.pv("a"), newWriter()
 	bucket := store.Day.Of(0).Next()
-	carried := block(pv, w, 1, bucket.Start(), 5)
-	carried.Count = 0
+	carriedForward := block(pv, w, 1, bucket.Start(), 5)
+	carriedForward.Count = 0
 	later := block(pv, w, 2, bucket.Start()+100, bucket.Start()+200)
-	must(t, s.PutBlocks(t.Context(), carried, later))
+	must(t, s.PutBlocks(t.Context(), carriedForward, later))
 	equal(t, "blocks", s.blocks(t, pv, bucket, bucket.Start(), bucket.End()), []store.Block{later})
-	equal(t, "last block before the first sample", s.last(t, pv, bucket, bucket.Start()+99), []store.Block{carried})
+	equal(t, "last block before the first sample", s.last(t, pv, bucket, bucket.Start()+99), []store.Block{carriedForward})
 	equal(t, "last block after it", s.last(t, pv, bucket, bucket.Start()+100), []store.Block{later})
 }
 

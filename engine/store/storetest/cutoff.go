@@ -44,15 +44,15 @@ func testCutoff(t *testing.T, s *suite) {
 	must(t, err)
 	for i, sp := range all {
 		if want, ours := shardProgress[sp.Shard]; ours {
-			equal(t, "progress", sp, want)
+			equal(t, "the progress of a shard", sp, want)
 			delete(shardProgress, sp.Shard)
 		}
 		if i > 0 && all[i-1].Shard >= sp.Shard {
 			t.Errorf("shard %d comes after %d", sp.Shard, all[i-1].Shard)
 		}
 	}
-	equal(t, "number of shardProgress that are missing", len(shardProgress), 0)
-	equal(t, "the cutoff beside shardProgress", read(), higher)
+	equal(t, "number of shards whose progress is missing", len(shardProgress), 0)
+	equal(t, "the cutoff beside the progress of shards", read(), higher)
 	if limit, err := s.Limit(t.Context()); err != nil || limit < 0 {
 		t.Errorf("the limit is %d, %v", limit, err)
 	}

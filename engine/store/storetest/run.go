@@ -41,7 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testi
 		{"JournalLimits", testJournalLimits}, {"JournalStopsEarly", testJournalStopsEarly}, {"JournalHasNoGaps", testJournalHasNoGaps},
 		{"BlocksOverlap", testBlocksOverlap}, {"BlocksOrder", testBlocksOrder}, {"BlockFields", testBlockFields},
 		{"BlockGrows", testBlockGrows}, {"BlocksManyAndLarge", testBlocksManyAndLarge}, {"LastBlock", testLastBlock},
-		{"CarriedBlock", testCarriedBlock}, {"BlockTimes", testBlockTimes}, {"BlockTooLarge", testBlockTooLarge},
+		{"CarriedForwardBlock", testCarriedForwardBlock}, {"BlockTimes", testBlockTimes}, {"BlockTooLarge", testBlockTooLarge},
 		{"LargeRows", testLargeRows}, {"LargeBlocks", testLargeBlocks}, {"LargeBlockIsWrittenAgain", testLargeBlockIsWrittenAgain},
 		{"LargeBlockIsWhole", testLargeBlockIsWhole}, {"LargeBlocksAreDeleted", testLargeBlocksAreDeleted},
 		{"LargeWritesBrokenOff", testLargeWritesBrokenOff},

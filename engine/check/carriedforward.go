@@ -13,24 +13,24 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// carried is a carried sample: the run has no other.
-type carried struct {
+// carriedForward is a carried-forward sample: the run has no other.
+type carriedForward struct {
 	bucket store.Bucket
 	where  string
 	run    *sample.Run
 }
 
-func (c *carried) time() int64 { return c.run.Times[0] }
+func (c *carriedForward) time() int64 { return c.run.Times[0] }
 
-// checkCarried compares the carried sample of each bucket, of several the latest, with
+// checkCarriedForward compares the carried-forward sample of each bucket, of several the latest, with
 // the last sample stored before the bucket. It goes through both by time: extents are
 // sorted by start, and those that have begun are ended, or reach into the bucket.
-func (l *look) checkCarried() {
-	var verified *carried // the latest found right
+func (l *look) checkCarriedForward() {
+	var verified *carriedForward // the latest found right
 	var ended int64 = minTime
 	var reaching []extent
 	next := 0
-	for _, c := range latest(l.carried) {
+	for _, c := range latest(l.carriedForward) {
 		start := c.bucket.Start()
 		for ; next < len(l.extents) && l.extents[next].start < start; next++ {
 			reaching = append(reaching, l.extents[next])
@@ -47,38 +47,38 @@ func (l *look) checkCarried() {
 		}
 		switch {
 		case c.time() < last:
-			l.found(WrongCarried, c.where, "it is of %s, and there is a later sample before the bucket, of %s",
+			l.found(WrongCarriedForward, c.where, "it is of %s, and there is a later sample before the bucket, of %s",
 				stamp(c.time()), stamp(last))
 		case verified != nil && equal(verified.run, c.run):
 		case l.stored(&c):
 			verified = &c
 		case c.time() == last:
-			l.found(WrongCarried, c.where, "the sample stored of that time, %s, is another one", stamp(last))
+			l.found(WrongCarriedForward, c.where, "the sample stored of that time, %s, is another one", stamp(last))
 		case l.whole(c.time()) && !l.unsealed(&c):
-			l.found(WrongCarried, c.where, "no sample of its time, %s, is stored", stamp(c.time()))
+			l.found(WrongCarriedForward, c.where, "no sample of its time, %s, is stored", stamp(c.time()))
 		}
 	}
 }
 
-// latest returns of each bucket the latest carried sample, sorted by bucket start.
-func latest(all []carried) []carried {
-	of := map[store.Bucket]carried{}
+// latest returns of each bucket the latest carried-forward sample, sorted by bucket start.
+func latest(all []carriedForward) []carriedForward {
+	of := map[store.Bucket]carriedForward{}
 	for _, c := range all {
 		if o, ok := of[c.bucket]; !ok || c.time() >= o.time() {
 			of[c.bucket] = c
 		}
 	}
-	out := make([]carried, 0, len(of))
+	out := make([]carriedForward, 0, len(of))
 	for _, c := range of {
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b carried) int {
+	slices.SortFunc(out, func(a, b carriedForward) int {
 		return cmp.Or(cmp.Compare(a.bucket.Start(), b.bucket.Start()), cmp.Compare(a.bucket, b.bucket))
 	})
 	return out
 }
 
-// equal reports whether two carried samples are the same.
+// equal reports whether two carried-forward samples are the same.
 func equal(a, b *sample.Run) bool {
 	x, y := a.At(0), b.At(0)
 	return a.Type == b.Type && x.Same(&y)
@@ -106,15 +106,15 @@ func (l *look) at(b store.Bucket, t int64) []*sample.Run {
 func (l *look) lastBefore(e extent, t int64) int64 {
 	last := e.start
 	for _, r := range l.at(e.bucket, t-1) {
-		if i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= t }); i > 0 && r.Tags[0]&sample.Carried == 0 {
+		if i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= t }); i > 0 && r.Tags[0]&sample.CarriedForward == 0 {
 			last = max(last, r.Times[i-1])
 		}
 	}
 	return last
 }
 
-// stored reports whether the sample that a carried one copies stands in a block.
-func (l *look) stored(c *carried) bool {
+// stored reports whether the sample that a carried-forward one copies stands in a block.
+func (l *look) stored(c *carriedForward) bool {
 	t := c.time()
 	seen := map[store.Bucket]bool{}
 	for _, e := range l.extents[:sort.Search(len(l.extents), func(i int) bool { return l.extents[i].start > t })] {
@@ -129,7 +129,7 @@ func (l *look) stored(c *carried) bool {
 	return false
 }
 
-// holds reports whether a run has the sample that a carried one copies.
+// holds reports whether a run has the sample that a carried-forward one copies.
 func holds(r, c *sample.Run) bool {
 	if r.Type != c.Type {
 		return false
@@ -137,7 +137,7 @@ func holds(r, c *sample.Run) bool {
 	want := c.At(0)
 	for i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= want.Time }); i < r.Len() && r.Times[i] == want.Time; i++ {
 		s := r.At(i)
-		if s.Tag&sample.Carried != 0 {
+		if s.Tag&sample.CarriedForward != 0 {
 			continue
 		}
 		if want.Tag&sample.Elsewhere != 0 || s.Same(&want) {
@@ -164,9 +164,9 @@ func (l *look) whole(t int64) bool {
 	return n > 0
 }
 
-// unsealed reports whether the sample that a carried one copies waits in the journal:
+// unsealed reports whether the sample that a carried-forward one copies waits in the journal:
 // its blocks were written in part.
-func (l *look) unsealed(c *carried) bool {
+func (l *look) unsealed(c *carriedForward) bool {
 	home := pvname.Shard(l.pv, l.opts.Shards)
 	shards := append(slices.Clone(l.dir.Shards), home, home+l.opts.Shards)
 	slices.Sort(shards)

@@ -14,13 +14,13 @@ import (
 // carryBytes is the largest value that is copied into each bucket.
 const carryBytes = 16 << 10
 
-// carrying is what a series knows of carried samples.
+// carrying is what a series knows of carried forward-forward samples.
 type carrying struct {
-	carried int64 // start of the latest bucket that has its carried sample
-	of      int64 // the time of that sample
-	begun   int64 // start of the latest bucket that has anything
-	unsure  bool  // others may have sealed samples, or begun buckets
-	behind  []behind
+	carriedForward int64 // start of the latest bucket that has its carried forward-forward sample
+	of             int64 // the time of that sample
+	begun          int64 // start of the latest bucket that has anything
+	unsure         bool  // others may have sealed samples, or begun buckets
+	behind         []behind
 }
 
 // behind is a run in which buckets may have begun that have no block of it, or after it:
@@ -31,11 +31,11 @@ type behind struct {
 	from int
 }
 
-// restart forgets which buckets have a carried sample.
-func (c *carrying) restart() { c.carried = math.MinInt64 }
+// restart forgets which buckets have a carried forward-forward sample.
+func (c *carrying) restart() { c.carriedForward = math.MinInt64 }
 
-// bare is a carried block without its value, which is large, on a tier where the block
-// that has it expires before the carried one does.
+// bare is a carried forward-forward block without its value, which is large, on a tier where the block
+// that has it expires before the carried forward-forward one does.
 type bare struct {
 	key  store.BlockKey
 	time int64 // of the sample
@@ -58,10 +58,10 @@ func toCarry(r *sample.Run, i int) sample.Sample {
 // readers follow the time to it. Where it would expire before the copy, fill adds it.
 func (s *series) carry(b store.Bucket) []store.Block {
 	s.begun = max(s.begun, b.Start())
-	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carried > b.Start() || s.carried == b.Start() && s.of >= s.last.Time {
+	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carriedForward > b.Start() || s.carriedForward == b.Start() && s.of >= s.last.Time {
 		return nil
 	}
-	s.carried, s.of = b.Start(), s.last.Time
+	s.carriedForward, s.of = b.Start(), s.last.Time
 	r := &sample.Run{Type: s.lastType}
 	r.Append(&s.last)
 	return []store.Block{s.carryInto(b, r)}
@@ -69,16 +69,16 @@ func (s *series) carry(b store.Bucket) []store.Block {
 
 // carryInto returns the block that carries a sample, a run of one, into a bucket.
 func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
-	r.Tags[0] |= sample.Carried
+	r.Tags[0] |= sample.CarriedForward
 	key := s.newKey(b, b.Start())
 	if r.Tags[0]&sample.Elsewhere != 0 && b.Tier() != store.Forever {
 		s.bare = append(s.bare, bare{key, r.Times[0]})
 	}
-	return carriedBlock(key, r)
+	return carriedForwardBlock(key, r)
 }
 
-// carriedBlock returns a block of one carried sample.
-func carriedBlock(key store.BlockKey, r *sample.Run) store.Block {
+// carriedForwardBlock returns a block of one carried forward-forward sample.
+func carriedForwardBlock(key store.BlockKey, r *sample.Run) store.Block {
 	nan := math.NaN()
 	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}
 }
@@ -160,8 +160,8 @@ func (s *Shard) carryOn(ctx context.Context, ser *series, late behind, now int64
 	return nil
 }
 
-// beginning reports whether a bucket begins with a carried sample older than some time,
-// and whether no bucket after it can, as this one has samples, or a later carried one.
+// beginning reports whether a bucket begins with a carried forward-forward sample older than some time,
+// and whether no bucket after it can, as this one has samples, or a later carried forward-forward one.
 // Of a bucket that has none, readers look at those before.
 func (s *Shard) beginning(ctx context.Context, pv string, b store.Bucket, t int64) (lacks, last bool, err error) {
 	for blk, err := range s.cfg.Store.Blocks(ctx, pv, b, math.MinInt64, b.End()-1) {
@@ -175,7 +175,7 @@ func (s *Shard) beginning(ctx context.Context, pv string, b store.Bucket, t int6
 		default:
 			lacks = true
 		}
-		if blk.Start > b.Start() { // carried ones come first
+		if blk.Start > b.Start() { // carried forward-forward ones come first
 			break
 		}
 	}
