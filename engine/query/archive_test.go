@@ -105,7 +105,7 @@ func (a *archive) directory(c store.Channel) {
 	a.check(a.store.AddChannel(a.t.Context(), c))
 }
 
-// block stores samples of one bucket and type as a block, after its start; carried forward-forward
+// block stores samples of one bucket and type as a block, after its start; carried-forward
 // ones may come first.
 func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	a.directory(store.Channel{Starts: []store.Bucket{b}})

@@ -46,7 +46,7 @@
 //     one, or a copy of it. A bucket that expires after it told so takes at most
 //     its own sample along, as it does for a read that begins a moment later.
 //   - What was before the oldest bucket of a tier is gone. If nothing came since, the
-//     carried forward-forward sample of a later bucket is the only copy, and is shown as the sample
+//     carried-forward sample of a later bucket is the only copy, and is shown as the sample
 //     that it is, at its own time.
 //   - A sealer that moves blocks to another tier writes the directory, then copies of
 //     the blocks, and deletes the old ones an hour after the copies were acknowledged.

@@ -76,7 +76,7 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 			at := later.Start() + 10
 			got := a.read(at, at+10, Options{})
 			if name == "of another's block" {
-				return // the later sample is not carried forward forward here: only that reading goes well
+				return // the later sample is not carried forward here: only that reading goes well
 			}
 			if len(got) != 1 || got[0].key() != value.key() {
 				t.Fatalf("%d samples are read: %.100v", len(got), got)

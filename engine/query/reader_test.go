@@ -134,7 +134,7 @@ func TestBefore(t *testing.T) {
 }
 
 // The value of a PV that has not changed for long is found, in one bucket if it
-// was carried forward forward, and some way back if nobody captured the PV meanwhile.
+// was carried forward, and some way back if nobody captured the PV meanwhile.
 func TestBeforeLongAgo(t *testing.T) {
 	old := float(epoch, 1)
 	for _, c := range []struct {

@@ -50,7 +50,7 @@ func TestBeforeOnAnotherTier(t *testing.T) {
 	}
 }
 
-// A value that has not changed for longer than its tier keeps stands in carried forward-forward
+// A value that has not changed for longer than its tier keeps stands in carried-forward
 // samples only, and is shown as what it is.
 func TestAConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
@@ -166,8 +166,8 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 	}
 }
 
-// A carried forward-forward sample that has no value is followed to where it has one, also in a
-// carried forward-forward one.
+// A carried-forward sample that has no value is followed to where it has one, also in a
+// carried-forward one.
 func TestALargeConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day

@@ -31,7 +31,7 @@ type window struct {
 	ended  bool       // the consumer wants no more
 }
 
-// hold notes the carried forward-forward copy of a sample before the range; nil is none. It is
+// hold notes the carried-forward copy of a sample before the range; nil is none. It is
 // shown unless a later one comes.
 func (w *window) hold(carriedForward *sample.Run) {
 	if carriedForward != nil {

@@ -15,7 +15,7 @@ import (
 
 // source is samples of one type, sorted by time, that take part in a merge.
 type source struct {
-	// start is a time that no sample is before, but for carried forward-forward ones.
+	// start is a time that no sample is before, but for carried-forward ones.
 	start int64
 	// blk is decoded into run when the merge comes to it; nil if run is set.
 	blk *store.Block

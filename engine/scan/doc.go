@@ -9,7 +9,7 @@
 // journal, and serves the result. Package tiling computes rollups from blocks alone: see
 // Sealed.
 //
-// A scan also finds the last sample before its range. Each bucket begins with a carried forward-forward
+// A scan also finds the last sample before its range. Each bucket begins with a carried-forward
 // copy of the last sample before it, so a scan mostly finds this sample in one bucket, however
 // old it is.
 package scan

@@ -14,9 +14,9 @@ import (
 // carryBytes is the largest value that is copied into each bucket.
 const carryBytes = 16 << 10
 
-// carrying is what a series knows of carried forward-forward samples.
+// carrying is what a series knows of carried-forward samples.
 type carrying struct {
-	carriedForward int64 // start of the latest bucket that has its carried forward-forward sample
+	carriedForward int64 // start of the latest bucket that has its carried-forward sample
 	of             int64 // the time of that sample
 	begun          int64 // start of the latest bucket that has anything
 	unsure         bool  // others may have sealed samples, or begun buckets
@@ -31,11 +31,11 @@ type behind struct {
 	from int
 }
 
-// restart forgets which buckets have a carried forward-forward sample.
+// restart forgets which buckets have a carried-forward sample.
 func (c *carrying) restart() { c.carriedForward = math.MinInt64 }
 
-// bare is a carried forward-forward block without its value, which is large, on a tier where the block
-// that has it expires before the carried forward-forward one does.
+// bare is a carried-forward block without its value, which is large, on a tier where the block
+// that has it expires before the carried-forward one does.
 type bare struct {
 	key  store.BlockKey
 	time int64 // of the sample
@@ -77,7 +77,7 @@ func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
 	return carriedForwardBlock(key, r)
 }
 
-// carriedForwardBlock returns a block of one carried forward-forward sample.
+// carriedForwardBlock returns a block of one carried-forward sample.
 func carriedForwardBlock(key store.BlockKey, r *sample.Run) store.Block {
 	nan := math.NaN()
 	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}
@@ -160,8 +160,8 @@ func (s *Shard) carryOn(ctx context.Context, ser *series, late behind, now int64
 	return nil
 }
 
-// beginning reports whether a bucket begins with a carried forward-forward sample older than some time,
-// and whether no bucket after it can, as this one has samples, or a later carried forward-forward one.
+// beginning reports whether a bucket begins with a carried-forward sample older than some time,
+// and whether no bucket after it can, as this one has samples, or a later carried-forward one.
 // Of a bucket that has none, readers look at those before.
 func (s *Shard) beginning(ctx context.Context, pv string, b store.Bucket, t int64) (lacks, last bool, err error) {
 	for blk, err := range s.cfg.Store.Blocks(ctx, pv, b, math.MinInt64, b.End()-1) {
@@ -175,7 +175,7 @@ func (s *Shard) beginning(ctx context.Context, pv string, b store.Bucket, t int6
 		default:
 			lacks = true
 		}
-		if blk.Start > b.Start() { // carried forward-forward ones come first
+		if blk.Start > b.Start() { // carried-forward ones come first
 			break
 		}
 	}

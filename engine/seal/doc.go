@@ -46,12 +46,12 @@
 // A block that is open grows under its key, by appending samples that are not
 // older than its last one; it never loses one. Older samples open another block, and
 // where buckets had begun after them already, those begin with the later sample from
-// then on: of several carried forward-forward ones the latest counts.
+// then on: of several carried-forward ones the latest counts.
 //
 // # From tier to tier
 //
 // Blocks stand on the tier that keeps them for as long as their PV's retention asks.
-// Samples that are too old for it are not written; the last one is carried forward forward all the
+// Samples that are too old for it are not written; the last one is carried forward all the
 // same. When the tier of a PV changes, the next block opens on the new one, and what
 // stands on others follows in the background: see moves. That nothing is lost:
 //
@@ -65,7 +65,7 @@
 //   - Two sealers that are told different tiers copy to and fro, and each would delete
 //     what it takes for the original. So only the one of the highest term deletes, and
 //     what it deletes is whole elsewhere.
-//   - The present value is carried forward forward on the new tier at the checkpoint before anything is
+//   - The present value is carried forward on the new tier at the checkpoint before anything is
 //     copied. Of a PV that is sealed by nobody else, it is looked up in the store.
 //   - A crash at any point leaves what is not deleted: the next sealer copies it under
 //     the same keys. A retention that is taken back within the hour deletes nothing.

@@ -158,7 +158,7 @@ func TestACutoffToComeIsHarmless(t *testing.T) {
 	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
 		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
 	}
-	// The only sample of a PV is carried forward forward, however old; a second one is not the last.
+	// The only sample of a PV is carried forward, however old; a second one is not the last.
 	ser := newSeries(store.Hour)
 	if rest, n := ser.refuse(images(5, 7, 8), o.cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
 		t.Errorf("of a PV's first samples, which are old, %d are refused", n)

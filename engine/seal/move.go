@@ -47,7 +47,7 @@ type walk struct {
 }
 
 // queueMoves looks for PVs whose tier is not the one that they were looked at for. It
-// is called when a checkpoint is done: so the present value of each PV is carried forward forward on
+// is called when a checkpoint is done: so the present value of each PV is carried forward on
 // the new tier before anything is deleted from the old one.
 func (s *Shard) queueMoves() {
 	if s.cfg.Captured == nil {

@@ -34,7 +34,7 @@ func (d *destination) keeps(t int64) bool { return !d.gone(d.bucket(t)) }
 // gone reports whether nothing stands in a bucket any more.
 func (d *destination) gone(b store.Bucket) bool { return expired(b, d.now) || b.End() <= d.cutoff }
 
-// place returns the copies of a block that has samples which are not carried forward forward: the
+// place returns the copies of a block that has samples which are not carried forward: the
 // same block in another bucket, or its parts where it does not fit into one. Their keys
 // differ from that of the block in the bucket, and of a part also in the start. So they
 // are the same whenever, and by whomever, a block is moved there; and they take the
@@ -66,10 +66,10 @@ func (d *destination) place(b *store.Block) ([]store.Block, error) {
 	return out, nil
 }
 
-// placeCarriedForward returns the copies of a carried forward-forward sample: as one, where a bucket begins
-// with the one that it was carried forward forward into. A sample that is later than all that was
+// placeCarriedForward returns the copies of a carried-forward sample: as one, where a bucket begins
+// with the one that it was carried forward into. A sample that is later than all that was
 // moved before stands nowhere else, as its own bucket has expired: it becomes a sample
-// like others, if it is to be kept, and else the carried forward-forward one of the bucket.
+// like others, if it is to be kept, and else the carried-forward one of the bucket.
 func (d *destination) placeCarriedForward(b *store.Block, r *sample.Run, only bool) []store.Block {
 	in := d.bucket(b.Bucket.Start())
 	alone := only && r.Tags[0]&sample.Elsewhere == 0

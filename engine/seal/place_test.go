@@ -210,7 +210,7 @@ func TestOtherTiers(t *testing.T) {
 	}
 }
 
-// What is too old to be kept is counted and left out; the present value is carried forward forward.
+// What is too old to be kept is counted and left out; the present value is carried forward.
 func TestSamplesThatAreTooOld(t *testing.T) {
 	ser, sh := newSeries(store.Hour), shelf{}
 	ser.tier = store.Keep1d

@@ -200,7 +200,7 @@ func (s *Shard) roll(ctx context.Context, parts []part) error {
 }
 
 // take feeds the samples of a run as far as they are in order. Those before old are in
-// no block, as they have expired; the last of them is carried forward forward if it is the first that
+// no block, as they have expired; the last of them is carried forward if it is the first that
 // the PV has. It returns up to which one they are in tiles that claim to be complete.
 func (r *rolled) take(run *sample.Run, old int, asked bool) (late int) {
 	r.newest, r.fed = max(r.newest, run.Times[run.Len()-1]), time.Now()

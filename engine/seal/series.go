@@ -48,7 +48,7 @@ type series struct {
 }
 
 // moveTo puts the series on a tier. The block that was open on another one is closed,
-// and what is written next begins with a carried forward-forward sample.
+// and what is written next begins with a carried-forward sample.
 func (s *series) moveTo(r store.Tier) {
 	if s.tier != r {
 		s.tier, s.open = r, nil
@@ -62,7 +62,7 @@ func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
 // plan returns the blocks that store the samples of a run, and takes them as
 // written. The run is normalized on the way. Samples in buckets that have expired are
-// left out. They are counted, but for the PV's last one, which is about to be carried forward forward.
+// left out. They are counted, but for the PV's last one, which is about to be carried forward.
 func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) {
 	r.Normalize()
 	s.noteLate(r, now)

@@ -82,7 +82,7 @@ func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n 
 	return s.fill(ctx, parts)
 }
 
-// fill writes carried forward-forward samples of large values again that have none, where the value
+// fill writes carried-forward samples of large values again that have none, where the value
 // would expire before them. It holds one at a time.
 func (s *Shard) fill(ctx context.Context, parts []part) error {
 	for _, p := range parts {
