@@ -3,7 +3,7 @@
 # Variables, to be set on the command line or in the environment:
 GO           ?= go
 BIN          ?= bin
-# Packages to lint.
+# Packages to lint and to test.
 PKG          ?= ./...
 # Flags of `go test`.
 TESTFLAGS    ?=
@@ -118,21 +118,21 @@ deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 	hack/cluster/cluster.sh assets
 	hack/tools.sh helm
 
-# Packages whose tests run real IOCs, Cassandra or API servers in real time: one after
-# another, so that they do not starve each other.
-REAL = /varve/engine$$|/engine/query$$|/engine/ca$$|/engine/pva$$|/engine/ioc$$|/store/cassandra$$|/varve/controllers$$|/controllers/agent$$|/controllers/owners$$|/cmd/varve$$|/varve/test/
-
-# What tests that start an API server find it by; deps has made it.
-ASSETS = KUBEBUILDER_ASSETS="$$(hack/cluster/cluster.sh assets)"
-
-# How long the tests of a package may take, on a busy machine.
-TIMEOUT = 30m
+# Tests whose names begin with TestLong take minutes: types of every server, thousands of
+# seeds, nodes of Cassandra that come and go.
+LONG = ^TestLong
 
 .PHONY: test
-test: deps ## Run all tests, with the race detector.
-	$(GO) test -race -timeout $(TIMEOUT) $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(REAL)')
-	$(ASSETS) $(GO) test -race -timeout $(TIMEOUT) -p 1 $(TESTFLAGS) $$($(GO) list ./... | grep -E '$(REAL)')
-	$(GO) run ./test/handover/explore
+test: deps ## Run the tests that every edit needs, with the race detector.
+	hack/test.sh -skip '$(LONG)' $(TESTFLAGS) $(PKG)
+
+.PHONY: test-long
+test-long: deps ## Run only the tests that take minutes each.
+	hack/test.sh -run '$(LONG)' $(TESTFLAGS) $(PKG)
+	$(GO) run -trimpath ./test/handover/explore
+
+.PHONY: test-all
+test-all: test test-long ## Run all tests.
 
 .PHONY: e2e
 e2e: image cluster-up ## Run the tests on a cluster, which stays up; LABELS=smoke for some.

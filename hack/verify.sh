@@ -20,6 +20,15 @@ done
 unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
 [[ -z $unformatted ]] || complain "run 'make fmt' for" $unformatted
 
+# The map of the code in CONTRIBUTING.md names each package once, and nothing else.
+mapped=$(sed -n '/^## Map of the code/,/^Imports point/p' CONTRIBUTING.md | sed -n 's/^| *\([a-z][^|]*\)|.*/\1/p' | tr ',' '\n' | tr -d ' `' | sort)
+packages=$(git ls-files --cached --others --exclude-standard '*.go' | xargs -n 1 dirname | sort -u)
+missing=$(comm -13 <(sort -u <<<"$mapped") <(sort <<<"$packages") | tr '\n' ' ')
+[[ -z $missing ]] || complain "the map in CONTRIBUTING.md does not name: $missing"
+for place in $mapped; do
+  [[ -e $place ]] || complain "the map in CONTRIBUTING.md names $place, which does not exist"
+done
+
 go mod tidy -diff || complain "run 'go mod tidy'"
 go vet ./... || complain "go vet is not content"
 

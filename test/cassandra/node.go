@@ -1,6 +1,7 @@
 package cassandra
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,9 @@ import (
 
 const (
 	loopback = "127.0.0.1"
+	// javaVariable has more options for java. Where it is not set, nodes do without the
+	// optimising compiler, whose work costs more than a short test gains.
+	javaVariable = "CASSANDRA_JAVA"
 	// startTimeout covers a machine that is busy with other tests, and the fetch.
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 3 * time.Minute
@@ -87,6 +91,9 @@ func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
 		script: checkout.Path("hack", "cassandra", "cassandra.sh"),
 		env:    []string{"CASSANDRA_DIR=" + dir, "CASSANDRA_ADDRESS=" + host},
 	}
+	if _, set := os.LookupEnv(javaVariable); !set {
+		n.env = append(n.env, javaVariable+"=-XX:TieredStopAtLevel=1")
+	}
 	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {
 		n.env = append(n.env, name+"="+strconv.Itoa(ports[i]))
 	}
@@ -143,23 +150,23 @@ func (n *Node) start() error {
 		defer close(n.ended)
 		_ = cmd.Wait() // that a signal ended it is no news
 	}()
-	if err := n.wait(); err != nil {
+	if err := awaitCQL(n.Addr(), n.ended); err != nil {
 		n.kill()
 		return fmt.Errorf("%w\n%s", err, n.tail())
 	}
 	return nil
 }
 
-// wait returns when the node serves CQL.
-func (n *Node) wait() error {
+// awaitCQL returns when a node serves CQL at addr. It fails when ended is closed first.
+func awaitCQL(addr string, ended <-chan struct{}) error {
 	deadline := time.After(startTimeout)
 	for {
-		if conn, err := net.Dial("tcp4", n.Addr()); err == nil {
+		if conn, err := net.Dial("tcp4", addr); err == nil {
 			return conn.Close()
 		}
 		select {
-		case <-n.ended:
-			return fmt.Errorf("it ended: %v", n.cmd.ProcessState)
+		case <-ended:
+			return errors.New("it ended")
 		case <-deadline:
 			return fmt.Errorf("it does not serve CQL after %v", startTimeout)
 		case <-time.After(50 * time.Millisecond):

@@ -71,7 +71,7 @@ func sharedAddr() (string, error) {
 
 func startShared() (string, error) {
 	if addr := os.Getenv(AddrVariable); addr != "" {
-		return addr, nil
+		return addr, awaitCQL(addr, nil) // hack/test.sh does not wait for it
 	}
 	dir, err := os.MkdirTemp("", "varve-cassandra-")
 	if err != nil {

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs `go test -race` with the real servers that tests share.
+#
+#   hack/test.sh [FLAG...] PACKAGE...
+#   hack/test.sh -run Seal -v ./engine/seal
+#
+# It starts one Cassandra for all packages (each test has a keyspace of its own), and
+# tells tests where the binaries of kube-apiserver and etcd are. Both are left out when
+# no package needs them. VARVE_TEST_CASSANDRA=HOST:PORT uses a node that runs already.
+#
+# Environment:
+#   PARALLEL   packages to test side by side (3: most of them wait for servers)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+flags=() packages=()
+for argument; do
+  if [[ $argument == ./* ]]; then packages+=("$argument"); else flags+=("$argument"); fi
+done
+[[ ${#packages[@]} -gt 0 ]] || packages=(./...)
+
+# The packages that the tests import.
+imports=$(go list -f '{{join .TestImports "\n"}}{{"\n"}}{{join .XTestImports "\n"}}' "${packages[@]}" | sort -u)
+needs() { grep -qx "$1" <<<"$imports"; }
+
+if needs sigs.k8s.io/controller-runtime/pkg/envtest; then
+  KUBEBUILDER_ASSETS=$(hack/cluster/cluster.sh assets | tail -n 1)
+  export KUBEBUILDER_ASSETS
+fi
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; then
+  CASSANDRA_DIR=$(mktemp -d)
+  CASSANDRA_PORT=$(free_port) CASSANDRA_STORAGE_PORT=$(free_port) CASSANDRA_JMX_PORT=$(free_port)
+  # The process does not live long enough to earn the cost of the optimising compiler.
+  CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
+  server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
+    CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
+    CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
+  trap '"${server[@]}" kill 1; rm -rf "$CASSANDRA_DIR"' EXIT
+  # It comes up while Go builds the tests; the first test that needs it waits.
+  "${server[@]}" start 1
+  export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
+fi
+
+# -trimpath makes the build cache independent of the checkout's path.
+go test -race -trimpath -p "${PARALLEL:-3}" -timeout 30m "${flags[@]}" "${packages[@]}"
