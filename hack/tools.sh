@@ -4,13 +4,14 @@
 #   hack/tools.sh controller-gen
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
 #   hack/tools.sh helm
+#   hack/tools.sh vale              checks words, by .vale.ini
 #
 # Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve},
 # in a directory named by the tool's version and Go's: a linter that was built
 # with an older Go refuses newer code. Callers may run at the same time.
 set -euo pipefail
 
-usage() { echo "usage: ${0##*/} controller-gen|golangci-lint|helm" >&2; exit 2; }
+usage() { echo "usage: ${0##*/} controller-gen|golangci-lint|helm|vale" >&2; exit 2; }
 [[ $# -eq 1 ]] || usage
 
 linter=$(dirname "$(readlink -f "$0")")/linter # a module of its own
@@ -19,6 +20,7 @@ case $1 in
   controller-gen) version=v0.21.0 package=sigs.k8s.io/controller-tools/cmd/controller-gen ;;
   golangci-lint)  version=$(cat "$linter"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-12) ;;
   helm)           version=v3.22.0 package=helm.sh/helm/v3/cmd/helm ;;
+  vale)           version=v3.19.0 package=github.com/errata-ai/vale/v3/cmd/vale cgo=1 ;; # it parses Go in C
   *) usage ;;
 esac
 
@@ -33,7 +35,7 @@ if [[ ! -x $binary ]]; then
   flock 9
   if [[ ! -x $binary ]]; then # another caller may have installed it meanwhile
     echo "installing $1 $version" >&2
-    export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=0
+    export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=${cgo:-0}
     if [[ $1 == golangci-lint ]]; then
       (cd "$linter" && go build -trimpath -o "$GOBIN/$1" .) >&2
     else

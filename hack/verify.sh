@@ -29,6 +29,10 @@ for place in $mapped; do
   [[ -e $place ]] || complain "the map in CONTRIBUTING.md names $place, which does not exist"
 done
 
+# Words of docs, Go comments and chart values.
+git ls-files '*.md' '*.go' '*values.yaml' | grep -v charts/cass-operator/ | xargs "$(hack/tools.sh vale)" --output=line ||
+  complain "replace these words: docs/glossary.md has the terms"
+
 go mod tidy -diff || complain "run 'go mod tidy'"
 go vet ./... || complain "go vet is not content"
 
