@@ -10,16 +10,17 @@ import (
 // times are in ns.
 type bins struct{ from, to, width int64 }
 
-// bins returns those of an operator whose first parameter is a width.
-func (o *Operator) bins(from, to int64) bins {
-	seconds := int64(o.args[0])
-	if o.stat != nil && o.stat.points {
+// bins returns the bins of a post-processor whose first parameter is a width, or a
+// number of points.
+func (f *Func) bins(from, to int64) bins {
+	seconds := int64(f.args[0])
+	if f.stat != nil && f.stat.points {
 		seconds = max(1, (floor(to, 1e9)-floor(from, 1e9))/seconds)
 	}
 	return bins{from, to, seconds * 1e9}
 }
 
-// floor divides, rounding down also what is below 0.
+// floor divides and rounds down, also for negative times.
 func floor(t, by int64) int64 {
 	q := t / by
 	if t%by < 0 {
@@ -34,9 +35,9 @@ func (b *bins) last() int64            { return b.of(b.to) }
 func (b *bins) start(bin int64) int64  { return bin * b.width }
 func (b *bins) middle(bin int64) int64 { return bin*b.width + b.width/2 }
 
-// stretch returns the bin of sample i of a run, and where the samples end that are in
-// it as well. What is before the range is in the bin before the first.
-func (b *bins) stretch(r *sample.Run, i int) (bin int64, end int) {
+// segment returns the bin of sample i of a run and the end (exclusive) of the samples
+// in that bin. Samples before the range are in the bin before the first.
+func (b *bins) segment(r *sample.Run, i int) (bin int64, end int) {
 	if r.Times[i] < b.from {
 		return b.first() - 1, search(r.Times, i, b.from)
 	}
@@ -44,8 +45,8 @@ func (b *bins) stretch(r *sample.Run, i int) (bin int64, end int) {
 	return bin, search(r.Times, i, b.start(bin+1))
 }
 
-// search returns the first of the times from i on that is at or after t. It is fast
-// where that is near i, or at the end.
+// search returns the index, from i on, of the first time at or after t. It is fast if
+// that index is near i or at the end.
 func search(times []int64, i int, t int64) int {
 	n := len(times)
 	if times[n-1] < t {

@@ -1,47 +1,48 @@
-// Package postprocess has the post-processors of the EPICS Archiver Appliance: functions
-// from the samples of a PV to fewer samples, or to others.
+// Package postprocess implements the post-processors of the EPICS Archiver Appliance:
+// functions that turn the samples of a PV into fewer samples, or into statistics.
 //
-//	"mean_600(SR:U)" ──▶ ParseCall ──▶ Operator, SR:U
+//	"mean_600(SR:U)" ──▶ ParseCall ──▶ Func, SR:U
 //
-//	runs, by time ──▶ Operator.Apply ──▶ runs, by time
+//	runs, by time ──▶ Func.Apply ──▶ runs, by time
 //	                    │
 //	                    ├─ summary      a value for each bin: mean, median, stats, linear …
-//	                    ├─ firstSample, lastSample, fill, nth   samples as they are
-//	                    ├─ flyers, deadBand   the same, by their values
-//	                    ├─ plotBins     four samples for each bin at most
-//	                    ├─ optimized    all samples if they are few, or else stats
+//	                    ├─ firstSample, lastSample, fill, nth   stored samples, chosen by position
+//	                    ├─ flyers, deadBand   stored samples, chosen by value
+//	                    ├─ plotBins     at most four samples for each bin
+//	                    ├─ optimized    all samples if they are few, otherwise stats
 //	                    └─ ncount       one number
 //
 // # Semantics
 //
-// They are those of the Appliance (github.com/archiver-appliance), as its code has
-// them, not only its documentation:
+// They follow the code of the Appliance (github.com/archiver-appliance), not only its
+// documentation:
 //
-//   - A bin is the samples whose seconds since 1970 have the same quotient by the width.
-//     Only samples in the range asked for are in a bin. The last one before the range,
-//     which every read begins with, stands alone in the bin before the first.
-//   - The statistic of a bin stands at the middle of the bin, and with the worst severity
-//     in it. An empty bin repeats what the bin before has, up to the end of the range: a
-//     count is 0 instead. The names that end in Sample, such as meanSample, leave empty
-//     bins out.
-//   - A NaN is in no statistic. A bin that has nothing else gives NaN, and a count of 0.
-//   - An enumeration is the number of its state, an array its first element. Strings and
-//     structures are no numbers: Accepts refuses them where numbers are needed. Apply
-//     passes over them where the type of a PV changed on the way.
+//   - A bin holds the samples whose seconds since 1970, divided by the width, round down
+//     to the same number. A bin holds samples of the requested range only. The last
+//     sample before the range, with which every read begins, is alone in the bin before
+//     the first.
+//   - The statistic of a bin has the time of the middle of the bin and the worst severity
+//     in it. An empty bin repeats the result of the bin before it, up to the end of the
+//     range; a count is 0 instead. Post-processors whose names end in Sample, such as
+//     meanSample, leave out empty bins.
+//   - Statistics ignore NaN. A bin of NaN only gives NaN, and a count of 0.
+//   - An enumeration counts as the number of its state, an array as its first element.
+//     Strings and structures are not numbers: Accepts refuses them where numbers are
+//     needed. Apply skips them where the type of a PV changed within the range.
 //
-// What is different: samples of equal time all count, as the archive keeps them. A
-// sample before the range is never taken for one of the first bin, and brings its
-// severity. caplotbinning keeps nanoseconds. loess counts time from the start of the bin,
-// where the Appliance loses digits to seconds since 1970.
+// There are four differences. Samples of equal time all count, because the archive keeps
+// them all. A sample before the range never counts in the first bin, and keeps its
+// severity. caplotbinning keeps nanoseconds. loess counts time from the middle of the
+// bin; the Appliance uses seconds since 1970 and loses digits.
 //
 // # Cost
 //
-// Work is done for stretches of a run that fall into one bin: such a stretch costs a
-// pass to turn its values into numbers, and another one or two for the moments, which
-// are joined to those of the bin (Chan, Golub and LeVeque; Pébay for the higher ones).
-// No deviation is the difference of large sums.
+// A post-processor works on segments: the samples of a run that fall into one bin. A
+// segment costs one pass to turn its values into numbers, and one or two more for its
+// moments, which are joined to those of the bin (Chan, Golub and LeVeque; Pébay for the
+// higher moments). No deviation is computed as the difference of large sums.
 //
-// Memory is bounded by a bin: median, loess and flyers hold the samples of one, and
-// optimized as many as were asked for. Where that is more than maxHeld bytes, or loess
-// finds more than maxLoess samples, the answer ends with ErrBound.
+// A bin bounds the memory: median, loess and flyers hold the samples of one bin, and
+// optimized holds as many samples as the request asks for. The answer ends with ErrBound
+// if that is more than maxHeld bytes, or if loess finds more than maxLoess samples.
 package postprocess

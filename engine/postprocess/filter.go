@@ -7,27 +7,27 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// flyers gives the samples that are further from the mean of their bin than some
-// standard deviations, or all others. NaN is neither.
+// flyers yields the samples that are further from the mean of their bin than a number of
+// standard deviations, or all other samples. NaN is neither.
 type flyers struct {
 	out   *output
 	bins  bins
 	limit float64 // in standard deviations
-	away  bool    // those that are further
-	text  string  // of the operator
+	away  bool    // yield the samples beyond the limit, not the others
+	text  string  // of the post-processor
 
-	in      int64
-	held    sample.Run // samples of the bin at hand
+	in      int64      // the current bin
+	held    sample.Run // samples of the current bin
 	moments moments
 	scratch []float64
 }
 
-func newFlyers(o *Operator, out *output, from, to int64) processor {
-	return &flyers{out: out, bins: o.bins(from, to), limit: o.args[1], away: true, text: o.text, moments: noMoments()}
+func newFlyers(f *Func, out *output, from, to int64) processor {
+	return &flyers{out: out, bins: f.bins(from, to), limit: f.args[1], away: true, text: f.text, moments: noMoments()}
 }
 
-func newIgnoreFlyers(o *Operator, out *output, from, to int64) processor {
-	return &flyers{out: out, bins: o.bins(from, to), limit: o.args[1], text: o.text, moments: noMoments()}
+func newIgnoreFlyers(f *Func, out *output, from, to int64) processor {
+	return &flyers{out: out, bins: f.bins(from, to), limit: f.args[1], text: f.text, moments: noMoments()}
 }
 
 func (f *flyers) add(r *sample.Run) error {
@@ -35,15 +35,15 @@ func (f *flyers) add(r *sample.Run) error {
 		return nil
 	}
 	for i := 0; i < r.Len() && !f.out.ended; {
-		n, end := f.bins.stretch(r, i)
+		n, end := f.bins.segment(r, i)
 		if n != f.in || r.Type != f.held.Type {
-			f.show()
+			f.writeBin()
 			f.in = n
 			f.held.Reset(r.Type)
 		}
 		f.held.AppendRange(r, i, end)
 		if f.held.Size() > maxHeld {
-			return fmt.Errorf("operator %s holds more than %d MiB of a bin: %w", f.text, maxHeld>>20, ErrBound)
+			return fmt.Errorf("post-processor %s needs more than %d MiB for one bin: %w", f.text, maxHeld>>20, ErrBound)
 		}
 		f.scratch = appendNumbers(f.scratch[:0], r, i, end)
 		if len(f.scratch) > 0 {
@@ -55,8 +55,8 @@ func (f *flyers) add(r *sample.Run) error {
 	return nil
 }
 
-// show writes what passes of the bin at hand.
-func (f *flyers) show() {
+// writeBin writes the samples of the current bin that pass.
+func (f *flyers) writeBin() {
 	limit := f.limit * math.Sqrt(f.moments.variance())
 	for i := range f.held.Len() {
 		off := math.Abs(number(&f.held, i) - f.moments.mean)
@@ -69,23 +69,23 @@ func (f *flyers) show() {
 }
 
 func (f *flyers) close() error {
-	f.show()
+	f.writeBin()
 	return nil
 }
 
-// deadBand gives the samples that differ by more than a band from the one given
-// before, as ADEL of a record does; also those of another severity, and those at which
-// the value begins or ceases to be finite.
+// deadBand yields the samples that differ by more than a band from the sample it yielded
+// last, as ADEL of a record does. It also yields samples of another severity, and those
+// at which the value becomes finite or stops being finite.
 type deadBand struct {
 	out  *output
 	band float64
-	some bool
-	last float64 // of the sample given before
-	sev  sample.Severity
+	some bool            // a sample was yielded
+	last float64         // value of the sample yielded last
+	sev  sample.Severity // its severity
 }
 
-func newDeadBand(o *Operator, out *output, _, _ int64) processor {
-	return &deadBand{out: out, band: o.args[0]}
+func newDeadBand(f *Func, out *output, _, _ int64) processor {
+	return &deadBand{out: out, band: f.args[0]}
 }
 
 func (d *deadBand) add(r *sample.Run) error {
@@ -94,7 +94,7 @@ func (d *deadBand) add(r *sample.Run) error {
 	}
 	for i := range r.Len() {
 		v, sev := number(r, i), r.Tags[i].Severity()
-		// What is not finite makes the difference infinite or NaN: it is given.
+		// A value that is not finite makes the difference infinite or NaN: it is yielded.
 		if d.some && sev == d.sev && math.Abs(v-d.last) <= d.band {
 			continue
 		}

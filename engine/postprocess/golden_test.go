@@ -56,16 +56,17 @@ func seq(runs ...*sample.Run) iter.Seq2[*sample.Run, error] {
 	}
 }
 
-func parse(t testing.TB, text string) *Operator {
+func parse(t testing.TB, text string) *Func {
 	t.Helper()
-	o, err := Parse(text)
+	f, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return f
 }
 
-// show writes a result as seconds after base, values and what is not NO_ALARM.
+// show formats a result as seconds after base, values, and severities other than
+// NO_ALARM.
 func show(t testing.TB, result iter.Seq2[*sample.Run, error]) string {
 	t.Helper()
 	var all []string
@@ -98,8 +99,8 @@ func showValue(r *sample.Run, i int) string {
 	return string(r.Value(i))
 }
 
-// golden has a sample before the range, a bin of four, an empty one, one with NaN and
-// a number, and another empty one.
+// golden has a sample before the range, a bin of four samples, an empty bin, a bin with
+// NaN and a number, and another empty bin.
 var golden = []point{
 	{-3, 5, sample.Minor},
 	{1, 1, 0}, {2, 2, 0}, {4.5, 3, sample.Major}, {8, 6, 0},
@@ -108,8 +109,8 @@ var golden = []point{
 
 const to = 39
 
-// goldens are results computed by hand. The bin at 5 s has mean 3, deviations -2, -1,
-// 0, 3.
+// goldens are results computed by hand. The bin at 5 s has the mean 3 and the deviations
+// -2, -1, 0, 3.
 var goldens = []struct{ op, want string }{
 	{"mean_10", "-5:5/MIN 5:3/MAJ 15:3/MAJ 25:10/INV 35:10/INV"},
 	{"meanSample_10", "-5:5/MIN 5:3/MAJ 25:10/INV"},
@@ -151,12 +152,12 @@ var goldens = []struct{ op, want string }{
 
 func TestGolden(t *testing.T) {
 	for _, c := range goldens {
-		o := parse(t, c.op)
+		f := parse(t, c.op)
 		points := golden
-		if o.Inside() {
+		if f.Inside() {
 			points = golden[1:]
 		}
-		got := show(t, o.Apply(seq(runOf(sample.Float64, points...)), base, base+to*second))
+		got := show(t, f.Apply(seq(runOf(sample.Float64, points...)), base, base+to*second))
 		if got != c.want {
 			t.Errorf("%s gives\n%s, want\n%s", c.op, got, c.want)
 		}
@@ -171,8 +172,8 @@ func TestGoldenIsComplete(t *testing.T) {
 	}
 }
 
-// Nothing but the sample before the range: it stands for all bins.
-func TestNothingInTheRange(t *testing.T) {
+// A PV has only a sample before the range. All bins repeat it.
+func TestRangeWithoutSamplesRepeatsTheOneBeforeIt(t *testing.T) {
 	before := runOf(sample.Float64, point{-100, 5, 0})
 	for op, want := range map[string]string{
 		"mean_10": "-5:5 5:5 15:5", "count_10": "-5:1 5:0 15:0", "meanSample_10": "-5:5", "lastFill_10": "-5:5 5:5 15:5", "firstSample_10": "-100:5",
@@ -188,13 +189,13 @@ func TestNothingInTheRange(t *testing.T) {
 			want = "0:0"
 		}
 		if got := show(t, parse(t, name).Apply(seq(), base, base+10*second)); got != want {
-			t.Errorf("%s of nothing gives %q", name, got)
+			t.Errorf("%s without samples gives %q, want %q", name, got, want)
 		}
 	}
 }
 
-// A bin of NaN is there, with its severity; its count is 0.
-func TestOnlyNaN(t *testing.T) {
+// A bin of NaN only is not empty: it has a severity, and a count of 0.
+func TestBinOfNaNIsNotEmpty(t *testing.T) {
 	r := runOf(sample.Float64, point{1, math.NaN(), sample.Invalid}, point{2, math.NaN(), 0}, point{3, math.NaN(), 0})
 	for op, want := range map[string]string{
 		"mean_10": "5:NaN/INV", "max_10": "5:NaN/INV", "std_10": "5:NaN/INV", "rms_10": "5:NaN/INV", "median_10": "5:NaN/INV", "loess_10": "5:NaN/INV",
@@ -207,7 +208,7 @@ func TestOnlyNaN(t *testing.T) {
 	}
 }
 
-// Bins are by the quotient of seconds rounded down, also before 1970.
+// The bin of a sample is its seconds divided by the width, rounded down, also before 1970.
 func TestBinsBefore1970(t *testing.T) {
 	r := &sample.Run{Type: sample.Int64}
 	for i := int64(-15); i <= 15; i += 5 {
@@ -227,9 +228,9 @@ func TestBinsBefore1970(t *testing.T) {
 	}
 }
 
-// Enumerations are numbers, arrays their first element; strings are passed over where
-// numbers are needed, as after a change of type, and counted.
-func TestTypes(t *testing.T) {
+// Enumerations count as numbers, arrays as their first element. Where the type of a PV
+// changed, post-processors that need numbers skip strings, and the others count them.
+func TestTypesOfValues(t *testing.T) {
 	points := []point{{1, 1, 0}, {2, 3, 0}}
 	for _, typ := range []sample.Type{sample.Enum, sample.Int16, sample.Uint64, sample.Bool, sample.Float64.Array()} {
 		if got := show(t, parse(t, "mean_10").Apply(seq(runOf(typ, points...)), base, base)); got != "5:2" {
@@ -257,11 +258,11 @@ func TestAccepts(t *testing.T) {
 		{"mean_60", sample.Unknown, ""},
 		{"mean_60", sample.Enum, ""},
 		{"mean_60", sample.Int8.Array(), ""},
-		{"mean_60", sample.String, "operator mean_60 needs numbers, and values of type string are none"},
-		{"deadBand", sample.String.Array(), "needs numbers, and values of type string[] are none"},
-		{"loess", sample.Struct, "needs numbers, and values of type struct are none"},
+		{"mean_60", sample.String, "post-processor mean_60 needs numbers; values of type string are not"},
+		{"deadBand", sample.String.Array(), "needs numbers; values of type string[] are not"},
+		{"loess", sample.Struct, "needs numbers; values of type struct are not"},
 		{"optimized", sample.Enum, ""},
-		{"optimized_800", sample.Float64.Array(), "operator optimized_800 needs scalars, and values of type float64[] are arrays"},
+		{"optimized_800", sample.Float64.Array(), "post-processor optimized_800 needs scalars; values of type float64[] are arrays"},
 		{"count", sample.String, ""},
 		{"ncount", sample.Struct, ""},
 		{"nth_2", sample.String.Array(), ""},
@@ -274,18 +275,18 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// The type that is told is that of the samples.
-func TestResultType(t *testing.T) {
+// Type and Count return the type and the number of elements of the yielded samples.
+func TestTypeAndCountMatchTheResult(t *testing.T) {
 	for _, name := range names {
-		o := parse(t, name)
+		f := parse(t, name)
 		for _, in := range []sample.Type{sample.Int32, sample.Float64} {
 			r := runOf(in, point{1, 1, 0})
-			for run, err := range o.Apply(seq(r), base, base+second) {
-				if err != nil || run.Type != o.Type(in) {
-					t.Errorf("%s of %s gives %s, and tells %s: %v", name, in, run.Type, o.Type(in), err)
+			for run, err := range f.Apply(seq(r), base, base+second) {
+				if err != nil || run.Type != f.Type(in) {
+					t.Errorf("%s of %s yields %s, and Type returns %s: %v", name, in, run.Type, f.Type(in), err)
 				}
-				if n := len(run.Bytes) / 8; run.Type.IsArray() && n != o.Count(1)*run.Len() {
-					t.Errorf("%s has %d elements, and tells %d", name, n, o.Count(1))
+				if n := len(run.Bytes) / 8; run.Type.IsArray() && n != f.Count(1)*run.Len() {
+					t.Errorf("%s yields %d elements, and Count returns %d", name, n, f.Count(1))
 				}
 			}
 		}
@@ -294,8 +295,8 @@ func TestResultType(t *testing.T) {
 
 var errTest = errors.New("the disk is gone")
 
-// An error of the store ends the result, and is not lost.
-func TestErrorsPass(t *testing.T) {
+// An error of the store ends the result and reaches the caller.
+func TestStoreErrorEndsTheResult(t *testing.T) {
 	broken := func(yield func(*sample.Run, error) bool) {
 		_ = yield(runOf(sample.Float64, golden...), nil) && yield(nil, errTest)
 	}
@@ -310,8 +311,8 @@ func TestErrorsPass(t *testing.T) {
 	}
 }
 
-// More than a bin may hold is refused.
-func TestBounds(t *testing.T) {
+// A post-processor ends with ErrBound when a bin needs too much memory.
+func TestTooMuchForOneBinIsRefused(t *testing.T) {
 	long := func(yield func(*sample.Run, error) bool) {
 		r := runOf(sample.Float64, slices.Repeat([]point{{1, 1, 0}}, 4096)...)
 		for range (maxHeld/8)/4096 + 2 {
@@ -325,7 +326,7 @@ func TestBounds(t *testing.T) {
 		for _, err := range parse(t, op).Apply(long, base, base+to*second) {
 			last = err
 		}
-		if !errors.Is(last, ErrBound) || !strings.Contains(last.Error(), "operator "+op) {
+		if !errors.Is(last, ErrBound) || !strings.Contains(last.Error(), "post-processor "+op) {
 			t.Errorf("%s ends with %v", op, last)
 		}
 	}

@@ -2,16 +2,16 @@ package postprocess
 
 import "math"
 
-// line interpolates linearly at a time, from the samples around it. Times are in ns.
+// line interpolates linearly at a time between the samples around it. Times are in ns.
 type line struct {
-	some, after bool
+	some, after bool // there is a sample; there is one at or after the time
 	first       float64
-	before      bool
+	before      bool // there is a sample at or before the time
 	t0, t1      int64
-	v0, v1      float64 // the last at or before the time, the first at or after it
+	v0, v1      float64 // of the last sample at or before the time, the first at or after it
 }
 
-// add takes a sample; they come in order of time.
+// add adds a sample. The caller adds samples in order of time.
 func (l *line) add(t int64, v float64, at int64) {
 	if !l.some {
 		l.some, l.first = true, v
@@ -24,8 +24,8 @@ func (l *line) add(t int64, v float64, at int64) {
 	}
 }
 
-// at returns the value at the time, or the first one if the samples are all on one
-// side of it.
+// at returns the value at the time. If all samples are on one side of the time, it
+// returns the first value.
 func (l *line) at(t int64) float64 {
 	switch {
 	case !l.some:

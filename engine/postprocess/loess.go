@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Parameters of the smoothing, which are the defaults of Commons Math.
+// Parameters of the smoothing. They are the defaults of Commons Math.
 const (
-	loessBandwidth = 0.3   // part of the samples that each local line is fit to
-	loessRobust    = 2     // further passes, with less weight for outliers
-	loessAccuracy  = 1e-12 // below which differences count as none
+	loessBandwidth = 0.3   // part of the samples that each local line is fitted to
+	loessRobust    = 2     // further passes that give outliers less weight
+	loessAccuracy  = 1e-12 // smaller differences count as 0
 )
 
-// loessOf smooths the samples of a bin by LOESS (Cleveland 1979) and interpolates at
-// its middle by a natural cubic spline. Where that is not between the samples, or they
-// are less than 7, it gives the first one.
+// loessOf smooths the samples of a bin by LOESS (Cleveland 1979) and interpolates at the
+// middle of the bin by a natural cubic spline. If the middle is not between samples, or
+// if there are fewer than 7 samples, the result is the first sample.
 func loessOf(dst []float64, b *bin) ([]float64, error) {
 	if len(b.values) == 0 {
 		return append(dst, math.NaN()), nil
 	}
 	first := b.values[0]
 	if len(b.values) > maxLoess {
-		return dst, fmt.Errorf("a bin has %d samples, more than %d: %w", len(b.values), maxLoess, ErrBound)
+		return dst, fmt.Errorf("one bin has %d samples, and loess takes at most %d: %w", len(b.values), maxLoess, ErrBound)
 	}
 	x, y := rising(b.times, b.values)
 	if k := int(loessBandwidth * float64(len(x))); k < 2 || x[0] > 0 || x[len(x)-1] < 0 {
@@ -31,8 +31,8 @@ func loessOf(dst []float64, b *bin) ([]float64, error) {
 	return append(dst, spline(x, smooth(x, y), 0)), nil
 }
 
-// rising returns times in s and their values. Of samples of equal time the latest to
-// arrive is taken.
+// rising returns times in s and their values. If several samples have the same time, it
+// returns the one that arrived last.
 func rising(times []int64, values []float64) (x, y []float64) {
 	for i, t := range times {
 		if i > 0 && t == times[i-1] {
@@ -44,7 +44,7 @@ func rising(times []int64, values []float64) (x, y []float64) {
 	return x, y
 }
 
-// smooth returns for every x the value of a line that is fit to the samples near it.
+// smooth returns, for every x, the value of a line fitted to the samples near it.
 func smooth(x, y []float64) []float64 {
 	n := len(x)
 	fit, off := make([]float64, n), make([]float64, n)
@@ -67,13 +67,13 @@ func smooth(x, y []float64) []float64 {
 	}
 }
 
-// localLine fits a line to samples by weighted least squares, and returns its value
-// at x. Samples far from x weigh less, those at the far end nothing.
+// localLine fits a line to samples by weighted least squares and returns its value at a
+// place. Samples far from that place weigh less, and those at the far end nothing.
 func localLine(xs, ys, weight []float64, at float64) float64 {
 	reach := max(at-xs[0], xs[len(xs)-1]-at)
 	var w, wx, wy, wxx, wxy float64
 	for k, x := range xs {
-		dx := x - at // counted from x, as large sums would lose it
+		dx := x - at // large sums of x would lose digits
 		d := math.Abs(dx) / reach
 		t := 1 - d*d*d
 		p := t * t * t * weight[k]
@@ -94,8 +94,8 @@ func localLine(xs, ys, weight []float64, at float64) float64 {
 	return my - (wxy/w-mx*my)/spread*mx
 }
 
-// reweigh gives less weight to samples that are far off, as bisquares of six times the
-// median. It returns false if nothing is off.
+// reweigh gives less weight to samples that are far off, by bisquares of six times the
+// median. It returns false if no sample is off.
 func reweigh(weight, off []float64) bool {
 	sorted := slices.Sorted(slices.Values(off))
 	mid := sorted[len(sorted)/2]

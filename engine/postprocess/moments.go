@@ -2,7 +2,7 @@ package postprocess
 
 import "math"
 
-// order is how many moments are wanted.
+// order is the highest moment that a statistic needs.
 type order uint8
 
 const (
@@ -11,13 +11,12 @@ const (
 	toKurtosis order = 4
 )
 
-// moments are the mean of n numbers, and the sums of powers of what they deviate from
-// it.
+// moments are the mean of n numbers and the sums of powers of their deviations from it.
 type moments struct {
 	n              float64
 	mean           float64
 	m2, m3, m4     float64
-	min, max, last float64 // NaN of no numbers
+	min, max, last float64 // NaN if there are no numbers
 }
 
 func noMoments() moments {
@@ -25,7 +24,7 @@ func noMoments() moments {
 	return moments{mean: nan, m2: nan, m3: nan, m4: nan, min: nan, max: nan, last: nan}
 }
 
-// momentsOf returns those that are wanted of numbers, of which there is one at least.
+// momentsOf returns the moments of at least one number, up to an order.
 func momentsOf(v []float64, up order, wantExtremes bool) moments {
 	m := moments{n: float64(len(v)), last: v[len(v)-1]}
 	if wantExtremes {
@@ -51,10 +50,11 @@ func momentsOf(v []float64, up order, wantExtremes bool) moments {
 	return m
 }
 
-// meanOf counts from the first number, so that the mean of equal numbers is the number.
+// meanOf returns the mean. It adds up differences from the first number, so that the
+// mean of equal numbers is exactly that number.
 func meanOf(v []float64) float64 {
 	zero := v[0]
-	var a, b, c, d float64 // four sums, as each addition waits for the one before
+	var a, b, c, d float64 // four sums, because each addition waits for the one before
 	rest := v
 	for ; len(rest) >= 4; rest = rest[4:] {
 		a += rest[0] - zero
@@ -69,7 +69,7 @@ func meanOf(v []float64) float64 {
 	if m := zero + (a+b+c+d)/n; !math.IsNaN(m) && !math.IsInf(m, 0) {
 		return m
 	}
-	sum := 0.0 // there are infinities, or nearly
+	sum := 0.0 // some numbers are infinite, or nearly so
 	for _, x := range v {
 		sum += x / n
 	}
@@ -124,7 +124,7 @@ func (m *moments) join(o *moments) {
 	m.min, m.max = min(m.min, o.min), max(m.max, o.max)
 }
 
-// variance returns that of a sample of the numbers: 0 of one, NaN of none.
+// variance returns the sample variance: 0 of one number, NaN of none.
 func (m *moments) variance() float64 {
 	if m.n == 1 {
 		return 0

@@ -6,11 +6,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// hasNumbers reports whether values of a type are numbers, or arrays of them.
+// hasNumbers reports whether values of a type are numbers or arrays of numbers.
 func hasNumbers(t sample.Type) bool { return t.Valid() && t.Elem() < sample.String }
 
-// number returns sample i as a number: of an array the first element, and NaN if there
-// is none. The run must be of a type that has numbers.
+// number returns sample i as a number. An array counts as its first element, an empty
+// array as NaN. The run must be of a type that has numbers.
 func number(r *sample.Run, i int) float64 {
 	if r.Type.Fixed() {
 		return r.Float(i)
@@ -21,7 +21,7 @@ func number(r *sample.Run, i int) float64 {
 	return math.NaN()
 }
 
-// appendNumbers appends the numbers of samples i to j (exclusive), but for NaN.
+// appendNumbers appends the numbers of samples i to j (exclusive), except NaN.
 func appendNumbers(dst []float64, r *sample.Run, i, j int) []float64 {
 	if r.Type != sample.Float64 {
 		for ; i < j; i++ {

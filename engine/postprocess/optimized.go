@@ -6,12 +6,12 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// optimized gives all samples if they are no more than the points asked for, or else a
-// summary of bins that are that many, roughly.
+// optimized yields all samples if there are at most as many as the requested points.
+// Otherwise it yields a summary of about as many bins.
 type optimized struct {
 	out    *output
 	points int
-	text   string // of the operator
+	text   string // of the post-processor
 
 	held    []*sample.Run // all samples so far
 	n, size int           // of held
@@ -19,8 +19,8 @@ type optimized struct {
 	binned  bool
 }
 
-func newOptimized(o *Operator, out *output, from, to int64) processor {
-	return &optimized{out: out, points: int(o.args[0]), text: o.text, summary: summaryOf(o, out, from, to)}
+func newOptimized(f *Func, out *output, from, to int64) processor {
+	return &optimized{out: out, points: int(f.args[0]), text: f.text, summary: summaryOf(f, out, from, to)}
 }
 
 func (o *optimized) add(r *sample.Run) error {
@@ -42,12 +42,12 @@ func (o *optimized) hold(r *sample.Run) error {
 	o.held[k].AppendRange(r, 0, r.Len())
 	o.n, o.size = o.n+r.Len(), o.size+r.Size()
 	if o.size > maxHeld {
-		return fmt.Errorf("operator %s holds more than %d MiB: %w", o.text, maxHeld>>20, ErrBound)
+		return fmt.Errorf("post-processor %s needs more than %d MiB: %w", o.text, maxHeld>>20, ErrBound)
 	}
 	return nil
 }
 
-// release gives what was held to the summary.
+// release passes the held samples to the summary.
 func (o *optimized) release() error {
 	o.binned = true
 	for _, r := range o.held {

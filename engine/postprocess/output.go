@@ -7,8 +7,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// A run of a result has at most chunkSamples samples, and no more once it has
-// chunkBytes.
+// A run of a result ends when it has chunkSamples samples or chunkBytes bytes.
 const (
 	chunkSamples = 4096
 	chunkBytes   = 256 << 10
@@ -18,11 +17,11 @@ const (
 type output struct {
 	yield func(*sample.Run, error) bool
 	run   sample.Run
-	ended bool // the consumer wants no more
+	ended bool // the consumer has stopped
 }
 
-// room makes sure that samples of a type can be added to the run.
-func (o *output) room(t sample.Type) {
+// makeRoom makes sure that samples of a type can be added to the run.
+func (o *output) makeRoom(t sample.Type) {
 	if o.run.Type != t || o.run.Len() >= chunkSamples || o.run.Size() >= chunkBytes {
 		o.flush()
 		o.run.Reset(t)
@@ -39,8 +38,8 @@ func (o *output) flush() {
 // copy adds samples i to j (exclusive) of a run.
 func (o *output) copy(r *sample.Run, i, j int) {
 	for i < j && !o.ended {
-		o.room(r.Type)
-		n := 1 // of bytes: one by one, as each may be large
+		o.makeRoom(r.Type)
+		n := 1 // values of bytes one by one, because each may be large
 		if r.Type.Fixed() {
 			n = min(j-i, chunkSamples-o.run.Len())
 		}
@@ -49,7 +48,7 @@ func (o *output) copy(r *sample.Run, i, j int) {
 	}
 }
 
-// at adds the one sample of a run, as if it were of another time.
+// at adds the only sample of a run, with another time.
 func (o *output) at(t int64, one *sample.Run) {
 	o.copy(one, 0, 1)
 	o.run.Times[o.run.Len()-1] = t
@@ -57,19 +56,19 @@ func (o *output) at(t int64, one *sample.Run) {
 
 // word adds a sample of a Fixed type.
 func (o *output) word(t sample.Type, at int64, tag sample.Tag, w uint64) {
-	o.room(t)
+	o.makeRoom(t)
 	o.run.Times = append(o.run.Times, at)
 	o.run.Tags = append(o.run.Tags, tag)
 	o.run.Words = append(o.run.Words, w)
 }
 
-// values adds a sample of numbers: a scalar, or an array if there are several.
+// values adds a sample of numbers: a scalar if there is one number, otherwise an array.
 func (o *output) values(at int64, tag sample.Tag, v []float64) {
 	if len(v) == 1 {
 		o.word(sample.Float64, at, tag, math.Float64bits(v[0]))
 		return
 	}
-	o.room(sample.Float64.Array())
+	o.makeRoom(sample.Float64.Array())
 	o.run.Times = append(o.run.Times, at)
 	o.run.Tags = append(o.run.Tags, tag)
 	for _, x := range v {

@@ -11,28 +11,28 @@ func TestParse(t *testing.T) {
 		"deadBand_1e-3": {1e-3}, "ignoreflyers": {900, 3}, "ignoreflyers_60": {60, 3}, "flyers_60_2.5": {60, 2.5}, "ncount": {0}, "ncount_60": {60}, "nth_4": {4},
 		"meanSample_60": {60}, "optimizedSample_5": {5},
 	} {
-		o := parse(t, text)
-		if len(o.args) != len(want) || o.args[0] != want[0] || o.args[len(want)-1] != want[len(want)-1] || o.String() != strings.TrimSpace(text) {
-			t.Errorf("%q is %s with %v", text, o, o.args)
+		f := parse(t, text)
+		if len(f.args) != len(want) || f.args[0] != want[0] || f.args[len(want)-1] != want[len(want)-1] || f.String() != strings.TrimSpace(text) {
+			t.Errorf("%q is %s with %v", text, f, f.args)
 		}
 	}
 	const known = "; known are caplotbinning, count, deadBand, errorbar, firstFill,"
 	for text, says := range map[string]string{
-		"":                   `unknown operator ""` + known,
-		"average_60":         `unknown operator "average"` + known,
-		"Mean":               `unknown operator "Mean"`,
-		"meanest":            `unknown operator "meanest"`,
-		"mean_0":             `operator mean_0: width in seconds "0" is not a whole number from 1 to 2147483647`,
+		"":                   `unknown post-processor ""` + known,
+		"average_60":         `unknown post-processor "average"` + known,
+		"Mean":               `unknown post-processor "Mean"`,
+		"meanest":            `unknown post-processor "meanest"`,
+		"mean_0":             `post-processor mean_0: width in seconds "0" is not a whole number from 1 to 2147483647`,
 		"mean_-5":            `width in seconds "-5" is not`,
 		"mean_1.5":           `width in seconds "1.5" is not`,
 		"mean_":              `width in seconds "" is not`,
 		"mean_NaN":           `is not a whole number`,
 		"mean_0x10":          `is not a whole number`,
 		"mean_9999999999":    `is not a whole number`,
-		"mean_60_2":          `operator mean_60_2 has 2 parameters; mean takes width in seconds`,
+		"mean_60_2":          `post-processor mean_60_2 has 2 parameters; mean takes width in seconds`,
 		"flyers_60_2_3":      `flyers takes width in seconds, number of deviations`,
-		"flyers_60_x":        `number of deviations "x" is not a number from 0 on`,
-		"deadBand_-1":        `deadband "-1" is not a number from 0 on`,
+		"flyers_60_x":        `number of deviations "x" is not a number of at least 0`,
+		"deadBand_-1":        `deadband "-1" is not a number of at least 0`,
 		"deadBand_NaN":       `deadband "NaN" is not`,
 		"deadBand_Inf":       `deadband "Inf" is not`,
 		"optimized_10000000": `number of points "10000000" is not a whole number from 1 to 1000000`,
@@ -60,41 +60,41 @@ func TestParseCall(t *testing.T) {
 		{"mean_60X)", "", "", "do not match"},
 		{"mean_60(X)(", "", "", "do not match"},
 		{"mean_60)X(", "", "", "do not match"},
-		{"mean_60(X).VAL", "", "", `"mean_60(X).VAL" is neither a PV that is known nor an operator of one`},
-		{"mean_60(a)b(c)", "", "", "is neither a PV that is known nor an operator of one"},
-		{"mean_60()", "", "", "operator mean_60 is applied to no PV"},
-		{"mean_60(,5)", "", "", "operator mean_60_5 has 2 parameters"},
-		{"SR(01)", "", "", `unknown operator "SR"`},
-		{"(X)", "", "", `unknown operator ""`},
-		{"mean_x(X)", "", "", `operator mean_x: width in seconds "x"`},
+		{"mean_60(X).VAL", "", "", `"mean_60(X).VAL" is neither a known PV nor a post-processor of one`},
+		{"mean_60(a)b(c)", "", "", "is neither a known PV nor a post-processor of one"},
+		{"mean_60()", "", "", "post-processor mean_60 has no PV; write mean_60(PV)"},
+		{"mean_60(,5)", "", "", "post-processor mean_60_5 has 2 parameters"},
+		{"SR(01)", "", "", `unknown post-processor "SR"`},
+		{"(X)", "", "", `unknown post-processor ""`},
+		{"mean_x(X)", "", "", `post-processor mean_x: width in seconds "x"`},
 	} {
-		o, pv, err := ParseCall(c.text)
+		f, pv, err := ParseCall(c.text)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s gives %v, want %s", c.text, err, c.says)
 			continue
 		}
-		if err == nil && (o.String() != c.op || pv != c.pv) {
-			t.Errorf("%s is %s of %q", c.text, o, pv)
+		if err == nil && (f.String() != c.op || pv != c.pv) {
+			t.Errorf("%s is %s of %q", c.text, f, pv)
 		}
 	}
 }
 
-// What is accepted has a PV, and can be written again.
+// An accepted call has a PV, and parsing its text again gives the same.
 func FuzzParseCall(f *testing.F) {
 	for _, text := range []string{"mean_600(X)", "flyers(X,60,2.5)", `deadBand_1e-3(X.{"a":[1,2]})`, "mean_(x", "a(b(c)d)", "_1(,)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		o, pv, err := ParseCall(text)
+		f, pv, err := ParseCall(text)
 		if err != nil {
 			return
 		}
 		if pv == "" || !IsCall(text) {
-			t.Fatalf("%q is %s of nothing", text, o)
+			t.Fatalf("%q is %s without a PV", text, f)
 		}
-		again, same, err := ParseCall(o.String() + "(" + pv + ")")
-		if err != nil || again.String() != o.String() || same != pv {
-			t.Fatalf("%q is %s of %q, and again %v of %q: %v", text, o, pv, again, same, err)
+		again, same, err := ParseCall(f.String() + "(" + pv + ")")
+		if err != nil || again.String() != f.String() || same != pv {
+			t.Fatalf("%q is %s of %q, and parsed again %v of %q: %v", text, f, pv, again, same, err)
 		}
 	})
 }

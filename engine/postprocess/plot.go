@@ -6,15 +6,16 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// plotBins gives what a plot of a bin needs: one or two samples as they are, or else
-// the first, the least, the greatest and the last number, at the quarters of the bin.
+// plotBins yields the points that a plot of a bin needs. If a bin has one or two samples,
+// these are the points. Otherwise the points are the first, the least, the greatest and
+// the last number, at the quarters of the bin.
 type plotBins struct {
 	out  *output
 	bins bins
 
-	in            int64
-	n             int
-	first, second plotted // second is the last one
+	in            int64   // the current bin
+	n             int     // samples in it
+	first, second plotted // second is the last sample so far
 	min, max      float64
 	worst         sample.Severity
 	scratch       []float64
@@ -25,8 +26,8 @@ type plotted struct {
 	v    float64
 }
 
-func newPlotBins(o *Operator, out *output, from, to int64) processor {
-	return &plotBins{out: out, bins: o.bins(from, to)}
+func newPlotBins(f *Func, out *output, from, to int64) processor {
+	return &plotBins{out: out, bins: f.bins(from, to)}
 }
 
 func (p *plotBins) add(r *sample.Run) error {
@@ -34,18 +35,18 @@ func (p *plotBins) add(r *sample.Run) error {
 		return nil
 	}
 	for i := 0; i < r.Len() && !p.out.ended; {
-		n, end := p.bins.stretch(r, i)
+		n, end := p.bins.segment(r, i)
 		if n != p.in {
-			p.show()
+			p.writeBin()
 			p.in = n
 		}
-		p.take(r, i, end)
+		p.addToBin(r, i, end)
 		i = end
 	}
 	return nil
 }
 
-func (p *plotBins) take(r *sample.Run, i, j int) {
+func (p *plotBins) addToBin(r *sample.Run, i, j int) {
 	if p.n == 0 {
 		p.first = plotted{r.Times[i], number(r, i)}
 		p.min, p.max, p.worst = math.NaN(), math.NaN(), sample.NoAlarm
@@ -63,7 +64,7 @@ func (p *plotBins) take(r *sample.Run, i, j int) {
 	p.min, p.max = min(p.min, lo), max(p.max, hi)
 }
 
-func (p *plotBins) show() {
+func (p *plotBins) writeBin() {
 	tag := sample.MakeTag(p.worst, 0)
 	put := func(t int64, v float64) { p.out.word(sample.Float64, t, tag, math.Float64bits(v)) }
 	start, quarter := p.bins.start(p.in), p.bins.width/4
@@ -83,6 +84,6 @@ func (p *plotBins) show() {
 }
 
 func (p *plotBins) close() error {
-	p.show()
+	p.writeBin()
 	return nil
 }

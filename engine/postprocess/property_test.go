@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// cut returns the samples of a run as runs of random lengths.
+// cut cuts a run into runs of random lengths.
 func cut(rng *rand.Rand, r *sample.Run) (runs []*sample.Run) {
 	for i := 0; i < r.Len(); {
 		j := min(r.Len(), i+1+rng.IntN(1+rng.IntN(50)))
@@ -47,10 +47,10 @@ func randomRun(rng *rand.Rand) *sample.Run {
 }
 
 // collect returns the result as one run; its samples have one type.
-func collect(t testing.TB, o *Operator, from, to int64, runs ...*sample.Run) *sample.Run {
+func collect(t testing.TB, f *Func, from, to int64, runs ...*sample.Run) *sample.Run {
 	t.Helper()
 	all := &sample.Run{}
-	for r, err := range o.Apply(seq(runs...), from, to) {
+	for r, err := range f.Apply(seq(runs...), from, to) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,8 +74,7 @@ func within(a, b, part float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
 }
 
-// naive computes the moments of the numbers between two times, without the steps and
-// joins of the operators.
+// naive computes the moments of the numbers between two times in one plain loop.
 func naive(r *sample.Run, from, to int64) (n int, mean, std, lo, hi float64) {
 	lo, hi, mean, std = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	var v []float64
@@ -102,9 +101,9 @@ func naive(r *sample.Run, from, to int64) (n int, mean, std, lo, hi float64) {
 	return len(v), mean, std, slices.Min(v), slices.Max(v)
 }
 
-// Bins of random samples have what a plain loop over all samples gives, however the
-// samples are cut into runs. Every sample is in one bin.
-func TestBinsAgreeWithALoop(t *testing.T) {
+// The statistics of bins equal those of a plain loop over all samples, regardless of how
+// the samples are cut into runs. Every sample is in one bin.
+func TestBinsAgreeWithAPlainLoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		r := randomRun(rng)
@@ -132,39 +131,39 @@ func TestBinsAgreeWithALoop(t *testing.T) {
 			total += float64(n)
 		}
 		if n, _, _, _, _ := naive(r, math.MinInt64, math.MaxInt64); int(total) != n {
-			t.Fatalf("%d samples are in bins, of %d", int(total), n)
+			t.Fatalf("%d of %d samples are in bins", int(total), n)
 		}
 	}
 }
 
-// However the samples are cut into runs, every operator gives the same, in order of
-// time, and to the end of the range at most by half a bin.
-func TestRunsDoNotMatter(t *testing.T) {
+// Every post-processor yields the same samples, in order of time, regardless of how its
+// input is cut into runs.
+func TestResultDoesNotDependOnRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
 		r := randomRun(rng)
 		for i := range definitions {
-			o := parse(t, definitions[i].name+"_7")
+			f := parse(t, definitions[i].name+"_7")
 			to := base + 2000*second
-			whole := collect(t, o, base, to, r)
-			parts := collect(t, o, base, to, cut(rng, r)...)
+			whole := collect(t, f, base, to, r)
+			parts := collect(t, f, base, to, cut(rng, r)...)
 			if !slices.Equal(whole.Times, parts.Times) || !slices.Equal(whole.Tags, parts.Tags) || whole.Type != parts.Type {
-				t.Fatalf("%s gives other samples for other runs", o)
+				t.Fatalf("%s yields other samples for other runs", f)
 			}
 			if !slices.IsSorted(whole.Times) {
-				t.Fatalf("%s gives times out of order", o)
+				t.Fatalf("%s yields times out of order", f)
 			}
 			for k := range whole.Len() {
 				if whole.Type.Fixed() && !within(whole.Float(k), parts.Float(k), 1e-6) {
-					t.Fatalf("%s: sample %d is %v, and for other runs %v", o, k, whole.Float(k), parts.Float(k))
+					t.Fatalf("%s: sample %d is %v, and for other runs %v", f, k, whole.Float(k), parts.Float(k))
 				}
 			}
 		}
 	}
 }
 
-// A sample is a flyer, or none, or NaN; and all come through as they were.
-func TestFlyersAreTheRest(t *testing.T) {
+// Every sample except NaN is yielded by flyers or by ignoreflyers, not by both.
+func TestFlyersAndIgnoreFlyersSplitTheSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 100 {
 		r := randomRun(rng)
@@ -177,7 +176,7 @@ func TestFlyersAreTheRest(t *testing.T) {
 	}
 }
 
-// The mean of equal numbers is the number, and that of finite numbers is in between.
+// The mean of equal numbers is that number. The mean of finite numbers is finite.
 func TestMeanIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 1000 {
@@ -195,8 +194,8 @@ func TestMeanIsExact(t *testing.T) {
 	}
 }
 
-// Moments that are joined are those of all numbers, also far from 0.
-func TestJoinedMoments(t *testing.T) {
+// Joined moments equal those of all numbers at once, also far from 0.
+func TestJoinedMomentsEqualThoseOfAllNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
 		var v []float64
@@ -214,8 +213,8 @@ func TestJoinedMoments(t *testing.T) {
 	}
 }
 
-// loess gives the line that samples are on, at the middle of the bin; nearly so with
-// noise, and one of them off.
+// For samples on a line, loess returns the value of the line at the middle of the bin.
+// With noise and an outlier, the result is close to it.
 func TestLoessOfALine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 50 {
@@ -231,7 +230,7 @@ func TestLoessOfALine(t *testing.T) {
 			if v := got.Float(0); math.Abs(v-13) > noise+1e-8 {
 				t.Fatalf("loess of %d samples of a line gives %v at its middle, want 13", len(points), v)
 			}
-			for i := range points { // without noise, nothing tells what is off
+			for i := range points { // without noise an outlier cannot be detected
 				points[i].v += rng.Float64() - 0.5
 			}
 			points[rng.IntN(len(points))].v += 5
@@ -249,27 +248,27 @@ func TestSpline(t *testing.T) {
 	}
 }
 
-// A consumer that has enough ends the work at once, also where bins would be filled.
-func TestConsumerStops(t *testing.T) {
+// Apply ends at once when its consumer stops, also while it fills empty bins.
+func TestApplyEndsWhenTheConsumerStops(t *testing.T) {
 	for _, name := range names {
-		o := parse(t, name)
+		f := parse(t, name)
 		n := 0
-		for range o.Apply(seq(runOf(sample.Float64, golden...)), base, base+1e5*second) {
+		for range f.Apply(seq(runOf(sample.Float64, golden...)), base, base+1e5*second) {
 			n++
 			break
 		}
 		if n > 1 {
-			t.Errorf("%s went on", name)
+			t.Errorf("%s continued after its consumer stopped", name)
 		}
 	}
-	o := parse(t, "mean_1")
-	for range o.Apply(seq(runOf(sample.Float64, golden...)), base, base+1e17) {
+	f := parse(t, "mean_1")
+	for range f.Apply(seq(runOf(sample.Float64, golden...)), base, base+1e17) {
 		break // or it takes minutes
 	}
 }
 
-// What is yielded is bounded, however much is filled.
-func TestRunsAreBounded(t *testing.T) {
+// Yielded runs are bounded, regardless of how many bins are filled.
+func TestYieldedRunsAreBounded(t *testing.T) {
 	for _, op := range []string{"mean_1", "stats_1", "lastFill_1"} {
 		n := 0
 		for r, err := range parse(t, op).Apply(seq(runOf(sample.Float64, golden...)), base, base+1e5*second-1) {
@@ -300,10 +299,10 @@ func BenchmarkApply(b *testing.B) {
 		"firstSample_600", "lastFill_600", "nth_100", "ncount", "flyers_600", "deadBand_10", "caplotbinning_600", "optimized_800",
 	} {
 		b.Run(op, func(b *testing.B) {
-			o := parse(b, op)
+			f := parse(b, op)
 			b.ReportAllocs()
 			for b.Loop() {
-				for _, err := range o.Apply(seq(all...), base, to) {
+				for _, err := range f.Apply(seq(all...), base, to) {
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -2,41 +2,41 @@ package postprocess
 
 import "varve.dev/varve/engine/sample"
 
-// choice gives one sample of each bin as it is, or at the middle of the bin if it
-// fills empty ones.
+// choice yields one sample of each bin. The sample keeps its time, unless choice fills
+// empty bins: then it gets the time of the middle of the bin.
 type choice struct {
 	out   *output
 	bins  bins
-	last  bool // the last sample of a bin, not the first
+	last  bool // choose the last sample of a bin, not the first
 	fills bool
 
-	in   int64 // the bin at hand
-	some bool
-	one  sample.Run // the sample of it
+	in   int64      // the current bin
+	some bool       // there is a current bin
+	one  sample.Run // its sample
 }
 
-func newFirstSample(o *Operator, out *output, from, to int64) processor {
-	return &choice{out: out, bins: o.bins(from, to)}
+func newFirstSample(f *Func, out *output, from, to int64) processor {
+	return &choice{out: out, bins: f.bins(from, to)}
 }
 
-func newLastSample(o *Operator, out *output, from, to int64) processor {
-	return &choice{out: out, bins: o.bins(from, to), last: true}
+func newLastSample(f *Func, out *output, from, to int64) processor {
+	return &choice{out: out, bins: f.bins(from, to), last: true}
 }
 
-func newFirstFill(o *Operator, out *output, from, to int64) processor {
-	return &choice{out: out, bins: o.bins(from, to), fills: true}
+func newFirstFill(f *Func, out *output, from, to int64) processor {
+	return &choice{out: out, bins: f.bins(from, to), fills: true}
 }
 
-func newLastFill(o *Operator, out *output, from, to int64) processor {
-	return &choice{out: out, bins: o.bins(from, to), fills: true, last: true}
+func newLastFill(f *Func, out *output, from, to int64) processor {
+	return &choice{out: out, bins: f.bins(from, to), fills: true, last: true}
 }
 
 func (c *choice) add(r *sample.Run) error {
 	for i := 0; i < r.Len() && !c.out.ended; {
-		n, end := c.bins.stretch(r, i)
+		n, end := c.bins.segment(r, i)
 		fresh := !c.some || n != c.in
 		if fresh {
-			c.show(n)
+			c.writeUpTo(n)
 			c.in, c.some = n, true
 		}
 		if k := end - 1; c.last || fresh {
@@ -51,9 +51,9 @@ func (c *choice) add(r *sample.Run) error {
 	return nil
 }
 
-// show writes the sample of the bin at hand, and if it is to fill those before another
-// bin, for them as well.
-func (c *choice) show(before int64) {
+// writeUpTo writes the sample of the current bin. If choice fills empty bins, it repeats
+// the sample for the bins up to another one (exclusive).
+func (c *choice) writeUpTo(before int64) {
 	switch {
 	case !c.some:
 	case !c.fills:
@@ -66,19 +66,19 @@ func (c *choice) show(before int64) {
 }
 
 func (c *choice) close() error {
-	c.show(c.bins.last() + 1)
+	c.writeUpTo(c.bins.last() + 1)
 	return nil
 }
 
-// nth gives every n-th sample in the range, beginning with the first.
+// nth yields every n-th sample in the range, beginning with the first.
 type nth struct {
 	out  *output
 	step int
 	skip int // samples before the next one
 }
 
-func newNth(o *Operator, out *output, _, _ int64) processor {
-	return &nth{out: out, step: int(o.args[0])}
+func newNth(f *Func, out *output, _, _ int64) processor {
+	return &nth{out: out, step: int(f.args[0])}
 }
 
 func (n *nth) add(r *sample.Run) error {
@@ -91,14 +91,14 @@ func (n *nth) add(r *sample.Run) error {
 
 func (*nth) close() error { return nil }
 
-// ncount gives the number of samples in the range, at its start.
+// ncount yields the number of samples in the range, with the time of its start.
 type ncount struct {
 	out  *output
 	from int64
 	n    int64
 }
 
-func newNCount(_ *Operator, out *output, from, _ int64) processor {
+func newNCount(_ *Func, out *output, from, _ int64) processor {
 	return &ncount{out: out, from: from}
 }
 
@@ -107,7 +107,7 @@ func (n *ncount) add(r *sample.Run) error {
 	return nil
 }
 
-// close writes the number. One that the Appliance's INT can not hold is of 64 bits.
+// close writes the number. If it exceeds the Appliance's INT, it has 64 bits.
 func (n *ncount) close() error {
 	t := sample.Int32
 	if n.n != int64(int32(n.n)) {

@@ -7,28 +7,28 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// statistic is what is computed of the numbers in a bin.
+// statistic is computed from the numbers in a bin.
 type statistic struct {
 	name     string
-	size     int // of the result; more than 1 is an array
+	size     int // number of elements of the result; more than 1 makes an array
 	up       order
 	extremes bool
-	values   bool // all of them are held
-	times    bool // with their times
+	values   bool // needs all values
+	times    bool // needs the times of all values
 	line     bool
-	anything bool // values that are no numbers count as well
-	// points says that the parameter is a number of points, and that all samples are
-	// given if they are fewer.
+	anything bool // counts values that are not numbers too
+	// points marks statistics whose parameter is a number of points. They yield all
+	// samples if there are fewer.
 	points bool
-	field  string // that the second number of the result belongs to
+	field  string // name of the field that the second number of the result belongs to
 	// of appends the result for a bin.
 	of func(dst []float64, b *bin) ([]float64, error)
-	// empty makes the result for an empty bin of that for the bin before. If it is
-	// nil, they are the same.
+	// empty turns the result for a bin into that for an empty bin after it. If it is
+	// nil, the two are the same.
 	empty func(v []float64, tag sample.Tag) sample.Tag
 }
 
-// statistics are all of them. Their formulas are those of Commons Math, which the
+// statistics are all statistics. Their formulas are those of Commons Math, which the
 // Appliance uses.
 var statistics = [...]statistic{
 	one("mean", toMean, func(b *bin) float64 { return b.mean }),
@@ -51,7 +51,7 @@ var statistics = [...]statistic{
 	{name: "optimLastSample", size: 6, up: toVariance, extremes: true, of: withLast, points: true, empty: holdLast},
 }
 
-// one is a statistic that is a number, of the moments.
+// one returns a statistic that is one number, computed from the moments.
 func one(name string, up order, of func(b *bin) float64) statistic {
 	return statistic{name: name, size: 1, up: up, of: scalar(of)}
 }
@@ -62,8 +62,8 @@ func scalar(of func(b *bin) float64) func(dst []float64, b *bin) ([]float64, err
 
 func (b *bin) std() float64 { return math.Sqrt(b.variance()) }
 
-// skewness corrects for the bias of a sample; it is NaN for less than 3 numbers, and
-// for equal ones.
+// skewness returns the skewness, corrected for the bias of a sample. It is NaN for fewer
+// than 3 numbers, and for equal numbers.
 func skewness(b *bin) float64 {
 	if b.n < 3 {
 		return math.NaN()
@@ -71,8 +71,8 @@ func skewness(b *bin) float64 {
 	return b.n / ((b.n - 1) * (b.n - 2)) * b.m3 / math.Pow(b.variance(), 1.5)
 }
 
-// kurtosis is the excess over that of a normal distribution, corrected as skewness. It
-// is NaN for less than 4 numbers, and for equal ones.
+// kurtosis returns the excess kurtosis (0 for a normal distribution), corrected for the
+// bias of a sample. It is NaN for fewer than 4 numbers, and for equal numbers.
 func kurtosis(b *bin) float64 {
 	n := b.n
 	if n < 4 {
@@ -90,7 +90,7 @@ func median(b *bin) float64 {
 	slices.Sort(b.values)
 	lo, hi := b.values[(n-1)/2], b.values[n/2]
 	if lo == hi {
-		return lo // also if their sum is no number
+		return lo // the sum of two infinities may be NaN
 	}
 	return lo/2 + hi/2
 }
@@ -110,7 +110,7 @@ func zero(v []float64, _ sample.Tag) sample.Tag {
 	return 0
 }
 
-// holdLast says that the last number was held.
+// holdLast returns the statistics of an empty bin in which the PV held its last number.
 func holdLast(v []float64, tag sample.Tag) sample.Tag {
 	last := v[5]
 	v[0], v[1], v[2], v[3], v[4] = last, 0, last, last, 0

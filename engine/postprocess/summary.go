@@ -7,53 +7,53 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// maxHeld bounds the bytes that are held of a bin, and maxLoess the samples that loess
-// takes: its time grows with their square.
+// maxHeld bounds the bytes held of one bin. maxLoess bounds the samples of a bin that
+// loess smooths, because its time grows with their square.
 const (
 	maxHeld  = 64 << 20
 	maxLoess = 10_000
 )
 
-// bin is what is known of the numbers in a bin.
+// bin holds what a statistic needs of the numbers in a bin.
 type bin struct {
 	moments
 	worst  sample.Severity
 	middle int64 // ns since 1970
 	values []float64
-	times  []int64 // of values, in ns after the middle
+	times  []int64 // of the values, in ns after the middle
 	line   line
 }
 
-// reset begins a bin, keeping memory, and the last number there was.
+// reset begins a new bin. It keeps the memory and the last number.
 func (b *bin) reset(middle int64) {
 	last := b.last
 	*b = bin{moments: noMoments(), middle: middle, values: b.values[:0], times: b.times[:0]}
 	b.last = last
 }
 
-// summary gives a statistic for each bin.
+// summary yields a statistic for each bin.
 type summary struct {
 	*statistic
 	out   *output
 	bins  bins
 	fills bool
-	text  string // of the operator
+	text  string // of the post-processor
 
-	in      int64 // the bin at hand
-	some    bool  // a bin is at hand
+	in      int64 // the current bin
+	some    bool  // there is a current bin
 	bin     bin
 	result  []float64
 	tag     sample.Tag
 	scratch []float64
 }
 
-func newSummary(o *Operator, out *output, from, to int64) processor {
-	return summaryOf(o, out, from, to)
+func newSummary(f *Func, out *output, from, to int64) processor {
+	return summaryOf(f, out, from, to)
 }
 
-func summaryOf(o *Operator, out *output, from, to int64) *summary {
+func summaryOf(f *Func, out *output, from, to int64) *summary {
 	return &summary{
-		statistic: o.stat, out: out, bins: o.bins(from, to), fills: o.fills, text: o.text, bin: bin{moments: noMoments()},
+		statistic: f.stat, out: out, bins: f.bins(from, to), fills: f.fills, text: f.text, bin: bin{moments: noMoments()},
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *summary) add(r *sample.Run) error {
 		return nil
 	}
 	for i := 0; i < r.Len() && !s.out.ended; {
-		n, end := s.bins.stretch(r, i)
+		n, end := s.bins.segment(r, i)
 		if !s.some || n != s.in {
 			if err := s.commit(); err != nil {
 				return err
@@ -71,7 +71,7 @@ func (s *summary) add(r *sample.Run) error {
 			s.in, s.some = n, true
 			s.bin.reset(s.bins.middle(n))
 		}
-		if err := s.take(r, i, end); err != nil {
+		if err := s.addToBin(r, i, end); err != nil {
 			return err
 		}
 		i = end
@@ -79,15 +79,15 @@ func (s *summary) add(r *sample.Run) error {
 	return nil
 }
 
-// take adds samples i to j (exclusive) to the bin at hand.
-func (s *summary) take(r *sample.Run, i, j int) error {
+// addToBin adds samples i to j (exclusive) to the current bin.
+func (s *summary) addToBin(r *sample.Run, i, j int) error {
 	b := &s.bin
 	b.worst = max(b.worst, worst(r.Tags[i:j]))
 	switch {
 	case !hasNumbers(r.Type):
 		b.n += float64(j - i)
 	case s.times || s.line:
-		s.takeTimes(r, i, j)
+		s.addWithTimes(r, i, j)
 	case s.values:
 		b.values = appendNumbers(b.values, r, i, j)
 	default:
@@ -98,12 +98,12 @@ func (s *summary) take(r *sample.Run, i, j int) error {
 		}
 	}
 	if 8*(len(b.values)+len(b.times)) > maxHeld {
-		return fmt.Errorf("operator %s holds more than %d MiB of a bin: %w", s.text, maxHeld>>20, ErrBound)
+		return fmt.Errorf("post-processor %s needs more than %d MiB for one bin: %w", s.text, maxHeld>>20, ErrBound)
 	}
 	return nil
 }
 
-func (s *summary) takeTimes(r *sample.Run, i, j int) {
+func (s *summary) addWithTimes(r *sample.Run, i, j int) {
 	b := &s.bin
 	for ; i < j; i++ {
 		v := number(r, i)
@@ -118,14 +118,14 @@ func (s *summary) takeTimes(r *sample.Run, i, j int) {
 	}
 }
 
-// commit writes the result for the bin at hand, if there is one.
+// commit writes the result for the current bin, if there is one.
 func (s *summary) commit() error {
 	if !s.some {
 		return nil
 	}
 	var err error
 	if s.result, err = s.of(s.result[:0], &s.bin); err != nil {
-		return fmt.Errorf("operator %s: %w", s.text, err)
+		return fmt.Errorf("post-processor %s: %w", s.text, err)
 	}
 	s.tag = sample.MakeTag(s.bin.worst, 0)
 	s.out.values(s.bin.middle, s.tag, s.result)
@@ -135,7 +135,7 @@ func (s *summary) commit() error {
 	return nil
 }
 
-// fill writes results for the empty bins between the one at hand and another.
+// fill writes results for the empty bins between the current one and another.
 func (s *summary) fill(to int64) {
 	if !s.fills || !s.some {
 		return

@@ -28,7 +28,7 @@ const second = int64(1e9)
 // newYear is 2026-01-01T00:00:00Z.
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// rig is a served archive.
+// rig is an archive with its HTTP server.
 type rig struct {
 	t        *testing.T
 	store    store.Store
@@ -52,7 +52,7 @@ func (c *channels) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	}
 }
 
-// unreachable is the group of channels whose engine can not be asked.
+// unreachable is the group of channels whose engine is unreachable.
 const unreachable = "unreachable"
 
 func (c *channels) Status(_ context.Context, pv string) (capture.Status, bool, error) {
@@ -103,8 +103,8 @@ func (r *rig) check(err error) {
 	}
 }
 
-// know adds a PV to the directory; at is a time that it has samples of.
-func (r *rig) know(pv string, t sample.Type, at int64) {
+// addChannel adds a PV with samples at a time to the directory.
+func (r *rig) addChannel(pv string, t sample.Type, at int64) {
 	c := store.Channel{PV: pv, Shards: []int{0}}
 	if t.Valid() {
 		c.Types, c.Starts = []sample.Type{t}, []store.Bucket{store.Year.Of(at)}
@@ -115,14 +115,14 @@ func (r *rig) know(pv string, t sample.Type, at int64) {
 // put stores a run of samples of one bucket.
 func (r *rig) put(pv string, run *sample.Run, n uint32) {
 	r.t.Helper()
-	r.know(pv, run.Type, run.Times[0])
+	r.addChannel(pv, run.Type, run.Times[0])
 	r.check(r.store.PutBlocks(context.Background(), store.Block{
 		BlockKey: store.BlockKey{PV: pv, Bucket: store.Year.Of(run.Times[0]), Start: run.Times[0], Writer: store.WriterID{1}, N: n},
 		End:      run.Times[run.Len()-1], Count: run.Len(), Type: run.Type, Blob: block.Append(nil, run),
 	}))
 }
 
-// ramp returns n floats, one a second.
+// ramp returns n floats, one per second.
 func ramp(from int64, n int) *sample.Run {
 	r := &sample.Run{Type: sample.Float64}
 	for i := range n {
@@ -131,8 +131,8 @@ func ramp(from int64, n int) *sample.Run {
 	return r
 }
 
-// do sends a request and returns the status code, the headers and the body. err
-// is what reading the body gives.
+// do sends a request and returns the response and its body. err is the error of reading
+// the body.
 func (r *rig) do(method, path, body string, headers ...string) (res *http.Response, text string, err error) {
 	r.t.Helper()
 	var in io.Reader

@@ -14,13 +14,13 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The answer begins with the last sample at or before from; unknown PVs are 404,
-// known ones without data an empty list.
+// The answer begins with the last sample at or before from. The answer for an unknown PV
+// is 404, and for a known one without data an empty list.
 func TestGetData(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 11), 1) // to 00:00:10
 	r.put("SR:PRES", ramp(newYear+13*second, 5), 2)
-	r.know("SR:NEW", sample.Unknown, 0)
+	r.addChannel("SR:NEW", sample.Unknown, 0)
 	for _, c := range []struct {
 		path string
 		code int
@@ -35,7 +35,7 @@ func TestGetData(t *testing.T) {
 		{"getData.json?pv=SR:NONE", 404, "reading SR:NONE: unknown PV\n"},
 		{"getData.json?pv=SR:PRES&pv=SR:NONE", 404, "reading SR:NONE: unknown PV\n"},
 		{"getData.json?pv=SR:PRES&from=x", 400, "parameter from: \"x\" is not a time like 2026-01-31T12:00:00.000Z or 2026-01-31T12:00:00+01:00\n"},
-		{"getData.svg?pv=SR:PRES", 404, "getData.svg is not served; csv, json, qw, raw, txt are\n"},
+		{"getData.svg?pv=SR:PRES", 404, "getData.svg is not supported; use one of csv, json, qw, raw, txt\n"},
 	} {
 		code, got := r.get("/retrieval/data/" + c.path)
 		if code != c.code || got != c.want {
@@ -44,7 +44,7 @@ func TestGetData(t *testing.T) {
 	}
 }
 
-// Units and precision come with every answer, labels and limits if asked for.
+// Every answer has units and precision. Labels and limits are there on request.
 func TestMetadata(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:VALVE", ramp(newYear, 1), 1)
@@ -63,7 +63,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// JSON is compressed with gzip, raw is not, and deflate is never used.
+// JSON is compressed with gzip, raw answers are not, and deflate is never used.
 func TestCompression(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 4000), 1)
@@ -112,8 +112,8 @@ func (b *broken) Blocks(ctx context.Context, pv string, bk store.Bucket, from, t
 	}
 }
 
-// An answer that can not be completed is an error, and never looks complete.
-func TestStoreFails(t *testing.T) {
+// An answer that cannot be completed is an error or an aborted connection.
+func TestFailingStoreNeverLooksComplete(t *testing.T) {
 	b := &broken{Store: openStore(t)}
 	r := newRigOn(t, b)
 	for i := range uint32(4) {
@@ -128,7 +128,7 @@ func TestStoreFails(t *testing.T) {
 		b.after = 3
 		res, got, err := r.do(http.MethodGet, path+span, "")
 		if res.StatusCode != 200 || len(got) == 0 || err == nil {
-			t.Errorf("%s: a cut answer with status %d of %d bytes ends with %v", path, res.StatusCode, len(got), err)
+			t.Errorf("%s: an incomplete answer with status %d of %d bytes ends with %v", path, res.StatusCode, len(got), err)
 		}
 	}
 }

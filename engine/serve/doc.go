@@ -1,16 +1,16 @@
-// Package serve is the HTTP server of an archive. It puts together the APIs that
-// clients use:
+// Package serve is the HTTP server of an archive. It combines the APIs that clients
+// use:
 //
 //	              ┌─ /retrieval, /mgmt  appliance ─┐
 //	request ─▶ mux├─ /api/v1            native     ├─▶ query ─▶ store, memory
 //	              ├─ /metrics                      ┘
 //	              ├─ /healthz, /readyz, /
-//	              └─ /internal: Config.Extra, as peer
+//	              └─ /internal: Config.Extra, such as peer
 //
-// An engine that reads nothing serves without the read APIs.
+// An engine that does not read the archive serves no read APIs.
 //
-// Answers are streamed: a request holds what is being encoded, and no more. A
-// client that does not read loses its connection. Answers are compressed with
-// gzip for clients that take it, never with deflate, which some of them can not
-// read; raw answers never.
+// Answers are streamed: a request holds only the piece that is being encoded. A client
+// that stops reading loses its connection. The server compresses answers with gzip for
+// clients that accept it. It never uses deflate, which some clients cannot read, and
+// never compresses raw answers.
 package serve

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// index names what is served, for people who open the address in a browser.
+// index lists the paths, for people who open the address in a browser.
 func (c *Config) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprintf(w, page, c.Version)
@@ -26,10 +26,10 @@ const page = `<!doctype html>
 <h2>Data</h2>
 <ul>
 <li>/api/v1/samples?pv=NAME&amp;from=2026-01-31T12:00:00Z&amp;to=2026-01-31T13:00:00Z
-<li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why there is no data
-<li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits, properties, as they were
+<li>/api/v1/marks?pv=NAME&amp;from=&amp;to=: why data is missing
+<li>/api/v1/metadata?pv=NAME&amp;at= or &amp;from=&amp;to=: units, limits and properties over time
 </ul>
-<h2>As the EPICS Archiver Appliance</h2>
+<h2>API of the EPICS Archiver Appliance</h2>
 <ul>
 <li>/retrieval/data/getData.json?pv=NAME&amp;from=&amp;to= and .raw .csv .qw .txt
 <li><a href="/retrieval/bpl/getMatchingPVs?pv=*&amp;limit=20">/retrieval/bpl/getMatchingPVs?pv=GLOB</a>, searchForPVsRegex, getMetadata?pv=NAME, <a href="/retrieval/bpl/getVersion">getVersion</a>

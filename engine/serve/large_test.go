@@ -24,7 +24,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// camera is a source of large values, which the test sends itself.
+// camera is a capture source whose large values a test sends.
 type camera struct {
 	mu    sync.Mutex
 	sinks map[string]capture.Sink
@@ -55,8 +55,8 @@ type shutter struct{}
 
 func (shutter) Close() {}
 
-// photographed runs an engine on a store until its end is called.
-func photographed(t *testing.T, st store.Store) (e *engine.Engine, source *camera, end func()) {
+// startEngine runs an engine on a store until the caller calls end.
+func startEngine(t *testing.T, st store.Store) (e *engine.Engine, source *camera, end func()) {
 	source = &camera{}
 	e = engine.New(engine.Options{Store: st, Sources: capture.Sources{source}, Shards: 4, Flush: 10 * time.Millisecond, Memory: 128 << 20, Exclusive: true})
 	held := engine.Assignment{}
@@ -80,11 +80,11 @@ func photographed(t *testing.T, st store.Store) (e *engine.Engine, source *camer
 	return e, source, end
 }
 
-// Arrays of 200,000 doubles and images of 16 MiB are read back over HTTP, bit for
-// bit: from memory, from the journal, and from blocks.
+// Arrays of 200,000 floats and images of 16 MiB read back unchanged over HTTP, from
+// memory, from the journal and from blocks.
 func TestLargeValuesOverHTTP(t *testing.T) {
 	st := openStore(t)
-	e, source, end := photographed(t, st)
+	e, source, end := startEngine(t, st)
 	rng := rand.New(rand.NewPCG(1, 1))
 	begun := time.Now().Truncate(time.Second) // samples of long ago would be carried forward through all buckets since
 	profile := make([]float64, 200_000)
@@ -108,14 +108,14 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 
 	check := func(where string, r *query.Reader) {
 		t.Helper()
-		url, from := served(t, r), "&from="+begun.UTC().Format(time.RFC3339)
+		url, from := startServer(t, r), "&from="+begun.UTC().Format(time.RFC3339)
 		var got []struct{ Data []struct{ Val []float64 } }
 		body := fetch(t, url+"/retrieval/data/getData.json?pv=CAM:PROFILE"+from)
 		if err := json.Unmarshal(body, &got); err != nil || len(got) != 1 || len(got[0].Data) != 1 {
 			t.Fatalf("from %s: %.100s, %v", where, body, err)
 		}
 		if val := got[0].Data[0].Val; !slices.Equal(val, profile) {
-			t.Errorf("from %s: %d doubles are not what was sent", where, len(val))
+			t.Errorf("from %s: %d floats differ from those sent", where, len(val))
 		}
 		body = fetch(t, url+"/retrieval/data/getData.raw?pv=CAM:IMAGE"+from)
 		lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
@@ -127,7 +127,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 				line = bytes.ReplaceAll(line, []byte(escape[:2]), []byte(escape[2:]))
 			}
 			if !bytes.Contains(line, images[i]) {
-				t.Errorf("from %s: image %d is not what was sent", where, i)
+				t.Errorf("from %s: image %d differs from the one sent", where, i)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 		}
 	}
 	check("the journal", &query.Reader{Store: st, Shards: 4})
-	e, _, end = photographed(t, st) // it seals what the one before left
+	e, _, end = startEngine(t, st) // it seals what the one before left
 	for deadline := time.Now().Add(4 * time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal is not sealed")
@@ -167,8 +167,8 @@ func claims(t *testing.T, st store.Store) (all []store.Claim) {
 	return all
 }
 
-// served returns the address of a server of an archive.
-func served(t *testing.T, r *query.Reader) string {
+// startServer starts a server of an archive and returns its address.
+func startServer(t *testing.T, r *query.Reader) string {
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
 		Reader: r, Channels: &channels{}, Gatherer: reg, Metrics: NewMetrics(reg), Ready: func() error { return nil },

@@ -14,9 +14,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// tell writes the metadata of a PV: units, alarm limit and description from some
+// putMetadata stores the metadata of a PV: units, alarm limit and description from some
 // seconds after the new year on.
-func (r *rig) tell(pv string, after int64, units string, hihi float64, desc string) {
+func (r *rig) putMetadata(pv string, after int64, units string, hihi float64, desc string) {
 	r.t.Helper()
 	m := sample.Metadata{Units: units, Precision: 2, Type: sample.Float64, Count: 1, Host: "ioc1:5064"}
 	nan := math.NaN()
@@ -27,19 +27,19 @@ func (r *rig) tell(pv string, after int64, units string, hihi float64, desc stri
 	r.check(r.store.PutMetadata(context.Background(), store.PVMetadata{PV: pv, Time: newYear + after*second, Metadata: m}))
 }
 
-// changing is a PV of ten samples whose metadata changes at 3, 5 and 6 s.
-func (r *rig) changing() {
+// putChangingPV stores a PV of ten samples whose metadata changes at 3, 5 and 6 s.
+func (r *rig) putChangingPV() {
 	r.put("X", ramp(newYear, 10), 1)
-	r.tell("X", -100, "mA", 5, "the beam")
-	r.tell("X", 3, "mA", 6, "the beam")
-	r.tell("X", 4, "mA", 6, "the beam") // as a second engine saw it
-	r.tell("X", 5, "A", 6, "the old beam")
-	r.tell("X", 6, "A", math.NaN(), "the last beam")
+	r.putMetadata("X", -100, "mA", 5, "the beam")
+	r.putMetadata("X", 3, "mA", 6, "the beam")
+	r.putMetadata("X", 4, "mA", 6, "the beam") // as a second engine saw it
+	r.putMetadata("X", 5, "A", 6, "the old beam")
+	r.putMetadata("X", 6, "A", math.NaN(), "the last beam")
 }
 
 func TestMetadataOverTime(t *testing.T) {
 	r := newRig(t)
-	r.changing()
+	r.putChangingPV()
 	entry := func(since, hihi, units, desc string) string {
 		return "\n" + `{"since":"` + since + `","type":"float64","count":1,"host":"ioc1:5064","units":"` + units + `","precision":2,` + hihi +
 			`"properties":{"DESC":"` + desc + `","HIHI":"as a field"}}`
@@ -61,10 +61,10 @@ func TestMetadataOverTime(t *testing.T) {
 			t.Errorf("%s gives %d %swant\n%s", query, code, got, want)
 		}
 	}
-	r.know("NEW", sample.Unknown, 0)
+	r.addChannel("NEW", sample.Unknown, 0)
 	for query, want := range map[string]string{
 		"pv=NEW": `200 {"pv":"NEW","history":[]}`, "pv=NO": `404 {"error":"reading metadata of NO: unknown PV"}`,
-		"": `400 {"error":"the parameter pv is needed"}`, "pv=X&at=x": `400 {"error":"parameter at: \"x\" is not a time`,
+		"": `400 {"error":"parameter pv: the name of a PV is required"}`, "pv=X&at=x": `400 {"error":"parameter at: \"x\" is not a time`,
 		"pv=X&at=2026-01-01T00:00:00Z&to=2026-01-01T00:00:00Z": `400 {"error":"parameter at: it excludes from and to"}`,
 	} {
 		code, got := r.get("/api/v1/metadata?" + query)
@@ -74,10 +74,10 @@ func TestMetadataOverTime(t *testing.T) {
 	}
 }
 
-// A sample after a change brings the new values along; a limit once, as a number.
-func TestFieldsChange(t *testing.T) {
+// A sample after a change carries the new values; a limit once, as a number.
+func TestSamplesCarryChangedFields(t *testing.T) {
 	r := newRig(t)
-	r.changing()
+	r.putChangingPV()
 	const span = "?pv=X&from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z"
 	for path, want := range map[string]map[int]string{
 		"/retrieval/data/getData.json": {
@@ -98,7 +98,7 @@ func TestFieldsChange(t *testing.T) {
 			}
 		}
 		if !json.Valid([]byte(got)) {
-			t.Errorf("%s gives what is no JSON:\n%s", path, got)
+			t.Errorf("%s gives invalid JSON:\n%s", path, got)
 		}
 	}
 	_, got := r.get("/retrieval/data/getData.json" + span + "&fetchLatestMetadata=true")
@@ -109,7 +109,7 @@ func TestFieldsChange(t *testing.T) {
 
 func TestTypeInfo(t *testing.T) {
 	r := newRig(t)
-	r.changing()
+	r.putChangingPV()
 	r.channels = channels{
 		{PV: "V", Group: "ns/g", Provider: capture.PVA, State: capture.Connected, Sampling: "Scan 10s",
 			Retention: store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(10*time.Second, store.Forever)}}, Type: sample.Int16.Array(),
@@ -147,17 +147,17 @@ func TestTypeInfo(t *testing.T) {
 	}
 	for k, v := range ask("/retrieval/bpl/getMetadata?pv=V") {
 		if _, text := v.(string); !text {
-			t.Errorf("%s of the metadata is %v, which is no text", k, v)
+			t.Errorf("%s of the metadata is %v, which is not a string", k, v)
 		}
 	}
 	_, got := r.get("/mgmt/bpl/getPVDetails?pv=V")
 	for _, want := range []string{
 		`{"name":"Extra info - DESC:","value":"a � strip","source":"mgmt"}`,
 		`{"name":"Events not archived: overrun","value":"3","source":"pv"}`, `{"name":"Is this a scalar:","value":"No","source":"mgmt"}`,
-		`{"name":"Samples are kept:","value":"for 90d","source":"mgmt"}`, `{"name":"Decimated samples, every 10s, are kept:","value":"forever","source":"mgmt"}`,
+		`{"name":"Samples are kept:","value":"for 90d","source":"mgmt"}`, `{"name":"Rollups, every 10s, are kept:","value":"forever","source":"mgmt"}`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the details are\n%s without %s", got, want)
+			t.Errorf("the details\n%s do not have %s", got, want)
 		}
 	}
 	for _, path := range []string{"/mgmt/bpl/getPVTypeInfo", "/mgmt/bpl/getPVDetails", "/retrieval/bpl/getMetadata"} {
@@ -169,9 +169,8 @@ func TestTypeInfo(t *testing.T) {
 	}
 }
 
-// Nobody knows how many updates a server dropped unseen: a mark says so by having
-// no count.
-func TestAnUnknownNumberOfLostSamples(t *testing.T) {
+// A mark for an unknown number of dropped updates has no count.
+func TestMarkOfAnUnknownNumberOfLostSamplesHasNoCount(t *testing.T) {
 	r := newRig(t)
 	r.put("X", ramp(newYear, 2), 1)
 	m := sample.Mark{Time: newYear, End: newYear + second, Kind: sample.Lost, Reason: sample.Overrun, Text: "the circuit stalled"}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics of the requests served.
+// Metrics are the metrics of HTTP requests.
 type Metrics struct {
 	requests *prometheus.CounterVec // by route and code
 	seconds  *prometheus.HistogramVec
@@ -22,25 +22,25 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
 	return &Metrics{
 		requests: f.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "varve", Subsystem: "http", Name: "requests_total", Help: "Requests answered.",
+			Namespace: "varve", Subsystem: "http", Name: "requests_total", Help: "HTTP requests answered, by route and status code.",
 		}, []string{"route", "code"}),
 		seconds: f.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "varve", Subsystem: "http", Name: "request_seconds", Help: "Time until an answer was complete.",
+			Namespace: "varve", Subsystem: "http", Name: "request_seconds", Help: "Time from the start of an HTTP request to the end of its answer.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
 		}, []string{"route"}),
 		inFlight: f.NewGauge(prometheus.GaugeOpts{
-			Namespace: "varve", Subsystem: "http", Name: "requests_in_flight", Help: "Requests being answered.",
+			Namespace: "varve", Subsystem: "http", Name: "requests_in_flight", Help: "HTTP requests being answered.",
 		}),
 	}
 }
 
-// count counts requests by the pattern of their route: there are as many as the
-// program has, whatever clients ask for.
+// count counts requests by the pattern of their route, so that clients cannot create
+// label values.
 func (m *Metrics) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.inFlight.Inc()
 		start, code := time.Now(), &codeWriter{ResponseWriter: w, code: http.StatusOK}
-		defer func() { // also when an answer is broken off
+		defer func() { // also when the answer is aborted
 			m.inFlight.Dec()
 			route := cmp.Or(r.Pattern, "none")
 			m.requests.WithLabelValues(route, strconv.Itoa(code.code)).Inc()
@@ -60,5 +60,5 @@ func (w *codeWriter) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets http.ResponseController find the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -28,7 +28,7 @@ func (r *rig) names(path string) []string {
 func TestNames(t *testing.T) {
 	r := newRig(t)
 	for _, pv := range []string{"SR:B", "BR:A", "SR:A"} {
-		r.know(pv, sample.Float64, 0)
+		r.addChannel(pv, sample.Float64, 0)
 	}
 	for path, want := range map[string]string{
 		"/mgmt/bpl/getAllPVs?limit=-1":                     "BR:A SR:A SR:B",
@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("getMatchingPVs without parameters gives %d", code)
 	}
 	if code, got := r.get("/retrieval/bpl/searchForPVsRegex?regex=("); code != 400 || !strings.Contains(got, "parameter regex") {
-		t.Errorf("a wrong expression gives %d %s", code, got)
+		t.Errorf("an invalid expression gives %d %s", code, got)
 	}
 }
 
@@ -67,7 +67,7 @@ func (r *rig) capture() {
 		{PV: "D", Group: "ns/rf", State: capture.Paused, Sampling: "Monitor"},
 	}
 	for _, pv := range []string{"A", "B", "C", "D"} {
-		r.know(pv, sample.Unknown, 0)
+		r.addChannel(pv, sample.Unknown, 0)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestPVStatus(t *testing.T) {
 	}
 }
 
-// Calls that would change something are refused, and say what to do instead.
+// Calls that would change something are refused. The answer says what to do instead.
 func TestChangesAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.capture()
@@ -123,7 +123,7 @@ func TestChangesAreRefused(t *testing.T) {
 	}
 }
 
-func TestOthers(t *testing.T) {
+func TestOtherPaths(t *testing.T) {
 	r := newRig(t)
 	for path, want := range map[string]string{
 		"/healthz":                  "ok\n",
@@ -146,7 +146,7 @@ func TestOthers(t *testing.T) {
 	res, _, err := r.do(http.MethodGet, "/healthz", "", "Origin", "http://grafana")
 	r.check(err)
 	if res.Header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Error("a browser may not read")
+		t.Error("browsers are not allowed to read")
 	}
 	res, _, err = r.do(http.MethodOptions, "/mgmt/bpl/deletePV", "", "Origin", "http://elsewhere")
 	r.check(err)
@@ -155,9 +155,9 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-func TestVersionsOfNamesMatch(t *testing.T) {
+func TestFormsOfNamesMatch(t *testing.T) {
 	r := newRig(t)
-	r.know("SR:A", sample.Float64, 0)
+	r.addChannel("SR:A", sample.Float64, 0)
 	if got := r.names("/mgmt/bpl/getAllPVs?pv=pva://SR:A.VAL"); !slices.Equal(got, []string{"SR:A"}) {
 		t.Errorf("got %v", got)
 	}

@@ -116,9 +116,8 @@ func TestSamplesAndMarks(t *testing.T) {
 	}
 }
 
-// What an engine that can not be asked would add is said to be missing: never
-// that it does not exist.
-func TestChannelsOfAnEngineThatCanNotBeAsked(t *testing.T) {
+// Channels of an unreachable engine are reported as missing, not as unknown.
+func TestChannelsOfAnUnreachableEngineAreMissing(t *testing.T) {
 	r := newRig(t)
 	r.capture()
 	r.channels[1].Group = unreachable
@@ -138,8 +137,8 @@ func TestChannelsOfAnEngineThatCanNotBeAsked(t *testing.T) {
 	}
 }
 
-// An engine that reads nothing has its own paths, and no read API.
-func TestWithoutReading(t *testing.T) {
+// An engine without a reader serves its own paths and no read API.
+func TestServerWithoutReadAPIs(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
 		Gatherer: reg, Metrics: NewMetrics(reg), Ready: func() error { return nil }, Log: slog.New(slog.DiscardHandler),
@@ -163,8 +162,8 @@ func TestWithoutReading(t *testing.T) {
 	}
 }
 
-// A store that is not open yet is no fault of the request, and passes.
-func TestAStoreThatIsNotOpen(t *testing.T) {
+// While the store is not open yet, requests are answered 503.
+func TestStoreThatIsNotOpenYet(t *testing.T) {
 	st := store.OpenLater(func(context.Context) (store.Store, error) { return nil, errors.New("nobody answers") },
 		func(error) string { return "StorageAway: nobody answers" })
 	defer st.Close()

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// point is a point as clients read it.
+// point is a point that a client decodes.
 type point struct {
 	Time                             string
 	Count                            int
@@ -35,8 +35,8 @@ func (r *rig) points(query string) (width float64, points []point) {
 	return got.Width, got.Points
 }
 
-// Points are bins of one width: the mean weighs each value by the time it was held, and
-// what was held before the range is in the first.
+// Points are bins of one width. The mean weighs each value by the time that the PV held
+// it. The first point includes the value held before the range.
 func TestPoints(t *testing.T) {
 	r := newRig(t)
 	run := &sample.Run{Type: sample.Float64}
@@ -64,19 +64,19 @@ func TestPoints(t *testing.T) {
 		t.Errorf("the third point is %+v", p)
 	}
 
-	// Nothing but what is held.
+	// No samples, only the held value.
 	_, got = r.points("pv=X&points=1&from=2026-01-01T00:00:10Z&to=2026-01-01T00:00:15Z")
 	if len(got) != 1 || got[0].Count != 0 || !near(got[0].Mean, 2) || got[0].Severity != "MAJOR" || got[0].Time != "2026-01-01T00:00:10Z" {
-		t.Errorf("a value that is held gives %+v", got)
+		t.Errorf("a held value gives %+v", got)
 	}
 	if _, got = r.points("pv=X&points=2&from=2025-01-01T00:00:10Z&to=2025-01-01T00:00:20Z"); len(got) != 0 {
 		t.Errorf("before the first sample there is %+v", got)
 	}
 }
 
-// There are no more points than asked for, but for one, and they count every sample
-// once, whatever is asked for.
-func TestPointsAreABudget(t *testing.T) {
+// An answer has at most one point more than requested, and its points count every sample
+// once.
+func TestPointsStayWithinTheRequestedNumber(t *testing.T) {
 	r := newRig(t)
 	r.put("X", ramp(newYear, 4000), 1)
 	for _, n := range []int{1, 2, 7, 100, 999, 100000} {
@@ -91,7 +91,7 @@ func TestPointsAreABudget(t *testing.T) {
 	}
 }
 
-// Enumerations have the time in each state, strings the last one.
+// Points of an enumeration have the time in each state, those of strings the last value.
 func TestPointsOfOtherTypes(t *testing.T) {
 	r := newRig(t)
 	enum := &sample.Run{Type: sample.Enum}
@@ -113,7 +113,7 @@ func TestPointsOfOtherTypes(t *testing.T) {
 	}
 }
 
-func TestPointsSayWhatIsWrong(t *testing.T) {
+func TestErrorsOfPointsSayWhatIsWrong(t *testing.T) {
 	r := newRig(t)
 	r.put("X", ramp(newYear, 4), 1)
 	for query, want := range map[string]int{"pv=X&points=0": 400, "pv=X&points=x": 400, "pv=X&points=100001": 400, "pv=NO&points=5": 404} {

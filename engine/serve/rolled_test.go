@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// rollUp stores the bins of a run, without its samples.
+// rollUp stores the rollups of a run, without its samples.
 func (r *rig) rollUp(pv string, l store.Level, run *sample.Run) {
-	r.know(pv, run.Type, run.Times[0])
+	r.addChannel(pv, run.Type, run.Times[0])
 	r.check(r.store.AddChannel(context.Background(), store.Channel{PV: pv, Levels: []store.Level{l}}))
 	acc := rollup.NewAccumulator(int64(l.Every()))
 	bins := acc.Add(nil, run, 0, run.Len())
@@ -31,8 +31,8 @@ func (r *rig) rollUp(pv string, l store.Level, run *sample.Run) {
 	}
 }
 
-// Of a long range, optimized and ncount are answered from bins in store: here there is
-// nothing else. A short range is read sample by sample.
+// For a long range, optimized and ncount are computed from stored bins. A short range is
+// read sample by sample.
 func TestLongRangesComeFromBins(t *testing.T) {
 	r := newRig(t)
 	const minutes = 18 * 24 * 60
@@ -52,7 +52,7 @@ func TestLongRangesComeFromBins(t *testing.T) {
 		}
 		return data
 	}
-	// Those in 99 bins of 259 minutes; the ends of the range are counted by sample.
+	// The samples in 99 bins of 259 minutes; the ends of the range are counted by sample.
 	if got := read("pv=ncount(X)&from=2025-12-14T00:00:00Z"); len(got) != 1 || got[0].Val != 99*259*60.0 {
 		t.Errorf("ncount gives %v", got)
 	}

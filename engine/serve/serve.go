@@ -16,25 +16,25 @@ import (
 	"varve.dev/varve/engine/serve/native"
 )
 
-// Config is what a server is made of.
+// Config configures a server.
 type Config struct {
-	// Reader and Channels are what the read APIs show. Without a Reader there are
-	// none: only /metrics, /healthz, /readyz and what Extra adds.
+	// Reader and Channels feed the read APIs. If Reader is nil, the server has no read
+	// APIs, only /metrics, /healthz, /readyz and the paths that Extra adds.
 	Reader   *query.Reader
 	Channels native.Channels
-	// Extra adds other paths; nil for none.
+	// Extra adds other paths; it may be nil.
 	Extra func(*http.ServeMux)
-	// Gatherer provides what /metrics shows.
+	// Gatherer gathers the metrics for /metrics.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
-	// Ready returns why the process can not serve yet; nil if it can.
+	// Ready returns why the process cannot serve yet, or nil if it can.
 	Ready   func() error
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// New returns the handler of all paths. It needs nothing to be closed.
+// New returns the handler of all paths. The handler needs no closing.
 func New(cfg *Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	if cfg.Reader != nil {
@@ -52,7 +52,7 @@ func New(cfg *Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}
-	return cfg.Metrics.count(patient(allowBrowsers(compress(mux)))), nil
+	return cfg.Metrics.count(limitWrites(allowBrowsers(compress(mux)))), nil
 }
 
 // registerRead adds the APIs that read the archive.
@@ -72,8 +72,7 @@ func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// allowBrowsers lets pages of any origin read, as Grafana's plug-in does from the
-// browser.
+// allowBrowsers lets pages of any origin read. Grafana's plug-in reads from the browser.
 func allowBrowsers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

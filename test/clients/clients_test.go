@@ -2,7 +2,7 @@
 // pyarchappl, the Python clients of the EPICS Archiver Appliance.
 //
 //	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what they got, as JSON
-//	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/operators.py ─▶ the same
+//	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
 package clients
 
 import (

@@ -8,22 +8,22 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// change is fields that have another value from a time (ns since 1970) on.
+// change is the fields that have a new value from a time (ns since 1970) on.
 type change struct {
 	at     int64
 	fields []header
 }
 
-// news are changes that no sample has told of yet, by time. As the Appliance does,
-// the first sample after a change brings the new values along.
-type news struct {
-	next int64 // time of the first one; the end of time if there is none
+// pending is the changes that no sample has carried yet, by time. As with the Appliance,
+// the first sample after a change carries the new values.
+type pending struct {
+	next int64 // time of the first change; the end of time if there is none
 	rest []change
 }
 
-// changes returns what changed in the metadata of a PV within a range.
-func (h *Handler) changes(ctx context.Context, name string, from, to int64) (news, error) {
-	c := news{next: math.MaxInt64}
+// changes returns the changes of a PV's metadata within a range.
+func (h *Handler) changes(ctx context.Context, name string, from, to int64) (pending, error) {
+	c := pending{next: math.MaxInt64}
 	var before []header
 	for m, err := range h.Reader.MetadataHistory(ctx, name, from, to) {
 		if err != nil {
@@ -38,7 +38,7 @@ func (h *Handler) changes(ctx context.Context, name string, from, to int64) (new
 	return c, nil
 }
 
-func (c *news) add(ch change) {
+func (c *pending) add(ch change) {
 	if len(ch.fields) == 0 {
 		return
 	}
@@ -46,14 +46,14 @@ func (c *news) add(ch change) {
 	c.next = c.rest[0].at
 }
 
-// upTo takes the fields that changed at or before a time, each once.
-func (c *news) upTo(t int64) (told []header) {
+// upTo removes the changes at or before a time and returns their fields, each once.
+func (c *pending) upTo(t int64) (changed []header) {
 	for len(c.rest) > 0 && c.rest[0].at <= t {
 		for _, f := range c.rest[0].fields {
-			if i := slices.IndexFunc(told, func(h header) bool { return h.name == f.name }); i >= 0 {
-				told[i] = f
+			if i := slices.IndexFunc(changed, func(h header) bool { return h.name == f.name }); i >= 0 {
+				changed[i] = f
 			} else {
-				told = append(told, f)
+				changed = append(changed, f)
 			}
 		}
 		c.rest = c.rest[1:]
@@ -62,11 +62,11 @@ func (c *news) upTo(t int64) (told []header) {
 	if len(c.rest) > 0 {
 		c.next = c.rest[0].at
 	}
-	return told
+	return changed
 }
 
-// differing returns the fields that are new, or have another value than before. One
-// that is gone becomes empty.
+// differing returns the fields that are new or have a new value. A field that no longer
+// exists gets an empty value.
 func differing(before, now []header) (out []header) {
 	for _, f := range now {
 		if !slices.Contains(before, f) {
@@ -81,13 +81,13 @@ func differing(before, now []header) (out []header) {
 	return out
 }
 
-// told returns the fields that sample i of a run brings along; mostly none.
-func (s *series) told(r *sample.Run, i int) (fields []header) {
+// fieldsOf returns the fields that sample i of a run carries; mostly none.
+func (s *series) fieldsOf(r *sample.Run, i int) (fields []header) {
 	if r.Times[i] >= s.changes.next {
 		fields = s.changes.upTo(r.Times[i])
 	}
-	if s.beside.field != "" {
-		fields = append(fields, header{s.beside.field, number(s.beside.values[i])})
+	if s.extra.field != "" {
+		fields = append(fields, header{s.extra.field, number(s.extra.values[i])})
 	}
 	return fields
 }

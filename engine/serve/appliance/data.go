@@ -10,21 +10,19 @@ import (
 	"varve.dev/varve/engine/postprocess"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 )
 
-// flushBytes is how much is gathered before it is sent.
-const flushBytes = 64 << 10
-
-// data answers getData: the samples of one or several PVs in some format. All
-// that can be wrong with the request is found before the answer begins.
+// data answers getData: the samples of one or several PVs in some format. It checks the
+// whole request before the answer begins.
 func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
-	a, code, err := parseAsk(r.PathValue("file"), r.URL.Query(), h.Now())
+	q, code, err := parseQuery(r.PathValue("file"), r.URL.Query(), h.Now())
 	if err != nil {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	found, err := h.find(r.Context(), &a)
-	var bad badAsk
+	found, err := h.openAll(r.Context(), &q)
+	var bad badQuery
 	switch {
 	case errors.As(err, &bad):
 		badRequest(w, err)
@@ -36,51 +34,38 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	out := answer{w: w, enc: encoders[a.ext]()}
-	if err := out.write(found); err != nil {
-		h.interrupt(w, r, &out, err)
-	}
-}
-
-// interrupt ends an answer that can not be completed: with an error while nothing
-// is sent, or else by breaking the connection, so that the client does not take
-// it for complete.
-func (h *Handler) interrupt(w http.ResponseWriter, r *http.Request, out *answer, err error) {
-	if !out.sent {
+	enc := encoders[q.ext]()
+	out := answer{stream.New(w, enc.contentType()), enc}
+	out.Finish(r, h.Log, out.write(found), func(err error) {
 		if errors.Is(err, postprocess.ErrBound) {
 			badRequest(w, err)
 			return
 		}
 		h.fail(w, r, err)
-		return
-	}
-	if r.Context().Err() == nil && !errors.Is(err, errSending) {
-		h.Log.Error("an answer was cut short", "path", r.URL.Path, "err", err)
-	}
-	panic(http.ErrAbortHandler)
+	})
 }
 
-// series is the samples of one PV, and what precedes them.
+// series is the samples of one PV and the headers in front of them.
 type series struct {
-	name    string // as asked for
+	name    string // as the request has it
 	from    int64  // start of the range, ns since 1970
 	typ     sample.Type
-	count   int // elements, 0 if not known
+	count   int // elements, 0 if unknown
 	headers []header
-	changes news
-	beside  beside
+	changes pending
+	extra   fieldValues
 	runs    iter.Seq2[*sample.Run, error]
 }
 
-// find opens all PVs that are asked for. Their samples are read later, in turn.
-func (h *Handler) find(ctx context.Context, a *ask) ([]*series, error) {
+// openAll opens all PVs of a query. Their samples are read later, one PV after another.
+func (h *Handler) openAll(ctx context.Context, q *dataQuery) ([]*series, error) {
 	var found []*series
-	for i := range a.targets {
-		t := &a.targets[i]
-		if err := h.settle(ctx, t, a.pp); err != nil {
+	for i := range q.targets {
+		t := &q.targets[i]
+		if err := h.resolve(ctx, t, q.pp); err != nil {
 			return nil, err
 		}
-		s, err := h.open(ctx, t, a)
+		s, err := h.open(ctx, t, q)
 		if err != nil {
 			return nil, err
 		}
@@ -89,12 +74,12 @@ func (h *Handler) find(ctx context.Context, a *ask) ([]*series, error) {
 	return found, nil
 }
 
-// open opens one PV, and applies its operator.
-func (h *Handler) open(ctx context.Context, t *target, a *ask) (*series, error) {
-	s := &series{name: t.pv, from: a.from}
+// open opens one PV and applies its post-processor.
+func (h *Handler) open(ctx context.Context, t *target, q *dataQuery) (*series, error) {
+	s := &series{name: t.pv, from: q.from}
 	opts := query.Options{Inside: t.op != nil && t.op.Inside()}
 	var err error
-	if s.runs, err = h.Reader.Read(ctx, t.pv, a.from, a.to, opts); err != nil {
+	if s.runs, err = h.Reader.Read(ctx, t.pv, q.from, q.to, opts); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", t.pv, err)
 	}
 	m, err := h.latest(ctx, t.pv)
@@ -104,53 +89,47 @@ func (h *Handler) open(ctx context.Context, t *target, a *ask) (*series, error) 
 	if s.typ, err = h.Reader.Type(ctx, t.pv); err != nil {
 		return nil, err
 	}
-	s.describe(m, a.metadata)
-	if s.changes, err = h.changes(ctx, t.pv, a.from, a.to); err != nil {
+	s.describe(m, q.metadata)
+	if s.changes, err = h.changes(ctx, t.pv, q.from, q.to); err != nil {
 		return nil, err
 	}
 	if t.op == nil {
 		return s, nil
 	}
-	if err := s.apply(t.op, a.from, a.to); err != nil {
+	if err := s.apply(t.op, q.from, q.to); err != nil {
 		return nil, err
 	}
-	return s, h.rolled(ctx, s, t.pv, t.op, a.from, a.to)
+	return s, h.applyToBins(ctx, s, t.pv, t.op, q.from, q.to)
 }
 
-// encoder writes one format. Each method appends to dst and returns it. Runs are
-// valid until the call returns.
+// encoder writes one format. Each method appends to dst and returns it. A run is valid
+// until the call returns.
 type encoder interface {
 	contentType() string
-	// begin starts the answer, and end ends it.
+	// begin begins the answer, and end ends it.
 	begin(dst []byte) []byte
 	end(dst []byte) []byte
-	// open starts a PV. It is called with its first run, or with nil if there is
-	// none.
+	// open begins a PV. The argument first is the PV's first run, or nil if it has none.
 	open(dst []byte, s *series, first *sample.Run) []byte
 	samples(dst []byte, r *sample.Run) []byte
 }
 
-// errSending says that the client does not take the answer.
-var errSending = errors.New("sending an answer")
-
-// answer is the body on its way to the client. It holds no more than the runs
-// that are being encoded.
+// answer encodes runs as they go to the client. It holds only the runs that are
+// being encoded.
 type answer struct {
-	w    http.ResponseWriter
-	enc  encoder
-	buf  []byte
-	sent bool
+	*stream.Answer
+	enc encoder
 }
 
 func (o *answer) write(found []*series) error {
-	o.buf = o.enc.begin(o.buf)
+	o.Buf = o.enc.begin(o.Buf)
 	for _, s := range found {
 		if err := o.series(s); err != nil {
 			return err
 		}
 	}
-	o.buf = o.enc.end(o.buf)
-	return o.flush()
+	o.Buf = o.enc.end(o.Buf)
+	return nil
 }
 
 func (o *answer) series(s *series) error {
@@ -160,31 +139,16 @@ func (o *answer) series(s *series) error {
 			return err
 		}
 		if !opened {
-			o.buf = o.enc.open(o.buf, s, r)
+			o.Buf = o.enc.open(o.Buf, s, r)
 			opened = true
 		}
-		o.buf = o.enc.samples(o.buf, r)
-		if len(o.buf) < flushBytes {
-			continue
-		}
-		if err := o.flush(); err != nil {
+		o.Buf = o.enc.samples(o.Buf, r)
+		if err := o.FlushFull(); err != nil {
 			return err
 		}
 	}
 	if !opened {
-		o.buf = o.enc.open(o.buf, s, nil)
+		o.Buf = o.enc.open(o.Buf, s, nil)
 	}
-	return nil
-}
-
-func (o *answer) flush() error {
-	if !o.sent {
-		o.w.Header().Set("Content-Type", o.enc.contentType())
-		o.sent = true
-	}
-	if _, err := o.w.Write(o.buf); err != nil {
-		return fmt.Errorf("%w: %w", errSending, err)
-	}
-	o.buf = o.buf[:0]
 	return nil
 }

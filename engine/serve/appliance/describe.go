@@ -12,12 +12,12 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// header is a property of a PV: the name of a record's field, and its value.
+// header is a property of a PV: the name of a field of its record, and the value.
 type header struct{ name, val string }
 
-// describe takes the properties of a PV from its metadata, which may be nil: its units
-// and precision, and if asked also its limits, the labels of its states and the fields
-// that are kept with it. The type is from there if the directory does not know it yet.
+// describe sets the headers of a PV from its metadata, which may be nil: units and
+// precision, and if all is set, limits, the labels of its states and archived fields. It
+// also sets the type if the directory does not have it yet.
 func (s *series) describe(m *sample.Metadata, all bool) {
 	if m == nil {
 		return
@@ -31,7 +31,7 @@ func (s *series) describe(m *sample.Metadata, all bool) {
 	}
 }
 
-// latest returns the metadata that a PV has now, or had last; nil if none is known.
+// latest returns the latest metadata of a PV, or nil if there is none.
 func (h *Handler) latest(ctx context.Context, name string) (*sample.Metadata, error) {
 	if s, ok, err := h.Channels.Status(ctx, pvname.Canonical(name)); ok && err == nil && s.Metadata != nil {
 		return s.Metadata, nil
@@ -43,10 +43,10 @@ func (h *Handler) latest(ctx context.Context, name string) (*sample.Metadata, er
 	return &m, nil
 }
 
-// always is how many of the fields come with every answer.
+// always is the number of fields that every answer includes.
 const always = 2
 
-// fields returns what metadata says, by the names of a record's fields.
+// fields returns metadata as fields of a record.
 func fields(m *sample.Metadata) []header {
 	headers := []header{{"EGU", valid(m.Units)}, {"PREC", strconv.Itoa(m.Precision)}}
 	for _, l := range []struct {
@@ -65,7 +65,7 @@ func fields(m *sample.Metadata) []header {
 	}
 	known := headers
 	for _, p := range m.Properties {
-		// A limit comes in both ways if its field is kept: as a number is enough.
+		// A limit whose field is archived is in both; the number is enough.
 		if !slices.ContainsFunc(known, func(h header) bool { return h.name == p.Name }) {
 			headers = append(headers, header{valid(p.Name), valid(p.Value)})
 		}
@@ -75,5 +75,5 @@ func fields(m *sample.Metadata) []header {
 
 func number(v float64) string { return string(value.Text.Float(nil, v, 64)) }
 
-// valid returns text that all formats can hold: some IOCs send Latin-1.
+// valid returns valid UTF-8, which all formats need. Some IOCs send Latin-1.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

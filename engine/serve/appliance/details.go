@@ -9,16 +9,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// detail is a line of the page that the Appliance shows of a PV.
+// detail is a line of the Appliance's page of a PV.
 type detail struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Source string `json:"source"` // mgmt: what is configured; pv: what is observed
+	Source string `json:"source"` // mgmt: configured; pv: observed
 }
 
-// details answers what is known of a PV, for people.
+// details answers the configuration and the state of a PV, for people.
 func (h *Handler) details(w http.ResponseWriter, r *http.Request) {
-	h.about(w, r, func(i *info) any {
+	h.answerInfo(w, r, func(i *info) any {
 		list := append(h.configured(i), h.observed(i)...)
 		for _, p := range i.meta.Properties {
 			list = append(list, detail{"Extra info - " + valid(p.Name) + ":", valid(p.Value), "mgmt"})
@@ -48,7 +48,7 @@ func (h *Handler) configured(i *info) []detail {
 	list = append(list, detail{"Samples are kept:", keeps(i.status.Retention.Raw), "mgmt"})
 	for _, l := range i.status.Retention.Levels {
 		if l.Valid() {
-			list = append(list, detail{"Decimated samples, every " + l.Every().String() + ", are kept:", keeps(l.Tier()), "mgmt"})
+			list = append(list, detail{"Rollups, every " + l.Every().String() + ", are kept:", keeps(l.Tier()), "mgmt"})
 		}
 	}
 	return list
@@ -56,7 +56,7 @@ func (h *Handler) configured(i *info) []detail {
 
 func keeps(r store.Tier) string { return either(r == store.Forever, "forever", "for "+r.String()) }
 
-// observed is empty for a PV that nobody captures.
+// observed returns the state of a PV. It is empty for a PV that no engine captures.
 func (h *Handler) observed(i *info) []detail {
 	s := &i.status
 	if !i.captured {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// encoders are the formats by the extension of getData.
+// encoders are the encoders by extension of getData.
 var encoders = map[string]func() encoder{
 	"raw":  func() encoder { return &rawEncoder{} },
 	"json": func() encoder { return &jsonEncoder{} },
@@ -17,7 +17,7 @@ var encoders = map[string]func() encoder{
 
 func extensions() string { return strings.Join(slices.Sorted(maps.Keys(encoders)), ", ") }
 
-// split returns the seconds and nanoseconds of a time in ns since 1970.
+// split splits a time in ns since 1970 into seconds and nanoseconds.
 func split(ns int64) (secs, nanos int64) {
 	secs, nanos = ns/1e9, ns%1e9
 	if nanos < 0 {

@@ -13,20 +13,20 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Channels tells the state of PVs being captured.
+// Channels returns the states of captured PVs.
 type Channels interface {
-	// Status returns the state of one. An error says that whoever captures the PV
-	// can not be asked.
+	// Status returns the state of one PV. An error means that the engine that may
+	// capture the PV is unreachable.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
-// Handler serves /retrieval and /mgmt. Its fields are set before use.
+// Handler serves /retrieval and /mgmt. The caller sets its fields before use.
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
-	// Version is told by getVersion.
+	// Version is the answer to getVersion.
 	Version string
-	// Name stands for the identity of the appliance.
+	// Name is the identity of the appliance in answers.
 	Name string
 	Now  func() time.Time
 	Log  *slog.Logger
@@ -45,7 +45,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /mgmt/bpl/getAllPVs", h.allPVs)
 	mux.HandleFunc("GET /mgmt/bpl/getPVStatus", h.pvStatus)
 	mux.HandleFunc("POST /mgmt/bpl/getPVStatus", h.pvStatus)
-	for _, call := range changes {
+	for _, call := range refused {
 		mux.HandleFunc("/mgmt/bpl/"+call, h.refuse)
 	}
 }
@@ -54,12 +54,12 @@ func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"version": h.Version})
 }
 
-// fail answers that the store did not answer.
+// fail answers a request whose read failed.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the client is gone
 	}
-	h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
+	h.Log.Error("request failed", "path", r.URL.Path, "err", err)
 	http.Error(w, err.Error(), request.Code(err))
 }
 
@@ -72,7 +72,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	_, _ = w.Write(append(b, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(b, '\n')) // an error means that the client is gone
 }
 
 func writeLines(w http.ResponseWriter, lines []string) {

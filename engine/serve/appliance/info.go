@@ -15,19 +15,19 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// info is what is known of a PV that is captured, or was once.
+// info is the state and the metadata of a PV that is captured now or was captured once.
 type info struct {
-	name     string // as asked for
+	name     string // as the request has it
 	captured bool
 	status   capture.Status
 	meta     sample.Metadata
 }
 
-// about answers a request about one PV, with what show makes of it.
-func (h *Handler) about(w http.ResponseWriter, r *http.Request, show func(i *info) any) {
+// answerInfo answers a request about one PV with the JSON of what format returns.
+func (h *Handler) answerInfo(w http.ResponseWriter, r *http.Request, format func(i *info) any) {
 	name := r.URL.Query().Get("pv")
 	if name == "" {
-		http.Error(w, "the parameter pv is needed", http.StatusNotFound)
+		http.Error(w, "parameter pv: the name of a PV is required", http.StatusNotFound)
 		return
 	}
 	i, err := h.info(r.Context(), name)
@@ -37,7 +37,7 @@ func (h *Handler) about(w http.ResponseWriter, r *http.Request, show func(i *inf
 	case err != nil:
 		h.fail(w, r, err)
 	default:
-		writeJSON(w, http.StatusOK, show(i))
+		writeJSON(w, http.StatusOK, format(i))
 	}
 }
 
@@ -54,7 +54,7 @@ func (h *Handler) info(ctx context.Context, name string) (*info, error) {
 			err = query.ErrUnknownPV
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking for %s: %w", name, err)
+			return nil, fmt.Errorf("finding %s: %w", name, err)
 		}
 	}
 	m, err := h.latest(ctx, name)
@@ -76,9 +76,10 @@ var noLimits = [8]float64{
 	math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(),
 }
 
-// typeInfo answers what the Appliance calls the type of a PV. All of it is strings.
+// typeInfo answers what the Appliance calls the type info of a PV. Most values are
+// strings.
 func (h *Handler) typeInfo(w http.ResponseWriter, r *http.Request) {
-	h.about(w, r, func(i *info) any { return h.typeOf(i) })
+	h.answerInfo(w, r, func(i *info) any { return h.typeOf(i) })
 }
 
 func (h *Handler) typeOf(i *info) map[string]any {
@@ -111,8 +112,8 @@ func (i *info) host() string {
 	return i.meta.Host
 }
 
-// stores are what the samples and the levels of decimated data of a PV that is captured
-// are kept in, each with the time for which it is.
+// stores returns the data stores of a captured PV: raw samples and rollups, each with its
+// retention time.
 func (i *info) stores() []string {
 	out := []string{}
 	if !i.captured {
@@ -127,16 +128,17 @@ func (i *info) stores() []string {
 	return out
 }
 
-// paused reports whether nobody captures the PV.
+// paused reports whether no engine captures the PV.
 func (i *info) paused() bool { return !i.captured || i.status.State == capture.Paused }
 
-// sampling returns the Appliance's name of the method, and the period in seconds.
+// sampling returns the Appliance's name for the sampling method, and the period in
+// seconds.
 func (i *info) sampling() (method, seconds string) {
 	scan, seconds := sampling(&i.status)
 	return either(scan, "SCAN", "MONITOR"), seconds
 }
 
-// dbrType returns the name that the Appliance has for a type.
+// dbrType returns the Appliance's name for a type.
 func dbrType(t sample.Type) string {
 	if !t.Valid() {
 		t = sample.Float64
@@ -152,9 +154,9 @@ func dbrType(t sample.Type) string {
 	return "DBR_SCALAR_" + name
 }
 
-// metadata answers the type of a PV and the fields that are known of it.
+// metadata answers the type info of a PV and its known fields.
 func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
-	h.about(w, r, func(i *info) any {
+	h.answerInfo(w, r, func(i *info) any {
 		all := h.typeOf(i)
 		maps.DeleteFunc(all, func(_ string, v any) bool { _, text := v.(string); return !text })
 		for _, f := range fields(&i.meta) {

@@ -14,13 +14,13 @@ import (
 //	{"secs":1767225600,"val":1.5,"nanos":25,"severity":0,"status":0},
 //	…]}]
 //
-// and .qw, which has "millis" and "val" only. PVs without samples are left out. A
-// sample after which metadata is another has "fields" as well.
+// and .qw, which has "millis" and "val" only. It leaves out PVs without samples. The
+// first sample after a change of metadata also has "fields".
 type jsonEncoder struct {
 	quick  bool
 	series *series
-	opened bool // a PV
-	some   bool // samples of it
+	opened bool // a PV is open
+	some   bool // the PV has samples
 }
 
 func (*jsonEncoder) contentType() string       { return "application/json" }
@@ -71,7 +71,7 @@ func (e *jsonEncoder) samples(dst []byte, r *sample.Run) []byte {
 		} else {
 			dst = appendEvent(dst, r, i)
 		}
-		if fields := e.series.told(r, i); len(fields) > 0 {
+		if fields := e.series.fieldsOf(r, i); len(fields) > 0 {
 			dst = appendFields(append(dst, `,"fields":{`...), fields)
 			dst = append(dst, '}')
 		}
@@ -108,7 +108,7 @@ func appendEvent(dst []byte, r *sample.Run, i int) []byte {
 	return strconv.AppendUint(dst, uint64(r.Tags[i].Status()), 10)
 }
 
-// appendQuick is appendEvent for .qw.
+// appendQuick begins the object of a sample in .qw.
 func appendQuick(dst []byte, r *sample.Run, i int) []byte {
 	secs, nanos := split(r.Times[i])
 	dst = append(dst, `{"millis":`...)

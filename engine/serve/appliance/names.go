@@ -15,27 +15,27 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Numbers of names in an answer, unless the limit says otherwise.
+// Defaults of the parameter limit.
 const (
 	defaultLimit = 500
 	noLimit      = -1
 )
 
-// maxBody bounds the list of names that a client sends.
+// maxBody bounds the list of names in the body of a request.
 const maxBody = 16 << 20
 
-// matchingPVs answers a JSON list of the names that match a glob or an
-// expression, sorted.
+// matchingPVs answers a sorted JSON list of the names that match a glob or a regular
+// expression.
 func (h *Handler) matchingPVs(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("pv") && !q.Has("regex") {
-		http.Error(w, "one of the parameters pv and regex is needed", http.StatusNotFound)
+		http.Error(w, "parameter pv or regex: a glob or a regular expression of names is required", http.StatusNotFound)
 		return
 	}
 	h.answerNames(w, r, q, defaultLimit)
 }
 
-// allPVs answers a JSON list of names: all, or those that match.
+// allPVs answers a JSON list of all names, or of those that match.
 func (h *Handler) allPVs(w http.ResponseWriter, r *http.Request) {
 	q, err := form(w, r)
 	if err != nil {
@@ -67,11 +67,11 @@ func (h *Handler) answerNames(w http.ResponseWriter, r *http.Request, q url.Valu
 	writeJSON(w, http.StatusOK, names)
 }
 
-// searchForPVsRegex answers the names that match an expression, one a line.
+// searchForPVsRegex answers the names that match a regular expression, one per line.
 func (h *Handler) searchForPVsRegex(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("regex") == "" {
-		http.Error(w, "the parameter regex is needed", http.StatusNotFound)
+		http.Error(w, "parameter regex: a regular expression of names is required", http.StatusNotFound)
 		return
 	}
 	match, err := request.Regexp(q.Get("regex"))
@@ -87,7 +87,8 @@ func (h *Handler) searchForPVsRegex(w http.ResponseWriter, r *http.Request) {
 	writeLines(w, names)
 }
 
-// matcher returns what pv, a list of globs, or regex ask for; without either all.
+// matcher returns the matcher for the parameter pv, a list of globs, or regex. Without
+// either it matches all names.
 func matcher(q url.Values) (request.Matcher, error) {
 	switch {
 	case q.Get("pv") != "":
@@ -104,8 +105,9 @@ func matcher(q url.Values) (request.Matcher, error) {
 	return request.All, nil
 }
 
-// splitNames splits lists of names at commas. A comma between braces belongs to
-// a name, as in a JSON field modifier, and one between parentheses to an operator.
+// splitNames splits lists of names at commas. A comma between braces belongs to a name,
+// such as one with a JSON field modifier. A comma between parentheses belongs to a
+// post-processor.
 func splitNames(lists []string) []string {
 	var names []string
 	for _, list := range lists {
@@ -123,8 +125,8 @@ func splitNames(lists []string) []string {
 	return names
 }
 
-// form returns the parameters of a request, with the names that the body of a
-// POST holds under pv: form-encoded, a JSON list, or lines of text.
+// form returns the parameters of a request. It adds the names in the body of a POST to
+// the parameter pv. The body is a form, a JSON list, or lines of text.
 func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	q := r.URL.Query()
 	if r.Method != http.MethodPost {
@@ -132,14 +134,14 @@ func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return nil, fmt.Errorf("reading the body: %w", err)
+		return nil, fmt.Errorf("reading the body of the request: %w", err)
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // unknown: a form
 	switch kind {
 	case "application/json":
 		var names []string
 		if err := json.Unmarshal(body, &names); err != nil {
-			return nil, errors.New("the body is not a JSON list of names")
+			return nil, errors.New("the body of the request is not a JSON list of names")
 		}
 		q["pv"] = append(q["pv"], names...)
 	case "text/plain":
@@ -147,7 +149,7 @@ func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	default:
 		posted, err := url.ParseQuery(string(body))
 		if err != nil {
-			return nil, fmt.Errorf("the body is not a form: %w", err)
+			return nil, fmt.Errorf("the body of the request is not a form: %w", err)
 		}
 		maps.Copy(q, posted)
 	}

@@ -38,11 +38,11 @@ const (
 	status     = 5<<3 | varint
 	repetition = 6<<3 | varint
 	fieldValue = 7<<3 | length
-	fieldsNew  = 8<<3 | varint // the values of fields are those of a change
+	fieldsNew  = 8<<3 | varint // the values of fields have changed
 )
 
-// Payload types of scalars, by PayloadType of EPICSEvent.proto. That of an array
-// is higher by 7.
+// Payload types of scalars, by PayloadType of EPICSEvent.proto. The type of an array is
+// higher by 7.
 const (
 	pbString = iota
 	pbShort
@@ -55,8 +55,8 @@ const (
 	pbStructure = 14
 )
 
-// payloadTypes are the types by ours. Integers that no type of the Appliance
-// holds go as doubles, as does its own pvAccess client.
+// payloadTypes maps our types to payload types. Integers that fit no integer type of the
+// Appliance become doubles, as in the Appliance's own pvAccess client.
 var payloadTypes = [...]byte{
 	sample.Bool: pbByte, sample.Int8: pbByte, sample.Uint8: pbByte, sample.Int16: pbShort, sample.Uint16: pbInt,
 	sample.Int32: pbInt, sample.Uint32: pbDouble, sample.Int64: pbDouble, sample.Uint64: pbDouble,
@@ -71,8 +71,8 @@ func payloadType(t sample.Type) byte {
 	return p
 }
 
-// appendPayloadInfo appends the message that begins a chunk. The year comes last,
-// since clients strip white space from lines, and a count could end in a tab.
+// appendPayloadInfo appends the message that begins a chunk. The year is last, because
+// clients strip white space from lines, and a count could end in a tab.
 func appendPayloadInfo(dst []byte, s *series, t sample.Type, year, count int) []byte {
 	dst = append(dst, infoType, payloadType(t))
 	dst = appendField(dst, infoPV, s.name)
@@ -94,8 +94,8 @@ func appendHeader(dst []byte, key byte, h header) []byte {
 	return appendField(dst, headerValue, h.val)
 }
 
-// appendSample appends the message of sample i, which is at a time in ns after
-// the start of its year, and after which fields have other values.
+// appendSample appends the message of sample i. into is its time in ns after the start of
+// its year, and fields are the fields that have new values.
 func appendSample(dst []byte, r *sample.Run, i int, into int64, fields []header) []byte {
 	dst = binary.AppendUvarint(append(dst, seconds), uint64(into/1e9))
 	dst = binary.AppendUvarint(append(dst, nano), uint64(into%1e9))
@@ -118,8 +118,8 @@ func appendSample(dst []byte, r *sample.Run, i int, into int64, fields []header)
 	}
 	switch dst[len(dst)-1] {
 	case ' ', '\t', '\v', '\f':
-		// aapy and pyarchappl strip white space from lines before they parse them:
-		// end with a field that has its default.
+		// aapy and pyarchappl strip white space from lines before they parse them.
+		// End with a field that has its default value.
 		dst = append(dst, repetition, 0)
 	}
 	return dst
@@ -165,7 +165,7 @@ func appendVector(dst []byte, t sample.Type, v []byte) []byte {
 	return dst
 }
 
-// validText returns a string as protobuf wants it: parsers refuse what is not UTF-8.
+// validText returns valid UTF-8, because protobuf parsers refuse other bytes.
 func validText(v []byte) []byte {
 	if utf8.Valid(v) {
 		return v
@@ -193,7 +193,7 @@ func packedLen(t sample.Type, w uint64) int {
 	return 8
 }
 
-// zigzag is protobuf's sint32, of a word that is sign-extended.
+// zigzag encodes a sign-extended word as protobuf's sint32.
 func zigzag(w uint64) uint32 { return uint32(int32(w)<<1) ^ uint32(int32(w)>>31) }
 
 func appendSint(dst []byte, w uint64) []byte { return binary.AppendUvarint(dst, uint64(zigzag(w))) }
@@ -211,7 +211,7 @@ func appendField[S []byte | string](dst []byte, key byte, s S) []byte {
 	return append(dst, s...)
 }
 
-// appendEscaped appends a message as a line may hold it.
+// appendEscaped appends a message with line breaks escaped.
 func appendEscaped(dst, msg []byte) []byte {
 	for _, c := range msg {
 		switch c {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// This is an independent reader of PB/HTTP, as far as the tests need one.
+// This file has an independent reader of PB/HTTP, as far as the tests need one.
 
 // field is a field of a message: a number or bytes.
 type field struct {
@@ -47,7 +47,7 @@ func decode(msg []byte) ([]field, error) {
 			return nil, fmt.Errorf("wire type %d", f.wire)
 		}
 		if size > len(msg) {
-			return nil, errors.New("cut short")
+			return nil, errors.New("truncated message")
 		}
 		switch f.wire {
 		case 1:

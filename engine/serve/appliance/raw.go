@@ -11,12 +11,12 @@ import (
 //
 //	PayloadInfo LF sample LF sample LF … LF PayloadInfo LF sample LF …
 //
-// A chunk is a line of PayloadInfo and the samples that follow, to an empty line.
-// It is of one PV, one type and one UTC year. Lines are escaped protobuf messages
+// A chunk is a line of PayloadInfo and the samples that follow, up to an empty line. Its
+// samples are of one PV, one type and one UTC year. Lines are escaped protobuf messages
 // (EPICSEvent.proto).
 type rawEncoder struct {
 	series  *series
-	chunked bool        // a chunk was begun
+	chunked bool        // there is a chunk
 	typ     sample.Type // of the chunk
 	year    int
 	begins  int64 // the chunk's year, in ns since 1970
@@ -46,13 +46,13 @@ func (e *rawEncoder) samples(dst []byte, r *sample.Run) []byte {
 		if t < e.begins || t >= e.ends || r.Type != e.typ {
 			dst = e.chunk(dst, r.Type, t, elements(r, i))
 		}
-		e.msg = appendSample(e.msg[:0], r, i, t-e.begins, e.series.told(r, i))
+		e.msg = appendSample(e.msg[:0], r, i, t-e.begins, e.series.fieldsOf(r, i))
 		dst = append(appendEscaped(dst, e.msg), '\n')
 	}
 	return dst
 }
 
-// chunk begins a chunk of the year of a time in ns since 1970.
+// chunk begins a chunk for the year of a time in ns since 1970.
 func (e *rawEncoder) chunk(dst []byte, typ sample.Type, t int64, count int) []byte {
 	if e.chunked {
 		dst = append(dst, '\n')

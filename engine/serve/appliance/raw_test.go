@@ -58,7 +58,7 @@ func TestRawGolden(t *testing.T) {
 	}
 }
 
-// Each type goes as one that the Appliance has, and keeps its values.
+// Each type becomes one of the Appliance's types and keeps its values.
 func TestRawTypes(t *testing.T) {
 	const minus = math.MaxUint64 - 2 // -3 as a word
 	le64 := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
@@ -99,7 +99,7 @@ func TestRawTypes(t *testing.T) {
 	}
 }
 
-// A chunk is of one year, and of one type.
+// A chunk has samples of one year and one type.
 func TestRawChunks(t *testing.T) {
 	eve := floats(newYear-1e8, 1, 2) // 23:59:59.9 and 00:00:00.9
 	words := &sample.Run{Type: sample.Int32}
@@ -122,7 +122,7 @@ func TestRawChunks(t *testing.T) {
 	}
 }
 
-// Clients that strip white space from lines lose nothing of a message.
+// Clients can strip white space from lines without damage to a message.
 func TestRawLinesSurviveStripping(t *testing.T) {
 	r := &sample.Run{Type: sample.Int16}
 	for v := range uint64(40) {
@@ -170,7 +170,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// Encoding takes no memory but for the buffer, whatever the number of samples.
+// Encoding allocates no memory except for the buffer, regardless of the number of samples.
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	r := floats(newYear, make([]float64, 1000)...)
 	for ext, open := range encoders {
@@ -182,8 +182,8 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The first sample after a change of metadata brings the new values along, also
-// over the border of a year, and when several came between two samples.
+// The first sample after a change of metadata carries the new values, also in a new year,
+// and after several changes between two samples.
 func TestRawFieldsOfChanges(t *testing.T) {
 	s := &series{name: "PV"}
 	for _, c := range []change{
@@ -198,7 +198,7 @@ func TestRawFieldsOfChanges(t *testing.T) {
 	for i, want := range []map[string]string{nil, {"EGU": "mA", "DESC": ""}, {"HIHI": "\t\n"}, nil} {
 		got := append(chunks[0].samples, chunks[1].samples...)[i]
 		if !maps.Equal(got.fields, want) || got.changed != (want != nil) {
-			t.Errorf("sample %d brings %q, change %v; want %q", i, got.fields, got.changed, want)
+			t.Errorf("sample %d carries %q, change %v; want %q", i, got.fields, got.changed, want)
 		}
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// changes are the calls of the Appliance that would change what is archived, or
-// what is stored.
-var changes = []string{
+// refused are the calls of the Appliance that would change what is archived or stored.
+var refused = []string{
 	"abortArchivingPV", "addAlias", "addExternalArchiverServer", "addExternalArchiverServerArchives", "appendAndAliasPV",
 	"archivePV", "changeArchivalParameters", "changeStore", "changeTypeForPV", "consolidateDataForPV", "deletePV",
 	"importData", "importDataFromPlugin", "mergeInData", "modifyMetaFields", "modifyStoreURLForPV", "namedFlagsSet",
@@ -18,15 +17,15 @@ var changes = []string{
 	"skipAliasCheck",
 }
 
-// refuse answers a call that would change something: clients send no credentials,
-// and the manifests of ArchiveGroups are all the configuration there is.
+// refuse answers a call that would change something. Clients of this API send no
+// credentials, and ArchiveGroups are the only configuration.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
-	text := "PVs are archived as ArchiveGroups say; add the PV to the manifest of one"
+	text := "ArchiveGroups define which PVs are archived; add the PV to the manifest of an ArchiveGroup"
 	if pv := r.URL.Query().Get("pv"); pv != "" {
 		if s, ok, err := h.Channels.Status(r.Context(), pvname.Canonical(pv)); ok && err == nil {
-			text = fmt.Sprintf("PV %s is archived as ArchiveGroup %s says; edit its manifest", pv, s.Group)
+			text = fmt.Sprintf("ArchiveGroup %[2]s defines how PV %[1]s is archived; edit its manifest", pv, s.Group)
 		}
 	}
-	// The Appliance puts what it refuses under this key, and clients parse JSON.
+	// The Appliance answers refusals under this key, and clients parse JSON.
 	writeJSON(w, http.StatusForbidden, map[string]string{"validation": text})
 }

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// pvStatus is an entry of getPVStatus. All values are strings, as the Appliance
-// has them; empty ones are left out.
+// pvStatus is an entry of getPVStatus. As with the Appliance, all values are strings.
+// Empty ones are left out.
 type pvStatus struct {
 	PVName                     string `json:"pvName"`
 	Status                     string `json:"status"`
@@ -53,8 +53,8 @@ func (h *Handler) pvStatus(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// statusNames returns the names asked for. Those without wildcards stay as they
-// are written, also when nobody knows them.
+// statusNames returns the requested names. Names without wildcards stay as the request
+// has them, even if they are unknown.
 func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
 	limit, err := request.Limit(q, noLimit)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *Handler) statusOf(r *http.Request, name string) (pvStatus, error) {
 	case s.State == capture.Paused:
 		return pvStatus{PVName: name, PVNameOnly: pv, Status: "Paused", Appliance: h.Name}, nil
 	case s.State == capture.Searching:
-		// The Appliance takes on a PV only when it has connected once.
+		// The Appliance archives a PV only after it has connected once.
 		t, err := h.Reader.Type(r.Context(), pv)
 		if err != nil || !t.Valid() {
 			return pvStatus{PVName: name, Status: "Initial sampling"}, err
@@ -129,13 +129,13 @@ func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {
 	return out
 }
 
-// sampling returns whether a channel is scanned, and its period in seconds, which is
-// 0 if it is not.
+// sampling reports whether a channel is scanned, and its scan period in seconds; 0 if it
+// is monitored.
 func sampling(s *capture.Status) (scan bool, seconds string) {
 	period, scan := strings.CutPrefix(s.Sampling, "Scan ")
 	d, _ := time.ParseDuration(period) // 0 for Monitor
 	return scan, number(d.Seconds())
 }
 
-// clock writes a time as the Appliance does for people.
+// clock formats a time as the Appliance does for people.
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format("Jan/02/2006 15:04:05 MST") }

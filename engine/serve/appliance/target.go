@@ -11,20 +11,21 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// target is a PV that is asked for, as it is or through an operator.
+// target is a PV that a request names, with or without a post-processor.
 //
-// Text without parentheses is a PV, whatever its name has in common with operators.
-// What is written as a known operator of a PV is that. Anything else with parentheses
-// is a PV if the archive knows one of that name, and an error if not. So a PV whose
-// name is written as an operator is read with a scheme in front: ca://mean_600(X).
+// Text without parentheses is a PV, even if its name looks like a post-processor. A known
+// post-processor, followed by a name in parentheses, is applied to the PV of that name.
+// Any other text with parentheses is a PV if the archive knows that name, and otherwise
+// an error. To read a PV whose own name looks like a post-processor of a PV, a client
+// puts a scheme in front: ca://mean_600(X).
 type target struct {
-	text string // as asked for
+	text string // as the request has it
 	pv   string
-	op   *postprocess.Operator // nil for samples as they are
-	err  error                 // why text is no operator of a PV, if it has parentheses
+	op   *postprocess.Func // nil for stored samples
+	err  error             // why text with parentheses is not a post-processor of a PV
 }
 
-func parseTarget(text string, pp *postprocess.Operator) target {
+func parseTarget(text string, pp *postprocess.Func) target {
 	t := target{text: text, pv: text, op: pp}
 	if postprocess.IsCall(text) {
 		t.op, t.pv, t.err = postprocess.ParseCall(text)
@@ -32,14 +33,14 @@ func parseTarget(text string, pp *postprocess.Operator) target {
 	return t
 }
 
-// badAsk wraps errors of the client's making.
-type badAsk struct{ error }
+// badQuery wraps errors in a request that its client can correct.
+type badQuery struct{ error }
 
-func (b badAsk) Unwrap() error { return b.error }
+func (b badQuery) Unwrap() error { return b.error }
 
-// settle decides what parentheses are that do not belong to an operator, by the names
-// that the archive knows. pp is what applies to a PV without an operator of its own.
-func (h *Handler) settle(ctx context.Context, t *target, pp *postprocess.Operator) error {
+// resolve decides, by the names that the archive knows, whether parentheses belong to the
+// name of a PV. pp is the post-processor for PVs without one of their own.
+func (h *Handler) resolve(ctx context.Context, t *target, pp *postprocess.Func) error {
 	name := t.pv
 	if t.err != nil {
 		name = t.text
@@ -55,40 +56,40 @@ func (h *Handler) settle(ctx context.Context, t *target, pp *postprocess.Operato
 		t.pv, t.op, t.err = t.text, pp, nil
 	case known:
 	case t.err != nil:
-		return badAsk{t.err}
+		return badQuery{t.err}
 	default:
-		return badAsk{fmt.Errorf("operator %s is applied to %s, which is no PV; operators can not be nested", t.op, t.pv)}
+		return badQuery{fmt.Errorf("post-processor %s is applied to %s, which is not a PV; post-processors cannot be nested", t.op, t.pv)}
 	}
 	return nil
 }
 
-// apply makes the samples of a PV those that an operator gives.
-func (s *series) apply(op *postprocess.Operator, from, to int64) error {
+// apply replaces the samples of a PV by the result of a post-processor.
+func (s *series) apply(op *postprocess.Func, from, to int64) error {
 	if err := op.Accepts(s.typ); err != nil {
-		return badAsk{fmt.Errorf("reading %s: %w", s.name, err)}
+		return badQuery{fmt.Errorf("reading %s: %w", s.name, err)}
 	}
 	if err := op.Check(from, to); err != nil {
-		return badAsk{fmt.Errorf("reading %s: %w", s.name, err)}
+		return badQuery{fmt.Errorf("reading %s: %w", s.name, err)}
 	}
 	s.runs = op.Apply(s.runs, from, to)
 	s.typ, s.count = op.Type(s.typ), op.Count(s.count)
 	if field := op.Field(); field != "" {
 		s.typ, s.count = sample.Float64, 1
-		s.beside.field = field
-		s.runs = s.beside.split(s.runs)
+		s.extra.field = field
+		s.runs = s.extra.split(s.runs)
 	}
 	return nil
 }
 
-// beside is a number that goes with each sample, as a field. The Appliance gives
-// errorbar so: the value is the mean, and the field stdz the standard deviation.
-type beside struct {
+// fieldValues is a number that accompanies each sample as a field. The Appliance answers
+// errorbar like this: the value is the mean, and the field stdz the standard deviation.
+type fieldValues struct {
 	field  string    // empty if there is none
 	values []float64 // of the samples in the run that is being encoded
 }
 
-// split makes arrays of two, the value and the field, into scalars and values.
-func (b *beside) split(runs iter.Seq2[*sample.Run, error]) iter.Seq2[*sample.Run, error] {
+// split splits arrays of two, the value and the field, into scalars and values.
+func (b *fieldValues) split(runs iter.Seq2[*sample.Run, error]) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) {
 		scalars := &sample.Run{}
 		for r, err := range runs {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// rawOf returns the answer to getData.raw for an operator of a PV with these runs.
+// rawOf returns the answer to getData.raw for a post-processor of a PV with these runs.
 func rawOf(t *testing.T, text string, to int64, runs ...*sample.Run) []pbChunk {
 	t.Helper()
 	op, err := postprocess.Parse(text)
@@ -52,16 +52,16 @@ func encodeAll(t *testing.T, s *series) []byte {
 	return e.end(dst)
 }
 
-// double returns number k of a value of PB/HTTP.
-func double(s *pbSample, k int) float64 {
+// float returns number k of a value of PB/HTTP.
+func float(s *pbSample, k int) float64 {
 	if f := s.vals[0]; f.wire == 2 {
 		return math.Float64frombits(binary.LittleEndian.Uint64(f.b[8*k:]))
 	}
 	return math.Float64frombits(s.vals[0].v)
 }
 
-// The payload says of what type the result is, also of an answer without samples.
-func TestRawTypesOfOperators(t *testing.T) {
+// The payload info has the type of the result, also in an answer without samples.
+func TestRawTypesOfPostProcessors(t *testing.T) {
 	shorts := &sample.Run{Type: sample.Int16}
 	for i := range uint64(6) {
 		shorts.Append(&sample.Sample{Time: newYear + int64(i)*1e9, Tag: sample.MakeTag(sample.Severity(i/2), 3), Word: 2 * i})
@@ -89,24 +89,24 @@ func TestRawTypesOfOperators(t *testing.T) {
 			t.Errorf("%s gives %+v, want type %d of %d, %d samples", c.op, got, c.typ, c.count, c.samples)
 		}
 		if empty := rawOf(t, c.op, newYear+5e9); c.op[:5] != "optim" && (empty[0].typ != c.typ || empty[0].count != c.count) {
-			t.Errorf("%s of nothing gives %+v", c.op, empty)
+			t.Errorf("%s without samples gives %+v", c.op, empty)
 		}
 	}
 }
 
-// Bins stand in the chunk of the year that their middle is in.
+// A bin is in the chunk of the year of its middle.
 func TestRawBinsAcrossYears(t *testing.T) {
 	got := rawOf(t, "mean_10", newYear+25e9, floats(newYear-12e9, 1), floats(newYear+1e9, 2, 4))
 	if len(got) != 2 || got[0].year != 2025 || got[1].year != 2026 || len(got[0].samples) != 1 || len(got[1].samples) != 3 {
 		t.Fatalf("got %+v", got)
 	}
-	if s := &got[1].samples[0]; s.time != newYear+5e9 || double(s, 0) != 3 || s.severity != 0 {
+	if s := &got[1].samples[0]; s.time != newYear+5e9 || float(s, 0) != 3 || s.severity != 0 {
 		t.Errorf("got %+v", s)
 	}
 }
 
-// The deviation of an error bar comes as a field, on every sample, and over many runs.
-func TestRawErrorbar(t *testing.T) {
+// Every sample of errorbar has the standard deviation as a field.
+func TestRawErrorbarHasAField(t *testing.T) {
 	var values []float64
 	for i := range 20000 {
 		values = append(values, float64(i/2)+float64(i%2)*2)
@@ -117,7 +117,7 @@ func TestRawErrorbar(t *testing.T) {
 	}
 	for i := range got[0].samples {
 		s := &got[0].samples[i]
-		if double(s, 0) != float64(i)+1 || s.fields["stdz"] != number(math.Sqrt2) {
+		if float(s, 0) != float64(i)+1 || s.fields["stdz"] != number(math.Sqrt2) {
 			t.Fatalf("sample %d is %+v", i, s)
 		}
 	}

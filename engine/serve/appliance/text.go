@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// csvEncoder writes .csv: secs,val,severity,status,nanos without a header line.
-// A value with a comma, a quote or a line break is quoted as in RFC 4180.
+// csvEncoder writes .csv: secs,val,severity,status,nanos without a header line. It quotes
+// a value with a comma, a quote or a line break as in RFC 4180.
 type csvEncoder struct{}
 
 func (csvEncoder) contentType() string                              { return "text/csv" }
@@ -30,7 +30,7 @@ func (csvEncoder) samples(dst []byte, r *sample.Run) []byte {
 	return dst
 }
 
-// quoteFrom quotes what dst holds from a position on, if it must be.
+// quoteFrom quotes the text in dst from a position on, if it needs quoting.
 func quoteFrom(dst []byte, from int) []byte {
 	if !bytes.ContainsAny(dst[from:], ",\"\r\n") {
 		return dst
@@ -64,7 +64,7 @@ func (txtEncoder) samples(dst []byte, r *sample.Run) []byte {
 	return dst
 }
 
-// appendPlain appends a value as text, strings without quotes.
+// appendPlain appends a value as text. Strings have no quotes.
 func appendPlain(dst []byte, r *sample.Run, i int) []byte {
 	if r.Type == sample.String {
 		return append(dst, r.Value(i)...)

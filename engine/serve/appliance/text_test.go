@@ -53,8 +53,8 @@ func TestJSONGolden(t *testing.T) {
 	}
 }
 
-// Several PVs share an answer; those without samples are left out.
-func TestJSONSeveral(t *testing.T) {
+// An answer for several PVs leaves out those without samples.
+func TestJSONOfSeveralPVs(t *testing.T) {
 	e := &jsonEncoder{}
 	dst := e.begin(nil)
 	for _, name := range []string{"A", "none", "B"} {
@@ -96,7 +96,7 @@ func TestTextGolden(t *testing.T) {
 	}
 }
 
-// Times before 1970 have nanoseconds that count upwards.
+// Nanoseconds count upwards, also before 1970.
 func TestSplit(t *testing.T) {
 	for ns, want := range map[int64][2]int64{0: {0, 0}, 1500000000: {1, 5e8}, -1: {-1, 999999999}, -1e9: {-1, 0}, -1500000000: {-2, 5e8}} {
 		if s, n := split(ns); [2]int64{s, n} != want {

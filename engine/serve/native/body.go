@@ -2,76 +2,41 @@ package native
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"time"
 
 	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/serve/stream"
 	"varve.dev/varve/engine/serve/value"
 	"varve.dev/varve/engine/store"
 )
 
-// flushBytes is how much is gathered before it is sent.
-const flushBytes = 64 << 10
+// body encodes an answer in JSON as it goes to the client.
+type body struct{ *stream.Answer }
 
-// finish ends an answer that failed: with an error while nothing is sent, or else
-// by breaking the connection, so that the client does not take it for complete.
+func newBody(w http.ResponseWriter) *body { return &body{stream.New(w, "application/json")} }
+
+// finish ends the answer. Without an error it closes the outer JSON object first.
 func (h *Handler) finish(w http.ResponseWriter, r *http.Request, b *body, err error) {
-	switch {
-	case err == nil:
-	case !b.sent:
-		h.fail(w, r, err)
-	default:
-		if r.Context().Err() == nil && !errors.Is(err, errSending) {
-			h.Log.Error("an answer was cut short", "path", r.URL.Path, "err", err)
-		}
-		panic(http.ErrAbortHandler)
+	if err == nil {
+		b.Buf = append(b.Buf, "}\n"...)
 	}
-}
-
-// errSending says that the client does not take the answer.
-var errSending = errors.New("sending an answer")
-
-// body is an answer on its way to the client.
-type body struct {
-	w    http.ResponseWriter
-	buf  []byte
-	sent bool
-}
-
-func (b *body) flush() error {
-	if !b.sent {
-		b.w.Header().Set("Content-Type", "application/json")
-		b.sent = true
-	}
-	if _, err := b.w.Write(b.buf); err != nil {
-		return fmt.Errorf("%w: %w", errSending, err)
-	}
-	b.buf = b.buf[:0]
-	return nil
-}
-
-func (b *body) spill() error {
-	if len(b.buf) < flushBytes {
-		return nil
-	}
-	return b.flush()
+	b.Finish(r, h.Log, err, func(err error) { h.fail(w, r, err) })
 }
 
 func (b *body) begin(pv string, meta *sample.Metadata, found bool) {
-	b.buf = value.AppendString(append(b.buf, `{"pv":`...), pv)
+	b.Buf = value.AppendString(append(b.Buf, `{"pv":`...), pv)
 	if found {
 		text, err := json.Marshal(newMetadata(meta))
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
-		b.buf = append(append(b.buf, `,"metadata":`...), text...)
+		b.Buf = append(append(b.Buf, `,"metadata":`...), text...)
 	}
 }
 
-// runs writes samples; consecutive runs of one type become one.
+// runs writes samples. Consecutive runs of one type become one.
 func (b *body) runs(seq iter.Seq2[*sample.Run, error]) error {
 	typ := sample.Unknown
 	for r, err := range seq {
@@ -80,20 +45,20 @@ func (b *body) runs(seq iter.Seq2[*sample.Run, error]) error {
 		}
 		if r.Type != typ {
 			if typ != sample.Unknown {
-				b.buf = append(b.buf, "]},"...)
+				b.Buf = append(b.Buf, "]},"...)
 			}
 			typ = r.Type
-			b.buf = append(append(append(b.buf, `{"type":"`...), typ.String()...), `","samples":[`...)
+			b.Buf = append(append(append(b.Buf, `{"type":"`...), typ.String()...), `","samples":[`...)
 		} else {
-			b.buf = append(b.buf, ',')
+			b.Buf = append(b.Buf, ',')
 		}
 		b.run(r)
-		if err := b.spill(); err != nil {
+		if err := b.FlushFull(); err != nil {
 			return err
 		}
 	}
 	if typ != sample.Unknown {
-		b.buf = append(b.buf, "]}"...)
+		b.Buf = append(b.Buf, "]}"...)
 	}
 	return nil
 }
@@ -101,20 +66,20 @@ func (b *body) runs(seq iter.Seq2[*sample.Run, error]) error {
 func (b *body) run(r *sample.Run) {
 	for i, t := range r.Times {
 		if i > 0 {
-			b.buf = append(b.buf, ',')
+			b.Buf = append(b.Buf, ',')
 		}
-		b.buf = append(b.buf, "\n{\"time\":\""...)
-		b.buf = time.Unix(0, t).UTC().AppendFormat(b.buf, time.RFC3339Nano)
-		b.buf = append(b.buf, `","value":`...)
-		b.buf = value.Quoted.Append(b.buf, r, i)
-		b.buf = append(append(b.buf, `,"severity":"`...), r.Tags[i].Severity().String()...)
-		b.buf = append(append(b.buf, `","status":"`...), r.Tags[i].StatusName()...)
-		b.buf = append(b.buf, `"}`...)
+		b.Buf = append(b.Buf, "\n{\"time\":\""...)
+		b.Buf = time.Unix(0, t).UTC().AppendFormat(b.Buf, time.RFC3339Nano)
+		b.Buf = append(b.Buf, `","value":`...)
+		b.Buf = value.Quoted.Append(b.Buf, r, i)
+		b.Buf = append(append(b.Buf, `,"severity":"`...), r.Tags[i].Severity().String()...)
+		b.Buf = append(append(b.Buf, `","status":"`...), r.Tags[i].StatusName()...)
+		b.Buf = append(b.Buf, `"}`...)
 	}
 }
 
 func (b *body) marks(seq iter.Seq2[store.PVMark, error]) error {
-	b.buf = append(b.buf, '[')
+	b.Buf = append(b.Buf, '[')
 	first := true
 	for m, err := range seq {
 		if err != nil {
@@ -125,14 +90,14 @@ func (b *body) marks(seq iter.Seq2[store.PVMark, error]) error {
 			panic("BUG: " + err.Error())
 		}
 		if !first {
-			b.buf = append(b.buf, ',')
+			b.Buf = append(b.Buf, ',')
 		}
 		first = false
-		b.buf = append(b.buf, text...)
-		if err := b.spill(); err != nil {
+		b.Buf = append(b.Buf, text...)
+		if err := b.FlushFull(); err != nil {
 			return err
 		}
 	}
-	b.buf = append(b.buf, ']')
+	b.Buf = append(b.Buf, ']')
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// channel is a channel as users see it.
+// channel is the JSON form of a channel.
 type channel struct {
 	PV              string            `json:"pv"`
 	Group           string            `json:"group"`
@@ -30,15 +30,15 @@ type channel struct {
 	Stored          uint64            `json:"stored"`
 	Pending         uint64            `json:"pending"`
 	Dropped         map[string]uint64 `json:"dropped,omitempty"` // by reason
-	// Suspected counts the times that the IOC may have dropped updates unseen.
+	// Suspected counts the times that the IOC may have dropped updates without notice.
 	Suspected uint64      `json:"suspected,omitempty"`
 	Last      *lastSample `json:"last,omitempty"`
 	Metadata  *metadata   `json:"metadata,omitempty"`
-	// GivenUp says, of one channel, what the disk guard gave up.
+	// GivenUp is what the disk guard deleted early. It is set in answers for one channel.
 	GivenUp *givenUp `json:"givenUp,omitempty"`
 }
 
-// retention says how long samples are kept, and the levels of decimated data.
+// retention is how long raw samples and rollups are kept.
 type retention struct {
 	Raw     string  `json:"raw"` // 1d … 10y, or forever
 	Rollups []level `json:"rollups,omitempty"`
@@ -59,7 +59,7 @@ func newRetention(r store.Retention) retention {
 	return out
 }
 
-// lastSample is the latest sample. A large value is left out.
+// lastSample is the latest sample. It leaves out a large value.
 type lastSample struct {
 	Time     string          `json:"time"`
 	Value    json.RawMessage `json:"value,omitempty"`
@@ -94,7 +94,7 @@ func newChannel(s *capture.Status) channel {
 	return c
 }
 
-// pending is what was received and is neither stored nor dropped yet.
+// pending returns the number of samples received that are neither stored nor dropped yet.
 func pending(s *capture.Status) uint64 {
 	done := s.Stored
 	for _, n := range s.Dropped {
@@ -113,14 +113,14 @@ func drops(by *[sample.NumReasons]uint64) map[string]uint64 {
 	return m
 }
 
-// metadata is what a PV tells about its values. Limits that it does not have are
-// left out.
+// metadata is the JSON form of a PV's metadata. It leaves out limits that the PV does not
+// have.
 type metadata struct {
 	Units     string             `json:"units,omitempty"`
 	Precision int                `json:"precision"`
 	Limits    map[string]float64 `json:"limits,omitempty"`
 	Labels    []string           `json:"labels,omitempty"`
-	// Properties are values of fields of the record.
+	// Properties are the values of fields of the record.
 	Properties map[string]string `json:"properties,omitempty"`
 }
 

@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/pvname"
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Numbers of channels in an answer.
+// Bounds of the number of channels in an answer.
 const (
 	defaultLimit = 1000
 	maxLimit     = 10000
 )
 
-// page is a part of a list of channels. Next, if set, is the parameter after of
-// the request for the next part.
+// page is a part of a list of channels.
 type page struct {
 	Channels []channel `json:"channels"`
-	Next     string    `json:"next,omitempty"`
-	// Incomplete says why channels are missing that should be there.
+	// Next, if set, is the value of the parameter after in a request for the next page.
+	Next string `json:"next,omitempty"`
+	// Incomplete is the reason why channels are missing from the answer.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
@@ -31,10 +33,10 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := request.Limit(q, defaultLimit)
 	if err == nil && (limit < 1 || limit > maxLimit) {
-		err = fmt.Errorf("parameter limit: %d is not in 1 to %d", limit, maxLimit)
+		err = fmt.Errorf("parameter limit: %d is not a number from 1 to %d", limit, maxLimit)
 	}
-	if state := q.Get("state"); err == nil && state != "" && !isState(state) {
-		err = fmt.Errorf("parameter state: %q is not a state of a channel", state)
+	if state := q.Get("state"); err == nil && state != "" && !slices.Contains(states(), state) {
+		err = fmt.Errorf("parameter state: %q is not one of %s", state, strings.Join(states(), ", "))
 	}
 	if err != nil {
 		answerError(w, http.StatusBadRequest, err)
@@ -59,7 +61,7 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, p)
 }
 
-// filter returns what the parameters pv, state, group and after ask for.
+// filter returns the filter that the parameters pv, state, group and after make up.
 func filter(q url.Values) func(s *capture.Status) bool {
 	match := request.Matcher(request.All)
 	if q.Get("pv") != "" {
@@ -67,20 +69,19 @@ func filter(q url.Values) func(s *capture.Status) bool {
 	}
 	after, state, group := q.Get("after"), q.Get("state"), q.Get("group")
 	return func(s *capture.Status) bool {
-		return s.PV > after && match(s.PV) && is(state, s.State.String()) && is(group, s.Group)
+		return s.PV > after && match(s.PV) && passesFilter(state, s.State.String()) && passesFilter(group, s.Group)
 	}
 }
 
-// is reports whether a filter passes a value; an empty filter passes all.
-func is(filter, v string) bool { return filter == "" || filter == v }
+// passesFilter reports whether a filter passes a value. An empty filter passes all.
+func passesFilter(filter, v string) bool { return filter == "" || filter == v }
 
-func isState(name string) bool {
+// states returns the names of the states of channels.
+func states() (names []string) {
 	for s := range capture.NumStates {
-		if capture.State(s).String() == name {
-			return true
-		}
+		names = append(names, capture.State(s).String())
 	}
-	return false
+	return names
 }
 
 // channel answers one channel.

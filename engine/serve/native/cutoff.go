@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// givenUp says that raw samples were given up for want of room.
+// givenUp describes raw samples that the disk guard deleted early to make room.
 type givenUp struct {
-	Before string `json:"before"` // those from before this time
-	At     string `json:"at"`     // when
-	// Size is what the archive took then, and Limit what it might take, in bytes.
+	Before string `json:"before"` // samples older than this time are deleted
+	At     string `json:"at"`     // time of the deletion
+	// Size is the size of the archive at that time, and Limit the allowed size, in bytes.
 	Size  int64 `json:"size"`
 	Limit int64 `json:"limit"`
 }
 
-// cutoffTimeout is for how long the store is asked: what engines tell should not wait for it.
+// cutoffTimeout bounds the read of the deletion cutoff, because the states of channels
+// must not wait for the store.
 const cutoffTimeout = time.Second
 
-// givenUp returns what was given up; nil if nothing was, or the store does not say.
+// givenUp returns what the disk guard deleted early. It returns nil if that is nothing, or
+// if the store does not answer in time.
 func (h *Handler) givenUp(ctx context.Context) *givenUp {
 	if h.Reader == nil || h.Reader.Store == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cutoffTimeout)
 	defer cancel()
-	f, found, err := h.Reader.Store.Cutoff(ctx)
+	c, found, err := h.Reader.Store.Cutoff(ctx)
 	if err != nil || !found {
 		return nil
 	}
-	return &givenUp{Before: clock(f.Before), At: clock(f.At), Size: f.Size, Limit: f.Limit}
+	return &givenUp{Before: clock(c.Before), At: clock(c.At), Size: c.Size, Limit: c.Limit}
 }

@@ -2,10 +2,10 @@
 //
 //	/api/v1/channels, /channels/{pv} ◀── capture: state, rate, losses
 //	/api/v1/status                   ◀── the same, summed by group
-//	/api/v1/samples, /marks          ◀── query: what the archive holds
-//	/api/v1/samples?points=          ◀── query: bins of it
-//	/api/v1/metadata                 ◀── the same: what a PV told of itself, over time
+//	/api/v1/samples, /marks          ◀── query: samples and marks
+//	/api/v1/samples?points=          ◀── query: bins of samples
+//	/api/v1/metadata                 ◀── query: metadata of a PV, over time
 //
-// Times are RFC 3339 in UTC to the nanosecond. An error is {"error": "…"} with a
-// status code that says whose it is.
+// Times are RFC 3339 in UTC to the nanosecond. An error is {"error": "…"}; its status
+// code tells errors of the client (4xx) from those of the server (5xx).
 package native

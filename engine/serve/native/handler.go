@@ -14,18 +14,18 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Channels tells the state of PVs being captured: of an engine in the process, or
-// of many that are asked.
+// Channels returns the states of captured PVs: those of an engine in the same process, or
+// those of many engines over the network.
 type Channels interface {
-	// Statuses yields all, sorted by name. An error says that some are missing, as
-	// those of an engine that can not be asked; the others follow.
+	// Statuses yields the states of all PVs, sorted by name. An error means that some
+	// are missing, such as those of an unreachable engine; the others follow.
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
-	// Status returns one. An error says that whoever captures the PV can not be
-	// asked.
+	// Status returns the state of one PV. An error means that the engine that may
+	// capture the PV is unreachable.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
-// Handler serves /api/v1. Its fields are set before use.
+// Handler serves /api/v1. The caller sets its fields before use.
 type Handler struct {
 	Reader   *query.Reader
 	Channels Channels
@@ -46,24 +46,24 @@ func (h *Handler) Register(mux *http.ServeMux) {
 func answer(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }
 
 func answerError(w http.ResponseWriter, code int, err error) {
 	answer(w, code, map[string]string{"error": err.Error()})
 }
 
-// fail answers that a read failed.
+// fail answers a request whose read failed.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, query.ErrUnknownPV):
 		answerError(w, http.StatusNotFound, err)
 	case r.Context().Err() != nil: // the client is gone
 	default:
-		h.Log.Error("a request failed", "path", r.URL.Path, "err", err)
+		h.Log.Error("request failed", "path", r.URL.Path, "err", err)
 		answerError(w, request.Code(err), err)
 	}
 }
 
-// clock writes a time in ns since 1970.
+// clock formats a time in ns since 1970.
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

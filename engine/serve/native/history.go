@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// entry is the metadata that a PV had from a time on.
+// entry is the metadata of a PV from a time on.
 type entry struct {
 	Since string `json:"since"`
 	Type  string `json:"type,omitempty"`
@@ -31,20 +31,20 @@ func newEntry(m *store.PVMetadata) entry {
 	return e
 }
 
-// moments returns the parameters of a request for metadata: at, which is now if
-// nothing is said, or from and to.
+// moments parses the times of a request for metadata: the parameters from and to, or at,
+// whose default is now.
 func moments(q url.Values, now time.Time) (from, to int64, err error) {
 	if !q.Has("from") && !q.Has("to") {
 		from, err = request.Time(q, "at", now.UnixNano())
 		return from, from, err
 	}
 	if q.Has("at") {
-		return 0, 0, errors.New("parameter at: it excludes from and to")
+		return 0, 0, errors.New("parameter at: it cannot be combined with from and to")
 	}
 	return request.Range(q, now)
 }
 
-// metadata answers the metadata that a PV had at a time, or over a range:
+// metadata answers the metadata of a PV at a time, or over a range:
 //
 //	{"pv":…, "history":[{"since":…, "type":…, "count":…, "host":…, "units":…, …}, …]}
 //
@@ -53,7 +53,7 @@ func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	pv := q.Get("pv")
 	if pv == "" {
-		answerError(w, http.StatusBadRequest, errors.New("the parameter pv is needed"))
+		answerError(w, http.StatusBadRequest, errors.New("parameter pv: the name of a PV is required"))
 		return
 	}
 	from, to, err := moments(q, h.Now())
@@ -69,8 +69,8 @@ func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	b := &body{w: w}
-	b.buf = append(value.AppendString(append(b.buf, `{"pv":`...), pv), `,"history":[`...)
+	b := newBody(w)
+	b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"history":[`...)
 	n := 0
 	for m, err := range h.Reader.MetadataHistory(r.Context(), pv, from, to) {
 		if err == nil {
@@ -82,8 +82,8 @@ func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	b.buf = append(b.buf, "]}\n"...)
-	h.finish(w, r, b, b.flush())
+	b.Buf = append(b.Buf, ']')
+	h.finish(w, r, b, nil)
 }
 
 func (b *body) entry(m *store.PVMetadata, first bool) error {
@@ -92,8 +92,8 @@ func (b *body) entry(m *store.PVMetadata, first bool) error {
 		panic("BUG: " + err.Error())
 	}
 	if !first {
-		b.buf = append(b.buf, ',')
+		b.Buf = append(b.Buf, ',')
 	}
-	b.buf = append(append(b.buf, '\n'), text...)
-	return b.spill()
+	b.Buf = append(append(b.Buf, '\n'), text...)
+	return b.FlushFull()
 }

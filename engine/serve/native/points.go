@@ -11,10 +11,10 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// maxPoints bounds the points that can be asked for.
+// maxPoints bounds the parameter points.
 const maxPoints = 100_000
 
-// points returns the parameter points, 0 if it is not there.
+// points returns the parameter points, or 0 if it is absent.
 func points(q url.Values) (int, error) {
 	text := q.Get("points")
 	if text == "" {
@@ -31,8 +31,8 @@ func points(q url.Values) (int, error) {
 //
 //	{"time":…,"count":10,"severity":"MINOR","covered":1.0,"min":…,"max":…,"mean":…,"std":…,"first":…,"last":…}
 //
-// Of an enumeration there are first, last and states, the seconds in each; of texts the
-// last one; of other values nothing.
+// The bin of an enumeration has first, last and states, which are the seconds in each
+// state. A bin of strings has last. Bins of other values have none of these.
 func (b *body) points(bins *query.Bins) error {
 	first := true
 	for bin, err := range bins.All {
@@ -40,24 +40,24 @@ func (b *body) points(bins *query.Bins) error {
 			return err
 		}
 		if !first {
-			b.buf = append(b.buf, ',')
+			b.Buf = append(b.Buf, ',')
 		}
 		first = false
 		b.point(bin, bins.Width)
-		if err := b.spill(); err != nil {
+		if err := b.FlushFull(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// point writes a bin, and its width if that is not that of the others.
+// point writes a bin. It writes the width if it differs from that of the other bins.
 func (b *body) point(bin *rollup.Bin, width int64) {
-	b.buf = append(b.buf, "\n{\"time\":\""...)
-	b.buf = time.Unix(0, bin.Start).UTC().AppendFormat(b.buf, time.RFC3339Nano)
-	b.buf = strconv.AppendUint(append(b.buf, `","count":`...), bin.Count, 10)
-	b.buf = append(append(b.buf, `,"severity":"`...), bin.Severity.String()...)
-	b.buf = append(b.buf, '"')
+	b.Buf = append(b.Buf, "\n{\"time\":\""...)
+	b.Buf = time.Unix(0, bin.Start).UTC().AppendFormat(b.Buf, time.RFC3339Nano)
+	b.Buf = strconv.AppendUint(append(b.Buf, `","count":`...), bin.Count, 10)
+	b.Buf = append(append(b.Buf, `,"severity":"`...), bin.Severity.String()...)
+	b.Buf = append(b.Buf, '"')
 	if bin.Width != width {
 		b.number("width", float64(bin.Width)/1e9)
 	}
@@ -75,25 +75,25 @@ func (b *body) point(bin *rollup.Bin, width int64) {
 		b.number("last", bin.Last)
 		b.states(bin)
 	case rollup.Text:
-		b.buf = value.AppendString(append(b.buf, `,"last":`...), bin.Text)
+		b.Buf = value.AppendString(append(b.Buf, `,"last":`...), bin.Text)
 	}
-	b.buf = append(b.buf, '}')
+	b.Buf = append(b.Buf, '}')
 }
 
 func (b *body) number(name string, v float64) {
-	b.buf = append(append(append(b.buf, `,"`...), name...), `":`...)
-	b.buf = value.Quoted.Float(b.buf, v, 64)
+	b.Buf = append(append(append(b.Buf, `,"`...), name...), `":`...)
+	b.Buf = value.Quoted.Float(b.Buf, v, 64)
 }
 
 // states writes for how many seconds an enumeration was in each state.
 func (b *body) states(bin *rollup.Bin) {
-	b.buf = append(b.buf, `,"states":{`...)
+	b.Buf = append(b.Buf, `,"states":{`...)
 	for i, s := range bin.States {
 		if i > 0 {
-			b.buf = append(b.buf, ',')
+			b.Buf = append(b.Buf, ',')
 		}
-		b.buf = strconv.AppendUint(append(b.buf, '"'), uint64(s.State), 10)
-		b.buf = value.Quoted.Float(append(b.buf, `":`...), float64(s.Time)/1e9, 64)
+		b.Buf = strconv.AppendUint(append(b.Buf, '"'), uint64(s.State), 10)
+		b.Buf = value.Quoted.Float(append(b.Buf, `":`...), float64(s.Time)/1e9, 64)
 	}
-	b.buf = append(b.buf, '}')
+	b.Buf = append(b.Buf, '}')
 }

@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// mark is a mark as users see it. One of kind lost without a count says that samples
-// may be missing, and nobody can tell how many.
+// mark is the JSON form of a mark. A mark of kind lost without a count means that an
+// unknown number of samples may be missing.
 type mark struct {
 	Time   string `json:"time"`
 	End    string `json:"end,omitempty"`
@@ -35,11 +35,11 @@ func newMark(m *store.PVMark) mark {
 	return out
 }
 
-// span returns the parameters pv, from and to.
+// span parses the parameters pv, from and to.
 func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 	q := r.URL.Query()
 	if pv = q.Get("pv"); pv == "" {
-		return "", 0, 0, errors.New("the parameter pv is needed")
+		return "", 0, 0, errors.New("parameter pv: the name of a PV is required")
 	}
 	from, to, err = request.Range(q, h.Now())
 	return pv, from, to, err
@@ -52,7 +52,7 @@ func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 //	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
 //	 "marks":[…]}
 //
-// With the parameter points there are bins instead, about as many, of one width in s:
+// With the parameter points it answers about as many bins instead, of one width in s:
 //
 //	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
 func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusBadRequest, err)
 		return
 	}
-	b := &body{w: w}
+	b := newBody(w)
 	write, err := h.content(r.Context(), b, pv, from, to, n)
 	if err != nil {
 		h.fail(w, r, fmt.Errorf("reading %s: %w", pv, err))
@@ -78,30 +78,26 @@ func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 	}
 	b.begin(pv, &meta, found)
 	if err = write(); err == nil {
-		b.buf = append(b.buf, `],"marks":`...)
+		b.Buf = append(b.Buf, `],"marks":`...)
 		err = b.marks(h.Reader.Marks(r.Context(), pv, from, to))
-	}
-	if err == nil {
-		b.buf = append(b.buf, "}\n"...)
-		err = b.flush()
 	}
 	h.finish(w, r, b, err)
 }
 
-// content opens a PV, and returns what writes its samples, or about n points if n is
-// not 0.
+// content opens a PV. It returns a function that writes the samples, or about n points if
+// n is not 0.
 func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (write func() error, err error) {
 	if n == 0 {
 		runs, err := h.Reader.Read(ctx, pv, from, to, query.Options{})
 		return func() error {
-			b.buf = append(b.buf, `,"runs":[`...)
+			b.Buf = append(b.Buf, `,"runs":[`...)
 			return b.runs(runs)
 		}, err
 	}
 	bins, err := h.Reader.Bins(ctx, pv, from, to, n, query.BinOptions{First: true})
 	return func() error {
 		b.number("width", float64(bins.Width)/1e9)
-		b.buf = append(b.buf, `,"points":[`...)
+		b.Buf = append(b.Buf, `,"points":[`...)
 		return b.points(bins)
 	}, err
 }
@@ -121,11 +117,7 @@ func (h *Handler) marks(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	b := &body{w: w}
-	b.buf = append(value.AppendString(append(b.buf, `{"pv":`...), pv), `,"marks":`...)
-	if err = b.marks(h.Reader.Marks(r.Context(), pv, from, to)); err == nil {
-		b.buf = append(b.buf, "}\n"...)
-		err = b.flush()
-	}
-	h.finish(w, r, b, err)
+	b := newBody(w)
+	b.Buf = append(value.AppendString(append(b.Buf, `{"pv":`...), pv), `,"marks":`...)
+	h.finish(w, r, b, b.marks(h.Reader.Marks(r.Context(), pv, from, to)))
 }

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// summary sums up the channels of a group, or of all.
+// summary sums up the channels of one group, or of all groups.
 type summary struct {
 	Group    string            `json:"group,omitempty"`
 	Channels int               `json:"channels"`
@@ -39,7 +39,7 @@ func (m *summary) add(s *capture.Status) {
 	}
 }
 
-// status answers the summaries of all groups, and their sum.
+// status answers the summary of each group, and their total.
 func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 	total := &summary{States: map[string]int{}}
 	groups := map[string]*summary{}
@@ -64,9 +64,9 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, struct {
 		Total  *summary   `json:"total"`
 		Groups []*summary `json:"groups"`
-		// Incomplete says why channels are missing that should be there.
+		// Incomplete is the reason why channels are missing from the answer.
 		Incomplete string `json:"incomplete,omitempty"`
-		// GivenUp is absent if the disk guard gave up nothing.
+		// GivenUp is absent if the disk guard deleted nothing early.
 		GivenUp *givenUp `json:"givenUp,omitempty"`
 	}{total, append([]*summary{}, list...), incomplete, h.givenUp(r.Context())})
 }

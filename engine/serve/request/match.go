@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// Matcher says whether a PV is asked for.
+// Matcher reports whether a PV matches.
 type Matcher func(pv string) bool
 
 // All matches every PV.
@@ -17,8 +17,8 @@ func All(string) bool { return true }
 // IsGlob reports whether a name has wildcards.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
-// Glob matches names with the wildcards * and ?. A pattern without one matches a
-// name in any of its forms, as pvname.Canonical has it.
+// Glob matches names with the wildcards * and ?. A pattern without wildcards matches the
+// canonical form of its name: see pvname.Canonical.
 func Glob(pattern string) Matcher {
 	if !IsGlob(pattern) {
 		name := pvname.Canonical(pattern)
@@ -27,7 +27,7 @@ func Glob(pattern string) Matcher {
 	return func(pv string) bool { return glob(pattern, pv) }
 }
 
-// glob matches in time proportional to the product of the lengths: it goes back
+// glob matches in time proportional to the product of the lengths, because it goes back
 // to the last * only.
 func glob(pattern, name string) bool {
 	p, n, star, mark := 0, 0, -1, 0

@@ -1,5 +1,5 @@
-// Package request reads the parameters of HTTP requests: times, limits and
-// patterns of PV names. Its errors name the parameter, for the client.
+// Package request parses the parameters of HTTP requests: times, limits and patterns of
+// PV names. Its errors name the parameter, because they are sent to the client.
 //
 //	?from=…&to=…  ──▶ Range          ?pv=SR*,BR*  ──▶ Glob
 //	?limit=…      ──▶ Limit          ?regex=SR.*  ──▶ Regexp
@@ -17,8 +17,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Code returns the status code of the answer to a request that failed for err,
-// and not for what it asked.
+// Code returns the status code for a valid request that failed with err.
 func Code(err error) int {
 	if errors.Is(err, store.ErrNotOpen) || errors.Is(err, query.ErrNotAsked) {
 		return http.StatusServiceUnavailable
@@ -26,12 +25,13 @@ func Code(err error) int {
 	return http.StatusInternalServerError
 }
 
-// layouts are the forms of ISO 8601 that clients send. Fractions of a second are
-// accepted with any.
+// layouts are the forms of ISO 8601 that clients send. Each accepts fractions of a
+// second.
 var layouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700"}
 
-// Time returns the time in ns since 1970 of a parameter, or absent if it is not
-// there. A + that stands unescaped in a URL arrives as a space; offsets survive that.
+// Time parses a parameter that is a time and returns it in ns since 1970. It returns
+// absent if the parameter is absent. An unescaped + in a URL arrives as a space; Time
+// accepts that in offsets.
 func Time(q url.Values, name string, absent int64) (int64, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -45,14 +45,14 @@ func Time(q url.Values, name string, absent int64) (int64, error) {
 		if ns := t.UnixNano(); t.Year() > 1900 && t.Year() < 2200 && ns >= query.Earliest && ns <= query.Latest {
 			return ns, nil
 		}
-		return 0, fmt.Errorf("parameter %s: year %d is out of range", name, t.Year())
+		return 0, fmt.Errorf("parameter %s: year %d is not in the range 1901 to 2199", name, t.Year())
 	}
 	return 0, fmt.Errorf("parameter %s: %q is not a time like 2026-01-31T12:00:00.000Z or 2026-01-31T12:00:00+01:00", name, text)
 }
 
 // restorePlus turns "…T12:00:00 01:00" back into "…T12:00:00+01:00".
 func restorePlus(text string) string {
-	for _, zone := range []string{" 00:00", " 0000"} { // as long as these
+	for _, zone := range []string{" 00:00", " 0000"} { // offsets have one of these lengths
 		if i := len(text) - len(zone); i > 0 && text[i] == ' ' {
 			return text[:i] + "+" + text[i+1:]
 		}
@@ -60,8 +60,9 @@ func restorePlus(text string) string {
 	return text
 }
 
-// Range returns the parameters from and to in ns since 1970. As with the Archiver
-// Appliance, to is an hour from now if it is missing, and from a day before to.
+// Range parses the parameters from and to and returns them in ns since 1970. As with the
+// Archiver Appliance, the default of to is an hour from now, and the default of from is a
+// day before to.
 func Range(q url.Values, now time.Time) (from, to int64, err error) {
 	if to, err = Time(q, "to", now.Add(time.Hour).UnixNano()); err != nil {
 		return 0, 0, err
@@ -70,15 +71,15 @@ func Range(q url.Values, now time.Time) (from, to int64, err error) {
 		return 0, 0, err
 	}
 	if from > to {
-		return 0, 0, fmt.Errorf("parameter from: %s is after to, which is %s", clock(from), clock(to))
+		return 0, 0, fmt.Errorf("parameter from: %s is after the parameter to, %s", clock(from), clock(to))
 	}
 	return from, to, nil
 }
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// Limit returns the parameter limit, or absent if it is not there. Below 0 means
-// no limit.
+// Limit parses the parameter limit. It returns absent if the parameter is absent. A
+// negative number means no limit.
 func Limit(q url.Values, absent int) (int, error) {
 	text := q.Get("limit")
 	if text == "" {
@@ -86,7 +87,7 @@ func Limit(q url.Values, absent int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("parameter limit: %q is not a number", text)
+		return 0, fmt.Errorf("parameter limit: %q is not a whole number", text)
 	}
 	return n, nil
 }

@@ -34,11 +34,11 @@ func TestTime(t *testing.T) {
 	}
 }
 
-func TestTimeNamesWhatIsWrong(t *testing.T) {
+func TestErrorsOfTimeNameTheParameter(t *testing.T) {
 	for _, text := range []string{"yesterday", "2026-01-31", "2026-01-31T12:00:00", "2026-13-31T12:00:00Z", "1e9", "9999-01-01T00:00:00Z", "0001-01-01T00:00:00Z"} {
 		_, err := Time(url.Values{"to": {text}}, "to", 0)
 		if err == nil || !strings.HasPrefix(err.Error(), "parameter to: ") {
-			t.Errorf("%s gives %v, which does not name the parameter", text, err)
+			t.Errorf("%s gives the error %v, which does not name the parameter", text, err)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestRangeDefaults(t *testing.T) {
 		t.Fatalf("range is %d to %d, %v", from, to, err)
 	}
 	_, _, err = Range(url.Values{"from": {"2026-02-01T00:00:00Z"}, "to": {"2026-01-01T00:00:00Z"}}, now)
-	if err == nil || !strings.Contains(err.Error(), "is after to") {
+	if err == nil || !strings.Contains(err.Error(), "is after the parameter to") {
 		t.Fatalf("a range that ends before it begins gives %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestGlob(t *testing.T) {
 		{"*:P*S", "SR01:PRES", true},
 		{"SR0?:PRES", "SR01:PRES", true},
 		{"SR0?:PRES", "SR0:PRES", false},
-		{"SR01.PRES*", "SR01:PRES", false}, // a point is no wildcard
+		{"SR01.PRES*", "SR01:PRES", false}, // a dot is not a wildcard
 		{"*a*b*c", "xaybzcc", true},
 		{"*a*b*c", "xaybzcd", false},
 		{"SR01:PRES", "SR01:PRES", true},
@@ -91,11 +91,11 @@ func TestRegexpMatchesWholeNames(t *testing.T) {
 		}
 	}
 	if _, err := Regexp("("); err == nil || !strings.Contains(err.Error(), "parameter regex") {
-		t.Errorf("a wrong expression gives %v", err)
+		t.Errorf("an invalid expression gives %v", err)
 	}
 }
 
-// Whatever clients send, a range is refused or can be read.
+// A range is refused, or it is in order and within the bounds of a reader.
 func FuzzRange(f *testing.F) {
 	f.Add("from=2026-01-31T12:00:00+01:00&to=2026-02-01T00:00:00.5Z&limit=3")
 	f.Add("from=&to=2262-04-12T00:00:00Z")

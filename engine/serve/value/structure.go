@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// structure appends a stored structure of pvAccess as a JSON object with its members
-// in order. A union and an any are what stands in them. Bytes that are no structure
-// are written in base64, so that nothing which is stored is kept back.
+// structure appends a stored structure of pvAccess as a JSON object with its members in
+// order. A union or an any is written as the value in it. Bytes that are not a structure
+// are written in base64, so that clients can read everything that is stored.
 func (f *Format) structure(dst, stored []byte) []byte {
 	w := structureWriter{format: f, dst: dst, first: true}
 	if err := proto.Walk(stored, w.part); err == nil {
@@ -21,13 +21,13 @@ func (f *Format) structure(dst, stored []byte) []byte {
 	return append(dst, '"')
 }
 
-// structureWriter makes text of the parts of a structure.
+// structureWriter writes the parts of a structure as text.
 type structureWriter struct {
 	format *Format
 	dst    []byte
-	// open is the closing bracket of each object and array that is open; first is set
-	// where no comma is due.
-	open  []byte
+	// open holds the closing bracket of each open object and array.
+	open []byte
+	// first is set if the next part needs no comma before it.
 	first bool
 }
 
@@ -65,7 +65,7 @@ func (w *structureWriter) begin(object bool) {
 	w.dst, w.open, w.first = append(w.dst, first), append(w.open, last), true
 }
 
-// numberTypes are the types of samples that are written as numbers of pvAccess are.
+// numberTypes maps number types of pvAccess to types of samples with the same text.
 var numberTypes = [...]sample.Type{
 	proto.Int8: sample.Int8, proto.Int16: sample.Int16, proto.Int32: sample.Int32, proto.Int64: sample.Int64,
 	proto.UInt8: sample.Uint8, proto.UInt16: sample.Uint16, proto.UInt32: sample.Uint32, proto.UInt64: sample.Uint64,

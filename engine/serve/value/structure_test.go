@@ -68,7 +68,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Numbers are written as those of samples are, in the words of the format.
+// Numbers have the same text as those of samples, in the same format.
 func TestNumbersInStructures(t *testing.T) {
 	for _, c := range []struct {
 		code  proto.Code
@@ -103,7 +103,7 @@ func TestEmptyStructures(t *testing.T) {
 	}
 }
 
-// What is no structure is kept from nobody.
+// Bytes that are not a structure are still readable, in base64.
 func TestBrokenStructures(t *testing.T) {
 	whole := stored(alarm, noAlarm)
 	for cut := range whole {
@@ -113,7 +113,7 @@ func TestBrokenStructures(t *testing.T) {
 	}
 }
 
-// Whatever is stored, the answer is JSON, and not longer than a bound.
+// The text of any stored bytes is valid JSON of bounded length.
 func FuzzStructure(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	typ := proto.NewStruct("all", "alarm", alarm, "any", proto.Of(proto.Any), "list", proto.ArrayOf(proto.NewUnion("", "t", stamp, "s", proto.Of(proto.String))),

@@ -1,4 +1,4 @@
-// Package value writes the values of samples as text, appending to a buffer.
+// Package value appends the values of samples to a buffer as text.
 //
 //	sample.Run, i ──▶ Format.Append ──▶ 3.0, 7, "text", [1.0,2.0], {"value":1.0}
 //	                       └─ structures ── proto.Walk
@@ -12,23 +12,23 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Format says how numbers are written that JSON has no word for.
+// Format is the text for the numbers that JSON cannot express.
 type Format struct{ NaN, Inf, NegInf string }
 
 var (
-	// Text writes them as Java, the Archiver Appliance and Python do.
+	// Text is the form that Java, Python and the Archiver Appliance use.
 	Text = Format{"NaN", "Infinity", "-Infinity"}
-	// Numbers writes valid JSON in which every value of a number is a number or
-	// null. 1e999 is a number that every parser of doubles reads as infinity.
+	// Numbers is valid JSON in which every number is a number or null. Every parser of
+	// float64 reads 1e999 as infinity.
 	Numbers = Format{"null", "1e999", "-1e999"}
-	// Quoted writes valid JSON that keeps the names.
+	// Quoted is valid JSON with the names of the numbers as strings.
 	Quoted = Format{`"NaN"`, `"Infinity"`, `"-Infinity"`}
 )
 
-// Append appends the value of sample i as JSON, apart from the numbers that the
-// format decides. Floats always have a point or an exponent, so that readers
-// which take the type of a column from its first value take the right one.
-// Enumerations are numbers, and structures are objects.
+// Append appends the value of sample i as JSON, except for the numbers that the format
+// defines. Floats always have a decimal point or an exponent, so that readers that derive
+// the type of a column from its first value derive the right one. Enumerations become
+// numbers, and structures become objects.
 func (f *Format) Append(dst []byte, r *sample.Run, i int) []byte {
 	if r.Type.Fixed() {
 		return f.word(dst, r.Type, r.Words[i])
@@ -81,7 +81,7 @@ func (f *Format) word(dst []byte, t sample.Type, w uint64) []byte {
 	return strconv.AppendInt(dst, int64(w), 10)
 }
 
-// Float appends the shortest text that reads back as v, a float of some bits.
+// Float appends the shortest text that parses as v. The size of v in bits is 32 or 64.
 func (f *Format) Float(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -103,8 +103,8 @@ func (f *Format) Float(dst []byte, v float64, bits int) []byte {
 
 const hex = "0123456789abcdef"
 
-// AppendString appends a JSON string. Bytes that are not UTF-8, as old IOCs send
-// for degrees, become U+FFFD.
+// AppendString appends a JSON string. Bytes that are not UTF-8, such as the degree sign of
+// old IOCs, become U+FFFD.
 func AppendString[S []byte | string](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {

@@ -60,7 +60,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// Strings come back from a JSON parser as they were, but for what is not UTF-8.
+// A JSON parser returns strings unchanged, except for bytes that are not UTF-8.
 func FuzzAppendString(f *testing.F) {
 	f.Add("°C \x00\xff\u2028\"\\")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -13,13 +13,14 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// manySamples is from how many samples on optimized and ncount are answered from bins
-// in store, if there are some.
+// manySamples is the number of samples from which on optimized and ncount are computed
+// from stored bins, if there are any.
 const manySamples = 1 << 20
 
-// rolled answers optimized and ncount from bins, where the range has many samples and
-// there are bins in store. Else the operator goes through the samples, as all others do.
-func (h *Handler) rolled(ctx context.Context, s *series, pv string, op *postprocess.Operator, from, to int64) error {
+// applyToBins computes optimized and ncount from stored bins, if the range has many
+// samples and such bins exist. Otherwise these post-processors work on samples, as all
+// others do.
+func (h *Handler) applyToBins(ctx context.Context, s *series, pv string, op *postprocess.Func, from, to int64) error {
 	if op.IsCount() {
 		n, stored, err := h.Reader.Count(ctx, pv, from, to)
 		if err == nil && stored && n >= manySamples {
@@ -58,9 +59,9 @@ func counted(from int64, n uint64) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) { yield(r, nil) }
 }
 
-// optimized makes of bins what the operator gives: mean, std, min, max and count, in the
-// middle of the bin. It returns how many samples they have in all; 0 if not all are
-// numbers.
+// optimized turns bins into the result of the post-processor optimized: mean, std, min,
+// max and count, at the middle of the bin. It returns the number of samples in all bins,
+// or 0 if not all of them are numbers.
 func optimized(bins iter.Seq2[*rollup.Bin, error]) (out *sample.Run, n uint64, err error) {
 	out = &sample.Run{Type: sample.Float64.Array()}
 	for b, err := range bins {

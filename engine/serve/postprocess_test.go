@@ -13,7 +13,7 @@ import (
 
 const tenSeconds = "&from=2026-01-01T00:00:00Z&to=2026-01-01T00:00:09Z"
 
-func TestOperators(t *testing.T) {
+func TestPostProcessors(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 10), 1)
 	r.put("mean_5", ramp(newYear, 3), 1)
@@ -25,7 +25,7 @@ func TestOperators(t *testing.T) {
 	arrays := &sample.Run{Type: sample.Float64.Array()}
 	arrays.Append(&sample.Sample{Time: newYear, Bytes: make([]byte, 80)})
 	r.put("SR:WAVE", arrays, 1)
-	r.know("SR:NEW", sample.Unknown, 0)
+	r.addChannel("SR:NEW", sample.Unknown, 0)
 	const known = "; known are caplotbinning, count, deadBand,"
 	for _, c := range []struct {
 		pv   string
@@ -46,27 +46,27 @@ func TestOperators(t *testing.T) {
 		{"mean_5(SR:NONE)", 404, "reading SR:NONE: unknown PV\n"},
 		{"lastSample(SR:TEXT)", 200, "1767225600,on,0,0,0\n"},
 		{"count_10(SR:TEXT)", 200, "1767225605,1.0,0,0,0\n"},
-		{"mean_5(SR:TEXT)", 400, "reading SR:TEXT: operator mean_5 needs numbers, and values of type string are none\n"},
+		{"mean_5(SR:TEXT)", 400, "reading SR:TEXT: post-processor mean_5 needs numbers; values of type string are not\n"},
 		{"mean_10(SR:WAVE)", 200, "1767225605,0.0,0,0,0\n"},
-		{"optimized_5(SR:WAVE)", 400, "reading SR:WAVE: operator optimized_5 needs scalars, and values of type float64[] are arrays\n"},
+		{"optimized_5(SR:WAVE)", 400, "reading SR:WAVE: post-processor optimized_5 needs scalars; values of type float64[] are arrays\n"},
 		{"optimized_500(SR:TEXT)", 400, "needs numbers"},
-		{"average_5(SR:PRES)", 400, `unknown operator "average"` + known},
-		{"mean_0(SR:PRES)", 400, `operator mean_0: width in seconds "0" is not a whole number from 1 to 2147483647`},
-		{"mean_5m(SR:PRES)", 400, `operator mean_5m: width in seconds "5m" is not`},
-		{"mean_5(SR:PRES", 400, `the parentheses of "mean_5(SR:PRES" do not match; operators are written as mean_600(PV)`},
+		{"average_5(SR:PRES)", 400, `unknown post-processor "average"` + known},
+		{"mean_0(SR:PRES)", 400, `post-processor mean_0: width in seconds "0" is not a whole number from 1 to 2147483647`},
+		{"mean_5m(SR:PRES)", 400, `post-processor mean_5m: width in seconds "5m" is not`},
+		{"mean_5(SR:PRES", 400, `the parentheses of "mean_5(SR:PRES" do not match; write a post-processor as mean_600(PV)`},
 		{"mean_5SR:PRES)", 400, "do not match"},
-		{"mean_5(max_2(SR:PRES))", 400, "operator mean_5 is applied to max_2(SR:PRES), which is no PV; operators can not be nested"},
-		{"mean_5()", 400, "operator mean_5 is applied to no PV"},
-		{"SR:PRES&pp=average", 400, "parameter pp: unknown operator"},
-		// Names that have parentheses or underscores of their own.
+		{"mean_5(max_2(SR:PRES))", 400, "post-processor mean_5 is applied to max_2(SR:PRES), which is not a PV; post-processors cannot be nested"},
+		{"mean_5()", 400, "post-processor mean_5 has no PV; write mean_5(PV)"},
+		{"SR:PRES&pp=average", 400, "parameter pp: unknown post-processor"},
+		// Names of PVs with parentheses or underscores.
 		{"mean_5", 200, "1767225600,0.0,0,0,0\n1767225601,1.0,0,0,0\n1767225602,2.0,0,0,0\n"},
 		{"SR(01):X&pp=ncount", 200, "1767225600,4,0,0,0\n"},
 		{"ncount(SR(01):X)", 200, "1767225600,4,0,0,0\n"},
 		{"nth_3(SR(01):X)", 200, "1767225600,0.0,0,0,0\n1767225603,3.0,0,0,0\n"},
 		{"ca://mean_5(SR:PRES)", 200, "1767225600,0.0,0,0,0\n1767225601,1.0,0,0,0\n"},
 		{"ncount(mean_5(SR:PRES))", 200, "1767225600,2,0,0,0\n"},
-		{"SR(02):X", 400, `"SR(02):X" is neither a PV that is known nor an operator of one`},
-		{"SR(02)", 400, `unknown operator "SR"` + known},
+		{"SR(02):X", 400, `"SR(02):X" is neither a known PV nor a post-processor of one`},
+		{"SR(02)", 400, `unknown post-processor "SR"` + known},
 	} {
 		code, got := r.get("/retrieval/data/getData.csv?pv=" + c.pv + tenSeconds)
 		if code != c.code || code == 200 && got != c.want || !strings.Contains(got, c.want) {
@@ -75,18 +75,18 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// Bins are refused that would be more than anybody can read, before the answer begins.
-func TestTooManyBins(t *testing.T) {
+// A post-processor that would give too many bins is refused before the answer begins.
+func TestTooManyBinsAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 10), 1)
 	code, got := r.get("/retrieval/data/getData.csv?pv=mean_1(SR:PRES)&from=1950-01-01T00:00:00Z&to=2026-01-01T00:00:00Z")
-	if code != 400 || !strings.Contains(got, "operator mean_1 gives") {
+	if code != 400 || !strings.Contains(got, "post-processor mean_1 gives") {
 		t.Errorf("got %d %s", code, got)
 	}
 }
 
-// Several PVs have an operator each, and the names in the answer are those of the PVs.
-func TestOperatorsOfSeveral(t *testing.T) {
+// A request for several PVs may have a post-processor for each. The answer names the PVs.
+func TestPostProcessorsOfSeveralPVs(t *testing.T) {
 	r := newRig(t)
 	r.put("A", ramp(newYear, 10), 1)
 	r.put("B", ramp(newYear, 4), 1)
@@ -120,14 +120,15 @@ func TestOperatorsOfSeveral(t *testing.T) {
 	}
 }
 
-// What an operator can not hold is the client's to change: 400, before anything is sent.
-func TestOperatorBounds(t *testing.T) {
+// A request that exceeds the memory of a post-processor is answered 400, because the
+// client can change it.
+func TestPostProcessorBounds(t *testing.T) {
 	r := newRig(t)
 	for i := range uint32(4) {
 		r.put("SR:PRES", ramp(newYear+int64(i)*4096*second, 4096), i+1)
 	}
 	const day = "&from=2026-01-01T00:00:00Z&to=2026-01-01T12:00:00Z"
-	if code, got := r.get("/retrieval/data/getData.json?pv=loess_43200(SR:PRES)" + day); code != 400 || !strings.Contains(got, "a bin has 16384 samples, more than 10000") {
+	if code, got := r.get("/retrieval/data/getData.json?pv=loess_43200(SR:PRES)" + day); code != 400 || !strings.Contains(got, "one bin has 16384 samples, and loess takes at most 10000") {
 		t.Errorf("got %d %s", code, got)
 	}
 	if code, got := r.get("/retrieval/data/getData.csv?pv=loess_3600(SR:PRES)" + day); code != 200 || strings.Count(got, "\n") != 13 {

@@ -12,26 +12,26 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// ask is what a client asks of getData.
-type ask struct {
+// dataQuery is a request of getData.
+type dataQuery struct {
 	targets  []target
-	pp       *postprocess.Operator // for targets that have none of their own, or nil
-	from, to int64                 // ns since 1970
-	metadata bool                  // fetchLatestMetadata
+	pp       *postprocess.Func // for targets without one of their own; may be nil
+	from, to int64             // ns since 1970
+	metadata bool              // fetchLatestMetadata
 	ext      string
 }
 
-// parseAsk reads a request for data. Other parameters that clients send, such as
-// donotchunk and retiredPVTemplate, mean nothing here.
-func parseAsk(file string, q url.Values, now time.Time) (a ask, code int, err error) {
+// parseQuery parses a request for data. It ignores other parameters that clients send,
+// such as donotchunk and retiredPVTemplate. code is the status code for an error.
+func parseQuery(file string, q url.Values, now time.Time) (a dataQuery, code int, err error) {
 	call, ext, _ := strings.Cut(file, ".")
 	if call != "getData" && call != "getDataForPVs" {
-		return a, http.StatusNotFound, fmt.Errorf("%s is not served; getData is", call)
+		return a, http.StatusNotFound, fmt.Errorf("%s is not supported; use getData or getDataForPVs", call)
 	}
 	if encoders[ext] == nil {
-		return a, http.StatusNotFound, fmt.Errorf("getData.%s is not served; %s are", ext, extensions())
+		return a, http.StatusNotFound, fmt.Errorf("getData.%s is not supported; use one of %s", ext, extensions())
 	}
-	a = ask{ext: ext, metadata: q.Get("fetchLatestMetadata") == "true"}
+	a = dataQuery{ext: ext, metadata: q.Get("fetchLatestMetadata") == "true"}
 	pvs := q["pv"]
 	if call == "getDataForPVs" {
 		pvs = splitNames(pvs)
@@ -40,7 +40,7 @@ func parseAsk(file string, q url.Values, now time.Time) (a ask, code int, err er
 		return a, http.StatusBadRequest, err
 	}
 	if len(pvs) > 1 && (ext == "csv" || ext == "txt") {
-		return a, http.StatusBadRequest, fmt.Errorf("getData.%s takes one parameter pv", ext)
+		return a, http.StatusBadRequest, fmt.Errorf("parameter pv: getData.%s takes a single PV", ext)
 	}
 	if a.from, a.to, err = request.Range(q, now); err != nil {
 		return a, http.StatusBadRequest, err
@@ -61,10 +61,10 @@ const maxPVs = 1000
 
 func checkPVs(pvs []string) error {
 	if len(pvs) == 0 || pvs[0] == "" {
-		return errors.New("the parameter pv is needed")
+		return errors.New("parameter pv: the name of a PV is required")
 	}
 	if len(pvs) > maxPVs {
-		return fmt.Errorf("%d PVs in one request are more than %d", len(pvs), maxPVs)
+		return fmt.Errorf("parameter pv: the request names %d PVs, and may name at most %d", len(pvs), maxPVs)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-"""Reads a PV through operators with aapy and pyarchappl, and prints what they got as JSON.
+"""Reads a PV through post-processors with aapy and pyarchappl, and prints what they got as JSON.
 
-    operators.py HOST PORT FROM TO PV OPERATOR...
+    postprocessors.py HOST PORT FROM TO PV POST_PROCESSOR...
 """
 
 import json
@@ -21,20 +21,20 @@ def raw(url, pv, start, end):
     return [{k: plain(v) for k, v in s.items()} for s in unpack_raw_data(answer.content)[0]["data"]]
 
 
-def main(host, port, start, end, pv, *operators):
+def main(host, port, start, end, pv, *post_processors):
     url = f"http://{host}:{port}"
     first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
     wrong = requests.get(url + "/retrieval/data/getData.raw", params={"pv": f"average_5({pv})", "from": start, "to": end})
     json.dump({
         "all": raw(url, pv, start, end),
         "wrong": {"code": wrong.status_code, "text": wrong.text},
-        "operators": {op: {
+        "post_processors": {op: {
             "aapyJSON": aapy(JsonFetcher(host, port), f"{op}({pv})", first, last),
             "aapyRaw": aapy(PbFetcher(host, port), f"{op}({pv})", first, last),
             "frameJSON": frame(url, "json", f"{op}({pv})", start, end),
             "frameRaw": frame(url, "raw", f"{op}({pv})", start, end),
             "raw": raw(url, f"{op}({pv})", start, end),
-        } for op in operators},
+        } for op in post_processors},
     }, sys.stdout)
 
 

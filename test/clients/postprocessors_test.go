@@ -11,25 +11,25 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// operated is what operators.py prints.
-type operated struct {
-	All   []event `json:"all"` // without an operator
+// postProcessed is what postprocessors.py prints.
+type postProcessed struct {
+	All   []event `json:"all"` // without a post-processor
 	Wrong struct {
 		Code int    `json:"code"`
 		Text string `json:"text"`
 	} `json:"wrong"`
-	Operators map[string]*struct {
+	PostProcessors map[string]*struct {
 		AapyJSON  aapy    `json:"aapyJSON"`
 		AapyRaw   aapy    `json:"aapyRaw"`
 		FrameJSON *frame  `json:"frameJSON"`
 		FrameRaw  *frame  `json:"frameRaw"`
 		Raw       []event `json:"raw"`
-	} `json:"operators"`
+	} `json:"post_processors"`
 }
 
-// Clients read a real IOC's record through operators, and get what follows from the
+// Clients read a real IOC's record through post-processors, and get what follows from the
 // samples that they get without.
-func TestClientsReadThroughOperators(t *testing.T) {
+func TestClientsReadThroughPostProcessors(t *testing.T) {
 	ioc := epics.StartIOC(t, `record(calc, "T:COUNT") { field(SCAN, ".1 second") field(INPA, "T:COUNT") field(CALC, "A+1") }`)
 	groups := t.TempDir()
 	program.WriteGroup(t, groups, "count", program.Group("count", "", "T:COUNT"))
@@ -52,26 +52,26 @@ func TestClientsReadThroughOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, port := hostPort(t, u)
-	var r operated
-	python(t, &r, "testdata/operators.py", host, port, from.Format(time.RFC3339), to.Format(time.RFC3339), "T:COUNT",
+	var r postProcessed
+	python(t, &r, "testdata/postprocessors.py", host, port, from.Format(time.RFC3339), to.Format(time.RFC3339), "T:COUNT",
 		"mean_1", "optimized_2", "lastSample_1", "ncount")
 
-	if r.Wrong.Code != 400 || r.Wrong.Text[:27] != `unknown operator "average";` {
-		t.Errorf("an unknown operator gives %+v", r.Wrong)
+	if r.Wrong.Code != 400 || r.Wrong.Text[:33] != `unknown post-processor "average";` {
+		t.Errorf("an unknown post-processor gives %+v", r.Wrong)
 	}
 	checkMean(t, &r, from.Unix(), to.Unix())
 	checkOptimized(t, &r)
 	checkLast(t, &r)
-	if got := r.Operators["ncount"]; len(got.Raw) != 1 || got.Raw[0].Val != float64(len(r.All)-1) || !equal(got.Raw[0].Val, got.FrameRaw.Values[0]) {
+	if got := r.PostProcessors["ncount"]; len(got.Raw) != 1 || got.Raw[0].Val != float64(len(r.All)-1) || !equal(got.Raw[0].Val, got.FrameRaw.Values[0]) {
 		t.Errorf("ncount is %+v, of %d samples and one before", got.Raw, len(r.All))
 	}
 }
 
 // checkMean compares with the means of the samples in each second. aapy leaves out the
 // bins whose time is after the range.
-func checkMean(t *testing.T, r *operated, from, to int64) {
+func checkMean(t *testing.T, r *postProcessed, from, to int64) {
 	t.Helper()
-	got := r.Operators["mean_1"]
+	got := r.PostProcessors["mean_1"]
 	for at := from; at < to; at++ {
 		sum, n := 0.0, 0.0
 		for _, e := range r.All {
@@ -98,9 +98,9 @@ func checkMean(t *testing.T, r *operated, from, to int64) {
 }
 
 // checkOptimized compares the statistics of bins: their counts are all samples.
-func checkOptimized(t *testing.T, r *operated) {
+func checkOptimized(t *testing.T, r *postProcessed) {
 	t.Helper()
-	got := r.Operators["optimized_2"]
+	got := r.PostProcessors["optimized_2"]
 	total := 0.0
 	for i, e := range got.Raw {
 		stats, ok := e.Val.([]any)
@@ -125,9 +125,9 @@ func checkOptimized(t *testing.T, r *operated) {
 }
 
 // checkLast compares with the samples themselves.
-func checkLast(t *testing.T, r *operated) {
+func checkLast(t *testing.T, r *postProcessed) {
 	t.Helper()
-	for i, e := range r.Operators["lastSample_1"].Raw {
+	for i, e := range r.PostProcessors["lastSample_1"].Raw {
 		if !slices.Contains(r.All, e) {
 			t.Errorf("sample %d of lastSample is %+v, which is none", i, e)
 		}

@@ -1,0 +1,82 @@
+// Package stream sends an HTTP answer while it is still being encoded. The APIs
+// append to a buffer, and the buffer goes to the client whenever it is full:
+//
+//	encoder ──append──▶ Answer.Buf ──FlushFull, 64 KiB──▶ client
+//	                        │
+//	                     Finish(err)
+//	                        ├─ no error                 ──▶ send what is left
+//	                        ├─ error, nothing sent yet  ──▶ fail: an error answer with a status code
+//	                        └─ error after the first byte ─▶ log it, abort the connection
+//
+// The status code 200 is on its way after the first byte. Aborting the connection
+// is then the only way to tell the client that the answer is incomplete.
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+)
+
+// flushBytes is the size at which the buffer is full.
+const flushBytes = 64 << 10
+
+// errSending marks errors of the connection to the client.
+var errSending = errors.New("sending the answer")
+
+// Answer is the body of one answer. It holds only what is not sent yet.
+type Answer struct {
+	// Buf is what is encoded and not sent yet. Encoders append to it.
+	Buf []byte
+
+	w           http.ResponseWriter
+	contentType string
+	begun       bool // the client has received the first byte, or may have
+}
+
+// New returns an empty answer of a content type.
+func New(w http.ResponseWriter, contentType string) *Answer {
+	return &Answer{w: w, contentType: contentType}
+}
+
+// FlushFull sends the buffer if it is full. Encoders call it after each piece that
+// they append. They return its error, and the caller hands it to Finish.
+func (a *Answer) FlushFull() error {
+	if len(a.Buf) < flushBytes {
+		return nil
+	}
+	return a.flush()
+}
+
+func (a *Answer) flush() error {
+	if !a.begun {
+		a.w.Header().Set("Content-Type", a.contentType)
+		a.begun = true
+	}
+	if _, err := a.w.Write(a.Buf); err != nil {
+		return fmt.Errorf("%w: %w", errSending, err)
+	}
+	a.Buf = a.Buf[:0]
+	return nil
+}
+
+// Finish ends the answer. Without an error it sends the rest of the buffer. An error
+// that occurs before the first byte goes to fail, which writes an error answer. Any
+// other error aborts the connection with a panic of http.ErrAbortHandler. Finish logs
+// the error unless the client caused it by going away.
+func (a *Answer) Finish(r *http.Request, log *slog.Logger, err error, fail func(error)) {
+	if err == nil {
+		err = a.flush()
+	}
+	switch {
+	case err == nil:
+	case !a.begun:
+		fail(err)
+	default:
+		if r.Context().Err() == nil && !errors.Is(err, errSending) {
+			log.Error("aborted an answer after its first byte", "path", r.URL.Path, "err", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
