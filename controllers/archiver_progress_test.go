@@ -13,21 +13,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
-	"varve.dev/varve/controllers"
+	"varve.dev/varve/controllers/archiver"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/outcome"
 	"varve.dev/varve/controllers/render"
 )
 
 var _ = Describe("An Archiver whose engines report", func() {
 	var namespace string
-	var outcomes *controllers.Outcomes
+	var outcomes *outcome.Latest
 	var reconcile func(context.Context)
 	engines := map[string]string{"10.1.0.1": "main-engine-busy", "10.1.0.2": "main-engine-idle"} // by IP
 	rates := map[string]float64{"main-engine-busy": 50_000, "main-engine-idle": 4_000}
@@ -38,7 +38,7 @@ var _ = Describe("An Archiver whose engines report", func() {
 		for ip, name := range engines {
 			startPod(ctx, namespace, name, ip)
 		}
-		outcomes = controllers.NewOutcomes(func(types.NamespacedName) {})
+		outcomes = &outcome.Latest{}
 		f := fleet.New(fleet.Config{
 			Pods: k8s, API: k8s, Namespaces: []string{namespace}, Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
 			Fetch: func(_ context.Context, ip string) (*report.Report, error) {
@@ -54,7 +54,7 @@ var _ = Describe("An Archiver whose engines report", func() {
 		running.Go(func() { _ = f.Start(run) })
 		DeferCleanup(func() { cancel(); running.Wait() })
 		Eventually(f.Synced).Should(BeTrue())
-		r := &controllers.ArchiverReconciler{
+		r := &archiver.Reconciler{
 			Client: k8s, API: k8s, Fleet: f, Outcomes: outcomes, Image: "varve:test", Recorder: events.NewFakeRecorder(100),
 		}
 		reconcile = func(ctx context.Context) {
@@ -83,8 +83,8 @@ var _ = Describe("An Archiver whose engines report", func() {
 
 	It("shows how far moves have come, and the worst IOC", func(ctx SpecContext) {
 		since := time.Now().Add(-time.Minute)
-		outcomes.Put(key(namespace, "main"), &controllers.Outcome{
-			Moving: 9, Moves: controllers.MovesProgress{Since: since, Begun: 13, Undone: 1, Moving: 9},
+		outcomes.Put(key(namespace, "main"), &outcome.Outcome{
+			Moving: 9, Moves: outcome.MovesProgress{Since: since, Begun: 13, Undone: 1, Moving: 9},
 		})
 		reconcile(ctx)
 		status := get(ctx, newArchiver(namespace, "main")).Status
@@ -93,7 +93,7 @@ var _ = Describe("An Archiver whose engines report", func() {
 		Expect(status.WorstCircuits).To(ConsistOf(v1alpha1.CircuitCount{Host: "10.0.0.1:5064", Circuits: 6}))
 		Expect(columns(ctx, namespace)).To(HaveKeyWithValue("Rebalancing", "3/13"))
 
-		outcomes.Put(key(namespace, "main"), &controllers.Outcome{})
+		outcomes.Put(key(namespace, "main"), &outcome.Outcome{})
 		reconcile(ctx)
 		Expect(get(ctx, newArchiver(namespace, "main")).Status.Moves).To(BeNil())
 		Expect(columns(ctx, namespace)).To(HaveKeyWithValue("Rebalancing", BeNil()))

@@ -21,8 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/archiver"
 	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/group"
+	"varve.dev/varve/controllers/outcome"
 	"varve.dev/varve/controllers/render"
+	"varve.dev/varve/controllers/shards"
 	"varve.dev/varve/groups/channelfinder"
 )
 
@@ -114,7 +118,7 @@ func CacheOptions(namespaces []string) cache.Options {
 		&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*marked)},
 		&corev1.Pod{}:       {Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: "varve"})},
 	}
-	for o := range childKinds() {
+	for o := range archiver.ChildKinds() {
 		by[o] = ours
 	}
 	options := cache.Options{ByObject: by}
@@ -133,17 +137,16 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: o.Namespaces,
 		Log: o.Log.WithName("fleet"), Registerer: metrics.Registry,
 	})
-	compiled := &Wakeups{}
-	outcomes := NewOutcomes(compiled.Wake)
+	outcomes := &outcome.Latest{}
 	recorder := mgr.GetEventRecorder("varve-operator")
 
-	shards := &ShardsReconciler{
+	placer := &shards.Reconciler{
 		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
 		Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry,
 	}
 	service := channelfinder.NewClient()
-	poller := channelfinder.NewPoller(service.Names, shards.ChannelFinderChanged)
-	shards.ChannelFinder = poller
+	poller := channelfinder.NewPoller(service.Names, placer.ChannelFinderChanged)
+	placer.ChannelFinder = poller
 
 	for _, r := range []manager.Runnable{engines, poller} {
 		if err := mgr.Add(r); err != nil {
@@ -151,12 +154,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		}
 	}
 	for _, r := range []interface{ SetupWithManager(ctrl.Manager) error }{
-		shards,
-		&ArchiverReconciler{
+		placer,
+		&archiver.Reconciler{
 			Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: engines,
-			Outcomes: outcomes, Compiled: compiled, Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
+			Outcomes: outcomes, Recorder: recorder, Registerer: metrics.Registry, Image: o.Image,
 		},
-		&GroupReconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Compiled: compiled, Recorder: recorder},
+		&group.Reconciler{Client: mgr.GetClient(), Fleet: engines, Outcomes: outcomes, Recorder: recorder},
 	} {
 		if err := r.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the operator: %w", err)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/controllers"
 	"varve.dev/varve/controllers/placement"
+	"varve.dev/varve/controllers/shards"
 )
 
 // twice makes a group ask for two engines.
@@ -220,7 +220,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("undoes a move to an engine that does not come to capture", func(ctx SpecContext) {
-		p := newPlant(ctx, func(r *controllers.ShardsReconciler) {
+		p := newPlant(ctx, func(r *shards.Reconciler) {
 			r.Limits = placement.Limits{AtOnce: 2, PerMinute: 2, Join: 2 * time.Second, Avoid: time.Hour}
 		})
 		start(ctx, p, "a1")

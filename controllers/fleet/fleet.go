@@ -26,6 +26,7 @@ import (
 
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/controllers/wakeup"
 )
 
 // Engine is one engine pod as the operator sees it.
@@ -82,7 +83,7 @@ type Fleet struct {
 	nodes   nodes
 	listed  time.Time // the latest list of Leases; zero if it failed
 
-	changes, reports listeners
+	changes, reports wakeup.Broadcaster
 }
 
 // engine is what is known of an engine besides its pod.
@@ -138,8 +139,10 @@ func (f *Fleet) sync() {
 	f.synced = true
 	archivers := f.archiversLocked()
 	f.mu.Unlock()
-	f.changes.tell(archivers)
-	f.reports.tell(archivers)
+	for _, archiver := range archivers {
+		f.changes.Wake(archiver)
+		f.reports.Wake(archiver)
+	}
 }
 
 // Synced says whether all engines were asked once. Before that Engines says less

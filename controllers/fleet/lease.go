@@ -87,7 +87,9 @@ func (f *Fleet) pollLeases(ctx context.Context) {
 	for i := range pods {
 		present[client.ObjectKeyFromObject(&pods[i])] = true
 	}
-	f.changes.tell(f.observe(leases, present, time.Now()))
+	for _, archiver := range f.observe(leases, present, time.Now()) {
+		f.changes.Wake(archiver)
+	}
 }
 
 // listLeases asks the API server. It answers from what etcd has, never from an

@@ -54,7 +54,9 @@ func (f *Fleet) pollReports(ctx context.Context) {
 	f.mu.Lock()
 	archivers := f.archiversLocked()
 	f.mu.Unlock()
-	f.reports.tell(archivers)
+	for _, archiver := range archivers {
+		f.reports.Wake(archiver)
+	}
 }
 
 // pollReport asks one engine. One that does not answer is not dead for it: Leases
@@ -78,7 +80,7 @@ func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	archiver := e.archiver
 	f.mu.Unlock()
 	if news {
-		f.changes.tell([]types.NamespacedName{archiver})
+		f.changes.Wake(archiver)
 	}
 }
 

@@ -1,0 +1,118 @@
+package archiver
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/controllers/archiverstatus"
+	"varve.dev/varve/controllers/fleet"
+)
+
+// TestArchiverMetrics checks the figures by which others may scale an Archiver: what
+// all engines take together, and not less because one of them does not answer.
+func TestArchiverMetrics(t *testing.T) {
+	var m archiverMetrics
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&m)
+	gathered := func() map[string]float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]float64{}
+		for _, f := range families {
+			for _, s := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range s.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				out[name] = s.GetGauge().GetValue()
+			}
+		}
+		return out
+	}
+	reporting := func(name string, phase v1alpha1.ShardPhase, rate float64) fleet.Engine {
+		return fleet.Engine{Name: name, Ready: true, Report: &report.Report{Shards: []report.Shard{{Phase: string(phase), SamplesPerSecond: rate}}}}
+	}
+	main := types.NamespacedName{Namespace: "lab", Name: "main"}
+	in := archiverstatus.Input{
+		Settled: true, Moving: 1, Unplaced: 2,
+		Fleet: []fleet.Engine{
+			reporting("a", v1alpha1.Capturing, 1000), reporting("b", v1alpha1.Capturing, 500), reporting("c", v1alpha1.Joining, 70), {Name: "starting"},
+		},
+		Shards: []v1alpha1.ArchiveShard{{
+			Spec: v1alpha1.ArchiveShardSpec{Engines: []v1alpha1.ShardEngine{{Name: "a"}, {Name: "b"}}},
+			Status: &v1alpha1.ArchiveShardStatus{Engines: []v1alpha1.ShardEngineStatus{
+				{Name: "a", Phase: v1alpha1.Capturing}, {Name: "b", Phase: v1alpha1.Joining}, {Name: "gone", Phase: v1alpha1.Capturing},
+			}},
+		}, {}},
+	}
+	want := map[string]float64{
+		"varve_operator_archiver_samples_per_second lab/main": 1500,
+		"varve_operator_archiver_shards lab/main Joining":     1,
+		"varve_operator_archiver_shards lab/main Capturing":   1,
+		"varve_operator_archiver_shards lab/main Draining":    0,
+		"varve_operator_archiver_shards lab/main Moving":      1,
+		"varve_operator_archiver_shards lab/main Unplaced":    2,
+	}
+	m.observe(main, &in)
+	if got := gathered(); !maps.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	in.Fleet[0].Report = nil
+	m.observe(main, &in)
+	if got := gathered(); !maps.Equal(got, want) {
+		t.Errorf("an engine does not answer: %v", got)
+	}
+	in.Fleet[0].Dead = true
+	m.observe(main, &in)
+	if got := gathered()["varve_operator_archiver_samples_per_second lab/main"]; got != 500 {
+		t.Errorf("it died, and the others take %v", got)
+	}
+	m.forget(main)
+	if got := gathered(); len(got) != 0 {
+		t.Errorf("the Archiver is gone, and its figures are not: %v", got)
+	}
+
+	m.observe(main, &archiverstatus.Input{}) // a new operator
+	if got, known := gathered()["varve_operator_archiver_samples_per_second lab/main"]; known {
+		t.Errorf("nobody was asked, and the rate is %v", got)
+	}
+}
+
+// TestSamplesOfKEDA checks that the series by which the samples scale are served.
+func TestSamplesOfKEDA(t *testing.T) {
+	var m archiverMetrics
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&m)
+	m.observe(types.NamespacedName{Namespace: "epics", Name: "main"}, &archiverstatus.Input{Settled: true})
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	files, err := filepath.Glob("../../config/samples/keda/*.yaml")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	series := regexp.MustCompile(`varve_\w+{[^}]*}`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := series.FindAllString(string(text), -1)
+		if len(named) != 1 || !strings.Contains(w.Body.String(), "\n"+named[0]+" ") {
+			t.Errorf("%s scales by %q; the operator serves:\n%s", file, named, w.Body)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package archiver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/archiverstatus"
+	"varve.dev/varve/controllers/render"
+)
+
+// observe gathers what the status is made of.
+func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map[childKey]client.Object) (archiverstatus.Input, error) {
+	in := archiverstatus.Input{Archiver: a, Settled: r.Fleet.Synced(), Now: time.Now()}
+	in.Engines, _ = live[childKey{"Deployment", render.EngineName(a.Name)}].(*appsv1.Deployment)
+	in.Retrieval, _ = live[childKey{"Deployment", render.RetrievalName(a.Name)}].(*appsv1.Deployment)
+	in.Autoscaler, _ = live[childKey{"HorizontalPodAutoscaler", render.EngineName(a.Name)}].(*autoscalingv2.HorizontalPodAutoscaler)
+	for _, job := range schemaJobs(live) {
+		in.Schema = job
+	}
+	name := client.ObjectKeyFromObject(a)
+	ours := []client.ListOption{client.InNamespace(a.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: a.Name}, client.UnsafeDisableDeepCopy}
+	var pods corev1.PodList
+	var shards v1alpha1.ArchiveShardList
+	var err error
+	if err = r.Client.List(ctx, &pods, ours...); err != nil {
+		return in, fmt.Errorf("listing pods: %w", err)
+	}
+	if err = r.Client.List(ctx, &shards, ours...); err != nil {
+		return in, fmt.Errorf("listing shards: %w", err)
+	}
+	if in.Fleet, err = r.Fleet.Engines(ctx, name); err != nil {
+		return in, fmt.Errorf("listing engines: %w", err)
+	}
+	in.Pods, in.Shards = pods.Items, shards.Items
+	in.Mounts = failedMounts(ctx, r.API, in.Pods, in.Now)
+	if o := r.Outcomes.Get(name); o != nil {
+		in.Unplaced, in.Moving, in.Moves = o.Unplaced, o.Moving, o.Moves.Status()
+	}
+	return in, nil
+}
+
+// schemaJobs are those of an Archiver that are not about to go, the newest one last.
+func schemaJobs(live map[childKey]client.Object) (jobs []*batchv1.Job) {
+	for _, o := range live {
+		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return jobs
+}

@@ -1,0 +1,32 @@
+package archiver
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/controllers/render"
+)
+
+// prune deletes what is no longer wanted. Volumes are never pruned.
+func prune(ctx context.Context, from client.Client, wanted []render.Object, live map[childKey]client.Object) error {
+	keep := map[childKey]bool{}
+	for _, o := range wanted {
+		keep[keyOf(o)] = true
+	}
+	for key, o := range live {
+		if keep[key] || key.kind == kindVolumeClaim || o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		uid := o.GetUID()
+		err := from.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s: %w", key, err)
+		}
+		ctrl.LoggerFrom(ctx).Info("deleted what is no longer needed", "object", key.String())
+	}
+	return nil
+}

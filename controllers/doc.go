@@ -1,0 +1,14 @@
+// Package controllers is the operator: one process per cluster that turns Archivers
+// and ArchiveGroups into running engines. This package sets up the manager, its
+// cache and the three reconcilers. Each reconciler has a package of its own and reads
+// like a recipe: fetch, observe, plan (pure), apply, prune, status.
+//
+//	Archiver ──────▶ archiver ── render ───────────────────▶ Deployments, Services, Job, …
+//	                  │   ▲ └─── archiverstatus ────────────▶ status of the Archiver
+//	                  │   └──────────────── fleet ◀── reports and Leases ── engines (agent)
+//	ArchiveGroups ─▶ shards ── groups/compile, placement ───▶ channel lists, ArchiveShards
+//	ConfigMaps ───────▲ │                    │
+//	ChannelFinder ────┘ └── outcome.Latest   │
+//	                            ▼            ▼
+//	ArchiveGroup ──────────▶ group ── groupstatus ─────────▶ status of the group
+package controllers

@@ -1,0 +1,71 @@
+// Package outcome carries the results of the shards reconciler to the reconcilers
+// that show them in a status.
+//
+//	shards ── Put ──▶ Latest ── Get ──▶ archiver, group
+//	                    └── Changes ──▶ their work queues
+package outcome
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"varve.dev/varve/controllers/wakeup"
+	"varve.dev/varve/groups/compile"
+)
+
+// Outcome is the result of the latest compilation of an Archiver's groups, and of
+// the latest placement of its shards.
+type Outcome struct {
+	// Groups has the result for each group, by namespace/name.
+	Groups map[string]*compile.Group
+	// Generations has the generation of each compiled group, by namespace/name.
+	Generations map[string]int64
+	// Unplaced is the number of shards that have channels and that no engine
+	// captures yet. Moving is the number of shards that move between engines.
+	Unplaced, Moving int
+	// Moves is the progress of the current wave of moves.
+	Moves MovesProgress
+	// Outdated is the number of shards, by group (namespace/name), whose engine does
+	// not capture the lists of the latest compilation yet.
+	Outdated map[string]int
+}
+
+// Latest has the latest Outcome of every Archiver. The shards reconciler puts them
+// there, and the other reconcilers read them. The zero value is ready to use, and
+// all methods are safe for concurrent use.
+type Latest struct {
+	mu       sync.RWMutex
+	outcomes map[types.NamespacedName]*Outcome
+	changes  wakeup.Broadcaster
+}
+
+// Changes is a source of requests: those for each Archiver that has another outcome.
+func (l *Latest) Changes(requests wakeup.Requests) source.Source { return l.changes.Source(requests) }
+
+// Get returns the latest outcome, which must not be changed; nil if there is none.
+func (l *Latest) Get(archiver types.NamespacedName) *Outcome {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.outcomes[archiver]
+}
+
+// Put replaces the outcome of an Archiver. It does not block.
+func (l *Latest) Put(archiver types.NamespacedName, o *Outcome) {
+	l.mu.Lock()
+	if l.outcomes == nil {
+		l.outcomes = map[types.NamespacedName]*Outcome{}
+	}
+	l.outcomes[archiver] = o
+	l.mu.Unlock()
+	l.changes.Wake(archiver)
+}
+
+// Delete forgets an Archiver. It does not block.
+func (l *Latest) Delete(archiver types.NamespacedName) {
+	l.mu.Lock()
+	delete(l.outcomes, archiver)
+	l.mu.Unlock()
+	l.changes.Wake(archiver)
+}

@@ -1,0 +1,121 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+)
+
+// observed is what there is of an Archiver. Objects are the cache's own: they must
+// not be changed.
+type observed struct {
+	archiver *v1alpha1.Archiver // nil if there is none, or it is being deleted
+	groups   []v1alpha1.ArchiveGroup
+	shards   map[int]*v1alpha1.ArchiveShard
+	stray    []*v1alpha1.ArchiveShard     // that belong to no index
+	lists    map[string]*corev1.ConfigMap // channel lists by name
+	engines  []fleet.Engine
+}
+
+// observe gathers what there is. Of an Archiver that is gone these are its groups
+// only.
+func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*observed, error) {
+	in := &observed{shards: map[int]*v1alpha1.ArchiveShard{}, lists: map[string]*corev1.ConfigMap{}}
+	var groups v1alpha1.ArchiveGroupList
+	err := r.Client.List(ctx, &groups, client.InNamespace(name.Namespace), client.MatchingFields{indexArchiver: name.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing groups: %w", err)
+	}
+	in.groups = groups.Items
+	a := &v1alpha1.Archiver{}
+	switch err := r.Client.Get(ctx, name, a); {
+	case apierrors.IsNotFound(err):
+		return in, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting the Archiver: %w", err)
+	case a.DeletionTimestamp != nil:
+		return in, nil // garbage collection takes what the Archiver owns
+	}
+	in.archiver = a
+	if err := r.observeMade(ctx, in); err != nil {
+		return nil, err
+	}
+	if in.engines, err = r.Fleet.Engines(ctx, name); err != nil {
+		return nil, fmt.Errorf("listing engines: %w", err)
+	}
+	return in, nil
+}
+
+// observeMade gathers what was made before.
+func (r *Reconciler) observeMade(ctx context.Context, in *observed) error {
+	ours := []client.ListOption{
+		client.InNamespace(in.archiver.Namespace),
+		client.MatchingLabels{v1alpha1.LabelArchiver: in.archiver.Name},
+		client.UnsafeDisableDeepCopy,
+	}
+	var shards v1alpha1.ArchiveShardList
+	if err := r.Client.List(ctx, &shards, ours...); err != nil {
+		return fmt.Errorf("listing shards: %w", err)
+	}
+	for i := range shards.Items {
+		s := &shards.Items[i]
+		index := -1
+		if s.Spec.Index != nil {
+			index = int(*s.Spec.Index)
+		}
+		if index < 0 || index >= in.places() || s.Name != shardName(in.archiver.Name, index) {
+			in.stray = append(in.stray, s)
+			continue
+		}
+		in.shards[index] = s
+	}
+	var lists corev1.ConfigMapList
+	if err := r.Client.List(ctx, &lists, append(ours, client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})...); err != nil {
+		return fmt.Errorf("listing channel lists: %w", err)
+	}
+	for i := range lists.Items {
+		in.lists[lists.Items[i].Name] = &lists.Items[i]
+	}
+	return nil
+}
+
+// groupsWithdrawn says whether groups may be missing because their definition is
+// being deleted, or is gone. That takes nothing from what is captured: nobody
+// asked for it.
+func (r *Reconciler) groupsWithdrawn(ctx context.Context, in *observed, known *archive) (bool, error) {
+	if known.made != nil && !slices.ContainsFunc(known.made.names, func(name string) bool {
+		return !slices.ContainsFunc(in.groups, func(g v1alpha1.ArchiveGroup) bool { return groupName(&g) == name })
+	}) {
+		return false, nil
+	}
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(customResourceDefinition)
+	err := r.API.Get(ctx, client.ObjectKey{Name: "archivegroups." + v1alpha1.GroupVersion.Group}, definition)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsForbidden(err): // with rights in some namespaces only
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("getting the definition of ArchiveGroup: %w", err)
+	}
+	return definition.DeletionTimestamp != nil, nil
+}
+
+// listName returns the name of the ConfigMap of a channel list.
+func listName(archiver, hash string) string { return archiver + "-" + hash }
+
+// shardName returns the name of an ArchiveShard.
+func shardName(archiver string, index int) string { return fmt.Sprintf("%s-%04d", archiver, index) }
+
+// groupName returns a group's name as compile and engines have it.
+func groupName(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }

@@ -1,0 +1,43 @@
+package shards
+
+import (
+	"testing"
+	"time"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/placement"
+)
+
+// Shards weigh what the engine measures that captures them, not what one does that
+// has just come to them.
+func TestMeasure(t *testing.T) {
+	engine := func(name string, shards ...report.Shard) fleet.Engine {
+		return fleet.Engine{Name: name, Report: &report.Report{Engine: name, Shards: shards}}
+	}
+	shard := func(index int, phase v1alpha1.ShardPhase, rate float64) report.Shard {
+		return report.Shard{Index: index, Phase: string(phase), Channels: 100, SamplesPerSecond: rate}
+	}
+	heavy := shard(3, v1alpha1.Capturing, 10)
+	heavy.BytesPerSecond, heavy.Circuits = 1e6, 4
+	in := &observed{engines: []fleet.Engine{
+		engine("a", shard(0, v1alpha1.Capturing, 1000), shard(1, v1alpha1.Capturing, 50), heavy),
+		engine("b", shard(0, v1alpha1.Capturing, 10), shard(1, v1alpha1.Joining, 7000)),
+		{Name: "silent"},
+	}}
+	var costs placement.Smoother
+	in.measure(time.Now(), &costs)
+	weights := costs.Weights([]int{100, 100, 0, 100})
+	idle := placement.Load{Channels: 100}.Cost()
+	large := placement.Load{SamplesPerSecond: 10, BytesPerSecond: 1e6, Circuits: 4}.Cost()
+	if weights[0] != idle+1000 || weights[1] != idle+50 || weights[3] != idle+large {
+		t.Errorf("weights are %v, a shard of idle channels weighs %v", weights, idle)
+	}
+	in.engines[0].Report.Shards = in.engines[0].Report.Shards[:2]
+	costs = placement.Smoother{}
+	in.measure(time.Now(), &costs)
+	if weights := costs.Weights([]int{100, 100, 200}); weights[2] != 2*idle+1050 {
+		t.Errorf("a shard that was not measured weighs %v, not what the others do", weights[2])
+	}
+}

@@ -1,0 +1,148 @@
+package shards
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/wakeup"
+)
+
+// burst is how long is waited after an event for others: `kubectl apply` of a
+// folder makes hundreds.
+const burst = 150 * time.Millisecond
+
+// Indexes of groups in the cache.
+const (
+	indexArchiver  = "spec.archiverRef.name"
+	indexConfigMap = "spec.channelsFrom.configMap.name"
+)
+
+// SetupWithManager lets the reconciler run: on changes of Archivers, groups and
+// their sources, of what was made of them, and of engines.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.metrics = newShardsMetrics(r.Registerer)
+	if err := indexGroups(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	engines := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return fleet.Differs(e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod))
+	}})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("archiveshard").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Watches(&v1alpha1.Archiver{}, debounced(itself), builder.WithPredicates(specOrDeletion)).
+		Watches(&v1alpha1.ArchiveGroup{}, debounced(archiverNamed), builder.WithPredicates(specOrDeletion)).
+		Watches(&corev1.ConfigMap{}, debounced(r.archiversReading)).
+		Watches(&v1alpha1.ArchiveShard{}, debounced(wakeup.ArchiverOf)).
+		Watches(&corev1.Pod{}, debounced(wakeup.ArchiverOf), engines).
+		WatchesRawSource(r.found.Source(wakeup.Archiver)).
+		WatchesRawSource(r.Fleet.Changes(wakeup.Archiver)).
+		Complete(r)
+}
+
+// specOrDeletion leaves out changes of a status.
+var specOrDeletion = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	old, now := e.ObjectOld, e.ObjectNew
+	return (old.GetDeletionTimestamp() == nil) != (now.GetDeletionTimestamp() == nil) ||
+		len(old.GetFinalizers()) != len(now.GetFinalizers())
+}})
+
+// ChannelFinderChanged wakes the Archivers whose groups ask a query, which has
+// another answer. It does not block.
+func (r *Reconciler) ChannelFinderChanged(url, query string) {
+	var groups v1alpha1.ArchiveGroupList
+	if err := r.Client.List(context.Background(), &groups, client.UnsafeDisableDeepCopy); err != nil {
+		return // there is no cache yet, and nothing was compiled with an old answer
+	}
+	for i := range groups.Items {
+		for _, s := range groups.Items[i].Spec.ChannelsFrom {
+			if s.ChannelFinder != nil && s.ChannelFinder.URL == url && s.ChannelFinder.Query == query {
+				r.found.Wake(wakeup.ArchiverOfGroup(&groups.Items[i]))
+			}
+		}
+	}
+}
+
+func indexGroups(indexer client.FieldIndexer) error {
+	for field, values := range map[string]func(*v1alpha1.ArchiveGroup) []string{
+		indexArchiver: func(g *v1alpha1.ArchiveGroup) []string { return []string{g.Spec.ArchiverRef.Name} },
+		indexConfigMap: func(g *v1alpha1.ArchiveGroup) (names []string) {
+			for _, s := range g.Spec.ChannelsFrom {
+				if s.ConfigMap != nil {
+					names = append(names, s.ConfigMap.Name)
+				}
+			}
+			return names
+		},
+	} {
+		index := func(o client.Object) []string { return values(o.(*v1alpha1.ArchiveGroup)) }
+		if err := indexer.IndexField(context.Background(), &v1alpha1.ArchiveGroup{}, field, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archiversReading are those that a ConfigMap means something to: as a channel list
+// of theirs, or as a source of a group.
+func (r *Reconciler) archiversReading(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetLabels()[v1alpha1.LabelChannels] == v1alpha1.ChannelList {
+		return wakeup.ArchiverOf(ctx, o)
+	}
+	var groups v1alpha1.ArchiveGroupList
+	err := r.Client.List(ctx, &groups, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexConfigMap: o.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "groups can not be listed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range groups.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: wakeup.ArchiverOfGroup(&groups.Items[i])})
+	}
+	return requests
+}
+
+func itself(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+}
+
+func archiverNamed(_ context.Context, o client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: wakeup.ArchiverOfGroup(o.(*v1alpha1.ArchiveGroup))}}
+}
+
+// debounced makes one request of a burst of events. Of a changed object both
+// versions count: it may have gone from one Archiver to another.
+func debounced(requests handler.MapFunc) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(ctx context.Context, q queue, objects ...client.Object) {
+		seen := map[types.NamespacedName]bool{}
+		for _, o := range objects {
+			for _, req := range requests(ctx, o) {
+				if !seen[req.NamespacedName] {
+					seen[req.NamespacedName] = true
+					q.AddAfter(req, burst)
+				}
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc:  func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, q, e.Object) },
+		UpdateFunc:  func(ctx context.Context, e event.UpdateEvent, q queue) { add(ctx, q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc:  func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, q, e.Object) },
+		GenericFunc: func(ctx context.Context, e event.GenericEvent, q queue) { add(ctx, q, e.Object) },
+	}
+}

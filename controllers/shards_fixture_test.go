@@ -1,0 +1,478 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/cluster/report"
+	"varve.dev/varve/controllers"
+	"varve.dev/varve/controllers/fleet"
+	"varve.dev/varve/controllers/outcome"
+	"varve.dev/varve/controllers/shards"
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/groups/channellist"
+	"varve.dev/varve/groups/compile"
+)
+
+// plant is a namespace with a ShardsReconciler, and engines that are played: they
+// renew Leases, report, and answer in the status of shards as the agent does.
+type plant struct {
+	namespace string
+	fleet     *fleet.Fleet
+	outcomes  *outcome.Latest
+	finder    *playedFinder
+	writes    *writes // of the reconciler
+
+	mu      sync.Mutex
+	engines map[string]*playedEngine // by pod
+}
+
+// playedEngine is what a played engine does. The plant's mutex guards it.
+type playedEngine struct {
+	ip     string
+	silent bool // neither renews its Lease, nor reports, nor answers
+	stuck  bool // never comes to capture a shard that it does not
+	phases map[int]v1alpha1.ShardPhase
+	named  map[int]bool // shards whose spec names it
+	lists  map[int][]string
+}
+
+func newPlant(ctx SpecContext, changes ...func(*shards.Reconciler)) *plant {
+	GinkgoHelper()
+	p := &plant{
+		namespace: newNamespace(ctx), engines: map[string]*playedEngine{},
+		finder: &playedFinder{}, writes: &writes{counts: map[string]int{}},
+	}
+	cfg := rest.CopyConfig(restConfig)
+	cfg.Wrap(p.writes.count)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Cache: controllers.CacheOptions([]string{p.namespace}), Logger: GinkgoLogr,
+		Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	f := fleet.New(fleet.Config{
+		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: []string{p.namespace}, Fetch: p.fetch,
+		Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
+	})
+	Expect(mgr.Add(f)).To(Succeed())
+	p.fleet = f
+	p.outcomes = &outcome.Latest{}
+	r := &shards.Reconciler{
+		Client: mgr.GetClient(), API: mgr.GetAPIReader(), Fleet: f, ChannelFinder: p.finder,
+		Outcomes: p.outcomes, Recorder: mgr.GetEventRecorder("varve-operator"), Registerer: prometheus.NewRegistry(),
+	}
+	for _, change := range changes {
+		change(r)
+	}
+	p.finder.changed = r.ChannelFinderChanged
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
+
+	run, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer GinkgoRecover()
+		Expect(mgr.Start(run)).To(Succeed())
+	})
+	running.Go(func() { p.play(run) })
+	DeferCleanup(func() { cancel(); running.Wait() })
+	return p
+}
+
+// writes counts the requests of a client that change something, by method and kind
+// of object.
+type writes struct {
+	mu     sync.Mutex
+	counts map[string]int
+	bytes  int64
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func (w *writes) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if kind := kindOf(req.URL.Path); req.Method != http.MethodGet && kind != "events" {
+			w.mu.Lock()
+			w.counts[req.Method+" "+kind]++
+			w.bytes += max(req.ContentLength, 0)
+			w.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// kindOf returns the resource of a path …/namespaces/NAME/RESOURCE/….
+func kindOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/namespaces/")
+	parts := strings.Split(rest, "/")
+	if len(parts) < 2 {
+		return path
+	}
+	return parts[1]
+}
+
+// take returns the counts since it was called last.
+func (w *writes) take() (counts map[string]int, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts, bytes = w.counts, w.bytes
+	w.counts, w.bytes = map[string]int{}, 0
+	return counts, bytes
+}
+
+// quiet waits until nothing is written for a while.
+func (w *writes) quiet() {
+	GinkgoHelper()
+	var last time.Time
+	seen := -1
+	Eventually(func() bool {
+		w.mu.Lock()
+		n := 0
+		for _, c := range w.counts {
+			n += c
+		}
+		w.mu.Unlock()
+		if n != seen {
+			seen, last = n, time.Now()
+		}
+		return time.Since(last) > 2*time.Second
+	}, time.Minute).Should(BeTrue())
+}
+
+// playedFinder is a ChannelFinder whose answer the test gives.
+type playedFinder struct {
+	mu      sync.Mutex
+	names   []string
+	known   bool
+	changed func(url, query string)
+}
+
+func (f *playedFinder) Names(string, string) ([]string, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.known {
+		return nil, false, errors.New("no answer")
+	}
+	return f.names, true, nil
+}
+
+func (f *playedFinder) answer(url, query string, names ...string) {
+	f.mu.Lock()
+	f.names, f.known = names, true
+	f.mu.Unlock()
+	f.changed(url, query)
+}
+
+// startEngines adds engines, all on one node.
+func (p *plant) startEngines(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	p.startEnginesOn(ctx, "node-1", names...)
+}
+
+// startEnginesOn adds engines on a node: a pod each that is ready.
+func (p *plant) startEnginesOn(ctx context.Context, node string, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: map[string]string{
+				v1alpha1.LabelName: "varve", v1alpha1.LabelComponent: v1alpha1.ComponentEngine, v1alpha1.LabelArchiver: "main",
+			}},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "engine", Image: "varve"}}},
+		}
+		Expect(k8s.Create(ctx, pod)).To(Succeed())
+		p.mu.Lock()
+		ip := fmt.Sprint("10.0.0.", len(p.engines)+1)
+		p.engines[name] = &playedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}}
+		p.mu.Unlock()
+		pod.Status.PodIP = ip
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
+	}
+}
+
+// stick makes an engine come to capture no shard any more.
+func (p *plant) stick(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engines[name].stuck = true
+}
+
+// silence makes an engine dead, as if its node had lost power.
+func (p *plant) silence(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engines[name].silent = true
+}
+
+// removePod takes a pod away at once.
+func (p *plant) removePod(ctx context.Context, name string) {
+	GinkgoHelper()
+	p.mu.Lock()
+	delete(p.engines, name)
+	p.mu.Unlock()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
+	Expect(client.IgnoreNotFound(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)))).To(Succeed())
+}
+
+// fetch reports for the engine at an address.
+func (p *plant) fetch(_ context.Context, ip string) (*report.Report, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.engines {
+		if e.ip != ip || e.silent {
+			continue
+		}
+		r := &report.Report{Engine: name}
+		for index, phase := range e.phases {
+			r.Shards = append(r.Shards, report.Shard{Index: index, Phase: string(phase), Orphaned: !e.named[index], Lists: e.lists[index]})
+		}
+		return r, nil
+	}
+	return nil, errors.New("no answer")
+}
+
+// play lets the engines act until ctx ends.
+func (p *plant) play(ctx context.Context) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ctx.Err() == nil; n++ {
+		if n%25 == 0 {
+			p.renewLeases(ctx)
+		}
+		p.answer(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// living returns the names of engines that act.
+func (p *plant) living() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.engines {
+		if !e.silent {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (p *plant) renewLeases(ctx context.Context) {
+	for _, name := range p.living() {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.namespace, Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
+		}}
+		if k8s.Get(ctx, client.ObjectKeyFromObject(lease), lease) != nil {
+			_ = k8s.Create(ctx, lease)
+		}
+		lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
+		_ = k8s.Update(ctx, lease)
+	}
+}
+
+// answer lets each engine take one step in each shard that names it.
+func (p *plant) answer(ctx context.Context) {
+	var shards v1alpha1.ArchiveShardList
+	if k8s.List(ctx, &shards, client.InNamespace(p.namespace)) != nil {
+		return
+	}
+	living := p.living()
+	seen := map[string]map[int]bool{}
+	for i := range shards.Items {
+		s := &shards.Items[i]
+		for _, e := range s.Spec.Engines {
+			if !slices.Contains(living, e.Name) {
+				continue
+			}
+			if seen[e.Name] == nil {
+				seen[e.Name] = map[int]bool{}
+			}
+			seen[e.Name][int(*s.Spec.Index)] = true
+			p.step(ctx, s, e)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.engines {
+		e.named = seen[name]
+	}
+}
+
+// step answers an order. A conflict is tried again next time.
+func (p *plant) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) {
+	if s.Status == nil {
+		s.Status = &v1alpha1.ArchiveShardStatus{}
+	}
+	at := slices.IndexFunc(s.Status.Engines, func(a v1alpha1.ShardEngineStatus) bool { return a.Name == e.Name })
+	if at < 0 {
+		s.Status.Engines = append(s.Status.Engines, v1alpha1.ShardEngineStatus{Name: e.Name})
+		at = len(s.Status.Engines) - 1
+	}
+	before := s.Status.Engines[at]
+	now := v1alpha1.ShardEngineStatus{Name: e.Name, Phase: nextPhase(s, e)}
+	p.mu.Lock()
+	if p.engines[e.Name].stuck && before.Phase == v1alpha1.Joining && now.Phase == v1alpha1.Capturing {
+		now.Phase = v1alpha1.Joining
+	}
+	p.mu.Unlock()
+	if e.Order == v1alpha1.OrderCapture {
+		for _, l := range s.Spec.Lists {
+			now.Lists = append(now.Lists, l.Name)
+		}
+		for _, l := range s.Spec.Deletions {
+			now.Deleted = append(now.Deleted, l.Name)
+		}
+	}
+	p.mu.Lock()
+	if now.Phase == v1alpha1.Drained {
+		delete(p.engines[e.Name].phases, int(*s.Spec.Index))
+	} else {
+		p.engines[e.Name].phases[int(*s.Spec.Index)] = now.Phase
+		p.engines[e.Name].lists[int(*s.Spec.Index)] = now.Lists
+	}
+	p.mu.Unlock()
+	if before.Phase == now.Phase && slices.Equal(before.Lists, now.Lists) && slices.Equal(before.Deleted, now.Deleted) {
+		return
+	}
+	s.Status.Engines[at] = now
+	_ = k8s.Status().Update(ctx, s)
+}
+
+func nextPhase(s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) v1alpha1.ShardPhase {
+	phases := map[string]v1alpha1.ShardPhase{}
+	for _, a := range s.Status.Engines {
+		phases[a.Name] = a.Phase
+	}
+	if e.Order == v1alpha1.OrderCapture {
+		if phases[e.Name] == "" {
+			return v1alpha1.Joining
+		}
+		return v1alpha1.Capturing
+	}
+	for _, other := range s.Spec.Engines {
+		if other.Order == v1alpha1.OrderCapture && phases[other.Name] == v1alpha1.Capturing {
+			return v1alpha1.Drained
+		}
+	}
+	return v1alpha1.Draining
+}
+
+// shards returns all shards, by name.
+func (p *plant) shards(ctx context.Context) []v1alpha1.ArchiveShard {
+	GinkgoHelper()
+	var list v1alpha1.ArchiveShardList
+	Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
+	return list.Items
+}
+
+// captured returns the PVs that are captured, by shard object, and each once.
+func (p *plant) captured(ctx context.Context) (pvs []string) {
+	GinkgoHelper()
+	for _, s := range p.shards(ctx) {
+		for _, l := range s.Spec.Lists {
+			cm := &corev1.ConfigMap{}
+			if k8s.Get(ctx, key(p.namespace, l.Name), cm) != nil {
+				return nil // on its way
+			}
+			channels, err := channellist.Decode(cm.BinaryData[v1alpha1.ChannelListKey])
+			Expect(err).NotTo(HaveOccurred())
+			for _, ch := range channels {
+				pv := ch.PV
+				if ch.Settings.Provider != capture.CA {
+					pv = compile.Name(&ch)
+				}
+				pvs = append(pvs, pv)
+			}
+		}
+	}
+	slices.Sort(pvs)
+	return pvs
+}
+
+// owners returns the engine of each shard, if all are captured by one each.
+func (p *plant) owners(ctx context.Context) (owners []string) {
+	GinkgoHelper()
+	for _, s := range p.shards(ctx) {
+		if len(s.Spec.Engines) != 1 || s.Status == nil || len(s.Status.Engines) != 1 || s.Status.Engines[0].Phase != v1alpha1.Capturing {
+			return nil
+		}
+		owners = append(owners, s.Spec.Engines[0].Name)
+	}
+	return owners
+}
+
+// archiver makes an Archiver main with 8 shards.
+func (p *plant) archiver(ctx context.Context) *v1alpha1.Archiver {
+	GinkgoHelper()
+	a := newArchiver(p.namespace, "main")
+	a.Spec.Shards = 8
+	return create(ctx, a)
+}
+
+// group makes a group of PVs PREFIX0 to PREFIXn-1.
+func (p *plant) group(ctx context.Context, name, prefix string, n int, change func(*v1alpha1.ArchiveGroupSpec)) *v1alpha1.ArchiveGroup {
+	GinkgoHelper()
+	g := &v1alpha1.ArchiveGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
+	g.Spec.ArchiverRef.Name = "main"
+	for _, pv := range pvNames(prefix, n) {
+		g.Spec.Channels = append(g.Spec.Channels, v1alpha1.Channel{Name: pv})
+	}
+	if change != nil {
+		change(&g.Spec)
+	}
+	Expect(k8s.Create(ctx, g)).To(Succeed())
+	return g
+}
+
+func pvNames(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s%04d", prefix, i))
+	}
+	return names
+}
+
+// configMap makes a ConfigMap of names.
+func (p *plant) configMap(ctx context.Context, name string, pvs []string, labelled bool) *corev1.ConfigMap {
+	GinkgoHelper()
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name},
+		Data:       map[string]string{"pvs": strings.Join(pvs, "\n")},
+	}
+	if labelled {
+		cm.Labels = map[string]string{v1alpha1.LabelChannels: "true"}
+	}
+	Expect(k8s.Create(ctx, cm)).To(Succeed())
+	return cm
+}
+
+// reads makes a group read ConfigMaps.
+func reads(names ...string) func(*v1alpha1.ArchiveGroupSpec) {
+	return func(spec *v1alpha1.ArchiveGroupSpec) {
+		for _, name := range names {
+			spec.ChannelsFrom = append(spec.ChannelsFrom, v1alpha1.ChannelSource{ConfigMap: &v1alpha1.ConfigMapSource{Name: name}})
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package controllers_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"varve.dev/varve/api/v1alpha1"
+	"varve.dev/varve/controllers/outcome"
+)
+
+var _ = Describe("ShardsReconciler", func() {
+	It("gives the channels of groups to engines, and then writes nothing", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1", "e2")
+		a := p.archiver(ctx)
+		p.group(ctx, "inline", "A:", 50, nil)
+		p.configMap(ctx, "pvs", pvNames("B:", 50), true)
+		p.group(ctx, "listed", "", 0, reads("pvs"))
+
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(append(pvNames("A:", 50), pvNames("B:", 50)...)))
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		owners := p.owners(ctx)
+		for _, e := range []string{"e1", "e2"} {
+			has := slices.DeleteFunc(slices.Clone(owners), func(o string) bool { return o != e })
+			Expect(len(has)).To(BeNumerically("~", 4, 1), "%v", owners)
+		}
+		for _, s := range p.shards(ctx) {
+			Expect(s.Labels).To(HaveKey(v1alpha1.EngineLabel(s.Spec.Engines[0].Name)))
+		}
+		Eventually(func(g Gomega) {
+			o := p.outcomes.Get(client.ObjectKeyFromObject(a))
+			g.Expect(o).NotTo(BeNil())
+			g.Expect(o.Unplaced + o.Moving + len(o.Outdated)).To(BeZero())
+			g.Expect(o.Groups[p.namespace+"/listed"].Channels).To(Equal(50))
+		}).Should(Succeed())
+
+		p.writes.quiet()
+		p.writes.take()
+		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
+	})
+
+	It("writes what an edit changes, and no more", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1")
+		p.archiver(ctx)
+		cm := p.configMap(ctx, "pvs", pvNames("B:", 2000), true)
+		p.group(ctx, "listed", "", 0, reads("pvs"))
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		p.writes.quiet()
+		p.writes.take()
+
+		cm.Data["pvs"] += "\nNEW:PV"
+		Expect(k8s.Update(ctx, cm)).To(Succeed())
+		Eventually(func() []string { return p.captured(ctx) }).Should(ContainElement("NEW:PV"))
+		p.writes.quiet()
+		counts, _ := p.writes.take()
+		Expect(counts).To(Equal(map[string]int{"PATCH configmaps": 1, "PATCH archiveshards": 1}))
+	})
+
+	It("makes one compilation of a burst", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.archiver(ctx)
+		Eventually(func() int { return len(p.shards(ctx)) }).Should(Equal(8))
+		p.writes.quiet()
+		p.writes.take()
+		for i := range 30 {
+			p.group(ctx, pvNames("g", 30)[i], pvNames("X", 30)[i]+":", 10, nil)
+		}
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(300))
+		counts, _ := p.writes.take()
+		Expect(counts["PATCH archiveshards"]).To(BeNumerically("<", 8*10))
+	})
+
+	It("repairs what was removed or edited by hand", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 100, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(100))
+		p.writes.quiet()
+		before := p.shards(ctx)
+		repaired := func(g Gomega) {
+			now := p.shards(ctx)
+			g.Expect(now).To(HaveLen(8))
+			for i := range now {
+				g.Expect(now[i].Spec).To(Equal(before[i].Spec))
+				g.Expect(now[i].Labels).To(Equal(before[i].Labels))
+			}
+			g.Expect(p.captured(ctx)).To(HaveLen(100))
+		}
+
+		By("a shard")
+		Expect(k8s.Delete(ctx, &p.shards(ctx)[0])).To(Succeed())
+		Eventually(repaired).Should(Succeed())
+		By("a label of a shard")
+		s := &p.shards(ctx)[1]
+		delete(s.Labels, v1alpha1.EngineLabel("e1"))
+		Expect(k8s.Update(ctx, s)).To(Succeed())
+		Eventually(repaired).Should(Succeed())
+		By("all labels of a shard")
+		s = &p.shards(ctx)[1]
+		s.Labels = nil
+		Expect(k8s.Update(ctx, s)).To(Succeed())
+		Eventually(repaired).Should(Succeed())
+		By("its spec")
+		s = &p.shards(ctx)[2]
+		s.Spec.Engines = append(s.Spec.Engines, v1alpha1.ShardEngine{Name: "nobody", Order: v1alpha1.OrderCapture})
+		s.Spec.Lists = append(s.Spec.Lists, v1alpha1.ChannelListReference{Name: "nothing"})
+		s.Labels[v1alpha1.EngineLabel("nobody")] = ""
+		Expect(k8s.Update(ctx, s)).To(Succeed())
+		Eventually(repaired).Should(Succeed())
+		By("a list")
+		cm := &corev1.ConfigMap{}
+		Expect(k8s.Get(ctx, key(p.namespace, before[3].Spec.Lists[0].Name), cm)).To(Succeed())
+		Expect(k8s.Delete(ctx, cm)).To(Succeed())
+		Eventually(repaired).Should(Succeed())
+		By("a label of a list")
+		Expect(k8s.Get(ctx, key(p.namespace, before[4].Spec.Lists[0].Name), cm)).To(Succeed())
+		cm.Labels = nil
+		Expect(k8s.Update(ctx, cm)).To(Succeed())
+		Eventually(func() map[string]string {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(cm), cm)).To(Succeed())
+			return cm.Labels
+		}).Should(HaveKeyWithValue(v1alpha1.LabelChannels, v1alpha1.ChannelList))
+		Eventually(repaired).Should(Succeed())
+		p.writes.quiet()
+	})
+
+	It("gives shards that were lost to the engines that have them", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1", "e2", "e3")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 100, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
+		before := p.owners(ctx)
+		Eventually(func() int { return p.reported(ctx) }).Should(Equal(8))
+		Expect(k8s.DeleteAllOf(ctx, &v1alpha1.ArchiveShard{}, client.InNamespace(p.namespace))).To(Succeed())
+		Eventually(func() []string { return p.owners(ctx) }, 30*time.Second).Should(Equal(before))
+		Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("ShardsAdopted"))
+	})
+
+	It("keeps what is captured while a source is not there", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		a := p.archiver(ctx)
+		cm := p.configMap(ctx, "pvs", pvNames("B:", 30), true)
+		p.group(ctx, "listed", "A:", 10, reads("pvs"))
+		url, query := "http://cf/ChannelFinder", "~tag=archive"
+		p.group(ctx, "found", "", 0, func(spec *v1alpha1.ArchiveGroupSpec) {
+			spec.ChannelsFrom = []v1alpha1.ChannelSource{{ChannelFinder: &v1alpha1.ChannelFinderSource{URL: url, Query: query}}}
+		})
+		all := append(pvNames("A:", 10), pvNames("B:", 30)...)
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
+
+		p.finder.answer(url, query, "CF:1", "CF:2")
+		all = append(all, "CF:1", "CF:2")
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
+
+		By("without its label")
+		cm.Labels = nil
+		Expect(k8s.Update(ctx, cm)).To(Succeed())
+		problem := func() string {
+			for _, pr := range p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/listed"].Problems {
+				return pr.Message
+			}
+			return ""
+		}
+		Eventually(problem).Should(ContainSubstring("has no label"))
+		Expect(p.captured(ctx)).To(Equal(all))
+		By("missing, with an edit of the group, and a new operator")
+		Expect(k8s.Delete(ctx, cm)).To(Succeed())
+		p.group(ctx, "more", "Z:", 1, nil)
+		all = append(all, "Z:0000")
+		Eventually(problem).Should(ContainSubstring("is missing"))
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
+		By("there again, with less")
+		p.configMap(ctx, "pvs", pvNames("B:", 20), true)
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(len(all) - 10))
+	})
+
+	It("captures by the providers of names, groups and the Archiver", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		a := p.archiver(ctx)
+		cm := p.configMap(ctx, "pvs", []string{"B:0", "pva://B:1"}, true)
+		p.group(ctx, "listed", "A:", 1, reads("pvs"))
+		p.group(ctx, "group", "C:", 1, func(spec *v1alpha1.ArchiveGroupSpec) { spec.Provider = v1alpha1.ChannelAccess })
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "B:0", "C:0000", "pva://B:1"}))
+
+		By("with another default")
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+		a.Spec.EPICS.DefaultProvider = v1alpha1.PVAccess
+		Expect(k8s.Update(ctx, a)).To(Succeed())
+		all := []string{"C:0000", "pva://A:0000", "pva://B:0", "pva://B:1"}
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
+
+		By("with the first default, and without the ConfigMap")
+		Expect(k8s.Delete(ctx, cm)).To(Succeed())
+		Eventually(func() int {
+			return len(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/listed"].Problems)
+		}).Should(Equal(1))
+		Expect(p.captured(ctx)).To(Equal(all))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
+		a.Spec.EPICS.DefaultProvider = v1alpha1.ChannelAccess
+		Expect(k8s.Update(ctx, a)).To(Succeed())
+		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "C:0000", "pva://B:0", "pva://B:1"}))
+	})
+
+	It("moves the shards of an engine that is leaving, one joins first", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1", "e2")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 100, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), ContainElement("e1")))
+		pod := &corev1.Pod{}
+		Expect(k8s.Get(ctx, key(p.namespace, "e1"), pod)).To(Succeed())
+		Expect(k8s.Delete(ctx, pod)).To(Succeed()) // it stays, as a kubelet would let it
+		Eventually(func() []string {
+			for _, s := range p.shards(ctx) {
+				Expect(slices.ContainsFunc(s.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool {
+					return e.Phase == v1alpha1.Capturing
+				})).To(BeTrue(), "shard %s is not captured: %+v", s.Name, s.Status.Engines)
+			}
+			return p.owners(ctx)
+		}).Should(And(HaveLen(8), HaveEach("e2")))
+		p.removePod(ctx, "e1")
+		p.startEngines(ctx, "e3")
+		Eventually(func() int {
+			return len(slices.DeleteFunc(p.owners(ctx), func(o string) bool { return o != "e3" }))
+		}).Should(BeNumerically(">=", 3), "a new engine gets its share")
+		Eventually(func() []string { return p.events(ctx) }).Should(
+			ContainElements("EngineLeaving", "Rebalancing", "ShardsAssigned", "MovesDone"))
+		var list eventsv1.EventList
+		Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
+		Expect(list.Items).To(ContainElement(And(HaveField("Reason", "MovesDone"), HaveField("Note", MatchRegexp("^[1-9] shards moved in [0-9]+s$")))))
+		Eventually(func() outcome.MovesProgress { return p.outcomes.Get(key(p.namespace, "main")).Moves }).Should(BeZero())
+	})
+
+	It("replaces an engine that is dead", func(ctx SpecContext) {
+		p := newPlant(ctx)
+		p.startEngines(ctx, "e1", "e2")
+		p.archiver(ctx)
+		p.group(ctx, "g", "A:", 100, nil)
+		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), ContainElement("e1")))
+		p.silence("e1")
+		Eventually(func(g Gomega) {
+			for _, s := range p.shards(ctx) {
+				g.Expect(s.Spec.Engines[0]).To(Equal(v1alpha1.ShardEngine{Name: "e2", Order: v1alpha1.OrderCapture}))
+			}
+		}, 40*time.Second).Should(Succeed())
+		Expect(slices.ContainsFunc(p.shards(ctx), func(s v1alpha1.ArchiveShard) bool {
+			return slices.Contains(s.Spec.Engines, v1alpha1.ShardEngine{Name: "e1", Order: v1alpha1.OrderDrain})
+		})).To(BeTrue(), "the dead one is to drain if it comes back")
+		p.removePod(ctx, "e1")
+		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), HaveEach("e2")))
+		Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("EngineDead"))
+	})
+
+	Describe("deletionPolicy Delete", func() {
+		deletes := func(spec *v1alpha1.ArchiveGroupSpec) { spec.DeletionPolicy = v1alpha1.DeleteData }
+		guarded := func(ctx SpecContext, g *v1alpha1.ArchiveGroup) func() bool {
+			return func() bool {
+				Expect(k8s.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
+				return controllerutil.ContainsFinalizer(g, v1alpha1.DataFinalizer)
+			}
+		}
+		gone := func(ctx SpecContext, g *v1alpha1.ArchiveGroup) func() bool {
+			return func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(g), g)) }
+		}
+
+		It("keeps the group until the data is deleted", func(ctx SpecContext) {
+			p := newPlant(ctx)
+			p.archiver(ctx)
+			p.group(ctx, "stays", "A:", 5, nil)
+			g := p.group(ctx, "goes", "A:", 20, deletes)
+			Eventually(guarded(ctx, g)).Should(BeTrue())
+			Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(20))
+			Expect(k8s.Delete(ctx, g)).To(Succeed())
+			Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(5))
+			Consistently(gone(ctx, g), time.Second).Should(BeFalse(), "no engine has deleted anything")
+			p.startEngines(ctx, "e1")
+			Eventually(gone(ctx, g)).Should(BeTrue())
+			Eventually(func(gm Gomega) {
+				for _, s := range p.shards(ctx) {
+					gm.Expect(s.Spec.Deletions).To(BeEmpty())
+				}
+			}).Should(Succeed())
+			Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("DataDeleted"))
+		})
+
+		It("follows the policy", func(ctx SpecContext) {
+			p := newPlant(ctx)
+			p.archiver(ctx)
+			g := p.group(ctx, "g", "A:", 5, deletes)
+			Eventually(guarded(ctx, g)).Should(BeTrue())
+			g.Spec.DeletionPolicy = v1alpha1.RetainData
+			Expect(k8s.Update(ctx, g)).To(Succeed())
+			Eventually(guarded(ctx, g)).Should(BeFalse())
+		})
+
+		It("lets the group go when the Archiver is gone", func(ctx SpecContext) {
+			p := newPlant(ctx)
+			a := p.archiver(ctx)
+			first := p.group(ctx, "first", "A:", 5, deletes)
+			last := p.group(ctx, "last", "B:", 5, deletes)
+			Eventually(guarded(ctx, first)).Should(BeTrue())
+			Eventually(guarded(ctx, last)).Should(BeTrue())
+			Expect(k8s.Delete(ctx, first)).To(Succeed())
+			Expect(k8s.Delete(ctx, a)).To(Succeed())
+			Eventually(gone(ctx, first)).Should(BeTrue())
+			Eventually(guarded(ctx, last)).Should(BeFalse(), "the operator may be gone when it is deleted")
+			Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("DataNotDeleted"))
+		})
+	})
+})
+
+// reported returns how many shards engines have by the reports that the operator
+// knows.
+func (p *plant) reported(ctx SpecContext) (shards int) {
+	engines, err := p.fleet.Engines(ctx, types.NamespacedName{Namespace: p.namespace, Name: "main"})
+	Expect(err).NotTo(HaveOccurred())
+	for _, e := range engines {
+		if e.Report != nil {
+			shards += len(e.Report.Shards)
+		}
+	}
+	return shards
+}
+
+// events returns the reasons of events.
+func (p *plant) events(ctx SpecContext) (reasons []string) {
+	var list eventsv1.EventList
+	Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
+	for _, e := range list.Items {
+		if !strings.HasPrefix(e.Regarding.Kind, "Archive") {
+			continue
+		}
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
