@@ -6,13 +6,8 @@ import (
 	"testing"
 )
 
-// seeds is how many schedules of each profile a test explores.
-func seeds() uint64 {
-	if testing.Short() {
-		return min(100, perProfile)
-	}
-	return perProfile
-}
+// fewSeeds is how many schedules of each profile `make test` explores.
+const fewSeeds = min(100, perProfile)
 
 var profiles = []Profile{Anything, Planned, Redundant}
 
@@ -26,12 +21,17 @@ func explain(cfg Config, seed uint64) string {
 	return strings.Join(r.Trace[max(0, len(r.Trace)-lastSteps):], "\n")
 }
 
-// The protocol holds whatever happens, and what is to be tested does happen.
-func TestNothingIsLostOrReadTwice(t *testing.T) {
+func TestNothingIsLostOrReadTwice(t *testing.T) { explore(t, fewSeeds) }
+
+func TestLongNothingIsLostOrReadTwice(t *testing.T) { explore(t, perProfile) }
+
+// explore fails if a schedule loses a sample or reads one twice, or if an event that the
+// test must cover never happens.
+func explore(t *testing.T, seeds uint64) {
 	var total Counts
 	steps := 0
 	for _, p := range profiles {
-		for seed := range seeds() {
+		for seed := range seeds {
 			r := Run(Config{Profile: p}, seed)
 			if r.Violation != "" {
 				t.Fatalf("%v: seed %d: %s\n%s", p, seed, r.Violation, explain(Config{Profile: p}, seed))
@@ -44,7 +44,7 @@ func TestNothingIsLostOrReadTwice(t *testing.T) {
 	if err := total.Print(&table); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d schedules, %d steps\n%s", len(profiles)*int(seeds()), steps, table.String())
+	t.Logf("%d schedules, %d steps\n%s", len(profiles)*int(seeds), steps, table.String())
 	for e, n := range total {
 		if n == 0 {
 			t.Errorf("never: %v", Event(e))

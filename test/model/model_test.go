@@ -27,18 +27,21 @@ func TestMain(m *testing.M) { cassandra.Main(m) }
 type opener func(now func() time.Time) (store.Store, error)
 
 func TestPebble(t *testing.T) {
-	run(t, plan{seeds: 8, short: 3, known: []int{44, 141}, steps: 80}, func(t *testing.T) opener {
-		dir := t.TempDir()
-		return func(func() time.Time) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) }
-	})
+	run(t, plan{seeds: 3, known: []int{44, 141}, steps: 80}, openPebble)
 }
 
-// TestCassandra has all seeds in one keyspace, each in a shard of its own: to make one
+func TestLongPebble(t *testing.T) {
+	run(t, plan{seeds: 5, first: 3, steps: 80}, openPebble)
+}
+
+func openPebble(t *testing.T) opener {
+	dir := t.TempDir()
+	return func(func() time.Time) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) }
+}
+
+// TestLongCassandra has all seeds in one keyspace, each in a shard of its own: to make one
 // takes longer than a seed does.
-func TestCassandra(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a Cassandra")
-	}
+func TestLongCassandra(t *testing.T) {
 	ks := cassandra.Shared(t)
 	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
 	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
@@ -53,11 +56,10 @@ func TestCassandra(t *testing.T) {
 	})
 }
 
-// plan is how many seeds are run, also with -short, those that once failed, and how many
-// steps of each.
+// plan says which seeds a test runs and how many steps each of them takes.
 type plan struct {
-	seeds, short int
-	known        []int
+	seeds, first int   // number of seeds, and the first one
+	known        []int // seeds that once failed
 	steps        int
 }
 
@@ -68,12 +70,10 @@ func run(t *testing.T, p plan, open func(t *testing.T) opener) {
 		p.seeds, p.known = *seeds, nil
 	case *firstSeed > 0:
 		p.seeds, p.known = 1, nil
-	case testing.Short():
-		p.seeds = p.short
 	}
 	p.steps = cmp.Or(*steps, p.steps)
 	for i := range p.seeds {
-		p.known = append(p.known, *firstSeed+i)
+		p.known = append(p.known, p.first+*firstSeed+i)
 	}
 	for shard, seed := range p.known {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -17,9 +17,9 @@ type backup struct {
 	before, between int
 }
 
-// TestABackupLosesNothing takes a backup while engines write and checkpoints pass between
+// TestLongBackupLosesNothing takes a backup while engines write and checkpoints pass between
 // its steps, and brings it back on an empty node.
-func TestABackupLosesNothing(t *testing.T) {
+func TestLongBackupLosesNothing(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // none lives long enough to be worth more
 	p, i := readPage(t), newIOC()
 	node := cassandra.Start(t)

@@ -62,9 +62,9 @@ type noMemory struct{}
 // Recent implements query.Recent.
 func (noMemory) Recent(context.Context, query.Question) query.Held { return query.Held{Known: true} }
 
-// TestNodesComeAndGo kills a node of three and starts it again, has one hang, adds a
+// TestLongNodesComeAndGo kills a node of three and starts it again, has one hang, adds a
 // fourth and has one leave, while a program archives and users read.
-func TestNodesComeAndGo(t *testing.T) {
+func TestLongNodesComeAndGo(t *testing.T) {
 	p := newPlant(t)
 	first, second, third := p.Nodes[0], p.Nodes[1], p.Nodes[2]
 	createSchema(t, "varve", p.Addrs()[:1], p.Addrs()[1:2], p.Addrs()[2:])
