@@ -16,7 +16,7 @@ import (
 // fleet answers for several engines, as a retrieval pod asks them.
 type fleet []*life
 
-func (f fleet) Recent(ctx context.Context, q query.Question) (held query.Held) {
+func (f fleet) Recent(ctx context.Context, q query.RecentRequest) (held query.Held) {
 	for _, l := range f {
 		held.Add(l.Recent(ctx, q))
 	}

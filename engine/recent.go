@@ -16,7 +16,7 @@ func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 // Recent implements query.Recent. The engine knows only in which shard it captures a PV
 // now: samples of one that it has given up may wait in its spool, and are found if the
 // question names it.
-func (e *Engine) Recent(_ context.Context, q query.Question) query.Held {
+func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	shard, captured := e.capture.Shard(q.PV)
 	held := query.Held{Known: captured}
 	if captured {

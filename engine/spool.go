@@ -77,7 +77,7 @@ func (e *Engine) spooledIn(shard int) int {
 // question names, those where it is captured now, and that which its name says. It is called
 // after memory was looked at: samples go from there to the spool, and from the spool to
 // the journal, which is read later.
-func (e *Engine) addSpooled(held *query.Held, q *query.Question) {
+func (e *Engine) addSpooled(held *query.Held, q *query.RecentRequest) {
 	if e.opts.Spool == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (e *Engine) addSpooled(held *query.Held, q *query.Question) {
 	slices.Sort(shards)
 	runs, err := e.opts.Spool.Recent(q.PV, q.From, q.To, slices.Compact(shards)...)
 	if err != nil {
-		held.Missing, held.MissingFrom = fmt.Errorf("%w for what waits in its spool: %w", query.ErrNotAsked, err), query.Earliest
+		held.Missing, held.MissingFrom = fmt.Errorf("%w for what waits in its spool: %w", query.ErrNoAnswer, err), query.Earliest
 	}
 	// In the order of arrival, but for what was durable before the store went away.
 	held.Runs = append(runs, held.Runs...)

@@ -127,7 +127,7 @@ type inShards struct {
 	shards []int
 }
 
-func (e inShards) Recent(ctx context.Context, q query.Question) query.Held {
+func (e inShards) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	q.Shards = e.shards
 	held := e.life.Recent(ctx, q)
 	held.Known, held.Shards = true, append(held.Shards, e.shards...)
@@ -170,7 +170,7 @@ func TestASpoolThatCanNotBeRead(t *testing.T) {
 	l.spoolAll(t, 0, 8000)
 	wantAll(t, l.reader, "A", 8000, "while the store is away")
 	broken.Store(true)
-	if _, err := l.reader.Read(t.Context(), "A", query.Earliest, query.Latest, query.Options{}); !errors.Is(err, query.ErrNotAsked) {
+	if _, err := l.reader.Read(t.Context(), "A", query.Earliest, query.Latest, query.Options{}); !errors.Is(err, query.ErrNoAnswer) {
 		t.Errorf("a read gives %v", err)
 	}
 	if known, err := l.reader.Known(t.Context(), "A"); !known || err != nil {

@@ -29,8 +29,8 @@ const (
 type Client struct{ HTTP *http.Client }
 
 // Recent asks an engine, which serves at baseURL, what it holds of a PV. Errors wrap
-// query.ErrNotAsked.
-func (c *Client) Recent(ctx context.Context, baseURL string, q query.Question) (query.Held, error) {
+// query.ErrNoAnswer.
+func (c *Client) Recent(ctx context.Context, baseURL string, q query.RecentRequest) (query.Held, error) {
 	body, err := c.get(ctx, baseURL+RecentPath, valuesOf(&q))
 	if err != nil {
 		return query.Held{}, err
@@ -67,7 +67,7 @@ func read(in io.Reader, size int) ([]byte, error) {
 }
 
 // Statuses yields the states of all channels that an engine captures, sorted by
-// name. It ends after its first error, which wraps query.ErrNotAsked.
+// name. It ends after its first error, which wraps query.ErrNoAnswer.
 func (c *Client) Statuses(ctx context.Context, baseURL string) iter.Seq2[capture.Status, error] {
 	return c.statuses(ctx, baseURL, nil)
 }
@@ -147,5 +147,5 @@ func (c *Client) get(ctx context.Context, path string, q url.Values) (io.ReadClo
 }
 
 func refused(url string, err error) error {
-	return fmt.Errorf("%w: asking %s: %w", query.ErrNotAsked, url, err)
+	return fmt.Errorf("%w: asking %s: %w", query.ErrNoAnswer, url, err)
 }

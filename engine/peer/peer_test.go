@@ -29,10 +29,10 @@ type plant struct {
 	statuses []capture.Status // sorted by name
 	fails    int              // Statuses fail after so many; -1: never
 	busy     atomic.Bool
-	asked    query.Question // the last one
+	asked    query.RecentRequest // the last one
 }
 
-func (p *plant) Recent(_ context.Context, q query.Question) query.Held {
+func (p *plant) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	p.asked = q
 	return p.held[q.PV]
 }
@@ -123,7 +123,7 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 	}}
 	url, c := serve(t, p), client(t)
 	for _, pv := range []string{"NEW", "LONG", "NOBODY"} {
-		got, err := c.Recent(t.Context(), url, query.Question{PV: pv})
+		got, err := c.Recent(t.Context(), url, query.RecentRequest{PV: pv})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 		got.Runs, want.Runs = joined(got.Runs), joined(want.Runs)
 		equal(t, pv, got, want)
 	}
-	q := query.Question{PV: "ca://LONG.VAL", Shards: []int{7, 4000}, From: query.Earliest, To: 5}
+	q := query.RecentRequest{PV: "ca://LONG.VAL", Shards: []int{7, 4000}, From: query.Earliest, To: 5}
 	_, err := c.Recent(t.Context(), url, q)
 	q.PV = "LONG"
 	equal(t, "the question", p.asked, q)
@@ -149,7 +149,7 @@ func TestALargeValueIsHeldWhole(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	want := text(big, big, big, "end")
 	url := serve(t, &plant{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
-	got, err := client(t).Recent(t.Context(), url, query.Question{PV: "A"})
+	got, err := client(t).Recent(t.Context(), url, query.RecentRequest{PV: "A"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestALargeValueIsHeldWhole(t *testing.T) {
 func TestAnEngineThatHoldsTooMuch(t *testing.T) {
 	tooMuch := query.Held{Known: true, Runs: []*sample.Run{numbers(3)}, Missing: errors.New("too much waits")}
 	url := serve(t, &plant{held: map[string]query.Held{"A": tooMuch}})
-	held, err := client(t).Recent(t.Context(), url, query.Question{PV: "A"})
-	if !errors.Is(err, query.ErrNotAsked) || !strings.Contains(err.Error(), "too much waits") || len(held.Runs) > 0 {
+	held, err := client(t).Recent(t.Context(), url, query.RecentRequest{PV: "A"})
+	if !errors.Is(err, query.ErrNoAnswer) || !strings.Contains(err.Error(), "too much waits") || len(held.Runs) > 0 {
 		t.Errorf("it answers %+v, %v", held, err)
 	}
 }
@@ -185,14 +185,14 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 	for name, answer := range answers {
 		srv := httptest.NewServer(answer)
 		c := client(t)
-		if _, err := c.Recent(t.Context(), srv.URL, query.Question{PV: "A"}); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, query.RecentRequest{PV: "A"}); !errors.Is(err, query.ErrNoAnswer) {
 			t.Errorf("Recent of an engine that %s gives %v", name, err)
 		}
-		if _, _, err := c.Status(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNotAsked) {
+		if _, _, err := c.Status(t.Context(), srv.URL, "A"); !errors.Is(err, query.ErrNoAnswer) {
 			t.Errorf("Status of an engine that %s gives %v", name, err)
 		}
 		srv.Close()
-		if _, err := c.Recent(t.Context(), srv.URL, query.Question{PV: "A"}); !errors.Is(err, query.ErrNotAsked) {
+		if _, err := c.Recent(t.Context(), srv.URL, query.RecentRequest{PV: "A"}); !errors.Is(err, query.ErrNoAnswer) {
 			t.Errorf("Recent of an engine that is gone gives %v", err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer srv.Close()
-	if _, err := client(t).Recent(ctx, srv.URL, query.Question{PV: "A"}); !errors.Is(err, context.Canceled) {
+	if _, err := client(t).Recent(ctx, srv.URL, query.RecentRequest{PV: "A"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Recent of a cancelled context gives %v", err)
 	}
 }
@@ -290,7 +290,7 @@ func TestAListThatIsCutShort(t *testing.T) {
 	for _, err := range client(t).Statuses(t.Context(), url) {
 		n, last = n+1, err
 	}
-	if !errors.Is(last, query.ErrNotAsked) || n > 3 {
+	if !errors.Is(last, query.ErrNoAnswer) || n > 3 {
 		t.Errorf("%d entries, the last is %v", n, last)
 	}
 }
@@ -342,14 +342,14 @@ func TestABusyEngineDoesNotAnswerReaders(t *testing.T) {
 	p := &plant{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
 	url, c := serve(t, p), client(t)
 	p.busy.Store(true)
-	if held, err := c.Recent(t.Context(), url, query.Question{PV: "A"}); err == nil || !strings.Contains(err.Error(), "busy") {
+	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("a busy engine answers %+v, %v", held, err)
 	}
 	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
 		t.Errorf("it tells nothing of its channel: %v, %v", captured, err)
 	}
 	p.busy.Store(false)
-	if held, err := c.Recent(t.Context(), url, query.Question{PV: "A"}); !held.Known || err != nil {
+	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); !held.Known || err != nil {
 		t.Errorf("afterwards it answers %+v, %v", held, err)
 	}
 }

@@ -62,7 +62,7 @@ func newArchive(t testing.TB, seed uint64) *archive {
 }
 
 // Recent implements Recent.
-func (a *archive) Recent(_ context.Context, q Question) Held {
+func (a *archive) Recent(_ context.Context, q RecentRequest) Held {
 	if q.PV != testPV {
 		return Held{}
 	}

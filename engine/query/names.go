@@ -60,7 +60,7 @@ func (n *names) sorted() []string {
 // Known reports whether a PV is being captured or was once.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	pv = pvname.Canonical(pv)
-	if r.Recent != nil && r.Recent.Recent(ctx, Question{PV: pv, From: Latest, To: Latest}).Known {
+	if r.Recent != nil && r.Recent.Recent(ctx, RecentRequest{PV: pv, From: Latest, To: Latest}).Known {
 		return true, nil
 	}
 	_, found, err := r.Store.Channel(ctx, pv)

@@ -18,9 +18,9 @@ import (
 // ErrUnknownPV is returned for a PV that was never captured.
 var ErrUnknownPV = errors.New("unknown PV")
 
-// ErrNotAsked is wrapped by errors that say that an engine could not be asked for
+// ErrNoAnswer is wrapped by errors that say that an engine did not answer for
 // what only it knows.
-var ErrNotAsked = errors.New("an engine could not be asked")
+var ErrNoAnswer = errors.New("an engine did not answer")
 
 // Held is what engines hold of a PV in memory.
 type Held struct {
@@ -53,8 +53,8 @@ func (h *Held) Add(o Held) {
 	}
 }
 
-// Question is what engines are asked of a PV.
-type Question struct {
+// RecentRequest is what engines are asked of a PV.
+type RecentRequest struct {
 	PV string
 	// Shards are those that the PV is known to be in, or to have been in lately. Those
 	// that an engine captures it in now need not be named.
@@ -69,7 +69,7 @@ type Question struct {
 // covered, and their journal is read. But it must be known who captures the PV
 // then, in which shard.
 type Recent interface {
-	Recent(ctx context.Context, q Question) Held
+	Recent(ctx context.Context, q RecentRequest) Held
 }
 
 // Reader reads an archive. Its fields are set before use.
@@ -138,7 +138,7 @@ func newPlan(st store.Store, pv string, now int64) *plan {
 func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
-		held = recent.Recent(ctx, Question{PV: p.PV, From: p.From, To: p.To})
+		held = recent.Recent(ctx, RecentRequest{PV: p.PV, From: p.From, To: p.To})
 	}
 	if held.Missing != nil && p.To >= held.MissingFrom {
 		return held.Missing

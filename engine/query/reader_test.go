@@ -62,16 +62,16 @@ func TestMissingSamplesFailTheRead(t *testing.T) {
 	a := newArchive(t, 1)
 	a.held = Held{Known: true}
 	a.held.Add(Held{Missing: errors.New("later"), MissingFrom: 5})
-	a.held.Add(Held{Missing: ErrNotAsked, MissingFrom: 1})
+	a.held.Add(Held{Missing: ErrNoAnswer, MissingFrom: 1})
 	a.held.Add(Held{})
 	r := a.reader()
 	if _, err := r.Read(t.Context(), testPV, 0, 0, Options{}); err != nil {
 		t.Errorf("samples before those that are missing: %v", err)
 	}
-	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNotAsked) {
+	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("samples: %v", err)
 	}
-	if _, err := r.Bins(t.Context(), testPV, 0, 1, 1, BinOptions{}); !errors.Is(err, ErrNotAsked) {
+	if _, err := r.Bins(t.Context(), testPV, 0, 1, 1, BinOptions{}); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("bins: %v", err)
 	}
 }

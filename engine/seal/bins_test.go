@@ -12,7 +12,7 @@ import (
 )
 
 // Recent implements query.Recent, with the memory of the engines that live, or of one.
-func (m *mill) Recent(_ context.Context, q query.Question) query.Held {
+func (m *mill) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {

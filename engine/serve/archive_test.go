@@ -42,7 +42,7 @@ type channels []capture.Status
 func (c *channels) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		for _, s := range *c {
-			if s.Group == unreachable && !yield(capture.Status{}, query.ErrNotAsked) {
+			if s.Group == unreachable && !yield(capture.Status{}, query.ErrNoAnswer) {
 				return
 			}
 			if s.Group != unreachable && !yield(s, nil) {
@@ -59,7 +59,7 @@ func (c *channels) Status(_ context.Context, pv string) (capture.Status, bool, e
 	for _, s := range *c {
 		switch {
 		case s.PV == pv && s.Group == unreachable:
-			return capture.Status{}, false, fmt.Errorf("asking for %s: %w", pv, query.ErrNotAsked)
+			return capture.Status{}, false, fmt.Errorf("asking for %s: %w", pv, query.ErrNoAnswer)
 		case s.PV == pv:
 			return s, true, nil
 		}

@@ -123,12 +123,12 @@ func TestChannelsOfAnUnreachableEngineAreMissing(t *testing.T) {
 	r.channels[1].Group = unreachable
 	for _, path := range []string{"/api/v1/channels", "/api/v1/status"} {
 		code, got := r.get(path)
-		if code != 200 || !strings.Contains(got, `"incomplete":"an engine could not be asked"`) {
+		if code != 200 || !strings.Contains(got, `"incomplete":"an engine did not answer"`) {
 			t.Errorf("%s gives %d %s", path, code, got)
 		}
 	}
 	for _, path := range []string{"/api/v1/channels/B", "/mgmt/bpl/getPVStatus?pv=B"} {
-		if code, got := r.get(path); code != 503 || !strings.Contains(got, "could not be asked") {
+		if code, got := r.get(path); code != 503 || !strings.Contains(got, "did not answer") {
 			t.Errorf("%s gives %d %s", path, code, got)
 		}
 	}

@@ -29,7 +29,7 @@ const unstoredTimeout = 10 * time.Second
 // Recent also queries the engines that hold unstored samples of any of these shards. The
 // question names the shards, because an engine that released a shard knows only the PVs
 // that it captures now.
-func (r *Router) Recent(ctx context.Context, q query.Question) query.Held {
+func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	pv, at := q.PV, r.table.Load()
 	in, certain := at.find(pv)
 	held := query.Held{Known: certain}

@@ -47,7 +47,7 @@ type fakeEngine struct {
 	shards atomic.Pointer[[]int] // the shards that the last question named
 }
 
-func (f *fakeEngine) Recent(_ context.Context, q query.Question) query.Held {
+func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	f.shards.Store(&q.Shards)
 	if f.stuck != nil {
 		<-f.stuck
@@ -173,7 +173,7 @@ func (s *site) shard(index int, pvs string, engines ...string) {
 
 // covers returns which engines answered for a PV.
 func (s *site) covers(pv string) (ids []int) {
-	for _, w := range s.router.Recent(s.t.Context(), query.Question{PV: pv}).Covers {
+	for _, w := range s.router.Recent(s.t.Context(), query.RecentRequest{PV: pv}).Covers {
 		ids = append(ids, int(w[0]))
 	}
 	slices.SortFunc(ids, cmp.Compare[int])
@@ -197,16 +197,16 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Eventually(func() []int { return s.covers("D") }).Should(Equal([]int{1, 2}))
 	s.Eventually(func() []int { return s.covers("A") }).Should(Equal([]int{1}))
 
-	held := s.router.Recent(t.Context(), query.Question{PV: "C"})
+	held := s.router.Recent(t.Context(), query.RecentRequest{PV: "C"})
 	s.Expect(held.Known).To(BeTrue())
 	s.Expect(held.Shards).To(Equal([]int{2}))
 	s.Expect(held.Runs).To(HaveLen(2))
 	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: an engine that captured it may hold its last samples")
-	s.Expect(s.router.Recent(t.Context(), query.Question{PV: "X"}).Known).To(BeFalse())
+	s.Expect(s.router.Recent(t.Context(), query.RecentRequest{PV: "X"}).Known).To(BeFalse())
 
 	// The samples of an engine that does not answer in time are not covered; those of others are.
 	s.Eventually(func() []int { return s.covers("E") }).Should(Equal([]int{1}))
-	s.Expect(s.router.Recent(t.Context(), query.Question{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
+	s.Expect(s.router.Recent(t.Context(), query.RecentRequest{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
 
 	// Each PV appears once, as its sealer sees it.
 	var statuses []string
@@ -253,7 +253,7 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 		at := buildTable(map[string]*v1alpha1.ArchiveShard{"s": shard}, addresses, func(string) (*pvSet, bool) { return pvSetOf(t, lists), true })
 		at.addFormer(&o.former, func(string) (*pvSet, bool) { return pvSetOf(t, "A"), true })
 		o.table.Store(at)
-		return o.Recent(t.Context(), query.Question{PV: "A"})
+		return o.Recent(t.Context(), query.RecentRequest{PV: "A"})
 	}
 	if held := read(); held.Missing != nil || len(held.Covers) != 2 {
 		t.Errorf("both engines answer, but the result is %+v", held)
@@ -262,12 +262,12 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 		t.Errorf("the question names shards %v, want 1", *got)
 	}
 	busy["e2"] = true
-	if held := read(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
+	if held := read(); !errors.Is(held.Missing, query.ErrNoAnswer) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
 		t.Errorf("an engine with unstored samples does not answer, but the result is %+v", held)
 	}
 	lists = "B" // as after a move of A to another shard
 	o.former.add(1, "l", time.Now())
-	if held := read(); !errors.Is(held.Missing, query.ErrNotAsked) || held.MissingFrom != 1000e9 {
+	if held := read(); !errors.Is(held.Missing, query.ErrNoAnswer) || held.MissingFrom != 1000e9 {
 		t.Errorf("an engine of the former shard holds unstored samples and does not answer, but the result is %+v", held)
 	}
 	lists, o.former = "A", former{}
@@ -305,7 +305,7 @@ func TestAnUnreachableEngineIsReportedOnce(t *testing.T) {
 	if st, captured, err := o.Status(t.Context(), "A"); err != nil || !captured || st.PV != "A" {
 		t.Errorf("another engine has the PV, but the status is %v %v", captured, err)
 	}
-	if _, captured, err := o.Status(t.Context(), "C"); captured || !errors.Is(err, query.ErrNotAsked) {
+	if _, captured, err := o.Status(t.Context(), "C"); captured || !errors.Is(err, query.ErrNoAnswer) {
 		t.Errorf("the only engine that may have the PV is unreachable, but the status is %v %v", captured, err)
 	}
 	if _, captured, err := o.Status(t.Context(), "X"); captured || err != nil {

@@ -189,7 +189,7 @@ type view struct {
 	asked []*engine
 }
 
-func (v view) Recent(_ context.Context, q query.Question) query.Held {
+func (v view) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
 	for _, e := range v.asked {
 		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV)})

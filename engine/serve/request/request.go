@@ -19,7 +19,7 @@ import (
 
 // Code returns the status code for a valid request that failed with err.
 func Code(err error) int {
-	if errors.Is(err, store.ErrNotOpen) || errors.Is(err, query.ErrNotAsked) {
+	if errors.Is(err, store.ErrNotOpen) || errors.Is(err, query.ErrNoAnswer) {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -10,7 +10,7 @@ import (
 )
 
 // valuesOf returns the parameters of a question.
-func valuesOf(q *query.Question) url.Values {
+func valuesOf(q *query.RecentRequest) url.Values {
 	v := url.Values{"pv": {q.PV}, "from": {strconv.FormatInt(q.From, 10)}, "to": {strconv.FormatInt(q.To, 10)}}
 	for _, shard := range q.Shards {
 		v.Add("shard", strconv.Itoa(shard))
@@ -19,7 +19,7 @@ func valuesOf(q *query.Question) url.Values {
 }
 
 // questionOf parses the parameters of a question. Errors name the one that is wrong.
-func questionOf(v url.Values) (q query.Question, err error) {
+func questionOf(v url.Values) (q query.RecentRequest, err error) {
 	if len(v["pv"]) != 1 || v.Get("pv") == "" {
 		return q, fmt.Errorf("parameter pv: the name of a PV is needed")
 	}
