@@ -60,7 +60,9 @@ func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 type noMemory struct{}
 
 // Recent implements query.Recent.
-func (noMemory) Recent(context.Context, query.RecentRequest) query.Held { return query.Held{Known: true} }
+func (noMemory) Recent(context.Context, query.RecentRequest) query.Held {
+	return query.Held{Known: true}
+}
 
 // TestLongNodesComeAndGo kills a node of three and starts it again, has one hang, adds a
 // fourth and has one leave, while a program archives and users read.
