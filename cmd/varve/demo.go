@@ -69,8 +69,9 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	if err != nil {
 		return err
 	}
-	o.ca = ca.Config{AddrList: []string{srv.Addr().String()}}
-	o.pva = pva.Config{NameServers: []string{srv.PVAAddr().String()}}
+	o.ca, o.pva = ca.Config{}, pva.Config{}
+	o.ca.AddrList = []string{srv.Addr().String()}
+	o.pva.NameServers = []string{srv.PVAAddr().String()}
 	arch, err := openStandalone(ctx, o)
 	if err != nil {
 		return err

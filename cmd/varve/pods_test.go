@@ -24,6 +24,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 	"varve.dev/varve/engine/ca"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/groups/channellist"
@@ -133,7 +134,7 @@ func (p *plant) engine(name, ip, state string) (url string, sigterm func() error
 			clusterOptions: p.cluster(),
 			pipelineOptions: pipelineOptions{
 				memory: 64 << 20, spoolSize: spool.MinSize, flush: 100 * time.Millisecond, checkpoint: 2 * time.Second,
-				storage: p.storage, ca: ca.Config{AddrList: []string{p.ioc}},
+				storage: p.storage, ca: ca.Config{Config: clienttest.ByUDP(p.ioc)},
 			},
 			name: name, listen: addr, state: state, retrieval: p.storage.locked(), drainTimeout: p.drain,
 			log: slog.New(slog.DiscardHandler),

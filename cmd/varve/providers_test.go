@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva"
 	"varve.dev/varve/engine/spool"
 	"varve.dev/varve/test/archive"
@@ -50,7 +51,7 @@ type providersRig struct {
 func startProviders(t *testing.T) *providersRig {
 	server := epics.StartIOC(t, providersDatabase)
 	return &providersRig{WithT: NewWithT(t), ioc: server, Client: runStandalone(t,
-		ca.Config{NameServers: []string{server.CAAddr()}}, pva.Config{NameServers: []string{server.PVAAddr()}}, providersGroup)}
+		ca.Config{Config: clienttest.ByTCP(server.CAAddr())}, pva.Config{Config: clienttest.ByTCP(server.PVAAddr())}, providersGroup)}
 }
 
 // runStandalone archives a group until the test ends.
@@ -132,7 +133,7 @@ with Server(providers=[{"T:BARE": pv}]):
 func TestFieldsOfAStructure(t *testing.T) {
 	g := NewWithT(t)
 	server := epics.StartPVAServer(t, tables)
-	r := &providersRig{WithT: g, Client: runStandalone(t, ca.Config{}, pva.Config{NameServers: []string{server.PVAAddr()}},
+	r := &providersRig{WithT: g, Client: runStandalone(t, ca.Config{}, pva.Config{Config: clienttest.ByTCP(server.PVAAddr())},
 		`{apiVersion: varve.dev/v1alpha1, kind: ArchiveGroup, metadata: {name: all}, spec: {
 		  archiverRef: {name: main}, provider: PVA, fields: [a, b.d, nope], channels: [{name: T:BARE}, {name: "ca://T:BARE2"}]}}`)}
 	g.Eventually(func() string {

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"varve.dev/varve/engine/ca"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 	"varve.dev/varve/ioc"
@@ -226,7 +227,7 @@ func roundTrip(t *testing.T, storage storageOptions) {
 		s, err := openStandalone(t.Context(), &standaloneOptions{
 			pipelineOptions: pipelineOptions{
 				storage: storage, memory: 64 << 20, spoolSize: spool.MinSize, flush: 50 * time.Millisecond, checkpoint: time.Minute,
-				ca: ca.Config{AddrList: []string{srv.Addr().String()}},
+				ca: ca.Config{Config: clienttest.ByUDP(srv.Addr().String())},
 			},
 			file: groups, listen: "127.0.0.1:0", log: log,
 		})

@@ -12,43 +12,43 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// registerInterval is about the time between two registrations with a repeater,
-// and between two attempts to be the repeater: it may have ended.
+// registerInterval is the average time between two registrations with a repeater, and
+// between two attempts to become the repeater, because the other one may have ended.
 const registerInterval = 5 * time.Second
 
 // beacons hears the beacons of servers, from the network or a repeater:
 //
-//	port free ──▶ beacons of servers ─┬▶ watch ──news──▶ search
+//	port free ──▶ beacons of servers ─┬▶ detector ──anomaly──▶ search
 //	              registrations ──▶ repeater ──▶ other clients of this host
-//	port taken ─▶ register, listen ─▶ watch
+//	port taken ─▶ register, listen ─▶ detector
 //
-// All is one goroutine's.
+// One goroutine does all of it.
 type beacons struct {
-	client *Client
-	port   uint16
-	watch  beaconWatch
-	heard  func() // news
+	client   *Client
+	ctx      context.Context
+	port     uint16
+	detector anomalyDetector
+	anomaly  func() // is called for each beacon anomaly
 }
 
 func newBeacons(c *Client) *beacons {
 	return &beacons{
-		client: c, port: c.config.RepeaterPort, heard: c.heard,
-		watch: beaconWatch{began: time.Now(), servers: map[netip.AddrPort]*pulsar{}},
+		client: c, ctx: c.kernel.Context(), port: c.config.RepeaterPort, anomaly: c.kernel.BeaconAnomaly,
+		detector: anomalyDetector{began: time.Now(), servers: map[netip.AddrPort]*beaconSource{}},
 	}
 }
 
 // run hears beacons until the client is closed.
 func (b *beacons) run() {
-	ctx := b.client.ctx
 	own, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		b.client.config.Log.Warn("no beacons are heard", "err", err)
+		b.client.config.Log.Warn("hearing no beacons: opening a socket failed", "err", err)
 		return
 	}
 	defer own.Close()
-	stop := context.AfterFunc(ctx, func() { _ = own.Close() })
+	stop := context.AfterFunc(b.ctx, func() { _ = own.Close() })
 	defer stop()
-	for ctx.Err() == nil {
+	for b.ctx.Err() == nil {
 		if conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: int(b.port)}); err == nil {
 			b.repeat(conn)
 			continue
@@ -58,8 +58,8 @@ func (b *beacons) run() {
 	}
 }
 
-// register asks the repeater of this host for beacons. Where there is none, that
-// is lost, and done again.
+// register registers with the repeater of this host. If there is none, the datagram is
+// lost, and run registers again.
 func (b *beacons) register(own *net.UDPConn) {
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	request := proto.AppendRepeaterRegister(nil, loopback)
@@ -68,18 +68,18 @@ func (b *beacons) register(own *net.UDPConn) {
 	}
 }
 
-// repeat is the host's repeater until the client is closed.
+// repeat makes this client the host's repeater until the client is closed.
 func (b *beacons) repeat(conn *net.UDPConn) {
 	defer conn.Close()
-	stop := context.AfterFunc(b.client.ctx, func() { _ = conn.Close() })
+	stop := context.AfterFunc(b.ctx, func() { _ = conn.Close() })
 	defer stop()
 	rep := newRepeater(b.client.metrics)
 	defer rep.close()
 	b.receive(conn, time.Time{}, rep)
 }
 
-// receive handles datagrams until a time, or until the socket is closed; rep is
-// nil if this is not the repeater.
+// receive handles datagrams until a deadline, or until the socket is closed. rep is nil
+// if this client is not the repeater.
 func (b *beacons) receive(conn *net.UDPConn, until time.Time, rep *repeater) {
 	if err := conn.SetReadDeadline(until); err != nil {
 		return
@@ -89,25 +89,25 @@ func (b *beacons) receive(conn *net.UDPConn, until time.Time, rep *repeater) {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		switch {
 		case err == nil:
-			b.datagram(buf[:n], from, rep)
-		case b.client.ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded):
+			b.handleDatagram(buf[:n], from, rep)
+		case b.ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded):
 			return
-		default: // of the kernel, and passing
+		default: // a passing error of the operating system
 			b.pause()
 		}
 	}
 }
 
-// pause keeps an error that lasts from taking all of a processor.
+// pause waits a little, so that a lasting error does not take a whole processor.
 func (b *beacons) pause() {
 	select {
-	case <-b.client.ctx.Done():
+	case <-b.ctx.Done():
 	case <-time.After(search.MinDelay):
 	}
 }
 
-// datagram handles the messages of one datagram. What does not parse ends it.
-func (b *beacons) datagram(d []byte, from netip.AddrPort, rep *repeater) {
+// handleDatagram handles the messages of one datagram, up to one that does not parse.
+func (b *beacons) handleDatagram(d []byte, from netip.AddrPort, rep *repeater) {
 	if len(d) == 0 && rep != nil { // how old clients register
 		rep.register(from)
 	}
@@ -120,17 +120,17 @@ func (b *beacons) datagram(d []byte, from netip.AddrPort, rep *repeater) {
 		d = d[n:]
 		switch {
 		case h.Command == proto.CmdBeacon:
-			b.beacon(&h, from.Addr(), rep)
+			b.handleBeacon(&h, from.Addr(), rep)
 		case h.Command == proto.CmdRepRegister && rep != nil:
 			rep.register(from)
 		}
 	}
 }
 
-// beacon repeats a beacon, and looks whether it tells news.
-func (b *beacons) beacon(h *proto.Header, from netip.Addr, rep *repeater) {
+// handleBeacon repeats a beacon, and hastens the search if it is an anomaly.
+func (b *beacons) handleBeacon(h *proto.Header, from netip.Addr, rep *repeater) {
 	m := b.client.metrics
-	m.beacons.Inc()
+	m.Beacons.Inc()
 	beacon := proto.ParseBeacon(h, from)
 	if rep != nil {
 		rep.send(proto.AppendBeacon(nil, beacon))
@@ -138,8 +138,8 @@ func (b *beacons) beacon(h *proto.Header, from netip.Addr, rep *repeater) {
 	if beacon.Server.Port() == 0 {
 		beacon.Server = netip.AddrPortFrom(beacon.Server.Addr(), b.client.config.ServerPort)
 	}
-	if b.watch.see(beacon, time.Now()) {
-		m.news.Inc()
-		b.heard()
+	if b.detector.note(beacon, time.Now()) {
+		m.anomalies.Inc()
+		b.anomaly()
 	}
 }

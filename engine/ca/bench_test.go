@@ -2,7 +2,6 @@ package ca
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -10,30 +9,17 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 )
-
-// counter is a sink that costs next to nothing.
-type counter struct{ n, sum uint64 }
-
-func (c *counter) Connected(capture.ChannelInfo)     {}
-func (c *counter) Metadata(*sample.Metadata)         {}
-func (c *counter) Suspect(int64, int64)              {}
-func (c *counter) Dropped(_ sample.Reason, n uint64) {}
-func (c *counter) Disconnected(error)                {}
-func (c *counter) Sample(s *sample.Sample) {
-	c.n++
-	c.sum += s.Word
-}
 
 // BenchmarkEvent measures what an update of a DBR_TIME_DOUBLE costs from the bytes
 // of a read to the sink, of 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
 	const channels = 1000
-	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics(), ctx: b.Context()}
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"), nil)
-	sinks := make([]counter, channels)
+	c := offline(b)
+	sinks := make([]clienttest.Counter, channels)
 	var read []byte
 	for i := range sinks {
 		c.slots = append(c.slots, slot{sink: &sinks[i], event: proto.Double.In(proto.TIME), count: 1, state: slotOpen})
@@ -48,7 +34,7 @@ func BenchmarkEvent(b *testing.B) {
 			b.Fatal(used, err)
 		}
 	}
-	if got := sinks[0].n; got*channels < uint64(b.N) {
+	if got := sinks[0].N; got*channels < uint64(b.N) {
 		b.Fatalf("%d updates arrived", got)
 	}
 }
@@ -57,25 +43,27 @@ func BenchmarkEvent(b *testing.B) {
 // subscribed to, until each has its value.
 func BenchmarkConnect(b *testing.B) {
 	const channels = 50_000
-	ioc := epics.StartIOC(b, passive(channels))
+	ioc := epics.StartIOC(b, clienttest.Passive(channels))
 	names := make([]string, channels)
 	for i := range names {
 		names[i] = fmt.Sprintf("T:C%d", i)
 	}
 	for b.Loop() {
 		registry := prometheus.NewRegistry()
-		c, err := New(Config{AddrList: []string{ioc.CAAddr()}, Registerer: registry})
+		config := Config{Config: clienttest.ByUDP(ioc.CAAddr())}
+		config.Registerer = registry
+		c, err := New(config)
 		if err != nil {
 			b.Fatal(err)
 		}
-		sinks := make([]tally, channels)
+		sinks := make([]clienttest.Tally, channels)
 		for i := range sinks {
 			c.Subscribe(names[i], capture.SubscribeOptions{}, &sinks[i])
 		}
 		for i := range sinks {
-			await(b, "a value", func() bool { return sinks[i].samples.Load() > 0 })
+			clienttest.Await(b, "a value", func() bool { return sinks[i].Samples.Load() > 0 })
 		}
-		counts := gather(b, registry)
+		counts := clienttest.Gather(b, registry)
 		b.ReportMetric(counts["varve_ca_search_datagrams_total"], "datagrams")
 		b.ReportMetric(counts["varve_ca_searches_total"], "searches")
 		_ = c.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 )
@@ -24,21 +25,21 @@ for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
 
 func TestChangesOfMetadataAreToldByAnIOC(t *testing.T) {
 	ioc := epics.StartIOC(t, database)
-	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
 	number, enum := &recorder{}, &recorder{}
 	c.Subscribe("T:DOUBLE", capture.SubscribeOptions{}, number)
 	c.Subscribe("T:ENUM", capture.SubscribeOptions{}, enum)
 	metadata := func(r *recorder, what string, ok func(m *sample.Metadata) bool) {
 		t.Helper()
-		await(t, what, func() bool { return r.view(func(r *recorder) bool { return r.meta != nil && ok(r.meta) }) })
+		clienttest.Await(t, what, func() bool { return r.View(func(r *recorder) bool { return r.Meta != nil && ok(r.Meta) }) })
 	}
 	metadata(number, "units", func(m *sample.Metadata) bool { return m.Units == "mA" && m.AlarmHigh == 9 })
 	metadata(enum, "labels", func(m *sample.Metadata) bool { return len(m.Labels) == 3 })
 	ioc.Run(put, "T:DOUBLE.EGU", "A", "T:DOUBLE.HIHI", "8.5", "T:ENUM.ONST", "Running")
 	metadata(number, "other units", func(m *sample.Metadata) bool { return m.Units == "A" && m.AlarmHigh == 8.5 && m.Precision == 3 })
 	metadata(enum, "another label", func(m *sample.Metadata) bool { return cmp.Equal(m.Labels, []string{"Off", "Running", "Fault"}) })
-	if number.connects != 1 || len(number.samples) == 0 {
-		t.Errorf("told %v", told(number))
+	if number.Connects != 1 || len(number.Samples) == 0 {
+		t.Errorf("told %v", number.Calls())
 	}
 }
 
@@ -46,7 +47,7 @@ func TestLongStringsOfAnIOC(t *testing.T) {
 	long := strings.Repeat("a text longer than forty characters; ", 5)
 	ioc := epics.StartIOC(t, `record(lsi, "T:LSI") { field(SIZV, "300") }
 record(stringout, "T:S") { field(DESC, "described") }`)
-	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
 	sinks := map[string]*recorder{}
 	for _, name := range []string{"T:LSI.VAL$", "T:S.DESC$"} {
 		sinks[name] = &recorder{}
@@ -54,9 +55,9 @@ record(stringout, "T:S") { field(DESC, "described") }`)
 	}
 	has := func(name, want string) {
 		t.Helper()
-		await(t, name+" to be "+want, func() bool {
-			return sinks[name].view(func(r *recorder) bool {
-				return r.info.Type == sample.String && len(r.samples) > 0 && string(r.samples[len(r.samples)-1].Bytes) == want
+		clienttest.Await(t, name+" to be "+want, func() bool {
+			return sinks[name].View(func(r *recorder) bool {
+				return r.Info.Type == sample.String && len(r.Samples) > 0 && string(r.Samples[len(r.Samples)-1].Bytes) == want
 			})
 		})
 	}
@@ -71,18 +72,20 @@ func TestLargeArrays(t *testing.T) {
 	const elements = 200_000
 	ioc := epics.StartIOC(t, fmt.Sprintf(`record(waveform, "T:BIG") { field(FTVL, "DOUBLE") field(NELM, "%d") }
 record(waveform, "T:HUGE") { field(FTVL, "DOUBLE") field(NELM, "%d") }`, elements, elements+300))
-	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}, MaxArrayBytes: 8 * elements})
+	config := Config{Config: clienttest.ByUDP(ioc.CAAddr())}
+	config.MaxArrayBytes = 8 * elements
+	c := clienttest.Start(t, New, config)
 	big, huge := &recorder{}, &recorder{}
 	c.Subscribe("T:BIG", capture.SubscribeOptions{}, big)
 	c.Subscribe("T:HUGE", capture.SubscribeOptions{}, huge)
-	await(t, "the empty values", func() bool { return big.has(1) && huge.has(1) })
+	clienttest.Await(t, "the empty values", func() bool { return big.Has(1) && huge.Has(1) })
 	ioc.Run(fmt.Sprintf(`
 import numpy, epics
 epics.caput("T:HUGE", numpy.arange(%[1]d + 300) * 0.5, wait=True, timeout=20)
 epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 `, elements))
-	await(t, "the array", func() bool { return big.has(2) })
-	value := big.samples[1].Bytes
+	clienttest.Await(t, "the array", func() bool { return big.Has(2) })
+	value := big.Samples[1].Bytes
 	if len(value) != 8*elements {
 		t.Fatalf("%d bytes", len(value))
 	}
@@ -91,11 +94,11 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 			t.Fatalf("element %d is %v", i, got)
 		}
 	}
-	await(t, "the larger array to be skipped", func() bool {
-		return huge.view(func(r *recorder) bool { return r.dropped[sample.TooLarge] == 1 })
+	clienttest.Await(t, "the larger array to be skipped", func() bool {
+		return huge.View(func(r *recorder) bool { return r.Drops[sample.TooLarge] == 1 })
 	})
-	if big.connects != 1 || huge.connects != 1 {
-		t.Errorf("told %v and %v", told(big), told(huge))
+	if big.Connects != 1 || huge.Connects != 1 {
+		t.Errorf("told %v and %v", big.Calls(), huge.Calls())
 	}
 }
 
@@ -116,19 +119,19 @@ code.interact(local={"ioc": ioc.ioc})
 
 func TestAccessRightsOfAnIOC(t *testing.T) {
 	ioc := epics.StartCAServer(t, guarded)
-	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
 	r := &recorder{}
 	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
-	await(t, "a value and metadata", func() bool { return r.has(1) && len(told(r)) == 2 })
+	clienttest.Await(t, "a value and metadata", func() bool { return r.Has(1) && len(r.Calls()) == 2 })
 	ioc.Shell("dbpf T:AO.ASG CLOSED")
-	await(t, "the loss", func() bool { return r.view(func(r *recorder) bool { return !r.up && errors.Is(r.cause, errNoAccess) }) })
+	clienttest.Await(t, "the loss", func() bool { return r.View(func(r *recorder) bool { return !r.Up && errors.Is(r.Cause, errNoAccess) }) })
 	ioc.Shell("dbpf T:AO 2")
 	ioc.Shell("dbpf T:AO.ASG DEFAULT")
-	await(t, "the value and metadata", func() bool {
-		return r.has(2) && len(told(r)) == 5 && r.view(func(r *recorder) bool { return math.Float64frombits(r.last()) == 2 })
+	clienttest.Await(t, "the value and metadata", func() bool {
+		return r.Has(2) && len(r.Calls()) == 5 && r.View(func(r *recorder) bool { return math.Float64frombits(r.Samples[len(r.Samples)-1].Word) == 2 })
 	})
 	want := []string{"connected float64", "metadata V", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata V"}
-	if diff := cmp.Diff(want, told(r)); diff != "" || r.early > 0 {
-		t.Errorf("%d values without access; (-want +got):\n%s", r.early, diff)
+	if diff := cmp.Diff(want, r.Calls()); diff != "" || r.Early > 0 {
+		t.Errorf("%d values without access; (-want +got):\n%s", r.Early, diff)
 	}
 }

@@ -10,57 +10,31 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
 )
 
 // bubble runs a test with one client of a network, under synctest's clock.
-func bubble(t *testing.T, f func(t *testing.T, n *network, c *Client), servers ...*script) {
+func bubble(t *testing.T, f func(t *testing.T, n *clienttest.Network, c *Client), servers ...*script) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(servers...)
-		c, stop := start(t, n.config())
-		defer stop()
-		f(t, n, c)
+		n := clienttest.NewNetwork(servers...)
+		f(t, n, clienttest.Start(t, New, config(n)))
 	})
 }
 
 func TestChannelComesBackAfterItsServer(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		r := &recorder{}
-		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		testclock.Advance(time.Minute)
-		server.last().conn.Close()
-		testclock.Advance(time.Second)
-		want := []string{
-			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: the server closed the circuit",
-			"connected float64", "metadata mA",
-		}
-		if diff := cmp.Diff(want, told(r)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]uint64{7, 7}, words(r)); diff != "" || r.early > 0 {
-			t.Errorf("values (-want +got):\n%s, %d while not connected", diff, r.early)
-		}
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.CheckComesBack(t, c, nameServerAddr, 7, func() { server.last().conn.Close() })
 	}, server)
 }
 
 func TestChannelsOfAServerShareACircuit(t *testing.T) {
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		sinks := make([]recorder, 3000)
-		for i := range sinks {
-			c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
-		}
-		testclock.Advance(10 * time.Second)
-		for i := range sinks {
-			if len(words(&sinks[i])) != 1 {
-				t.Fatalf("channel %d has %v", i, told(&sinks[i]))
-			}
-		}
-		if n.dials[nameServerAddr] != 1 {
-			t.Errorf("%d circuits", n.dials[nameServerAddr])
-		}
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.CheckCircuitIsShared(t, n, c, nameServerAddr)
 	}, doubles(nameServerAddr))
 }
 
@@ -68,16 +42,16 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	var silent atomic.Bool
 	server.override = func(*session, *proto.Header, []byte) bool { return silent.Load() }
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		testclock.Advance(10 * DefaultConnTimeout)
-		if echoes := server.asked(proto.CmdEcho); echoes < 8 || len(told(r)) != 2 {
-			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, told(r))
+		testclock.Advance(10 * client.DefaultConnTimeout)
+		if echoes := server.count(proto.CmdEcho); echoes < 8 || len(r.Calls()) != 2 {
+			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, r.Calls())
 		}
 		silent.Store(true)
-		testclock.Advance(DefaultConnTimeout + echoTimeout + time.Second)
-		if log := told(r); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5064: "+errSilent.Error() {
+		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
+		if log := r.Calls(); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5064: "+errSilent.Error() {
 			t.Errorf("of a silent server: %v", log)
 		}
 	}, server)
@@ -93,20 +67,8 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 			names, garbage := doubles(nameServerAddr), doubles(otherAddr)
 			names.redirect = map[string]string{"BAD": otherAddr}
 			garbage.greet = append(greet, make([]byte, 3)...)
-			bubble(t, func(t *testing.T, n *network, c *Client) {
-				good, bad := &recorder{}, &recorder{}
-				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
-				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
-				testclock.Advance(10 * time.Minute)
-				if log := told(bad); len(log) > 0 {
-					t.Errorf("the garbage server's channel was told %v", log)
-				}
-				if len(told(good)) != 2 || len(words(good)) != 1 {
-					t.Errorf("the other channel was told %v", told(good))
-				}
-				if dials := n.dials[otherAddr]; dials < 10 || dials > 60 {
-					t.Errorf("%d circuits in 10 minutes, want a back-off to about 30 s", dials)
-				}
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+				clienttest.CheckGarbage(t, n, c, otherAddr)
 			}, names, garbage)
 		})
 	}
@@ -115,10 +77,10 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 func TestServerThatRefusesCircuitsIsLeftAlone(t *testing.T) {
 	names := doubles(nameServerAddr)
 	names.redirect = map[string]string{"PV": otherAddr}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
 		testclock.Advance(10 * time.Minute)
-		if dials := n.dials[otherAddr]; dials < 10 || dials > 60 {
+		if dials := n.Dials(otherAddr); dials < 10 || dials > 60 {
 			t.Errorf("%d dials in 10 minutes", dials)
 		}
 	}, names)
@@ -126,7 +88,7 @@ func TestServerThatRefusesCircuitsIsLeftAlone(t *testing.T) {
 
 func TestFramesCutAnywhere(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -139,7 +101,7 @@ func TestFramesCutAnywhere(t *testing.T) {
 			want = append(want, i)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff(want, words(r)); diff != "" {
+		if diff := cmp.Diff(want, r.Words()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)
@@ -148,11 +110,10 @@ func TestFramesCutAnywhere(t *testing.T) {
 func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(server)
-		config := n.config()
-		config.MaxArrayBytes = minArrayBytes
-		c, stop := start(t, config)
-		defer stop()
+		n := clienttest.NewNetwork(server)
+		config := config(n)
+		config.MaxArrayBytes = client.MinArrayBytes
+		c := clienttest.Start(t, New, config)
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -163,18 +124,18 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 			s.write(s.update(i, s.subs[0]))
 		}
 		synctest.Wait()
-		if diff := cmp.Diff([]uint64{7, 0, 1, 2}, words(r)); diff != "" {
+		if diff := cmp.Diff([]uint64{7, 0, 1, 2}, r.Words()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if r.dropped[sample.TooLarge] != 3 || len(n.servers[nameServerAddr].sessions) != 1 {
-			t.Errorf("dropped %d, %v", r.dropped[sample.TooLarge], told(r))
+		if r.Drops[sample.TooLarge] != 3 || len(server.sessions) != 1 {
+			t.Errorf("dropped %d, %v", r.Drops[sample.TooLarge], r.Calls())
 		}
 	})
 }
 
 func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -188,10 +149,10 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			}
 			testclock.Advance(time.Second)
 		}
-		if got := len(server.sessions); got != 2 || r.dropped[sample.TooLarge] != 1 || !r.up {
-			t.Errorf("%d circuits, %v", got, told(r))
+		if got := len(server.sessions); got != 2 || r.Drops[sample.TooLarge] != 1 || !r.Up {
+			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if got := suspects(r); len(got) != 1 || got[0] != "suspect 31s" { // what was taken for its payload
+		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // what was taken for its payload
 			t.Errorf("suspects %v", got)
 		}
 	}, server)
@@ -199,8 +160,8 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 
 func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 	server := doubles(nameServerAddr)
-	server.count = 1 << 17
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	server.elements = 1 << 17
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -211,18 +172,18 @@ func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 		}
 		synctest.Wait()
 		var sizes []int
-		for _, s := range r.samples {
+		for _, s := range r.Samples {
 			sizes = append(sizes, len(s.Bytes))
 		}
-		if diff := cmp.Diff([]int{0, 1 << 20, 8, 0, 3 << 18}, sizes); diff != "" || r.info.Type != sample.Float64.Array() {
-			t.Errorf("%v, sizes (-want +got):\n%s", r.info.Type, diff)
+		if diff := cmp.Diff([]int{0, 1 << 20, 8, 0, 3 << 18}, sizes); diff != "" || r.Info.Type != sample.Float64.Array() {
+			t.Errorf("%v, sizes (-want +got):\n%s", r.Info.Type, diff)
 		}
 	}, server)
 }
 
 func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -239,10 +200,10 @@ func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 		s.write(proto.AppendHeader(nil, ended))
 		s.write(s.update(8, s.subs[0]))
 		synctest.Wait()
-		if got := r.dropped[sample.Malformed]; got != 2 {
+		if got := r.Drops[sample.Malformed]; got != 2 {
 			t.Errorf("%d updates counted, want the short one and the failed one", got)
 		}
-		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
+		if diff := cmp.Diff([]uint64{7, 8}, r.Words()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)

@@ -6,15 +6,17 @@ import (
 	"strconv"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/search"
 )
 
-// ConfigFromEnv returns the Config that the standard environment variables of
-// Channel Access ask for. lookup is os.LookupEnv or the like. As in EPICS base,
-// EPICS_CA_AUTO_ADDR_LIST is YES unless set, beacons are heard, and an empty value
-// is as none. A wrong value is an error that names the variable.
+// ConfigFromEnv returns the Config that the standard environment variables of Channel
+// Access describe. lookup is os.LookupEnv or the like. As in EPICS base,
+// EPICS_CA_AUTO_ADDR_LIST is YES unless set, the client hears beacons, and an empty value
+// counts as unset. The error for a wrong value names the variable.
 func ConfigFromEnv(lookup func(name string) (value string, ok bool)) (Config, error) {
-	c := Config{AutoAddrList: true, RepeaterPort: proto.RepeaterPort}
+	c := Config{RepeaterPort: proto.RepeaterPort}
+	c.AutoAddrList = true
 	err := search.ReadEnv(lookup,
 		search.Variable{Name: "EPICS_CA_SERVER_PORT", Set: search.SetPort(&c.ServerPort)},
 		search.Variable{Name: "EPICS_CA_REPEATER_PORT", Set: search.SetPort(&c.RepeaterPort)},
@@ -35,6 +37,6 @@ func (c *Config) setMaxArrayBytes(s string) error {
 	if err != nil || n <= 0 || n > math.MaxInt32 {
 		return fmt.Errorf("it is not a number of bytes from 1 to %d", math.MaxInt32)
 	}
-	c.MaxArrayBytes = max(n, minArrayBytes)
+	c.MaxArrayBytes = max(n, client.MinArrayBytes)
 	return nil
 }

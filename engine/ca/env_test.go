@@ -1,26 +1,21 @@
 package ca
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 )
 
-func fromMap(env map[string]string) (Config, error) {
-	return ConfigFromEnv(func(name string) (string, bool) {
-		v, ok := env[name]
-		return v, ok
-	})
-}
+var fromEnv = clienttest.FromEnv[Config](ConfigFromEnv)
 
 func TestConfigFromEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
 		want Config
 	}{
-		"nothing set": {nil, Config{AutoAddrList: true, RepeaterPort: 5065}},
+		"nothing set": {nil, Config{Config: client.Config{AutoAddrList: true}, RepeaterPort: 5065}},
 		"all set": {
 			map[string]string{
 				"EPICS_CA_ADDR_LIST": " 10.0.0.1 ioc:5070\tgw ", "EPICS_CA_AUTO_ADDR_LIST": "no",
@@ -28,30 +23,24 @@ func TestConfigFromEnvironment(t *testing.T) {
 				"EPICS_CA_MAX_ARRAY_BYTES": "20000000", "EPICS_CA_CONN_TMO": "2.5",
 				"EPICS_CA_REPEATER_PORT": "6065",
 			},
-			Config{
+			Config{Config: client.Config{
 				AddrList: []string{"10.0.0.1", "ioc:5070", "gw"}, NameServers: []string{"ns:1", "ns2"},
-				ServerPort: 6064, RepeaterPort: 6065, MaxArrayBytes: 20000000, ConnTimeout: 2500 * time.Millisecond,
-			},
+				ServerPort: 6064, MaxArrayBytes: 20000000, ConnTimeout: 2500 * time.Millisecond,
+			}, RepeaterPort: 6065},
 		},
 		"empty and small": {
 			map[string]string{"EPICS_CA_ADDR_LIST": "", "EPICS_CA_MAX_ARRAY_BYTES": "100"},
-			Config{AutoAddrList: true, RepeaterPort: 5065, MaxArrayBytes: minArrayBytes},
+			Config{Config: client.Config{AutoAddrList: true, MaxArrayBytes: client.MinArrayBytes}, RepeaterPort: 5065},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := fromMap(c.env)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			fromEnv.Check(t, c.env, c.want)
 		})
 	}
 }
 
 func TestWrongVariablesAreNamed(t *testing.T) {
-	for _, c := range [][2]string{
+	fromEnv.CheckErrors(t, [][2]string{
 		{"EPICS_CA_ADDR_LIST", "10.0.0.1:port"},
 		{"EPICS_CA_ADDR_LIST", ":5064"},
 		{"EPICS_CA_NAME_SERVERS", "ns:0"},
@@ -62,21 +51,12 @@ func TestWrongVariablesAreNamed(t *testing.T) {
 		{"EPICS_CA_MAX_ARRAY_BYTES", "-1"},
 		{"EPICS_CA_CONN_TMO", "NaN"},
 		{"EPICS_CA_CONN_TMO", "0"},
-	} {
-		_, err := fromMap(map[string]string{c[0]: c[1]})
-		if err == nil || !strings.Contains(err.Error(), c[0]) || !strings.Contains(err.Error(), c[1]) {
-			t.Errorf("%s=%s: %v", c[0], c[1], err)
-		}
-	}
+	}...)
 }
 
 func TestWrongConfigIsRefused(t *testing.T) {
-	for _, c := range []Config{
-		{AddrList: []string{"10.0.0.1:x"}}, {AddrList: []string{"ioc:x"}}, {NameServers: []string{"ns:x"}}, {Priority: 100},
-	} {
-		if client, err := New(c); err == nil {
-			client.Close()
-			t.Errorf("%+v was accepted", c)
-		}
-	}
+	clienttest.CheckRefused(t, New,
+		Config{Config: clienttest.ByUDP("10.0.0.1:x")}, Config{Config: clienttest.ByUDP("ioc:x")},
+		Config{Config: clienttest.ByTCP("ns:x")}, Config{Priority: 100},
+	)
 }

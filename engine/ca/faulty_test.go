@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"varve.dev/varve/engine/client/clienttest"
 )
 
 // faulty is a connection that breaks, drips or stalls. Between its ends there is
@@ -23,10 +25,10 @@ type faulty struct {
 	left     int  // bytes until it breaks; negative: it does not
 }
 
-// through returns a network's dial function whose connections are given to f first.
-func (n *network) through(f func(c *faulty)) func(context.Context, string, string) (net.Conn, error) {
+// through returns a function that dials in a network, and gives each connection to f first.
+func through(n *clienttest.Network, f func(c *faulty)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := n.dial(ctx, network, address)
+		conn, err := n.Dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

@@ -11,23 +11,35 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/search"
 )
+
+// offline returns a circuit without a connection, of a client that does nothing.
+func offline(tb testing.TB) *circuit {
+	tb.Helper()
+	owner, err := newClient(Config{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return newCircuit(owner, client.NewLink(owner.kernel, netip.MustParseAddrPort("127.0.0.1:5064"), nil))
+}
 
 // fuzzCircuit returns a circuit with an open scalar, an open array, a channel that
 // is being created, and a long string, all telling r.
-func fuzzCircuit(tb testing.TB, client *Client, r *recorder) *circuit {
+func fuzzCircuit(tb testing.TB, r *recorder) *circuit {
 	tb.Helper()
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5064"), nil)
-	r.up = true
+	c := offline(tb)
+	r.Up = true
 	open := slot{sink: r, event: proto.Double.In(proto.TIME), count: 1, state: slotOpen, property: propertySubscribe}
 	array, text := open, open
 	array.array, array.count = true, 4
 	text.event, text.array, text.text, text.property = proto.Char.In(proto.TIME), true, true, propertyNone
-	for i, s := range []slot{open, array, {sink: r, state: slotCreating}, text} {
-		s.ch = &channel{client: client, search: search.Entry{Name: "PV"}, slot: uint32(i), sink: r, circuit: c, state: connecting}
-		c.slots = append(c.slots, s)
+	for _, s := range []slot{open, array, {sink: r, state: slotCreating}, text} {
+		s.ch = c.client.kernel.Subscribe("PV", capture.SubscribeOptions{}, r)
+		c.client.kernel.Assign(s.ch, c)
+		c.slots[s.ch.Slot] = s
 	}
 	return c
 }
@@ -54,21 +66,15 @@ func FuzzCircuit(f *testing.F) {
 		if errWhole != nil || errParts != nil {
 			return // the circuit ends, maybe a part earlier
 		}
-		if diff := cmp.Diff(whole.log, parts.log); diff != "" || len(whole.samples) != len(parts.samples) {
-			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.samples), len(parts.samples), diff)
+		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
+			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
 		}
 	})
 }
 
 // feed hands parts to a circuit of its own as reads do.
 func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
-	client := &Client{
-		config: Config{}.withDefaults(), metrics: newMetrics(), ctx: t.Context(),
-		queue: newQueue(), channels: map[uint32]*channel{}, penalties: search.Penalties{},
-	}
-	client.searches = search.NewLoop(client.nextSearch, client.searchRound)
-	client.absences = newAbsences(client)
-	c := fuzzCircuit(t, client, r)
+	c := fuzzCircuit(t, r)
 	for _, p := range parts {
 		rest = slices.Concat(rest, p)
 		used, need, err := c.batch(rest, c.began)
@@ -93,29 +99,17 @@ func FuzzSearchAnswers(f *testing.F) {
 	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdSearch, Size: 1 << 30, P2: 1}))
 	f.Add(reply[:15])
 	const channels = 3
-	client, err := New(Config{
-		AddrList: []string{"127.0.0.1:9"},
-		Dial:     func(context.Context, string, string) (net.Conn, error) { return nil, errServer },
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer client.Close()
+	config := Config{Config: clienttest.ByUDP("127.0.0.1:9")}
+	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, client.ErrServerClosed }
+	c := clienttest.Start(f, New, config)
 	for range channels {
-		client.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
+		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		client.udp.datagram(b, netip.MustParseAddr("10.0.0.9"))
-		client.mu.Lock()
-		defer client.mu.Unlock()
-		searched := client.queue.Len()
-		for _, ch := range client.channels {
-			if ch.circuit != nil {
-				searched++
-			}
-		}
-		if searched < channels-1 { // one may be on its way back
-			t.Errorf("%d of %d channels are searched for or on a circuit", searched, channels)
+		c.udp.handleDatagram(b, netip.MustParseAddr("10.0.0.9"))
+		s := c.kernel.Stats()
+		if owned := s.Searched + s.Attached; owned < channels-1 { // one may be on its way back
+			t.Errorf("%d of %d channels are searched for or on a circuit", owned, channels)
 		}
 	})
 }
@@ -130,22 +124,25 @@ func FuzzBeacons(f *testing.F) {
 	f.Add(proto.AppendRepeaterConfirm(nil, netip.MustParseAddr("127.0.0.1")))
 	f.Add([]byte{})
 	f.Add(proto.AppendHeader(nil, proto.Header{Command: proto.CmdBeacon, Size: 1 << 20}))
-	client := &Client{config: Config{}.withDefaults(), metrics: newMetrics()}
-	rep := newRepeater(client.metrics)
+	c, err := newClient(Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	rep := newRepeater(c.metrics)
 	defer rep.close()
 	from := netip.MustParseAddrPort("127.0.0.1:9")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		news := [2]int{}
+		anomalies := [2]int{}
 		for i, r := range []*repeater{rep, nil} {
-			heard := newBeacons(client)
-			heard.heard = func() { news[i]++ }
-			heard.datagram(b, from, r)
-			if servers := len(heard.watch.servers); servers > len(b)/proto.HeaderSize || news[i] > servers {
-				t.Errorf("%d servers and %d news in %d bytes", servers, news[i], len(b))
+			heard := newBeacons(c)
+			heard.anomaly = func() { anomalies[i]++ }
+			heard.handleDatagram(b, from, r)
+			if servers := len(heard.detector.servers); servers > len(b)/proto.HeaderSize || anomalies[i] > servers {
+				t.Errorf("%d servers and %d anomalies in %d bytes", servers, anomalies[i], len(b))
 			}
 		}
-		if news[0] != news[1] || len(rep.listeners) > 1 {
-			t.Errorf("news %v, %d listeners", news, len(rep.listeners))
+		if anomalies[0] != anomalies[1] || len(rep.listeners) > 1 {
+			t.Errorf("anomalies %v, %d listeners", anomalies, len(rep.listeners))
 		}
 	})
 }

@@ -2,14 +2,12 @@ package ca
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 )
@@ -65,7 +63,7 @@ type reading struct {
 
 func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	ioc := epics.StartIOC(t, database)
-	c := newClient(t, Config{AddrList: []string{ioc.CAAddr()}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
 	types := map[string]sample.Type{
 		"T:DOUBLE": sample.Float64, "T:LONG": sample.Int32, "T:ENUM": sample.Enum, "T:STRING": sample.String,
 		"T:FLOAT": sample.Float32, "T:CHAR": sample.Uint8, "T:SHORT": sample.Int16,
@@ -85,13 +83,13 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	}
 	for name, typ := range types {
 		r := sinks[name]
-		await(t, name, func() bool {
-			return r.view(func(r *recorder) bool { return len(r.samples) > 0 && r.meta != nil })
+		clienttest.Await(t, name, func() bool {
+			return r.View(func(r *recorder) bool { return len(r.Samples) > 0 && r.Meta != nil })
 		})
-		if r.info.Type != typ || r.meta.Type != typ || r.info.Host != ioc.CAAddr() {
-			t.Errorf("%s: %+v, want type %v", name, r.info, typ)
+		if r.Info.Type != typ || r.Meta.Type != typ || r.Info.Host != ioc.CAAddr() {
+			t.Errorf("%s: %+v, want type %v", name, r.Info, typ)
 		}
-		if diff := cmp.Diff(want[name], readingOf(typ, &r.samples[len(r.samples)-1], r.meta)); diff != "" {
+		if diff := cmp.Diff(want[name], readingOf(typ, &r.Samples[len(r.Samples)-1], r.Meta)); diff != "" {
 			t.Errorf("%s (-caproto +ours):\n%s", name, diff)
 		}
 	}
@@ -117,47 +115,12 @@ func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
 			"upper_warning_limit": m.WarnHigh, "lower_warning_limit": m.WarnLow, "lower_alarm_limit": m.AlarmLow,
 			"upper_ctrl_limit": m.ControlHigh, "lower_ctrl_limit": m.ControlLow,
 		} {
-			meta[name] = pyFloat(v)
+			meta[name] = clienttest.Float(v)
 		}
 	}
 	const epoch = 631152000
 	return reading{
-		Values: texts(typ, s), Secs: s.Time/1e9 - epoch, Nanos: s.Time % 1e9,
+		Values: clienttest.Texts(typ, s), Secs: s.Time/1e9 - epoch, Nanos: s.Time % 1e9,
 		Severity: int(s.Tag.Severity()), Status: int(s.Tag.Status()), Meta: meta,
 	}
-}
-
-// texts returns the elements of a value as Python prints them.
-func texts(typ sample.Type, s *sample.Sample) []string {
-	switch {
-	case typ == sample.String:
-		return []string{string(s.Bytes)}
-	case typ == sample.String.Array():
-		return sample.Strings(s.Bytes)
-	case !typ.IsArray():
-		return []string{number(typ, s.Word)}
-	}
-	out := []string{}
-	for i := range len(s.Bytes) / typ.ElemSize() {
-		out = append(out, number(typ, sample.Word(typ, s.Bytes, i)))
-	}
-	return out
-}
-
-func number(typ sample.Type, word uint64) string {
-	if e := typ.Elem(); e == sample.Float64 || e == sample.Float32 {
-		return pyFloat(sample.Float(e, word))
-	}
-	return fmt.Sprint(int64(word))
-}
-
-func pyFloat(v float64) string {
-	if math.IsNaN(v) {
-		return "nan"
-	}
-	s := fmt.Sprint(v)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return s
 }

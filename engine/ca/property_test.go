@@ -9,13 +9,15 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
 )
 
 func TestMetadataChangesAreTold(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -27,14 +29,14 @@ func TestMetadataChangesAreTold(t *testing.T) {
 		sub.Close()
 		s.write(s.properties(s.subs[0] | propertyBit)) // it was under way
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]string{"connected float64", "metadata mA", "metadata A"}, told(r)); diff != "" {
+		if diff := cmp.Diff([]string{"connected float64", "metadata mA", "metadata A"}, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
+		if diff := cmp.Diff([]uint64{7, 8}, r.Words()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if server.asked(proto.CmdReadNotify) > 0 || server.asked(proto.CmdEventCancel) != 2 {
-			t.Errorf("%d reads, %d cancelled", server.asked(proto.CmdReadNotify), server.asked(proto.CmdEventCancel))
+		if server.count(proto.CmdReadNotify) > 0 || server.count(proto.CmdEventCancel) != 2 {
+			t.Errorf("%d reads, %d cancelled", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
 		}
 	}, server)
 }
@@ -56,7 +58,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 				}
 				return property
 			}
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				r := &recorder{}
 				sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
@@ -70,11 +72,11 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 				want := []string{
 					"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
 				}
-				if diff := cmp.Diff(want, told(r)); diff != "" {
+				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if server.asked(proto.CmdReadNotify) != 2 || server.asked(proto.CmdEventCancel) != 1 {
-					t.Errorf("%d reads, %d cancelled", server.asked(proto.CmdReadNotify), server.asked(proto.CmdEventCancel))
+				if server.count(proto.CmdReadNotify) != 2 || server.count(proto.CmdEventCancel) != 1 {
+					t.Errorf("%d reads, %d cancelled", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
 				}
 			}, server)
 		})
@@ -84,24 +86,24 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 func TestStringsHaveNoMetadataToAskFor(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.channel, server.value.Bytes = proto.String, []byte("text")
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]string{"connected string", "metadata "}, told(r)); diff != "" {
+		if diff := cmp.Diff([]string{"connected string", "metadata "}, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if server.asked(proto.CmdEventAdd) != 1 || server.asked(proto.CmdReadNotify) != 0 || r.meta.Type != sample.String {
-			t.Errorf("%d subscriptions, metadata %+v", server.asked(proto.CmdEventAdd), r.meta)
+		if server.count(proto.CmdEventAdd) != 1 || server.count(proto.CmdReadNotify) != 0 || r.Meta.Type != sample.String {
+			t.Errorf("%d subscriptions, metadata %+v", server.count(proto.CmdEventAdd), r.Meta)
 		}
 	}, server)
 }
 
 func TestLongStringIsText(t *testing.T) {
 	server := doubles(nameServerAddr)
-	server.channel, server.count = proto.Char, 256
+	server.channel, server.elements = proto.Char, 256
 	server.value.Bytes = append([]byte("longer than the forty bytes of a DBR_STRING"), make([]byte, 20)...)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		long, array := &recorder{}, &recorder{}
 		c.Subscribe("PV.VAL$", capture.SubscribeOptions{}, long)
 		testclock.Advance(time.Second)
@@ -114,22 +116,22 @@ func TestLongStringIsText(t *testing.T) {
 		}
 		synctest.Wait()
 		var got []string
-		for _, s := range long.samples {
+		for _, s := range long.Samples {
 			got = append(got, string(s.Bytes))
 		}
 		want := []string{"longer than the forty bytes of a DBR_STRING", "", "no NUL at its end"}
-		if diff := cmp.Diff(want, got); diff != "" || long.info.Type != sample.String || long.info.Count != 1 {
-			t.Errorf("%+v (-want +got):\n%s", long.info, diff)
+		if diff := cmp.Diff(want, got); diff != "" || long.Info.Type != sample.String || long.Info.Count != 1 {
+			t.Errorf("%+v (-want +got):\n%s", long.Info, diff)
 		}
-		if array.info.Type != sample.Uint8.Array() || len(array.samples[0].Bytes) != 63 {
-			t.Errorf("the array: %+v, %d bytes", array.info, len(array.samples[0].Bytes))
+		if array.Info.Type != sample.Uint8.Array() || len(array.Samples[0].Bytes) != 63 {
+			t.Errorf("the array: %+v, %d bytes", array.Info, len(array.Samples[0].Bytes))
 		}
 	}, server)
 }
 
 func TestTypeMayChangeWhileAway(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
@@ -137,10 +139,10 @@ func TestTypeMayChangeWhileAway(t *testing.T) {
 		server.last().conn.Close()
 		testclock.Advance(time.Second)
 		want := []string{
-			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + errServer.Error(),
+			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + client.ErrServerClosed.Error(),
 			"connected int32", "metadata mA",
 		}
-		if diff := cmp.Diff(want, told(r)); diff != "" {
+		if diff := cmp.Diff(want, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)
@@ -163,16 +165,16 @@ func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
 		most = max(most, window)
 		return false
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		sinks := make([]recorder, channels)
-		subscribeAll(c, sinks[1:])
+		clienttest.SubscribeAll(c, sinks[1:])
 		closed := c.Subscribe("CLOSED", capture.SubscribeOptions{}, &sinks[0])
 		testclock.Advance(200 * time.Millisecond)
 		closed.Close()
 		testclock.Advance(2 * time.Second)
 		for i := range sinks[1:] {
-			if sinks[i+1].meta == nil {
-				t.Fatalf("channel %d was told %v", i+1, told(&sinks[i+1]))
+			if sinks[i+1].Meta == nil {
+				t.Fatalf("channel %d was told %v", i+1, sinks[i+1].Calls())
 			}
 		}
 		if asked > channels || most > propertyBatch {

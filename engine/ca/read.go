@@ -2,8 +2,6 @@ package ca
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -15,30 +13,31 @@ import (
 const (
 	// echoTimeout is how long a server may take to answer an ECHO.
 	echoTimeout = 5 * time.Second
-	// lateWake is how late a deadline must come for this process to have been
-	// stopped: then what the server sent meanwhile may wait to be read.
+	// lateWake is how late a deadline fires if this process was stopped meanwhile: then
+	// answers of the server may wait to be read.
 	lateWake = time.Second
 
-	// behindTime is how long reads must have been full, without a break, for the
-	// client to be behind the server.
+	// behindTime is how long every read must fill the buffer for the client to be behind
+	// the server.
 	behindTime = 2 * time.Second
-	// drainTime is how long nothing must come for a server that was sent
-	// EVENTS_OFF to have sent all.
+	// drainTime is how long a server must be silent after EVENTS_OFF to have sent all
+	// that it had.
 	drainTime = time.Second
 )
 
-// reader reads what the server sends.
+// reader reads from the server.
 type reader struct {
 	circuit *circuit
 	conn    net.Conn
 	buf     wire.Buffer
 	probing bool      // an ECHO was sent, and nothing came since
-	full    time.Time // since when reads fill the buffer; zero if the last did not
+	full    time.Time // when reads began to fill the buffer; zero if the last did not
 	off     bool      // EVENTS_OFF was sent
 }
 
-// read handles what the server sends until the circuit is over.
-func (c *circuit) read(conn net.Conn) error {
+// Read implements client.Circuit.
+func (c *circuit) Read(conn net.Conn) error {
+	c.SetUp()
 	r := reader{circuit: c, conn: conn}
 	for {
 		n, err := r.next()
@@ -47,15 +46,15 @@ func (c *circuit) read(conn net.Conn) error {
 			err = r.handle(n, now)
 		}
 		if err != nil {
-			if c.client.ctx.Err() == nil {
-				c.cutOff(now)
+			if c.client.kernel.Context().Err() == nil {
+				c.reportLoss(now)
 			}
 			return err
 		}
 	}
 }
 
-// next reads more bytes. A server that is silent is sent an ECHO, once.
+// next reads more bytes. It sends an ECHO, once, to a silent server.
 func (r *reader) next() (int, error) {
 	for {
 		wait := r.circuit.client.config.ConnTimeout
@@ -67,35 +66,33 @@ func (r *reader) next() (int, error) {
 		}
 		deadline := time.Now().Add(wait)
 		if err := r.conn.SetReadDeadline(deadline); err != nil {
-			return 0, fmt.Errorf("reading from %s: %w", r.circuit.host, err)
+			return 0, r.circuit.ReadError(err)
 		}
 		n, err := r.conn.Read(r.buf.Free())
 		switch {
-		case n > 0: // an error comes again
+		case n > 0: // the next read returns the error again
 			r.probing = false
 			return n, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if err := r.silent(time.Since(deadline)); err != nil {
+			if err := r.handleSilence(time.Since(deadline)); err != nil {
 				return 0, err
 			}
-		case errors.Is(err, io.EOF):
-			return 0, errServer
 		default:
-			return 0, fmt.Errorf("reading from %s: %w", r.circuit.host, err)
+			return 0, r.circuit.ReadError(err)
 		}
 	}
 }
 
-// silent handles a deadline that passed, and was noticed late by some time.
-func (r *reader) silent(late time.Duration) error {
+// handleSilence handles a deadline that passed, and fired late by some time.
+func (r *reader) handleSilence(late time.Duration) error {
 	switch {
 	case r.probing && late < lateWake:
 		return errSilent
 	case r.off && !r.probing:
-		r.drained(time.Now())
+		r.resume(time.Now())
 	default:
 		r.probing = true
-		r.circuit.send(proto.AppendEcho)
+		r.circuit.Send(proto.AppendEcho)
 	}
 	return nil
 }
@@ -103,24 +100,23 @@ func (r *reader) silent(late time.Duration) error {
 // handle handles n more bytes.
 func (r *reader) handle(n int, now time.Time) error {
 	c := r.circuit
-	c.client.metrics.receivedBytes.Add(float64(n))
+	c.client.metrics.ReceivedBytes.Add(float64(n))
 	full := n == len(r.buf.Free())
 	used, need, err := c.batch(r.buf.Filled(n), now)
 	if err != nil {
-		return fmt.Errorf("reading from %s: %w", c.host, err)
+		return c.ReadError(err)
 	}
-	r.control(full, now)
+	r.throttle(full, now)
 	r.buf.Used(used, need)
 	return nil
 }
 
-// control tells the server to hold its updates when this client is behind it. The
-// server then keeps the latest update of each channel only, as it does when the
-// circuit is full, but knows why.
-func (r *reader) control(full bool, now time.Time) {
+// throttle sends EVENTS_OFF when this client is behind the server. The server then keeps
+// only the latest update of each channel, as it does when the circuit is full.
+func (r *reader) throttle(full bool, now time.Time) {
 	switch {
 	case !full && r.off:
-		r.drained(now)
+		r.resume(now)
 	case !full:
 		r.full = time.Time{}
 	case r.full.IsZero():
@@ -128,13 +124,13 @@ func (r *reader) control(full bool, now time.Time) {
 	case !r.off && now.Sub(r.full) >= behindTime:
 		r.off = true
 		r.circuit.client.metrics.eventsOff.Inc()
-		r.circuit.send(proto.AppendEventsOff)
+		r.circuit.Send(proto.AppendEventsOff)
 	}
 }
 
-// drained has a server go on with its updates, as all that it sent was handled.
-func (r *reader) drained(now time.Time) {
-	r.circuit.send(proto.AppendEventsOn)
-	r.circuit.stalledSince(r.full, now)
+// resume sends EVENTS_ON, because all that the server sent was handled.
+func (r *reader) resume(now time.Time) {
+	r.circuit.Send(proto.AppendEventsOn)
+	r.circuit.reportStallSince(r.full, now)
 	r.off, r.full = false, time.Time{}
 }

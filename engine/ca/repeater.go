@@ -10,9 +10,9 @@ import (
 // maxListeners bounds the clients that a repeater serves; each takes a socket.
 const maxListeners = 256
 
-// repeater forwards beacons to the other clients of this host, as caRepeater of
-// EPICS base does. Each has a connected socket, on which the kernel tells that
-// the client is gone.
+// repeater forwards beacons to the other clients of this host, as caRepeater of EPICS
+// base does. Each client has a connected socket, on which sending fails when the client
+// is gone.
 type repeater struct {
 	metrics   *metrics
 	listeners map[netip.AddrPort]*net.UDPConn
@@ -22,14 +22,14 @@ func newRepeater(m *metrics) *repeater {
 	return &repeater{metrics: m, listeners: map[netip.AddrPort]*net.UDPConn{}}
 }
 
-// register adds a client, and confirms. Those of other hosts hear beacons by
-// themselves.
+// register adds a client of this host, and confirms. Clients of other hosts hear beacons
+// by themselves.
 func (r *repeater) register(from netip.AddrPort) {
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 	if !isOwn(from.Addr()) {
 		return
 	}
-	// One message more than usual, to find those that are gone.
+	// One message more than usual finds clients that are gone.
 	r.send(proto.AppendVersion(nil, 0))
 	if r.listeners[from] == nil {
 		if len(r.listeners) >= maxListeners {
@@ -53,8 +53,8 @@ func (r *repeater) send(message []byte) {
 	r.metrics.listeners.Set(float64(len(r.listeners)))
 }
 
-// sendTo sends a message to one client, and drops it if that fails: the message
-// before found nobody, or the client does not read. One that lives registers again.
+// sendTo sends a message to one client, and drops the client if that fails: the previous
+// message found no socket, or the client does not read. A live client registers again.
 func (r *repeater) sendTo(to netip.AddrPort, message []byte) {
 	if _, err := r.listeners[to].Write(message); err != nil {
 		_ = r.listeners[to].Close()
@@ -69,7 +69,7 @@ func (r *repeater) close() {
 	r.metrics.listeners.Set(0)
 }
 
-// isOwn reports whether an address is one of this host.
+// isOwn reports whether an address belongs to this host.
 func isOwn(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true

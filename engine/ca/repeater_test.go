@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/ca/proto"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/test/epics"
 )
 
@@ -18,16 +20,21 @@ func beaconOf(id uint32) []byte {
 	return proto.AppendBeacon(nil, proto.Beacon{Server: netip.MustParseAddrPort("0.0.0.0:5064"), ID: id})
 }
 
+// repeating returns the configuration of a client that hears beacons at a port.
+func repeating(port int, r prometheus.Registerer) Config {
+	return Config{Config: client.Config{Registerer: r}, RepeaterPort: uint16(port)}
+}
+
 // registered waits until a client has count listeners, as its repeater.
 func registered(t *testing.T, r prometheus.Gatherer, count float64) {
 	t.Helper()
-	await(t, "registrations", func() bool { return gather(t, r)["varve_ca_repeater_clients"] == count })
+	clienttest.Await(t, "registrations", func() bool { return clienttest.Gather(t, r)["varve_ca_repeater_clients"] == count })
 }
 
 // taken waits until somebody has a port.
 func taken(t *testing.T, port int) {
 	t.Helper()
-	await(t, "a repeater", func() bool {
+	clienttest.Await(t, "a repeater", func() bool {
 		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port})
 		if err == nil {
 			conn.Close()
@@ -39,11 +46,11 @@ func taken(t *testing.T, port int) {
 func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 	port := epics.FreePort(t, "127.0.0.1")
 	registries := [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
-	first := newClient(t, Config{RepeaterPort: uint16(port), Registerer: registries[0]})
+	first := clienttest.Start(t, New, repeating(port, registries[0]))
 	taken(t, port)
-	newClient(t, Config{RepeaterPort: uint16(port), Registerer: registries[1]})
+	clienttest.Start(t, New, repeating(port, registries[1]))
 	registered(t, registries[0], 1)
-	server := listen(t)
+	server := clienttest.Listen(t)
 	to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	for id := range uint32(3) {
 		if _, err := server.WriteToUDPAddrPort(beaconOf(id), to); err != nil {
@@ -51,15 +58,15 @@ func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 		}
 	}
 	for i, r := range registries {
-		await(t, "the beacons", func() bool { return gather(t, r)["varve_ca_beacons_total"] == 3 })
-		if news := gather(t, r)["varve_ca_beacon_anomalies_total"]; news != 1 {
-			t.Errorf("client %d: %v of the beacons of a server that starts are news", i, news)
+		clienttest.Await(t, "the beacons", func() bool { return clienttest.Gather(t, r)["varve_ca_beacons_total"] == 3 })
+		if anomalies := clienttest.Gather(t, r)["varve_ca_beacon_anomalies_total"]; anomalies != 1 {
+			t.Errorf("client %d: %v anomalies of a server that starts", i, anomalies)
 		}
 	}
 	_ = first.Close() // the other takes over, at its next registration
-	await(t, "another repeater", func() bool {
+	clienttest.Await(t, "another repeater", func() bool {
 		_, err := server.WriteToUDPAddrPort(beaconOf(3), to)
-		return err == nil && gather(t, registries[1])["varve_ca_beacons_total"] > 3
+		return err == nil && clienttest.Gather(t, registries[1])["varve_ca_beacons_total"] > 3
 	})
 }
 
@@ -88,7 +95,7 @@ while True:
 `
 	port := epics.FreePort(t, "127.0.0.1")
 	registry := prometheus.NewRegistry()
-	newClient(t, Config{RepeaterPort: uint16(port), Registerer: registry})
+	clienttest.Start(t, New, repeating(port, registry))
 	taken(t, port)
 	background(t, libca, strconv.Itoa(port), strconv.Itoa(epics.FreePort(t, "127.0.0.1")))
 	registered(t, registry, 1)
@@ -105,20 +112,20 @@ ctypes.CDLL(get_lib("ca"))["_Z11ca_repeaterv"]()
 	background(t, caRepeater, strconv.Itoa(port))
 	taken(t, port)
 	registry := prometheus.NewRegistry()
-	newClient(t, Config{RepeaterPort: uint16(port), Registerer: registry})
+	clienttest.Start(t, New, repeating(port, registry))
 	t.Setenv("EPICS_CAS_BEACON_PORT", strconv.Itoa(port))
-	ioc := epics.StartIOC(t, counters(1))
-	anomalies := func() float64 { return gather(t, registry)["varve_ca_beacon_anomalies_total"] }
-	await(t, "news of the IOC", func() bool { return anomalies() >= 1 })
-	seen := gather(t, registry)["varve_ca_beacons_total"]
+	ioc := epics.StartIOC(t, clienttest.Counters(1))
+	anomalies := func() float64 { return clienttest.Gather(t, registry)["varve_ca_beacon_anomalies_total"] }
+	clienttest.Await(t, "an anomaly of the IOC", func() bool { return anomalies() >= 1 })
+	seen := clienttest.Gather(t, registry)["varve_ca_beacons_total"]
 	ioc.Restart()
-	await(t, "more beacons", func() bool { return gather(t, registry)["varve_ca_beacons_total"] > seen+4 })
+	clienttest.Await(t, "more beacons", func() bool { return clienttest.Gather(t, registry)["varve_ca_beacons_total"] > seen+4 })
 }
 
 func TestListenersThatAreGoneAreDropped(t *testing.T) {
 	rep := newRepeater(newMetrics())
 	defer rep.close()
-	stays, goes := listen(t), listen(t)
+	stays, goes := clienttest.Listen(t), clienttest.Listen(t)
 	address := func(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 	for _, c := range []*net.UDPConn{stays, goes, stays} {
 		rep.register(address(c))
@@ -127,7 +134,7 @@ func TestListenersThatAreGoneAreDropped(t *testing.T) {
 		t.Fatalf("%d listeners", len(rep.listeners))
 	}
 	goes.Close()
-	await(t, "the kernel to say that a listener is gone", func() bool {
+	clienttest.Await(t, "the kernel to say that a listener is gone", func() bool {
 		rep.send(beaconOf(7))
 		return len(rep.listeners) == 1
 	})
@@ -155,9 +162,9 @@ func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
 	}
 	for i := range uint16(maxListeners + 10) {
 		// Nobody is there; that shows from the second message on.
-		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = listen(t)
+		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = clienttest.Listen(t)
 	}
-	rep.register(listen(t).LocalAddr().(*net.UDPAddr).AddrPort())
+	rep.register(clienttest.Listen(t).LocalAddr().(*net.UDPAddr).AddrPort())
 	if len(rep.listeners) > maxListeners {
 		t.Errorf("%d listeners", len(rep.listeners))
 	}

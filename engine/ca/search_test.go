@@ -2,51 +2,29 @@ package ca
 
 import (
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/test/testclock"
 )
 
 func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.lacks = map[string]bool{"NOBODY": true}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
-		testclock.Advance(time.Second)
-		if got := server.asked(proto.CmdSearch); got < 4 || got > 8 {
-			t.Errorf("%d searches in the first second", got)
-		}
-		testclock.Advance(10 * time.Minute)
-		if got := server.asked(proto.CmdSearch); got < 40 || got > 75 {
-			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
-		}
+	bubble(t, func(t *testing.T, _ *clienttest.Network, c *Client) {
+		clienttest.CheckSearchBackOff(t, c, 4, func() int { return server.count(proto.CmdSearch) })
 	}, server)
 }
 
-// listen returns a UDP socket of a server, for scripted answers.
-func listen(t *testing.T) *net.UDPConn {
-	t.Helper()
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return conn
-}
-
 func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
-	server := listen(t)
-	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}})
+	server := clienttest.Listen(t)
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String())})
 	sinks := make([]recorder, 30)
-	subscribeAll(c, sinks)
+	clienttest.SubscribeAll(c, sinks)
 	buf := make([]byte, 1<<16)
 	seen := map[uint32]bool{}
 	var sequence uint32
@@ -80,16 +58,15 @@ func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
 	if datagrams > 8 {
 		t.Errorf("%d datagrams for %d names", datagrams, len(sinks))
 	}
-	if c.mu.Lock(); len(c.circuits) > 0 {
-		t.Error("an answer to nobody was taken")
+	if s := c.kernel.Stats(); s.Circuits > 0 {
+		t.Error("the client accepted an answer to somebody else")
 	}
-	c.mu.Unlock()
 }
 
-func TestNewsHastenTheSearchAndNoMoreThanThat(t *testing.T) {
+func TestBeaconAnomalyHastensTheSearchButNotTooOften(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.silent.Store(true)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		const (
 			names       = 20_000
 			steadyNames = 2000 // a second, of the search
@@ -98,27 +75,27 @@ func TestNewsHastenTheSearchAndNoMoreThanThat(t *testing.T) {
 			c.Subscribe(fmt.Sprintf("NOBODY:%d", i), capture.SubscribeOptions{}, &recorder{})
 		}
 		searches := func(d time.Duration, each func()) float64 {
-			before := server.asked(proto.CmdSearch)
+			before := server.count(proto.CmdSearch)
 			for range int(d / time.Second) {
 				each()
 				testclock.Advance(time.Second)
 			}
-			return float64(server.asked(proto.CmdSearch)-before) / d.Seconds()
+			return float64(server.count(proto.CmdSearch)-before) / d.Seconds()
 		}
 		first := searches(2*time.Second, func() {})
 		searches(time.Minute, func() {})
 		rest := searches(time.Minute, func() {})
-		sweep := searches(3*time.Second, sync.OnceFunc(c.heard))
-		storm := searches(time.Minute, c.heard)
-		t.Logf("names a second: %.0f at first, %.0f later, %.0f after news, %.0f in a storm of news", first, rest, sweep, storm)
+		sweep := searches(3*time.Second, sync.OnceFunc(c.kernel.BeaconAnomaly))
+		storm := searches(time.Minute, c.kernel.BeaconAnomaly)
+		t.Logf("names a second: %.0f at first, %.0f later, %.0f after an anomaly, %.0f in a storm of anomalies", first, rest, sweep, storm)
 		if rest > 1.2*steadyNames {
 			t.Errorf("%.0f searches a second of names that nobody serves", rest)
 		}
 		if sweep < names/3 {
-			t.Errorf("%.0f searches a second after news: not all names had their turn", sweep)
+			t.Errorf("%.0f searches a second after an anomaly: not all names had their turn", sweep)
 		}
 		if storm > 7*steadyNames/2 {
-			t.Errorf("%.0f searches a second in a storm of news", storm)
+			t.Errorf("%.0f searches a second in a storm of anomalies", storm)
 		}
 	}, server)
 }

@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/sample"
 )
 
@@ -30,25 +31,25 @@ type slotState uint8
 const (
 	slotFree     slotState = iota
 	slotCreating           // CREATE_CHAN sent
-	slotOpen               // subscribed, and the sink was told
+	slotOpen               // subscribed, and the sink is connected
 	slotBlocked            // subscribed, but the client may not read
-	slotUntyped            // of a type that can not be archived
+	slotUntyped            // of a type that cannot be archived
 	slotOrphan             // the channel was closed while creating
 	slotClearing           // CLEAR_CHANNEL sent
 )
 
-// slot is a channel on a circuit. Its index is the channel's cid there, the id of
-// its subscription and its read and, with propertyBit, of that to its metadata.
+// slot is a channel on a circuit. Its index is the channel's cid there and the id of its
+// subscription and its reads; with propertyBit, the id of its subscription to metadata.
 type slot struct {
 	sink     capture.Sink
-	ch       *channel // nil for free, orphan and clearing
-	sid      uint32   // the server's number of the channel
-	count    uint32   // native elements
-	seen     uint32   // second of the circuit in which the last update came
+	ch       *client.Channel // nil for free, orphan and clearing
+	sid      uint32          // the server's number of the channel
+	count    uint32          // native elements
+	seen     uint32          // when the last update came, in seconds of the circuit
 	event    proto.DBR
 	array    bool // on the wire
 	text     bool // a long string: an array of CHAR up to the first NUL
-	denied   bool // reading
+	denied   bool // the client may not read it
 	state    slotState
 	property propertyState
 }
@@ -76,7 +77,7 @@ var (
 	errNoAccess = errors.New("the server allows no read access")
 )
 
-// at returns the slot of a number that a server sent, nil if there is none.
+// at returns the slot with a number that a server sent, nil if there is none.
 func (c *circuit) at(id uint32) *slot {
 	if uint64(id) >= uint64(len(c.slots)) || c.slots[id].state == slotFree {
 		return nil
@@ -84,58 +85,57 @@ func (c *circuit) at(id uint32) *slot {
 	return &c.slots[id]
 }
 
-// attach puts a channel on the circuit. It reports false if the circuit is over
-// or the channel was closed meanwhile.
-func (c *circuit) attach(ch *channel, minor uint16) bool {
+// Attach implements client.Circuit.
+func (c *circuit) Attach(ch *client.Channel, a client.Answer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || ch.closed.Load() {
+	if c.over || ch.Closed() {
 		return false
 	}
-	c.minor = max(c.minor, minor)
+	c.minor = max(c.minor, a.Minor)
 	if n := len(c.free); n > 0 {
-		ch.slot = c.free[n-1]
+		ch.Slot = c.free[n-1]
 		c.free = c.free[:n-1]
 	} else {
-		ch.slot = uint32(len(c.slots))
+		ch.Slot = uint32(len(c.slots))
 		c.slots = append(c.slots, slot{})
 	}
-	c.slots[ch.slot] = slot{ch: ch, sink: ch.sink, state: slotCreating}
-	c.send(func(dst []byte) []byte { return proto.AppendCreateChan(dst, ch.search.Name, ch.slot) })
+	c.slots[ch.Slot] = slot{ch: ch, sink: ch.Sink, state: slotCreating}
+	c.Send(func(dst []byte) []byte { return proto.AppendCreateChan(dst, ch.Name(), ch.Slot) })
 	return true
 }
 
-// detach takes a channel that was closed off the circuit.
-func (c *circuit) detach(ch *channel) {
+// Detach implements client.Circuit.
+func (c *circuit) Detach(ch *client.Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.at(ch.slot)
+	s := c.at(ch.Slot)
 	if c.over || s == nil || s.ch != ch {
-		return // it went back to the client, which saw that it is closed
+		return // the kernel has it back, and removed it
 	}
 	if s.state == slotCreating {
 		s.state = slotOrphan
 	} else {
-		c.clear(s, ch.slot)
+		c.clear(s, ch.Slot)
 	}
 	s.ch, s.sink = nil, nil
-	c.client.searchAgain(ch) // does not, for a closed one
+	c.client.kernel.SearchAgain(ch) // removes it, because it is closed
 }
 
 // clear ends a channel at the server.
 func (c *circuit) clear(s *slot, id uint32) {
-	c.send(func(dst []byte) []byte {
+	c.Send(func(dst []byte) []byte {
 		if s.state == slotOpen || s.state == slotBlocked {
-			dst = s.cancelProperties(dst, id)
-			dst = proto.AppendEventCancel(dst, s.event, c.askFor(s), s.sid, id)
+			dst = s.appendPropertyCancel(dst, id)
+			dst = proto.AppendEventCancel(dst, s.event, c.requestCount(s), s.sid, id)
 		}
 		return proto.AppendClearChannel(dst, s.sid, id)
 	})
 	s.state = slotClearing
 }
 
-// created handles the answer to CREATE_CHAN.
-func (c *circuit) created(h *proto.Header) {
+// handleCreated handles the answer to CREATE_CHAN.
+func (c *circuit) handleCreated(h *proto.Header) {
 	s := c.at(h.P1)
 	if s == nil || s.state != slotCreating && s.state != slotOrphan {
 		return
@@ -145,23 +145,23 @@ func (c *circuit) created(h *proto.Header) {
 		c.clear(s, h.P1)
 		return
 	}
-	s.ch.since = time.Now()
+	s.ch.Since = time.Now()
 	native := proto.DBR(h.Type)
 	if native.Form() != proto.Plain {
 		s.state = slotUntyped
-		s.ch.enter(unusable)
-		s.sink.Connected(capture.ChannelInfo{TypeName: native.String(), Count: int(h.Count), Host: c.host})
+		s.ch.Enter(client.Unusable)
+		s.sink.Connected(capture.ChannelInfo{TypeName: native.String(), Count: int(h.Count), Host: c.Host})
 		return
 	}
-	s.ch.search.Home = c.server
+	s.ch.SetHome(c.Server)
 	s.event = native.In(proto.TIME)
-	s.text = native == proto.Char && strings.HasSuffix(s.ch.search.Name, "$")
+	s.text = native == proto.Char && strings.HasSuffix(s.ch.Name(), "$")
 	s.array = h.Count != 1 || s.text
-	c.send(func(dst []byte) []byte {
-		return proto.AppendEventAdd(dst, s.event, c.askFor(s), s.sid, h.P1, s.ch.mask)
+	c.Send(func(dst []byte) []byte {
+		return proto.AppendEventAdd(dst, s.event, c.requestCount(s), s.sid, h.P1, uint16(s.ch.Options.Events))
 	})
 	if native != proto.String && !s.text {
-		c.properties.await(s, h.P1)
+		c.properties.addLocked(s, h.P1)
 	}
 	c.open(s)
 	if s.denied {
@@ -169,37 +169,37 @@ func (c *circuit) created(h *proto.Header) {
 	}
 }
 
-// askFor returns the number of elements to subscribe to: as many as there are at
-// the time of an update, where the server knows that.
-func (c *circuit) askFor(s *slot) uint32 {
+// requestCount returns the number of elements to subscribe to: 0, for as many as an
+// update has, if the server knows that.
+func (c *circuit) requestCount(s *slot) uint32 {
 	if s.array && c.minor >= proto.MinorZeroCount {
 		return 0
 	}
 	return s.count
 }
 
-// open tells the sink that updates will come.
+// open connects the sink: updates follow.
 func (c *circuit) open(s *slot) {
 	s.state = slotOpen
-	s.ch.enter(connected)
+	s.ch.Enter(client.Connected)
 	s.sink.Connected(capture.ChannelInfo{
-		Type: s.typ(), TypeName: s.event.Native().String(), Count: s.elements(), Host: c.host,
+		Type: s.typ(), TypeName: s.event.Native().String(), Count: s.elements(), Host: c.Host,
 	})
 	if s.property == propertyNone {
-		c.deliver(s, noProperties())
+		c.deliverMetadata(s, noProperties())
 	}
 }
 
-// block tells the sink that no updates come until the client may read again.
+// block disconnects the sink until the client may read again.
 func (c *circuit) block(s *slot) {
 	s.state = slotBlocked
-	s.ch.enter(unusable)
+	s.ch.Enter(client.Unusable)
 	s.sink.Disconnected(errNoAccess)
 }
 
-// accessRights handles ACCESS_RIGHTS, which comes before CREATE_CHAN's answer and
-// on every change.
-func (c *circuit) accessRights(id uint32, rights proto.Rights) {
+// handleAccessRights handles ACCESS_RIGHTS, which comes before the answer to CREATE_CHAN
+// and on every change.
+func (c *circuit) handleAccessRights(id uint32, rights proto.Rights) {
 	s := c.at(id)
 	if s == nil {
 		return
@@ -213,19 +213,19 @@ func (c *circuit) accessRights(id uint32, rights proto.Rights) {
 	}
 }
 
-// unblock tells the sink that updates come again. Subscriptions send their values
-// by themselves.
+// unblock connects the sink again. The subscriptions then send their values by
+// themselves.
 func (c *circuit) unblock(s *slot, id uint32) {
 	s.denied = false
 	c.open(s)
 	if s.property == propertyRead {
-		c.send(func(dst []byte) []byte { return s.askProperties(dst, id) })
+		c.Send(func(dst []byte) []byte { return s.appendPropertyRequest(dst, id) })
 	}
 }
 
-// allowed reports whether an update of a slot that is not open is to be taken: EPICS
-// base may send it before the ACCESS_RIGHTS that allow it.
-func (c *circuit) allowed(s *slot, h *proto.Header) bool {
+// unblockFor unblocks a slot if an update came that the client may read: EPICS base may
+// send it before the ACCESS_RIGHTS that allow it. It reports whether to handle the update.
+func (c *circuit) unblockFor(s *slot, h *proto.Header) bool {
 	if s.state != slotBlocked || h.P1 != uint32(proto.StatusNormal) || h.Size == 0 {
 		return false
 	}
@@ -233,15 +233,15 @@ func (c *circuit) allowed(s *slot, h *proto.Header) bool {
 	return true
 }
 
-// lose gives a channel back to be searched for, and leaves its slot clearing, if
-// the server still has the channel, or free.
+// lose gives a channel back to be searched for. next is the state of its slot then:
+// slotClearing if the server still has the channel, else slotFree.
 func (c *circuit) lose(id uint32, cause error, next slotState) {
 	s := c.at(id)
 	if s == nil {
 		return
 	}
 	if s.ch != nil {
-		s.ch.search.Home = netip.AddrPort{} // the server is there, but will not have it
+		s.ch.SetHome(netip.AddrPort{}) // the server is up, but does not offer the channel
 		c.giveBack(s, cause)
 	}
 	if next == slotClearing {
@@ -251,52 +251,46 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack tells the sink of a channel and searches for it again.
+// giveBack disconnects the sink of a channel, and searches for the channel again.
 func (c *circuit) giveBack(s *slot, cause error) {
 	ch := s.ch
-	told := s.state == slotOpen || s.state == slotUntyped
-	if told && !ch.closed.Load() {
-		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.host, cause))
+	connected := s.state == slotOpen || s.state == slotUntyped
+	if connected && !ch.Closed() {
+		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil
-	c.client.searchAgain(ch)
+	c.client.kernel.SearchAgain(ch)
 }
 
-// cleared handles the confirmation of CLEAR_CHANNEL.
-func (c *circuit) cleared(id uint32) {
+// handleCleared handles the confirmation of CLEAR_CHANNEL.
+func (c *circuit) handleCleared(id uint32) {
 	if s := c.at(id); s != nil && s.state == slotClearing {
 		c.freeSlot(s, id)
 	}
 }
 
-// freeSlot frees a slot, and ends a circuit that nothing uses any more.
+// freeSlot frees a slot, and ends the circuit if no channel uses it any more.
 func (c *circuit) freeSlot(s *slot, id uint32) {
 	*s = slot{}
 	c.free = append(c.free, id)
-	c.idleLocked()
+	c.endIfIdleLocked()
 }
 
 // EndIfIdle implements search.Circuit.
 func (c *circuit) EndIfIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idleLocked()
+	c.endIfIdleLocked()
 }
 
-func (c *circuit) idleLocked() {
-	if len(c.free) < len(c.slots) {
-		return
-	}
-	c.client.mu.Lock()
-	pinned := c.pinned
-	c.client.mu.Unlock()
-	if !pinned {
-		c.cancel(errIdle)
+func (c *circuit) endIfIdleLocked() {
+	if len(c.free) == len(c.slots) {
+		c.EndUnlessPinned()
 	}
 }
 
-// release gives all channels back: the circuit is over.
-func (c *circuit) release(cause error) {
+// Release implements client.Circuit.
+func (c *circuit) Release(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
 )
@@ -28,7 +29,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
-			bubble(t, func(t *testing.T, n *network, client *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Minute)
@@ -38,7 +39,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + c.cause,
 					"connected float64", "metadata mA",
 				}
-				if diff := cmp.Diff(want, told(r)); diff != "" {
+				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if len(server.sessions) != 1 {
@@ -57,12 +58,12 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 		}
 		return h.Command == proto.CmdCreateChan
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Minute)
-		if tries := server.asked(proto.CmdCreateChan); tries < 60 || tries > 240 || len(told(r)) > 0 {
-			t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
+		if tries := server.count(proto.CmdCreateChan); tries < 60 || tries > 240 || len(r.Calls()) > 0 {
+			t.Errorf("%d tries in 10 minutes, told %v", tries, r.Calls())
 		}
 	}, server)
 }
@@ -78,7 +79,7 @@ func TestReadAccessComesAndGoes(t *testing.T) {
 
 func testReadAccess(t *testing.T, order []string) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -99,11 +100,11 @@ func testReadAccess(t *testing.T, order []string) {
 		want := []string{
 			"connected float64", "metadata mA", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata mA",
 		}
-		if diff := cmp.Diff(want, told(r)); diff != "" {
+		if diff := cmp.Diff(want, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]uint64{7, 1}, words(r)); diff != "" || r.dropped[sample.Malformed] > 0 {
-			t.Errorf("dropped %v, (-want +got):\n%s", r.dropped, diff)
+		if diff := cmp.Diff([]uint64{7, 1}, r.Words()); diff != "" || r.Drops[sample.Malformed] > 0 {
+			t.Errorf("dropped %v, (-want +got):\n%s", r.Drops, diff)
 		}
 	}, server)
 }
@@ -111,14 +112,14 @@ func testReadAccess(t *testing.T, order []string) {
 func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.channel = 40
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
-		if r.info.TypeName != "DBR(40)" || r.info.Type.Valid() || r.connects != 1 {
-			t.Errorf("%+v, %v", r.info, told(r))
+		if r.Info.TypeName != "DBR(40)" || r.Info.Type.Valid() || r.Connects != 1 {
+			t.Errorf("%+v, %v", r.Info, r.Calls())
 		}
-		if server.asked(proto.CmdEventAdd) > 0 {
+		if server.count(proto.CmdEventAdd) > 0 {
 			t.Error("it was subscribed to")
 		}
 	}, server)
@@ -126,7 +127,7 @@ func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
 
 func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		closed, other := &recorder{}, &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
 		testclock.Advance(time.Second)
@@ -136,13 +137,13 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 		s.write(s.update(8, s.subs[0])) // it was under way
 		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]uint64{7}, words(closed)); diff != "" || len(told(closed)) != 2 {
-			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
+		if diff := cmp.Diff([]uint64{7}, closed.Words()); diff != "" || len(closed.Calls()) != 2 {
+			t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
 		}
-		if diff := cmp.Diff([]uint64{7}, words(other)); diff != "" {
+		if diff := cmp.Diff([]uint64{7}, other.Words()); diff != "" {
 			t.Errorf("the next channel (-want +got):\n%s", diff)
 		}
-		if server.asked(proto.CmdEventCancel) != 2 || server.asked(proto.CmdClearChannel) != 1 {
+		if server.count(proto.CmdEventCancel) != 2 || server.count(proto.CmdClearChannel) != 1 {
 			t.Error("the server was not told, or twice")
 		}
 	}, server)
@@ -156,17 +157,10 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 		time.Sleep(time.Millisecond) // so that closing falls between any two messages
 		return false
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		for after := range 60 {
-			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-			testclock.Advance(time.Duration(after) * time.Millisecond)
-			sub.Close()
-		}
-		testclock.Advance(time.Minute)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if len(c.channels) > 0 || c.queue.Len() > 0 || c.circuits[other.circuitAddr()] != nil {
-			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), c.queue.Len(), c.circuits)
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.SubscribeAndClose(c)
+		if s := c.kernel.Stats(); s.Channels > 0 || s.Searched > 0 || c.kernel.Circuit(other.circuitAddr()) != nil {
+			t.Errorf("left behind: %+v", s)
 		}
 	}, names, other)
 }

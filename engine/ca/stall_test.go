@@ -1,7 +1,6 @@
 package ca
 
 import (
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,8 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
 )
@@ -33,12 +34,11 @@ func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{server: doubles(nameServerAddr), busy: &recorder{}, quiet: &recorder{}, registry: prometheus.NewRegistry()}
-		n := newNetwork(s.server)
-		config := n.config()
+		n := clienttest.NewNetwork(s.server)
+		config := config(n)
 		config.Registerer = s.registry
-		config.Dial = n.through(func(c *faulty) { s.conn = c })
-		c, stop := start(t, config)
-		defer stop()
+		config.Dial = through(n, func(c *faulty) { s.conn = c })
+		c := clienttest.Start(t, New, config)
 		c.Subscribe("BUSY", capture.SubscribeOptions{}, s.busy)
 		testclock.Advance(time.Second)
 		c.Subscribe("QUIET", capture.SubscribeOptions{}, s.quiet)
@@ -68,30 +68,25 @@ func (s *stage) update(to *session, ended chan struct{}) {
 	}
 }
 
-// suspects returns the stalls that a recorder was told of.
-func suspects(r *recorder) []string {
-	return slices.DeleteFunc(told(r), func(s string) bool { return !strings.HasPrefix(s, "suspect") })
-}
-
 func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
 		testclock.Advance(10 * time.Second)
 		s.conn.hold(false)
 		testclock.Advance(time.Minute)
-		got := suspects(s.busy)
+		got := s.busy.Suspects()
 		if len(got) != 1 || !strings.HasPrefix(got[0], "suspect 10") && !strings.HasPrefix(got[0], "suspect 9.9") {
-			t.Errorf("the busy channel was told %v", told(s.busy))
+			t.Errorf("the busy channel was told %v", s.busy.Calls())
 		}
-		if len(suspects(s.quiet)) > 0 {
-			t.Errorf("the quiet channel was told %v", told(s.quiet))
+		if len(s.quiet.Suspects()) > 0 {
+			t.Errorf("the quiet channel was told %v", s.quiet.Calls())
 		}
-		for i, w := range words(s.busy)[1:] {
+		for i, w := range s.busy.Words()[1:] {
 			if w != uint64(i+1) {
 				t.Fatalf("value %d is %d", i, w)
 			}
 		}
-		if m := gather(t, s.registry); m["varve_ca_stalls_total"] != 1 || m["varve_ca_events_off_total"] != 0 {
+		if m := clienttest.Gather(t, s.registry); m["varve_ca_stalls_total"] != 1 || m["varve_ca_events_off_total"] != 0 {
 			t.Errorf("%v", m)
 		}
 	})
@@ -105,7 +100,7 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 			s.paused.Store(false)
 			testclock.Advance(time.Minute)
 		}
-		if log := told(s.busy); len(log) != 2 {
+		if log := s.busy.Calls(); len(log) != 2 {
 			t.Errorf("it was told %v", log)
 		}
 	})
@@ -114,13 +109,13 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 func TestHalfOpenCircuitIsAStallAndALoss(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
-		testclock.Advance(DefaultConnTimeout + echoTimeout + time.Second)
+		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
 		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
-		busy := told(s.busy)
+		busy := s.busy.Calls()
 		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
 			t.Errorf("the busy channel was told %v", busy)
 		}
-		if quiet := told(s.quiet); len(quiet) < 3 || quiet[2] != lost {
+		if quiet := s.quiet.Calls(); len(quiet) < 3 || quiet[2] != lost {
 			t.Errorf("the quiet channel was told %v", quiet)
 		}
 	})
@@ -146,11 +141,10 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		return false
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(server)
-		config := n.config()
-		config.Dial = n.through(func(*faulty) {})
-		c, stop := start(t, config)
-		defer stop()
+		n := clienttest.NewNetwork(server)
+		config := config(n)
+		config.Dial = through(n, func(*faulty) {})
+		c := clienttest.Start(t, New, config)
 		sink := &slow{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, sink)
 		testclock.Advance(time.Second)
@@ -169,7 +163,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		if offs.Load() == 0 || offs.Load() > 3 || ons.Load() != offs.Load() {
 			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
-		if got := suspects(&sink.recorder); len(got) != int(offs.Load()) {
+		if got := sink.recorder.Suspects(); len(got) != int(offs.Load()) {
 			t.Errorf("told %v", got)
 		}
 	})
@@ -187,7 +181,7 @@ func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 		}
 		s.conn.hold(false)
 		testclock.Advance(time.Second)
-		if got := s.server.asked(proto.CmdEventsOff); got > 0 {
+		if got := s.server.count(proto.CmdEventsOff); got > 0 {
 			t.Errorf("EVENTS_OFF %d times", got)
 		}
 	})
@@ -197,21 +191,20 @@ func TestServerKilledAfterAnyByte(t *testing.T) {
 	for cut := range 420 {
 		server := doubles(nameServerAddr)
 		synctest.Test(t, func(t *testing.T) {
-			n := newNetwork(server)
-			config := n.config()
+			n := clienttest.NewNetwork(server)
+			config := config(n)
 			cuts := []int{cut, cut}
-			config.Dial = n.through(func(c *faulty) {
+			config.Dial = through(n, func(c *faulty) {
 				if len(cuts) > 0 {
 					c.left, cuts = cuts[0], cuts[1:]
 				}
 			})
-			c, stop := start(t, config)
-			defer stop()
+			c := clienttest.Start(t, New, config)
 			r := &recorder{}
 			c.Subscribe("PV", capture.SubscribeOptions{}, r)
 			testclock.Advance(time.Minute)
-			if !r.up || r.early > 0 || len(r.samples) == 0 || r.samples[len(r.samples)-1].Word != 7 {
-				t.Fatalf("killed after %d bytes: %v, %v", cut, told(r), words(r))
+			if !r.Up || r.Early > 0 || len(r.Samples) == 0 || r.Samples[len(r.Samples)-1].Word != 7 {
+				t.Fatalf("killed after %d bytes: %v, %v", cut, r.Calls(), r.Words())
 			}
 		})
 	}
@@ -220,18 +213,17 @@ func TestServerKilledAfterAnyByte(t *testing.T) {
 func TestOneByteAtATime(t *testing.T) {
 	server := doubles(nameServerAddr)
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(server)
-		config := n.config()
-		config.Dial = n.through(func(c *faulty) { c.drip = true })
-		c, stop := start(t, config)
-		defer stop()
+		n := clienttest.NewNetwork(server)
+		config := config(n)
+		config.Dial = through(n, func(c *faulty) { c.drip = true })
+		c := clienttest.Start(t, New, config)
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
 		server.last().write(server.last().update(8, server.last().subs[0]))
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]uint64{7, 8}, words(r)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		if diff := cmp.Diff([]uint64{7, 8}, r.Words()); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
 	})
 }

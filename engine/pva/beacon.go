@@ -12,14 +12,14 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// maxServers bounds the servers whose beacons are remembered. A forgotten one is
-// taken for new, which costs a few searches.
+// maxServers bounds the servers whose beacons the client remembers. A forgotten server
+// counts as new, which costs a few searches.
 const maxServers = 1 << 14
 
-// beacons receives what servers broadcast as long as they are up. It binds the
-// broadcast addresses only, and not all of the host's: else the kernel might give it
-// the searches that are for a server on this host. Without it, as where another
-// program has the port for itself, channels are found a little later.
+// beacons receives the beacons that servers broadcast as long as they are up. It binds
+// only the broadcast addresses, and not the host's own: else the operating system might
+// give it searches for a server on this host. If it cannot, because another program has
+// the port for itself, the client finds channels a little later.
 type beacons struct {
 	client *Client
 	conns  []*net.UDPConn
@@ -28,31 +28,31 @@ type beacons struct {
 	seen map[netip.AddrPort]proto.GUID
 }
 
-// start begins to receive, if there is anybody to search by UDP.
+// start begins to receive, if the client searches by UDP.
 func (b *beacons) start(c *Client) {
 	b.client, b.seen = c, map[netip.AddrPort]proto.GUID{}
-	if c.udp.Port() == 0 {
+	if c.kernel.Socket().Port() == 0 {
 		return
 	}
 	for _, ip := range c.udp.beaconAddresses() {
-		conn, err := listenShared(c.ctx, netip.AddrPortFrom(ip, c.config.BroadcastPort))
+		conn, err := listenShared(c.kernel.Context(), netip.AddrPortFrom(ip, c.config.BroadcastPort))
 		if err != nil {
-			c.config.Log.Debug("no beacons received", "address", ip, "err", err)
+			c.config.Log.Debug("hearing no beacons: opening a socket failed", "address", ip, "err", err)
 			continue
 		}
 		b.conns = append(b.conns, conn)
-		c.wg.Go(func() { search.Receive(c.ctx, conn, c.metrics.datagramErrors, b.datagram) })
+		c.kernel.Go(func() { search.Receive(c.kernel.Context(), conn, c.metrics.DatagramErrors, b.handleDatagram) })
 	}
 }
 
 func (b *beacons) close() {
 	for _, conn := range b.conns {
-		_ = conn.Close() // ends receive
+		_ = conn.Close() // ends search.Receive
 	}
 }
 
-// beaconAddresses returns the addresses that servers send beacons to and which are
-// not those of hosts.
+// beaconAddresses returns the broadcast and multicast addresses that servers send beacons
+// to.
 func (u *udp) beaconAddresses() []netip.Addr {
 	var out []netip.Addr
 	for _, ip := range u.broadcasts {
@@ -63,7 +63,7 @@ func (u *udp) beaconAddresses() []netip.Addr {
 			out = append(out, ip)
 		}
 	}
-	for _, to := range u.To.Addresses() {
+	for _, to := range u.client.kernel.Socket().To.Addresses() {
 		if to.Addr().IsMulticast() {
 			out = append(out, to.Addr())
 		}
@@ -71,8 +71,8 @@ func (u *udp) beaconAddresses() []netip.Addr {
 	return out
 }
 
-// listenShared opens a socket for a broadcast or multicast address, of which every
-// program on this host that listens gets the datagrams.
+// listenShared opens a socket for a broadcast or multicast address. Every program on this
+// host that listens there gets the datagrams.
 func listenShared(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) {
 	if at.Addr().IsMulticast() {
 		return net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(at))
@@ -94,9 +94,9 @@ func listenShared(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) 
 	return conn.(*net.UDPConn), nil
 }
 
-// datagram handles a datagram with a beacon. A server that was not there before, or
-// is another one now, may have what is searched for.
-func (b *beacons) datagram(d []byte, from netip.Addr) {
+// handleDatagram handles a datagram with a beacon. A new server hastens the search,
+// because it may have channels that are searched for.
+func (b *beacons) handleDatagram(d []byte, from netip.Addr) {
 	var h proto.Header
 	payload, _, err := proto.ReadFrame(d, &h, uint32(len(d)))
 	if _, control := h.Control(); err != nil || control || h.Command != proto.CmdBeacon {
@@ -111,13 +111,13 @@ func (b *beacons) datagram(d []byte, from netip.Addr) {
 	if !server.Addr().IsValid() {
 		server = netip.AddrPortFrom(from, server.Port())
 	}
-	b.client.metrics.beacons.Inc()
+	b.client.metrics.Beacons.Inc()
 	if b.isNew(server, beacon.GUID) {
-		b.client.heard()
+		b.client.kernel.BeaconAnomaly()
 	}
 }
 
-// isNew reports whether a server was not there before, or had another life.
+// isNew reports whether a server is new at its address, or has restarted.
 func (b *beacons) isNew(server netip.AddrPort, guid proto.GUID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,23 +4,9 @@ import (
 	"runtime"
 	"testing"
 
-	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
-	"varve.dev/varve/engine/sample"
 )
-
-// counter is a sink that costs next to nothing.
-type counter struct{ n, sum uint64 }
-
-func (c *counter) Connected(capture.ChannelInfo)     {}
-func (c *counter) Metadata(*sample.Metadata)         {}
-func (c *counter) Suspect(int64, int64)              {}
-func (c *counter) Dropped(_ sample.Reason, n uint64) {}
-func (c *counter) Disconnected(error)                {}
-func (c *counter) Sample(s *sample.Sample) {
-	c.n++
-	c.sum += s.Word
-}
 
 // BenchmarkEvent measures what an update of a number costs, from the bytes of a read
 // to the sink, of 1,000 channels in turn.
@@ -31,7 +17,7 @@ func BenchmarkEvent(b *testing.B) {
 		for order, flag := range orders {
 			b.Run(name+"/"+order, func(b *testing.B) {
 				const channels = 1000
-				counters := make([]counter, channels)
+				counters := make([]clienttest.Counter, channels)
 				c := offline(b)
 				for i := range counters {
 					c.openChannel(&counters[i], scalarType, scalar(7))
@@ -54,10 +40,10 @@ func BenchmarkEvent(b *testing.B) {
 						b.Fatal(used, err)
 					}
 					if done%(channels*100) == 0 {
-						c.out.Take(nil) // the acknowledgements
+						c.Outbox.Take(nil) // the acknowledgements
 					}
 				}
-				if got := counters[0].n; got*channels < uint64(b.N) {
+				if got := counters[0].N; got*channels < uint64(b.N) {
 					b.Fatalf("%d updates arrived", got)
 				}
 			})
@@ -69,7 +55,7 @@ func BenchmarkEvent(b *testing.B) {
 func BenchmarkArray(b *testing.B) {
 	typ := nt("epics:nt/NTScalarArray:1.0", proto.Of(proto.Float64|proto.Array))
 	value := make([]float64, 200_000)
-	var sink counter
+	var sink clienttest.Counter
 	c := offline(b)
 	c.openChannel(&sink, typ, []any{value, 0, 0, "", int64(seconds), 0, 0})
 	s := &session{script: doubles("")}
@@ -80,7 +66,7 @@ func BenchmarkArray(b *testing.B) {
 		if used, _, _, err := c.batch(read); err != nil || used != len(read) {
 			b.Fatal(used, err)
 		}
-		c.out.Take(nil)
+		c.Outbox.Take(nil)
 	}
 }
 
@@ -91,14 +77,14 @@ func BenchmarkConnect(b *testing.B) {
 	var before, after runtime.MemStats
 	b.ReportAllocs()
 	for b.Loop() {
-		sinks := make([]counter, channels)
+		sinks := make([]clienttest.Counter, channels)
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		c := offline(b)
 		for i := range sinks {
 			c.openChannel(&sinks[i], scalarType, scalar(7))
 		}
-		c.out.Take(nil)
+		c.Outbox.Take(nil)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		runtime.KeepAlive(c)

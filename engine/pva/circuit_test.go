@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
@@ -27,7 +30,7 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.order = order
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
@@ -42,10 +45,10 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 					{Time: at + 2_500_000_000, Word: math.Float64bits(8.5), Tag: sample.MakeTag(sample.Major, 3)},
 					{Time: at + 1_000_000_005, Word: math.Float64bits(8.5), Tag: sample.MakeTag(sample.Major, 3)},
 				}
-				if diff := cmp.Diff(want, r.samples); diff != "" {
+				if diff := cmp.Diff(want, r.Samples); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if m := r.meta; m.Units != "mA" || m.Precision != 3 || m.DisplayLow != -1 || m.DisplayHigh != 1 || !math.IsNaN(m.AlarmHigh) {
+				if m := r.Meta; m.Units != "mA" || m.Precision != 3 || m.DisplayLow != -1 || m.DisplayHigh != 1 || !math.IsNaN(m.AlarmHigh) {
 					t.Errorf("%+v", m)
 				}
 			}, server)
@@ -55,22 +58,8 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 
 func TestChannelComesBackAfterItsServer(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		r := &recorder{}
-		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		testclock.Advance(time.Minute)
-		server.last().conn.Close()
-		testclock.Advance(time.Second)
-		want := []string{
-			"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: the server closed the circuit",
-			"connected float64", "metadata mA",
-		}
-		if diff := cmp.Diff(want, told(r)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.early > 0 {
-			t.Errorf("values (-want +got):\n%s, %d while not connected", diff, r.early)
-		}
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.CheckComesBack(t, c, nameServerAddr, math.Float64bits(7), func() { server.last().conn.Close() })
 	}, server)
 }
 
@@ -83,33 +72,32 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		pvs = append(pvs, fmt.Sprint("PV", i))
 		names.redirect[pvs[i]] = otherAddr
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		sinks := make([]recorder, channels)
 		for i := range sinks {
 			c.Subscribe(pvs[i], capture.SubscribeOptions{}, &sinks[i])
 		}
 		testclock.Advance(time.Minute)
-		n.set(otherAddr, nil)
-		server.last().conn.Close()
+		n.Stop(server)
 		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds it
 		for i := range sinks {
 			names.lacksToo(pvs[i])
 		}
-		before := n.dialed(otherAddr)
+		before := n.Dials(otherAddr)
 		testclock.Advance(10 * time.Minute)
-		if dials := n.dialed(otherAddr) - before; dials < 130 || dials > 280 {
+		if dials := n.Dials(otherAddr) - before; dials < 130 || dials > 280 {
 			t.Errorf("%d probes in 10 minutes for %d channels", dials, channels)
 		}
-		n.set(otherAddr, server)
+		n.Start(server)
 		testclock.Advance(15 * time.Second)
 		for i := range sinks {
-			if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == 2 }) {
-				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+			if !sinks[i].View(func(r *recorder) bool { return r.Up && r.Connects == 2 }) {
+				t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
 			}
 		}
-		before = n.dialed(otherAddr)
+		before = n.Dials(otherAddr)
 		testclock.Advance(time.Minute)
-		if dials := n.dialed(otherAddr) - before; dials > 0 {
+		if dials := n.Dials(otherAddr) - before; dials > 0 {
 			t.Errorf("%d probes of a server that is back", dials)
 		}
 	}, names, server)
@@ -124,24 +112,11 @@ func (s *script) lacksToo(name string) {
 
 func TestChannelsOfAServerShareACircuit(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		sinks := make([]recorder, 3000)
-		for i := range sinks {
-			c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
-		}
-		testclock.Advance(10 * time.Second)
-		for i := range sinks {
-			if len(values(&sinks[i])) != 1 {
-				t.Fatalf("channel %d has %v", i, told(&sinks[i]))
-			}
-		}
-		if n.dials[nameServerAddr] != 1 {
-			t.Errorf("%d circuits", n.dials[nameServerAddr])
-		}
-		for _, circuit := range c.circuits {
-			if len(circuit.layouts) != 1 {
-				t.Errorf("%d layouts of one type", len(circuit.layouts))
-			}
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.CheckCircuitIsShared(t, n, c, nameServerAddr)
+		shared := c.kernel.Circuit(netip.MustParseAddrPort(nameServerAddr)).(*circuit)
+		if len(shared.layouts) != 1 {
+			t.Errorf("%d layouts of one type", len(shared.layouts))
 		}
 	}, server)
 }
@@ -150,16 +125,16 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	var silent atomic.Bool
 	server.override = func(*session, *proto.Header, []byte) bool { return silent.Load() }
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
-		testclock.Advance(10 * DefaultConnTimeout)
-		if echoes := server.count(proto.CmdEcho); echoes < 18 || echoes > 21 || len(told(r)) != 2 {
-			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, told(r))
+		testclock.Advance(10 * client.DefaultConnTimeout)
+		if echoes := server.count(proto.CmdEcho); echoes < 18 || echoes > 21 || len(r.Calls()) != 2 {
+			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, r.Calls())
 		}
 		silent.Store(true)
-		testclock.Advance(DefaultConnTimeout + time.Second)
-		log := told(r)
+		testclock.Advance(client.DefaultConnTimeout + time.Second)
+		log := r.Calls()
 		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
 			t.Errorf("of a silent server: %v", log)
 		}
@@ -169,7 +144,7 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 func TestServerThatNeverLetsUsInIsLeft(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.override = func(*session, *proto.Header, []byte) bool { return true }
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
 		testclock.Advance(10 * time.Minute)
 		if got := server.circuits(); got < 50 || got > 130 {
@@ -194,7 +169,7 @@ func TestLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.methods = c.methods
-			bubble(t, func(t *testing.T, n *network, _ *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, _ *Client) {
 				testclock.Advance(time.Second)
 				if diff := cmp.Diff(c.want, server.login); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -219,20 +194,8 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 			names, garbage := doubles(nameServerAddr), doubles(otherAddr)
 			names.redirect = map[string]string{"BAD": otherAddr}
 			garbage.greet = append(greet, make([]byte, 5)...)
-			bubble(t, func(t *testing.T, n *network, c *Client) {
-				good, bad := &recorder{}, &recorder{}
-				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
-				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
-				testclock.Advance(10 * time.Minute)
-				if log := told(bad); len(log) > 0 {
-					t.Errorf("the garbage server's channel was told %v", log)
-				}
-				if len(told(good)) != 2 || len(values(good)) != 1 {
-					t.Errorf("the other channel was told %v", told(good))
-				}
-				if dials := n.dials[otherAddr]; dials < 10 || dials > 60 {
-					t.Errorf("%d circuits in 10 minutes, want a back-off to about 30 s", dials)
-				}
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+				clienttest.CheckGarbage(t, n, c, otherAddr)
 			}, names, garbage)
 		})
 	}
@@ -240,7 +203,7 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 
 func TestFramesCutAnywhere(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -253,7 +216,7 @@ func TestFramesCutAnywhere(t *testing.T) {
 			want = append(want, float64(i))
 		}
 		synctest.Wait()
-		if diff := cmp.Diff(want, values(r)); diff != "" {
+		if diff := cmp.Diff(want, r.Floats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)
@@ -285,7 +248,7 @@ func TestSegmentedMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.order = order
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
@@ -297,7 +260,7 @@ func TestSegmentedMessages(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if diff := cmp.Diff([]float64{7, 1, 2, 3, 4, 5, 6, 7, 8}, values(r)); diff != "" {
+				if diff := cmp.Diff([]float64{7, 1, 2, 3, 4, 5, 6, 7, 8}, r.Floats()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}, server)
@@ -307,7 +270,7 @@ func TestSegmentedMessages(t *testing.T) {
 
 func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -321,11 +284,11 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			}
 			testclock.Advance(time.Second)
 		}
-		if got := server.circuits(); got != 2 || !r.up {
-			t.Errorf("%d circuits, %v", got, told(r))
+		if got := server.circuits(); got != 2 || !r.Up {
+			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if !slices.Contains(told(r), "suspect 31s") { // what was taken for its payload
-			t.Errorf("no loss is suspected: %v", told(r))
+		if !slices.Contains(r.Calls(), "suspect 31s") { // what was taken for its payload
+			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)
 }
@@ -338,14 +301,10 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.typ, server.first = arrays, whole(5)
 			synctest.Test(t, func(t *testing.T) {
-				n := newNetwork(server)
-				config := n.config()
-				config.MaxArrayBytes = minMessage
-				c, err := New(config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
+				n := clienttest.NewNetwork(server)
+				config := config(n)
+				config.MaxArrayBytes = client.MinArrayBytes
+				c := clienttest.Start(t, New, config)
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
@@ -365,11 +324,11 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 				s.write(s.update(s.subs[0], []int{3}, int64(seconds+1)))
 				synctest.Wait()
 				var sizes []int
-				for _, s := range r.samples {
+				for _, s := range r.Samples {
 					sizes = append(sizes, len(s.Bytes)/8)
 				}
-				if diff := cmp.Diff([]int{5, 5}, sizes); diff != "" || r.dropped[sample.TooLarge] != 4 || server.circuits() != 1 {
-					t.Errorf("%d dropped, %v, sizes (-want +got):\n%s", r.dropped[sample.TooLarge], told(r), diff)
+				if diff := cmp.Diff([]int{5, 5}, sizes); diff != "" || r.Drops[sample.TooLarge] != 4 || server.circuits() != 1 {
+					t.Errorf("%d dropped, %v, sizes (-want +got):\n%s", r.Drops[sample.TooLarge], r.Calls(), diff)
 				}
 			})
 		})
@@ -378,7 +337,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 
 func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
@@ -388,18 +347,18 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 		testclock.Advance(2 * time.Second)
 		s.conn.Close()
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || r.connects != 2 {
-			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || r.Connects != 2 {
+			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
-		if !slices.Contains(told(r), "suspect 2s") { // what the server sent behind it
-			t.Errorf("no loss is suspected: %v", told(r))
+		if !slices.Contains(r.Calls(), "suspect 2s") { // what the server sent behind it
+			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)
 }
 
 func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
@@ -411,8 +370,8 @@ func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
 		}
 		s.conn.Close()
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || !slices.Contains(told(r), "suspect 4s") {
-			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || !slices.Contains(r.Calls(), "suspect 4s") {
+			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
 	}, server)
 }
@@ -437,27 +396,23 @@ func TestCircuitThatBreaksAnywhere(t *testing.T) {
 	for left := 0; left < 600; left += 5 {
 		server := doubles(nameServerAddr)
 		synctest.Test(t, func(t *testing.T) {
-			n := newNetwork(server)
-			config := n.config()
+			n := clienttest.NewNetwork(server)
+			config := config(n)
 			config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := n.dial(ctx, network, address)
+				conn, err := n.Dial(ctx, network, address)
 				if server.circuits() == 1 {
 					conn = &cut{Conn: conn, left: left}
 				}
 				return conn, err
 			}
-			c, err := New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
+			c := clienttest.Start(t, New, config)
 			sinks := make([]recorder, 3)
-			subscribeAll(c, sinks)
+			clienttest.SubscribeAll(c, sinks)
 			testclock.Advance(10 * time.Second)
 			for i := range sinks {
 				r := &sinks[i]
-				if vs := values(r); !r.up || r.early > 0 || len(vs) == 0 || len(vs) > r.connects || server.circuits() > 2 {
-					t.Fatalf("cut after %d bytes: told %v, values %v, %d circuits", left, told(r), vs, server.circuits())
+				if vs := r.Floats(); !r.Up || r.Early > 0 || len(vs) == 0 || len(vs) > r.Connects || server.circuits() > 2 {
+					t.Fatalf("cut after %d bytes: told %v, values %v, %d circuits", left, r.Calls(), vs, server.circuits())
 				}
 			}
 		})

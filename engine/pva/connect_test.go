@@ -9,13 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/ioc"
 )
 
 // first is a sink that knows whether a value came.
 type first struct {
-	counter
+	clienttest.Counter
 	came atomic.Bool
 }
 
@@ -40,7 +41,7 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}()
 	for by, client := range map[string]Config{
-		"UDP": {AddrList: []string{server.PVAAddr().String()}}, "TCP": {NameServers: []string{server.PVAAddr().String()}},
+		"UDP": {Config: clienttest.ByUDP(server.PVAAddr().String())}, "TCP": {Config: clienttest.ByTCP(server.PVAAddr().String())},
 	} {
 		b.Run(by, func(b *testing.B) {
 			for b.Loop() {
@@ -60,10 +61,10 @@ func BenchmarkFind(b *testing.B) {
 					i++
 				}
 				for i := range sinks {
-					await(b, fmt.Sprint("a value of ", i), func() bool { return sinks[i].came.Load() })
+					clienttest.Await(b, fmt.Sprint("a value of ", i), func() bool { return sinks[i].came.Load() })
 				}
-				b.ReportMetric(value(c.metrics.datagrams), "datagrams")
-				b.ReportMetric(value(c.metrics.searches), "searches")
+				b.ReportMetric(clienttest.Value(c.metrics.Datagrams), "datagrams")
+				b.ReportMetric(clienttest.Value(c.metrics.Searches), "searches")
 				_ = c.Close()
 			}
 			b.ReportMetric(float64(channels*b.N)/b.Elapsed().Seconds(), "channels/s")

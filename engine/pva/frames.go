@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// answerHead is what must be there of the answer to an operation to know of which.
+// answerHead is the number of bytes of an answer that name its operation.
 const answerHead = 5
 
 var (
@@ -16,8 +16,8 @@ var (
 	errClient   = errors.New("a message of a client came from the server")
 )
 
-// frames handles all whole frames of b, as batch does. It needs c.mu.
-func (c *circuit) frames(b []byte) (used, need int, err error) {
+// framesLocked handles all whole frames of b, as batch does.
+func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 	h := &c.header
 	limit := uint32(c.client.config.MaxArrayBytes + messageOverhead)
 	for {
@@ -25,20 +25,20 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 		payload, n, err := proto.ReadFrame(b[used:], h, limit)
 		switch {
 		case err == nil && h.Command == proto.CmdMonitor && h.Flags&^proto.FlagBig == proto.FlagServer:
-			c.monitor(h.Order(), payload)
+			c.handleMonitor(h.Order(), payload)
 		case errors.Is(err, proto.ErrShort):
 			return used, n, nil
 		case errors.Is(err, proto.ErrTooLarge):
 			if head := min(int(h.Size), answerHead); len(b)-used < n+head {
 				return used, n + head, nil
 			}
-			if err := c.tooLarge(h, b[used+n:]); err != nil {
+			if err := c.skipTooLarge(h, b[used+n:]); err != nil {
 				return used, 0, err
 			}
 		case err != nil:
 			return used, 0, err
 		default:
-			if err := c.frame(h, payload); err != nil {
+			if err := c.handleFrame(h, payload); err != nil {
 				return used, 0, err
 			}
 		}
@@ -46,9 +46,9 @@ func (c *circuit) frames(b []byte) (used, need int, err error) {
 	}
 }
 
-// tooLarge skips a frame. Only the answers with
-// values can rightly be large.
-func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
+// skipTooLarge skips a frame that is too large, if it is an answer with values. It
+// returns an error for any other message.
+func (c *circuit) skipTooLarge(h *proto.Header, head []byte) error {
 	if h.Command != proto.CmdMonitor || h.Flags&proto.FlagServer == 0 {
 		return fmt.Errorf("%v has a payload of %d bytes", h.Command, h.Size)
 	}
@@ -65,14 +65,14 @@ func (c *circuit) tooLarge(h *proto.Header, head []byte) error {
 			return err
 		}
 	default:
-		c.lost(h.Order(), head)
+		c.dropTooLarge(h.Order(), head)
 	}
 	c.partial.Skip(h.Size, c.now.Add(c.client.config.ConnTimeout))
 	return nil
 }
 
-// lost counts an update that was too large, of which head is the beginning.
-func (c *circuit) lost(o proto.Order, head []byte) {
+// dropTooLarge counts an update that was too large. head is its first bytes.
+func (c *circuit) dropTooLarge(o proto.Order, head []byte) {
 	r := proto.NewReader(head, o)
 	a := proto.ParseAnswer(&r, proto.CmdMonitor)
 	s := c.at(a.IOID)
@@ -92,10 +92,10 @@ func (c *circuit) lost(o proto.Order, head []byte) {
 	}
 }
 
-// frame handles a frame that is not an update in one piece.
-func (c *circuit) frame(h *proto.Header, payload []byte) error {
+// handleFrame handles a frame that is not an update in one piece.
+func (c *circuit) handleFrame(h *proto.Header, payload []byte) error {
 	if control, ok := h.Control(); ok {
-		c.control(h, control)
+		c.handleControl(h, control)
 		return nil
 	}
 	if h.Flags&proto.FlagServer == 0 {
@@ -104,7 +104,7 @@ func (c *circuit) frame(h *proto.Header, payload []byte) error {
 	first, _, segmented := h.Segmented()
 	switch {
 	case !segmented && !c.segments.open:
-		return c.message(h, payload)
+		return c.handleMessage(h, payload)
 	case !segmented, first == c.segments.open, !first && h.Command != c.segments.header.Command:
 		return errSegments
 	}
@@ -115,7 +115,7 @@ func (c *circuit) frame(h *proto.Header, payload []byte) error {
 	return c.endSegments(h)
 }
 
-// endSegments handles a message if h is that of its last segment.
+// endSegments handles the message if h is the header of its last segment.
 func (c *circuit) endSegments(h *proto.Header) error {
 	_, last, _ := h.Segmented()
 	if !last {
@@ -126,19 +126,19 @@ func (c *circuit) endSegments(h *proto.Header) error {
 	case tooLarge && whole.Command != proto.CmdMonitor:
 		return fmt.Errorf("%v is too large", whole.Command)
 	case tooLarge:
-		c.lost(whole.Order(), payload)
+		c.dropTooLarge(whole.Order(), payload)
 		return nil
 	}
-	return c.message(&whole, payload)
+	return c.handleMessage(&whole, payload)
 }
 
-// control handles a control message.
-func (c *circuit) control(h *proto.Header, control proto.Control) {
+// handleControl handles a control message.
+func (c *circuit) handleControl(h *proto.Header, control proto.Control) {
 	switch control {
 	case proto.SetByteOrder:
 		c.order.Store(uint32(h.Flags & proto.FlagBig))
 	case proto.EchoRequest:
-		c.send(func(dst []byte) []byte { return proto.AppendControl(dst, proto.EchoResponse, c.flags(), h.Size) })
+		c.Send(func(dst []byte) []byte { return proto.AppendControl(dst, proto.EchoResponse, c.flags(), h.Size) })
 	}
 }
 
@@ -154,8 +154,8 @@ func (s *segments) start(h *proto.Header) {
 	s.open, s.tooLarge, s.header, s.payload = true, false, *h, s.payload[:0]
 }
 
-// add appends the payload of a segment. Of a message of more than limit bytes the
-// beginning is kept only.
+// add appends the payload of a segment. It keeps only the beginning of a message that
+// is larger than limit bytes.
 func (s *segments) add(b []byte, limit int) {
 	if s.tooLarge || len(s.payload)+len(b) > limit {
 		s.tooLarge = true

@@ -42,8 +42,8 @@ func FuzzCircuit(f *testing.F) {
 		if errWhole != nil || errParts != nil {
 			return // the circuit ends, maybe a part earlier
 		}
-		if diff := cmp.Diff(whole.log, parts.log); diff != "" || len(whole.samples) != len(parts.samples) {
-			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.samples), len(parts.samples), diff)
+		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
+			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
 		}
 	})
 }

@@ -2,14 +2,12 @@ package pva
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 )
@@ -73,7 +71,7 @@ type reading struct {
 
 func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	ioc := epics.StartIOC(t, database)
-	c := newClient(t, Config{NameServers: []string{ioc.PVAAddr()}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByTCP(ioc.PVAAddr())})
 	types := map[string]sample.Type{
 		"T:DOUBLE": sample.Float64, "T:LONG": sample.Int32, "T:INT64": sample.Int64, "T:ENUM": sample.Enum,
 		"T:STRING": sample.String, "T:LSI": sample.String, "T:UNDEFINED": sample.Float64,
@@ -94,13 +92,13 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	}
 	for name, typ := range types {
 		r := sinks[name]
-		await(t, name, func() bool {
-			return r.view(func(r *recorder) bool { return len(r.samples) > 0 && r.meta != nil })
+		clienttest.Await(t, name, func() bool {
+			return r.View(func(r *recorder) bool { return len(r.Samples) > 0 && r.Meta != nil })
 		})
-		if r.info.Type != typ || r.meta.Type != typ || r.info.Host != ioc.PVAAddr() {
-			t.Errorf("%s: %+v, want type %v", name, r.info, typ)
+		if r.Info.Type != typ || r.Meta.Type != typ || r.Info.Host != ioc.PVAAddr() {
+			t.Errorf("%s: %+v, want type %v", name, r.Info, typ)
 		}
-		got := readingOf(typ, &r.samples[len(r.samples)-1], r.meta)
+		got := readingOf(typ, &r.Samples[len(r.Samples)-1], r.Meta)
 		for limit := range got.Meta { // of strings and enumerations there are none
 			if _, ok := want[name].Meta[limit]; !ok && got.Meta[limit] == "nan" {
 				delete(got.Meta, limit)
@@ -130,7 +128,7 @@ func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
 	limits := m.Limits()
 	for path, of := range meanings {
 		if of.meaning >= firstLimit {
-			meta[path] = pyFloat(limits[of.meaning-firstLimit])
+			meta[path] = clienttest.Float(limits[of.meaning-firstLimit])
 		}
 	}
 	message := s.Tag.StatusName()
@@ -138,42 +136,7 @@ func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
 		message = ""
 	}
 	return reading{
-		Values: texts(typ, s), Secs: s.Time / 1e9, Nanos: s.Time % 1e9,
+		Values: clienttest.Texts(typ, s), Secs: s.Time / 1e9, Nanos: s.Time % 1e9,
 		Severity: int(s.Tag.Severity()), Message: message, Meta: meta,
 	}
-}
-
-// texts returns the elements of a value as Python prints them.
-func texts(typ sample.Type, s *sample.Sample) []string {
-	switch {
-	case typ == sample.String:
-		return []string{string(s.Bytes)}
-	case typ == sample.String.Array():
-		return sample.Strings(s.Bytes)
-	case !typ.IsArray():
-		return []string{number(typ, s.Word)}
-	}
-	out := []string{}
-	for i := range len(s.Bytes) / typ.ElemSize() {
-		out = append(out, number(typ, sample.Word(typ, s.Bytes, i)))
-	}
-	return out
-}
-
-func number(typ sample.Type, word uint64) string {
-	if e := typ.Elem(); e == sample.Float64 || e == sample.Float32 {
-		return pyFloat(sample.Float(e, word))
-	}
-	return fmt.Sprint(int64(word))
-}
-
-func pyFloat(v float64) string {
-	if math.IsNaN(v) {
-		return "nan"
-	}
-	s := fmt.Sprint(v)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return s
 }

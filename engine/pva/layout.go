@@ -7,52 +7,52 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// role says what a field is for. A field may have several.
+// role is the purpose of a field. A field may have several.
 type role uint8
 
 const (
 	roleValue role = 1 << iota
 	roleAlarm
 	roleTime
-	roleMeta // its changes are told as Metadata
+	roleMeta // its changes are delivered as Metadata
 )
 
-// leaf is a field that is no structure.
+// leaf is a field that is not a structure.
 type leaf struct {
 	typ *proto.Type
-	// at is where the record has it: the offset of its bytes, of number fields, or
-	// the index of the others. width is that of a number, 0 for the others.
+	// at is the place of the field in a record: the offset of a number's bytes, or the
+	// index of another field. width is the width of a number, 0 for another field.
 	at    uint32
 	width uint8
-	role  role // 0: it is not kept
+	role  role // 0 if records do not keep it
 }
 
-// node is a field as a BitSet counts them: a leaf, or a structure with the leaves
-// from first to before end. next is the number after those of its members.
+// node is a field as a BitSet numbers them: a leaf, or a structure with the leaves from
+// first to before end. next is the number after the numbers of its members.
 type node struct{ first, end, next uint32 }
 
-// layout says how values of a wire type become samples. All channels of a circuit
-// that have the same type and options share one.
+// layout describes how values of a wire type become samples. All channels of a circuit
+// with the same type and options share one.
 type layout struct {
 	key   string // in circuit.layouts
 	users int
 
 	typ      sample.Type // Unknown if there is nothing to store
 	typeName string
-	count    int // of elements, if the type tells; else 0
+	count    int // number of elements if the type has it; else 0
 	form     form
-	// kept is the type of what is stored, written out: the start of a sample.Struct.
+	// kept is the encoded type of the stored structure: the start of a sample.Struct.
 	kept []byte
-	anys bool // values have types in them, which the sender may number
+	anys bool // values have types in them, which the sender may name by number
 
 	valueCode proto.Code // of the leaf value
 
 	nodes  []node
 	leaves []leaf
 	bytes  int // of the numbers of a record
-	others int // fields of other kinds
+	others int // number of other fields
 
-	// known are the leaves with a meaning; none where there is no such field.
+	// known has the index of the leaf with each meaning, or none.
 	known [numMeanings]int
 }
 
@@ -64,14 +64,14 @@ type form uint8
 
 const (
 	formWord  form = iota // one number
-	formEnum              // a number that counts states
+	formEnum              // the number of a state
 	formText              // a string
 	formElems             // an array of numbers
 	formTexts             // an array of strings
 	formWhole             // all kept leaves, one after another
 )
 
-// newLayout returns the layout of a type of which fields are wanted.
+// newLayout returns the layout of a type for the wanted fields.
 func newLayout(t *proto.Type, wanted *selection) *layout {
 	l := &layout{typeName: nameOf(t)}
 	for m := range l.known {
@@ -85,15 +85,15 @@ func newLayout(t *proto.Type, wanted *selection) *layout {
 	if l.form == formWhole {
 		l.kept = proto.AppendType(nil, kept, proto.LittleEndian)
 	}
-	l.walk(t, "", wanted)
+	l.addFields(t, "", wanted)
 	if l.form != formWhole && l.known[theValue] == none {
-		l.typ = sample.Unknown // a type made to confuse
+		l.typ = sample.Unknown // a type that contradicts itself
 	}
-	l.place()
+	l.assignPlaces()
 	return l
 }
 
-// nameOf returns what people call a type.
+// nameOf returns the name of a type for people.
 func nameOf(t *proto.Type) string {
 	switch {
 	case t == nil:
@@ -104,7 +104,7 @@ func nameOf(t *proto.Type) string {
 	return t.Code.String()
 }
 
-// sampleTypes are the types of samples by element.
+// sampleTypes maps codes of elements to types of samples.
 var sampleTypes = map[proto.Code]sample.Type{
 	proto.Bool: sample.Bool, proto.Int8: sample.Int8, proto.Int16: sample.Int16, proto.Int32: sample.Int32,
 	proto.Int64: sample.Int64, proto.UInt8: sample.Uint8, proto.UInt16: sample.Uint16, proto.UInt32: sample.Uint32,
@@ -112,12 +112,12 @@ var sampleTypes = map[proto.Code]sample.Type{
 	proto.BoundedString: sample.String,
 }
 
-// around are the members that may stand beside a value without being a part of it.
+// around is the members that may stand beside a value without being a part of it.
 var around = map[string]bool{
 	"value": true, "descriptor": true, "alarm": true, "timeStamp": true, "display": true, "control": true, "valueAlarm": true,
 }
 
-// plainValue reports whether the member value says all of a structure.
+// plainValue reports whether the member value is the whole value of a structure.
 func plainValue(t *proto.Type) bool {
 	for _, id := range []string{"epics:nt/NTScalar:", "epics:nt/NTScalarArray:", "epics:nt/NTEnum:"} {
 		if strings.HasPrefix(t.ID, id) {
@@ -132,7 +132,7 @@ func plainValue(t *proto.Type) bool {
 	return true
 }
 
-// classify decides what the samples of a type are.
+// classify sets the type and form of the samples of a type.
 func (l *layout) classify(t *proto.Type) {
 	l.typ, l.form, l.count = sample.Struct, formWhole, 1
 	v := t
@@ -162,7 +162,7 @@ func (l *layout) classify(t *proto.Type) {
 	}
 }
 
-// isEnum reports whether t is an enumeration: an index and the states it counts.
+// isEnum reports whether t is an enumeration: an index, and the names of the states.
 func isEnum(t *proto.Type) bool {
 	if t.Code != proto.Struct {
 		return false
@@ -172,9 +172,9 @@ func isEnum(t *proto.Type) bool {
 	return index != nil && isInteger(index.Code) && choices != nil && isTexts(choices.Code)
 }
 
-// walk numbers the fields of t, at a path, and finds out what they are for. wanted
-// is nil where none are.
-func (l *layout) walk(t *proto.Type, path string, wanted *selection) {
+// addFields numbers the fields of t, at a path, and finds their roles. wanted is nil if
+// none of them is wanted.
+func (l *layout) addFields(t *proto.Type, path string, wanted *selection) {
 	n := len(l.nodes)
 	l.nodes = append(l.nodes, node{first: uint32(len(l.leaves))})
 	if t.Code == proto.Struct {
@@ -183,23 +183,23 @@ func (l *layout) walk(t *proto.Type, path string, wanted *selection) {
 			if path != "" {
 				p = path + "." + p
 			}
-			l.walk(m, p, wanted.member(t.Names[i]))
+			l.addFields(m, p, wanted.member(t.Names[i]))
 		}
 	} else {
-		l.leaf(t, path, wanted != nil)
+		l.addLeaf(t, path, wanted != nil)
 	}
 	l.nodes[n].end, l.nodes[n].next = uint32(len(l.leaves)), uint32(len(l.nodes))
 }
 
-// leaf adds a leaf.
-func (l *layout) leaf(t *proto.Type, path string, wanted bool) {
+// addLeaf adds a leaf.
+func (l *layout) addLeaf(t *proto.Type, path string, wanted bool) {
 	i := len(l.leaves)
 	lf := leaf{typ: t}
 	if t.Code.Shape() == 0 {
 		lf.width = uint8(t.Code.Width())
 	}
 	if wanted {
-		if r := l.meaning(path, t, i); r != 0 || l.form == formWhole {
+		if r := l.addMeaning(path, t, i); r != 0 || l.form == formWhole {
 			lf.role = r
 			if l.form == formWhole {
 				lf.role |= roleValue
@@ -210,8 +210,8 @@ func (l *layout) leaf(t *proto.Type, path string, wanted bool) {
 	l.leaves = append(l.leaves, lf)
 }
 
-// meaning notes what a field stands for, and returns its role.
-func (l *layout) meaning(path string, t *proto.Type, i int) role {
+// addMeaning notes the meaning of a field, and returns its role.
+func (l *layout) addMeaning(path string, t *proto.Type, i int) role {
 	f := meanings[path]
 	switch {
 	case path == l.form.path() || path == "" && l.form != formWhole:
@@ -219,7 +219,7 @@ func (l *layout) meaning(path string, t *proto.Type, i int) role {
 	case f.role == 0 || f.meaning == theLabels && l.form != formEnum:
 		return 0
 	}
-	if !f.is(t.Code) || l.known[f.meaning] != none { // names may come twice
+	if !f.is(t.Code) || l.known[f.meaning] != none { // a type may have a name twice
 		return 0
 	}
 	l.known[f.meaning] = i
@@ -237,7 +237,7 @@ func (f form) path() string {
 	return "value"
 }
 
-// hasAny reports whether values of a leaf have types in them.
+// hasAny reports whether values of a type have types in them.
 func hasAny(t *proto.Type) bool {
 	if t.Code.Elem() == proto.Any {
 		return true
@@ -250,8 +250,8 @@ func hasAny(t *proto.Type) bool {
 	return false
 }
 
-// place gives the kept leaves their places in a record.
-func (l *layout) place() {
+// assignPlaces gives the kept leaves their places in a record.
+func (l *layout) assignPlaces() {
 	for i := range l.leaves {
 		switch lf := &l.leaves[i]; {
 		case lf.role == 0:
@@ -265,7 +265,7 @@ func (l *layout) place() {
 	}
 }
 
-// roles returns what the fields under a number are for.
+// roles returns the roles of the fields under a number.
 func (l *layout) roles(number int) (r role) {
 	n := &l.nodes[number]
 	for i := n.first; i < n.end; i++ {

@@ -2,7 +2,7 @@ package pva
 
 import "varve.dev/varve/engine/pva/proto"
 
-// meaning is what a field of a normative type stands for.
+// meaning is the meaning of a field of a normative type.
 type meaning uint8
 
 const (
@@ -16,13 +16,13 @@ const (
 	thePrecision
 	theDescription
 	theLabels
-	firstLimit // and those after it, in the order of sample.Metadata.Limits
+	firstLimit // the limits, in the order of sample.Metadata.Limits
 
 	numLimits   = 8
 	numMeanings = int(firstLimit) + numLimits
 )
 
-// meaningOf is the meaning of a field: is reports whether it has the type for it.
+// meaningOf is the meaning of a field. is reports whether a type is right for it.
 type meaningOf struct {
 	meaning meaning
 	is      func(proto.Code) bool
@@ -34,7 +34,7 @@ func isTexts(c proto.Code) bool   { return c == proto.String|proto.Array }
 func isNumber(c proto.Code) bool  { return c.Shape() == 0 && c.Width() > 0 }
 func isInteger(c proto.Code) bool { return isNumber(c) && c >= proto.Int8 && c <= proto.UInt64 }
 
-// meanings are those of fields by their path, but for the value.
+// meanings maps the paths of fields, except the value, to their meanings.
 var meanings = map[string]meaningOf{
 	"alarm.severity": {theSeverity, isInteger, roleAlarm},
 	"alarm.status":   {theStatus, isInteger, roleAlarm},

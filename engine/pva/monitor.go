@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 )
 
-// roleChangedMeta is a role of an update, beside those of its fields: metadata is not as it
-// was.
+// roleChangedMeta is a role of an update, beside the roles of its fields: it changes
+// metadata.
 const roleChangedMeta role = 1 << 7
 
-// start asks for the type of a channel's updates; they begin when that is known.
+// start requests the type of a channel's updates. The updates begin when it is known.
 func (c *circuit) start(s *slot, id uint32) {
-	request, f := s.ch.request, c.flags()
+	request, f := c.client.requests.of(s.ch), c.flags()
 	q := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubInit}
 	if c.client.config.Pipeline {
 		q.Sub |= proto.SubPipeline
 	}
-	c.send(func(dst []byte) []byte {
+	c.Send(func(dst []byte) []byte {
 		if s.state == slotOpen {
 			dst = proto.AppendDestroyRequest(dst, s.sid, id, f)
 		}
@@ -29,14 +30,14 @@ func (c *circuit) start(s *slot, id uint32) {
 	s.state, s.unacked = slotStarting, 0
 }
 
-// monitor handles a MONITOR: an update, mostly. This is the hot path.
-func (c *circuit) monitor(o proto.Order, payload []byte) {
+// handleMonitor handles a MONITOR: usually an update. This is the hot path.
+func (c *circuit) handleMonitor(o proto.Order, payload []byte) {
 	r := proto.NewReader(payload, o)
 	a := proto.ParseAnswer(&r, proto.CmdMonitor)
 	s := c.at(a.IOID)
 	switch {
 	case a.Sub != 0:
-		c.oddMonitor(s, a, &r)
+		c.handleOddMonitor(s, a, &r)
 		return
 	case s == nil || r.Err() != nil:
 		c.events++
@@ -44,12 +45,12 @@ func (c *circuit) monitor(o proto.Order, payload []byte) {
 	}
 	c.events++
 	if s.state != slotOpen {
-		c.passOver(s, &r)
+		c.skipUpdate(s, &r)
 		return
 	}
 	c.acknowledge(s, a.IOID)
-	if s.stale { // get the whole value again
-		c.passOver(s, &r)
+	if s.stale { // request the whole value again
+		c.skipUpdate(s, &r)
 		c.drop(s, sample.TooLarge)
 		c.start(s, a.IOID)
 		s.stale = false
@@ -58,13 +59,14 @@ func (c *circuit) monitor(o proto.Order, payload []byte) {
 	changes := c.update(s, &r)
 	if r.Err() != nil {
 		c.drop(s, sample.Malformed)
-		c.lose(a.IOID, errMalformed, slotClearing) // the record is no value any more
+		c.lose(a.IOID, errMalformed, slotClearing) // the record is no longer the value
 		return
 	}
 	c.deliver(s, changes)
 }
 
-// update brings the record of a slot up to date, and returns the roles of what changed.
+// update applies an update to the record of a slot, and returns the roles of the changed
+// fields.
 func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
 	l := s.layout
 	c.changed = r.BitSet(c.changed)
@@ -75,7 +77,7 @@ func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
 		}
 		node := &l.nodes[n]
 		for i := node.first; i < node.end; i++ {
-			changes |= c.field(s, &l.leaves[i], r)
+			changes |= c.applyField(s, &l.leaves[i], r)
 		}
 		n = c.changed.Next(int(node.next))
 	}
@@ -83,8 +85,9 @@ func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
 	return changes
 }
 
-// field takes a field off an update, and returns what its change means.
-func (c *circuit) field(s *slot, lf *leaf, r *proto.Reader) role {
+// applyField reads a field of an update into the record, and returns the roles of the
+// change.
+func (c *circuit) applyField(s *slot, lf *leaf, r *proto.Reader) role {
 	switch {
 	case lf.role == 0 && lf.width > 0:
 		r.Bytes(int(lf.width))
@@ -111,29 +114,29 @@ func (c *circuit) field(s *slot, lf *leaf, r *proto.Reader) role {
 	return lf.role | roleChangedMeta
 }
 
-// deliver tells the sink what an update changed.
+// deliver gives the sink the metadata and the sample of an update.
 func (c *circuit) deliver(s *slot, changes role) {
 	l := s.layout
 	if !c.overrun.Empty() && c.overran(l) {
 		c.drop(s, sample.Overrun)
 	}
 	if s.fresh {
-		changes = roleValue | roleAlarm | roleChangedMeta // or else all is as it was at first: zero
+		changes = roleValue | roleAlarm | roleChangedMeta // also of fields that have their first value, zero
 		s.fresh = false
 	}
 	if changes&roleAlarm != 0 {
 		s.tag = l.tag(&s.record)
 	}
 	if changes&roleChangedMeta != 0 {
-		s.sink.Metadata(l.metadata(&s.record, c.host))
+		s.sink.Metadata(l.metadata(&s.record, c.Host))
 	}
 	if changes&(roleValue|roleAlarm|roleTime) == 0 {
 		return
 	}
 	var timed bool
 	c.scratch, timed = l.sample(&c.sample, &s.record, s.tag, c.scratch)
-	if c.stall.burst && s.burst.full(&c.stall, c.client.config.QueueSize, c.sample.Time) {
-		s.sink.Suspect(c.stall.from.UnixNano(), c.stall.to.UnixNano())
+	if c.stalls.burst && s.burst.full(&c.stalls, c.client.config.QueueSize, c.sample.Time) {
+		s.sink.Suspect(c.stalls.from.UnixNano(), c.stalls.to.UnixNano())
 	}
 	if !timed {
 		c.sample.Time = c.now.UnixNano()
@@ -142,7 +145,7 @@ func (c *circuit) deliver(s *slot, changes role) {
 	s.sink.Sample(&c.sample)
 }
 
-// overran reports whether the server lost values: those of fields that make one.
+// overran reports whether the server lost values: updates of fields that make the value.
 func (c *circuit) overran(l *layout) bool {
 	for n := c.overrun.Next(0); n >= 0 && n < len(l.nodes); n = c.overrun.Next(n + 1) {
 		if l.roles(n)&roleValue != 0 {
@@ -152,8 +155,8 @@ func (c *circuit) overran(l *layout) bool {
 	return false
 }
 
-// acknowledge counts an update of a pipelined monitor, so that the server may send as
-// many more.
+// acknowledge counts an update of a pipelined monitor, and acknowledges half a queue of
+// them at once, so that the server may send as many more.
 func (c *circuit) acknowledge(s *slot, id uint32) {
 	if !c.client.config.Pipeline {
 		return
@@ -166,15 +169,15 @@ func (c *circuit) acknowledge(s *slot, id uint32) {
 	s.unacked = 0
 }
 
-// drop says that an update was not delivered.
+// drop counts an update that is not delivered.
 func (c *circuit) drop(s *slot, reason sample.Reason) {
-	c.client.metrics.dropped[reason].Inc()
+	c.client.metrics.Drop(reason)
 	s.sink.Dropped(reason, 1)
 }
 
-// passOver takes an update apart that nobody wants, if it may have types in it that
-// later ones name by number.
-func (c *circuit) passOver(s *slot, r *proto.Reader) {
+// skipUpdate skips an update that is not delivered. It decodes the update if that may
+// have types which later ones name by number.
+func (c *circuit) skipUpdate(s *slot, r *proto.Reader) {
 	if s.layout == nil || !s.layout.anys {
 		return
 	}
@@ -188,9 +191,9 @@ func (c *circuit) passOver(s *slot, r *proto.Reader) {
 	}
 }
 
-// oddMonitor handles the answer to SubInit, and the end of updates. s is nil if
-// nobody waits for it.
-func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
+// handleOddMonitor handles the answer to SubInit, and the end of updates. s is nil if no
+// slot has the number.
+func (c *circuit) handleOddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	status := r.Status()
 	init := a.Sub&proto.SubInit != 0
 	err := r.Err()
@@ -199,14 +202,14 @@ func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	}
 	if s == nil || s.ch == nil {
 		if init && err == nil {
-			r.Type(&c.types) // which may have numbers for later
+			r.Type(&c.types) // later types may name its parts by number
 		}
 		return
 	}
 	switch {
 	case s.state == slotStarting && init:
-		c.initialized(s, a.IOID, r, err)
-	case s.state != slotOpen || a.Sub&proto.SubDestroy == 0: // of no use
+		c.handleInit(s, a.IOID, r, err)
+	case s.state != slotOpen || a.Sub&proto.SubDestroy == 0: // nothing to do
 	case err != nil:
 		c.lose(a.IOID, err, slotClearing)
 	default:
@@ -219,11 +222,11 @@ func (c *circuit) oddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	}
 }
 
-// initialized handles the answer to SubInit: err, or the type of the updates.
-func (c *circuit) initialized(s *slot, id uint32, r *proto.Reader, err error) {
+// handleInit handles the answer to SubInit: err, or the type of the updates.
+func (c *circuit) handleInit(s *slot, id uint32, r *proto.Reader, err error) {
 	var l *layout
 	if err == nil {
-		l, err = c.layoutOf(r, s.ch.request)
+		l, err = c.layoutOf(r, c.client.requests.of(s.ch))
 	}
 	if err != nil {
 		c.lose(id, err, slotClearing)
@@ -232,33 +235,33 @@ func (c *circuit) initialized(s *slot, id uint32, r *proto.Reader, err error) {
 	c.open(s, id, l)
 }
 
-// open tells the sink that updates of a type will come, and asks for them.
+// open connects the sink, and starts the updates of a type.
 func (c *circuit) open(s *slot, id uint32, l *layout) {
 	c.setLayout(s, l)
-	if s.told == sample.Unknown {
-		s.ch.since = time.Now()
+	if s.connected == sample.Unknown {
+		s.ch.Since = time.Now()
 	}
-	info := capture.ChannelInfo{Type: l.typ, TypeName: l.typeName, Count: l.count, Host: c.host}
+	info := capture.ChannelInfo{Type: l.typ, TypeName: l.typeName, Count: l.count, Host: c.Host}
 	if l.typ == sample.Unknown {
-		s.state, s.told = slotUseless, l.typ
-		s.ch.enter(unusable)
+		s.state, s.connected = slotUseless, l.typ
+		s.ch.Enter(client.Unusable)
 		s.sink.Connected(info)
-		c.send(func(dst []byte) []byte { return proto.AppendDestroyRequest(dst, s.sid, id, c.flags()) })
+		c.Send(func(dst []byte) []byte { return proto.AppendDestroyRequest(dst, s.sid, id, c.flags()) })
 		return
 	}
 	s.record, s.tag, s.fresh, s.state = newRecord(l), 0, true, slotOpen
-	if s.told != l.typ {
-		s.told = l.typ
-		s.ch.enter(connected)
+	if s.connected != l.typ {
+		s.connected = l.typ
+		s.ch.Enter(client.Connected)
 		s.sink.Connected(info)
 	}
 	start := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubStart}
-	c.send(func(dst []byte) []byte { return proto.AppendRequest(dst, proto.CmdMonitor, start, c.flags()) })
+	c.Send(func(dst []byte) []byte { return proto.AppendRequest(dst, proto.CmdMonitor, start, c.flags()) })
 }
 
-// layoutOf takes a type off a message and returns its layout for a request, which
-// channels share. Most channels of a server have one of a few types, all written out:
-// those are known by their bytes, without being taken apart.
+// layoutOf reads a type from a message and returns its layout for a request, which
+// channels share. Most channels of a server have one of a few types, all written in full:
+// it finds their layouts by the bytes of the type, without decoding it.
 func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	order := r.Order()
 	written := r.Bytes(r.Len())
@@ -268,7 +271,7 @@ func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	}
 	plain := proto.NewReader(written, order)
 	t := plain.Type(nil)
-	if plain.Err() != nil { // it has numbers, or is wrong
+	if plain.Err() != nil { // it names types by number, or is malformed
 		numbered := proto.NewReader(written, order)
 		if t = numbered.Type(&c.types); numbered.Err() != nil {
 			return nil, numbered.Err()
@@ -285,12 +288,12 @@ func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	return l, nil
 }
 
-// What a key of a layout begins with: how its type is written.
+// The first byte of a layout's key says how the type in it is written.
 const keyCanonical = 2
 
 var keyWritten = map[proto.Order]byte{proto.LittleEndian: 0, proto.BigEndian: 1}
 
-// shared returns the layout of the type that c.key begins with, if there is one.
+// shared returns the layout for a request and the type in c.key, nil if there is none.
 func (c *circuit) shared(q *request) *layout {
 	n := len(c.key)
 	c.key = append(append(c.key, 0), q.fields...)
@@ -299,7 +302,8 @@ func (c *circuit) shared(q *request) *layout {
 	return l
 }
 
-// setLayout gives a slot a layout, or nil, and forgets the one that nothing uses now.
+// setLayout sets the layout of a slot, or nil, and forgets the slot's old one if no other
+// slot uses it.
 func (c *circuit) setLayout(s *slot, l *layout) {
 	if l != nil {
 		l.users++

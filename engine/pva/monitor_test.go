@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
@@ -20,7 +21,7 @@ import (
 // monitored runs a test with a channel of a server, connected.
 func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r *recorder)) {
 	t.Helper()
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -36,8 +37,8 @@ func TestOverrunsAreCounted(t *testing.T) {
 		s.write(s.overrun(s.subs[0], []int{fieldSeverity, fieldUnits}, []int{fieldValue}, 10.0))
 		s.write(s.overrun(s.subs[0], []int{4000}, []int{fieldValue}, 11.0))
 		synctest.Wait()
-		if diff := cmp.Diff([]float64{7, 8, 9, 10, 11}, values(r)); diff != "" || r.dropped[sample.Overrun] != 2 {
-			t.Errorf("%d overrun, want those of the value; (-want +got):\n%s", r.dropped[sample.Overrun], diff)
+		if diff := cmp.Diff([]float64{7, 8, 9, 10, 11}, r.Floats()); diff != "" || r.Drops[sample.Overrun] != 2 {
+			t.Errorf("%d overrun, want those of the value; (-want +got):\n%s", r.Drops[sample.Overrun], diff)
 		}
 	})
 }
@@ -45,7 +46,7 @@ func TestOverrunsAreCounted(t *testing.T) {
 func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 	server := doubles(nameServerAddr)
 	synctest.Test(t, func(t *testing.T) {
-		config := newNetwork(server).config()
+		config := config(clienttest.NewNetwork(server))
 		config.Pipeline = true
 		c, err := New(config)
 		if err != nil {
@@ -81,8 +82,8 @@ func TestUpdatesAreNotAcknowledgedWithoutAPipeline(t *testing.T) {
 			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
 		}
 		synctest.Wait()
-		if got := server.count(proto.CmdMonitor); got != 2 || len(values(r)) != 101 {
-			t.Errorf("%d requests beside the begin, %d updates", got-2, len(values(r)))
+		if got := server.count(proto.CmdMonitor); got != 2 || len(r.Floats()) != 101 {
+			t.Errorf("%d requests beside the begin, %d updates", got-2, len(r.Floats()))
 		}
 		want := fmt.Sprint(proto.SubInit, " field{}record{_options{queueSize{}}}\x0232")
 		if got := server.asked[s.subs[0]]; got != want {
@@ -99,7 +100,7 @@ func TestFieldsAreAskedFor(t *testing.T) {
 		"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.": "a{a{a{a{a{a{a{a{}}}}}}}}",
 	} {
 		server := doubles(nameServerAddr)
-		bubble(t, func(t *testing.T, n *network, c *Client) {
+		bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
 			testclock.Advance(time.Second)
 			want := fmt.Sprint(proto.SubInit, " field{", want, "}record{_options{queueSize{}}}\x0232")
@@ -122,10 +123,10 @@ func TestMetadataIsToldWhenItChanges(t *testing.T) {
 		s.write(s.update(s.subs[0], []int{fieldAll}, scalar(9)...))
 		synctest.Wait()
 		want := []string{"connected float64", "metadata mA", "metadata A", "metadata mA"}
-		if diff := cmp.Diff(want, told(r)); diff != "" {
+		if diff := cmp.Diff(want, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]float64{7, 8, 9}, values(r)); diff != "" {
+		if diff := cmp.Diff([]float64{7, 8, 9}, r.Floats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -150,12 +151,12 @@ func TestAlarms(t *testing.T) {
 		} {
 			s.write(s.update(s.subs[0], []int{2}, c.severity, c.status, c.message))
 			synctest.Wait()
-			if got := r.samples[len(r.samples)-1].Tag; got != c.want {
+			if got := r.Samples[len(r.Samples)-1].Tag; got != c.want {
 				t.Errorf("%d, %d, %q is %v %s, want %v", c.severity, c.status, c.message, got.Severity(), got.StatusName(), c.want)
 			}
 		}
-		if len(r.samples) != 9 {
-			t.Errorf("%d samples", len(r.samples))
+		if len(r.Samples) != 9 {
+			t.Errorf("%d samples", len(r.Samples))
 		}
 	})
 }
@@ -179,7 +180,7 @@ func TestTimes(t *testing.T) {
 		} {
 			s.write(s.update(s.subs[0], []int{fieldSeconds, fieldNanos}, c.seconds, c.nanos))
 			synctest.Wait()
-			if got := r.samples[len(r.samples)-1]; got.Time != c.want || got.Tag != c.tag {
+			if got := r.Samples[len(r.Samples)-1]; got.Time != c.want || got.Tag != c.tag {
 				t.Errorf("%d s and %d ns are %d, %v", c.seconds, c.nanos, got.Time, got.Tag)
 			}
 		}
@@ -206,10 +207,10 @@ func TestUpdateThatDoesNotDecodeStartsTheChannelAnew(t *testing.T) {
 					"connected float64", "metadata mA", "dropped malformed 1",
 					"disconnected: losing 10.0.0.1:5075: " + errMalformed.Error(), "connected float64", "metadata mA",
 				}
-				if diff := cmp.Diff(want, told(r)); diff != "" {
+				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff([]float64{7, 7}, values(r)); diff != "" || server.circuits() != 1 {
+				if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || server.circuits() != 1 {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -224,7 +225,7 @@ func TestUpdatesOfNobodyArePassedOver(t *testing.T) {
 		s.write(s.update(s.subs[0]+1, nil))
 		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0))
 		synctest.Wait()
-		if diff := cmp.Diff([]float64{7, 8}, values(r)); diff != "" {
+		if diff := cmp.Diff([]float64{7, 8}, r.Floats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -232,7 +233,7 @@ func TestUpdatesOfNobodyArePassedOver(t *testing.T) {
 
 func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		busy, slow := &recorder{}, &recorder{}
 		c.Subscribe("BUSY", capture.SubscribeOptions{}, busy)
 		testclock.Advance(time.Second)
@@ -248,10 +249,10 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 		testclock.Advance(10 * time.Second)
 		s.write(burst)
 		synctest.Wait()
-		if log := told(busy); len(log) != 3 || !strings.HasPrefix(log[2], "suspect 1") {
+		if log := busy.Calls(); len(log) != 3 || !strings.HasPrefix(log[2], "suspect 1") {
 			t.Errorf("a channel with many updates was told %v", log)
 		}
-		if log := told(slow); len(log) != 2 {
+		if log := slow.Calls(); len(log) != 2 {
 			t.Errorf("a channel with one was told %v", log)
 		}
 	}, server)
@@ -259,7 +260,7 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 
 func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PULSED", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Second)
@@ -269,8 +270,8 @@ func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
 			s.write(s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds), int(at)))
 			testclock.Advance(time.Millisecond)
 		}
-		if log := told(r); len(log) != 2 || len(values(r)) != 101 {
-			t.Errorf("%d updates, told %v", len(values(r)), log)
+		if log := r.Calls(); len(log) != 2 || len(r.Floats()) != 101 {
+			t.Errorf("%d updates, told %v", len(r.Floats()), log)
 		}
 	}, server)
 }
@@ -319,15 +320,15 @@ func TestTypesOfValues(t *testing.T) {
 				server.first = append(server.first, 9)
 			}
 			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
-				if r.info.Type != c.want || r.meta.Type != c.want {
-					t.Fatalf("%+v, want %v; %v", r.info, c.want, told(r))
+				if r.Info.Type != c.want || r.Meta.Type != c.want {
+					t.Fatalf("%+v, want %v; %v", r.Info, c.want, r.Calls())
 				}
 				want := []sample.Sample{{Time: seconds*1e9 + 5, Word: c.word, Bytes: []byte(c.bytes)}}
-				if diff := cmp.Diff(want, r.samples, cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want, r.Samples, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if name == "enum" {
-					if diff := cmp.Diff([]string{"Off", "On", "Fault"}, r.meta.Labels); diff != "" {
+					if diff := cmp.Diff([]string{"Off", "On", "Fault"}, r.Meta.Labels); diff != "" {
 						t.Errorf("labels (-want +got):\n%s", diff)
 					}
 				}
@@ -356,8 +357,8 @@ func TestStructuresAreStoredWhole(t *testing.T) {
 			{Time: seconds * 1e9, Tag: tag, Bytes: whole([]float64{1, 2}, seconds)},
 			{Time: (seconds + 1) * 1e9, Tag: tag, Bytes: whole([]float64{5}, seconds+1)},
 		}
-		if diff := cmp.Diff(want, r.samples); diff != "" || r.info.Type != sample.Struct || r.info.TypeName != table.ID {
-			t.Errorf("%+v (-want +got):\n%s", r.info, diff)
+		if diff := cmp.Diff(want, r.Samples); diff != "" || r.Info.Type != sample.Struct || r.Info.TypeName != table.ID {
+			t.Errorf("%+v (-want +got):\n%s", r.Info, diff)
 		}
 	})
 }
@@ -369,10 +370,10 @@ func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
 	server.first = []any{1, number}
 	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
 		want := appendValues(proto.AppendType(nil, server.typ, proto.LittleEndian), proto.LittleEndian, 1, number)
-		if diff := cmp.Diff(want, r.samples[0].Bytes); diff != "" || r.samples[0].Tag != sample.EngineClock {
-			t.Errorf("%v (-want +got):\n%s", r.samples[0].Tag, diff)
+		if diff := cmp.Diff(want, r.Samples[0].Bytes); diff != "" || r.Samples[0].Tag != sample.EngineClock {
+			t.Errorf("%v (-want +got):\n%s", r.Samples[0].Tag, diff)
 		}
-		if age := time.Now().UnixNano() - r.samples[0].Time; age < 0 || age > int64(time.Second) {
+		if age := time.Now().UnixNano() - r.Samples[0].Time; age < 0 || age > int64(time.Second) {
 			t.Errorf("it is %v old", time.Duration(age))
 		}
 	})
@@ -383,13 +384,13 @@ func TestFieldsOfAStructureAreStored(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.typ = typ // as PVXS does: whole, whatever was asked for
 	server.first = []any{1, "text", 2, int64(seconds), 0, 0}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{Fields: "b.d,timeStamp.secondsPastEpoch"}, r)
 		testclock.Advance(time.Second)
 		kept := proto.NewStruct("", "b", proto.NewStruct("", "d", int32s), "timeStamp", proto.NewStruct("time_t", "secondsPastEpoch", proto.Of(proto.Int64)))
 		want := appendValues(proto.AppendType(nil, kept, proto.LittleEndian), proto.LittleEndian, 2, int64(seconds))
-		if diff := cmp.Diff([]sample.Sample{{Time: seconds * 1e9, Bytes: want}}, r.samples); diff != "" {
+		if diff := cmp.Diff([]sample.Sample{{Time: seconds * 1e9, Bytes: want}}, r.Samples); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)
@@ -414,7 +415,7 @@ func TestTypesThatTheServerNumbered(t *testing.T) {
 		s.write(proto.End(b, 0))
 		return true
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		sinks := make([]recorder, 5)
 		for i := range sinks {
 			sub := c.Subscribe(fmt.Sprint("PV", i), capture.SubscribeOptions{}, &sinks[i])
@@ -424,7 +425,7 @@ func TestTypesThatTheServerNumbered(t *testing.T) {
 			}
 		}
 		for i := range sinks {
-			if diff := cmp.Diff([]float64{7}, values(&sinks[i])); diff != "" {
+			if diff := cmp.Diff([]float64{7}, sinks[i].Floats()); diff != "" {
 				t.Errorf("channel %d (-want +got):\n%s", i, diff)
 			}
 		}
@@ -435,7 +436,7 @@ func TestTypesNumberedInUpdatesThatNobodyWants(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.typ = proto.NewStruct("", "value", proto.Of(proto.Any))
 	server.first = []any{[]byte{byte(proto.Null)}}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		closed, r := &recorder{}, &recorder{}
 		sub := c.Subscribe("CLOSED", capture.SubscribeOptions{}, closed)
 		testclock.Advance(time.Second)
@@ -449,8 +450,8 @@ func TestTypesNumberedInUpdatesThatNobodyWants(t *testing.T) {
 		s.write(s.update(s.subs[1], []int{1}, []byte{0xfe, 5, 0, 43}))
 		synctest.Wait()
 		want := append(proto.AppendType(nil, server.typ, proto.LittleEndian), byte(proto.UInt8), 43)
-		if diff := cmp.Diff(want, r.samples[len(r.samples)-1].Bytes); diff != "" || len(closed.samples) != 1 {
-			t.Errorf("%v (-want +got):\n%s", told(r), diff)
+		if diff := cmp.Diff(want, r.Samples[len(r.Samples)-1].Bytes); diff != "" || len(closed.Samples) != 1 {
+			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
 	}, server)
 }

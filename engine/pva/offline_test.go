@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
-	"varve.dev/varve/engine/search"
 )
 
 // offlineCircuit is a circuit without a connection, of a client that runs nothing.
@@ -17,26 +17,20 @@ type offlineCircuit struct {
 
 func offline(tb testing.TB) offlineCircuit {
 	tb.Helper()
-	client := &Client{
-		config: Config{}.withDefaults(), metrics: newMetrics(), ctx: tb.Context(),
-		channels: map[uint32]*channel{}, circuits: map[netip.AddrPort]*circuit{}, penalties: search.Penalties{},
-		queue: newQueue(), udp: &udp{},
+	owner, err := newClient(Config{})
+	if err != nil {
+		tb.Fatal(err)
 	}
-	client.absences = newAbsences(client)
-	client.searches = search.NewLoop(client.nextSearch, client.searchRound)
-	c := newCircuit(client, netip.MustParseAddrPort("127.0.0.1:5075"), nil)
+	c := newCircuit(owner, client.NewLink(owner.kernel, netip.MustParseAddrPort("127.0.0.1:5075"), nil))
 	c.ready = true
 	return offlineCircuit{circuit: c, tb: tb}
 }
 
 // addChannel adds a channel that is being created, and returns its number.
 func (c offlineCircuit) addChannel(sink capture.Sink) uint32 {
-	ch := &channel{client: c.client, sink: sink, circuit: c.circuit, request: newRequest("", DefaultQueueSize, false), state: closed}
-	ch.search.Name, ch.search.ID = "PV", uint32(len(c.client.channels))
-	c.client.channels[ch.search.ID] = ch
-	ch.enter(connecting)
-	c.attach(ch)
-	return ch.slot
+	ch := c.client.kernel.Subscribe("PV", capture.SubscribeOptions{}, sink)
+	c.client.kernel.Assign(ch, c.circuit)
+	return ch.Slot
 }
 
 // openChannel adds a channel of a type that has its first update.

@@ -8,34 +8,34 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// messageInterval is the least time between two messages of a server that are logged.
+// messageInterval is the least time between two log lines about messages of a server.
 const messageInterval = 10 * time.Second
 
-// message handles any message but most updates. The error ends the circuit.
-func (c *circuit) message(h *proto.Header, payload []byte) error {
+// handleMessage handles any message except most updates. The error ends the circuit.
+func (c *circuit) handleMessage(h *proto.Header, payload []byte) error {
 	r := proto.NewReader(payload, h.Order())
 	switch h.Command {
 	case proto.CmdMonitor:
-		c.monitor(h.Order(), payload)
+		c.handleMonitor(h.Order(), payload)
 		return nil
 	case proto.CmdConnectionValidate:
-		return c.logIn(&r)
+		return c.handleValidate(&r)
 	case proto.CmdConnectionValidated:
-		return c.loggedIn(&r)
+		return c.handleValidated(&r)
 	case proto.CmdCreateChannel:
-		return c.created(&r)
+		return c.handleCreated(&r)
 	case proto.CmdDestroyChannel:
-		return c.destroyed(&r)
+		return c.handleDestroyed(&r)
 	case proto.CmdSearchResponse:
-		return c.searched(&r)
+		return c.handleSearchResponse(&r)
 	case proto.CmdMessage:
-		c.say(&r)
-	case proto.CmdEcho: // that it came is all
+		c.logMessage(&r)
+	case proto.CmdEcho: // it shows that the server is alive
 	}
-	return nil // of no use, or of a protocol to come
+	return nil // not for this client, or of a later version
 }
 
-// malformed returns the error of a message that does not decode.
+// malformed returns the error for a message that does not decode; nil if err is.
 func malformed(what proto.Command, err error) error {
 	if err == nil {
 		return nil
@@ -43,8 +43,8 @@ func malformed(what proto.Command, err error) error {
 	return fmt.Errorf("decoding %v: %w", what, err)
 }
 
-// logIn answers the server's offer to let us in.
-func (c *circuit) logIn(r *proto.Reader) error {
+// handleValidate answers the server's offer of authentication methods with a login.
+func (c *circuit) handleValidate(r *proto.Reader) error {
 	offer, err := proto.ParseOffer(r)
 	if err != nil {
 		return malformed(proto.CmdConnectionValidate, err)
@@ -57,12 +57,12 @@ func (c *circuit) logIn(r *proto.Reader) error {
 	case len(offer.Methods) > 0 && !slices.Contains(offer.Methods, proto.Anonymous):
 		return fmt.Errorf("the server accepts none of %s and %s, but %q", proto.CA, proto.Anonymous, offer.Methods)
 	}
-	c.send(func(dst []byte) []byte { return proto.AppendLogin(dst, &login, c.flags()) })
+	c.Send(func(dst []byte) []byte { return proto.AppendLogin(dst, &login, c.flags()) })
 	return nil
 }
 
-// loggedIn handles the server's word that it lets us in, or not.
-func (c *circuit) loggedIn(r *proto.Reader) error {
+// handleValidated handles the server's answer to the login.
+func (c *circuit) handleValidated(r *proto.Reader) error {
 	status := r.Status()
 	if err := r.Err(); err != nil {
 		return malformed(proto.CmdConnectionValidated, err)
@@ -79,41 +79,35 @@ func (c *circuit) loggedIn(r *proto.Reader) error {
 			c.create(s, uint32(i))
 		}
 	}
-	c.client.mu.Lock()
-	defer c.client.mu.Unlock()
-	c.up = true
-	close(c.greeted)
-	if c.pinned {
-		c.client.hastenLocked()
-	}
+	c.SetGreeted(true)
 	return nil
 }
 
-// searched handles an answer to a search by TCP.
-func (c *circuit) searched(r *proto.Reader) error {
+// handleSearchResponse handles an answer to a search over TCP.
+func (c *circuit) handleSearchResponse(r *proto.Reader) error {
 	s, err := proto.ParseSearchResponse(r)
 	if err != nil {
 		return malformed(proto.CmdSearchResponse, err)
 	}
-	c.answers = answers(&s, c.server.Addr(), c.answers)
+	c.answers = appendAnswers(c.answers, &s, c.Server.Addr())
 	return nil
 }
 
-// say logs what the server has to say to people of an operation.
-func (c *circuit) say(r *proto.Reader) {
+// logMessage logs a message of the server, for people, about an operation.
+func (c *circuit) logMessage(r *proto.Reader) {
 	ioid, kind, text := r.Uint32(), proto.StatusKind(r.Uint8()), r.String()
 	if r.Err() != nil || kind == proto.OK {
 		return
 	}
 	c.client.metrics.messages.Inc()
-	if c.now.Sub(c.said) < messageInterval {
+	if c.now.Sub(c.logged) < messageInterval {
 		return
 	}
-	c.said = c.now
+	c.logged = c.now
 	pv := ""
 	if s := c.at(ioid); s != nil && s.ch != nil {
-		pv = s.ch.search.Name
+		pv = s.ch.Name()
 	}
 	const most = 500
-	c.client.config.Log.Warn("message of a server", "server", c.server, "pv", pv, "text", string(text[:min(len(text), most)]))
+	c.client.config.Log.Warn("message of a server", "server", c.Server, "pv", pv, "text", string(text[:min(len(text), most)]))
 }

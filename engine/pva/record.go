@@ -26,7 +26,7 @@ func newRecord(l *layout) record {
 // number returns the bytes of a number.
 func (v *record) number(lf *leaf) []byte { return v.numbers[lf.at : lf.at+uint32(lf.width)] }
 
-// appendOther appends a field that is no number, in canonical form.
+// appendOther appends a field that is not a number, in canonical form.
 func (v *record) appendOther(dst []byte, lf *leaf) []byte {
 	if b := v.others[lf.at]; b != nil {
 		return append(dst, b...)
@@ -34,7 +34,7 @@ func (v *record) appendOther(dst []byte, lf *leaf) []byte {
 	return proto.AppendZero(dst, lf.typ)
 }
 
-// word returns a number as sample.Sample.Word has it.
+// word returns a number in the form of sample.Sample.Word.
 func word(c proto.Code, b []byte) uint64 {
 	switch c {
 	case proto.Bool, proto.UInt8:
@@ -53,7 +53,7 @@ func word(c proto.Code, b []byte) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// integer returns the number that has a meaning, 0 if there is none.
+// integer returns the number with a meaning, 0 if there is none.
 func (l *layout) integer(v *record, m meaning) int64 {
 	i := l.known[m]
 	if i == none {
@@ -63,7 +63,7 @@ func (l *layout) integer(v *record, m meaning) int64 {
 	return int64(word(lf.typ.Code, v.number(lf)))
 }
 
-// text returns the string that has a meaning, "" if there is none: memory of the record.
+// text returns the string with a meaning, "" if there is none. It is memory of the record.
 func (l *layout) text(v *record, m meaning) []byte {
 	i := l.known[m]
 	if i == none {
@@ -73,7 +73,7 @@ func (l *layout) text(v *record, m meaning) []byte {
 	return r.String()
 }
 
-// texts returns the elements of an array of strings: memory of the record.
+// texts returns the elements of an array of strings. They are memory of the record.
 func (l *layout) texts(v *record, m meaning) [][]byte {
 	lf := &l.leaves[l.known[m]]
 	r := proto.NewReader(v.appendOther(nil, lf), proto.LittleEndian)
@@ -88,9 +88,9 @@ func (l *layout) texts(v *record, m meaning) [][]byte {
 	return out
 }
 
-// sample sets s to the value, alarm and time of a record, but for EngineClock if
-// timed is false: then the time is to be that of arrival. The bytes of s are those of
-// the record or of scratch, which it returns, grown.
+// sample sets s to the value, alarm and time of a record. If timed is false, the record
+// has no time: the caller sets the time of arrival, and EngineClock. The bytes of s are
+// memory of the record, or of scratch, which sample returns, grown.
 func (l *layout) sample(s *sample.Sample, v *record, tag sample.Tag, scratch []byte) (grown []byte, timed bool) {
 	s.Tag, s.Word, s.Bytes = tag, 0, nil
 	s.Time, timed = l.time(v)
@@ -118,7 +118,7 @@ func (l *layout) sample(s *sample.Sample, v *record, tag sample.Tag, scratch []b
 	return scratch, timed
 }
 
-// elems returns the numbers of an array.
+// elems returns the elements of an array of numbers.
 func (l *layout) elems(v *record, lf *leaf, scratch []byte) (elems, grown []byte) {
 	b := v.others[lf.at]
 	if b == nil {
@@ -147,8 +147,8 @@ func (l *layout) appendWhole(dst []byte, v *record) []byte {
 	return dst
 }
 
-// time returns the time of a record in ns since 1970. ok is false if it has none, as
-// that of a server that never sets it.
+// time returns the time of a record in ns since 1970. ok is false if it has none, for
+// example because the server never sets it.
 func (l *layout) time(v *record) (ns int64, ok bool) {
 	secs, nanos := l.integer(v, theSeconds), l.integer(v, theNanoseconds)
 	const most = math.MaxInt64/1_000_000_000 - 10 // nanoseconds may be more than a second's
@@ -158,10 +158,10 @@ func (l *layout) time(v *record) (ns int64, ok bool) {
 	return secs*1_000_000_000 + int64(int32(nanos)), true
 }
 
-// tag returns the alarm of a record. pvAccess has severities as EPICS, and UNDEFINED
-// beyond them, which becomes INVALID. Its status is a class of them only; but the
-// message of records is the name of the EPICS status mostly, which is exact. Where it
-// is not, a status that is typical of the class stands for it.
+// tag returns the alarm of a record. pvAccess has the severities of EPICS, and UNDEFINED,
+// which becomes INVALID. The status of pvAccess is only a class of EPICS statuses, but the
+// message is usually the name of the exact EPICS status. If it is not, tag returns a
+// status that is typical of the class.
 func (l *layout) tag(v *record) sample.Tag {
 	sev := sample.Severity(min(uint64(l.integer(v, theSeverity)), uint64(sample.Invalid)))
 	if st, ok := statusNamed[string(l.text(v, theMessage))]; ok {
@@ -174,8 +174,8 @@ func (l *layout) tag(v *record) sample.Tag {
 	return sample.MakeTag(sev, statusOfClass[class])
 }
 
-// statusOfClass are the status, as EPICS numbers them, of the classes NONE, DEVICE,
-// DRIVER, RECORD, DB, CONF, UNDEFINED and CLIENT.
+// statusOfClass has the EPICS status of each class: NONE, DEVICE, DRIVER, RECORD, DB,
+// CONF, UNDEFINED and CLIENT.
 var statusOfClass = [...]uint16{
 	0, statusRead, statusComm, statusSoft, statusDisable, statusBadSub, statusUDF, statusSoft,
 }
@@ -187,7 +187,7 @@ const (
 	numStatuses    = 22 // in alarm.h
 )
 
-// statusNamed are the names of EPICS statuses; a message may have them with _ALARM, too.
+// statusNamed maps the names of EPICS statuses, with and without _ALARM, to the statuses.
 var statusNamed = func() map[string]uint16 {
 	m := map[string]uint16{}
 	for status := range uint16(numStatuses) {
@@ -197,7 +197,7 @@ var statusNamed = func() map[string]uint16 {
 	return m
 }()
 
-// metadata returns what a record says of its values.
+// metadata returns the metadata in a record.
 func (l *layout) metadata(v *record, host string) *sample.Metadata {
 	m := &sample.Metadata{
 		Units: string(l.text(v, theUnits)), Precision: int(l.integer(v, thePrecision)),
@@ -233,8 +233,7 @@ func (l *layout) elements(v *record) int {
 	return n
 }
 
-// set takes a number off an update into the record. It reports whether metadata
-// changed.
+// set reads a number of an update into the record. It reports whether metadata changed.
 func (v *record) set(r *proto.Reader, lf *leaf) (changed bool) {
 	b := r.Bytes(int(lf.width))
 	if b == nil {
@@ -245,7 +244,7 @@ func (v *record) set(r *proto.Reader, lf *leaf) (changed bool) {
 		b = now[:copy(now[:], b)]
 		slices.Reverse(b)
 		if lf.typ.Code == proto.Bool {
-			b[0] = min(b[0], 1) // as every value in canonical form
+			b[0] = min(b[0], 1) // the canonical form
 		}
 	}
 	to := v.number(lf)

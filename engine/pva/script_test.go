@@ -2,8 +2,6 @@ package pva
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -13,17 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// network is a set of scripted servers, by address, that a Client dials in
-// memory, so that time is synctest's.
-type network struct {
-	mu      sync.Mutex
-	servers map[string]*script
-	names   map[string]string // host names
-	dials   map[string]int
-}
+type recorder = clienttest.Recorder
 
 // script is a server. It answers as PVXS does, unless override does.
 type script struct {
@@ -63,14 +55,6 @@ const (
 	otherAddr      = "10.0.0.2:5075"
 )
 
-func newNetwork(servers ...*script) *network {
-	n := &network{servers: map[string]*script{}, names: map[string]string{}, dials: map[string]int{}}
-	for _, s := range servers {
-		n.servers[s.address] = s
-	}
-	return n
-}
-
 var (
 	int32s, texts1 = proto.Of(proto.Int32), proto.Of(proto.String)
 	doubles1       = proto.Of(proto.Float64)
@@ -100,49 +84,26 @@ func doubles(address string) *script {
 	return &script{address: address, typ: scalarType, first: scalar(7), methods: []string{"anonymous", "ca"}, guid: proto.GUID{1}}
 }
 
-// config returns a Config that knows the first server as name server.
-func (n *network) config() Config {
-	return Config{NameServers: []string{nameServerAddr}, Dial: n.dial, Resolve: n.resolve, User: "u", Host: "h"}
+// config returns a Config that has the network's name server.
+func config(n *clienttest.Network) Config {
+	return Config{Config: n.Config(nameServerAddr)}
 }
 
-func (n *network) resolve(_ context.Context, host string) ([]netip.Addr, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	ip, err := netip.ParseAddr(n.names[host])
-	return []netip.Addr{ip}, err
-}
+// Address implements clienttest.Server.
+func (s *script) Address() string { return s.address }
 
-func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dials[address]++
-	s := n.servers[address]
-	if s == nil {
-		return nil, errors.New("connection refused")
-	}
-	ours, theirs := net.Pipe()
-	one := &session{script: s, conn: ours}
+// Accept implements clienttest.Server.
+func (s *script) Accept(conn net.Conn) {
+	one := &session{script: s, conn: conn}
 	s.mu.Lock()
 	s.sessions = append(s.sessions, one)
 	s.mu.Unlock()
-	go one.serve()
-	return theirs, nil
-}
-
-// set makes a server answer at an address, or none.
-func (n *network) set(address string, s *script) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.servers[address] = s
-	if s == nil {
-		delete(n.servers, address)
+	greeting := s.greet
+	if greeting == nil {
+		greeting = proto.AppendControl(nil, proto.SetByteOrder, one.flags(), 0)
+		greeting = proto.AppendOffer(greeting, &proto.Offer{ReceiveBuffer: 1 << 16, Registry: 100, Methods: s.methods}, one.flags())
 	}
-}
-
-func (n *network) dialed(address string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.dials[address]
+	go clienttest.Serve(conn, greeting, one.handle)
 }
 
 // count returns how many requests of a kind came.
@@ -164,43 +125,21 @@ func (s *script) last() *session {
 
 func (s *session) flags() proto.Flags { return s.order | proto.FlagServer }
 
-// serve answers requests until the circuit is closed.
-func (s *session) serve() {
-	defer s.conn.Close()
-	greet := s.greet
-	if greet == nil {
-		greet = proto.AppendControl(nil, proto.SetByteOrder, s.flags(), 0)
-		greet = proto.AppendOffer(greet, &proto.Offer{ReceiveBuffer: 1 << 16, Registry: 100, Methods: s.methods}, s.flags())
+// handle answers a request.
+func (s *session) handle(b []byte) (used int) {
+	var h proto.Header
+	payload, used, err := proto.ReadFrame(b, &h, 1<<20)
+	if err != nil {
+		return 0
 	}
-	s.write(greet)
-	var b []byte
-	chunk := make([]byte, 4096)
-	for {
-		n, err := s.conn.Read(chunk)
-		if err != nil {
-			return
-		}
-		b = append(b, chunk[:n]...)
-		for {
-			var h proto.Header
-			payload, used, err := proto.ReadFrame(b, &h, 1<<20)
-			if err != nil {
-				break
-			}
-			s.requests[h.Command].Add(1)
-			if s.override == nil || !s.override(s, &h, payload) {
-				s.write(s.answer(&h, payload))
-			}
-			b = b[used:]
-		}
+	s.requests[h.Command].Add(1)
+	if s.override == nil || !s.override(s, &h, payload) {
+		s.write(s.answer(&h, payload))
 	}
+	return used
 }
 
-func (s *session) write(b []byte) {
-	if len(b) > 0 {
-		_, _ = s.conn.Write(b) // fails when the client is gone
-	}
-}
+func (s *session) write(b []byte) { clienttest.Write(s.conn, b) }
 
 // answer returns what PVXS would say.
 func (s *session) answer(h *proto.Header, payload []byte) []byte {
@@ -329,34 +268,11 @@ func appendValues(b []byte, o proto.Order, values ...any) []byte {
 	return b
 }
 
-// values returns the numbers that a recorder got.
-func values(r *recorder) []float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []float64
-	for _, s := range r.samples {
-		out = append(out, math.Float64frombits(s.Word))
-	}
-	return out
-}
-
-// told returns what a recorder was told beside samples.
-func told(r *recorder) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.log...)
-}
-
 // bubble runs a test with one client of a network, under synctest's clock.
-func bubble(t *testing.T, f func(t *testing.T, n *network, c *Client), servers ...*script) {
+func bubble(t *testing.T, f func(t *testing.T, n *clienttest.Network, c *Client), servers ...*script) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(servers...)
-		c, err := New(n.config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		f(t, n, c)
+		n := clienttest.NewNetwork(servers...)
+		f(t, n, clienttest.Start(t, New, config(n)))
 	})
 }

@@ -8,40 +8,18 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/search"
 	"varve.dev/varve/test/epics"
-	"varve.dev/varve/test/testclock"
 )
 
 func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.lacks = map[string]bool{"NOBODY": true}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		c.Subscribe("NOBODY", capture.SubscribeOptions{}, &recorder{})
-		testclock.Advance(time.Second)
-		if got := server.count(proto.CmdSearch); got < 3 || got > 8 {
-			t.Errorf("%d searches in the first second", got)
-		}
-		testclock.Advance(10 * time.Minute)
-		if got := server.count(proto.CmdSearch); got < 40 || got > 75 {
-			t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
-		}
+	bubble(t, func(t *testing.T, _ *clienttest.Network, c *Client) {
+		clienttest.CheckSearchBackOff(t, c, 3, func() int { return server.count(proto.CmdSearch) })
 	}, server)
-}
-
-// listen returns a UDP socket of a server, for scripted answers.
-func listen(t *testing.T) *net.UDPConn {
-	t.Helper()
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return conn
 }
 
 // nextSearch returns the next SEARCH that comes.
@@ -72,8 +50,8 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 }
 
 func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
-	server := listen(t)
-	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}})
+	server := clienttest.Listen(t)
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String())})
 	const names = 300
 	for i := range names {
 		c.Subscribe(fmt.Sprintf("SOME:LONGISH:NAME-%d", i), capture.SubscribeOptions{}, &recorder{})
@@ -103,16 +81,15 @@ func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
 	if datagrams > 25 {
 		t.Errorf("%d datagrams for %d names", datagrams, names)
 	}
-	if c.mu.Lock(); len(c.circuits) > 0 {
-		t.Error("an answer to nobody was taken")
+	if s := c.kernel.Stats(); s.Circuits > 0 {
+		t.Error("the client accepted an answer to somebody else")
 	}
-	c.mu.Unlock()
 }
 
 func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
-	server := listen(t)
+	server := clienttest.Listen(t)
 	port := epics.FreePort(t, "127.255.255.255")
-	c := newClient(t, Config{AddrList: []string{server.LocalAddr().String()}, BroadcastPort: uint16(port)})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String()), BroadcastPort: uint16(port)})
 	if len(c.beacons.conns) == 0 {
 		t.Skip("this host has no loopback interface to receive broadcasts on")
 	}
@@ -141,7 +118,7 @@ func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
 			}
 		}
 	}
-	await(t, "the beacons to be counted", func() bool { return value(c.metrics.beacons) == 6 })
+	clienttest.Await(t, "the beacons to be counted", func() bool { return clienttest.Value(c.metrics.Beacons) == 6 })
 	c.beacons.mu.Lock()
 	defer c.beacons.mu.Unlock()
 	if len(c.beacons.seen) != 1 {

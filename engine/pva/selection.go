@@ -7,17 +7,17 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// selection is a set of fields of a structure: all of them if it has no names.
+// selection is a set of fields of a structure. Without names it is all fields.
 type selection struct {
 	names   []string
 	members []*selection
 }
 
-// maxPath is how deep a selection goes: deeper than any structure in use, and within
+// maxPath is the most names of a path: more than any structure in use has, and within
 // the bounds of a type.
 const maxPath = 8
 
-// parseSelection reads fields, such as value,alarm.severity. None means all.
+// parseSelection parses fields, such as value,alarm.severity. No fields means all.
 func parseSelection(fields string) *selection {
 	s := &selection{}
 	for path := range strings.SplitSeq(fields, ",") {
@@ -37,7 +37,7 @@ func (s *selection) add(path []string) {
 		switch m := s.members[i]; {
 		case len(path) == 1:
 			*m = selection{}
-		case len(m.names) > 0: // else all of it is in the set
+		case len(m.names) > 0: // else the whole member is selected already
 			m.add(path[1:])
 		}
 		return
@@ -49,7 +49,7 @@ func (s *selection) add(path []string) {
 	}
 }
 
-// member returns what is selected of a member, nil if nothing. s may be nil.
+// member returns the selected fields of a member, nil if there are none. s may be nil.
 func (s *selection) member(name string) *selection {
 	if s == nil || len(s.names) == 0 {
 		return s
@@ -62,7 +62,7 @@ func (s *selection) member(name string) *selection {
 	return nil
 }
 
-// prune returns the type of the selected part of values of t, nil if there is none.
+// prune returns type t without the fields that are not selected, nil if none is.
 func (s *selection) prune(t *proto.Type) *proto.Type {
 	if s == nil || t == nil || len(s.names) == 0 {
 		if s == nil {
@@ -85,7 +85,7 @@ func (s *selection) prune(t *proto.Type) *proto.Type {
 	return proto.NewStruct(t.ID, members...)
 }
 
-// structure returns the part of a pvRequest that asks for the selected fields.
+// structure returns the part of a pvRequest that names the selected fields.
 func (s *selection) structure() *proto.Type {
 	var members []any
 	for i, name := range s.names {
@@ -94,8 +94,7 @@ func (s *selection) structure() *proto.Type {
 	return proto.NewStruct("", members...)
 }
 
-// request is a pvRequest: what a MONITOR asks for. Channels that ask for the same
-// share it.
+// request is a pvRequest: the fields and options that a MONITOR asks for.
 type request struct {
 	fields string
 	wanted *selection
@@ -103,8 +102,8 @@ type request struct {
 	value  []byte
 }
 
-// newRequest returns a request for fields that has the server keep a queue, and wait
-// for acknowledgements if the monitor is pipelined.
+// newRequest returns a request for fields. It makes the server keep a queue, and wait for
+// acknowledgements if the monitor is pipelined.
 func newRequest(fields string, queueSize int, pipeline bool) *request {
 	s := parseSelection(fields)
 	text := proto.Of(proto.String)

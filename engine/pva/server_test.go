@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
@@ -108,26 +109,28 @@ func (s *server) do(statement string) {
 }
 
 // latest waits until a recorder has n samples and returns the last.
-func latest(t *testing.T, r *recorder, n int) sample.Sample {
+func latest(t *testing.T, r *recorder, n int) (last sample.Sample) {
 	t.Helper()
-	await(t, "an update", func() bool { return r.view(func(r *recorder) bool { return len(r.samples) >= n }) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.samples[len(r.samples)-1]
+	clienttest.Await(t, "an update", func() bool { return r.View(func(r *recorder) bool { return len(r.Samples) >= n }) })
+	r.View(func(r *recorder) bool {
+		last = r.Samples[len(r.Samples)-1]
+		return true
+	})
+	return last
 }
 
 func TestServerIsFoundByUDPAndItsBeaconsAreHeard(t *testing.T) {
 	s := newServer(t)
-	c := newClient(t, Config{AddrList: []string{"127.0.0.1"}, BroadcastPort: s.broadcast})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP("127.0.0.1"), BroadcastPort: s.broadcast})
 	r := &recorder{}
 	c.Subscribe("ONE", capture.SubscribeOptions{}, r)
 	s.start()
 	s.do(`add("ONE", nt=NTScalar("d"), initial=1.5)`)
-	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.info.Host != s.addr {
-		t.Errorf("%v from %s, want 1.5 from %s", got, r.info.Host, s.addr)
+	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.Info.Host != s.addr {
+		t.Errorf("%v from %s, want 1.5 from %s", got, r.Info.Host, s.addr)
 	}
 	if len(c.beacons.conns) > 0 { // else this host has no broadcasts
-		await(t, "a beacon", func() bool { return value(c.metrics.beacons) > 0 })
+		clienttest.Await(t, "a beacon", func() bool { return clienttest.Value(c.metrics.Beacons) > 0 })
 	}
 }
 
@@ -155,7 +158,7 @@ func walked(t *testing.T, stored []byte) map[string]string {
 
 func TestStructuresOfAnIndependentServer(t *testing.T) {
 	s := startServer(t)
-	c := newClient(t, Config{NameServers: []string{s.addr}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByTCP(s.addr)})
 	table, image, enum := &recorder{}, &recorder{}, &recorder{}
 	s.do(`add("TABLE", nt=NTTable([("x", "h"), ("name", "s")]), initial=[{"x": 1, "name": "one"}, {"x": 258, "name": "two"}])`)
 	s.do(`add("IMAGE", nt=NTNDArray(), initial=np.arange(6, dtype="u1").reshape(2, 3))`)
@@ -167,14 +170,14 @@ func TestStructuresOfAnIndependentServer(t *testing.T) {
 	if got[".value.x"] != "\x01\x00\x02\x01;" || got[".value.name."] != "one;two;" || got[".labels."] != "x;name;" {
 		t.Errorf("the table is %q", got)
 	}
-	if table.info.Type != sample.Struct || table.info.TypeName != "epics:nt/NTTable:1.0" {
-		t.Errorf("%+v", table.info)
+	if table.Info.Type != sample.Struct || table.Info.TypeName != "epics:nt/NTTable:1.0" {
+		t.Errorf("%+v", table.Info)
 	}
 	if got := walked(t, latest(t, image, 1).Bytes); got[".value"] != "\x00\x01\x02\x03\x04\x05;" {
 		t.Errorf("the image is %q", got)
 	}
-	if got := latest(t, enum, 1); got.Word != 1 || enum.info.Type != sample.Enum || strings.Join(enum.meta.Labels, " ") != "Off On" {
-		t.Errorf("%+v of %+v", got, enum.meta)
+	if got := latest(t, enum, 1); got.Word != 1 || enum.Info.Type != sample.Enum || strings.Join(enum.Meta.Labels, " ") != "Off On" {
+		t.Errorf("%+v of %+v", got, enum.Meta)
 	}
 	s.do(`pvs["IMAGE"].post(np.full((2, 3), 9, dtype="u1"))`)
 	if got := walked(t, latest(t, image, 2).Bytes); got[".value"] != "\t\t\t\t\t\t;" {
@@ -184,21 +187,21 @@ func TestStructuresOfAnIndependentServer(t *testing.T) {
 
 func TestTypeOfAPVOfAnIndependentServerChanges(t *testing.T) {
 	s := startServer(t)
-	c := newClient(t, Config{NameServers: []string{s.addr}})
+	c := clienttest.Start(t, New, Config{Config: clienttest.ByTCP(s.addr)})
 	r := &recorder{}
 	s.do(`add("PV", nt=NTScalar("i", display=True), initial={"value": 4, "display.units": "mA"})`)
 	c.Subscribe("PV", capture.SubscribeOptions{}, r)
-	if got := latest(t, r, 1); got.Word != 4 || r.info.Type != sample.Int32 || got.Tag&sample.EngineClock == 0 {
-		t.Errorf("%+v, %v", got, r.info.Type)
+	if got := latest(t, r, 1); got.Word != 4 || r.Info.Type != sample.Int32 || got.Tag&sample.EngineClock == 0 {
+		t.Errorf("%+v, %v", got, r.Info.Type)
 	}
 	s.do(`pvs["PV"].post({"value": 5, "timeStamp.secondsPastEpoch": 1700000000, "alarm.severity": 2}, timestamp=1700000000.5)`)
 	if got := latest(t, r, 2); got.Word != 5 || got.Time != 1700000000_500000000 || got.Tag.Severity() != sample.Major {
 		t.Errorf("%+v", got)
 	}
 	s.do(`pvs["PV"].post({"display.units": "A"})`)
-	await(t, "the unit", func() bool { return r.view(func(r *recorder) bool { return r.meta.Units == "A" }) })
+	clienttest.Await(t, "the unit", func() bool { return r.View(func(r *recorder) bool { return r.Meta.Units == "A" }) })
 	s.do(`pvs["PV"].close(); pvs["PV"].open(NTScalar("as").wrap(["a", "b"]), nt=NTScalar("as"))`)
-	await(t, "the new type", func() bool { return r.view(func(r *recorder) bool { return r.info.Type == sample.String.Array() }) })
+	clienttest.Await(t, "the new type", func() bool { return r.View(func(r *recorder) bool { return r.Info.Type == sample.String.Array() }) })
 	if got := sample.Strings(latest(t, r, 3).Bytes); strings.Join(got, " ") != "a b" {
 		t.Errorf("%q", got)
 	}

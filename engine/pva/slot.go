@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 )
@@ -28,10 +29,10 @@ type slotState uint8
 
 const (
 	slotFree     slotState = iota
-	slotCreating           // CREATE_CHANNEL sent, or to be when the server lets us in
+	slotCreating           // CREATE_CHANNEL sent, or waiting for the server to let the client in
 	slotStarting           // MONITOR sent, with SubInit
-	slotOpen               // the monitor runs, and the sink was told
-	slotUseless            // it has nothing of what is asked for
+	slotOpen               // the monitor runs, and the sink is connected
+	slotUseless            // it has none of the requested fields
 	slotOrphan             // the channel was closed while creating
 	slotClearing           // DESTROY_CHANNEL sent
 )
@@ -42,16 +43,17 @@ type slot struct {
 	sink   capture.Sink
 	layout *layout
 	record record
-	ch     *channel // nil for free, orphan and clearing
-	sid    uint32   // the server's number of the channel
+	ch     *client.Channel // nil for free, orphan and clearing
+	sid    uint32          // the server's number of the channel
 	tag    sample.Tag
 	burst  burst
-	// unacked are the updates received and not acknowledged.
+	// unacked is the number of updates received and not acknowledged.
 	unacked uint16
 	state   slotState
-	fresh   bool        // the next update is the first, and has all fields
-	stale   bool        // an update is missing, so that the record is not the value
-	told    sample.Type // that the sink knows of; Unknown if it is not connected
+	fresh   bool // the next update is the first, and has all fields
+	stale   bool // an update is missing, so that the record is not the value
+	// connected is the type that the sink is connected with; Unknown if it is not.
+	connected sample.Type
 }
 
 // Causes of a channel's end.
@@ -62,7 +64,7 @@ var (
 	errMalformed = errors.New("an update does not decode")
 )
 
-// at returns the slot of a number that a server sent, nil if there is none.
+// at returns the slot with a number that a server sent, nil if there is none.
 func (c *circuit) at(id uint32) *slot {
 	if uint64(id) >= uint64(len(c.slots)) || c.slots[id].state == slotFree {
 		return nil
@@ -70,56 +72,56 @@ func (c *circuit) at(id uint32) *slot {
 	return &c.slots[id]
 }
 
-// attach puts a channel on the circuit. It reports false if the circuit is over
-// or the channel was closed meanwhile.
-func (c *circuit) attach(ch *channel) bool {
+// Attach implements client.Circuit.
+func (c *circuit) Attach(ch *client.Channel, _ client.Answer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || ch.closed.Load() {
+	if c.over || ch.Closed() {
 		return false
 	}
 	if n := len(c.free); n > 0 {
-		ch.slot = c.free[n-1]
+		ch.Slot = c.free[n-1]
 		c.free = c.free[:n-1]
 	} else {
-		ch.slot = uint32(len(c.slots))
+		ch.Slot = uint32(len(c.slots))
 		c.slots = append(c.slots, slot{})
 	}
-	s := &c.slots[ch.slot]
-	*s = slot{ch: ch, sink: ch.sink, state: slotCreating}
+	s := &c.slots[ch.Slot]
+	*s = slot{ch: ch, sink: ch.Sink, state: slotCreating}
 	if c.ready {
-		c.create(s, ch.slot)
+		c.create(s, ch.Slot)
 	}
 	return true
 }
 
+// create sends CREATE_CHANNEL.
 func (c *circuit) create(s *slot, id uint32) {
-	c.send(func(dst []byte) []byte { return proto.AppendCreateChannel(dst, id, s.ch.search.Name, c.flags()) })
+	c.Send(func(dst []byte) []byte { return proto.AppendCreateChannel(dst, id, s.ch.Name(), c.flags()) })
 }
 
-// detach takes a channel that was closed off the circuit.
-func (c *circuit) detach(ch *channel) {
+// Detach implements client.Circuit.
+func (c *circuit) Detach(ch *client.Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.at(ch.slot)
+	s := c.at(ch.Slot)
 	if c.over || s == nil || s.ch != ch {
-		return // it went back to the client, which saw that it is closed
+		return // the kernel has it back, and removed it
 	}
 	s.ch, s.sink = nil, nil
 	switch {
 	case s.state == slotCreating && c.ready:
 		s.state = slotOrphan
 	case s.state == slotCreating:
-		c.freeSlot(s, ch.slot)
+		c.freeSlot(s, ch.Slot)
 	default:
-		c.clear(s, ch.slot)
+		c.clear(s, ch.Slot)
 	}
-	c.client.searchAgain(ch) // does not, for a closed one
+	c.client.kernel.SearchAgain(ch) // removes it, because it is closed
 }
 
 // clear ends a channel at the server.
 func (c *circuit) clear(s *slot, id uint32) {
-	c.send(func(dst []byte) []byte {
+	c.Send(func(dst []byte) []byte {
 		if s.state == slotOpen || s.state == slotStarting {
 			dst = proto.AppendDestroyRequest(dst, s.sid, id, c.flags())
 		}
@@ -128,8 +130,8 @@ func (c *circuit) clear(s *slot, id uint32) {
 	s.state = slotClearing
 }
 
-// created handles the answer to CREATE_CHANNEL.
-func (c *circuit) created(r *proto.Reader) error {
+// handleCreated handles the answer to CREATE_CHANNEL.
+func (c *circuit) handleCreated(r *proto.Reader) error {
 	a, err := proto.ParseCreated(r)
 	if err != nil {
 		return malformed(proto.CmdCreateChannel, err)
@@ -147,34 +149,34 @@ func (c *circuit) created(r *proto.Reader) error {
 		c.clear(s, a.CID)
 		return nil
 	}
-	s.ch.search.Home = c.server
+	s.ch.SetHome(c.Server)
 	c.start(s, a.CID)
 	return nil
 }
 
-// destroyed handles DESTROY_CHANNEL: the confirmation of ours, or the server's own.
-func (c *circuit) destroyed(r *proto.Reader) error {
+// handleDestroyed handles DESTROY_CHANNEL: it confirms the client's, or is the server's own.
+func (c *circuit) handleDestroyed(r *proto.Reader) error {
 	sid, cid, err := proto.ParseDestroyChannel(r)
 	if err != nil {
 		return malformed(proto.CmdDestroyChannel, err)
 	}
 	s := c.at(cid)
 	if s == nil || s.sid != sid || s.state == slotCreating || s.state == slotOrphan {
-		return nil // of a channel that had the number before
+		return nil // it is about a channel that had the number before
 	}
 	c.lose(cid, errDeleted, slotFree)
 	return nil
 }
 
-// lose gives a channel back to be searched for, and leaves its slot clearing, if
-// the server still has the channel, or free.
+// lose gives a channel back to be searched for. next is the state of its slot then:
+// slotClearing if the server still has the channel, else slotFree.
 func (c *circuit) lose(id uint32, cause error, next slotState) {
 	s := c.at(id)
 	if s == nil {
 		return
 	}
 	if s.ch != nil {
-		s.ch.search.Home = netip.AddrPort{} // the server is there, but will not have it
+		s.ch.SetHome(netip.AddrPort{}) // the server is up, but does not offer the channel
 		c.giveBack(s, cause, false)
 	}
 	if next == slotClearing {
@@ -184,58 +186,52 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack tells the sink of a channel and searches for it again. A sink is told of
-// refusals, too, as the cause why a channel is not connected.
+// giveBack disconnects the sink of a channel, and searches for the channel again. A sink
+// that was not connected hears of a refusal too: it is why the channel is not connected.
+// lost is false for a refusal.
 func (c *circuit) giveBack(s *slot, cause error, lost bool) {
 	ch := s.ch
-	told := s.told != sample.Unknown || s.state == slotUseless
-	if (told || !lost) && !ch.closed.Load() {
-		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.host, cause))
+	connected := s.connected != sample.Unknown || s.state == slotUseless
+	if (connected || !lost) && !ch.Closed() {
+		s.sink.Disconnected(fmt.Errorf("losing %s: %w", c.Host, cause))
 	}
 	s.ch, s.sink = nil, nil
-	c.client.searchAgain(ch)
+	c.client.kernel.SearchAgain(ch)
 }
 
-// freeSlot frees a slot, and ends a circuit that nothing uses any more.
+// freeSlot frees a slot, and ends the circuit if no channel uses it any more.
 func (c *circuit) freeSlot(s *slot, id uint32) {
 	c.setLayout(s, nil)
 	*s = slot{}
 	c.free = append(c.free, id)
-	c.idleLocked()
+	c.endIfIdleLocked()
 }
 
 // EndIfIdle implements search.Circuit.
 func (c *circuit) EndIfIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idleLocked()
+	c.endIfIdleLocked()
 }
 
-// idleLocked ends a circuit that nothing uses.
-func (c *circuit) idleLocked() {
-	if len(c.free) < len(c.slots) {
-		return
-	}
-	c.client.mu.Lock()
-	pinned := c.pinned
-	c.client.mu.Unlock()
-	if !pinned {
-		c.cancel(errIdle)
+func (c *circuit) endIfIdleLocked() {
+	if len(c.free) == len(c.slots) {
+		c.EndUnlessPinned()
 	}
 }
 
-// lostSince returns since when updates are lost as the circuit ends: behind a frame
-// that came in part, or in a silence. It is zero if none are.
+// lostSince returns since when updates are lost when the circuit ends: behind a frame of
+// which only a part came, or in a silence. It is zero if none are lost.
 func (c *circuit) lostSince(cause error) time.Time {
 	since := c.partial.Since()
 	if since.IsZero() && errors.Is(cause, errSilent) {
-		return c.stall.last // since when, nobody knows
+		return c.stalls.last // the server may have died at any time since then
 	}
 	return since
 }
 
-// release gives all channels back: the circuit is over.
-func (c *circuit) release(cause error) {
+// Release implements client.Circuit.
+func (c *circuit) Release(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true

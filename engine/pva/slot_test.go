@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/testclock"
@@ -30,7 +32,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
-			bubble(t, func(t *testing.T, n *network, client *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Minute)
@@ -40,7 +42,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: " + c.cause,
 					"connected float64", "metadata mA",
 				}
-				if diff := cmp.Diff(want, told(r)); diff != "" {
+				if diff := cmp.Diff(want, r.Calls()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if server.circuits() != 1 {
@@ -53,7 +55,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 
 func TestTheLastUpdateOfAMonitorCounts(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, client *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
 		r := &recorder{}
 		client.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
@@ -63,7 +65,7 @@ func TestTheLastUpdateOfAMonitorCounts(t *testing.T) {
 		b = appendValues(proto.AppendBitSet(b, bitSet([]int{fieldValue}), false), false, 8.0)
 		s.write(proto.End(proto.AppendBitSet(b, nil, false), 0))
 		synctest.Wait()
-		if diff := cmp.Diff([]float64{7, 8}, values(r)); diff != "" {
+		if diff := cmp.Diff([]float64{7, 8}, r.Floats()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)
@@ -94,15 +96,15 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			server.override = override
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				r := &recorder{}
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(10 * time.Minute)
-				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.connects > 0 {
-					t.Errorf("%d tries in 10 minutes, told %v", tries, told(r))
+				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.Connects > 0 {
+					t.Errorf("%d tries in 10 minutes, told %v", tries, r.Calls())
 				}
-				if r.cause == nil || !strings.Contains(r.cause.Error(), "access denied") {
-					t.Errorf("the cause is %v", r.cause)
+				if r.Cause == nil || !strings.Contains(r.Cause.Error(), "access denied") {
+					t.Errorf("the cause is %v", r.Cause)
 				}
 			}, server)
 		})
@@ -111,12 +113,12 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 
 func TestChannelWithoutTheFieldsAskedForIsNamed(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{Fields: "colour"}, r)
 		testclock.Advance(time.Minute)
-		if r.info.TypeName != scalarType.ID || r.info.Type.Valid() || r.connects != 1 || len(r.samples) > 0 {
-			t.Errorf("%+v, %v", r.info, told(r))
+		if r.Info.TypeName != scalarType.ID || r.Info.Type.Valid() || r.Connects != 1 || len(r.Samples) > 0 {
+			t.Errorf("%+v, %v", r.Info, r.Calls())
 		}
 	}, server)
 }
@@ -144,17 +146,17 @@ func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
 				s.write(proto.End(append(proto.AppendStatus(b, proto.Status{}, proto.LittleEndian), hostile...), 0))
 				return true
 			}
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				good, bad := &recorder{}, &recorder{}
 				c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
 				testclock.Advance(time.Second)
 				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
 				testclock.Advance(time.Minute)
-				if bad.connects > 0 || bad.cause == nil || answered < 5 || answered > 30 {
-					t.Errorf("told %v after %d answers", told(bad), answered)
+				if bad.Connects > 0 || bad.Cause == nil || answered < 5 || answered > 30 {
+					t.Errorf("told %v after %d answers", bad.Calls(), answered)
 				}
-				if len(told(good)) != 2 || server.circuits() != 1 {
-					t.Errorf("the other channel was told %v", told(good))
+				if len(good.Calls()) != 2 || server.circuits() != 1 {
+					t.Errorf("the other channel was told %v", good.Calls())
 				}
 			}, server)
 		})
@@ -163,7 +165,7 @@ func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
 
 func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		closed, other := &recorder{}, &recorder{}
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
 		testclock.Advance(time.Second)
@@ -173,10 +175,10 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
 		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
 		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]float64{7}, values(closed)); diff != "" || len(told(closed)) != 2 {
-			t.Errorf("after Close: %v (-want +got):\n%s", told(closed), diff)
+		if diff := cmp.Diff([]float64{7}, closed.Floats()); diff != "" || len(closed.Calls()) != 2 {
+			t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
 		}
-		if diff := cmp.Diff([]float64{7}, values(other)); diff != "" {
+		if diff := cmp.Diff([]float64{7}, other.Floats()); diff != "" {
 			t.Errorf("the next channel (-want +got):\n%s", diff)
 		}
 		if server.count(proto.CmdDestroyRequest) != 1 || server.count(proto.CmdDestroyChannel) != 1 {
@@ -193,17 +195,10 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 		time.Sleep(time.Millisecond) // so that closing falls between any two messages
 		return false
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
-		for after := range 60 {
-			sub := c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-			testclock.Advance(time.Duration(after) * time.Millisecond)
-			sub.Close()
-		}
-		testclock.Advance(time.Minute)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if len(c.channels) > 0 || c.queue.Len() > 0 || len(c.circuits) != 1 || c.absences.Len() > 0 {
-			t.Errorf("%d channels, %d searched for, circuits %v are left", len(c.channels), c.queue.Len(), c.circuits)
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
+		clienttest.SubscribeAndClose(c)
+		if s := c.kernel.Stats(); s != (client.Stats{Circuits: 1}) {
+			t.Errorf("left behind: %+v, want one circuit", s)
 		}
 	}, names, other)
 }
@@ -224,12 +219,12 @@ func TestTheFirstOfTwoServersIsKept(t *testing.T) {
 				}
 				return h.Command == proto.CmdSearch
 			}
-			bubble(t, func(t *testing.T, n *network, client *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
 				r := &recorder{}
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
-				if got := value(client.metrics.duplicates); got != c.want || r.info.Host != nameServerAddr || n.dialed(otherAddr) > 0 {
-					t.Errorf("%v duplicates, used %s", got, r.info.Host)
+				if got := clienttest.Value(client.metrics.Duplicates); got != c.want || r.Info.Host != nameServerAddr || n.Dials(otherAddr) > 0 {
+					t.Errorf("%v duplicates, used %s", got, r.Info.Host)
 				}
 			}, server)
 		})
@@ -238,7 +233,7 @@ func TestTheFirstOfTwoServersIsKept(t *testing.T) {
 
 func TestTypeOfAChannelChanges(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
@@ -247,15 +242,15 @@ func TestTypeOfAChannelChanges(t *testing.T) {
 		server.first = []any{"text", int64(seconds), 0, 0}
 		s.write(proto.AppendDestroyChannel(nil, 100, s.subs[0], s.flags()))
 		testclock.Advance(time.Second)
-		if r.info.Type != sample.String || len(r.samples) != 2 || string(r.samples[1].Bytes) != "text" {
-			t.Errorf("%v, %+v", told(r), r.samples)
+		if r.Info.Type != sample.String || len(r.Samples) != 2 || string(r.Samples[1].Bytes) != "text" {
+			t.Errorf("%v, %+v", r.Calls(), r.Samples)
 		}
 	}, server)
 }
 
 func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
 	server := doubles(nameServerAddr)
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Second)
@@ -271,7 +266,7 @@ func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
 		want := []string{
 			"connected float64", "metadata mA", "dropped too_large 1", "dropped too_large 1", "connected string", "metadata ",
 		}
-		if diff := cmp.Diff(want, told(r)); diff != "" || string(r.samples[len(r.samples)-1].Bytes) != "text" {
+		if diff := cmp.Diff(want, r.Calls()); diff != "" || string(r.Samples[len(r.Samples)-1].Bytes) != "text" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}, server)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"varve.dev/varve/engine/client"
 	"varve.dev/varve/engine/pva/proto"
 	"varve.dev/varve/engine/search"
 )
@@ -13,56 +14,35 @@ import (
 const (
 	// sequenceWindow is how many datagrams back an answer may be for.
 	sequenceWindow = 1 << 16
-	// searchFlags is where a SEARCH has its flags.
+	// searchFlags is the offset of the flags of a SEARCH.
 	searchFlags = proto.HeaderSize + 4
 )
 
-// udp sends searches in datagrams and receives the answers.
+// udp sends searches in datagrams and handles the answers.
 type udp struct {
-	*search.Socket
 	client     *Client
-	broadcasts []netip.Addr // of this host's interfaces
-	replyTo    netip.AddrPort
+	broadcasts []netip.Addr  // of this host's interfaces
 	sequence   atomic.Uint32 // of the last SEARCH
 }
 
 func newUDP(c *Client) (*udp, error) {
 	u := &udp{client: c}
 	u.sequence.Store(rand.Uint32())
-	config, m := &c.config, c.metrics
 	var err error
-	if u.broadcasts, err = search.Broadcasts(); err != nil {
-		return nil, err
-	}
-	var auto []netip.Addr
-	if config.AutoAddrList {
-		auto = u.broadcasts
-	}
-	to, err := search.NewDestinations(config.AddrList, config.BroadcastPort, config.Resolve, auto...)
-	if err != nil {
-		return nil, err
-	}
-	to.Changed, to.Log, to.Errors = c.hastenSearch, config.Log, m.lookupErrors
-	if u.Socket, err = search.NewSocket(to, config.Log, m.datagrams, m.datagramErrors); err != nil {
-		return nil, err
-	}
-	u.replyTo = netip.AddrPortFrom(netip.IPv4Unspecified(), u.Port()) // where the datagram comes from
-	return u, nil
+	u.broadcasts, err = search.Broadcasts()
+	return u, err
 }
 
-func (u *udp) start() {
-	u.client.wg.Go(func() { u.Receive(u.client.ctx, u.datagram) })
-	u.client.wg.Go(func() { u.To.Run(u.client.ctx) })
-}
-
-// search sends batches to all destinations.
-func (u *udp) search(batches []search.Batch) {
+// sendSearches sends batches to all destinations.
+func (u *udp) sendSearches(batches []search.Batch) {
+	socket := u.client.kernel.Socket()
+	replyTo := netip.AddrPortFrom(netip.IPv4Unspecified(), socket.Port()) // the address that the datagram comes from
 	datagrams := make([][]byte, 0, len(batches))
 	for _, b := range batches {
 		d := make([]byte, 0, search.MaxDatagram)
-		datagrams = append(datagrams, appendBatch(d, b, u.sequence.Add(1), u.replyTo, 0))
+		datagrams = append(datagrams, appendBatch(d, b, u.sequence.Add(1), replyTo, 0))
 	}
-	u.Send(datagrams, func(d []byte, to netip.Addr) {
+	socket.Send(datagrams, func(d []byte, to netip.Addr) {
 		d[searchFlags] = 0
 		if u.unicast(to) {
 			d[searchFlags] = proto.SearchUnicast // the server passes it on to others on its host
@@ -70,7 +50,18 @@ func (u *udp) search(batches []search.Batch) {
 	})
 }
 
-// unicast reports whether an address is that of one host.
+// appendBatch appends a SEARCH for the names of a batch, to be answered to replyTo. It
+// needs no lock, because names and numbers of entries never change.
+func appendBatch(dst []byte, b search.Batch, sequence uint32, replyTo netip.AddrPort, f proto.Flags) []byte {
+	start := len(dst)
+	dst = proto.AppendSearchHead(dst, sequence, 0, replyTo, f)
+	for _, e := range b {
+		dst = proto.AppendSearchChannel(dst, e.ID, e.Name, proto.Order(f&proto.FlagBig != 0))
+	}
+	return proto.FinishSearch(dst, start, len(b))
+}
+
+// unicast reports whether an address is the address of one host.
 func (u *udp) unicast(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return true
@@ -78,10 +69,10 @@ func (u *udp) unicast(a netip.Addr) bool {
 	return !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && !slices.Contains(u.broadcasts, a)
 }
 
-// datagram handles the messages of one datagram. What does not parse ends it, as
-// does a sequence number that is not of a recent search: the answer is to somebody
-// else, or far too late.
-func (u *udp) datagram(b []byte, from netip.Addr) {
+// handleDatagram handles the messages of one datagram, up to one that does not parse,
+// or up to a sequence number that is not of a recent search: then the answer is for
+// another client, or far too late.
+func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 	for len(b) > 0 {
 		var h proto.Header
 		payload, n, err := proto.ReadFrame(b, &h, uint32(len(b)))
@@ -97,14 +88,14 @@ func (u *udp) datagram(b []byte, from netip.Addr) {
 		if err != nil || u.sequence.Load()-s.Sequence >= sequenceWindow {
 			return
 		}
-		for _, a := range answers(&s, from, nil) {
-			u.client.found(a)
+		for _, a := range appendAnswers(nil, &s, from) {
+			u.client.kernel.Found(a)
 		}
 	}
 }
 
-// answers appends what a SEARCH_RESPONSE from an address says of channels.
-func answers(s *proto.SearchResponse, from netip.Addr, dst []answer) []answer {
+// appendAnswers appends the answers in a SEARCH_RESPONSE from an address.
+func appendAnswers(dst []client.Answer, s *proto.SearchResponse, from netip.Addr) []client.Answer {
 	if !s.Found || s.Protocol != "tcp" {
 		return dst
 	}
@@ -112,8 +103,9 @@ func answers(s *proto.SearchResponse, from netip.Addr, dst []answer) []answer {
 	if !server.Addr().IsValid() {
 		server = netip.AddrPortFrom(from, server.Port())
 	}
+	identity := string(s.GUID[:])
 	for _, cid := range s.CIDs {
-		dst = append(dst, answer{cid: cid, server: server, guid: s.GUID})
+		dst = append(dst, client.Answer{ID: cid, Server: server, Identity: identity})
 	}
 	return dst
 }

@@ -11,65 +11,65 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NameCircuit is a circuit to a name server. It is like any other, and shared with the
-// channels that the server has itself, but it stays when there are none.
+// NameCircuit is a circuit to a name server. Channels that the server has itself share
+// it, but it stays open without channels.
 type NameCircuit interface {
-	// Pin has the circuit last without channels, and TakesNames reports whether it can
-	// be asked now. They need Naming.Mu.
+	// Pin keeps the circuit open without channels, and TakesSearches reports whether
+	// the server takes searches now. Both need NameServerConfig.Mu.
 	Pin()
-	TakesNames() bool
-	// Done is closed when the circuit is over. Then End says whether it was up, and
-	// why it ended.
+	TakesSearches() bool
+	// SendSearches sends searches for the names of batches.
+	SendSearches(batches []Batch)
+	// Done returns a channel that is closed when the circuit has ended. End then
+	// returns whether it was up, and why it ended.
 	Done() <-chan struct{}
 	End() (up bool, cause error)
 }
 
-// Naming is how NameServers reach servers.
-type Naming[C NameCircuit] struct {
-	// Mu is that of the client, which guards the NameServers too.
+// NameServerConfig is how NameServers reach servers.
+type NameServerConfig struct {
+	// Mu is the client's lock, which guards the NameServers too.
 	Mu      sync.Locker
-	Port    uint16 // of addresses that have none
+	Port    uint16 // of addresses that name none
 	Resolve Resolve
 	// Circuit returns the circuit to an address, and starts one if there is none,
-	// whatever penalty the server has. ok is false if the client is closed. Hasten has
-	// all names searched for now. They need Mu.
-	Circuit func(address netip.AddrPort) (c C, ok bool)
+	// whatever penalty the server has. ok is false if the client is closed. Hasten
+	// makes all names due now. Both need Mu.
+	Circuit func(address netip.AddrPort) (c NameCircuit, ok bool)
 	Hasten  func()
 
 	Log          *slog.Logger
 	LookUpErrors prometheus.Counter
 }
 
-// NameServers are servers that are asked over TCP where channels are, and that a
-// client keeps circuits to.
-type NameServers[C NameCircuit] struct {
-	Naming[C]
-	servers []*nameServer[C]
+// NameServers are servers that a client searches over TCP. It keeps a circuit to each.
+type NameServers struct {
+	NameServerConfig
+	servers []*nameServer
 }
 
-type nameServer[C NameCircuit] struct {
-	address string // host[:port]
-	circuit C      // the latest, if there was one
-	asked   bool   // there was
+type nameServer struct {
+	address string      // host[:port]
+	circuit NameCircuit // the latest; nil before the first
 }
 
 // NewNameServers returns the name servers of a list of addresses, host or host:port.
-func NewNameServers[C NameCircuit](list []string, how Naming[C]) (*NameServers[C], error) {
-	n := &NameServers[C]{Naming: how}
+func NewNameServers(list []string, config NameServerConfig) (*NameServers, error) {
+	n := &NameServers{NameServerConfig: config}
 	for _, address := range list {
 		if _, _, err := SplitAddress(address, n.Port); err != nil {
 			return nil, fmt.Errorf("reading the name servers: %w", err)
 		}
-		n.servers = append(n.servers, &nameServer[C]{address: address})
+		n.servers = append(n.servers, &nameServer{address: address})
 	}
 	return n, nil
 }
 
-// Ready returns the circuits that can be asked. It needs Mu.
-func (n *NameServers[C]) Ready() []C {
-	var out []C
+// Ready returns the circuits that take searches now. It needs Mu.
+func (n *NameServers) Ready() []NameCircuit {
+	var out []NameCircuit
 	for _, s := range n.servers {
-		if s.asked && s.circuit.TakesNames() {
+		if s.circuit != nil && s.circuit.TakesSearches() {
 			out = append(out, s.circuit)
 		}
 	}
@@ -77,20 +77,20 @@ func (n *NameServers[C]) Ready() []C {
 }
 
 // Start keeps circuits up until ctx ends, on goroutines that the client waits for. It
-// logs why there is none, once for the same cause in a row.
-func (n *NameServers[C]) Start(ctx context.Context, run func(func())) {
+// logs why a circuit ended, once for the same cause in a row.
+func (n *NameServers) Start(ctx context.Context, run func(func())) {
 	for _, s := range n.servers {
 		run(func() { n.run(ctx, s) })
 	}
 }
 
-func (n *NameServers[C]) run(ctx context.Context, s *nameServer[C]) {
+func (n *NameServers) run(ctx context.Context, s *nameServer) {
 	delay := MinPenalty
-	said := ""
+	logged := ""
 	for ctx.Err() == nil {
 		began := time.Now()
-		if err := n.serve(ctx, s); err != nil && err.Error() != said && ctx.Err() == nil {
-			said = err.Error()
+		if err := n.serve(ctx, s); err != nil && err.Error() != logged && ctx.Err() == nil {
+			logged = err.Error()
 			n.Log.Warn("name server lost", "server", s.address, "err", err)
 		}
 		if time.Since(began) > GoodLife {
@@ -104,9 +104,9 @@ func (n *NameServers[C]) run(ctx context.Context, s *nameServer[C]) {
 	}
 }
 
-// serve resolves a name server, and returns when the circuit to it is over. Of several
-// addresses it takes the first that connects.
-func (n *NameServers[C]) serve(ctx context.Context, s *nameServer[C]) error {
+// serve resolves a name server, and returns when the circuit to it has ended. Of
+// several addresses it uses the first that connects.
+func (n *NameServers) serve(ctx context.Context, s *nameServer) error {
 	addresses, err := n.Resolve.Addresses(ctx, s.address, n.Port)
 	if err != nil {
 		n.LookUpErrors.Inc()
@@ -126,17 +126,18 @@ func (n *NameServers[C]) serve(ctx context.Context, s *nameServer[C]) error {
 	return err
 }
 
-// pin gives a name server the circuit to an address; none if the client is closed.
-func (n *NameServers[C]) pin(s *nameServer[C], address netip.AddrPort) (circuit C, ok bool) {
+// pin pins the circuit to an address of a name server. ok is false if the client is
+// closed.
+func (n *NameServers) pin(s *nameServer, address netip.AddrPort) (circuit NameCircuit, ok bool) {
 	n.Mu.Lock()
 	defer n.Mu.Unlock()
 	circuit, ok = n.Circuit(address)
 	if !ok {
-		return circuit, false
+		return nil, false
 	}
-	s.circuit, s.asked = circuit, true
+	s.circuit = circuit
 	circuit.Pin()
-	if circuit.TakesNames() { // else the circuit hastens the search when it does
+	if circuit.TakesSearches() { // else the circuit hastens the search when it does
 		n.Hasten()
 	}
 	return circuit, true

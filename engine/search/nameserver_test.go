@@ -19,7 +19,8 @@ type named struct {
 }
 
 func (n *named) Pin()                  { n.pinned = true }
-func (n *named) TakesNames() bool      { return n.up }
+func (n *named) TakesSearches() bool   { return n.up }
+func (n *named) SendSearches([]Batch)  {}
 func (n *named) Done() <-chan struct{} { return n.done }
 func (n *named) End() (bool, error)    { return n.up, errors.New("it ended") }
 
@@ -31,9 +32,9 @@ func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 		var last *named
 		var up bool
 		hastened := 0
-		list, err := NewNameServers([]string{"ns"}, Naming[*named]{
+		list, err := NewNameServers([]string{"ns"}, NameServerConfig{
 			Mu: &mu, Port: 5, Resolve: hosts.resolve, Hasten: func() { hastened++ },
-			Circuit: func(at netip.AddrPort) (*named, bool) {
+			Circuit: func(at netip.AddrPort) (NameCircuit, bool) {
 				tried = append(tried, at.String())
 				last = &named{up: up, done: make(chan struct{})}
 				if !up {

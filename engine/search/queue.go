@@ -44,12 +44,12 @@ type Entry struct {
 	// any more. It may be set while the entry is in no queue.
 	Home netip.AddrPort
 
-	due     time.Time
-	since   time.Time     // of being searched for, or of the latest news
-	delay   time.Duration // until the search after the next; 0 is MinDelay
-	index   int           // in the queue
-	absence *absence      // of Home, while the name is searched for
-	rival   netip.AddrPort
+	due       time.Time
+	since     time.Time      // of being searched for, or of the latest news
+	delay     time.Duration  // until the search after the next; 0 is MinDelay
+	index     int            // in the queue
+	lost      *lostServer    // Home, while the client searches for the name again
+	duplicate netip.AddrPort // another server that has the name
 }
 
 // Delay returns how long the back-off has grown.
@@ -63,11 +63,11 @@ type Batch []*Entry
 
 // Queue holds the names to search for, by due time. Its user guards it.
 type Queue struct {
-	head     int
-	size     func(name int) int
-	entries  entries
-	answered int // bytes of searches that were answered since the last round
-	news     news
+	head      int
+	size      func(name int) int
+	entries   entries
+	answered  int // bytes of searches that were answered since the last round
+	anomalies anomalies
 }
 
 // NewQueue returns an empty Queue. A datagram has head bytes beside its names, and
@@ -99,7 +99,7 @@ func (q *Queue) Due() (due time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	due = q.entries[0].due
-	if n := q.news.due; !n.IsZero() && n.Before(due) {
+	if n := q.anomalies.due; !n.IsZero() && n.Before(due) {
 		due = n
 	}
 	return due, true
@@ -107,7 +107,7 @@ func (q *Queue) Due() (due time.Time, ok bool) {
 
 // Round returns the names to search for now, and sets when each is due again.
 func (q *Queue) Round(now time.Time) (batches []Batch, names int) {
-	q.actOnNews(now)
+	q.handleAnomaly(now)
 	most := min(roundDatagrams+q.answered/MaxDatagram, answeredDatagrams)
 	q.answered = 0
 	shortest := time.Duration(len(q.entries)) * time.Second / retryNames

@@ -81,10 +81,10 @@ func TestNamesThatNobodyHasAreSearchedForLessAndLess(t *testing.T) {
 				t.Errorf("minute %d: %d searches a second, want %d to %d", c.minute, rate, c.least, c.most)
 			}
 		}
-		q.News(time.Now())
-		steps(q, newsDelay)
+		q.NoteAnomaly(time.Now())
+		steps(q, anomalyDelay)
 		if rate := steps(q, time.Minute) / 60; rate < steadyNames {
-			t.Errorf("%d searches a second after news", rate)
+			t.Errorf("%d searches a second after an anomaly", rate)
 		}
 		lost := &Entry{Name: "LOST"}
 		q.Add(lost, time.Now())
@@ -109,43 +109,43 @@ func TestFoundNameBeginsWithShortDelays(t *testing.T) {
 	})
 }
 
-func TestNewsHaveAllNamesSearchedForSoon(t *testing.T) {
+func TestBeaconAnomalyHastensTheSearchForAllNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(1000)
 		steps(q, time.Minute)
-		q.News(time.Now())
-		if n := steps(q, newsDelay+10*RoundInterval); n < 1000 || n > 1500 {
+		q.NoteAnomaly(time.Now())
+		if n := steps(q, anomalyDelay+10*RoundInterval); n < 1000 || n > 1500 {
 			t.Errorf("%d searches for 1000 names", n)
 		}
 	})
 }
 
-func TestManyNewsCauseFewSearches(t *testing.T) {
+func TestManyBeaconAnomaliesCauseFewSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(20_000)
 		steps(q, time.Minute)
 		searches := 0
 		for range 600 { // ten a second
-			q.News(time.Now())
+			q.NoteAnomaly(time.Now())
 			searches += steps(q, 100*time.Millisecond)
 		}
 		if rate := searches / 60; rate > 7*steadyNames/2 { // 3, give or take
-			t.Errorf("%d searches a second in a storm of news", rate)
+			t.Errorf("%d searches a second in a storm of anomalies", rate)
 		}
 	})
 }
 
-func TestNewsThatHadToWaitAreTakenUp(t *testing.T) {
+func TestBeaconAnomalyThatHadToWaitIsHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(10_000) // which are paid for with 5 s
-		q.news.paid = time.Now().Add(12 * time.Second)
-		q.News(time.Now())
-		if wait := time.Until(q.news.due); wait < 7*time.Second || wait > 7*time.Second+newsDelay {
-			t.Fatalf("the news wait for %v", wait)
+		q.anomalies.paid = time.Now().Add(12 * time.Second)
+		q.NoteAnomaly(time.Now())
+		if wait := time.Until(q.anomalies.due); wait < 7*time.Second || wait > 7*time.Second+anomalyDelay {
+			t.Fatalf("the anomaly waits for %v", wait)
 		}
 		steps(q, 8*time.Second)
-		if !q.news.due.IsZero() {
-			t.Error("the news still wait")
+		if !q.anomalies.due.IsZero() {
+			t.Error("the anomaly still waits")
 		}
 	})
 }

@@ -9,25 +9,26 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/test/testclock"
 )
 
 // elsewhere is a network in which a name server knows of the channels of another
 // server, until it is silenced.
-func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder)) {
+func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder)) {
 	t.Helper()
 	names, home := doubles(nameServerAddr), doubles(otherAddr)
 	names.redirect = map[string]string{}
 	for i := range channels {
 		names.redirect[fmt.Sprintf("T:C%d", i)] = otherAddr
 	}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		sinks := make([]recorder, channels)
-		subscribeAll(c, sinks)
+		clienttest.SubscribeAll(c, sinks)
 		testclock.Advance(time.Minute)
 		for i := range sinks {
-			if sinks[i].connects != 1 {
-				t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+			if sinks[i].Connects != 1 {
+				t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
 			}
 		}
 		f(t, n, c, names, home, sinks)
@@ -38,33 +39,33 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 	const channels = 5000
 	for _, minor := range []uint16{proto.Minor, proto.MinorTCPSearch - 1, 0} {
 		t.Run(fmt.Sprint("4.", minor), func(t *testing.T) {
-			elsewhere(t, channels, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
+			elsewhere(t, channels, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
 				greeting := []byte{}
 				if minor > 0 {
 					greeting = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: uint32(minor)})
 				}
-				n.greet(home, greeting)
+				n.Update(func() { home.greet = greeting })
 				for round := range 2 {
 					names.silent.Store(true)
-					n.stop(home)
+					n.Stop(home)
 					testclock.Advance(time.Minute)
-					probes := n.dialled(otherAddr)
+					probes := n.Dials(otherAddr)
 					if probes < 30*(round+1) || probes > 120*(round+1) {
 						t.Errorf("%d probes", probes)
 					}
-					n.start(home)
+					n.Start(home)
 					testclock.Advance(5 * time.Second)
 					for i := range sinks {
-						if !sinks[i].view(func(r *recorder) bool { return r.up && r.connects == round+2 }) {
-							t.Fatalf("channel %d was told %v", i, told(&sinks[i]))
+						if !sinks[i].Back(round + 2) {
+							t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
 						}
 					}
 					testclock.Advance(time.Minute)
-					if got := n.dialled(otherAddr); got != probes+1 {
+					if got := n.Dials(otherAddr); got != probes+1 {
 						t.Errorf("%d more probes when it was back", got-probes)
 					}
 				}
-				if searched := home.asked(proto.CmdSearch) > 0; searched != (minor >= proto.MinorTCPSearch) {
+				if searched := home.count(proto.CmdSearch) > 0; searched != (minor >= proto.MinorTCPSearch) {
 					t.Errorf("of revision 4.%d: searched over TCP: %v", minor, searched)
 				}
 			})
@@ -73,31 +74,31 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 }
 
 func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
-	for name, part := range map[string]func(n *network, names, home *script, subs []capture.Subscription){
-		"found elsewhere": func(n *network, names, home *script, _ []capture.Subscription) {
+	for name, part := range map[string]func(n *clienttest.Network, names, home *script, subs []capture.Subscription){
+		"found elsewhere": func(n *clienttest.Network, names, home *script, _ []capture.Subscription) {
 			names.redirect = nil
-			n.stop(home)
+			n.Stop(home)
 		},
-		"closed": func(n *network, names, home *script, subs []capture.Subscription) {
+		"closed": func(n *clienttest.Network, names, home *script, subs []capture.Subscription) {
 			names.silent.Store(true)
-			n.stop(home)
+			n.Stop(home)
 			testclock.Advance(20 * time.Second)
 			for _, s := range subs {
 				s.Close()
 			}
 		},
-		"has them no more": func(n *network, names, home *script, _ []capture.Subscription) {
+		"has them no more": func(n *clienttest.Network, names, home *script, _ []capture.Subscription) {
 			names.silent.Store(true)
 			home.silent.Store(true)
-			n.stop(home)
+			n.Stop(home)
 			testclock.Advance(20 * time.Second)
-			n.start(home)
+			n.Start(home)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names, home := doubles(nameServerAddr), doubles(otherAddr)
 			names.redirect = map[string]string{"ONE": otherAddr, "TWO": otherAddr}
-			bubble(t, func(t *testing.T, n *network, c *Client) {
+			bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 				var subs []capture.Subscription
 				for _, pv := range []string{"ONE", "TWO"} {
 					subs = append(subs, c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{}))
@@ -105,15 +106,13 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 				testclock.Advance(time.Minute)
 				part(n, names, home, subs)
 				testclock.Advance(time.Minute)
-				before := n.dialled(otherAddr)
+				before := n.Dials(otherAddr)
 				testclock.Advance(10 * time.Minute)
-				if after := n.dialled(otherAddr); after != before {
+				if after := n.Dials(otherAddr); after != before {
 					t.Errorf("%d more probes", after-before)
 				}
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				if c.absences.Len() > 0 || c.circuits[netip.MustParseAddrPort(otherAddr)] != nil {
-					t.Errorf("%d absences, circuits %v", c.absences.Len(), c.circuits)
+				if s := c.kernel.Stats(); s.LostServers > 0 || c.kernel.Circuit(netip.MustParseAddrPort(otherAddr)) != nil {
+					t.Errorf("left behind: %+v", s)
 				}
 			}, names, home)
 		})
@@ -121,29 +120,29 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 }
 
 func TestServerThatTakesCircuitsAndBreaksThemIsProbedSlowly(t *testing.T) {
-	elsewhere(t, 3, func(t *testing.T, n *network, c *Client, names, home *script, sinks []recorder) {
+	elsewhere(t, 3, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
 		names.silent.Store(true)
-		n.greet(home, []byte("garbage, and long enough for a header"))
-		n.stop(home)
-		n.start(home)
+		n.Update(func() { home.greet = []byte("garbage, and long enough for a header") })
+		n.Stop(home)
+		n.Start(home)
 		testclock.Advance(10 * time.Minute)
-		if dials := n.dialled(otherAddr); dials < 10 || dials > 60 {
+		if dials := n.Dials(otherAddr); dials < 10 || dials > 60 {
 			t.Errorf("%d circuits in 10 minutes", dials)
 		}
-		n.greet(home, nil)
+		n.Update(func() { home.greet = nil })
 		testclock.Advance(time.Minute)
 		for i := range sinks {
-			if !sinks[i].up {
-				t.Errorf("channel %d was told %v", i, told(&sinks[i]))
+			if !sinks[i].Up {
+				t.Errorf("channel %d was told %v", i, sinks[i].Calls())
 			}
 		}
 	})
 }
 
 func TestProbesEndWithTheClient(t *testing.T) {
-	elsewhere(t, 1, func(t *testing.T, n *network, c *Client, names, home *script, _ []recorder) {
+	elsewhere(t, 1, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, _ []recorder) {
 		names.silent.Store(true)
-		n.stop(home)
+		n.Stop(home)
 		testclock.Advance(10 * time.Second)
 		_ = c.Close()
 		synctest.Wait()

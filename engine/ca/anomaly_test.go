@@ -8,14 +8,14 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// heardBeacon is one of a server at a time after the client started.
+// heardBeacon is a beacon at a time after the client started.
 type heardBeacon struct {
-	at   time.Duration
-	id   uint32
-	news bool
+	at      time.Duration
+	id      uint32
+	anomaly bool
 }
 
-// starting are the beacons of a server that starts at a time: the first is news.
+// starting returns the beacons of a server that starts at a time: the first is an anomaly.
 func starting(at time.Duration) []heardBeacon {
 	var out []heardBeacon
 	period := 20 * time.Millisecond
@@ -27,7 +27,7 @@ func starting(at time.Duration) []heardBeacon {
 	return out
 }
 
-func TestNewsInBeacons(t *testing.T) {
+func TestBeaconAnomalies(t *testing.T) {
 	const second = time.Second
 	for name, beacons := range map[string][]heardBeacon{
 		"an old server, heard first soon after the start": {{5 * second, 1000, false}, {20 * second, 1001, false}, {35 * second, 1002, false}},
@@ -44,11 +44,11 @@ func TestNewsInBeacons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Unix(0, 0)
-			w := beaconWatch{began: began, servers: map[netip.AddrPort]*pulsar{}}
+			d := anomalyDetector{began: began, servers: map[netip.AddrPort]*beaconSource{}}
 			for _, b := range beacons {
 				beacon := proto.Beacon{Server: netip.MustParseAddrPort("10.0.0.5:5064"), ID: b.id, Minor: proto.Minor}
-				if got := w.see(beacon, began.Add(b.at)); got != b.news {
-					t.Errorf("beacon %d after %v: news %v", b.id, b.at, got)
+				if got := d.note(beacon, began.Add(b.at)); got != b.anomaly {
+					t.Errorf("beacon %d after %v: anomaly %v", b.id, b.at, got)
 				}
 			}
 		})
@@ -57,21 +57,21 @@ func TestNewsInBeacons(t *testing.T) {
 
 func TestBeaconsOfManyServersAreBounded(t *testing.T) {
 	now := time.Unix(0, 0)
-	w := beaconWatch{began: now, servers: map[netip.AddrPort]*pulsar{}}
+	d := anomalyDetector{began: now, servers: map[netip.AddrPort]*beaconSource{}}
 	flood := func(from int) {
 		for i := range maxServers {
 			ip := netip.AddrFrom4([4]byte{10, byte(from), byte(i >> 8), byte(i)})
-			w.see(proto.Beacon{Server: netip.AddrPortFrom(ip, 5064), ID: 100, Minor: proto.Minor}, now)
+			d.note(proto.Beacon{Server: netip.AddrPortFrom(ip, 5064), ID: 100, Minor: proto.Minor}, now)
 		}
 	}
 	flood(0)
 	flood(1)
-	if len(w.servers) != maxServers {
-		t.Errorf("%d servers are remembered", len(w.servers))
+	if len(d.servers) != maxServers {
+		t.Errorf("%d servers are remembered", len(d.servers))
 	}
 	now = now.Add(2 * forgetTime)
 	flood(2)
-	if len(w.servers) != maxServers || w.servers[netip.MustParseAddrPort("10.2.0.0:5064")] == nil {
-		t.Errorf("%d servers are remembered, and not those that are there", len(w.servers))
+	if len(d.servers) != maxServers || d.servers[netip.MustParseAddrPort("10.2.0.0:5064")] == nil {
+		t.Errorf("%d servers are remembered, and not those that are there", len(d.servers))
 	}
 }

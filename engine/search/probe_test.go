@@ -31,7 +31,7 @@ type home struct {
 	back    bool
 	circuit *visit
 	asked   []int // names in each step
-	x       *Absences
+	prober  *Prober
 	has     bool // the names that it is asked for
 }
 
@@ -46,16 +46,16 @@ func (v *visit) Ready() bool           { return true }
 func (v *visit) Done() <-chan struct{} { return v.done }
 func (v *visit) Idle() bool            { return v.idle }
 
-func (v *visit) Ask(names []*Entry) {
+func (v *visit) RequestLost(names []*Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked = append(v.asked, len(names))
 	for _, e := range names {
-		if !e.MissedAt(homeAddr) {
+		if !e.LostAt(homeAddr) {
 			panic("BUG: asked for a name that nobody misses")
 		}
 		if v.has {
-			v.x.Over(e)
+			v.prober.Remove(e)
 		}
 	}
 }
@@ -80,7 +80,7 @@ var homeAddr = netip.MustParseAddrPort("10.0.0.1:5")
 // newHome returns a server that is away, and n names that are missed.
 func newHome(ctx context.Context, n int) *home {
 	h := &home{}
-	h.x = NewAbsences(ctx, Probing{
+	h.prober = NewProber(ctx, ProberConfig{
 		Mu: &h.mu, Go: h.wg.Go, Penalties: Penalties{}, Probes: counter(),
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			h.mu.Lock()
@@ -102,7 +102,7 @@ func newHome(ctx context.Context, n int) *home {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for range n {
-		h.x.Miss(&Entry{Home: homeAddr})
+		h.prober.Add(&Entry{Home: homeAddr})
 	}
 	return h
 }
@@ -124,8 +124,8 @@ func TestServerThatComesBackIsAskedInSteps(t *testing.T) {
 			t.Errorf("%d probes in a minute", dials)
 		}
 		h.after(idleTimeout+5*time.Second, func() {
-			if len(h.asked) != 3 || h.asked[0] != askNames || h.x.Len() > 0 {
-				t.Errorf("asked for %v names, %d absences are left", h.asked, h.x.Len())
+			if len(h.asked) != 3 || h.asked[0] != requestNames || h.prober.Len() > 0 {
+				t.Errorf("asked for %v names, %d lost servers are left", h.asked, h.prober.Len())
 			}
 		})
 	})
@@ -136,8 +136,8 @@ func TestServerWithoutTheNamesIsForgotten(t *testing.T) {
 		h := newHome(t.Context(), 10)
 		h.after(time.Minute, func() { h.back = true })
 		before := h.after(idleTimeout+5*time.Second, func() {
-			if h.x.Len() > 0 || h.circuit != nil {
-				t.Errorf("%d absences, circuit %v", h.x.Len(), h.circuit)
+			if h.prober.Len() > 0 || h.circuit != nil {
+				t.Errorf("%d lost servers, circuit %v", h.prober.Len(), h.circuit)
 			}
 		})
 		if after := h.after(time.Hour, func() {}); after != before {

@@ -44,14 +44,14 @@ func TestStallIsAGapThatABurstEnds(t *testing.T) {
 		"a pause, much later a stall": {append(append(tenHertz, beat{10 * time.Second, 10}), append(steady(700, tenth, 10), beat{10 * time.Second, 900})...), []time.Duration{10 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p pulse
+			var d stallDetector
 			now := time.Unix(0, 0)
 			var got []time.Duration
 			for _, b := range c.beats {
 				now = now.Add(b.after)
-				p.gap(now)
-				if p.arrived(now, b.updates) {
-					got = append(got, p.to.Sub(p.from))
+				d.noteGap(now)
+				if d.noteUpdates(now, b.updates) {
+					got = append(got, d.to.Sub(d.from))
 				}
 			}
 			if len(got) != len(c.want) {

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/varve/engine/ca/proto"
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/test/testclock"
 )
 
@@ -23,24 +24,23 @@ func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
 	const channels = 100
 	one, two := doubles(nameServerAddr), doubles(otherAddr)
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(one, two)
+		n := clienttest.NewNetwork(one, two)
 		registry := prometheus.NewRegistry()
 		var log bytes.Buffer
-		config := n.config()
+		config := config(n)
 		config.NameServers = []string{nameServerAddr, otherAddr}
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
-		c, stop := start(t, config)
-		defer stop()
+		c := clienttest.Start(t, New, config)
 		testclock.Advance(time.Second) // both name servers are to be searched: a PV found at the first is asked for no more
 		sinks := make([]recorder, channels)
-		subscribeAll(c, sinks)
+		clienttest.SubscribeAll(c, sinks)
 		testclock.Advance(time.Minute)
 		for i := range sinks {
-			if log := told(&sinks[i]); len(log) != 2 || len(words(&sinks[i])) != 1 {
+			if log := sinks[i].Calls(); len(log) != 2 || len(sinks[i].Words()) != 1 {
 				t.Errorf("channel %d was told %v", i, log)
 			}
 		}
-		if got := gather(t, registry)["varve_ca_duplicate_servers_total"]; got != channels {
+		if got := clienttest.Gather(t, registry)["varve_ca_duplicate_servers_total"]; got != channels {
 			t.Errorf("%v counted", got)
 		}
 		lines := strings.Count(log.String(), "PV found on two servers")
@@ -53,7 +53,7 @@ func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
 func TestCircuitsAreListed(t *testing.T) {
 	names, other := doubles(nameServerAddr), doubles(otherAddr)
 	names.redirect = map[string]string{"ONE": otherAddr, "TWO": otherAddr, "GONE": "10.0.0.9:5064"}
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		for pv := range names.redirect {
 			c.Subscribe(pv, capture.SubscribeOptions{}, &recorder{})
 		}
@@ -68,12 +68,12 @@ func TestCircuitsAreListed(t *testing.T) {
 func TestNameServerOfAnOldRevisionIsNotSearched(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.greet = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: proto.MinorTCPSearch - 1})
-	bubble(t, func(t *testing.T, n *network, c *Client) {
+	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Minute)
-		if server.asked(proto.CmdSearch) > 0 || server.asked(proto.CmdCreateChan) > 0 || n.dialled(nameServerAddr) != 1 {
-			t.Errorf("%d searches, %d circuits", server.asked(proto.CmdSearch), n.dialled(nameServerAddr))
+		if server.count(proto.CmdSearch) > 0 || server.count(proto.CmdCreateChan) > 0 || n.Dials(nameServerAddr) != 1 {
+			t.Errorf("%d searches, %d circuits", server.count(proto.CmdSearch), n.Dials(nameServerAddr))
 		}
 	}, server)
 }
@@ -88,10 +88,9 @@ func TestPriorityIsAskedFor(t *testing.T) {
 		return false
 	}
 	synctest.Test(t, func(t *testing.T) {
-		config := newNetwork(server).config()
+		config := config(clienttest.NewNetwork(server))
 		config.Priority = 42
-		_, stop := start(t, config)
-		defer stop()
+		clienttest.Start(t, New, config)
 		testclock.Advance(time.Second)
 		if got := <-priorities; got != 42 {
 			t.Errorf("priority %d", got)

@@ -1,0 +1,230 @@
+package clienttest
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/test/epics"
+	"varve.dev/varve/test/testclock"
+)
+
+// CheckEveryStep checks that no step of Counters is missing, and closes the client.
+func CheckEveryStep(t *testing.T, c capture.Source, records, steps int) {
+	t.Helper()
+	sinks := make([]Recorder, records)
+	SubscribeAll(c, sinks)
+	for i := range sinks {
+		Await(t, fmt.Sprint("updates of record ", i), func() bool { return sinks[i].Has(steps) })
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sinks {
+		s := sinks[i].Samples
+		for j := 1; j < len(s); j++ {
+			if step := math.Float64frombits(s[j].Word) - math.Float64frombits(s[j-1].Word); step != 1 || s[j].Time <= s[j-1].Time {
+				t.Fatalf("record %d: step %v from %v to %v", i, step, s[j-1], s[j])
+			}
+		}
+		if sinks[i].Connects != 1 {
+			t.Errorf("record %d connected %d times", i, sinks[i].Connects)
+		}
+	}
+}
+
+// CheckIOCComesBack checks that the channels of an IOC, with at least 10 Counters, come
+// back after it stops and after it is killed.
+func CheckIOCComesBack(t *testing.T, c capture.Source, ioc *epics.IOC) {
+	t.Helper()
+	sinks := make([]Recorder, 10)
+	SubscribeAll(c, sinks)
+	for round, stop := range []func(){ioc.Stop, ioc.Kill} {
+		for i := range sinks {
+			Await(t, "an update", func() bool { return sinks[i].Has(round + 1) })
+		}
+		stop()
+		for i := range sinks {
+			Await(t, "the disconnect", func() bool { return sinks[i].View(func(r *Recorder) bool { return !r.Up && r.Cause != nil }) })
+		}
+		ioc.Start()
+		for i := range sinks {
+			Await(t, "the channel to come back", func() bool { return sinks[i].Back(round + 2) })
+		}
+	}
+}
+
+// CheckHosts checks that channels are found at their hosts: addresses by name.
+func CheckHosts(t *testing.T, c capture.Source, hosts map[string]string) {
+	t.Helper()
+	for name, address := range hosts {
+		r := &Recorder{}
+		c.Subscribe(name, capture.SubscribeOptions{}, r)
+		Await(t, name, func() bool { return r.Has(1) })
+		if r.Info.Host != address {
+			t.Errorf("the host of %s is %s, want %s", name, r.Info.Host, address)
+		}
+	}
+}
+
+// CheckComesBack checks that a channel of a scripted server comes back when its circuit
+// breaks. value is the value that the server sends.
+func CheckComesBack(t *testing.T, c capture.Source, server string, value uint64, breakCircuit func()) {
+	t.Helper()
+	r := &Recorder{}
+	c.Subscribe("PV", capture.SubscribeOptions{}, r)
+	testclock.Advance(time.Minute)
+	breakCircuit()
+	testclock.Advance(time.Second)
+	want := []string{
+		"connected float64", "metadata mA", "disconnected: losing " + server + ": the server closed the circuit",
+		"connected float64", "metadata mA",
+	}
+	if diff := cmp.Diff(want, r.Calls()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]uint64{value, value}, r.Words()); diff != "" || r.Early > 0 {
+		t.Errorf("values (-want +got):\n%s, %d while not connected", diff, r.Early)
+	}
+}
+
+// CheckCircuitIsShared checks that many channels of a scripted server share a circuit.
+func CheckCircuitIsShared(t *testing.T, n *Network, c capture.Source, server string) {
+	t.Helper()
+	sinks := make([]Recorder, 3000)
+	for i := range sinks {
+		c.Subscribe("PV", capture.SubscribeOptions{}, &sinks[i])
+	}
+	testclock.Advance(10 * time.Second)
+	for i := range sinks {
+		if len(sinks[i].Words()) != 1 {
+			t.Fatalf("channel %d got %v", i, sinks[i].Calls())
+		}
+	}
+	if dials := n.Dials(server); dials != 1 {
+		t.Errorf("%d circuits", dials)
+	}
+}
+
+// CheckGarbage checks that a server that sends garbage harms only its own channel, BAD,
+// and not GOOD, which another server has.
+func CheckGarbage(t *testing.T, n *Network, c capture.Source, garbage string) {
+	t.Helper()
+	good, bad := &Recorder{}, &Recorder{}
+	c.Subscribe("GOOD", capture.SubscribeOptions{}, good)
+	c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
+	testclock.Advance(10 * time.Minute)
+	if log := bad.Calls(); len(log) > 0 {
+		t.Errorf("the garbage server's channel got %v", log)
+	}
+	if len(good.Calls()) != 2 || len(good.Words()) != 1 {
+		t.Errorf("the other channel got %v", good.Calls())
+	}
+	if dials := n.Dials(garbage); dials < 10 || dials > 60 {
+		t.Errorf("%d circuits in 10 minutes, want a back-off to about 30 s", dials)
+	}
+}
+
+// CheckSearchBackOff checks that searches for a channel that no server has slow down.
+// least is the fewest searches that may come in the first second.
+func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func() int) {
+	t.Helper()
+	c.Subscribe("NOBODY", capture.SubscribeOptions{}, &Recorder{})
+	testclock.Advance(time.Second)
+	if got := searches(); got < least || got > 8 {
+		t.Errorf("%d searches in the first second", got)
+	}
+	testclock.Advance(10 * time.Minute)
+	if got := searches(); got < 40 || got > 75 {
+		t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
+	}
+}
+
+// SubscribeAndClose subscribes to PV and closes the subscription, after each time up to
+// 60 ms, and waits for a minute.
+func SubscribeAndClose(c capture.Source) {
+	for after := range 60 {
+		sub := c.Subscribe("PV", capture.SubscribeOptions{}, &Recorder{})
+		testclock.Advance(time.Duration(after) * time.Millisecond)
+		sub.Close()
+	}
+	testclock.Advance(time.Minute)
+}
+
+// CheckMetrics checks the metrics of a client whose server has any channel but NOBODY.
+// drops are the reasons that the protocol has.
+func CheckMetrics(t *testing.T, c capture.Source, g prometheus.Gatherer, prefix string, drops ...string) {
+	t.Helper()
+	for _, name := range []string{"ONE", "TWO", "NOBODY"} {
+		c.Subscribe(name, capture.SubscribeOptions{}, &Recorder{})
+	}
+	c.Subscribe("CLOSED", capture.SubscribeOptions{}, &Recorder{}).Close()
+	testclock.Advance(time.Second)
+	want := map[string]float64{
+		"channels connected": 2, "channels connecting": 0, "channels searching": 1, "channels unusable": 0,
+		"circuits": 1, "events_total": 2, "connect_failures_total": 0,
+	}
+	for _, reason := range drops {
+		want["dropped_total "+reason] = 0
+	}
+	got := Gather(t, g)
+	for name, v := range want {
+		if value, ok := got[prefix+name]; !ok || value != v {
+			t.Errorf("%s is %v, want %v", prefix+name, value, v)
+		}
+	}
+	if got[prefix+"received_bytes_total"] == 0 || got[prefix+"sent_bytes_total"] == 0 {
+		t.Errorf("no bytes counted: %v", got)
+	}
+}
+
+// FromEnv is a protocol's ConfigFromEnv.
+type FromEnv[F any] func(lookup func(name string) (value string, ok bool)) (F, error)
+
+// Parse returns the configuration that an environment describes.
+func (f FromEnv[F]) Parse(env map[string]string) (F, error) {
+	return f(func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	})
+}
+
+// Check checks that an environment describes a configuration.
+func (f FromEnv[F]) Check(t *testing.T, env map[string]string, want F) {
+	t.Helper()
+	got, err := f.Parse(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// CheckErrors checks that the errors for wrong values, [name, value], name the variable.
+func (f FromEnv[F]) CheckErrors(t *testing.T, variables ...[2]string) {
+	t.Helper()
+	for _, v := range variables {
+		_, err := f.Parse(map[string]string{v[0]: v[1]})
+		if err == nil || !strings.Contains(err.Error(), v[0]) || !strings.Contains(err.Error(), v[1]) {
+			t.Errorf("%s=%s: %v", v[0], v[1], err)
+		}
+	}
+}
+
+// CheckRefused checks that a client refuses configurations.
+func CheckRefused[C capture.Source, F any](t *testing.T, newClient func(config F) (C, error), configs ...F) {
+	t.Helper()
+	for _, config := range configs {
+		if c, err := newClient(config); err == nil {
+			_ = c.Close()
+			t.Errorf("%+v was accepted", config)
+		}
+	}
+}

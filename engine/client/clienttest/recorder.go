@@ -1,0 +1,157 @@
+package clienttest
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
+)
+
+// Recorder is a sink that keeps all that it gets.
+type Recorder struct {
+	mu       sync.Mutex
+	Log      []string // the calls, except of Sample
+	Info     capture.ChannelInfo
+	Meta     *sample.Metadata
+	Samples  []sample.Sample
+	Up       bool
+	Connects int
+	Drops    [sample.NumReasons]uint64
+	Cause    error // of the last disconnect
+	Early    int   // samples while not connected
+}
+
+// Connected implements capture.Sink.
+func (r *Recorder) Connected(info capture.ChannelInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Info, r.Up, r.Connects = info, true, r.Connects+1
+	r.Log = append(r.Log, "connected "+info.Type.String())
+}
+
+// Sample implements capture.Sink.
+func (r *Recorder) Sample(s *sample.Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.Up {
+		r.Early++
+	}
+	kept := *s
+	kept.Bytes = bytes.Clone(s.Bytes)
+	r.Samples = append(r.Samples, kept)
+}
+
+// Metadata implements capture.Sink.
+func (r *Recorder) Metadata(m *sample.Metadata) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Meta = m
+	r.Log = append(r.Log, "metadata "+m.Units)
+}
+
+// Suspect implements capture.Sink.
+func (r *Recorder) Suspect(from, to int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Log = append(r.Log, fmt.Sprintf("suspect %v", time.Duration(to-from)))
+}
+
+// Dropped implements capture.Sink.
+func (r *Recorder) Dropped(reason sample.Reason, n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Drops[reason] += n
+	r.Log = append(r.Log, fmt.Sprintf("dropped %v %d", reason, n))
+}
+
+// Disconnected implements capture.Sink.
+func (r *Recorder) Disconnected(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Up, r.Cause = false, cause
+	r.Log = append(r.Log, "disconnected: "+cause.Error())
+}
+
+// View calls f with the recorder locked.
+func (r *Recorder) View(f func(r *Recorder) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return f(r)
+}
+
+// Has reports whether the channel is connected, and the recorder has n samples.
+func (r *Recorder) Has(n int) bool {
+	return r.View(func(r *Recorder) bool { return r.Up && len(r.Samples) >= n })
+}
+
+// Back reports whether the channel is connected for the nth time.
+func (r *Recorder) Back(n int) bool {
+	return r.View(func(r *Recorder) bool { return r.Up && r.Connects == n })
+}
+
+// Calls returns the calls, except of Sample.
+func (r *Recorder) Calls() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.Log)
+}
+
+// Suspects returns the calls of Suspect.
+func (r *Recorder) Suspects() []string {
+	return slices.DeleteFunc(r.Calls(), func(s string) bool { return !strings.HasPrefix(s, "suspect") })
+}
+
+// Words returns the values of the samples.
+func (r *Recorder) Words() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []uint64
+	for _, s := range r.Samples {
+		out = append(out, s.Word)
+	}
+	return out
+}
+
+// Floats returns the values of the samples, which are doubles.
+func (r *Recorder) Floats() []float64 {
+	var out []float64
+	for _, w := range r.Words() {
+		out = append(out, math.Float64frombits(w))
+	}
+	return out
+}
+
+// Tally is a sink that counts; for many channels.
+type Tally struct {
+	Connects atomic.Int64
+	Samples  atomic.Uint64
+}
+
+// Connected implements capture.Sink, as do the methods that follow.
+func (c *Tally) Connected(capture.ChannelInfo) { c.Connects.Add(1) }
+func (c *Tally) Sample(*sample.Sample)         { c.Samples.Add(1) }
+func (c *Tally) Metadata(*sample.Metadata)     {}
+func (c *Tally) Suspect(int64, int64)          {}
+func (c *Tally) Dropped(sample.Reason, uint64) {}
+func (c *Tally) Disconnected(error)            {}
+
+// Counter is a sink that costs next to nothing; for benchmarks.
+type Counter struct{ N, Sum uint64 }
+
+// Connected implements capture.Sink, as do the methods that follow.
+func (c *Counter) Connected(capture.ChannelInfo) {}
+func (c *Counter) Metadata(*sample.Metadata)     {}
+func (c *Counter) Suspect(int64, int64)          {}
+func (c *Counter) Dropped(sample.Reason, uint64) {}
+func (c *Counter) Disconnected(error)            {}
+func (c *Counter) Sample(s *sample.Sample) {
+	c.N++
+	c.Sum += s.Word
+}

@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"varve.dev/varve/engine/search"
+	"varve.dev/varve/engine/wire"
+)
+
+const (
+	// connectTimeout bounds the time to connect to a server.
+	connectTimeout = 5 * time.Second
+	// writeTimeout is how long a server may take to read a burst of requests.
+	writeTimeout = 30 * time.Second
+	// maxOutbox bounds the bytes that wait for a server to read them. A channel has
+	// some 200 bytes of requests at most, so only a server that stopped reading gets
+	// there.
+	maxOutbox = 32 << 20
+)
+
+// Causes of a circuit's end.
+var (
+	ErrServerClosed = errors.New("the server closed the circuit")
+
+	errIdle     = errors.New("no channel uses the circuit")
+	errOverflow = errors.New("the server does not read its requests")
+)
+
+// Circuit is a TCP connection to a server, shared by all its channels. It connects, is
+// up and ends, once; a new one follows when a channel is found at the server again. It
+// embeds a *Link, which has some of the methods.
+type Circuit interface {
+	search.Circuit
+	search.NameCircuit
+	// Attach puts a channel on the circuit. It returns false if the circuit has ended
+	// or the channel was closed meanwhile.
+	Attach(ch *Channel, a Answer) bool
+	// Detach takes a closed channel off the circuit.
+	Detach(ch *Channel)
+	// Read handles what the server sends, and Write sends requests, until the circuit
+	// ends. They run at the same time and return the cause of the end.
+	Read(conn net.Conn) error
+	Write(conn net.Conn) error
+	// Release gives all channels back, when the circuit has ended.
+	Release(cause error)
+
+	link() *Link
+}
+
+// Link connects a circuit, runs it, and ends it.
+type Link struct {
+	Server netip.AddrPort
+	Host   string // Server as text, for sinks
+	// Outbox has the requests to the server.
+	Outbox *wire.Outbox
+
+	kernel *Kernel
+	// ctx ends with the circuit, for the cause given to cancel.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed by run, when all channels are given back
+	// conn is the connection of a probe; nil if the circuit has to connect.
+	conn net.Conn
+
+	// greeted is closed, under Kernel.mu, when the server greeted the client.
+	greeted chan struct{}
+	// Guarded by Kernel.mu: up means that the circuit is connected, takesSearches that
+	// the server takes searches, and pinned that the circuit stays without channels.
+	up, takesSearches, pinned bool
+	identity                  string // of the server's latest answer
+}
+
+// NewLink returns the Link of a circuit that is to connect, unless conn is a connection.
+func NewLink(k *Kernel, server netip.AddrPort, conn net.Conn) *Link {
+	l := &Link{
+		Server: server, Host: server.String(), Outbox: wire.NewOutbox(maxOutbox), kernel: k, conn: conn,
+		done: make(chan struct{}), greeted: make(chan struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancelCause(k.ctx)
+	return l
+}
+
+func (l *Link) link() *Link { return l }
+
+// run connects the circuit, serves it, and gives its channels back.
+func (l *Link) run(c Circuit) {
+	defer close(l.done)
+	life, err := l.serve(c)
+	l.cancel(err) // unless there is a cause already
+	cause := context.Cause(l.ctx)
+	blame := !errors.Is(cause, errIdle) && l.kernel.ctx.Err() == nil
+	l.kernel.circuitEnded(l.Server, life, blame)
+	if blame {
+		level := slog.LevelInfo
+		if life == 0 { // a server that is down stays down for long
+			level = slog.LevelDebug
+		}
+		l.kernel.config.Log.Log(l.ctx, level, "circuit ended", "server", l.Server, "cause", cause)
+	}
+	c.Release(cause)
+}
+
+// serve connects, and reads and writes until the circuit ends. It returns how long the
+// connection lasted.
+func (l *Link) serve(c Circuit) (life time.Duration, err error) {
+	m := l.kernel.metrics
+	conn, err := l.connect()
+	if err != nil {
+		m.ConnectFailures.Inc()
+		return 0, fmt.Errorf("connecting to %s: %w", l.Host, err)
+	}
+	began := time.Now()
+	m.Circuits.Inc()
+	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		l.cancel(c.Write(conn))
+	}()
+	l.cancel(c.Read(conn))
+	<-written
+	if stop() {
+		_ = conn.Close()
+	}
+	m.Circuits.Dec()
+	m.CircuitsEnded.Inc()
+	return time.Since(began), nil
+}
+
+// connect returns the connection of the circuit.
+func (l *Link) connect() (net.Conn, error) {
+	if l.conn != nil {
+		return l.conn, nil
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, connectTimeout)
+	defer cancel()
+	return l.kernel.config.Dial(ctx, "tcp4", l.Host)
+}
+
+// Send queues requests.
+func (l *Link) Send(appendTo func(dst []byte) []byte) {
+	if !l.Outbox.Add(appendTo) {
+		l.cancel(errOverflow)
+	}
+}
+
+// Flush writes the requests in the outbox. spare is a buffer that it may use; it
+// returns one for the next call.
+func (l *Link) Flush(conn net.Conn, spare []byte) ([]byte, error) {
+	b := l.Outbox.Take(spare)
+	if len(b) == 0 {
+		return b, nil
+	}
+	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return b, fmt.Errorf("writing to %s: %w", l.Host, err)
+	}
+	if _, err := conn.Write(b); err != nil {
+		return b, fmt.Errorf("writing to %s: %w", l.Host, err)
+	}
+	l.kernel.metrics.SentBytes.Add(float64(len(b)))
+	return b, nil
+}
+
+// ReadError returns the cause of a circuit's end when reading from it fails.
+func (l *Link) ReadError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return ErrServerClosed
+	}
+	return fmt.Errorf("reading from %s: %w", l.Host, err)
+}
+
+// Ending returns a channel that is closed when the circuit begins to end.
+func (l *Link) Ending() <-chan struct{} { return l.ctx.Done() }
+
+// SetUp notes that the circuit is connected.
+func (l *Link) SetUp() {
+	l.kernel.mu.Lock()
+	defer l.kernel.mu.Unlock()
+	l.up = true
+}
+
+// IsUp reports whether the circuit is or was connected.
+func (l *Link) IsUp() bool {
+	l.kernel.mu.Lock()
+	defer l.kernel.mu.Unlock()
+	return l.up
+}
+
+// SetGreeted notes that the server greeted the client, and whether it takes searches
+// over TCP. The client searches all names at a name server that does; one that does not
+// is of no use, as for libca.
+func (l *Link) SetGreeted(takesSearches bool) {
+	l.kernel.mu.Lock()
+	defer l.kernel.mu.Unlock()
+	select {
+	case <-l.greeted:
+		return // it did before
+	default:
+	}
+	close(l.greeted)
+	l.up, l.takesSearches = true, takesSearches
+	switch {
+	case !l.pinned:
+	case takesSearches:
+		l.kernel.hastenLocked()
+	default:
+		l.kernel.config.Log.Warn("name server takes no searches over TCP", "server", l.Server)
+	}
+}
+
+// Greeted returns a channel that is closed when the server greeted the client.
+func (l *Link) Greeted() <-chan struct{} { return l.greeted }
+
+// Lost returns the names that are still lost at the server, and whether the server takes
+// searches.
+func (l *Link) Lost(names []*search.Entry) (lost []*search.Entry, takesSearches bool) {
+	l.kernel.mu.Lock()
+	defer l.kernel.mu.Unlock()
+	for _, e := range names {
+		if e.LostAt(l.Server) {
+			lost = append(lost, e)
+		}
+	}
+	return lost, l.takesSearches
+}
+
+// EndUnlessPinned ends the circuit as idle, unless it is to a name server.
+func (l *Link) EndUnlessPinned() {
+	l.kernel.mu.Lock()
+	pinned := l.pinned
+	l.kernel.mu.Unlock()
+	if !pinned {
+		l.cancel(errIdle)
+	}
+}
+
+// Done implements search.Circuit and search.NameCircuit.
+func (l *Link) Done() <-chan struct{} { return l.done }
+
+// Idle implements search.Circuit.
+func (l *Link) Idle() bool { return errors.Is(context.Cause(l.ctx), errIdle) }
+
+// Pin implements search.NameCircuit.
+func (l *Link) Pin() { l.pinned = true }
+
+// TakesSearches implements search.NameCircuit.
+func (l *Link) TakesSearches() bool { return l.takesSearches && l.ctx.Err() == nil }
+
+// End implements search.NameCircuit.
+func (l *Link) End() (up bool, cause error) {
+	l.kernel.mu.Lock()
+	defer l.kernel.mu.Unlock()
+	return l.up, context.Cause(l.ctx)
+}
