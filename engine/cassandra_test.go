@@ -12,6 +12,8 @@ import (
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -21,12 +23,12 @@ func TestOnCassandra(t *testing.T) {
 		t.Skip("it starts a Cassandra")
 	}
 	node := cassandra.Start(t)
-	config := func(keyspace string, tiers ...store.Tier) cassandrastore.Config {
-		return cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Tiers: append(tiers, store.Forever)}
+	config := func(keyspace string, tiers ...store.Tier) cql.Config {
+		return cql.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Tiers: append(tiers, store.Forever)}
 	}
 	open := func(t *testing.T, keyspace string, tiers ...store.Tier) store.Store {
 		cfg := config(keyspace, tiers...)
-		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		if err := schema.Create(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		st, err := cassandrastore.Open(t.Context(), cfg)
@@ -69,8 +71,8 @@ func releaseWhilePaused(t *testing.T, node *cassandra.Node, st store.Store) {
 }
 
 // beforeTheSchema captures while there is no table to write to.
-func beforeTheSchema(t *testing.T, cfg cassandrastore.Config) {
-	st := cassandrastore.Later(func() (cassandrastore.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
+func beforeTheSchema(t *testing.T, cfg cql.Config) {
+	st := cassandrastore.Later(func() (cql.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = st.Close() })
 	l := launch(t, st, &taps{}, Options{Checkpoint: time.Hour})
 	l.Apply(one(0, true, "A"))
@@ -79,7 +81,7 @@ func beforeTheSchema(t *testing.T, cfg cassandrastore.Config) {
 	if n := l.Unsaved(); n != 1000 {
 		t.Errorf("%d samples wait, 1000 were sent", n)
 	}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "all is stored", func() bool { return l.Unsaved() == 0 && l.ShardStatus(0).Claimed && l.Storage() == "" })

@@ -15,6 +15,8 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -26,8 +28,8 @@ func TestDiskGuardOnCassandra(t *testing.T) {
 	}
 	const limit = 1 << 30
 	node := cassandra.Start(t, "data_disk_usage_max_disk_size: 1GiB")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	cfg := cql.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	st, err := cassandrastore.Open(t.Context(), cfg)

@@ -26,7 +26,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/spool"
-	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/groups/channellist"
 	"varve.dev/varve/ioc"
 	"varve.dev/varve/test/archive"
@@ -254,8 +254,8 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: gets})
 	cfg, err := p.storage.cassandra(nil, slog.New(slog.DiscardHandler))
 	p.Expect(err).NotTo(HaveOccurred())
-	schema := schemaOptions{timeout: time.Minute}
-	p.Expect(schema.make(t.Context(), cfg, cassandrastore.Role{}, slog.New(slog.DiscardHandler))).To(Succeed())
+	options := schemaOptions{timeout: time.Minute}
+	p.Expect(options.make(t.Context(), cfg, schema.Role{}, slog.New(slog.DiscardHandler))).To(Succeed())
 	p.phase("a", v1alpha1.Capturing)
 	since := time.Now()
 

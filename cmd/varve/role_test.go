@@ -22,7 +22,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 	admin.credentials = directory(t, map[string]string{"username": "cassandra", "password": "cassandra"})
 	engines.credentials = directory(t, map[string]string{"username": "Engine's", "password": `it's "secret" $$`})
 	grant := func() error {
-		return schema(t, admin, "--role-credentials", engines.credentials, "--replication-factor", "1", "--tiers", "1d,7d,30d,90d,1y,2y,5y,10y")
+		return runSchema(t, admin, "--role-credentials", engines.credentials, "--replication-factor", "1", "--tiers", "1d,7d,30d,90d,1y,2y,5y,10y")
 	}
 	g.Expect(grant()).To(Succeed())
 	open := func(t *testing.T) store.Store {
@@ -81,7 +81,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 		"more replicas":  {[]string{"--replication-factor", "2"}, []string{"--replication-factor 2", "datacenter1", "1 that answer"}},
 		"empty password": {[]string{"--role-credentials", directory(t, map[string]string{"username": "x", "password": ""})}, []string{"--role-credentials", "empty"}},
 	} {
-		err := schema(t, admin, append(test.args, "--timeout", "5s")...)
+		err := runSchema(t, admin, append(test.args, "--timeout", "5s")...)
 		for _, text := range test.says {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: the error does not say %q: %v", name, text, err)
@@ -89,7 +89,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 		}
 	}
 	// Who may not, is told at once.
-	err = schema(t, engines, "--replication-factor", "2", "--role-credentials", directory(t, map[string]string{"username": "x", "password": "y"}))
+	err = runSchema(t, engines, "--replication-factor", "2", "--role-credentials", directory(t, map[string]string{"username": "x", "password": "y"}))
 	g.Expect(err).To(MatchError(And(ContainSubstring("permission"), ContainSubstring("--cassandra-credentials"))))
 }
 

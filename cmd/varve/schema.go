@@ -11,7 +11,8 @@ import (
 
 	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/store"
-	"varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // schemaOptions are what the flags of `varve schema` set.
@@ -83,7 +84,7 @@ func (o *schemaOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var role cassandra.Role
+	var role schema.Role
 	if o.role != "" {
 		if role, err = o.roleToMake(); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (o *schemaOptions) run(cmd *cobra.Command) error {
 	if err := o.make(cmd.Context(), cfg, role, log); err != nil {
 		return o.explainSchema(err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has the schema of version %d\n", o.keyspace, cassandra.SchemaVersion)
+	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has the schema of version %d\n", o.keyspace, schema.Version)
 	if o.replicas > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "it has %d replicas, and all of them are whole\n", o.replicas)
 	}
@@ -103,9 +104,9 @@ func (o *schemaOptions) run(cmd *cobra.Command) error {
 }
 
 // config returns what the flags ask for.
-func (o *schemaOptions) config(log *slog.Logger) (cassandra.Config, error) {
+func (o *schemaOptions) config(log *slog.Logger) (cql.Config, error) {
 	if o.locked() {
-		return cassandra.Config{}, errors.New("--cassandra: at least one contact point is needed")
+		return cql.Config{}, errors.New("--cassandra: at least one contact point is needed")
 	}
 	cfg, err := o.cassandra(nil, log)
 	if err != nil {
@@ -126,7 +127,7 @@ func (o *schemaOptions) config(log *slog.Logger) (cassandra.Config, error) {
 }
 
 // roleToMake returns the user whose credentials are mounted.
-func (o *schemaOptions) roleToMake() (role cassandra.Role, err error) {
+func (o *schemaOptions) roleToMake() (role schema.Role, err error) {
 	if role.Name, err = credential("--role-credentials", o.role, "username"); err != nil {
 		return role, err
 	}
@@ -146,13 +147,13 @@ func (o *schemaOptions) roleToMake() (role cassandra.Role, err error) {
 
 // make does what is asked for. The timeout is for each part, and not for a repair that
 // comes along.
-func (o *schemaOptions) make(ctx context.Context, cfg cassandra.Config, role cassandra.Role, log *slog.Logger) error {
-	err := o.retry(ctx, log, func(ctx context.Context) error { return cassandra.CreateSchema(ctx, cfg) })
+func (o *schemaOptions) make(ctx context.Context, cfg cql.Config, role schema.Role, log *slog.Logger) error {
+	err := o.retry(ctx, log, func(ctx context.Context) error { return schema.Create(ctx, cfg) })
 	if err == nil && o.role != "" {
-		err = o.retry(ctx, log, func(ctx context.Context) error { return cassandra.GrantRole(ctx, cfg, role) })
+		err = o.retry(ctx, log, func(ctx context.Context) error { return schema.GrantRole(ctx, cfg, role) })
 	}
 	if err == nil && o.replicas > 0 {
-		err = cassandra.Replicate(ctx, cfg, cassandra.Replication{Patience: o.timeout})
+		err = schema.Replicate(ctx, cfg, schema.Replication{Patience: o.timeout})
 	}
 	return err
 }
@@ -160,9 +161,9 @@ func (o *schemaOptions) make(ctx context.Context, cfg cassandra.Config, role cas
 // explainSchema adds to an error which flag it is about.
 func (o *schemaOptions) explainSchema(err error) error {
 	switch {
-	case errors.Is(err, cassandra.ErrNodes), errors.Is(err, cassandra.ErrReplication):
+	case errors.Is(err, schema.ErrNodes), errors.Is(err, schema.ErrReplication):
 		return fmt.Errorf("--replication-factor %d: %w", o.replicas, err)
-	case errors.Is(err, cassandra.ErrRoles):
+	case errors.Is(err, schema.ErrRoles):
 		return fmt.Errorf("--role-credentials %s: %w", o.role, err)
 	}
 	return o.explain(err)
@@ -175,7 +176,7 @@ func (o *schemaOptions) retry(ctx context.Context, log *slog.Logger, f func(cont
 	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
 	for {
 		err := f(ctx)
-		if err == nil || cassandra.Final(err) {
+		if err == nil || schema.IsFinal(err) {
 			return err
 		}
 		calm.Warn("the schema can not be made yet", "err", err)

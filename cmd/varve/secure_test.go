@@ -19,6 +19,7 @@ import (
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/spool"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
 	"varve.dev/varve/ioc"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/authority"
@@ -104,8 +105,8 @@ func TestASecureCassandra(t *testing.T) {
 	t.Run("Rotation", func(t *testing.T) { s.rotation(t, good) })
 }
 
-// schema runs `varve schema`.
-func schema(t *testing.T, o storageOptions, more ...string) error {
+// runSchema runs `varve schema`.
+func runSchema(t *testing.T, o storageOptions, more ...string) error {
 	t.Helper()
 	args := []string{"schema", "--cassandra", strings.Join(o.hosts, ","), "--cassandra-keyspace", o.keyspace}
 	for flag, value := range map[string]string{
@@ -131,11 +132,11 @@ func (s *secure) schemas(t *testing.T, good storageOptions, guest string) {
 	for name, o := range map[string]storageOptions{
 		"found by name": good, "by address, with a server name": byAddress, "in a keyspace that was made for the user": inGiven,
 	} {
-		if err := schema(t, o); err != nil {
+		if err := runSchema(t, o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := schema(t, inOther); err == nil || !strings.Contains(err.Error(), "guest has no CREATE permission") {
+	if err := runSchema(t, inOther); err == nil || !strings.Contains(err.Error(), "guest has no CREATE permission") {
 		t.Errorf("a user without rights gets %v", err)
 	}
 }
@@ -193,7 +194,7 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 		t.Run(name, func(t *testing.T) {
 			o := good
 			test.change(&o)
-			err := schema(t, o, "--timeout", "10s")
+			err := runSchema(t, o, "--timeout", "10s")
 			if err == nil {
 				t.Fatal("there is no error")
 			}
@@ -282,7 +283,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	}
 	g.Expect(open()).To(Succeed())
 	s.exec(t, "ALTER ROLE maker WITH PASSWORD = '%s'", nextPassword)
-	g.Eventually(open).WithTimeout(3 * time.Minute).Should(MatchError(cassandrastore.ErrCredentials))
+	g.Eventually(open).WithTimeout(3 * time.Minute).Should(MatchError(cql.ErrCredentials))
 	_, err = st.Claims(t.Context(), 0)
 	g.Expect(err).NotTo(HaveOccurred(), "connections that are open stay")
 	writeFile(t, o.credentials, "password", nextPassword)
@@ -293,7 +294,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	s.exec(t, "DROP ROLE maker")
 	writeFile(t, o.credentials, "username", "heir")
 	g.Expect(open()).To(Succeed(), "another user may follow")
-	g.Expect(schema(t, o)).To(Succeed())
+	g.Expect(runSchema(t, o)).To(Succeed())
 }
 
 // with changes a file of a Secret.

@@ -14,6 +14,8 @@ import (
 	"varve.dev/varve/engine/loglimit"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/pebble"
 )
 
@@ -56,7 +58,7 @@ func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, lo
 	if err != nil {
 		return nil, err
 	}
-	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
+	if err := schema.Create(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("preparing Cassandra: %w", o.explain(err))
 	}
 	st, err := cassandra.Open(ctx, cfg)
@@ -88,12 +90,12 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 		return nil, err
 	}
 	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
-	return cassandra.Later(func() (cassandra.Config, error) { return o.cassandra(reg, log) }, calm), nil
+	return cassandra.Later(func() (cql.Config, error) { return o.cassandra(reg, log) }, calm), nil
 }
 
 // cassandra returns the configuration that the flags ask for.
-func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cassandra.Config, err error) {
-	cfg = cassandra.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
+func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cql.Config, err error) {
+	cfg = cql.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
 	if o.credentials != "" {
 		cfg.Login = o.login
 		if _, _, err := o.login(); err != nil {

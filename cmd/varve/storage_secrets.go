@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // login reads the credentials. It is called at each connection, as a Secret's
@@ -102,11 +102,11 @@ func (o *storageOptions) explain(err error) error {
 	var plain tls.RecordHeaderError
 	hint := ""
 	switch {
-	case errors.Is(err, cassandra.ErrCredentials) && o.credentials == "":
+	case errors.Is(err, cql.ErrCredentials) && o.credentials == "":
 		hint = "--cassandra-credentials is not given"
-	case errors.Is(err, cassandra.ErrCredentials), errors.Is(err, cassandra.ErrForbidden):
+	case errors.Is(err, cql.ErrCredentials), errors.Is(err, cql.ErrForbidden):
 		hint = "--cassandra-credentials " + o.credentials
-	case errors.Is(err, cassandra.ErrDatacenter):
+	case errors.Is(err, cql.ErrDatacenter):
 		hint = "--cassandra-datacenter " + o.datacenter
 	case errors.As(err, &name):
 		hint = "--cassandra-tls-server-name says which name to expect"
@@ -114,9 +114,9 @@ func (o *storageOptions) explain(err error) error {
 		hint = "--cassandra-tls-dir: ca.crt must have the servers' authority"
 	case errors.As(err, &plain):
 		hint = "--cassandra-tls: the server does not use TLS at this port"
-	case errors.Is(err, cassandra.ErrHungUp) && !o.tls:
+	case errors.Is(err, cql.ErrHungUp) && !o.tls:
 		hint = "--cassandra-tls is not given; the server may expect it"
-	case errors.Is(err, cassandra.ErrTLS), errors.Is(err, cassandra.ErrHungUp):
+	case errors.Is(err, cql.ErrTLS), errors.Is(err, cql.ErrHungUp):
 		hint = "--cassandra-tls-dir: tls.crt and tls.key must be what the server asks for"
 	default:
 		return err

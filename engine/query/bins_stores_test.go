@@ -11,6 +11,8 @@ import (
 	"varve.dev/varve/engine/rollup"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/cassandra"
 )
@@ -30,8 +32,8 @@ func TestBinsInCassandra(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a Cassandra")
 	}
-	cfg := cassandrastore.Config{Hosts: []string{cassandra.Start(t).Addr()}, Keyspace: "bins"}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	cfg := cql.Config{Hosts: []string{cassandra.Start(t).Addr()}, Keyspace: "bins"}
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	st, err := cassandrastore.Open(t.Context(), cfg)

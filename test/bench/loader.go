@@ -19,6 +19,8 @@ import (
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // loader feeds samples to the shardJournals and the sealers of an engine, whose clients it
@@ -49,8 +51,8 @@ const (
 
 // openLoader makes a keyspace, and a loader of some shards that writes to it.
 func openLoader(ctx context.Context, addr, keyspace string, shards int, memory int64) (*loader, error) {
-	cfg := cassandra.Config{Hosts: []string{addr}, Keyspace: keyspace, Timeout: time.Minute}
-	if err := cassandra.CreateSchema(ctx, cfg); err != nil {
+	cfg := cql.Config{Hosts: []string{addr}, Keyspace: keyspace, Timeout: time.Minute}
+	if err := schema.Create(ctx, cfg); err != nil {
 		return nil, err
 	}
 	st, err := cassandra.Open(ctx, cfg)

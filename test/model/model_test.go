@@ -10,6 +10,8 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/pebble"
 	"varve.dev/varve/test/cassandra"
 )
@@ -43,8 +45,8 @@ func openPebble(t *testing.T) opener {
 // takes longer than a seed does.
 func TestLongCassandra(t *testing.T) {
 	ks := cassandra.Shared(t)
-	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	run(t, plan{seeds: 2, steps: 40}, func(t *testing.T) opener {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
 	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/program"
 )
@@ -184,7 +185,7 @@ func (f *fleet) claims() iter.Seq[store.Claim] {
 // openStore opens an archive that ends with the test.
 func openStore(t *testing.T, node *cassandra.Node, keyspace string) store.Store {
 	t.Helper()
-	st, err := cassandrastore.Open(t.Context(), cassandrastore.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace})
+	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/varve/engine/query"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
 	"varve.dev/varve/test/archive"
 	"varve.dev/varve/test/cassandra"
 	"varve.dev/varve/test/epics"
@@ -48,7 +49,7 @@ func (p *plant) archive(t *testing.T) *program.Archiver {
 // reader reads the store and nothing else, as a client of its own.
 func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 	t.Helper()
-	st, err := cassandrastore.Open(t.Context(), cassandrastore.Config{Hosts: p.Addrs(), Registerer: reg})
+	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: p.Addrs(), Registerer: reg})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"varve.dev/varve/engine/store"
-	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -21,7 +22,7 @@ func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	g, ctx := errgroup.WithContext(t.Context())
 	for _, hosts := range contacts {
 		g.Go(func() error {
-			return cassandrastore.CreateSchema(ctx, cassandrastore.Config{
+			return schema.Create(ctx, cql.Config{
 				Hosts: hosts, Keyspace: keyspace, Tiers: []store.Tier{store.Forever},
 			})
 		})

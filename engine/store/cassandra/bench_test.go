@@ -10,7 +10,7 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // inFlight is how many requests each benchmark has on their way.
@@ -173,7 +173,7 @@ func BenchmarkRowPerSample(b *testing.B) {
 	})
 }
 
-func rowTable(b *testing.B, cfg cassandrastore.Config) *gocql.Session {
+func rowTable(b *testing.B, cfg cql.Config) *gocql.Session {
 	b.Helper()
 	cluster := gocql.NewCluster(cfg.Hosts...)
 	cluster.ProtoVersion, cluster.Timeout, cluster.Keyspace = 5, cfg.Timeout, cfg.Keyspace

@@ -9,17 +9,18 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 var (
 	insertBlock = onTiers(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
-	insertApart = onTiers(`INSERT INTO block_@
+	insertOutOfLine = onTiers(`INSERT INTO block_@
 		(pv, bucket, start, writer, n, end_time, samples, kind, low, high, total, size, stamp)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`)
-	noteApart = onTiers("INSERT INTO block_apart_@ (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?) USING TTL ?")
-	dropOlder = onTiers(`DELETE FROM block_part_@
+	noteOutOfLine = onTiers("INSERT INTO block_apart_@ (pv, bucket, start, writer, n) VALUES (?, ?, ?, ?, ?) USING TTL ?")
+	dropOlder     = onTiers(`DELETE FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
 
 	// addReach tells a reader how far back to look for a block that overlaps a range:
@@ -43,15 +44,15 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 		}
 	}
 	return each(ctx, len(blocks), parallel, func(ctx context.Context, i int) error {
-		b, t := &blocks[i], s.clock.next()
-		if len(b.Blob) > blockInline {
-			return s.putApart(ctx, b, t)
+		b, t := &blocks[i], s.clock.Next()
+		if len(b.Blob) > schema.BlockInline {
+			return s.putOutOfLine(ctx, b, t)
 		}
 		return s.putRow(ctx, b, t, insertBlock, b.Blob, len(b.PV)+len(b.Blob))
 	})
 }
 
-// putApart writes a block whose blob stands in parts, apart from its bucket: one
+// putOutOfLine writes a block whose blob stands in parts, apart from its bucket: one
 // that holds images would be far larger than a partition should be. In order,
 // each step acknowledged before the next:
 //
@@ -74,16 +75,16 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 //     Its note stays unless Delete saw it, so that it finds the parts the next time.
 //   - A try that timed out still arrives after the next one ended: its row loses
 //     against the later timestamp, and its parts against the deletion of 4.
-func (s *Store) putApart(ctx context.Context, b *store.Block, t int64) error {
+func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error {
 	r, ttl := b.Bucket.Tier(), s.longer(s.ttl(b.Bucket.Expires()))
-	err := s.write(ctx, write{operation: "block_apart", stmt: noteApart[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
+	err := s.write(ctx, write{operation: "block_apart", stmt: noteOutOfLine[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
 	if err != nil {
 		return err
 	}
 	if err := s.putParts(ctx, blockParts(&b.BlockKey, t, ttl), b.Blob, t); err != nil {
 		return err
 	}
-	if err := s.putRow(ctx, b, t, insertApart, t, len(b.PV)); err != nil {
+	if err := s.putRow(ctx, b, t, insertOutOfLine, t, len(b.PV)); err != nil {
 		return err
 	}
 	return s.write(ctx, write{operation: "block_part", stmt: dropOlder[r], values: append(blockKey(&b.BlockKey), t), timestamp: t})

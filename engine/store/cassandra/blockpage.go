@@ -86,7 +86,7 @@ func (s *Store) whole(ctx context.Context, r *row, want func(end int64) bool, yi
 	if !want(r.End) {
 		return true
 	}
-	if isApart(r.size, r.stamp) {
+	if isOutOfLine(r.size, r.stamp) {
 		if there, err := s.gather(ctx, r); err != nil {
 			yield(store.Block{}, fmt.Errorf("reading blocks of %s: %w", r.PV, err))
 			return false
@@ -130,7 +130,7 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 				break
 			}
 			there := true
-			if isApart(r.size, r.stamp) {
+			if isOutOfLine(r.size, r.stamp) {
 				if there, err = s.gather(ctx, &r); err != nil {
 					break
 				}
@@ -158,14 +158,14 @@ const gatherTries = 10
 // deleted, and there is false.
 func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 	for range gatherTries {
-		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp, 0), r.size); !errors.Is(err, errTorn) {
+		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp, 0), r.size); !errors.Is(err, ErrTorn) {
 			return err == nil, err
 		}
 		torn, stamp := err, r.stamp
 		it := s.query(ctx, "blocks", 1, readBlock[r.Bucket.Tier()], blockKey(&r.BlockKey)...)
 		there = scanRow(it, r)
 		switch err = it.Close(); {
-		case err != nil || !there || !isApart(r.size, r.stamp):
+		case err != nil || !there || !isOutOfLine(r.size, r.stamp):
 			return there, err
 		case r.stamp == stamp:
 			return false, torn

@@ -13,6 +13,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // Limits of what a read of blocks holds in memory.
@@ -25,7 +26,7 @@ const (
 
 	// A page of blocks has firstRows, and more as long as sliceBytes should be enough
 	// for blobs as large as those before: 16 MiB at most if they are not.
-	firstRows = sliceBytes / blockInline
+	firstRows = sliceBytes / schema.BlockInline
 	mostRows  = 4 * firstRows
 )
 
@@ -234,7 +235,7 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 			if !it.Scan(&h.start, &h.writer, &h.n, &h.end, &h.size, &stamp) {
 				break
 			}
-			if isApart(h.size, stamp) {
+			if isOutOfLine(h.size, stamp) {
 				h.size = 0
 			}
 			if !yield(h, nil) {
@@ -293,7 +294,7 @@ func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (
 		if !it.Scan(columns...) {
 			break
 		}
-		if isApart(h.size, stamp) {
+		if isOutOfLine(h.size, stamp) {
 			h.size = 0
 		}
 		n.headers, n.reach = append(n.headers, h), longest(reach, reaches)
@@ -350,6 +351,6 @@ func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq
 	}
 }
 
-// isApart reports whether a blob stands in parts. A block that was apart and is so
+// isOutOfLine reports whether a blob stands in parts. A block that was apart and is so
 // no more, as it was written again, keeps its stamp.
-func isApart(size int, stamp int64) bool { return size > blockInline && stamp != 0 }
+func isOutOfLine(size int, stamp int64) bool { return size > schema.BlockInline && stamp != 0 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // PutCutoff implements store.Store. Before is its own timestamp, so that the highest
@@ -87,7 +88,7 @@ func (s *Store) Limit(ctx context.Context) (bytes int64, err error) {
 			SetHostID(h.HostID()).IterContext(withOperation(ctx, "limit"))
 		value := ""
 		it.Scan(&value)
-		if err := permitted(it.Close()); errors.Is(err, ErrForbidden) {
+		if err := cql.Permitted(it.Close()); errors.Is(err, cql.ErrForbidden) {
 			return 0, nil
 		} else if err != nil {
 			return 0, fmt.Errorf("asking %v for its settings: %w", h.ConnectAddress(), err)

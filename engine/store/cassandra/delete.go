@@ -58,7 +58,7 @@ func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket)
 		if at, ok := b.Expires(); !ok || at > oldest {
 			n := int((first.Span().Last()-b)/next) + 1
 			return each(ctx, n, parallel, func(ctx context.Context, i int) error {
-				return s.deleteBucket(ctx, pv, b+store.Bucket(i)*next, s.clock.next())
+				return s.deleteBucket(ctx, pv, b+store.Bucket(i)*next, s.clock.Next())
 			})
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Store) replicas() int64 {
 
 // deleteBucket deletes what was written up to a timestamp: the blocks first, so that none
 // is seen without its parts, and the notes that parts exist last. Of these it deletes
-// only what it has seen: see putApart.
+// only what it has seen: see putOutOfLine.
 //
 // The reach of a partition stays, as one that is too great does no harm. In archives
 // of version 2 its timestamp is far below those of a clock, so the tombstone of the

@@ -1,8 +1,6 @@
 // Package cassandra keeps an archive in a keyspace of an Apache Cassandra cluster,
 // version 5 or newer.
 //
-//	CreateSchema ── nodes agree? ──▶ one node ──▶ keyspace, tables, version
-//	Replicate ── ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted
 //	Open ── probe: reachable? datacenter? keyspace? version? ──▶ session
 //	   │
 //	   ├─ Put…, Seal ─▶ bytes in flight bounded ─▶ LOCAL_QUORUM, own timestamp ─▶ replicas
@@ -22,7 +20,7 @@
 //
 // Each step is acknowledged before the next, so whoever sees a row sees all its
 // parts, by the overlap of quorums: parts are read after the row. PutJournal and
-// putApart say what else may happen in between.
+// putOutOfLine say what else may happen in between.
 //
 // Writes carry timestamps of a clock that strictly rises within the process, so
 // that of two writes of one row the later wins. A sealed position is its own
@@ -31,5 +29,5 @@
 //
 // Blocks and rollups of each tier of the retention tiers have tables of their own,
 // whose rows all expire, in about the order in which they were written: files go whole.
-// tierOptions says what that takes.
+// schema.tierOptions says what that takes.
 package cassandra

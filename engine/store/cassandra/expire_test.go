@@ -8,7 +8,8 @@ import (
 
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
-	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -88,11 +89,11 @@ type plant struct {
 func newPlant(t *testing.T) *plant {
 	p := &plant{node: cassandra.Start(t), begun: time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
 	p.now = p.begun
-	cfg := cassandrastore.Config{
+	cfg := cql.Config{
 		Hosts: []string{p.node.Addr()}, Keyspace: "plant", Timeout: 30 * time.Second, Tiers: plantTiers,
 		Now: func() time.Time { return p.now },
 	}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	p.torn = &torn{T: t, Store: open(t, cfg), session: connect(t, cfg), keyspace: cfg.Keyspace}

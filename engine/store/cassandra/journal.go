@@ -8,10 +8,11 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // journalPage is how many rows of the journal are read at a time: a row has up
-// to partBytes, and mostly less than a quarter of a MiB.
+// to schema.PartBytes, and mostly less than a quarter of a MiB.
 const journalPage = 16
 
 // PutJournal implements store.Store. The parts of a large row are acknowledged
@@ -22,9 +23,9 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 	if len(r.Blob) > store.MaxBlob {
 		return fmt.Errorf("writing a journal row of %d bytes: %w", len(r.Blob), store.ErrTooLarge)
 	}
-	row := write{operation: "journal", timestamp: s.clock.next()}
+	row := write{operation: "journal", timestamp: s.clock.Next()}
 	key := []any{r.Shard, r.Writer[:], int64(r.At.N()), int64(r.At.Seq()), r.Index}
-	if len(r.Blob) <= partBytes {
+	if len(r.Blob) <= schema.PartBytes {
 		row.stmt = "INSERT INTO journal (shard, writer, n, seq, names, body) VALUES (?, ?, ?, ?, ?, ?)"
 		row.values, row.size = append(key, r.Blob), len(r.Index)+len(r.Blob)
 		return s.write(ctx, row)

@@ -6,13 +6,15 @@ import (
 	"log/slog"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // Later returns a store that is opened as soon as the cluster answers and has the
 // schema. The configuration is asked for at each try. State
 // of the store tells what it waits for; it begins with a word that programs can
 // rely on.
-func Later(config func() (Config, error), log *slog.Logger) *store.Pending {
+func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	return store.OpenLater(func(ctx context.Context) (store.Store, error) {
 		cfg, err := config()
 		var st *Store
@@ -31,17 +33,17 @@ func Later(config func() (Config, error), log *slog.Logger) *store.Pending {
 // waiting says what an error of Open means, in a stable text.
 func waiting(err error) string {
 	switch {
-	case errors.Is(err, ErrNoSchema):
+	case errors.Is(err, schema.ErrNoSchema):
 		return "WaitingForSchema: the keyspace does not hold the schema"
-	case errors.Is(err, ErrVersion):
+	case errors.Is(err, schema.ErrVersion):
 		return "WaitingForSchema: the keyspace holds the schema of another version"
-	case errors.Is(err, ErrDatacenter):
+	case errors.Is(err, cql.ErrDatacenter):
 		return "WrongDatacenter: the cluster has no datacenter of the name given"
-	case errors.Is(err, ErrCredentials):
+	case errors.Is(err, cql.ErrCredentials):
 		return "WrongCredentials: Cassandra refuses the user name and password"
-	case errors.Is(err, ErrForbidden):
+	case errors.Is(err, cql.ErrForbidden):
 		return "Forbidden: Cassandra does not let the user read the keyspace"
-	case errors.Is(err, ErrTLS):
+	case errors.Is(err, cql.ErrTLS):
 		return "TLSFailed: one side does not take the other's certificate, or does not use TLS; the log tells more"
 	}
 	return "StorageAway: Cassandra does not answer"

@@ -9,6 +9,8 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -25,21 +27,21 @@ func eventually(t *testing.T, p *store.Pending, text string) {
 	}
 }
 
-func later(cfg cassandrastore.Config) *store.Pending {
-	return cassandrastore.Later(func() (cassandrastore.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
+func later(cfg cql.Config) *store.Pending {
+	return cassandrastore.Later(func() (cql.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 }
 
 // A store without its schema waits for it, and then is as any other.
 func TestLaterWaitsForTheSchema(t *testing.T) {
 	ks := cassandra.Shared(t)
-	cfg := cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
+	cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
 	p := later(cfg)
 	defer p.Close()
 	eventually(t, p, "WaitingForSchema: ")
 	if _, err := p.Claims(t.Context(), 0); !errors.Is(err, store.ErrNotOpen) {
 		t.Fatalf("before it is open, a call gives %v", err)
 	}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, p, "")
@@ -50,7 +52,7 @@ func TestLaterWaitsForTheSchema(t *testing.T) {
 
 // Where nobody answers, the state says so, and Close does not wait for anybody.
 func TestLaterOfAClusterThatIsAway(t *testing.T) {
-	p := later(cassandrastore.Config{Hosts: []string{"127.0.0.1:1"}, Timeout: time.Second})
+	p := later(cql.Config{Hosts: []string{"127.0.0.1:1"}, Timeout: time.Second})
 	eventually(t, p, "StorageAway: ")
 	if err := p.Close(); err != nil {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // An archive of the first version is upgraded, with what it holds.
@@ -27,7 +28,7 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 		t.Error("a schema of version 1 is opened")
 	}
 	for range 2 {
-		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		if err := schema.Create(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +78,7 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	s.exec("UPDATE @block_forever USING TIMESTAMP ? SET reach = ? WHERE pv = ? AND bucket = ?", reach, reach, old.PV, int64(day))
 
 	cfg.Tiers = nil // all
-	s.must(cassandrastore.CreateSchema(t.Context(), cfg))
+	s.must(schema.Create(t.Context(), cfg))
 	s.Store = open(t, cfg)
 	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != store.NumTiers {
 		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
@@ -123,7 +124,7 @@ func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 	s.exec("DROP TABLE @disk_guard")
 	s.exec("UPDATE @schema_version SET version = 3 WHERE part = 'tables'")
 	cfg.Tiers = nil
-	s.must(cassandrastore.CreateSchema(t.Context(), cfg))
+	s.must(schema.Create(t.Context(), cfg))
 	s.Store = open(t, cfg)
 	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != 2 {
 		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)

@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // Store is a store.Store in a keyspace.
 type Store struct {
 	session  *gocql.Session
-	cfg      Config
-	clock    clock
+	cfg      cql.Config
+	clock    cql.Clock
 	inFlight *semaphore.Weighted // bytes
 	metrics  *metrics
 
@@ -27,30 +29,30 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the cluster. Where the cause is not that the cluster is away,
-// the error wraps ErrNoSchema, ErrVersion, ErrDatacenter, ErrCredentials, ErrForbidden
-// or ErrTLS.
-func Open(ctx context.Context, config Config) (*Store, error) {
-	cfg, err := config.complete()
+// the error wraps schema.ErrNoSchema, schema.ErrVersion, cql.ErrDatacenter, cql.ErrCredentials, cql.ErrForbidden
+// or cql.ErrTLS.
+func Open(ctx context.Context, config cql.Config) (*Store, error) {
+	cfg, err := config.Complete()
 	if err != nil {
 		return nil, err
 	}
 	var tiers uint32
-	if cfg.Datacenter, tiers, err = cfg.check(ctx); err != nil {
+	if cfg.Datacenter, tiers, err = check(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, clock: clock{now: cfg.Now}, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
-		shortestTTL: shortestTTL, outlive: outlive,
+		cfg: cfg, clock: cql.Clock{Now: cfg.Now}, inFlight: semaphore.NewWeighted(cfg.InFlightBytes), metrics: newMetrics(),
+		shortestTTL: shortestTTL, outlive: schema.Outlive,
 	}
 	s.tiers.Store(tiers)
-	cluster := cfg.cluster()
+	cluster := cfg.Cluster()
 	cluster.Keyspace = cfg.Keyspace
 	cluster.RetryPolicy = retries{}
 	cluster.QueryObserver, cluster.BatchObserver = s.metrics, s.metrics
 	cluster.HostFilter = gocql.DataCenterHostFilter(cfg.Datacenter)
 	cluster.PoolConfig.HostSelectionPolicy = s.metrics.nodes
 	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // which replicas there are is all that is asked
-	if s.session, err = cfg.connect(cluster, false); err != nil {
+	if s.session, err = cfg.Connect(cluster, false); err != nil {
 		return nil, err
 	}
 	s.metrics.showNodes(s.countNodes)
@@ -64,26 +66,20 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 }
 
 // check returns the datacenter to use, and the tiers that have tables, if all is well.
-func (c *Config) check(ctx context.Context) (datacenter string, tiers uint32, err error) {
-	session, err := c.probe()
+func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32, err error) {
+	session, err := c.Probe()
 	if err != nil {
 		return "", 0, err
 	}
 	defer session.Close()
-	top, err := readTopology(ctx, session)
+	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return "", 0, err
 	}
-	if datacenter, err = top.choose(c.Datacenter); err != nil {
+	if datacenter, err = top.Choose(c.Datacenter); err != nil {
 		return "", 0, err
 	}
-	version, err := c.readVersion(ctx, session)
-	if err == nil && version != SchemaVersion {
-		err = versionError(c.Keyspace, version)
-	}
-	if err == nil {
-		tiers, err = tiersOf(ctx, session, c.Keyspace)
-	}
+	tiers, err = schema.Check(ctx, session, c.Keyspace)
 	return datacenter, tiers, err
 }
 

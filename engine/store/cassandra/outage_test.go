@@ -11,6 +11,8 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -28,22 +30,22 @@ func login(username, password string) func() (string, string, error) {
 // and looks for what was acknowledged.
 func TestOutages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
-	cfg := cassandrastore.Config{
+	cfg := cql.Config{
 		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout, Tiers: []store.Tier{store.Forever},
 	}
-	none := cassandrastore.Config{Hosts: cfg.Hosts, Timeout: time.Minute} // a busy machine is no failure here
+	none := cql.Config{Hosts: cfg.Hosts, Timeout: time.Minute} // a busy machine is no failure here
 	wrong := none
 	wrong.Login = login("cassandra", "guess")
-	for name, c := range map[string]cassandrastore.Config{"a wrong password": wrong, "none": none} {
-		if _, err := cassandrastore.Open(t.Context(), c); !errors.Is(err, cassandrastore.ErrCredentials) {
+	for name, c := range map[string]cql.Config{"a wrong password": wrong, "none": none} {
+		if _, err := cassandrastore.Open(t.Context(), c); !errors.Is(err, cql.ErrCredentials) {
 			t.Errorf("opening with %s gives %v", name, err)
 		}
 	}
 	// Cassandra makes its first user some time after it began to serve.
-	err := cassandrastore.CreateSchema(t.Context(), cfg)
-	for begun := time.Now(); errors.Is(err, cassandrastore.ErrCredentials) && time.Since(begun) < time.Minute; {
+	err := schema.Create(t.Context(), cfg)
+	for begun := time.Now(); errors.Is(err, cql.ErrCredentials) && time.Since(begun) < time.Minute; {
 		wait(100 * time.Millisecond)
-		err = cassandrastore.CreateSchema(t.Context(), cfg)
+		err = schema.Create(t.Context(), cfg)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestOutages(t *testing.T) {
 func wait(d time.Duration) { <-time.After(d) }
 
 // elsewhere checks that Open says who does not answer.
-func elsewhere(t *testing.T, cfg cassandrastore.Config) {
+func elsewhere(t *testing.T, cfg cql.Config) {
 	t.Helper()
 	_, err := cassandrastore.Open(t.Context(), cfg)
 	if refused := new(net.OpError); !errors.As(err, &refused) {

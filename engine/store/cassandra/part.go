@@ -6,14 +6,7 @@ import (
 	"fmt"
 
 	"varve.dev/varve/engine/store"
-)
-
-// Sizes of what stands in one row, in bytes. Blobs of blocks that are larger than
-// blockInline, and of journal rows that are larger than partBytes, are cut into
-// parts of partBytes, which stand in a partition of their own.
-const (
-	partBytes   = 512 << 10
-	blockInline = 128 << 10
+	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
 // Limits of the parts of one blob under way at a time.
@@ -22,8 +15,8 @@ const (
 	partsRead    = 8 // rows of a page
 )
 
-// errTorn says that parts of a blob are not there.
-var errTorn = errors.New("parts of a blob are missing")
+// ErrTorn says that parts of a blob are not there.
+var ErrTorn = errors.New("parts of a blob are missing")
 
 // partition is where the parts of a blob stand: the values of its key, to which
 // the number of the part is added, and the statements that use them.
@@ -71,9 +64,9 @@ func blockKey(k *store.BlockKey) []any {
 // putParts writes a blob in parts, each waiting for room in the bytes in flight,
 // and returns when a quorum has them all.
 func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestamp int64) error {
-	n := (len(blob) + partBytes - 1) / partBytes
+	n := (len(blob) + schema.PartBytes - 1) / schema.PartBytes
 	return each(ctx, n, partsWritten, func(ctx context.Context, i int) error {
-		part := blob[i*partBytes : min((i+1)*partBytes, len(blob))]
+		part := blob[i*schema.PartBytes : min((i+1)*schema.PartBytes, len(blob))]
 		values := append(append(make([]any, 0, len(p.key)+3), p.key...), i, part)
 		if p.timed {
 			values = append(values, p.ttl)
@@ -88,7 +81,7 @@ func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestam
 	})
 }
 
-// getParts returns a blob of a size from its parts, or errTorn.
+// getParts returns a blob of a size from its parts, or ErrTorn.
 func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, error) {
 	if size < 0 || size > store.MaxBlob {
 		return nil, fmt.Errorf("a blob of %d bytes: %w", size, store.ErrTooLarge)
@@ -107,7 +100,7 @@ func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, er
 		return nil, err
 	}
 	if len(blob) != size {
-		return nil, fmt.Errorf("%w: %d of %d bytes are there", errTorn, len(blob), size)
+		return nil, fmt.Errorf("%w: %d of %d bytes are there", ErrTorn, len(blob), size)
 	}
 	return blob, nil
 }

@@ -15,6 +15,8 @@ import (
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -176,8 +178,8 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 // what was acknowledged is there, and what was not is whole or not there.
 func TestLargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	s := &torn{T: t, Store: open(t, cfg)}
@@ -250,7 +252,7 @@ func (s *torn) wholes() map[string]bool {
 }
 
 // reopened waits until the cluster answers again.
-func reopened(t *testing.T, cfg cassandrastore.Config) *cassandrastore.Store {
+func reopened(t *testing.T, cfg cql.Config) *cassandrastore.Store {
 	t.Helper()
 	for deadline := time.Now().Add(recoverWait); ; wait(100 * time.Millisecond) {
 		st, err := cassandrastore.Open(t.Context(), cfg)

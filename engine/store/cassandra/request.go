@@ -29,7 +29,7 @@ type write struct {
 func (s *Store) write(ctx context.Context, w write) error {
 	return s.bounded(ctx, w.operation, w.size, func(ctx context.Context) error {
 		if w.timestamp == 0 {
-			w.timestamp = s.clock.next()
+			w.timestamp = s.clock.Next()
 		}
 		return s.statement(w.stmt, w.values...).WithTimestamp(w.timestamp).ExecContext(ctx)
 	})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // Writes wait until there is room for them, also those that fail; one that is larger
@@ -16,7 +18,7 @@ import (
 func TestBytesUnderWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10 << 10
-		s := &Store{cfg: Config{InFlightBytes: bound}, inFlight: semaphore.NewWeighted(bound), metrics: newMetrics()}
+		s := &Store{cfg: cql.Config{InFlightBytes: bound}, inFlight: semaphore.NewWeighted(bound), metrics: newMetrics()}
 		var mu sync.Mutex
 		underWay, most := 0, 0
 		add := func(n int) {
@@ -53,7 +55,7 @@ func TestBytesUnderWayAreBounded(t *testing.T) {
 
 func TestWaitingForRoomEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Store{cfg: Config{InFlightBytes: 1}, inFlight: semaphore.NewWeighted(1), metrics: newMetrics()}
+		s := &Store{cfg: cql.Config{InFlightBytes: 1}, inFlight: semaphore.NewWeighted(1), metrics: newMetrics()}
 		ctx, cancel := context.WithCancel(t.Context())
 		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		for range 2 {

@@ -112,7 +112,7 @@ func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, 
 // deleteRollups deletes the rollups of a PV, partition by partition: those that the
 // times named in the directory fall into, and that have not expired.
 func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
-	t := s.clock.next()
+	t := s.clock.Next()
 	for _, l := range c.Levels {
 		there, err := s.has(ctx, l.Tier())
 		if err != nil {

@@ -11,12 +11,14 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
 func TestSchemaIsCreatedOnce(t *testing.T) {
 	cfg := config(t)
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Errorf("creating the schema again: %v", err)
 	}
 	var ttl, grace int
@@ -32,7 +34,7 @@ func TestSchemaIsCreatedOnce(t *testing.T) {
 	}
 }
 
-func connect(t *testing.T, cfg cassandrastore.Config) *gocql.Session {
+func connect(t *testing.T, cfg cql.Config) *gocql.Session {
 	t.Helper()
 	cluster := gocql.NewCluster(cfg.Hosts...)
 	if cfg.Login != nil {
@@ -55,40 +57,40 @@ func connect(t *testing.T, cfg cassandrastore.Config) *gocql.Session {
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	good := config(t)
 	session := connect(t, good)
-	with := func(change func(*cassandrastore.Config)) cassandrastore.Config {
+	with := func(change func(*cql.Config)) cql.Config {
 		cfg := good
 		change(&cfg)
 		return cfg
 	}
 	for _, test := range []struct {
 		name string
-		cfg  cassandrastore.Config
+		cfg  cql.Config
 		is   error
 		says []string
 	}{
 		{
-			name: "no host", cfg: with(func(c *cassandrastore.Config) { c.Hosts = nil }),
+			name: "no host", cfg: with(func(c *cql.Config) { c.Hosts = nil }),
 			says: []string{"no host"},
 		},
 		{
-			name: "nobody there", cfg: with(func(c *cassandrastore.Config) { c.Hosts = []string{"127.0.0.1:1"} }),
+			name: "nobody there", cfg: with(func(c *cql.Config) { c.Hosts = []string{"127.0.0.1:1"} }),
 			says: []string{"127.0.0.1:1", "refused"},
 		},
 		{
-			name: "unknown host", cfg: with(func(c *cassandrastore.Config) { c.Hosts = []string{"nowhere.invalid"} }),
+			name: "unknown host", cfg: with(func(c *cql.Config) { c.Hosts = []string{"nowhere.invalid"} }),
 			says: []string{"nowhere.invalid"},
 		},
 		{
-			name: "bad keyspace", cfg: with(func(c *cassandrastore.Config) { c.Keyspace = "a; DROP" }),
+			name: "bad keyspace", cfg: with(func(c *cql.Config) { c.Keyspace = "a; DROP" }),
 			says: []string{`"a; DROP"`},
 		},
 		{
-			name: "no schema", cfg: with(func(c *cassandrastore.Config) { c.Keyspace = "nothing_here" }),
-			is: cassandrastore.ErrNoSchema, says: []string{"nothing_here", "varve schema"},
+			name: "no schema", cfg: with(func(c *cql.Config) { c.Keyspace = "nothing_here" }),
+			is: schema.ErrNoSchema, says: []string{"nothing_here", "varve schema"},
 		},
 		{
-			name: "wrong datacenter", cfg: with(func(c *cassandrastore.Config) { c.Datacenter = "moon" }),
-			is: cassandrastore.ErrDatacenter, says: []string{`"moon"`, "datacenter1"},
+			name: "wrong datacenter", cfg: with(func(c *cql.Config) { c.Datacenter = "moon" }),
+			is: cql.ErrDatacenter, says: []string{`"moon"`, "datacenter1"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,15 +104,15 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = cassandrastore.Open(t.Context(), good)
-		expect(t, err, cassandrastore.ErrVersion, good.Keyspace, "version 0", "version 5")
-		expect(t, cassandrastore.CreateSchema(t.Context(), good), cassandrastore.ErrVersion)
+		expect(t, err, schema.ErrVersion, good.Keyspace, "version 0", "version 5")
+		expect(t, schema.Create(t.Context(), good), schema.ErrVersion)
 	})
 }
 
 func TestSchemaNeedsARealDatacenter(t *testing.T) {
 	ks := cassandra.Shared(t)
-	err := cassandrastore.CreateSchema(t.Context(), cassandrastore.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Datacenter: "moon"})
-	expect(t, err, cassandrastore.ErrDatacenter, "datacenter1")
+	err := schema.Create(t.Context(), cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Datacenter: "moon"})
+	expect(t, err, cql.ErrDatacenter, "datacenter1")
 }
 
 // Tables of other tiers are added later, also for stores that are open. Until then a
@@ -153,7 +155,7 @@ func TestTiersAreAdded(t *testing.T) {
 	}
 	for i, tiers := range [][]store.Tier{{store.Keep1y}, nil} { // nil adds none
 		cfg.Tiers = tiers
-		if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+		if err := schema.Create(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		if err := st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)); err != nil {
@@ -174,10 +176,10 @@ func TestTiersAreAdded(t *testing.T) {
 // Servers that can not let rows expire late enough are found before there are any.
 func TestLongTiersNeedTheServersToLetThem(t *testing.T) {
 	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
-	cfg := cassandrastore.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
-	expect(t, cassandrastore.CreateSchema(t.Context(), cfg), cassandrastore.ErrCompatibility, "storage_compatibility_mode is CASSANDRA_4", "10y", "NONE")
+	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
+	expect(t, schema.Create(t.Context(), cfg), schema.ErrCompatibility, "storage_compatibility_mode is CASSANDRA_4", "10y", "NONE")
 	cfg.Tiers = []store.Tier{store.Keep1d}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Errorf("without long tiers: %v", err)
 	}
 	st := open(t, cfg)

@@ -6,6 +6,8 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/engine/store/storetest"
 	"varve.dev/varve/test/cassandra"
 )
@@ -14,20 +16,20 @@ func TestMain(m *testing.M) { cassandra.Main(m) }
 
 // config is of a keyspace that has its schema, with what is kept forever and on some
 // tiers: each takes its time to make.
-func config(tb testing.TB, tiers ...store.Tier) cassandrastore.Config {
+func config(tb testing.TB, tiers ...store.Tier) cql.Config {
 	tb.Helper()
 	ks := cassandra.Shared(tb)
 	// A busy machine is no failure here.
-	cfg := cassandrastore.Config{
+	cfg := cql.Config{
 		Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: append(tiers, store.Forever),
 	}
-	if err := cassandrastore.CreateSchema(tb.Context(), cfg); err != nil {
+	if err := schema.Create(tb.Context(), cfg); err != nil {
 		tb.Fatal(err)
 	}
 	return cfg
 }
 
-func open(tb testing.TB, cfg cassandrastore.Config) *cassandrastore.Store {
+func open(tb testing.TB, cfg cql.Config) *cassandrastore.Store {
 	tb.Helper()
 	st, err := cassandrastore.Open(tb.Context(), cfg)
 	if err != nil {
@@ -43,7 +45,7 @@ func TestConformance(t *testing.T) {
 	for r := range store.Tier(store.NumTiers) {
 		cfg.Tiers = append(cfg.Tiers, r)
 	}
-	if err := cassandrastore.CreateSchema(t.Context(), cfg); err != nil {
+	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Run(t,

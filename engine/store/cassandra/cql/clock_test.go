@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestClockStrictlyRises(t *testing.T) {
-	c := clock{now: time.Now}
+	c := Clock{Now: time.Now}
 	ahead := time.Now().Add(time.Hour).UnixMicro()
 	c.last.Store(ahead) // as if the machine's clock had been set back
 	var mu sync.Mutex
@@ -18,7 +18,7 @@ func TestClockStrictlyRises(t *testing.T) {
 		wg.Go(func() {
 			var got []int64
 			for range 1000 {
-				got = append(got, c.next())
+				got = append(got, c.Next())
 			}
 			if !slices.IsSorted(got) {
 				t.Error("timestamps fall")

@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -8,25 +8,27 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// SchemaVersion is the version of the tables that this package uses. Version 1 had
-// no blobs in parts, and no properties in metadata; version 2 no tier but forever, and
-// no rollups; version 3 no cutoff; version 4 no terms of sealers.
-const SchemaVersion = 5
+// target is the keyspace whose tables are made or changed, and its cluster.
+type target struct{ cql.Config }
 
-// tierVersion is the first one whose archives have tiers.
-const tierVersion = 3
+func complete(c cql.Config) (target, error) {
+	c, err := c.Complete()
+	return target{c}, err
+}
 
 // schemaTimeout is for one statement: a change is agreed on by all nodes.
 const schemaTimeout = time.Minute
 
-// CreateSchema creates the keyspace and its tables, as far as they do not exist,
+// Create creates the keyspace and its tables, as far as they do not exist,
 // adds to those of an earlier version what they lack, and returns when all nodes that
 // answer have them. Several processes may run it at a time. Nothing else creates
 // tables.
-func CreateSchema(ctx context.Context, config Config) error {
-	cfg, err := config.complete()
+func Create(ctx context.Context, config cql.Config) error {
+	cfg, err := complete(config)
 	if err != nil {
 		return err
 	}
@@ -37,14 +39,14 @@ func CreateSchema(ctx context.Context, config Config) error {
 		return err
 	}
 	defer session.Close()
-	version, err := cfg.readVersion(ctx, session)
+	version, err := readVersion(ctx, session, cfg.Keyspace)
 	switch {
-	case err == nil && (version < 1 || version > SchemaVersion):
+	case err == nil && (version < 1 || version > Version):
 		return versionError(cfg.Keyspace, version)
 	case err != nil && !errors.Is(err, ErrNoSchema):
 		return err
 	}
-	top, err := readTopology(ctx, session)
+	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -60,25 +62,25 @@ func CreateSchema(ctx context.Context, config Config) error {
 
 // change makes the keyspace, unless there is one, and runs statements in it. It returns
 // when all nodes that answer know.
-func (c *Config) change(ctx context.Context, session *gocql.Session, top *topology, statements []string) error {
+func (c *target) change(ctx context.Context, session *gocql.Session, top *cql.Topology, statements []string) error {
 	made, err := c.makeKeyspace(ctx, session, top)
 	if err != nil {
 		return err
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
-			return fmt.Errorf("creating the schema of keyspace %s: %w", c.Keyspace, permitted(err))
+			return fmt.Errorf("creating the schema of keyspace %s: %w", c.Keyspace, cql.Permitted(err))
 		}
 	}
-	if _, err := c.agree(ctx, top.local); err != nil || !made {
+	if _, err := c.agree(ctx, top.Local); err != nil || !made {
 		return err
 	}
 	return c.noteReplicas(ctx, session, top)
 }
 
 // noteVersion comes last, so that a schema with a version is whole.
-func (c *Config) noteVersion(ctx context.Context, session *gocql.Session) error {
-	err := session.Query("INSERT INTO "+c.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", SchemaVersion).
+func (c *target) noteVersion(ctx context.Context, session *gocql.Session) error {
+	err := session.Query("INSERT INTO "+c.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", Version).
 		Consistency(gocql.Quorum).ExecContext(ctx)
 	if err != nil {
 		return fmt.Errorf("noting the schema version: %w", err)
@@ -86,49 +88,8 @@ func (c *Config) noteVersion(ctx context.Context, session *gocql.Session) error 
 	return nil
 }
 
-// readVersion returns the version of the schema, or ErrNoSchema.
-func (c *Config) readVersion(ctx context.Context, session *gocql.Session) (version int, err error) {
-	var name string
-	err = session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_version'",
-		c.Keyspace).ScanContext(ctx, &name)
-	if err == nil {
-		read := session.Query("SELECT version FROM " + c.Keyspace + ".schema_version WHERE part = 'tables'")
-		err = read.ScanContext(ctx, &version)
-		if errors.Is(err, gocql.ErrNotFound) { // a replica that is new may not have it yet
-			err = read.Consistency(gocql.Quorum).ScanContext(ctx, &version)
-		}
-	}
-	switch {
-	case errors.Is(err, gocql.ErrNotFound), beingMade(err):
-		return 0, fmt.Errorf("%w in keyspace %s: create it with `varve schema`", ErrNoSchema, c.Keyspace)
-	case err != nil:
-		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", c.Keyspace, permitted(err))
-	}
-	return version, nil
-}
-
-// beingMade reports whether a table could not be read that a node has the name of: it
-// is made at this moment.
-func beingMade(err error) bool {
-	var refused gocql.RequestError
-	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
-}
-
-// permitted makes the error of a statement that the user may not run ErrForbidden.
-func permitted(err error) error {
-	var refused gocql.RequestError
-	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized && !unknowing(refused) {
-		return fmt.Errorf("%w: %s", ErrForbidden, refused.Message())
-	}
-	return err
-}
-
-func versionError(keyspace string, version int) error {
-	return fmt.Errorf("%w: keyspace %s has version %d, this program uses version %d", ErrVersion, keyspace, version, SchemaVersion)
-}
-
 // makeKeyspace makes the keyspace, unless there is one.
-func (c *Config) makeKeyspace(ctx context.Context, session *gocql.Session, top *topology) (made bool, err error) {
+func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *cql.Topology) (made bool, err error) {
 	var name string
 	err = session.Query("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", c.Keyspace).ScanContext(ctx, &name)
 	switch {
@@ -138,18 +99,18 @@ func (c *Config) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 		return false, fmt.Errorf("looking for keyspace %s: %w", c.Keyspace, err)
 	}
 	if c.ReplicationFactor > 0 {
-		if err := c.enough(ctx, top.local, c.ReplicationFactor); err != nil {
+		if err := c.enough(ctx, top.Local, c.ReplicationFactor); err != nil {
 			return false, err
 		}
 	}
 	if err := session.Query(c.createKeyspace(top)).ExecContext(ctx); err != nil {
-		return false, fmt.Errorf("creating keyspace %s: %w", c.Keyspace, permitted(err))
+		return false, fmt.Errorf("creating keyspace %s: %w", c.Keyspace, cql.Permitted(err))
 	}
 	return true, nil
 }
 
 // statements returns the DDL, in order, that a schema of some version needs; 0 is none.
-func (c *Config) statements(ctx context.Context, session *gocql.Session, version int) (out []string, err error) {
+func (c *target) statements(ctx context.Context, session *gocql.Session, version int) (out []string, err error) {
 	ttl, err := c.journalTTL(ctx, session)
 	if err != nil {
 		return nil, err
@@ -196,7 +157,7 @@ func tableNames(ctx context.Context, session *gocql.Session, keyspace string) (m
 
 // journalTTL returns how long the rows of the journal are kept, if there is one,
 // or else are to be.
-func (c *Config) journalTTL(ctx context.Context, session *gocql.Session) (time.Duration, error) {
+func (c *target) journalTTL(ctx context.Context, session *gocql.Session) (time.Duration, error) {
 	var seconds int
 	err := session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",
 		c.Keyspace).ScanContext(ctx, &seconds)
@@ -209,24 +170,27 @@ func (c *Config) journalTTL(ctx context.Context, session *gocql.Session) (time.D
 	return time.Duration(seconds) * time.Second, nil
 }
 
+// defaultReplicas is how many replicas a keyspace gets where the cluster has that many nodes.
+const defaultReplicas = 3
+
 // createKeyspace is not for a keyspace that exists: even IF NOT EXISTS takes the
 // right to make any, which a user with a keyspace of its own need not have.
-func (c *Config) createKeyspace(top *topology) string {
+func (c *target) createKeyspace(top *cql.Topology) string {
 	replicas := c.ReplicationFactor
 	if replicas == 0 {
-		replicas = min(defaultReplicas, top.nodes[top.local])
+		replicas = min(defaultReplicas, top.Nodes[top.Local])
 	}
 	return fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %s WITH replication = {'class': 'NetworkTopologyStrategy', '%s': %d}",
-		c.Keyspace, top.local, replicas)
+		c.Keyspace, top.Local, replicas)
 }
 
 // noteReplicas notes that a keyspace has all on as many replicas as it was made with.
-func (c *Config) noteReplicas(ctx context.Context, session *gocql.Session, top *topology) error {
+func (c *target) noteReplicas(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	now, err := readReplication(ctx, session, c.Keyspace)
 	if err != nil {
 		return err
 	}
-	n, err := now.of(top.local, top)
+	n, err := now.of(top.Local, top)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// connect makes a session. A probe takes the most care to find out why it fails.
-func (c *Config) connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
+// Connect makes a session. A probe takes the most care to find out why it fails.
+func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
 	failures := &connectFailures{}
 	cluster.ConnectObserver = failures
 	if probing {
@@ -152,4 +152,13 @@ func ofTLS(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &certificate) || errors.As(err, &noTLS) ||
 		errors.As(err, &op) && op.Op == "remote error" // an alert
+}
+
+// Permitted makes the error of a statement that the user may not run ErrForbidden.
+func Permitted(err error) error {
+	var refused gocql.RequestError
+	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized && !unknowing(refused) {
+		return fmt.Errorf("%w: %s", ErrForbidden, refused.Message())
+	}
+	return err
 }

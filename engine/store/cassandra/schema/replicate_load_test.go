@@ -1,4 +1,4 @@
-package cassandra_test
+package schema_test
 
 import (
 	"context"

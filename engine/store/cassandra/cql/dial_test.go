@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"crypto/tls"
@@ -21,7 +21,7 @@ func dial(t *testing.T, l net.Listener, cfg Config) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := cfg.cluster().HostDialer.DialHost(t.Context(), host)
+	conn, err := cfg.Cluster().HostDialer.DialHost(t.Context(), host)
 	if err == nil {
 		_ = conn.Conn.Close()
 	}

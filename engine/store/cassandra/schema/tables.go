@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"fmt"
@@ -6,6 +6,18 @@ import (
 
 	"varve.dev/varve/engine/store"
 )
+
+// Sizes of what stands in one row, in bytes. Blobs of blocks that are larger than
+// BlockInline, and of journal rows that are larger than PartBytes, are cut into
+// parts of PartBytes, which stand in a partition of their own.
+const (
+	PartBytes   = 512 << 10
+	BlockInline = 128 << 10
+)
+
+// Outlive is how much longer than rows is kept what they can not be read without: more
+// than lies between the writing of the two, and between the clocks of nodes.
+const Outlive = time.Hour
 
 // table is a table: its name, its columns and key, and its options, WITH and all.
 type table struct{ name, columns, options string }
@@ -55,7 +67,7 @@ func journalTables(ttl time.Duration) []table {
 	PRIMARY KEY ((shard, writer, n), seq)`, journalOptions(ttl, ttl)},
 		{"journal_part", `
 	shard int, writer blob, n int, seq int, part int, body blob,
-	PRIMARY KEY ((shard, writer, n, seq), part)`, journalOptions(ttl, ttl+outlive)},
+	PRIMARY KEY ((shard, writer, n, seq), part)`, journalOptions(ttl, ttl+Outlive)},
 	}
 }
 
@@ -77,7 +89,7 @@ type tierTable struct{ prefix, columns string }
 
 func (t *tierTable) of(r store.Tier) string { return t.prefix + "_" + r.String() }
 
-// tierTables are those of one tier. A block has a body, or a stamp: see putApart. To
+// tierTables are those of one tier. A block has a body, or a stamp: see putOutOfLine. To
 // reaches see addReach.
 var tierTables = []tierTable{
 	{"block", `

@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // Limits of waiting for nodes to agree on a schema.
@@ -28,17 +30,17 @@ const (
 //     at a time ask the same node, which does one thing after another.
 //
 // A node that is away is not waited for: it learns the schema from the others.
-func (c *Config) schemaSession(ctx context.Context) (*gocql.Session, error) {
-	session, err := c.probe()
+func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
+	session, err := c.Probe()
 	if err != nil {
 		return nil, err
 	}
-	top, err := readTopology(ctx, session)
+	top, err := cql.ReadTopology(ctx, session)
 	session.Close()
 	if err != nil {
 		return nil, err
 	}
-	dc, err := top.choose(c.Datacenter)
+	dc, err := top.Choose(c.Datacenter)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +48,12 @@ func (c *Config) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.probe(node)
+	return c.Probe(node)
 }
 
 // agree waits until all nodes of a datacenter that answer have the same schema, and
 // returns the address of the one of the least id.
-func (c *Config) agree(ctx context.Context, dc string) (node string, err error) {
+func (c *target) agree(ctx context.Context, dc string) (node string, err error) {
 	r, err := c.rollCall(ctx, dc)
 	if err != nil {
 		return "", err
@@ -65,12 +67,12 @@ type roll struct{ answer, away []string }
 
 // rollCall returns which nodes answer, once these have the same schema. It asks
 // them one by one: what a node knows of another may be from before that went away.
-func (c *Config) rollCall(ctx context.Context, dc string) (roll, error) {
-	cluster := c.cluster()
+func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
+	cluster := c.Cluster()
 	cluster.NumConns = 1
 	cluster.HostFilter = gocql.DataCenterHostFilter(dc)
-	quiet(cluster)
-	session, err := c.connect(cluster, true)
+	cql.Quiet(cluster)
+	session, err := c.Connect(cluster, true)
 	if err != nil {
 		return roll{}, err
 	}
@@ -92,7 +94,7 @@ func (c *Config) rollCall(ctx context.Context, dc string) (roll, error) {
 }
 
 // schemas returns which nodes have which version of the schema, of those that answer.
-func (c *Config) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
+func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
 	versions = map[string][]string{}
 	hosts := session.GetHosts()
 	slices.SortFunc(hosts, func(a, b *gocql.HostInfo) int { return strings.Compare(a.HostID(), b.HostID()) })

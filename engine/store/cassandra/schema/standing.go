@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 // standing is how many replicas a keyspace has, and what is noted of it: see
 // docs/design/replication.md. While settled is noted alone, all that was acknowledged

@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"context"
@@ -10,13 +10,9 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Errors of Open and CreateSchema that tell an administrator what to do. Others,
-// as when no host answers, may pass with time.
+// Errors that an administrator must resolve. Others, such as a host that does not
+// answer, may pass with time.
 var (
-	// ErrNoSchema: CreateSchema was not run, or for another keyspace.
-	ErrNoSchema = errors.New("the archive's schema does not exist")
-	// ErrVersion: the schema is of another version of Varve.
-	ErrVersion = errors.New("the archive's schema has another version")
 	// ErrDatacenter: no node is in the datacenter.
 	ErrDatacenter = errors.New("no such datacenter")
 	// ErrCredentials: the user name or password is wrong or missing.
@@ -31,16 +27,16 @@ var (
 // or stopping; or it waits for TLS, or for a certificate.
 var ErrHungUp = errors.New("cassandra ended the connection before it answered")
 
-// topology is what a probe finds.
-type topology struct {
-	local string         // datacenter of the host that answered
-	nodes map[string]int // number of nodes by datacenter
+// Topology is what a probe finds.
+type Topology struct {
+	Local string         // datacenter of the host that answered
+	Nodes map[string]int // number of nodes by datacenter
 }
 
-// probe connects to one of some hosts, by default of those configured, for questions
+// Probe connects to one of some hosts, by default of those configured, for questions
 // that must be answered before a session can be made. The caller closes it.
-func (c *Config) probe(hosts ...string) (*gocql.Session, error) {
-	cluster := c.cluster()
+func (c *Config) Probe(hosts ...string) (*gocql.Session, error) {
+	cluster := c.Cluster()
 	if len(hosts) > 0 {
 		cluster.Hosts = hosts
 	}
@@ -51,32 +47,32 @@ func (c *Config) probe(hosts ...string) (*gocql.Session, error) {
 	// Reading the schema anew after each change would double what it costs to make one.
 	cluster.Metadata.CacheMode = gocql.Disabled
 	cluster.Events.DisableSchemaEvents = true
-	quiet(cluster)
-	return c.connect(cluster, true)
+	Quiet(cluster)
+	return c.Connect(cluster, true)
 }
 
-// quiet is for short sessions. All that goes wrong in them is returned as an error,
+// Quiet is for short sessions. All that goes wrong in them is returned as an error,
 // so the driver need not say it. It need not wait for the nodes to agree on a schema
 // either: it also waits for those that are away, for a minute at each statement.
-func quiet(cluster *gocql.ClusterConfig) {
+func Quiet(cluster *gocql.ClusterConfig) {
 	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
 	cluster.MaxWaitSchemaAgreement = 0
 	cluster.Metadata.CacheMode = gocql.Disabled
 }
 
-// readTopology asks a node for the datacenters: all of it the same node, as each tells
+// ReadTopology asks a node for the datacenters: all of it the same node, as each tells
 // of itself and of its peers.
-func readTopology(ctx context.Context, session *gocql.Session) (topology, error) {
-	t := topology{nodes: map[string]int{}}
+func ReadTopology(ctx context.Context, session *gocql.Session) (Topology, error) {
+	t := Topology{Nodes: map[string]int{}}
 	local := session.Query("SELECT data_center FROM system.local").IterContext(ctx)
-	local.Scan(&t.local)
+	local.Scan(&t.Local)
 	if err := local.Close(); err != nil {
 		return t, fmt.Errorf("asking for the datacenter: %w", err)
 	}
-	t.nodes[t.local]++
+	t.Nodes[t.Local]++
 	peers := session.Query("SELECT data_center FROM system.peers_v2").SetHostID(local.Host().HostID()).IterContext(ctx)
 	for dc := ""; peers.Scan(&dc); {
-		t.nodes[dc]++
+		t.Nodes[dc]++
 	}
 	if err := peers.Close(); err != nil {
 		return t, fmt.Errorf("asking for the datacenters: %w", err)
@@ -84,16 +80,16 @@ func readTopology(ctx context.Context, session *gocql.Session) (topology, error)
 	return t, nil
 }
 
-// choose returns the datacenter to use, which must exist if it is given.
-func (t *topology) choose(given string) (string, error) {
+// Choose returns the datacenter to use, which must exist if it is given.
+func (t *Topology) Choose(given string) (string, error) {
 	if given == "" {
-		return t.local, nil
+		return t.Local, nil
 	}
-	if t.nodes[given] > 0 {
+	if t.Nodes[given] > 0 {
 		return given, nil
 	}
 	var known []string
-	for dc := range t.nodes {
+	for dc := range t.Nodes {
 		known = append(known, dc)
 	}
 	slices.Sort(known)

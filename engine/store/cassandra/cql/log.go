@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"log/slog"

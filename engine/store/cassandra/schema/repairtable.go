@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // repairTable is a table to be repaired.
@@ -68,7 +69,7 @@ func (r *replicator) restore(ctx context.Context, session *gocql.Session) error 
 // ownTables returns the names of all tables that an archive may have.
 func ownTables() map[string]bool {
 	names := map[string]bool{}
-	all := append(slices.Clone(tables), journalTables(defaultJournalTTL)...)
+	all := append(slices.Clone(tables), journalTables(0)...)
 	for r := range store.Tier(store.NumTiers) {
 		all = append(all, tablesFor(r)...)
 	}
@@ -91,7 +92,7 @@ func expiring(name string) bool {
 func setReadRepair(ctx context.Context, session *gocql.Session, t *repairTable, mode string) error {
 	stmt := fmt.Sprintf("ALTER TABLE %s.%s WITH read_repair = '%s'", t.keyspace, named(t.name), mode)
 	if err := session.Query(stmt).ExecContext(ctx); err != nil {
-		return fmt.Errorf("setting read_repair of table %s.%s to %s: %w", t.keyspace, t.name, mode, permitted(err))
+		return fmt.Errorf("setting read_repair of table %s.%s to %s: %w", t.keyspace, t.name, mode, cql.Permitted(err))
 	}
 	return nil
 }
@@ -157,9 +158,9 @@ func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error
 func pageOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "journal_part"), strings.HasPrefix(name, "block_part"):
-		return partsRead
+		return 4 << 20 / PartBytes
 	case name == "journal":
-		return journalPage
+		return 8 << 20 / PartBytes
 	case strings.HasPrefix(name, "block_"), strings.HasPrefix(name, "rollup_"):
 		return repairPage
 	}

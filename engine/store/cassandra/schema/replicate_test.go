@@ -1,4 +1,4 @@
-package cassandra_test
+package schema_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 
 	"varve.dev/varve/engine/store"
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
+	"varve.dev/varve/engine/store/cassandra/cql"
+	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
 )
 
@@ -23,7 +26,7 @@ const (
 	busyWait = 5 * time.Minute
 )
 
-var engines = cassandrastore.Role{Name: "engines", Password: `it's "secret"`}
+var engines = schema.Role{Name: "engines", Password: `it's "secret"`}
 
 // retried calls f until it succeeds.
 func retried(t *testing.T, what string, f func() error) {
@@ -42,7 +45,7 @@ func retried(t *testing.T, what string, f func() error) {
 // archive is one on a ring, of which the number of replicas changes.
 type archive struct {
 	t     *testing.T
-	admin cassandrastore.Config
+	admin cql.Config
 	watch *gocql.Session
 	begun time.Time
 }
@@ -50,12 +53,12 @@ type archive struct {
 // newArchive makes one with one replica, and the user for engines.
 func newArchive(t *testing.T, ring *cassandra.Ring) *archive {
 	t.Helper()
-	a := &archive{t: t, begun: time.Now(), admin: cassandrastore.Config{
+	a := &archive{t: t, begun: time.Now(), admin: cql.Config{
 		Hosts: ring.Addrs(), Keyspace: "kept", ReplicationFactor: 1, Tiers: []store.Tier{store.Keep1d}, Timeout: 30 * time.Second,
 		Login: login("cassandra", "cassandra"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}}
-	retried(t, "the schema", func() error { return cassandrastore.CreateSchema(t.Context(), a.admin) })
-	retried(t, "the role", func() error { return cassandrastore.GrantRole(t.Context(), a.admin, engines) })
+	retried(t, "the schema", func() error { return schema.Create(t.Context(), a.admin) })
+	retried(t, "the role", func() error { return schema.GrantRole(t.Context(), a.admin, engines) })
 	a.watch = connect(t, a.admin)
 	return a
 }
@@ -70,7 +73,7 @@ func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 	cfg.Login, cfg.Log = login(engines.Name, engines.Password), nil
 	retried(a.t, "opening the archive", func() (err error) {
 		st, err = cassandrastore.Open(a.t.Context(), cfg)
-		if errors.Is(err, cassandrastore.ErrNoSchema) {
+		if errors.Is(err, schema.ErrNoSchema) {
 			a.t.Fatalf("an engine that starts: %v", err)
 		}
 		return err
@@ -80,10 +83,10 @@ func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 }
 
 // replicate brings it to n replicas; the channel has what came of it.
-func (a *archive) replicate(ctx context.Context, n int, how cassandrastore.Replication) <-chan error {
+func (a *archive) replicate(ctx context.Context, n int, how schema.Replication) <-chan error {
 	cfg, ended := a.admin, make(chan error, 1)
 	cfg.ReplicationFactor, how.Patience = n, busyWait
-	go func() { ended <- cassandrastore.Replicate(ctx, cfg, how.Hasten(settle)) }()
+	go func() { ended <- schema.Replicate(ctx, cfg, how.Hasten(settle)) }()
 	return ended
 }
 
@@ -130,15 +133,17 @@ func TestReplicasComeAndGo(t *testing.T) {
 
 	// The first process ends in its first step.
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := kept.replicate(ctx, 3, cassandrastore.Replication{})
+	ended := kept.replicate(ctx, 3, schema.Replication{})
 	kept.altered(2)
 	cancel()
-	expect(t, <-ended, context.Canceled, "kept", "next start")
+	if err := <-ended; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the replication of kept") || !strings.Contains(err.Error(), "next start") {
+		t.Errorf("a replication that is canceled ends with %v", err)
+	}
 	for _, n := range ring.Nodes { // one of them is a replica that lacks what says that there is an archive
 		_ = kept.open(n)
 	}
 	busy.goOn(50)
-	kept.settled(3, kept.replicate(t.Context(), 3, cassandrastore.Replication{}))
+	kept.settled(3, kept.replicate(t.Context(), 3, schema.Replication{}))
 	busy.goOn(30)
 
 	// A node is away while rows are written, and in a step down. Users can log in without it.
@@ -146,7 +151,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	away.Kill()
 	_ = kept.open()
 	busy.goOn(150)
-	ended = kept.replicate(t.Context(), 1, cassandrastore.Replication{})
+	ended = kept.replicate(t.Context(), 1, schema.Replication{})
 	kept.altered(2)
 	away.Start(t)
 	kept.settled(1, ended)
@@ -158,7 +163,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	for range 100 {
 		wrong.write(t.Context())
 	}
-	kept.settled(3, kept.replicate(t.Context(), 3, cassandrastore.Replication{}.Unrepaired()))
+	kept.settled(3, kept.replicate(t.Context(), 3, schema.Replication{}.Unrepaired()))
 	missing := wrong.missing()
 	t.Logf("without repairs, a reader misses %d of %d rows", missing, wrong.count())
 	if missing == 0 {

@@ -1,4 +1,4 @@
-package cassandra
+package cql
 
 import (
 	"cmp"
@@ -24,13 +24,13 @@ type Config struct {
 	Keyspace string
 	// Datacenter is the one to use; by default that of the host that answers.
 	Datacenter string
-	// ReplicationFactor is for CreateSchema; by default 3, or the number of
+	// ReplicationFactor is for schema.Create; by default 3, or the number of
 	// nodes in the datacenter if that is less.
 	ReplicationFactor int
-	// JournalTTL is for CreateSchema: how long journal rows are kept, 1 day by
+	// JournalTTL is for schema.Create: how long journal rows are kept, 1 day by
 	// default. What is not sealed by then is lost.
 	JournalTTL time.Duration
-	// Tiers are for CreateSchema: those of the retention tiers that get tables. By
+	// Tiers are for schema.Create: those of the retention tiers that get tables. By
 	// default a new archive has all, and one that is there those it has. Forever always
 	// does, and a later call can add others.
 	Tiers []store.Tier
@@ -65,7 +65,6 @@ const (
 	defaultTimeout       = 5 * time.Second
 	defaultInFlightBytes = 16 << 20
 	defaultJournalTTL    = 24 * time.Hour
-	defaultReplicas      = 3
 )
 
 // protocol is version 5 of CQL's native protocol: Cassandra 4.0 and newer.
@@ -77,8 +76,8 @@ const reconnectEvery = time.Second
 // keyspaceName is what CQL takes without quotes.
 var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
-// complete returns the configuration with defaults, or what is wrong with it.
-func (c Config) complete() (Config, error) {
+// Complete returns the configuration with defaults, or what is wrong with it.
+func (c Config) Complete() (Config, error) {
 	c.Keyspace = cmp.Or(c.Keyspace, defaultKeyspace)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.InFlightBytes = cmp.Or(c.InFlightBytes, defaultInFlightBytes)
@@ -107,12 +106,12 @@ func (c Config) complete() (Config, error) {
 // Validate returns what is wrong with the configuration, without asking the
 // cluster.
 func (c Config) Validate() error {
-	_, err := c.complete()
+	_, err := c.Complete()
 	return err
 }
 
-// cluster returns the driver's configuration of what all connections share.
-func (c *Config) cluster() *gocql.ClusterConfig {
+// Cluster returns the driver's configuration of what all connections share.
+func (c *Config) Cluster() *gocql.ClusterConfig {
 	cluster := gocql.NewCluster(c.Hosts...)
 	cluster.ProtoVersion = protocol
 	cluster.Timeout, cluster.ConnectTimeout = c.Timeout, c.Timeout

@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // ErrReplication is that a keyspace is replicated in a way that can not be changed by
@@ -36,10 +38,10 @@ func (r replication) is(class string) bool {
 // of returns how many replicas a datacenter has. Without datacenters, which is how
 // Cassandra makes keyspaces of its own, one replica is where it would be with them; of
 // more that can not be said.
-func (r replication) of(dc string, top *topology) (int, error) {
+func (r replication) of(dc string, top *cql.Topology) (int, error) {
 	given := r[dc]
 	if r.is("SimpleStrategy") {
-		if given = r["replication_factor"]; given != "1" || len(top.nodes) > 1 {
+		if given = r["replication_factor"]; given != "1" || len(top.Nodes) > 1 {
 			return 0, fmt.Errorf("%w: it is %v; ALTER it to NetworkTopologyStrategy, and run nodetool repair --full on all nodes", ErrReplication, r)
 		}
 	} else if !r.is("NetworkTopologyStrategy") {
@@ -80,7 +82,7 @@ func named(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"
 func setReplicas(ctx context.Context, session *gocql.Session, keyspace string, r replication, dc string, n int) error {
 	err := session.Query("ALTER KEYSPACE " + keyspace + " WITH replication = " + r.with(dc, n)).ExecContext(ctx)
 	if err != nil {
-		return fmt.Errorf("giving keyspace %s %d replicas in %s: %w", keyspace, n, dc, permitted(err))
+		return fmt.Errorf("giving keyspace %s %d replicas in %s: %w", keyspace, n, dc, cql.Permitted(err))
 	}
 	return nil
 }

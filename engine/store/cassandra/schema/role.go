@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // ErrRoles is that the servers keep no roles, or that a role must not be changed.
@@ -19,13 +21,13 @@ var views = []string{"system_views.disk_usage", "system_views.settings"}
 
 // GrantRole makes a role, unless it is there, sets its password, and lets it read and write
 // the archive's tables; neither make or change tables, nor read those of others.
-func GrantRole(ctx context.Context, config Config, role Role) error {
-	cfg, err := config.complete()
+func GrantRole(ctx context.Context, config cql.Config, role Role) error {
+	cfg, err := complete(config)
 	if err != nil {
 		return err
 	}
 	cfg.Timeout = max(cfg.Timeout, schemaTimeout)
-	session, err := cfg.probe()
+	session, err := cfg.Probe()
 	if err != nil {
 		return err
 	}
@@ -35,7 +37,7 @@ func GrantRole(ctx context.Context, config Config, role Role) error {
 	known := err == nil
 	switch {
 	case !known && !errors.Is(err, gocql.ErrNotFound):
-		return fmt.Errorf("looking for role %s: %w", role.Name, permitted(err))
+		return fmt.Errorf("looking for role %s: %w", role.Name, cql.Permitted(err))
 	case super:
 		return fmt.Errorf("%w: %s is a superuser, which engines must not be", ErrRoles, role.Name)
 	}
@@ -55,7 +57,7 @@ func GrantRole(ctx context.Context, config Config, role Role) error {
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
-			return fmt.Errorf("making role %s: %w", role.Name, unsupported(permitted(err)))
+			return fmt.Errorf("making role %s: %w", role.Name, unsupported(cql.Permitted(err)))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -10,12 +10,15 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // Limits of a repair.
 const (
 	repairParallel = 4                     // slices of the ring at a time
-	repairPage     = 8 << 20 / blockInline // rows of a page, of blocks
+	repairPage     = 8 << 20 / BlockInline // rows of a page, of blocks
 	repairRows     = 256                   // and where there are no blobs
 	// Slices hold about sliceMebibytes; window of them are repaired, and then noted.
 	sliceMebibytes = 4
@@ -59,12 +62,12 @@ func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairT
 }
 
 // repairSession is for requests that need all replicas.
-func (c *Config) repairSession(dc string) (*gocql.Session, error) {
-	cluster := c.cluster()
+func (c *target) repairSession(dc string) (*gocql.Session, error) {
+	cluster := c.Cluster()
 	cluster.Consistency = gocql.All
 	cluster.HostFilter = gocql.DataCenterHostFilter(dc)
-	quiet(cluster)
-	return c.connect(cluster, false)
+	cql.Quiet(cluster)
+	return c.Connect(cluster, false)
 }
 
 // walk is one repair.
@@ -87,11 +90,13 @@ func (w *walk) table(ctx context.Context, t *repairTable) error {
 	w.skipped += float64(t.mebibytes+1) * float64(from) / whole
 	for from < whole {
 		n := int(min(repairWindow, (whole-from+width-1)/width))
-		err := each(ctx, n, repairParallel, func(ctx context.Context, i int) error {
+		g, slicing := errgroup.WithContext(ctx)
+		g.SetLimit(repairParallel)
+		for i := range n {
 			start := from + int64(i)*width
-			return w.slice(ctx, t, token(start), token(min(start+width, whole)))
-		})
-		if err != nil {
+			g.Go(func() error { return w.slice(slicing, t, token(start), token(min(start+width, whole))) })
+		}
+		if err := g.Wait(); err != nil {
 			return err
 		}
 		from = min(from+int64(n)*width, whole)
@@ -160,7 +165,7 @@ func (w *walk) await(ctx context.Context, cause error) error {
 	if errors.As(cause, &refused) {
 		switch refused.Code() {
 		case gocql.ErrCodeUnauthorized, gocql.ErrCodeInvalid, gocql.ErrCodeSyntax:
-			return permitted(cause)
+			return cql.Permitted(cause)
 		}
 	}
 	if err := ctx.Err(); err != nil {

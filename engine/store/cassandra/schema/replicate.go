@@ -1,4 +1,4 @@
-package cassandra
+package schema
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	calm "varve.dev/varve/engine/loglimit"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
 // settleFor is longer than a request takes, whatever comes of it: a node that has
@@ -45,8 +47,8 @@ type Replication struct {
 //	ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted ──▶ the next, or the end
 //
 // What the users of Cassandra are kept in has as many replicas then, but no more than three.
-func Replicate(ctx context.Context, config Config, how Replication) error {
-	cfg, err := config.complete()
+func Replicate(ctx context.Context, config cql.Config, how Replication) error {
+	cfg, err := complete(config)
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func Replicate(ctx context.Context, config Config, how Replication) error {
 			continue
 		case ctx.Err() != nil:
 			return fmt.Errorf("the replication of %s is not finished, and goes on from here at the next start: %w", cfg.Keyspace, ctx.Err())
-		case Final(err):
+		case IsFinal(err):
 			return err
 		}
 		if err := r.pause(ctx, err); err != nil {
@@ -83,7 +85,7 @@ func Replicate(ctx context.Context, config Config, how Replication) error {
 
 // replicator is one call of Replicate.
 type replicator struct {
-	cfg Config
+	cfg target
 	how Replication
 	log *slog.Logger // of which warnings come now and then
 	dc  string
@@ -128,11 +130,11 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 		return false, err
 	}
 	defer session.Close()
-	top, err := readTopology(ctx, session)
+	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return false, err
 	}
-	if r.dc, err = top.choose(r.cfg.Datacenter); err != nil {
+	if r.dc, err = top.Choose(r.cfg.Datacenter); err != nil {
 		return false, err
 	}
 	notes, err := r.cfg.readNotes(ctx, session)
@@ -166,7 +168,7 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 }
 
 // subjects returns the keyspaces that are changed step by step.
-func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *topology, notes *notes) ([]subject, error) {
+func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *cql.Topology, notes *notes) ([]subject, error) {
 	archive, err := r.subject(ctx, session, top, notes, r.cfg.Keyspace, r.cfg.ReplicationFactor)
 	if err != nil {
 		return nil, err
@@ -177,10 +179,10 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 	}
 	users, err := r.subject(ctx, session, top, notes, "system_auth", min(defaultReplicas, r.cfg.ReplicationFactor))
 	if err == nil { // who may read it is a superuser
-		err = permitted(session.Query("SELECT role FROM system_auth.roles LIMIT 1").IterContext(ctx).Close())
+		err = cql.Permitted(session.Query("SELECT role FROM system_auth.roles LIMIT 1").IterContext(ctx).Close())
 	}
 	switch {
-	case errors.Is(err, ErrReplication), errors.Is(err, ErrForbidden):
+	case errors.Is(err, ErrReplication), errors.Is(err, cql.ErrForbidden):
 		r.leaveAuth(err)
 	case err != nil:
 		return nil, err
@@ -190,7 +192,7 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 	return out, nil
 }
 
-func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *topology, notes *notes, keyspace string, wanted int) (subject, error) {
+func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *cql.Topology, notes *notes, keyspace string, wanted int) (subject, error) {
 	s := subject{keyspace: keyspace, wanted: wanted}
 	var err error
 	if s.now, err = readReplication(ctx, session, keyspace); err != nil {
@@ -199,7 +201,7 @@ func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *t
 	if s.present, err = s.now.of(r.dc, top); err != nil {
 		return s, fmt.Errorf("keyspace %s: %w", keyspace, err)
 	}
-	s.nodes, s.settled, s.step = top.nodes[r.dc], notes.values[settledNote(keyspace)], notes.values[stepNote(keyspace)]
+	s.nodes, s.settled, s.step = top.Nodes[r.dc], notes.values[settledNote(keyspace)], notes.values[stepNote(keyspace)]
 	return s, nil
 }
 
@@ -229,7 +231,7 @@ func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *n
 	if err == nil {
 		r.log.Info("the keyspace has another number of replicas", "keyspace", s.keyspace, "replicas", to, "before", s.present)
 	}
-	if errors.Is(err, ErrForbidden) && s.keyspace != r.cfg.Keyspace {
+	if errors.Is(err, cql.ErrForbidden) && s.keyspace != r.cfg.Keyspace {
 		r.leaveAuth(err)
 		return nil
 	}
@@ -246,7 +248,7 @@ func (r *replicator) leaveAuth(why error) {
 var ErrNodes = errors.New("too few nodes for the replicas")
 
 // enough returns an error unless a datacenter has so many nodes that answer.
-func (c *Config) enough(ctx context.Context, dc string, nodes int) error {
+func (c *target) enough(ctx context.Context, dc string, nodes int) error {
 	roll, err := c.rollCall(ctx, dc)
 	if err == nil && len(roll.answer) < nodes {
 		away := ""
@@ -298,7 +300,7 @@ func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, note
 // noteSettled notes the end of a repair, unless somebody has changed the number of replicas
 // meanwhile.
 func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
-	top, err := readTopology(ctx, session)
+	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -330,19 +332,19 @@ func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, no
 
 // others gives as many replicas to keyspaces in which Cassandra keeps what it says of itself. No
 // reader depends on that, so there are no steps.
-func (r *replicator) others(ctx context.Context, session *gocql.Session, top *topology) error {
+func (r *replicator) others(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	wanted := min(defaultReplicas, r.cfg.ReplicationFactor)
 	for _, keyspace := range []string{"system_distributed", "system_traces"} {
 		now, err := readReplication(ctx, session, keyspace)
 		if err != nil {
 			return err
 		}
-		simple := now.is("SimpleStrategy") && len(top.nodes) == 1
+		simple := now.is("SimpleStrategy") && len(top.Nodes) == 1
 		if !simple && (!now.is("NetworkTopologyStrategy") || now[r.dc] == fmt.Sprint(wanted)) {
 			continue
 		}
 		err = setReplicas(ctx, session, keyspace, now, r.dc, wanted)
-		if errors.Is(err, ErrForbidden) {
+		if errors.Is(err, cql.ErrForbidden) {
 			r.log.Warn("a keyspace of Cassandra's own is left as it is", "err", err)
 		} else if err != nil {
 			return err

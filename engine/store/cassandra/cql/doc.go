@@ -1,0 +1,10 @@
+// Package cql connects to a Cassandra cluster and says why it cannot.
+//
+//	Config ── defaults, checks ──▶ Probe: one node, questions only ──▶ Topology, datacenter
+//	   │
+//	   └─ Cluster ──▶ Connect ── TCP, TLS, login ──▶ session of the driver
+//	                     └─ fails ──▶ ErrCredentials, ErrTLS, ErrHungUp, …
+//
+// The packages cassandra, which reads and writes samples, and schema, which makes the
+// tables, share it.
+package cql

@@ -1,0 +1,11 @@
+// Package schema administers the keyspace of an archive in Cassandra. It does the work
+// of `varve schema`; engines only Check what it made.
+//
+//	Create ── nodes agree? ──▶ one node ──▶ keyspace, tables, version
+//	Replicate ── ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted
+//	GrantRole ──▶ the user that engines and retrieval log in as
+//	Check ◀── the version and the tiers that the tables are of
+//
+// All statements of Create are safe to repeat, also by several processes at a time.
+// docs/design/replication.md explains why no reader misses a sample while Replicate runs.
+package schema

@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"varve.dev/varve/engine/store/cassandra/cql"
+)
+
+var (
+	// ErrNoSchema says that the keyspace holds no tables of an archive: Create was not
+	// run, or for another keyspace.
+	ErrNoSchema = errors.New("the archive's schema does not exist")
+	// ErrVersion says that the tables are those of another version of Varve.
+	ErrVersion = errors.New("the archive's schema has another version")
+)
+
+// Version is the version of the tables that this package uses. Version 1 had
+// no blobs in parts, and no properties in metadata; version 2 no tier but forever, and
+// no rollups; version 3 no cutoff; version 4 no terms of sealers.
+const Version = 5
+
+// tierVersion is the first one whose archives have tiers.
+const tierVersion = 3
+
+// Check returns the tiers that have tables, as bits: bit r stands for tier r. It returns
+// ErrNoSchema or ErrVersion unless the keyspace has the tables of this version.
+func Check(ctx context.Context, session *gocql.Session, keyspace string) (tiers uint32, err error) {
+	version, err := readVersion(ctx, session, keyspace)
+	if err == nil && version != Version {
+		err = versionError(keyspace, version)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return Tiers(ctx, session, keyspace)
+}
+
+// readVersion returns the version of the schema, or ErrNoSchema.
+func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (version int, err error) {
+	var name string
+	err = session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_version'",
+		keyspace).ScanContext(ctx, &name)
+	if err == nil {
+		read := session.Query("SELECT version FROM " + keyspace + ".schema_version WHERE part = 'tables'")
+		err = read.ScanContext(ctx, &version)
+		if errors.Is(err, gocql.ErrNotFound) { // a replica that is new may not have it yet
+			err = read.Consistency(gocql.Quorum).ScanContext(ctx, &version)
+		}
+	}
+	switch {
+	case errors.Is(err, gocql.ErrNotFound), beingMade(err):
+		return 0, fmt.Errorf("%w in keyspace %s: create it with `varve schema`", ErrNoSchema, keyspace)
+	case err != nil:
+		return 0, fmt.Errorf("reading the schema version of keyspace %s: %w", keyspace, cql.Permitted(err))
+	}
+	return version, nil
+}
+
+// beingMade reports whether a table could not be read that a node has the name of: it
+// is made at this moment.
+func beingMade(err error) bool {
+	var refused gocql.RequestError
+	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
+}
+
+func versionError(keyspace string, version int) error {
+	return fmt.Errorf("%w: keyspace %s has version %d, this program uses version %d", ErrVersion, keyspace, version, Version)
+}
