@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// faulty is a store that keeps rows in order of arrival and fails when told to.
+// faulty is a store that keeps rows in order of arrival and fails on request.
 type faulty struct {
 	mu     sync.Mutex
 	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
@@ -48,7 +48,7 @@ func (f *faulty) enter(ctx context.Context) error {
 	}
 }
 
-var errAway = errors.New("store is away")
+var errUnreachable = errors.New("the store is unreachable")
 
 func (f *faulty) setFail(fail func(*store.JournalRow) error) {
 	f.mu.Lock()

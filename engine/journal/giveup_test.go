@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// TestGivesUpWhatOthersSealed drops whole rows only, and none that is not sealed.
-func TestGivesUpWhatOthersSealed(t *testing.T) {
+// GiveUp drops whole rows only, and no row that is not sealed.
+func TestGivesUpRowsThatAnotherEngineSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
 		defer b.stop()
@@ -52,51 +52,51 @@ func TestGivesUpWhatOthersSealed(t *testing.T) {
 			b.GiveUp(at)
 			got := left("often")
 			if d := cmp.Diff(upTo(n-len(got), n), got); d != "" {
-				t.Fatalf("memory is not the end of what came:\n%s", d)
+				t.Fatalf("memory does not hold exactly the latest samples:\n%s", d)
 			}
 			given := n - len(got)
 			if given > after[at] {
-				t.Fatalf("%d samples are given up, %d are sealed", given, after[at])
+				t.Fatalf("%d samples were given up, only %d are sealed", given, after[at])
 			}
 			if late := after[at] - given; late > 5*60*2+5 {
-				t.Fatalf("%d sealed samples are still held: more than a partition", late)
+				t.Fatalf("%d sealed samples are still in memory: more than a partition", late)
 			}
 		}
 		last := positions[len(positions)-1]
 		b.GiveUp(last)
 		b.Append(often, sample.Int64, number(n))
 		testclock.Advance(time.Second)
-		b.GiveUp(last) // nothing new is sealed
+		b.GiveUp(last) // no further row is sealed
 		if got := left("often"); !slices.Equal(got, []uint64{uint64(n)}) {
-			t.Errorf("held are %v, want what came after the last sealed row", got)
+			t.Errorf("memory holds %v, want the sample after the last sealed row", got)
 		}
 		if got := left("seldom"); len(got) != 0 {
-			t.Errorf("held are %v", got)
+			t.Errorf("memory holds %v, want nothing", got)
 		}
 		if now := b.mem.Used(); now > full/10 {
-			t.Errorf("%d bytes of %d are taken", now, full)
+			t.Errorf("%d bytes of %d are still in use", now, full)
 		}
-		// What is left is sealed here, as if nothing had happened.
+		// The remaining sample is sealed by this engine, as usual.
 		r := sample.Run{Type: sample.Int64}
 		often.Sealed(often.Unsealed(&r, 1<<20))
 		if r.Len() != 1 || len(b.Recent("often")) != 0 {
-			t.Errorf("%d samples were left to seal", r.Len())
+			t.Errorf("%d samples were left to seal, want 1", r.Len())
 		}
 	})
 }
 
-// Sync waits for the store, and for nothing once the shardJournal has ended.
-func TestSync(t *testing.T) {
+// Sync waits for the store, but no longer once the shard journal has ended.
+func TestSyncWaitsForTheStoreUntilTheJournalEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
 		testclock.Advance(time.Second)
-		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		b.store.setFail(func(*store.JournalRow) error { return errUnreachable })
 		b.Append(h, sample.Int64, number(1))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := b.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) || !b.Failing() {
-			t.Errorf("while the store is away: %v", err)
+			t.Errorf("while the store is unreachable: %v", err)
 		}
 		b.store.setFail(nil)
 		if err := b.Sync(t.Context()); err != nil || b.Unsaved() != 0 || b.Failing() {
@@ -104,15 +104,15 @@ func TestSync(t *testing.T) {
 		}
 		b.stop()
 		if err := b.Sync(t.Context()); err == nil {
-			t.Error("after the end it succeeds")
+			t.Error("Sync succeeds after the end")
 		}
 	})
 }
 
-// A shardJournal that never reached the store and holds nothing has no claim to close.
+// A shard journal that never reached the store and holds no samples has no claim to close.
 func TestEndsAtOnceWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := startShardJournal(t, 1<<20, nil, &faulty{fail: away})
+		b := startShardJournal(t, 1<<20, nil, &faulty{fail: refuse})
 		testclock.Advance(time.Second)
 		begun := time.Now()
 		if n := b.stop(); n != 0 || time.Since(begun) > 0 {

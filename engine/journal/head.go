@@ -10,49 +10,49 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Head holds the samples of a PV and a type that are not in a block yet, in
+// Head holds the samples of one PV and one type that are not in a block yet, in
 // order of arrival:
 //
 //	run: ├─ acked: durable in the journal ─┤─ flushed: in the row under way ─┤─ new ─┤
 //	                                       └─ or in the spool: they leave ───┘
 //
-// A PV whose type changes gets another head; the old one empties and goes. The lock
-// of its shardJournal is taken before that of a head.
+// A PV whose type changes gets another head; the old one empties and is removed. The
+// lock of the shard journal is taken before the lock of a head.
 type Head struct {
 	mu             sync.Mutex
-	dirty          bool // in shardJournal.dirty, or being flushed
-	retired        bool // no sample will be appended any more
+	dirty          bool // in the dirty list of the shard journal, or being flushed
+	retired        bool // no more samples will be appended
 	run            sample.Run
 	acked, flushed int       // samples from the start of run; acked ≤ flushed
-	due            int       // new samples that the pass under way takes
-	stretches      []stretch // of the acked samples, in order
-	size           int       // bytes last told to the shardJournal
+	due            int       // new samples that the pass under way still has to write
+	segments       []segment // of the acked samples, in order
+	size           int       // bytes last counted in Memory
 
-	PV           string
-	typ          sample.Type
-	shardJournal *ShardJournal
-	stored       atomic.Uint64 // samples ever acknowledged
-	lost         atomic.Uint64 // samples dropped for want of memory
+	PV      string
+	typ     sample.Type
+	journal *ShardJournal
+	stored  atomic.Uint64 // samples ever acknowledged
+	lost    atomic.Uint64 // samples dropped for lack of memory
 }
 
-// stretch is samples of a head that stand in the rows of one partition, the
-// latest of which is at last.
-type stretch struct {
+// segment is the samples of a head that stand in the rows of one partition. The
+// latest of these rows stands at position last.
+type segment struct {
 	last store.Position
 	n    int
 }
 
-const stretchBytes = 16
+const segmentBytes = 16
 
-// Values from largeValue bytes on count as memory at once, and not only at the next
-// flush. A head holds less than maxBytes of values: it is copied when some are given
-// up.
+// Values of at least largeValue bytes count as memory at once instead of at the next
+// flush. A head holds less than maxBytes of values, because it is copied when it gives
+// samples up.
 const (
 	largeValue = 64 << 10
 	maxBytes   = 512 << 20
 )
 
-// add puts a sample into the run.
+// add appends a sample to the run.
 func (h *Head) add(s *sample.Sample) {
 	h.mu.Lock()
 	h.run.Append(s)
@@ -60,37 +60,37 @@ func (h *Head) add(s *sample.Sample) {
 	h.dirty = true
 	h.mu.Unlock()
 	if first {
-		h.shardJournal.markDirty(h)
+		h.journal.markDirty(h)
 	}
 }
 
-// addLarge is add for a large value: if memory has no room for it, the head gives
-// up samples that are in no row yet, the oldest first, until there is, or else the
-// new one. Nothing else bounds what arrives before Run comes to shed. It returns
-// what shed does.
+// addLarge appends a sample with a large value. If memory has no room for it, the head
+// drops the oldest samples that are in no row yet until there is room; if that does not
+// suffice, it drops the new sample. Nothing else bounds what arrives before Run calls
+// shed. The results are those of shed.
 func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
 	h.mu.Lock()
-	n, from, to, first := h.makeRoomAndAdd(s)
+	n, from, to, first := h.makeRoomAndAddLocked(s)
 	h.mu.Unlock()
-	if first { // without the lock, which is taken after the shardJournal's
-		h.shardJournal.markDirty(h)
+	if first { // without h.mu: the lock of the shard journal is taken first
+		h.journal.markDirty(h)
 	}
 	return n, from, to
 }
 
-// makeRoomAndAdd is addLarge, but that it reports whether the shardJournal has to be told of
-// the head's first new sample. It needs the lock.
-func (h *Head) makeRoomAndAdd(s *sample.Sample) (n int, from, to int64, first bool) {
+// makeRoomAndAddLocked does the work of addLarge. It also reports whether this is the
+// head's first new sample, so that the caller must mark the head dirty.
+func (h *Head) makeRoomAndAddLocked(s *sample.Sample) (n int, from, to int64, first bool) {
 	fits := func() bool {
-		return h.shardJournal.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
+		return h.journal.mem.fits(len(s.Bytes)) && len(h.run.Bytes)+len(s.Bytes) < maxBytes
 	}
 	if waiting := h.run.Len() - h.flushed; !fits() && waiting > 0 {
 		free := 0
-		for n < waiting && (free < len(s.Bytes) || n < waiting/4) { // not one by one: what stays is copied
+		for n < waiting && (free < len(s.Bytes) || n < waiting/4) { // many at once, because the rest is copied
 			free += len(h.run.Value(h.flushed + n))
 			n++
 		}
-		from, to = h.dropNew(n)
+		from, to = h.dropNewLocked(n)
 	}
 	if !fits() {
 		if n == 0 {
@@ -100,7 +100,7 @@ func (h *Head) makeRoomAndAdd(s *sample.Sample) (n int, from, to int64, first bo
 		return n + 1, from, s.Time, false
 	}
 	h.run.Append(s)
-	h.resize()
+	h.accountLocked()
 	first = !h.dirty
 	h.dirty = true
 	return n, from, to, first
@@ -112,43 +112,43 @@ func (h *Head) Type() sample.Type { return h.typ }
 // Stored returns how many samples were acknowledged by the store.
 func (h *Head) Stored() uint64 { return h.stored.Load() }
 
-// Lost returns how many samples were dropped for want of memory.
+// Lost returns how many samples were dropped for lack of memory.
 func (h *Head) Lost() uint64 { return h.lost.Load() }
 
-// Retire says that no sample will be appended any more.
+// Retire declares that no more samples will be appended.
 func (h *Head) Retire() {
-	h.shardJournal.settle()
+	h.journal.deliverArrivals()
 	h.mu.Lock()
 	h.retired = true
 	h.mu.Unlock()
 }
 
-// Acked returns how many samples are durable in the journal but in no block yet.
+// Acked returns how many samples are durable in the journal but not yet in a block.
 func (h *Head) Acked() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.acked
 }
 
-// Unsealed sets dst to the first samples that are durable in the journal but in no
-// block yet, and returns how many they are: all, or those that take up to most
-// bytes of memory, at least one. The memory of their values is the head's own, and
-// must not be written to.
+// Unsealed sets dst to the first samples that are durable in the journal but not yet in
+// a block, and returns their number: all of them, or as many as take up to most bytes
+// of memory, but at least one. The head keeps owning the memory of the values; the
+// caller must not write to it.
 func (h *Head) Unsealed(dst *sample.Run, most int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := h.acked
 	if h.run.Size() > most {
-		n = h.within(n, most)
+		n = h.countWithinLocked(n, most)
 	}
 	h.run.Part(dst, 0, n)
 	return n
 }
 
-// within returns how many of the first n samples take up to most bytes; at least 1
-// of some. It needs the lock.
-func (h *Head) within(n, most int) int {
-	const beside = 16 // bytes of a sample beside a value that is not Fixed
+// countWithinLocked returns how many of the first n samples take up to most bytes, but
+// at least 1 if n > 0.
+func (h *Head) countWithinLocked(n, most int) int {
+	const beside = 16 // bytes that a sample takes besides its value, unless its type is Fixed
 	if h.run.Type.Fixed() {
 		return min(n, max(1, most/(beside+4)))
 	}
@@ -160,66 +160,66 @@ func (h *Head) within(n, most int) int {
 	return n
 }
 
-// Sealed gives up the first n samples of Unsealed, which stand in acknowledged
-// blocks now.
+// Sealed drops the first n samples of Unsealed, which now stand in acknowledged
+// blocks.
 func (h *Head) Sealed(n int) {
 	h.mu.Lock()
-	h.drop(n)
+	h.dropLocked(n)
 	h.mu.Unlock()
 }
 
-// drop gives up the first n samples, which are acked. It needs the lock.
-func (h *Head) drop(n int) {
+// dropLocked drops the first n samples, which are acked.
+func (h *Head) dropLocked(n int) {
 	h.run.DropFirst(n)
 	h.acked -= n
 	h.flushed -= n
 	whole := 0
-	for whole < len(h.stretches) && n >= h.stretches[whole].n {
-		n -= h.stretches[whole].n
+	for whole < len(h.segments) && n >= h.segments[whole].n {
+		n -= h.segments[whole].n
 		whole++
 	}
-	h.stretches = slices.Delete(h.stretches, 0, whole)
+	h.segments = slices.Delete(h.segments, 0, whole)
 	if n > 0 {
-		h.stretches[0].n -= n
+		h.segments[0].n -= n
 	}
-	h.resize()
+	h.accountLocked()
 }
 
-// giveUp drops the samples whose rows, and those of their partition, stand at or
-// before a position.
+// giveUp drops the samples of every partition whose latest row stands at or before a
+// position.
 func (h *Head) giveUp(to store.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for _, s := range h.stretches {
+	for _, s := range h.segments {
 		if s.last > to {
 			break
 		}
 		n += s.n
 	}
 	if n > 0 {
-		h.drop(n)
+		h.dropLocked(n)
 	}
 }
 
-// forget drops everything: the head must take no sample any more.
+// forget drops all samples. The caller guarantees that none is appended any more.
 func (h *Head) forget() {
 	h.mu.Lock()
-	h.run, h.stretches = sample.Run{Type: h.run.Type}, nil
+	h.run, h.segments = sample.Run{Type: h.run.Type}, nil
 	h.acked, h.flushed, h.due = 0, 0, 0
-	h.resize()
+	h.accountLocked()
 	h.mu.Unlock()
 }
 
-// Done reports whether the head is retired and empty: nothing of it will change.
+// Done reports whether the head is retired and empty, so that it no longer changes.
 func (h *Head) Done() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.retired && h.run.Len() == 0
 }
 
-// over reports whether the head is done, and then lets go of its memory.
-func (h *Head) over() bool {
+// releaseIfDone reports whether the head is done. If it is, it also frees its memory.
+func (h *Head) releaseIfDone() bool {
 	done := h.Done()
 	if done {
 		h.forget()
@@ -234,8 +234,8 @@ func (h *Head) unsaved() int {
 	return h.run.Len() - h.acked
 }
 
-// snapshot returns a copy of all samples, or nil if there is none. The memory of
-// their values is the head's own, and must not be written to.
+// snapshot returns a copy of all samples, or nil if there are none. The head keeps
+// owning the memory of the values; the caller must not write to it.
 func (h *Head) snapshot() *sample.Run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,7 +245,7 @@ func (h *Head) snapshot() *sample.Run {
 	return h.run.Share()
 }
 
-// large reports whether the next sample that is new has a large value.
+// large reports whether the next new sample has a large value.
 func (h *Head) large() bool {
 	if h.typ.Fixed() {
 		return false
@@ -255,19 +255,19 @@ func (h *Head) large() bool {
 	return h.flushed < h.run.Len() && len(h.run.Value(h.flushed)) >= largeValue
 }
 
-// flush adds new samples to a row until its body has limit bytes; part is scratch.
-// Of a head no more than a row is due in a pass, so that no PV keeps others waiting
-// for longer. It reports whether more of that is due, and else whether the head has
-// more for the next pass.
+// flush adds new samples to a row until its body has limit bytes; part is scratch. A
+// pass takes at most one row from each head, so that no PV delays the others. more
+// reports that this pass has to take further samples; later reports that only the next
+// pass will.
 func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bool) {
 	h.mu.Lock()
-	h.resize()
+	h.accountLocked()
 	n := 0
 	if waiting := h.run.Len() - h.flushed; waiting > 0 {
 		if h.due == 0 {
-			h.due = h.fit(waiting, limit)
+			h.due = h.countFittingLocked(waiting, limit)
 		}
-		n = h.fit(h.due, limit-len(e.body))
+		n = h.countFittingLocked(h.due, limit-len(e.body))
 		h.run.Part(part, h.flushed, h.flushed+n)
 		h.flushed += n
 		h.due -= n
@@ -277,17 +277,17 @@ func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bo
 	h.dirty = more || later
 	h.mu.Unlock()
 	if later {
-		h.shardJournal.markDirty(h)
+		h.journal.markDirty(h)
 	}
 	if n > 0 {
-		e.add(h.PV, part) // without the lock: of large values it takes time
+		e.add(h.PV, part) // without the lock, because encoding large values takes time
 	}
 	return more, later
 }
 
-// fit returns how many of some new samples take up to room bytes, encoded at worst;
-// at least 1. It needs the lock.
-func (h *Head) fit(waiting, room int) int {
+// countFittingLocked returns how many of the given number of new samples take up to
+// room bytes in the worst encoding, but at least 1.
+func (h *Head) countFittingLocked(waiting, room int) int {
 	waiting = min(waiting, block.MaxSamples)
 	if h.run.Type.Fixed() {
 		const worst = 20 // bytes per sample
@@ -304,36 +304,35 @@ func (h *Head) fit(waiting, room int) int {
 	return n
 }
 
-// ack says that everything in the row under way is durable, at a position.
+// ack notes that everything in the row under way is durable at a position.
 func (h *Head) ack(at store.Position) {
 	h.mu.Lock()
 	n := h.flushed - h.acked
-	if last := len(h.stretches) - 1; n == 0 {
-		// the row holds several runs of the head
-	} else if last >= 0 && h.stretches[last].last.N() == at.N() {
-		h.stretches[last] = stretch{last: at, n: h.stretches[last].n + n}
+	if last := len(h.segments) - 1; n == 0 {
+		// An earlier run of the head in the same row has been counted.
+	} else if last >= 0 && h.segments[last].last.N() == at.N() {
+		h.segments[last] = segment{last: at, n: h.segments[last].n + n}
 	} else {
-		h.stretches = append(h.stretches, stretch{last: at, n: n})
+		h.segments = append(h.segments, segment{last: at, n: n})
 	}
 	h.stored.Add(uint64(n))
 	h.acked = h.flushed
 	if h.acked > 0 && !h.typ.Fixed() && h.run.Ends[h.acked-1] > heavy {
-		h.shardJournal.heavy.Store(true)
+		h.journal.heavy.Store(true)
 	}
 	h.mu.Unlock()
 }
 
-// spooled says that everything in the rows under way is in the spool: it leaves
-// memory.
+// spooled drops everything in the rows under way, because it is now in the spool.
 func (h *Head) spooled() {
 	h.mu.Lock()
 	h.run.Cut(h.acked, h.flushed)
 	h.flushed = h.acked
-	h.resize()
+	h.accountLocked()
 	h.mu.Unlock()
 }
 
-// revert says that there is no row under way any more: what was in it is new again.
+// revert makes the samples of the row under way new again, because that row was given up.
 func (h *Head) revert() {
 	h.mu.Lock()
 	first := !h.dirty && h.flushed > h.acked
@@ -341,12 +340,13 @@ func (h *Head) revert() {
 	h.dirty = h.dirty || first
 	h.mu.Unlock()
 	if first {
-		h.shardJournal.markDirty(h)
+		h.journal.markDirty(h)
 	}
 }
 
-// heavy is how many bytes of durable values make a head heavy: they are sealed
-// without waiting for a checkpoint, as who reads the PV holds all that is not.
+// heavy is how many bytes of durable values make a head heavy. The sealer seals a heavy
+// head before the next checkpoint, because a reader must hold all unsealed values in
+// memory.
 const heavy = 32 << 20
 
 // Heavy reports whether the head is heavy.
@@ -359,8 +359,8 @@ func (h *Head) Heavy() bool {
 	return h.acked > 0 && h.run.Ends[h.acked-1] > heavy
 }
 
-// shed drops a fraction of the samples that are in no row yet, the oldest
-// first, and returns how many they were and the times of the first and the last.
+// shed drops a fraction of the samples that are in no row yet, the oldest first. It
+// returns their number and the times of the first and the last.
 func (h *Head) shed(fraction float64) (n int, from, to int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -368,13 +368,13 @@ func (h *Head) shed(fraction float64) (n int, from, to int64) {
 	if n == 0 {
 		return 0, 0, 0
 	}
-	from, to = h.dropNew(n)
+	from, to = h.dropNewLocked(n)
 	return n, from, to
 }
 
-// dropNew drops the first n samples that are in no row yet, and returns the times of
-// the first and the last. It needs the lock.
-func (h *Head) dropNew(n int) (from, to int64) {
+// dropNewLocked drops the first n samples that are in no row yet, and returns the times
+// of the first and the last.
+func (h *Head) dropNewLocked(n int) (from, to int64) {
 	from, to = h.run.Times[h.flushed], h.run.Times[h.flushed+n-1]
 	rest := sample.Run{Type: h.run.Type}
 	rest.AppendRange(&h.run, 0, h.flushed)
@@ -382,20 +382,20 @@ func (h *Head) dropNew(n int) (from, to int64) {
 	h.run = rest
 	h.due = min(h.due, h.run.Len()-h.flushed)
 	h.lost.Add(uint64(n))
-	h.resize()
+	h.accountLocked()
 	return from, to
 }
 
-// measure brings the account of memory up to date.
-func (h *Head) measure() {
+// updateMemory counts the present size of the head in Memory.
+func (h *Head) updateMemory() {
 	h.mu.Lock()
-	h.resize()
+	h.accountLocked()
 	h.mu.Unlock()
 }
 
-// resize tells the shardJournal how the memory taken has changed. It needs the lock.
-func (h *Head) resize() {
-	now := h.run.Size() + stretchBytes*cap(h.stretches)
-	h.shardJournal.mem.add(int64(now - h.size))
+// accountLocked adds the change of the head's size to Memory.
+func (h *Head) accountLocked() {
+	now := h.run.Size() + segmentBytes*cap(h.segments)
+	h.journal.mem.add(int64(now - h.size))
 	h.size = now
 }

@@ -28,12 +28,12 @@ type bench struct {
 	stop  func() int
 }
 
-// newShardJournal starts a shardJournal with a flush interval of 100 ms; stop closes it in order.
+// newShardJournal starts a shard journal with a flush interval of 100 ms; stop closes it in order.
 func newShardJournal(t *testing.T, memory int64) *bench {
 	return newSpoolingShardJournal(t, memory, nil)
 }
 
-// newSpoolingShardJournal is newShardJournal with a spool.
+// newSpoolingShardJournal starts a shard journal with a spool.
 func newSpoolingShardJournal(t *testing.T, memory int64, spool Spool) *bench {
 	return startShardJournal(t, memory, spool, &faulty{})
 }
@@ -133,7 +133,7 @@ func TestSealedSamplesLeaveMemory(t *testing.T) {
 	})
 }
 
-func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
+func TestResendsTheSameBytesWhileTheStoreIsUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
@@ -143,13 +143,13 @@ func TestRepeatsTheSameBytesWhileTheStoreIsAway(t *testing.T) {
 			if r != nil {
 				refused = append(refused, *r)
 			}
-			return errAway
+			return errUnreachable
 		})
 		for i := range 300 {
 			b.Append(h, sample.Int64, number(i))
 			testclock.Advance(100 * time.Millisecond)
 		}
-		b.store.setFail(nil) // from now on nobody else has refused
+		b.store.setFail(nil) // from now on no row is refused
 		if len(refused) < 5 {
 			t.Fatalf("%d tries in 30 s", len(refused))
 		}
@@ -177,7 +177,7 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 		b := newShardJournal(t, 20*1000)
 		h := b.Open("a", sample.Int64)
 		testclock.Advance(time.Second)
-		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		b.store.setFail(func(*store.JournalRow) error { return errUnreachable })
 		const n = 5000
 		for i := range n {
 			b.Append(h, sample.Int64, number(i))
@@ -201,7 +201,7 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 			}
 		}
 		if marked != h.Lost() {
-			t.Errorf("marks tell of %d lost samples, the head of %d", marked, h.Lost())
+			t.Errorf("the marks count %d lost samples, the head %d", marked, h.Lost())
 		}
 		for _, w := range upTo(0, n) {
 			if !missing[w] && !slices.Contains(got, w) {
@@ -214,9 +214,9 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 	})
 }
 
-// A process that stands still in the middle of a write may be taken for dead, and its
-// claim be forgotten. The row counts as durable when it has a claim again.
-func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
+// Another engine may take a process that stalls in the middle of a write for dead, and
+// drop its claim. The row counts as durable only when the claim stands again.
+func TestARowIsDurableOnlyWithAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
 		defer b.stop()
@@ -233,14 +233,14 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 		delete(b.store.claims, store.WriterID{1})
 		b.store.stall, b.store.fail = 0, func(row *store.JournalRow) error {
 			if row == nil {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		}
 		b.store.mu.Unlock()
 		testclock.Advance(2 * time.Minute)
 		if n := b.Unsaved(); n != 1 {
-			t.Errorf("%d samples are unsaved, want that of the row that nobody finds", n)
+			t.Errorf("%d samples are unsaved, want that of the row without a claim", n)
 		}
 		b.store.setFail(nil)
 		testclock.Advance(10 * time.Second)
@@ -253,11 +253,11 @@ func TestARowIsDurableWhenItsWriterHasAClaim(t *testing.T) {
 	})
 }
 
-func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
+func TestStopWhileTheStoreIsUnreachableReportsUnsavedSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
 		h := b.Open("a", sample.Int64)
-		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		b.store.setFail(func(*store.JournalRow) error { return errUnreachable })
 		for i := range 7 {
 			b.Append(h, sample.Int64, number(i))
 		}
@@ -266,7 +266,7 @@ func TestStopWhileTheStoreIsAwayTellsWhatIsUnsaved(t *testing.T) {
 			t.Fatalf("%d samples reported as unsaved, want 7", n)
 		}
 		if b.store.claims[store.WriterID{1}].Closed {
-			t.Fatal("the claim says closed, though samples are missing")
+			t.Fatal("the claim is closed, though samples are missing")
 		}
 	})
 }
@@ -378,7 +378,7 @@ func BenchmarkShardJournal(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pvs*each), "ns/sample")
 }
 
-// TestGolden has the row that docs/format/journal.md draws.
+// TestGolden encodes the row that docs/format/journal.md draws.
 func TestGolden(t *testing.T) {
 	var e rowEncoder
 	e.reset(1_700_000_000_500_000_000)
@@ -405,9 +405,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, a claim does not say that all is saved from before a time at which
-// samples arrived that are in no row.
-func TestAClaimTellsWhatIsSaved(t *testing.T) {
+// Whatever goes wrong, Claim.Saved is never later than the arrival of a sample that is in
+// no row.
+func TestAClaimReportsNoUnsavedSampleAsSaved(t *testing.T) {
 	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &disk{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 						b.store.mu.Unlock()
 					}
 					if i%500 == 200 {
-						b.store.setFail(away)
+						b.store.setFail(refuse)
 					}
 					if i%500 == 400 {
 						b.store.setFail(nil)
@@ -439,14 +439,14 @@ func TestAClaimTellsWhatIsSaved(t *testing.T) {
 					c := b.store.claims[store.WriterID{1}]
 					b.store.mu.Unlock()
 					if rows < len(arrived) && c.Saved > arrived[rows] {
-						t.Fatalf("the claim says %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
+						t.Fatalf("the claim reports all saved until %v, and sample %d of %v is in no row", time.Unix(0, c.Saved), rows, time.Unix(0, arrived[rows]))
 					}
 				}
 				testclock.Advance(time.Minute)
 				b.store.mu.Lock()
 				defer b.store.mu.Unlock()
 				if late := time.Since(time.Unix(0, b.store.claims[store.WriterID{1}].Saved)); late > 10*time.Second && spool == nil {
-					t.Errorf("in the end the claim is %v behind", late)
+					t.Errorf("at the end the claim is %v behind", late)
 				}
 			})
 		})

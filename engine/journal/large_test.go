@@ -22,7 +22,7 @@ import (
 
 var image = sample.Uint8.Array()
 
-// picture is a value of a size whose bytes are the low ones of i.
+// picture returns a value of a size whose first bytes encode i.
 func picture(i, size int) *sample.Sample {
 	return &sample.Sample{Time: int64(i) * 1e6, Bytes: bytes.Repeat([]byte{byte(i)}, size)}
 }
@@ -50,15 +50,15 @@ func (f *faulty) numbersOf(t *testing.T, pv string) (out []int) {
 	return out
 }
 
-// Large values never take more memory than there is, not for a moment: what arrives
-// is not bounded by how often somebody looks.
+// Large values never take more memory than allowed, not even for a moment, however much
+// arrives between two flushes.
 func TestLargeValuesStayWithinMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, size, n = 4 << 20, 200 << 10, 500
 		b := newShardJournal(t, limit)
 		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
 		testclock.Advance(time.Second)
-		b.store.setFail(func(*store.JournalRow) error { return errAway })
+		b.store.setFail(func(*store.JournalRow) error { return errUnreachable })
 		for i := range n {
 			b.Append(h, image, picture(i, size))
 			b.Append(scalar, sample.Int64, number(i))
@@ -91,8 +91,7 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	})
 }
 
-// crowded is a store that takes its time, and notes how many large rows it is given
-// at once.
+// crowded is a slow store that counts how many large rows it is given at once.
 type crowded struct {
 	faulty
 	now, most atomic.Int64
@@ -115,7 +114,7 @@ func (c *crowded) config(memory int64) *Config {
 	}
 }
 
-// noisy is a picture that S2 can not make smaller.
+// noisy returns a picture that S2 cannot compress.
 func noisy(i, size int) *sample.Sample {
 	s := picture(i, size)
 	rng := rand.NewChaCha8([32]byte{byte(i)})
@@ -123,9 +122,8 @@ func noisy(i, size int) *sample.Sample {
 	return s
 }
 
-// Values that come faster than the store takes them keep no other PV waiting.
-// A shardJournal is looked at while values arrive: by its sealer, and by readers. Locks that
-// were taken in two orders would end here for good.
+// The sealer and readers inspect a shard journal while values arrive. If two locks were
+// taken in different orders, this test would deadlock.
 func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 	mem := NewMemory(8 << 20)
 	shardJournal := NewShardJournal(0, store.WriterID{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
@@ -149,7 +147,8 @@ func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 	wg.Wait()
 }
 
-func TestALargePVKeepsNobodyWaiting(t *testing.T) {
+// Values that arrive faster than the store takes them do not delay another PV.
+func TestALargePVDelaysNoOtherPV(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
 		l := NewShardJournal(0, store.WriterID{1}, st.config(16<<20))
@@ -162,18 +161,18 @@ func TestALargePVKeepsNobodyWaiting(t *testing.T) {
 			l.Append(other, sample.Int64, number(i))
 			testclock.Advance(25 * time.Millisecond)
 			if waiting := i - int(other.Stored()); waiting > 20 { // 0.5 s
-				t.Fatalf("after %d samples %d of the other PV wait", i, waiting)
+				t.Fatalf("after %d samples %d samples of the other PV wait", i, waiting)
 			}
 		}
 		cancel()
 		wg.Wait()
 		if !slices.Equal(st.words(t, "b"), upTo(0, 2000)) {
-			t.Error("samples of the other PV are not what came")
+			t.Error("the other PV does not have the samples that were appended")
 		}
 	})
 }
 
-// What somebody looks at stays as it is, whatever becomes of the head.
+// Values that a reader holds stay unchanged, whatever the head does.
 func TestSharedValuesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<30)
@@ -194,7 +193,7 @@ func TestSharedValuesStay(t *testing.T) {
 			for i := range r.Len() {
 				n := int(r.Times[i] / 1e6)
 				if !bytes.Equal(r.Value(i), picture(n, 64<<10+n).Bytes) {
-					t.Fatalf("picture %d is not what it was", n)
+					t.Fatalf("picture %d has changed", n)
 				}
 			}
 		}
@@ -219,7 +218,7 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		}{{h, 1, 1}, {h, 350 << 10, 3}, {h, 1 << 30, 20}, {scalar, 1, 1}, {scalar, 20 * 100, 100}, {scalar, 1 << 20, 3000}} {
 			var r sample.Run
 			if n := c.h.Unsealed(&r, c.most); n != c.want || r.Len() != n {
-				t.Errorf("%d samples of %s are up to %d bytes, not %d", n, c.h.PV, c.most, c.want)
+				t.Errorf("%d samples of %s fit into %d bytes, want %d", n, c.h.PV, c.most, c.want)
 			}
 		}
 		if h.Heavy() || b.TakeHeavy() {
@@ -230,16 +229,16 @@ func TestUnsealedComesInPieces(t *testing.T) {
 		}
 		testclock.Advance(time.Second)
 		if !h.Heavy() || !b.TakeHeavy() || b.TakeHeavy() {
-			t.Error("42 MB do not make a head heavy, once")
+			t.Error("42 MB do not make a head heavy exactly once")
 		}
 		if w := b.Written(); w == 0 {
-			t.Error("nothing counts as written")
+			t.Error("no bytes count as written")
 		}
 	})
 }
 
-// Of all shardJournals only a few have a large row under way at a time.
-func TestFewLargeRowsAreUnderWay(t *testing.T) {
+// Only a few shard journals have a large row under way at the same time.
+func TestFewLargeRowsAreUnderWayAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
 		cfg := st.config(1 << 30)
@@ -261,13 +260,13 @@ func TestFewLargeRowsAreUnderWay(t *testing.T) {
 		cancel()
 		wg.Wait()
 		if most := st.most.Load(); most != maxLargeRows {
-			t.Errorf("%d large rows were under way at a time, not %d", most, maxLargeRows)
+			t.Errorf("%d large rows were under way at once, want %d", most, maxLargeRows)
 		}
 		if len(cfg.Memory.turns) != 0 {
-			t.Errorf("%d turns were not given back", len(cfg.Memory.turns))
+			t.Errorf("%d turns were not returned", len(cfg.Memory.turns))
 		}
 		if n := len(st.rows); n != 10*3*maxLargeRows {
-			t.Errorf("%d rows", n)
+			t.Errorf("%d rows were written", n)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// The largest value that is captured fits a row of what stands before it and of its
-// own, however little S2 makes of it.
+// A row has room for the largest value that is captured behind the runs before it, even
+// if S2 cannot compress them.
 func TestTheLargestValueFitsARow(t *testing.T) {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -25,7 +25,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 	}
 	defer st.Close()
 	mem := journal.NewMemory(1 << 30)
-	l := journal.NewShardJournal(0, store.WriterID{1}, &journal.Config{
+	j := journal.NewShardJournal(0, store.WriterID{1}, &journal.Config{
 		Store: st, Flush: 10 * time.Millisecond, RowBytes: 256 << 10, Memory: mem, Lost: func(string, sample.Mark) {},
 		Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler),
 	})
@@ -35,14 +35,14 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 		_, _ = rng.Read(b)
 		return b
 	}
-	before, h := l.Open("A", sample.String), l.Open("B", sample.Struct)
+	before, h := j.Open("A", sample.String), j.Open("B", sample.Struct)
 	small, large := noise(256<<10-100), noise(capture.MaxValueBytes)
-	l.Append(before, sample.String, &sample.Sample{Bytes: small})
-	l.Append(h, sample.Struct, &sample.Sample{Bytes: large})
+	j.Append(before, sample.String, &sample.Sample{Bytes: small})
+	j.Append(h, sample.Struct, &sample.Sample{Bytes: large})
 	ctx, cancel := context.WithCancel(t.Context())
 	unsaved := make(chan int, 1)
-	go func() { unsaved <- l.Run(ctx, t.Context()) }()
-	if err := l.Sync(t.Context()); err != nil {
+	go func() { unsaved <- j.Run(ctx, t.Context()) }()
+	if err := j.Sync(t.Context()); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -61,7 +61,7 @@ func TestTheLargestValueFitsARow(t *testing.T) {
 		}
 		for _, r := range runs {
 			if string(r.Value(0)) != string(large) {
-				t.Error("the value is not what it was")
+				t.Error("the value has changed")
 			}
 		}
 	}

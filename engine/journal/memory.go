@@ -2,17 +2,17 @@ package journal
 
 import "sync/atomic"
 
-// Memory counts the bytes that the heads of all shardJournals of an engine take, and large
-// rows on their way to the store.
+// Memory counts the bytes that all heads of an engine take, and the bytes of large rows
+// on their way to the store.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
-	// turns are held by shardJournals that have a large row under way: one takes several
-	// times the memory of the value in it.
+	// turns holds an entry for each shard journal that has a large row under way, because
+	// such a row takes several times the memory of its value.
 	turns chan struct{}
 }
 
-// maxLargeRows is how many large rows are under way at a time.
+// maxLargeRows is how many large rows may be under way at the same time.
 const maxLargeRows = 4
 
 // NewMemory returns an account with a limit in bytes.

@@ -8,20 +8,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics of all shardJournals of an engine.
+// Metrics are the metrics of all shard journals of an engine.
 type Metrics struct {
 	Rows, Retries prometheus.Counter
-	// Bytes and Samples are in acknowledged rows; Dropped samples never will be,
-	// for want of memory.
+	// Bytes and Samples count what acknowledged rows hold. Dropped counts samples that
+	// were dropped for lack of memory and will never be in a row.
 	Bytes, Samples, Dropped atomic.Uint64
 
-	// Write is the time a row took at the store; Durable that from the making of
-	// a row, whose oldest sample waited up to a flush interval before, to its
-	// acknowledgement.
+	// Write is the time a row took at the store. Durable is the time from building a row
+	// to its acknowledgement; the oldest sample of the row has waited up to a flush
+	// interval before that.
 	Write, Durable prometheus.Histogram
 }
 
-// NewMetrics registers the metrics of shardJournals whose memory is mem.
+// NewMetrics registers the metrics of the shard journals that share mem.
 func NewMetrics(reg prometheus.Registerer, mem *Memory) *Metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
@@ -37,13 +37,13 @@ func NewMetrics(reg prometheus.Registerer, mem *Memory) *Metrics {
 		f.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "journal", Name: name, Help: help},
 			func() float64 { return float64(read()) })
 	}
-	gauge("memory_bytes", "Memory that samples take which are in no block yet.", mem.Used)
+	gauge("memory_bytes", "Memory taken by samples that are not in a block yet.", mem.Used)
 	gauge("memory_limit_bytes", "Memory that such samples may take before the oldest are dropped.", mem.Limit)
 	m := &Metrics{
 		Rows:    counter("rows_total", "Journal rows acknowledged."),
-		Retries: counter("retries_total", "Writes to the store that failed and were tried again."),
+		Retries: counter("retries_total", "Writes to the store that failed and were retried."),
 		Write:   seconds("write_seconds", "Time from sending a journal row to its acknowledgement."),
-		Durable: seconds("durable_seconds", "Time from making a journal row to its acknowledgement, with retries."),
+		Durable: seconds("durable_seconds", "Time from building a journal row to its acknowledgement, including retries."),
 	}
 	total := func(name, help string, v *atomic.Uint64) {
 		f.NewCounterFunc(prometheus.CounterOpts{Namespace: "varve", Subsystem: "journal", Name: name, Help: help},
@@ -51,7 +51,7 @@ func NewMetrics(reg prometheus.Registerer, mem *Memory) *Metrics {
 	}
 	total("bytes_total", "Bytes of acknowledged journal rows.", &m.Bytes)
 	total("samples_total", "Samples in acknowledged journal rows.", &m.Samples)
-	total("dropped_samples_total", "Samples dropped because the store was away for too long.", &m.Dropped)
+	total("dropped_samples_total", "Samples dropped because the store was unreachable for too long.", &m.Dropped)
 	return m
 }
 

@@ -19,18 +19,19 @@ import (
 // rowVersion is the first byte of every index. docs/format/journal.md draws a row.
 const rowVersion = 1
 
-// ErrCorrupt is returned for a row that no writer has written.
+// ErrCorrupt is returned for bytes that no writer has written.
 var ErrCorrupt = errors.New("corrupt journal row")
 
-// rowEncoder builds the index and the body of a row. Runs are added in the order
-// of their PVs' names, so that a name takes only what differs from the one before.
+// rowEncoder builds the index and the body of a row. Runs are added in the order of
+// their PVs' names, because the index stores only where a name differs from the one
+// before.
 type rowEncoder struct {
 	index, body    []byte
 	count, samples int
 	last           string
 }
 
-// reset begins a row of samples that were flushed at a time in ns since 1970.
+// reset begins a row of samples that were flushed at a time, in ns since 1970.
 func (e *rowEncoder) reset(flushed int64) {
 	e.index = binary.AppendVarint(append(e.index[:0], rowVersion), flushed)
 	e.body, e.count, e.samples, e.last = e.body[:0], 0, 0, ""
@@ -64,7 +65,7 @@ func (e *rowEncoder) finish() (index, blob []byte) {
 	return index, blob
 }
 
-// entry is where the run of a PV stands in the body of a row.
+// entry locates the run of a PV in the body of a row.
 type entry struct {
 	pv       string
 	from, to int
@@ -110,7 +111,7 @@ func flushTime(index []byte) (int64, []byte, error) {
 		return 0, nil, ErrCorrupt
 	}
 	if index[0] != rowVersion {
-		return 0, nil, fmt.Errorf("journal row version %d is not known to this program", index[0])
+		return 0, nil, fmt.Errorf("journal row has format version %d, which this program does not know", index[0])
 	}
 	t, w := binary.Varint(index[1:])
 	if w <= 0 {
@@ -119,7 +120,7 @@ func flushTime(index []byte) (int64, []byte, error) {
 	return t, index[1+w:], nil
 }
 
-// FlushTime returns when a row was made, in ns since 1970 by the writer's clock.
+// FlushTime returns when a row was built, in ns since 1970 by the writer's clock.
 func FlushTime(row store.JournalRow) (int64, error) {
 	t, _, err := flushTime(row.Index)
 	return t, err
@@ -131,11 +132,11 @@ type PVRun struct {
 	Run *sample.Run
 }
 
-// Decode returns the runs of all PVs in a row, sorted by name. A PV whose type
-// changed meanwhile has several, in order.
+// Decode returns the runs of all PVs in a row, sorted by name. A PV whose type changed
+// within the row has several runs, in order.
 func Decode(row store.JournalRow) ([]PVRun, error) { return decode(row, "") }
 
-// Find returns the runs of a PV in a row, in order; none if it is not there.
+// Find returns the runs of a PV in a row, in order, or none if the row does not have it.
 func Find(row store.JournalRow, pv string) ([]*sample.Run, error) {
 	found, err := decode(row, pv)
 	runs := make([]*sample.Run, len(found))
@@ -145,7 +146,7 @@ func Find(row store.JournalRow, pv string) ([]*sample.Run, error) {
 	return runs, err
 }
 
-// decode returns all runs of a row, or only those of a PV.
+// decode returns all runs of a row, or only those of one PV.
 func decode(row store.JournalRow, only string) (out []PVRun, err error) {
 	err = blobs(row, only, func(pv string, blob []byte) error {
 		run := new(sample.Run)
@@ -169,7 +170,7 @@ func Counts(row store.JournalRow, f func(pv string, samples int)) error {
 	})
 }
 
-// Holds reports whether the row of an index has samples of a PV.
+// Holds reports whether the row with this index has samples of a PV.
 func Holds(index []byte, pv string) bool {
 	for e, err := range entries(index) {
 		if err == nil && e.pv == pv {
@@ -179,7 +180,7 @@ func Holds(index []byte, pv string) bool {
 	return false
 }
 
-// blobs calls f with the blocks of all runs of a row, or of those of a PV.
+// blobs calls f with the encoded runs of a row, or only with those of one PV.
 func blobs(row store.JournalRow, only string, f func(pv string, blob []byte) error) error {
 	var body []byte
 	for e, err := range entries(row.Index) {

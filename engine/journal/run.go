@@ -10,143 +10,143 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Run claims the shard and journals its heads until ctx ends. Then it flushes
-// once more and closes the claim, which it tries until hard ends: while the store
-// is away that may take long. It returns the number of samples that are in no
-// acknowledged row, nor in the spool. No sample may be appended once ctx has ended.
-func (l *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
-	defer close(l.ended)
-	defer l.drop()
-	if !l.open(ctx) {
-		if l.claim.Epoch == 0 && l.Unsaved() == 0 {
-			return 0 // nothing was ever sent
+// Run claims the shard and journals its heads until ctx ends. Then it flushes once more
+// and closes the claim. It tries both until hard ends, which matters while the store is
+// unreachable. It returns the number of samples that are neither in an acknowledged row
+// nor in the spool. No sample may be appended once ctx has ended.
+func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
+	defer close(j.ended)
+	defer j.dropPending()
+	if !j.openClaim(ctx) {
+		if j.claim.Epoch == 0 && j.Unsaved() == 0 {
+			return 0 // nothing was ever written
 		}
-		if !l.retry(hard, "claiming a shard", l.insertClaim, l.toSpool) {
-			return l.spoolRest(hard)
+		if !j.retry(hard, "claiming a shard", j.insertClaim, j.shouldSpool) {
+			return j.spoolRest(hard)
 		}
 	}
-	close(l.claimed)
-	l.journal(ctx)
-	l.flush(hard)
-	if n := l.spoolRest(hard); n > 0 {
+	close(j.claimed)
+	j.journalUntil(ctx)
+	j.flush(hard)
+	if n := j.spoolRest(hard); n > 0 {
 		return n
 	}
-	l.claim.Closed, l.claim.Last = true, l.Acked()
-	l.retry(hard, "closing a claim", l.putClaim, never)
+	j.claim.Closed, j.claim.Last = true, j.Acked()
+	j.retry(hard, "closing a claim", j.putClaim, never)
 	return 0
 }
 
-// open inserts the claim. It reports false if ctx ended before.
-func (l *ShardJournal) open(ctx context.Context) bool {
+// openClaim inserts the claim. It reports false if ctx ended first.
+func (j *ShardJournal) openClaim(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		if l.retry(ctx, "claiming a shard", l.insertClaim, l.toSpool) || l.away && l.spool(ctx) {
+		if j.retry(ctx, "claiming a shard", j.insertClaim, j.shouldSpool) || j.spoolDue && j.spoolUntilClaimed(ctx) {
 			return true
 		}
 	}
 	return false
 }
 
-// journal flushes and keeps the claim alive until ctx ends.
-func (l *ShardJournal) journal(ctx context.Context) {
-	timer := time.NewTimer(rand.N(l.cfg.Flush)) // shardJournals of an engine take turns
+// journalUntil flushes and renews the claim until ctx ends.
+func (j *ShardJournal) journalUntil(ctx context.Context) {
+	timer := time.NewTimer(rand.N(j.cfg.Flush)) // the shard journals of an engine take turns
 	defer timer.Stop()
-	var synced []chan<- struct{} // who waits for the next flush that reaches the store
+	var synced []chan<- struct{} // closed after the next flush that reaches the store
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case s := <-l.syncs:
+		case s := <-j.syncs:
 			synced = append(synced, s)
-		case r := <-l.ranks:
-			l.claim.Sealing = r.term
-			r.done <- l.attempt(ctx, l.putClaim)
+		case r := <-j.sealingRequests:
+			j.claim.Sealing = r.term
+			r.done <- j.attempt(ctx, j.putClaim)
 		}
 		start := time.Now()
-		wait := l.cfg.Flush
+		wait := j.cfg.Flush
 		if len(synced) > 0 {
-			if l.flush(ctx) {
+			if j.flush(ctx) {
 				for _, s := range synced {
 					close(s)
 				}
 				synced = nil
 			}
-		} else if l.pass(ctx) {
+		} else if j.pass(ctx) {
 			wait = 0
 		}
-		if l.away {
-			l.spool(ctx)
+		if j.spoolDue {
+			j.spoolUntilClaimed(ctx)
 			wait = 0
 		}
-		if ctx.Err() == nil && time.Since(l.renewed) > RenewEvery {
-			l.report("renewing a claim", l.attempt(ctx, l.putClaim))
+		if ctx.Err() == nil && time.Since(j.renewed) > RenewEvery {
+			j.logResult("renewing a claim", j.attempt(ctx, j.putClaim))
 		}
 		timer.Reset(max(0, wait-time.Since(start)))
 	}
 }
 
-// insertClaim ranks the writer above all that claimed the shard before.
-func (l *ShardJournal) insertClaim(ctx context.Context) error {
-	if l.claim.Epoch == 0 {
-		claims, err := l.cfg.Store.Claims(ctx, l.Shard)
+// insertClaim inserts a claim with a higher epoch than all earlier claims of the shard.
+func (j *ShardJournal) insertClaim(ctx context.Context) error {
+	if j.claim.Epoch == 0 {
+		claims, err := j.cfg.Store.Claims(ctx, j.Shard)
 		if err != nil {
 			return err
 		}
 		for _, c := range claims {
-			l.claim.Epoch = max(l.claim.Epoch, c.Epoch)
+			j.claim.Epoch = max(j.claim.Epoch, c.Epoch)
 		}
-		l.claim.Epoch++
-		l.claim.Since = time.Now().UnixNano()
+		j.claim.Epoch++
+		j.claim.Since = time.Now().UnixNano()
 	}
-	return l.putClaim(ctx)
+	return j.putClaim(ctx)
 }
 
-func (l *ShardJournal) putClaim(ctx context.Context) error {
+func (j *ShardJournal) putClaim(ctx context.Context) error {
 	now := time.Now()
-	l.claim.Alive, l.claim.Saved = now.UnixNano(), l.saved.UnixNano()
-	err := l.cfg.Store.PutClaim(ctx, l.claim)
+	j.claim.Alive, j.claim.Saved = now.UnixNano(), j.saved.UnixNano()
+	err := j.cfg.Store.PutClaim(ctx, j.claim)
 	if err == nil {
-		l.renewed = now
+		j.renewed = now
 	}
 	return err
 }
 
-// flush writes rows until nothing that is new in a head is left. It reports false
-// if ctx ended before, or the rest is for the spool.
-func (l *ShardJournal) flush(ctx context.Context) bool {
-	for l.pass(ctx) && ctx.Err() == nil && !l.away {
+// flush writes rows until the heads have no new samples. It reports false if ctx ended
+// first, or if the rest must go to the spool.
+func (j *ShardJournal) flush(ctx context.Context) bool {
+	for j.pass(ctx) && ctx.Err() == nil && !j.spoolDue {
 	}
-	return ctx.Err() == nil && !l.away
+	return ctx.Err() == nil && !j.spoolDue
 }
 
-// pass writes what is new in the heads, of each up to a row, unless ctx ends, or
-// the rest is for the spool. It reports whether there is more than that.
-func (l *ShardJournal) pass(ctx context.Context) (more bool) {
-	begun, dirty := time.Now(), l.takeDirty()
-	l.behind = false
+// pass writes the new samples of the heads, at most one row from each, unless ctx ends
+// or the rest must go to the spool. It reports whether the heads have more.
+func (j *ShardJournal) pass(ctx context.Context) (more bool) {
+	begun, dirty := time.Now(), j.takeDirty()
+	j.behind = false
 	for {
-		if l.pending == nil {
-			if dirty = l.build(ctx, dirty); l.pending == nil {
+		if j.pending == nil {
+			if dirty = j.buildRow(ctx, dirty); j.pending == nil {
 				break
 			}
-			l.pending.At = l.next(l.pending.built)
+			j.pending.At = j.nextPosition(j.pending.built)
 		}
-		if !l.retry(ctx, "writing a journal row", l.send, l.toSpool) {
+		if !j.retry(ctx, "writing a journal row", j.send, j.shouldSpool) {
 			break
 		}
-		l.shed()
+		j.shed()
 	}
-	if l.pending == nil && len(dirty) == 0 && !l.behind && !l.away && !l.spooled() {
-		l.saved = begun
+	if j.pending == nil && len(dirty) == 0 && !j.behind && !j.spoolDue && !j.spooled() {
+		j.saved = begun
 	}
-	l.redirty(dirty)
-	if !l.away { // the spool makes room
-		l.shed() // also when nothing was sent
+	j.redirty(dirty)
+	if !j.spoolDue { // the spool frees memory
+		j.shed() // even if nothing was sent
 	}
-	return l.behind
+	return j.behind
 }
 
-// pendingRow is a row that has its bytes, for good, and once it is to be sent to
-// the store its position.
+// pendingRow is a row whose bytes no longer change. It gets its position when it is
+// about to be sent to the store.
 type pendingRow struct {
 	store.JournalRow
 	heads   []*Head
@@ -154,45 +154,46 @@ type pendingRow struct {
 	built   time.Time
 }
 
-// build makes the next row, without a position, from what is due of dirty heads,
-// and returns the heads that did not fit. It leaves l.pending nil if nothing is due,
-// or ctx has ended.
-func (l *ShardJournal) build(ctx context.Context, dirty []*Head) []*Head {
+// buildRow builds the next row, without a position, from the due samples of dirty heads,
+// and returns the heads that did not fit. It leaves j.pending nil if nothing is due, or
+// if ctx has ended.
+func (j *ShardJournal) buildRow(ctx context.Context, dirty []*Head) []*Head {
 	now := time.Now()
-	l.row.reset(now.UnixNano())
+	j.row.reset(now.UnixNano())
 	var heads []*Head
-	for len(dirty) > 0 && len(l.row.body) < l.cfg.RowBytes {
-		h, before := dirty[0], l.row.count
-		if h.large() && !l.takeTurn(ctx, len(heads) == 0) {
+	for len(dirty) > 0 && len(j.row.body) < j.cfg.RowBytes {
+		h, before := dirty[0], j.row.count
+		if h.large() && !j.takeTurn(ctx, len(heads) == 0) {
 			break
 		}
-		more, later := h.flush(&l.row, l.cfg.RowBytes, &l.scratch)
+		more, later := h.flush(&j.row, j.cfg.RowBytes, &j.scratch)
 		if !more {
 			dirty = dirty[1:]
 		}
-		l.behind = l.behind || later
-		if l.row.count > before {
+		j.behind = j.behind || later
+		if j.row.count > before {
 			heads = append(heads, h)
 		}
 	}
 	if len(heads) == 0 {
 		return dirty
 	}
-	index, blob := l.row.finish()
-	l.mem.add(int64(len(blob)))
-	l.pending = &pendingRow{heads: heads, built: now, samples: l.row.samples, JournalRow: store.JournalRow{
-		Shard: l.Shard, Writer: l.writer, Index: index, Blob: blob,
+	index, blob := j.row.finish()
+	j.mem.add(int64(len(blob)))
+	j.pending = &pendingRow{heads: heads, built: now, samples: j.row.samples, JournalRow: store.JournalRow{
+		Shard: j.Shard, Writer: j.writer, Index: index, Blob: blob,
 	}}
 	return dirty
 }
 
-// takeTurn gets a turn to have a large row under way, at once, or after waiting for
-// it, during which memory is kept within its limit. It is false if ctx ends.
-func (l *ShardJournal) takeTurn(ctx context.Context, wait bool) bool {
-	for !l.turn {
+// takeTurn takes a turn to have a large row under way. If no turn is free and wait is
+// true, it waits for one, and meanwhile keeps memory within its limit. It reports false
+// if it got no turn.
+func (j *ShardJournal) takeTurn(ctx context.Context, wait bool) bool {
+	for !j.turn {
 		select {
-		case l.mem.turns <- struct{}{}:
-			l.turn = true
+		case j.mem.turns <- struct{}{}:
+			j.turn = true
 			continue
 		default:
 		}
@@ -200,135 +201,136 @@ func (l *ShardJournal) takeTurn(ctx context.Context, wait bool) bool {
 			return false
 		}
 		select {
-		case l.mem.turns <- struct{}{}:
-			l.turn = true
+		case j.mem.turns <- struct{}{}:
+			j.turn = true
 		case <-ctx.Done():
 			return false
 		case <-time.After(time.Second):
-			l.measure()
-			l.shed()
+			j.updateMemory()
+			j.shed()
 		}
 	}
 	return true
 }
 
-// drop lets go of the pending row and of what it takes.
-func (l *ShardJournal) drop() {
-	if l.pending != nil {
-		l.mem.add(-int64(len(l.pending.Blob)))
-		l.pending = nil
+// dropPending releases the pending row, its memory and its turn.
+func (j *ShardJournal) dropPending() {
+	if j.pending != nil {
+		j.mem.add(-int64(len(j.pending.Blob)))
+		j.pending = nil
 	}
-	if l.turn {
-		<-l.mem.turns
-		l.turn = false
+	if j.turn {
+		<-j.mem.turns
+		j.turn = false
 	}
 }
 
-// next returns the position of the next row: one that no row was sent under. A
-// partition is left only when a row of it is acknowledged.
-func (l *ShardJournal) next(now time.Time) store.Position {
-	held := l.Acked().N() == l.sent.N()
-	if l.sent == 0 || held && (now.Sub(l.partSince) > partitionAge || l.partBytes > partitionBytes) {
-		l.partSince, l.partBytes = now, 0
-		l.sent = store.At(l.sent.N()+1, 1)
+// nextPosition returns the position of the next row. No row was ever sent under it. A new
+// partition begins only after the latest row was acknowledged.
+func (j *ShardJournal) nextPosition(now time.Time) store.Position {
+	held := j.Acked().N() == j.sent.N()
+	if j.sent == 0 || held && (now.Sub(j.partSince) > partitionAge || j.partBytes > partitionBytes) {
+		j.partSince, j.partBytes = now, 0
+		j.sent = store.At(j.sent.N()+1, 1)
 	} else {
-		l.sent++
+		j.sent++
 	}
-	return l.sent
+	return j.sent
 }
 
-// send writes the pending row and tells its heads.
-func (l *ShardJournal) send(ctx context.Context) error {
-	p := l.pending
+// send writes the pending row and notifies its heads.
+func (j *ShardJournal) send(ctx context.Context) error {
+	p := j.pending
 	start := time.Now()
-	if err := l.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
+	if err := j.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
 		return err
 	}
-	// After a long silence others may have taken this writer for dead and
-	// forgotten its claim, without which nobody would find the row.
-	if time.Since(l.renewed) > 2*RenewEvery {
-		if err := l.putClaim(ctx); err != nil {
+	// After a long silence another engine may have taken this writer for dead and
+	// dropped its claim. Without the claim no reader would find the row.
+	if time.Since(j.renewed) > 2*RenewEvery {
+		if err := j.putClaim(ctx); err != nil {
 			return err
 		}
 	}
 	for _, h := range p.heads {
 		h.ack(p.At)
 	}
-	l.acked.Store(uint64(p.At))
-	l.partBytes += len(p.Index) + len(p.Blob)
-	l.written.Add(uint64(len(p.Index) + len(p.Blob)))
-	l.drop()
-	l.cfg.Metrics.row(p, start)
+	j.acked.Store(uint64(p.At))
+	j.partBytes += len(p.Index) + len(p.Blob)
+	j.written.Add(uint64(len(p.Index) + len(p.Blob)))
+	j.dropPending()
+	j.cfg.Metrics.row(p, start)
 	return nil
 }
 
-// retry calls f until it succeeds, ctx ends or after a failure enough says so,
-// with growing pauses, and keeps memory within its limit meanwhile.
-func (l *ShardJournal) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
+// retry calls f until it succeeds, ctx ends, or enough reports true after a failure. The
+// delays between the calls grow. After each failure it keeps memory within its limit.
+func (j *ShardJournal) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
 	since := time.Now()
 	for b := (retry.Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second}); ; {
-		err := l.attempt(ctx, f)
+		err := j.attempt(ctx, f)
 		if err == nil {
-			l.report(what, nil)
+			j.logResult(what, nil)
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		l.cfg.Metrics.Retries.Inc()
-		l.report(what, err)
-		l.measure()
+		j.cfg.Metrics.Retries.Inc()
+		j.logResult(what, err)
+		j.updateMemory()
 		if enough(since) {
 			return false
 		}
-		l.shed()
+		j.shed()
 		if !b.Wait(ctx) {
 			return false
 		}
 	}
 }
 
-func (l *ShardJournal) report(what string, err error) {
-	l.failing.Store(err != nil)
+func (j *ShardJournal) logResult(what string, err error) {
+	j.failing.Store(err != nil)
 	if err != nil {
-		l.cfg.Log.Warn("journal: the store refuses; samples wait",
-			"doing", what, "shard", l.Shard, "err", err)
+		j.cfg.Log.Warn("journal: a write to the store failed; samples wait",
+			"doing", what, "shard", j.Shard, "err", err)
 	}
 }
 
-// measure brings the account of memory up to date with what grew since its flush.
-func (l *ShardJournal) measure() {
-	for _, h := range l.Heads() {
-		h.measure()
+// updateMemory counts the present size of all heads, which may have grown since their
+// latest flush.
+func (j *ShardJournal) updateMemory() {
+	for _, h := range j.Heads() {
+		h.updateMemory()
 	}
 }
 
-// shed drops the oldest new samples while memory is over its limit: every shardJournal
-// drops the fraction by which all are over it.
-func (l *ShardJournal) shed() {
-	excess := l.mem.excess()
+// shed drops the oldest new samples while memory is over its limit. Every shard journal
+// drops the fraction by which all of them together are over it.
+func (j *ShardJournal) shed() {
+	excess := j.mem.excess()
 	if excess == 0 {
 		return
 	}
-	for _, h := range l.Heads() {
+	for _, h := range j.Heads() {
 		if n, from, to := h.shed(excess); n > 0 {
-			l.lost(h, n, from, to)
+			j.markLost(h, n, from, to)
 		}
 	}
 }
 
-// lost counts and marks samples of a head that were dropped.
-func (l *ShardJournal) lost(h *Head, n int, from, to int64) {
-	l.cfg.Metrics.Dropped.Add(uint64(n))
-	l.cfg.Lost(h.PV, sample.Mark{
+// markLost counts and marks samples of a head that were dropped.
+func (j *ShardJournal) markLost(h *Head, n int, from, to int64) {
+	j.cfg.Metrics.Dropped.Add(uint64(n))
+	j.cfg.Lost(h.PV, sample.Mark{
 		Time: from, End: to, Kind: sample.Lost, Reason: sample.Overflow, Count: uint64(n),
 	})
 }
 
-// Unsaved counts the samples that are in no acknowledged row, nor in the spool.
-func (l *ShardJournal) Unsaved() int {
+// Unsaved counts the samples that are neither in an acknowledged row nor in the spool.
+func (j *ShardJournal) Unsaved() int {
 	n := 0
-	for _, h := range l.Heads() {
+	for _, h := range j.Heads() {
 		n += h.unsaved()
 	}
 	return n

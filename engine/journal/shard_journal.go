@@ -14,36 +14,36 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a shardJournal needs of a store.
+// Store is the part of a store that a shard journal needs.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	PutClaim(ctx context.Context, c store.Claim) error
 	PutJournal(ctx context.Context, r store.JournalRow) error
 }
 
-// Config is shared by the shardJournals of an engine.
+// Config is shared by the shard journals of an engine.
 type Config struct {
 	Store Store
-	// Flush is how long a sample waits at most for its row to be sent.
+	// Flush is the longest time that a sample waits for its row to be sent.
 	Flush time.Duration
-	// RowBytes is the size of a row's body that is sent without waiting.
+	// RowBytes is the size of a row's body that is sent without further waiting.
 	RowBytes int
 	Memory   *Memory
-	// Lost is told of samples dropped for want of memory. It must not block.
+	// Lost is called with a mark for samples dropped for lack of memory. It must not block.
 	Lost func(pv string, m sample.Mark)
-	// Spool takes rows while the store is away; nil: they wait in memory.
+	// Spool takes rows while the store is unreachable. If it is nil, they wait in memory.
 	Spool   Spool
 	Metrics *Metrics
 	Log     *slog.Logger
 }
 
-// Limits of a partition of the journal, after which the next one is begun.
+// Limits of a partition of the journal. When one is reached, the next partition begins.
 const (
 	partitionAge   = time.Minute
 	partitionBytes = 32 << 20
 )
 
-// RenewEvery is how often a claim says that its writer lives.
+// RenewEvery is how often a writer renews its claim to show that it is alive.
 const RenewEvery = 5 * time.Second
 
 // ShardJournal journals the heads of one shard. Run is its only goroutine.
@@ -58,58 +58,59 @@ type ShardJournal struct {
 	heads    map[string][]*Head
 	dirty    []*Head
 
-	settling sync.Mutex // held while arrivals move to runs; taken before mu
-	spare    []arrival  // empty: the memory of the arrivals before
+	delivering sync.Mutex // held while arrivals move to runs; taken before mu
+	spare      []arrival  // empty; reuses the memory of the previous arrivals
 
-	acked   atomic.Uint64        // store.Position: all rows up to here are acknowledged
-	written atomic.Uint64        // bytes of acknowledged rows
-	heavy   atomic.Bool          // a head became heavy since TakeHeavy
-	failing atomic.Bool          // the latest write failed
-	givenUp store.Position       // belongs to who calls GiveUp
-	claimed chan struct{}        // closed by Run when the claim is acknowledged
-	syncs   chan chan<- struct{} // taken by Run: closed when nothing waits any more
-	ranks   chan rank            // taken by Run
-	ended   chan struct{}        // closed by Run at its end
+	acked           atomic.Uint64        // store.Position: all rows up to here are acknowledged
+	written         atomic.Uint64        // bytes of acknowledged rows
+	heavy           atomic.Bool          // a head became heavy since the last TakeHeavy
+	failing         atomic.Bool          // the latest write failed
+	givenUp         store.Position       // belongs to the caller of GiveUp
+	claimed         chan struct{}        // closed by Run when the claim is acknowledged
+	syncs           chan chan<- struct{} // received by Run, which closes the element when no sample waits any more
+	sealingRequests chan sealingRequest  // received by Run
+	ended           chan struct{}        // closed by Run at its end
 
-	// The rest belongs to Run.
-	claim     store.Claim
-	renewed   time.Time      // when claim was last acknowledged
-	saved     time.Time      // what arrived before is in acknowledged rows
-	pending   *pendingRow    // sent, or to be sent, and not acknowledged
-	sent      store.Position // the latest that a row was sent under, if only perhaps
-	partSince time.Time      // when the partition of the latest row was begun
-	partBytes int            // acknowledged in it
-	turn      bool           // to have a large row under way
-	behind    bool           // heads have more than the pass took
-	away      bool           // the store has failed for so long that the spool is due
-	spoolFrom time.Time      // when the spool may be used, after it failed
-	row       rowEncoder
-	scratch   sample.Run
+	// The fields below belong to Run.
+	claim        store.Claim
+	renewed      time.Time      // when the claim was last acknowledged
+	saved        time.Time      // every sample that arrived earlier is in an acknowledged row
+	pending      *pendingRow    // built, perhaps sent, and not acknowledged
+	sent         store.Position // the latest position under which a row was, or may have been, sent
+	partSince    time.Time      // when the partition of the latest row began
+	partBytes    int            // acknowledged bytes in that partition
+	turn         bool           // holds a turn to have a large row under way
+	behind       bool           // heads have more than the pass took
+	spoolDue     bool           // the store has failed for so long that rows must go to the spool
+	spoolRetryAt time.Time      // when the spool may be used again after it failed
+	row          rowEncoder
+	scratch      sample.Run
 }
 
-// NewShardJournal returns a shardJournal that writes as w, which no other shardJournal does or did: a
-// claim that is closed stays closed. Nothing is stored until Run is called.
+// NewShardJournal returns a shard journal that writes as w. No other shard journal may
+// have used w, because a closed claim stays closed. Nothing is stored until Run is
+// called.
 func NewShardJournal(shard int, w store.WriterID, cfg *Config) *ShardJournal {
 	return &ShardJournal{
 		Shard: shard, writer: w, cfg: cfg, mem: cfg.Memory, heads: map[string][]*Head{},
 		claim: store.Claim{Shard: shard, Writer: w}, saved: time.Now(), claimed: make(chan struct{}),
-		syncs: make(chan chan<- struct{}), ranks: make(chan rank), ended: make(chan struct{}),
+		syncs: make(chan chan<- struct{}), sealingRequests: make(chan sealingRequest), ended: make(chan struct{}),
 	}
 }
 
 // Open returns a new head for samples of a PV and a type.
-func (l *ShardJournal) Open(pv string, t sample.Type) *Head {
-	h := &Head{PV: pv, typ: t, shardJournal: l, run: sample.Run{Type: t}}
-	l.mu.Lock()
-	l.heads[pv] = append(l.heads[pv], h)
-	l.mu.Unlock()
+func (j *ShardJournal) Open(pv string, t sample.Type) *Head {
+	h := &Head{PV: pv, typ: t, journal: j, run: sample.Run{Type: t}}
+	j.mu.Lock()
+	j.heads[pv] = append(j.heads[pv], h)
+	j.mu.Unlock()
 	return h
 }
 
-// arrival is a sample of a Fixed type on its way to its head. Gathering samples
-// of many PVs in one place, and sorting them out when somebody looks, touches
-// each head once per flush instead of once per sample: at many PVs that is most
-// of the work.
+// arrival is a sample of a Fixed type on its way to its head. The shard journal gathers
+// the samples of many PVs in one slice and delivers them at a flush or a read. So it
+// touches each head once per flush instead of once per sample, which saves most of the
+// work when there are many PVs.
 type arrival struct {
 	head *Head
 	time int64
@@ -117,48 +118,48 @@ type arrival struct {
 	tag  sample.Tag
 }
 
-// Append adds a sample to a head of the shardJournal, whose type is t, copying its bytes.
-// It never blocks on storage.
-func (l *ShardJournal) Append(h *Head, t sample.Type, s *sample.Sample) {
+// Append adds a sample to a head of this shard journal, whose type is t, and copies the
+// sample's bytes. It never blocks on storage.
+func (j *ShardJournal) Append(h *Head, t sample.Type, s *sample.Sample) {
 	if !t.Fixed() {
 		if len(s.Bytes) < largeValue {
 			h.add(s)
 		} else if n, from, to := h.addLarge(s); n > 0 {
-			l.lost(h, n, from, to)
+			j.markLost(h, n, from, to)
 		}
 		return
 	}
-	l.mu.Lock()
-	l.arrivals = append(l.arrivals, arrival{h, s.Time, s.Word, s.Tag})
-	l.mu.Unlock()
+	j.mu.Lock()
+	j.arrivals = append(j.arrivals, arrival{h, s.Time, s.Word, s.Tag})
+	j.mu.Unlock()
 }
 
-// settle puts what has arrived into the runs of the heads. When it returns, every
-// sample appended before stands in its run.
-func (l *ShardJournal) settle() {
-	l.settling.Lock()
-	defer l.settling.Unlock()
-	l.mu.Lock()
-	got := l.arrivals
-	l.arrivals = l.spare
-	l.mu.Unlock()
+// deliverArrivals moves arrivals into the runs of their heads. When it returns, every
+// sample appended before the call stands in its run.
+func (j *ShardJournal) deliverArrivals() {
+	j.delivering.Lock()
+	defer j.delivering.Unlock()
+	j.mu.Lock()
+	got := j.arrivals
+	j.arrivals = j.spare
+	j.mu.Unlock()
 	for i := range got {
 		got[i].head.add(&sample.Sample{Time: got[i].time, Word: got[i].word, Tag: got[i].tag})
 	}
-	clear(got) // lets go of the heads
-	l.spare = got[:0]
+	clear(got) // releases the heads
+	j.spare = got[:0]
 }
 
-// Recent returns copies of all samples held of a PV, in order of arrival. Values
-// that are bytes are not copied, and must not be written to.
-func (l *ShardJournal) Recent(pv string) []*sample.Run {
-	l.mu.Lock()
-	heads := slices.Clone(l.heads[pv])
-	l.mu.Unlock()
+// Recent returns copies of all samples that this shard journal holds of a PV, in order
+// of arrival. Values that are bytes are not copied; the caller must not write to them.
+func (j *ShardJournal) Recent(pv string) []*sample.Run {
+	j.mu.Lock()
+	heads := slices.Clone(j.heads[pv])
+	j.mu.Unlock()
 	if len(heads) == 0 {
 		return nil
 	}
-	l.settle()
+	j.deliverArrivals()
 	var runs []*sample.Run
 	for _, h := range heads {
 		if r := h.snapshot(); r != nil {
@@ -168,63 +169,63 @@ func (l *ShardJournal) Recent(pv string) []*sample.Run {
 	return runs
 }
 
-// Heads returns the heads of every PV, sorted by name, those of one PV in the
-// order in which they were opened. It forgets heads that are retired and empty.
-func (l *ShardJournal) Heads() []*Head {
-	l.settle()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Heads returns the heads of all PVs, sorted by name; several heads of one PV are in the
+// order in which they were opened. Heads that are retired and empty are removed.
+func (j *ShardJournal) Heads() []*Head {
+	j.deliverArrivals()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var all []*Head
-	for pv, heads := range l.heads {
-		heads = slices.DeleteFunc(heads, (*Head).over)
+	for pv, heads := range j.heads {
+		heads = slices.DeleteFunc(heads, (*Head).releaseIfDone)
 		if len(heads) == 0 {
-			delete(l.heads, pv)
+			delete(j.heads, pv)
 			continue
 		}
-		l.heads[pv] = heads
+		j.heads[pv] = heads
 		all = append(all, heads...)
 	}
 	sortByPV(all)
 	return all
 }
 
-// Acked returns the position up to which all rows are durable. Every sample in
-// them is, from before Acked returns, in Head.Unsealed or in a block.
-func (l *ShardJournal) Acked() store.Position { return store.Position(l.acked.Load()) }
+// Acked returns the position up to which all rows are durable. Before Acked returns,
+// every sample in these rows is in Head.Unsealed or in a block.
+func (j *ShardJournal) Acked() store.Position { return store.Position(j.acked.Load()) }
 
 // Written returns how many bytes of rows were acknowledged.
-func (l *ShardJournal) Written() uint64 { return l.written.Load() }
+func (j *ShardJournal) Written() uint64 { return j.written.Load() }
 
-// TakeHeavy reports whether a head became heavy since it was called before.
-func (l *ShardJournal) TakeHeavy() bool { return l.heavy.Load() && l.heavy.Swap(false) }
+// TakeHeavy reports whether a head became heavy since the previous call.
+func (j *ShardJournal) TakeHeavy() bool { return j.heavy.Load() && j.heavy.Swap(false) }
 
-// GiveUp drops samples whose rows, up to a position, are sealed: others than the
-// shardJournal's own sealer may have done that. It is called by one goroutine at a time.
-func (l *ShardJournal) GiveUp(sealed store.Position) {
-	if sealed <= l.givenUp {
+// GiveUp drops samples whose rows, up to a position, are sealed, by this engine or
+// another one. Only one goroutine at a time may call it.
+func (j *ShardJournal) GiveUp(sealed store.Position) {
+	if sealed <= j.givenUp {
 		return
 	}
-	l.givenUp = sealed
-	for _, h := range l.Heads() {
+	j.givenUp = sealed
+	for _, h := range j.Heads() {
 		h.giveUp(sealed)
 	}
 }
 
-// Forget gives up all samples, so that they count as memory no more. Run must
-// have ended, and nobody may count on the shardJournal to know what is in its rows.
-func (l *ShardJournal) Forget() {
-	for _, h := range l.Heads() {
+// Forget drops all samples, so that they no longer count as memory. Run must have ended,
+// and no reader may rely on this shard journal to know what is in its rows.
+func (j *ShardJournal) Forget() {
+	for _, h := range j.Heads() {
 		h.forget()
 	}
 }
 
-// Sync waits until every sample appended before is durable. It fails when ctx or
-// Run ends.
-func (l *ShardJournal) Sync(ctx context.Context) error {
+// Sync waits until every sample appended before the call is durable. It fails when ctx
+// or Run ends.
+func (j *ShardJournal) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
-	case l.syncs <- done:
-	case <-l.ended:
+	case j.syncs <- done:
+	case <-j.ended:
 		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -232,7 +233,7 @@ func (l *ShardJournal) Sync(ctx context.Context) error {
 	select {
 	case <-done:
 		return nil
-	case <-l.ended:
+	case <-j.ended:
 		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -241,20 +242,20 @@ func (l *ShardJournal) Sync(ctx context.Context) error {
 
 var errEnded = errors.New("the journal of the shard has ended")
 
-// rank is a term to be written in the claim.
-type rank struct {
+// sealingRequest asks Run to write a sealing term into the claim.
+type sealingRequest struct {
 	term store.Term
-	done chan<- error // has room for the answer
+	done chan<- error // has a capacity of 1
 }
 
-// SetSealing writes in the claim, for as long as it stands, what the engine does with the
-// rows of the shard. It returns when that is acknowledged. After an error, which says that
-// ctx or Run ended, or that the store failed, the claim may say either.
-func (l *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
+// SetSealing writes into the claim what the engine does with the rows of the shard. It
+// returns when the store has acknowledged the claim. After an error (ctx or Run ended, or
+// the store failed) the claim may hold either the old or the new term.
+func (j *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 	done := make(chan error, 1)
 	select {
-	case l.ranks <- rank{term, done}:
-	case <-l.ended:
+	case j.sealingRequests <- sealingRequest{term, done}:
+	case <-j.ended:
 		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -268,36 +269,36 @@ func (l *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 }
 
 // Failing reports whether the latest write to the store failed.
-func (l *ShardJournal) Failing() bool { return l.failing.Load() }
+func (j *ShardJournal) Failing() bool { return j.failing.Load() }
 
-// Claimed is closed when the shardJournal's claim stands in the store.
-func (l *ShardJournal) Claimed() <-chan struct{} { return l.claimed }
+// Claimed returns a channel that is closed when the claim stands in the store.
+func (j *ShardJournal) Claimed() <-chan struct{} { return j.claimed }
 
-// Writer returns the writer of the shardJournal's rows.
-func (l *ShardJournal) Writer() store.WriterID { return l.writer }
+// Writer returns the writer ID of the rows.
+func (j *ShardJournal) Writer() store.WriterID { return j.writer }
 
-func (l *ShardJournal) markDirty(h *Head) {
-	l.mu.Lock()
-	l.dirty = append(l.dirty, h)
-	l.mu.Unlock()
+func (j *ShardJournal) markDirty(h *Head) {
+	j.mu.Lock()
+	j.dirty = append(j.dirty, h)
+	j.mu.Unlock()
 }
 
-// takeDirty returns the heads with new samples, sorted by name.
-func (l *ShardJournal) takeDirty() []*Head {
-	l.settle()
-	l.mu.Lock()
-	dirty := l.dirty
-	l.dirty = make([]*Head, 0, len(dirty))
-	l.mu.Unlock()
+// takeDirty returns the heads with new samples, sorted by name, and empties the list.
+func (j *ShardJournal) takeDirty() []*Head {
+	j.deliverArrivals()
+	j.mu.Lock()
+	dirty := j.dirty
+	j.dirty = make([]*Head, 0, len(dirty))
+	j.mu.Unlock()
 	sortByPV(dirty)
 	return dirty
 }
 
-// redirty gives heads back that takeDirty returned and that were not flushed.
-func (l *ShardJournal) redirty(dirty []*Head) {
-	l.mu.Lock()
-	l.dirty = append(l.dirty, dirty...)
-	l.mu.Unlock()
+// redirty puts heads back that takeDirty returned and that were not flushed.
+func (j *ShardJournal) redirty(dirty []*Head) {
+	j.mu.Lock()
+	j.dirty = append(j.dirty, dirty...)
+	j.mu.Unlock()
 }
 
 func sortByPV(heads []*Head) {

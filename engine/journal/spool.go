@@ -6,152 +6,153 @@ import (
 	"time"
 )
 
-// Spool takes rows while the store is away, and sends them when it is back, as
-// rows of writers of its own. spool.Spool is one.
+// Spool takes rows while the store is unreachable. Once the store is back, it sends them
+// as rows of its own writer IDs. spool.Spool implements it.
 type Spool interface {
-	// Put returns when all rows are durable. After an error some of them may be, too.
-	// The rows of a shard keep their order.
+	// Put returns when all rows are durable. After an error some of them may be durable,
+	// too. The rows of a shard keep their order.
 	Put(rows []SpoolRow) error
-	// Waits reports whether rows of a shard have not been sent yet.
+	// Waits reports whether the spool still holds rows of a shard to send.
 	Waits(shard int) bool
 }
 
-// SpoolRow is a row without a writer and a position.
+// SpoolRow is a row without a writer ID and a position.
 type SpoolRow struct {
 	Shard   int
 	Samples int
-	// Index and Blob are as those of a store.JournalRow.
+	// Index and Blob are those of a store.JournalRow.
 	Index, Blob []byte
 }
 
 const (
-	// spoolAfter is how long the store fails before rows go to the spool: short
-	// outages wait in memory, and do not touch a disk.
+	// spoolAfter is how long the store must fail before rows go to the spool. During
+	// shorter outages samples wait in memory, so that no disk is touched.
 	spoolAfter = 5 * time.Second
-	// patience is how long one try may take: a store that hangs must not keep samples
-	// from the spool. Without a spool it is the store that says.
-	patience = 10 * time.Second
-	// spoolRests is for how long a spool that failed is left alone.
-	spoolRests = 10 * time.Second
-	// spoolBatch is about how many bytes of rows the spool gets at once.
+	// attemptTimeout limits one call of the store, so that a hanging store cannot keep
+	// samples from the spool. Without a spool the store's own time-out applies.
+	attemptTimeout = 10 * time.Second
+	// spoolCooldown is how long the spool is left alone after it failed.
+	spoolCooldown = 10 * time.Second
+	// spoolBatch is roughly how many bytes of rows the spool gets at once.
 	spoolBatch = 4 << 20
 )
 
-// spooled reports whether rows of the shardJournal may still be in the spool.
-func (l *ShardJournal) spooled() bool { return l.cfg.Spool != nil && l.cfg.Spool.Waits(l.Shard) }
+// spooled reports whether the spool may still hold rows of this shard.
+func (j *ShardJournal) spooled() bool { return j.cfg.Spool != nil && j.cfg.Spool.Waits(j.Shard) }
 
-// never is for retry: only success, or the end of the context, is enough.
+// never makes retry go on until it succeeds or the context ends.
 func never(time.Time) bool { return false }
 
-// toSpool decides whether a store that has failed since a time has failed for long
-// enough, or memory is short.
-func (l *ShardJournal) toSpool(since time.Time) bool {
+// shouldSpool reports whether rows must go to the spool: the store has failed since a
+// time that is long enough ago, or memory is short.
+func (j *ShardJournal) shouldSpool(since time.Time) bool {
 	now := time.Now()
-	l.away = l.cfg.Spool != nil && !now.Before(l.spoolFrom) &&
-		(now.Sub(since) >= spoolAfter || l.mem.Used() > l.mem.Limit()/4*3)
-	return l.away
+	j.spoolDue = j.cfg.Spool != nil && !now.Before(j.spoolRetryAt) &&
+		(now.Sub(since) >= spoolAfter || j.mem.Used() > j.mem.Limit()/4*3)
+	return j.spoolDue
 }
 
-// attempt calls f once.
-func (l *ShardJournal) attempt(ctx context.Context, f func(context.Context) error) error {
-	if l.cfg.Spool == nil {
+// attempt calls f once, with a time-out if there is a spool.
+func (j *ShardJournal) attempt(ctx context.Context, f func(context.Context) error) error {
+	if j.cfg.Spool == nil {
 		return f(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return f(ctx)
 }
 
-// spool puts what is new in the heads into the spool, every flush interval, until
-// the claim stands in the store again, the spool fails or ctx ends. It reports
-// whether the claim stands.
-func (l *ShardJournal) spool(ctx context.Context) (back bool) {
-	l.away = false
-	l.abandon()
-	if l.spoolNew(ctx) != nil { // at first, as memory may be short
+// spoolUntilClaimed puts new samples into the spool, every flush interval, until the
+// claim stands in the store again, the spool fails, or ctx ends. It reports whether the
+// claim stands.
+func (j *ShardJournal) spoolUntilClaimed(ctx context.Context) (back bool) {
+	j.spoolDue = false
+	j.abandonPending()
+	if j.spoolNew(ctx) != nil { // at once, because memory may be short
 		return false
 	}
-	asking, cancel := context.WithCancel(ctx)
-	answered := make(chan struct{})
-	var ask sync.WaitGroup
-	ask.Go(func() { // it has the claim until it ends
-		if l.retry(asking, "claiming a shard", l.insertClaim, never) {
-			close(answered)
+	claiming, cancel := context.WithCancel(ctx)
+	claimed := make(chan struct{})
+	var inserting sync.WaitGroup
+	inserting.Go(func() { // owns j.claim until it ends
+		if j.retry(claiming, "claiming a shard", j.insertClaim, never) {
+			close(claimed)
 		}
 	})
-	defer ask.Wait()
+	defer inserting.Wait()
 	defer cancel()
-	tick := time.NewTicker(l.cfg.Flush)
+	tick := time.NewTicker(j.cfg.Flush)
 	defer tick.Stop()
 	for {
 		select {
-		case <-answered:
+		case <-claimed:
 			return true
 		case <-ctx.Done():
-			_ = l.spoolNew(context.WithoutCancel(ctx)) // what is left, Run tries again
+			_ = j.spoolNew(context.WithoutCancel(ctx)) // Run tries again with what is left
 			return false
 		case <-tick.C:
-			if l.spoolNew(ctx) != nil {
+			if j.spoolNew(ctx) != nil {
 				return false
 			}
 		}
 	}
 }
 
-// spoolRest puts everything into the spool that is in no acknowledged row, and
-// returns how many samples are in neither.
-func (l *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
-	if l.cfg.Spool == nil || l.Unsaved() == 0 {
-		return l.Unsaved()
+// spoolRest puts all samples that are in no acknowledged row into the spool. It returns
+// how many samples are neither in such a row nor in the spool.
+func (j *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
+	if j.cfg.Spool == nil || j.Unsaved() == 0 {
+		return j.Unsaved()
 	}
-	l.abandon()
-	_ = l.spoolNew(context.WithoutCancel(ctx)) // the spool reports why
-	return l.Unsaved()
+	j.abandonPending()
+	_ = j.spoolNew(context.WithoutCancel(ctx)) // the spool logs why it failed
+	return j.Unsaved()
 }
 
-// abandon makes the samples of the pending row new again. Whether that row is in the
-// store nobody knows, so its position is never used again: its samples are sent
-// under another one, in another writer's rows.
-func (l *ShardJournal) abandon() {
-	if l.pending != nil {
-		for _, h := range l.pending.heads {
+// abandonPending makes the samples of the pending row new again. Nobody knows whether
+// that row is in the store, so its position is never used again: the spool sends its
+// samples under another writer ID.
+func (j *ShardJournal) abandonPending() {
+	if j.pending != nil {
+		for _, h := range j.pending.heads {
 			h.revert()
 		}
 	}
-	l.drop()
+	j.dropPending()
 }
 
-// spoolNew puts what is new in the heads into the spool.
-func (l *ShardJournal) spoolNew(ctx context.Context) error {
+// spoolNew puts the new samples of the heads into the spool.
+func (j *ShardJournal) spoolNew(ctx context.Context) error {
 	for more := true; more; {
-		rows := l.batch(ctx)
-		more = l.behind && len(rows) > 0
-		if err := l.putBatch(rows); err != nil {
-			l.spoolFrom = time.Now().Add(spoolRests)
+		rows := j.buildBatch(ctx)
+		more = j.behind && len(rows) > 0
+		if err := j.putBatch(rows); err != nil {
+			j.spoolRetryAt = time.Now().Add(spoolCooldown)
 			return err
 		}
-		l.shed()
+		j.shed()
 	}
 	return nil
 }
 
-// batch builds rows of what is new in the heads, which need not be all: of a head,
-// several rows, so that a backlog does not wait for the disk after each.
-func (l *ShardJournal) batch(ctx context.Context) (rows []*pendingRow) {
+// buildBatch builds rows from new samples of the heads, not necessarily all of them. It
+// may build several rows from one head, so that a backlog does not wait for the disk
+// after each row.
+func (j *ShardJournal) buildBatch(ctx context.Context) (rows []*pendingRow) {
 	size := 0
-	for l.behind = true; l.behind && size < spoolBatch; {
-		l.behind = false
-		dirty := l.takeDirty()
+	for j.behind = true; j.behind && size < spoolBatch; {
+		j.behind = false
+		dirty := j.takeDirty()
 		for size < spoolBatch {
-			if dirty = l.build(ctx, dirty); l.pending == nil {
+			if dirty = j.buildRow(ctx, dirty); j.pending == nil {
 				break
 			}
-			size += len(l.pending.Blob)
-			rows = append(rows, l.pending)
-			l.pending = nil
+			size += len(j.pending.Blob)
+			rows = append(rows, j.pending)
+			j.pending = nil
 		}
-		l.behind = l.behind || len(dirty) > 0
-		l.redirty(dirty)
+		j.behind = j.behind || len(dirty) > 0
+		j.redirty(dirty)
 		if ctx.Err() != nil {
 			break
 		}
@@ -159,8 +160,8 @@ func (l *ShardJournal) batch(ctx context.Context) (rows []*pendingRow) {
 	return rows
 }
 
-// putBatch puts rows into the spool and tells their heads.
-func (l *ShardJournal) putBatch(batch []*pendingRow) error {
+// putBatch puts rows into the spool and notifies their heads.
+func (j *ShardJournal) putBatch(batch []*pendingRow) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -168,7 +169,7 @@ func (l *ShardJournal) putBatch(batch []*pendingRow) error {
 	for i, p := range batch {
 		rows[i] = SpoolRow{Shard: p.Shard, Samples: p.samples, Index: p.Index, Blob: p.Blob}
 	}
-	err := l.cfg.Spool.Put(rows)
+	err := j.cfg.Spool.Put(rows)
 	for _, p := range batch {
 		for _, h := range p.heads {
 			if err == nil {
@@ -177,8 +178,8 @@ func (l *ShardJournal) putBatch(batch []*pendingRow) error {
 				h.revert()
 			}
 		}
-		l.pending = p
-		l.drop()
+		j.pending = p
+		j.dropPending()
 	}
 	return err
 }

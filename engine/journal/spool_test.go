@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// disk is a spool that keeps rows in order, and fails when told to.
+// disk is a spool that keeps rows in order, and fails on request.
 type disk struct {
 	mu   sync.Mutex
 	err  error
@@ -24,7 +24,7 @@ type disk struct {
 }
 
 func (d *disk) Put(rows []SpoolRow) error {
-	time.Sleep(20 * time.Millisecond) // until it is synchronized
+	time.Sleep(20 * time.Millisecond) // the time of an fsync
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err == nil {
@@ -61,13 +61,13 @@ func (d *disk) words(t *testing.T, pv string) (out []uint64) {
 			n += run.Len()
 		}
 		if n != r.Samples {
-			t.Fatalf("a row of %d samples says that it has %d", n, r.Samples)
+			t.Fatalf("a row of %d samples claims to have %d", n, r.Samples)
 		}
 	}
 	return out
 }
 
-func away(*store.JournalRow) error { return errAway }
+func refuse(*store.JournalRow) error { return errUnreachable }
 
 // feed appends samples, one every 10 ms.
 func (b *bench) feed(h *Head, from, to int) {
@@ -83,7 +83,7 @@ func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		b.feed(h, 100, 400) // 3 s
 		b.store.setFail(nil)
 		b.feed(h, 400, 800)
@@ -96,9 +96,9 @@ func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 	})
 }
 
-// TestALongOutageIsSpooled checks that samples leave memory for the spool, that
-// live ones go to the store at once when it is back, and that no position is used
-// for two rows, whatever became of the row under way.
+// In a long outage samples leave memory for the spool. When the store is back, live
+// samples go to it at once. No position is used for two rows, whatever became of the
+// row under way.
 func TestALongOutageIsSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -112,18 +112,18 @@ func TestALongOutageIsSpooled(t *testing.T) {
 			if r != nil {
 				refused = append(refused, *r)
 			}
-			return errAway
+			return errUnreachable
 		})
 		b.feed(h, 100, 6100) // a minute
 		testclock.Advance(time.Second)
 		if got := d.words(t, "a"); !slices.Equal(got, upTo(100, 6100)) {
-			t.Fatalf("%d samples are in the spool, not those of the outage", len(got))
+			t.Fatalf("the spool has %d samples, not exactly those of the outage", len(got))
 		}
 		if now := b.mem.Used(); now > used+1000 || !b.Failing() || b.Unsaved() != 0 {
-			t.Errorf("%d bytes are taken by %d samples; before there were %d bytes", now, b.Unsaved(), used)
+			t.Errorf("%d samples take %d bytes; before the outage %d bytes were in use", b.Unsaved(), now, used)
 		}
 		b.store.setFail(nil)
-		testclock.Advance(5 * time.Second) // a probe is under way at times
+		testclock.Advance(5 * time.Second) // a try to insert the claim may be under way
 		b.feed(h, 6100, 6200)
 		testclock.Advance(time.Second)
 		want := append(upTo(0, 100), upTo(6100, 6200)...)
@@ -132,7 +132,7 @@ func TestALongOutageIsSpooled(t *testing.T) {
 		}
 		var r sample.Run
 		if n := h.Unsealed(&r, 1<<20); !slices.Equal(r.Words, want) {
-			t.Errorf("%d samples can be sealed, not those in the journal", n)
+			t.Errorf("%d samples can be sealed, not exactly those in the journal", n)
 		}
 		for i, row := range b.store.rows {
 			if i > 0 && row.At <= b.store.rows[i-1].At || slices.ContainsFunc(refused, func(r store.JournalRow) bool { return r.At == row.At }) {
@@ -151,8 +151,8 @@ func TestALongOutageIsSpooled(t *testing.T) {
 	})
 }
 
-// A row that is the first of its partition may be abandoned: the partition has one
-// all the same, or readers would look no further.
+// The first row of a partition may be abandoned. The partition gets another row
+// nevertheless, because readers stop at an empty partition.
 func TestNoPartitionIsLeftEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -161,7 +161,7 @@ func TestNoPartitionIsLeftEmpty(t *testing.T) {
 		for i := range 4 {
 			b.feed(h, 200*i, 200*i+100)
 			testclock.Advance(partitionAge)
-			b.store.setFail(away)
+			b.store.setFail(refuse)
 			b.feed(h, 200*i+100, 200*i+200)
 			testclock.Advance(10 * time.Second)
 			b.store.setFail(nil)
@@ -187,12 +187,12 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 		b := newSpoolingShardJournal(t, 100_000, d)
 		h := b.Open("a", sample.Int64)
 		testclock.Advance(time.Second)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		for i := range 20_000 { // 400 kB in 10 s
 			b.Append(h, sample.Int64, number(i))
 			testclock.Advance(500 * time.Microsecond)
 			if i == 9_000 && len(d.words(t, "a")) == 0 {
-				t.Error("nothing is in the spool after 4.5 s, when memory is full")
+				t.Error("the spool is still empty after 4.5 s, when memory is full")
 			}
 		}
 		testclock.Advance(time.Second)
@@ -205,15 +205,15 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 	})
 }
 
-// A spool that fails leaves the shardJournal as it is without one: nothing else is lost, and
-// nothing is sent twice.
-func TestASpoolThatFails(t *testing.T) {
+// When the spool fails, the shard journal works as if it had none: it loses nothing
+// more, and sends nothing twice.
+func TestAFailingSpoolLosesNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 100)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		b.feed(h, 100, 1000)
 		d.fail(errors.New("no space left on device"))
 		b.feed(h, 1000, 4000)
@@ -234,7 +234,7 @@ func TestASpoolThatFails(t *testing.T) {
 		got := append(b.store.words(t, "a"), d.words(t, "a")...)
 		slices.Sort(got)
 		if !slices.Equal(got, upTo(0, 8000)) {
-			t.Errorf("%d samples of 8000, or not each once", len(got))
+			t.Errorf("%d samples of 8000, or some of them twice", len(got))
 		}
 		for _, words := range [][]uint64{b.store.words(t, "a"), d.words(t, "a")} {
 			if !slices.IsSorted(words) {
@@ -244,13 +244,13 @@ func TestASpoolThatFails(t *testing.T) {
 	})
 }
 
-// Without the spool, what does not fit into memory is dropped and marked.
-func TestASpoolThatFailsForLong(t *testing.T) {
+// While the spool fails, samples that do not fit into memory are dropped and marked.
+func TestWithoutASpoolMemoryOverflowsWithMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{err: errors.New("no space left on device")}
 		b := newSpoolingShardJournal(t, 20_000, d)
 		h := b.Open("a", sample.Int64)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		b.feed(h, 0, 5000)
 		b.store.setFail(nil)
 		testclock.Advance(5 * time.Second)
@@ -266,7 +266,7 @@ func TestASpoolThatFailsForLong(t *testing.T) {
 	})
 }
 
-func TestStopSpoolsWhatWaits(t *testing.T) {
+func TestStopSpoolsWaitingSamples(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"at once": 0, "soon": 2 * time.Second, "late": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestStopSpoolsWhatWaits(t *testing.T) {
 				h := b.Open("a", sample.Int64)
 				b.feed(h, 0, 50)
 				testclock.Advance(time.Second)
-				b.store.setFail(away)
+				b.store.setFail(refuse)
 				b.feed(h, 50, 150)
 				testclock.Advance(outage)
 				if n := b.stop(); n != 0 {
@@ -289,25 +289,25 @@ func TestStopSpoolsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestWithoutAClaim has the store away from the start: the claim is inserted when it
-// is back, before the first row.
-func TestWithoutAClaim(t *testing.T) {
+// If the store is unreachable from the start, the claim is inserted when the store is
+// back, before the first row.
+func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		b := startShardJournal(t, 1<<20, d, &faulty{fail: away})
+		b := startShardJournal(t, 1<<20, d, &faulty{fail: refuse})
 		h := b.Open("a", sample.Int64)
 		b.feed(h, 0, 1000)
 		if n := len(d.words(t, "a")); n < 900 {
-			t.Errorf("%d samples are in the spool", n)
+			t.Errorf("the spool has %d samples", n)
 		}
 		select {
 		case <-b.Claimed():
-			t.Error("it counts as claimed")
+			t.Error("the shard counts as claimed")
 		default:
 		}
 		b.store.setFail(func(r *store.JournalRow) error {
 			if r != nil && b.store.claims[r.Writer].Epoch != 5 {
-				t.Errorf("a row before the claim")
+				t.Errorf("a row was written before the claim")
 			}
 			return nil
 		})
@@ -321,8 +321,8 @@ func TestWithoutAClaim(t *testing.T) {
 	})
 }
 
-// TestAStoreThatHangs does not answer: neither rows nor the spool wait for it.
-func TestAStoreThatHangs(t *testing.T) {
+// While the store does not answer, neither rows nor the spool wait for it.
+func TestAHangingStoreDelaysNoSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
 		b := newSpoolingShardJournal(t, 1<<20, d)
@@ -346,7 +346,7 @@ func TestAStoreThatHangs(t *testing.T) {
 	})
 }
 
-// Who waits until samples are in the store does not take the spool for it.
+// Sync waits until samples are in the store; the spool is not enough.
 func TestSyncWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -354,24 +354,24 @@ func TestSyncWaitsForTheStore(t *testing.T) {
 		defer b.stop()
 		h := b.Open("a", sample.Int64)
 		testclock.Advance(time.Second)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		b.Append(h, sample.Int64, number(1))
 		synced := make(chan error, 1)
 		go func() { synced <- b.Sync(context.Background()) }()
 		testclock.Advance(time.Minute)
 		if len(synced) > 0 || len(d.words(t, "a")) != 1 {
-			t.Errorf("done: %v, with %d samples in the spool", len(synced) > 0, len(d.words(t, "a")))
+			t.Errorf("Sync returned: %v, with %d samples in the spool", len(synced) > 0, len(d.words(t, "a")))
 		}
 		b.store.setFail(nil)
 		testclock.Advance(10 * time.Second)
 		if len(synced) == 0 {
-			t.Error("not done when the store is back")
+			t.Error("Sync did not return when the store was back")
 		}
 	})
 }
 
-// Of values that are bytes, memory is given back, too, and who looked at them keeps
-// what was seen.
+// Spooled values that are bytes leave memory, too, and a reader that holds them sees no
+// change.
 func TestLargeValuesAreSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -382,7 +382,7 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 		}
 		b.Append(h, h.Type(), image(0))
 		testclock.Advance(time.Second)
-		b.store.setFail(away)
+		b.store.setFail(refuse)
 		seen := map[int]*sample.Run{}
 		for i := 1; i < 100; i++ {
 			b.Append(h, h.Type(), image(i))
@@ -392,18 +392,18 @@ func TestLargeValuesAreSpooled(t *testing.T) {
 			testclock.Advance(time.Second)
 		}
 		if used := b.mem.Used(); used > 1<<20 || h.Lost() > 0 {
-			t.Errorf("%d bytes are taken, %d images lost", used, h.Lost())
+			t.Errorf("%d bytes are in use, %d images lost", used, h.Lost())
 		}
 		for i, r := range seen {
 			for k := range r.Len() {
 				if r.Value(k)[0] != byte(r.Times[k]) || r.Value(k)[199_999] != byte(r.Times[k]) {
-					t.Fatalf("what was seen at image %d has changed", i)
+					t.Fatalf("image %d changed while a reader held it", i)
 				}
 			}
 		}
 		b.stop()
 		if n := len(d.rows); n < 90 {
-			t.Errorf("%d images are in the spool", n)
+			t.Errorf("the spool has %d images", n)
 		}
 	})
 }

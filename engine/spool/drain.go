@@ -17,43 +17,43 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Target is where rows go, and who is told.
+// Target receives what a drainer sends and reports.
 type Target struct {
 	Store journal.Store
-	// Stored is told of samples that this process put, and that the store has
-	// acknowledged.
+	// Stored is called with the number of samples that this process put and that the
+	// store has acknowledged.
 	Stored func(pv string, samples uint64)
-	// Lost is told of samples that were dropped: those that this process put, and a
-	// mark for all. It must not block.
+	// Lost is called with a mark for samples that were dropped, and with the number of
+	// those that this process put. It must not block.
 	Lost func(pv string, ours uint64, m sample.Mark)
 }
 
 const (
-	// parallel is how many rows are under way at a time: few, so that the rows of
-	// shardJournals, and reads, do not wait for them.
+	// parallel is how many rows are sent at the same time. It is small, so that live
+	// rows and reads do not wait.
 	parallel = 4
-	// linger is how long a segment is kept that others may have taken for dead. It is
-	// longer than a sealer takes from its look at a claim to dropping it.
+	// linger is how long a segment is kept whose writer another engine may have taken
+	// for dead. A sealer takes less time between reading a claim and dropping it.
 	linger = time.Minute
 )
 
-// drainer is a Drain under way.
+// drainer is one run of Drain.
 type drainer struct {
 	*Spool
 	Target
 }
 
-// Drain sends rows to the store, the oldest first, whenever it takes them, until
+// Drain sends rows to the store, the oldest first, whenever the store takes them, until
 // ctx ends. Run must be running.
 func (s *Spool) Drain(ctx context.Context, to Target) {
 	backoff := retry.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
 	d := &drainer{s, to}
-	defer d.mark()
+	defer d.reportLost()
 	for ctx.Err() == nil {
-		d.finish(ctx)
+		d.removeLateSegments(ctx)
 		g, due := d.nextSegment()
 		if g == nil {
-			d.sleep(ctx, due)
+			d.waitForRows(ctx, due)
 			continue
 		}
 		if err := d.send(ctx, g); err != nil {
@@ -61,17 +61,17 @@ func (s *Spool) Drain(ctx context.Context, to Target) {
 				return
 			}
 			s.metrics.Retries.Inc()
-			s.cfg.Log.Warn("what is in the spool waits: the store refuses", "err", err)
+			s.cfg.Log.Warn("a write to the store failed; spooled samples wait", "err", err)
 			backoff.Wait(ctx)
 			continue
 		}
 		backoff.Reset()
-		d.mark()
+		d.reportLost()
 	}
 }
 
-// nextSegment returns the oldest segment that is to be sent; nil: there is none, and
-// after some time one may be due to be finished.
+// nextSegment returns the oldest segment with rows to send. If there is none, it returns
+// nil and the time after which a segment may be due for removal.
 func (d *drainer) nextSegment() (g *segment, due time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,8 +85,8 @@ func (d *drainer) nextSegment() (g *segment, due time.Duration) {
 	return nil, due
 }
 
-// sleep waits for new rows, or for a time.
-func (d *drainer) sleep(ctx context.Context, most time.Duration) {
+// waitForRows waits until there are new rows, but at most for the given time.
+func (d *drainer) waitForRows(ctx context.Context, most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -96,14 +96,14 @@ func (d *drainer) sleep(ctx context.Context, most time.Duration) {
 	}
 }
 
-// send sends what is left of a segment: several shards at a time, of each shard a
-// row after the other.
+// send sends the remaining rows of a segment: several shards at a time, but the rows of
+// each shard one after the other.
 func (d *drainer) send(ctx context.Context, g *segment) error {
-	shards, err := d.take(ctx, g)
+	shards, err := d.beginSending(ctx, g)
 	if err != nil {
 		return err
 	}
-	defer d.release(g)
+	defer d.endSending(g)
 	var sending errgroup.Group
 	var refused atomic.Bool
 	sending.SetLimit(parallel)
@@ -123,25 +123,26 @@ func (d *drainer) send(ctx context.Context, g *segment) error {
 	if err := sending.Wait(); err != nil {
 		return err
 	}
-	d.sent(g)
+	d.retireSegment(g)
 	return nil
 }
 
-// take makes a segment the drainer's, if it was not dropped, and returns the shards
-// that are not done. That which is being written is ended, but only once the store
-// takes a claim: as long as it is away, there is one segment and not many.
-func (d *drainer) take(ctx context.Context, g *segment) (shards []int, err error) {
+// beginSending reserves a segment for the drainer and returns the shards with rows to
+// send, or none if the segment was dropped. If Run still writes to the segment, Run has
+// to end it. That happens only after the store has taken a claim, so that an outage
+// fills one segment and not many.
+func (d *drainer) beginSending(ctx context.Context, g *segment) (shards []int, err error) {
 	d.mu.Lock()
 	current, some := g == d.current, 0
 	for some = range g.chains {
-		break // another one each time: the store may refuse some of them only
+		break // a random one, because the store may refuse only some shards
 	}
 	d.mu.Unlock()
 	if current {
-		if err := d.claim(ctx, g, some); err != nil {
+		if err := d.putClaim(ctx, g, some); err != nil {
 			return nil, err
 		}
-		if err := d.roll(ctx); err != nil {
+		if err := d.endCurrentSegment(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -160,17 +161,17 @@ func (d *drainer) take(ctx context.Context, g *segment) (shards []int, err error
 	return shards, nil
 }
 
-func (d *drainer) release(g *segment) {
+func (d *drainer) endSending(g *segment) {
 	d.mu.Lock()
 	g.sending = false
 	d.mu.Unlock()
 }
 
-// roll has Run end the segment that it adds to.
-func (d *drainer) roll(ctx context.Context) error {
+// endCurrentSegment makes Run end the segment that it writes to.
+func (d *drainer) endCurrentSegment(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
-	case d.rolls <- done:
+	case d.endRequests <- done:
 		<-done
 		return nil
 	case <-d.ended:
@@ -180,7 +181,7 @@ func (d *drainer) roll(ctx context.Context) error {
 	}
 }
 
-// sendShard sends the rows of a shard, and closes the claim.
+// sendShard sends the rows of a shard and closes the claim.
 func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 	c := g.chains[shard]
 	err := g.with(d.fs, g.size, func(r *reader) error {
@@ -202,17 +203,17 @@ func (d *drainer) sendShard(ctx context.Context, g *segment, shard int) error {
 		return err
 	}
 	c.claim.Closed, c.claim.Last = true, c.sent
-	if err := d.claim(ctx, g, shard); err != nil {
+	if err := d.putClaim(ctx, g, shard); err != nil {
 		return err
 	}
-	c.isLate(time.Now())
+	c.noteLateness(time.Now())
 	d.mu.Lock()
 	c.done, c.rows, c.samples = true, 0, 0
 	d.mu.Unlock()
 	return nil
 }
 
-// sendRow sends the row at an offset. One whose bytes are damaged is passed over.
+// sendRow sends the row at an offset. A row with damaged bytes is skipped and counted.
 func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int64) error {
 	rec, err := r.record(offset)
 	if err != nil {
@@ -228,8 +229,8 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	if err != nil {
 		return err
 	}
-	if c := g.chains[rec.shard]; time.Since(c.stands) > journal.RenewEvery { // without a claim nobody finds the row
-		if err := d.claim(ctx, g, rec.shard); err != nil {
+	if c := g.chains[rec.shard]; time.Since(c.stands) > journal.RenewEvery { // readers find no row without a claim
+		if err := d.putClaim(ctx, g, rec.shard); err != nil {
 			return err
 		}
 	}
@@ -245,7 +246,7 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	return nil
 }
 
-// acknowledge notes that a row is in the store, or can not be.
+// acknowledge notes that a row is in the store, or can never be.
 func (d *drainer) acknowledge(g *segment, rec *record, stored bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -261,9 +262,9 @@ func (d *drainer) acknowledge(g *segment, rec *record, stored bool) {
 	}
 }
 
-// claim writes the claim of a segment's writer, which at first gets a rank as the
-// claim of a shardJournal does.
-func (d *drainer) claim(ctx context.Context, g *segment, shard int) error {
+// putClaim writes the claim of the segment's writer in a shard. The first time, the claim
+// gets a higher epoch than all earlier claims of the shard, as in a shard journal.
+func (d *drainer) putClaim(ctx context.Context, g *segment, shard int) error {
 	d.mu.Lock()
 	c := g.chains[shard]
 	d.mu.Unlock()
@@ -279,8 +280,8 @@ func (d *drainer) claim(ctx context.Context, g *segment, shard int) error {
 		c.claim = store.Claim{Shard: shard, Writer: g.writer, Epoch: epoch + 1, Since: g.created, Saved: g.created, Closed: c.claim.Closed, Last: c.claim.Last}
 	}
 	now := time.Now()
-	c.isLate(now)
-	c.late = c.late || !g.ours // there may be a claim of a process before
+	c.noteLateness(now)
+	c.late = c.late || !g.ours // an earlier process may have written a claim
 	c.claim.Alive, c.claimed = now.UnixNano(), now
 	if err := d.Store.PutClaim(ctx, c.claim); err != nil {
 		return err
@@ -289,20 +290,20 @@ func (d *drainer) claim(ctx context.Context, g *segment, shard int) error {
 	return nil
 }
 
-// isLate notes whether the claim stood in the store for so long without a sign of
-// life that others may be about to drop it.
-func (c *chain) isLate(now time.Time) {
+// noteLateness notes whether the claim was not renewed for so long that another engine
+// may be about to drop it.
+func (c *chain) noteLateness(now time.Time) {
 	c.late = c.late || !c.claimed.IsZero() && now.Sub(c.claimed) > 2*journal.RenewEvery
 }
 
-// sent ends a segment whose rows are all acknowledged.
-func (d *drainer) sent(g *segment) {
+// retireSegment ends a segment whose rows are all acknowledged.
+func (d *drainer) retireSegment(g *segment) {
 	late := false
 	for _, c := range g.chains {
 		late = late || c.late
 	}
 	if !late {
-		d.remove(g)
+		d.removeSegment(g)
 		return
 	}
 	d.mu.Lock()
@@ -310,10 +311,10 @@ func (d *drainer) sent(g *segment) {
 	d.mu.Unlock()
 }
 
-// finish deletes segments that were kept because others may have taken their writer
-// for dead. Who did that before the last rows came may have dropped the claim after
-// it was closed, so it is written once more.
-func (d *drainer) finish(ctx context.Context) {
+// removeLateSegments deletes segments that were kept because another engine may have
+// taken their writer for dead. Such an engine may have dropped a claim after it was
+// closed, so the claim is written once more.
+func (d *drainer) removeLateSegments(ctx context.Context) {
 	d.mu.Lock()
 	var due []*segment
 	for _, g := range d.segments {
@@ -327,16 +328,16 @@ func (d *drainer) finish(ctx context.Context) {
 			if !c.late {
 				continue
 			}
-			if err := d.claim(ctx, g, shard); err != nil {
-				return // the next one tries again
+			if err := d.putClaim(ctx, g, shard); err != nil {
+				return // the next call tries again
 			}
 			c.late = false
 		}
-		d.remove(g)
+		d.removeSegment(g)
 	}
 }
 
-// mark gives out the marks of what was dropped.
-func (d *drainer) mark() {
+// reportLost passes on the marks of dropped samples.
+func (d *drainer) reportLost() {
 	d.takeLost(func(pv string, m sample.Mark, ours uint64) { d.Lost(pv, ours, m) })
 }

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// fill puts rows of 10 samples of shards 0 to 3, in the order of a value that rises.
+// fill puts rows of 10 samples in shards 0 to 3, in the order of rising values.
 func (b *bench) fill(from, to int) {
 	b.t.Helper()
 	var rows []journal.SpoolRow
@@ -36,14 +36,14 @@ func (a *archive) checkSent(t *testing.T, n int) {
 	}
 }
 
-// TestAStoreThatComesAndGoes refuses half of all requests, for a time.
-func TestAStoreThatComesAndGoes(t *testing.T) {
+// The store refuses half of all requests for a time.
+func TestAStoreThatFailsNowAndThenGetsAllRowsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
 		rng := rand.New(rand.NewPCG(1, 1))
 		to.setFail(func(int) error {
 			if rng.IntN(20) == 0 {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		})
@@ -60,7 +60,7 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 	})
 }
 
-// Readers find rows by their claims only.
+// Readers find rows only by their claims.
 func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -75,21 +75,21 @@ func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
 	})
 }
 
-// TestAShardThatIsAway keeps only its own rows.
-func TestAShardThatIsAway(t *testing.T) {
+// A shard whose rows the store refuses delays only its own rows.
+func TestAnUnreachableShardDelaysOnlyItsOwnRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
 		b.fill(0, 100)
 		to.setFail(func(shard int) error {
 			if shard == 2 {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		})
 		b.drain(to)
 		rest(2 * time.Minute)
 		if shards := b.Shards(); !slices.Equal(shards, []int{2}) {
-			t.Errorf("rows wait of the shards %v", shards)
+			t.Errorf("rows of the shards %v wait", shards)
 		}
 		to.setFail(nil)
 		rest(2 * time.Minute)
@@ -97,8 +97,8 @@ func TestAShardThatIsAway(t *testing.T) {
 	})
 }
 
-// TestKilledWhileSending sends rows again, under the same positions.
-func TestKilledWhileSending(t *testing.T) {
+// The next process sends rows again, under the same positions.
+func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
 		to.slow = 10 * time.Millisecond
@@ -108,7 +108,7 @@ func TestKilledWhileSending(t *testing.T) {
 			stop := b.drain(to)
 			rest(100 * time.Millisecond)
 			stop()
-			b.stop() // what was sent is nowhere on the disk
+			b.stop() // the progress is nowhere on the disk
 			b = start(t, config(fs))
 			if n := b.Counts().Waiting; n != 4000 {
 				t.Errorf("%d samples are found", n)
@@ -118,7 +118,7 @@ func TestKilledWhileSending(t *testing.T) {
 		rest(time.Minute)
 		to.checkSent(t, 1000)
 		if to.puts <= 400 {
-			t.Errorf("%d rows were sent, so none twice", to.puts)
+			t.Errorf("only %d rows were sent, so none was sent again", to.puts)
 		}
 		writers := map[store.WriterID]bool{}
 		for shard := range 4 {
@@ -130,9 +130,9 @@ func TestKilledWhileSending(t *testing.T) {
 	})
 }
 
-// TestAZombie has another engine take the writer for dead in the middle: it drops the
-// claim at the worst moment, when the last rows are sent. They are found all the same.
-func TestAZombie(t *testing.T) {
+// Another engine takes the writer for dead while it sends, and drops the claim at the
+// worst moment, when the last rows are sent. Readers find the rows nevertheless.
+func TestRowsOfAWriterTakenForDeadAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
 		b.fill(0, 100)
@@ -140,7 +140,7 @@ func TestAZombie(t *testing.T) {
 		to.slow = time.Millisecond
 		to.setFail(func(int) error {
 			if sent++; sent > 20 {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		})
@@ -148,7 +148,7 @@ func TestAZombie(t *testing.T) {
 		rest(10 * time.Minute)
 		owner := b.segments[0].writer
 		if !b.Owns(owner) || b.Owns(store.NewWriter()) {
-			t.Error("the spool does not know its writers")
+			t.Error("the spool does not own its writer IDs")
 		}
 		drop := func() {
 			to.mu.Lock()
@@ -164,16 +164,16 @@ func TestAZombie(t *testing.T) {
 			t.Fatalf("%d samples wait", n)
 		}
 		to.checkSent(t, 100)
-		drop() // it saw the claims before, and its work took so long
+		drop() // the other engine read the claims earlier, and was slow
 		rest(2 * linger)
 		to.checkSent(t, 100)
 		if names := files(t, b.fs); len(names) > 0 || to.open() != 0 || b.Owns(owner) {
-			t.Errorf("%v are left", names)
+			t.Errorf("the files %v are left", names)
 		}
 	})
 }
 
-// Rows of the spool are few at a time, so that others find their way to the store.
+// Few spooled rows are sent at once, so that live rows get to the store.
 func TestLiveRowsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -189,8 +189,7 @@ func TestLiveRowsAreNotStarved(t *testing.T) {
 	})
 }
 
-// TestReadersSeeEverySample looks for all samples while they move on, first in the
-// spool and then in the store.
+// A reader looks for all samples while they move from the spool to the store.
 func TestReadersSeeEverySample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()

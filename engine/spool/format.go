@@ -11,15 +11,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The bytes of a segment; docs/format/spool.md draws them.
+// The sizes of a segment's parts; docs/format/spool.md draws the bytes.
 const (
 	magic      = "varvespl"
 	version    = 1
-	fixedSize  = len(magic) + 1 + len(store.WriterID{}) + 8 + 2 // of the header, before the name of the archive
+	fixedSize  = len(magic) + 1 + len(store.WriterID{}) + 8 + 2 // bytes of the header before the name of the archive
 	maxArchive = 1 << 10                                        // bytes of that name
 	maxHeader  = fixedSize + maxArchive + 4
-	recordSize = 36 // of the header of a record
-	// maxBody is more than any row has: the largest blob, and its index.
+	recordSize = 36 // bytes of the header of a record
+	// maxBody is larger than any row: the largest blob and its index.
 	maxBody   = store.MaxBlob + 12<<20
 	maxShards = 1 << 16
 )
@@ -27,18 +27,18 @@ const (
 var (
 	// errCorrupt is returned for bytes that no spool has written.
 	errCorrupt = errors.New("corrupt spool file")
-	// errShort is returned for the beginning of a header.
+	// errShort is returned for an incomplete header.
 	errShort = errors.New("the spool file ends in its header")
 
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// header is what a segment begins with.
+// header is the header of a segment.
 type header struct {
-	version byte // 0 means that of this program
+	version byte // 0 means the version of this program
 	writer  store.WriterID
 	created int64  // ns since 1970
-	archive string // whose samples these are
+	archive string // the archive whose samples the segment holds
 }
 
 func appendHeader(dst []byte, h *header) []byte {
@@ -78,16 +78,16 @@ func decodeHeader(src []byte) (h header, size int, err error) {
 	if crc32.Checksum(src[:size-4], castagnoli) != binary.LittleEndian.Uint32(src[size-4:]) {
 		return h, 0, errCorrupt
 	}
-	if h.version != version { // later ones keep the header
-		return h, 0, fmt.Errorf("version %d of spool files is not known to this program", h.version)
+	if h.version != version { // later versions keep the layout of the header
+		return h, 0, fmt.Errorf("spool file has format version %d, which this program does not know", h.version)
 	}
 	return h, size, nil
 }
 
-// record is the header of a row. Its index and its blob follow it.
+// record is the header of a row. The row's index and blob follow it.
 type record struct {
 	at      store.Position
-	prev    int64 // offset of the record of the shard before; 0: there is none
+	prev    int64 // offset of the previous record of the shard; 0 if there is none
 	shard   int
 	samples int
 	index   int    // bytes
@@ -95,13 +95,13 @@ type record struct {
 	sum     uint32 // of index and blob
 }
 
-// placed is a record and where it stands.
+// placed is a record and its offset.
 type placed struct {
 	record
 	offset int64
 }
 
-// next returns the offset behind the record.
+// next returns the offset of the following record.
 func (p *placed) next() int64 { return p.offset + recordSize + int64(p.body) }
 
 func appendRecord(dst []byte, r *record) []byte {
@@ -134,7 +134,7 @@ func decodeRecord(src []byte, offset int64) (r record, err error) {
 	return r, nil
 }
 
-// row cuts the body of a record.
+// row returns the row whose index and blob are in body.
 func (r *record) row(body []byte, w store.WriterID) (store.JournalRow, error) {
 	if len(body) != r.body || crc32.Checksum(body, castagnoli) != r.sum {
 		return store.JournalRow{}, errCorrupt

@@ -19,7 +19,7 @@ var exampleHeader = header{
 
 var exampleRecord = record{at: store.At(1, 2), prev: 69, shard: 3, samples: 4, index: 27, body: 69, sum: 0x0a0b0c0d}
 
-// TestGolden has the bytes that docs/format/spool.md draws.
+// TestGolden encodes the bytes that docs/format/spool.md draws.
 func TestGolden(t *testing.T) {
 	for what, got := range map[string][]byte{
 		"7661727665" + "73706c" + "01" + "1032547698ba4cfe8132547698badcfe" + "0065f753fe9c9717" + "1e00" +
@@ -46,8 +46,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// No damage of a byte, and no end, goes unnoticed.
-func TestDamage(t *testing.T) {
+// Neither a damaged byte nor a missing end goes unnoticed.
+func TestDamageIsDetected(t *testing.T) {
 	head, rec := appendHeader(nil, &exampleHeader), appendRecord(nil, &exampleRecord)
 	for i := range head {
 		if _, _, err := decodeHeader(head[:i]); err == nil {
@@ -83,7 +83,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzSegment reads a file of any bytes as a spool that is opened does.
+// FuzzSegment reads a file of arbitrary bytes as Open does.
 func FuzzSegment(f *testing.F) {
 	row := newRow(3, 0, 5, "SR:A")
 	var buf bytes.Buffer
@@ -108,7 +108,7 @@ func FuzzSegment(f *testing.F) {
 		r := &reader{file: bytes.NewReader(text), size: int64(len(text)), ahead: readAhead}
 		end, err := g.rows(r, bodies)
 		if err != nil || end > int64(len(text)) {
-			t.Fatalf("%d of %d bytes are whole: %v", end, len(text), err)
+			t.Fatalf("%d of %d bytes are complete: %v", end, len(text), err)
 		}
 		for _, c := range g.chains {
 			offsets, err := r.chain(c.last, 0)

@@ -9,18 +9,20 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Metrics of a spool.
+// Metrics are the metrics of a spool.
 type Metrics struct {
-	// Rows and Samples were put; Sent ones were acknowledged by the store.
+	// Rows and Samples count what was put; SentRows and SentSamples count what the store
+	// has acknowledged; Bytes counts the bytes that were put.
 	Rows, Samples, SentRows, SentSamples prometheus.Counter
 	Bytes                                prometheus.Counter
-	// Dropped samples never will be in the store, by reason.
+	// Dropped counts, by reason, samples that will never be in the store.
 	Dropped *prometheus.CounterVec
-	// Failures of the disk, Syncs of files, and Retries of what the store refused.
+	// Failures counts failures of the disk, Syncs counts fsyncs, and Retries counts
+	// failed writes to the store.
 	Failures, Syncs, Retries prometheus.Counter
 }
 
-// damaged is the reason for samples whose bytes on the disk are not what was written.
+// damaged is the reason for samples whose bytes on the disk have changed.
 const damaged = "damaged"
 
 func newMetrics(reg prometheus.Registerer, s *Spool) *Metrics {
@@ -38,22 +40,22 @@ func newMetrics(reg prometheus.Registerer, s *Spool) *Metrics {
 			return read()
 		})
 	}
-	gauge("bytes", "Bytes that the spool takes on disk.", func() float64 { return float64(s.bytes()) })
+	gauge("bytes", "Bytes that the spool takes on disk.", func() float64 { return float64(s.bytesLocked()) })
 	gauge("limit_bytes", "Bytes that the spool may take before the oldest samples are dropped.",
 		func() float64 { return float64(s.cfg.Size) })
-	gauge("waiting_rows", "Rows in the spool that wait for the store.", func() float64 { return float64(s.waitingRows()) })
-	gauge("oldest_seconds", "Age of the oldest spool file with samples that wait; 0 without one.",
-		func() float64 { return s.oldestAge().Seconds() })
+	gauge("waiting_rows", "Rows in the spool that wait to be sent to the store.", func() float64 { return float64(s.waitingRowsLocked()) })
+	gauge("oldest_seconds", "Age of the oldest spool file with waiting samples; 0 if there is none.",
+		func() float64 { return s.oldestAgeLocked().Seconds() })
 	m := &Metrics{
 		Rows:        counter("put_rows_total", "Rows put into the spool."),
 		Samples:     counter("put_samples_total", "Samples put into the spool."),
 		Bytes:       counter("put_bytes_total", "Bytes put into the spool."),
 		SentRows:    counter("sent_rows_total", "Rows of the spool acknowledged by the store."),
 		SentSamples: counter("sent_samples_total", "Samples of the spool acknowledged by the store."),
-		Dropped:     f.NewCounterVec(prometheus.CounterOpts(opts("dropped_samples_total", "Samples of the spool that are lost, by reason.")), []string{"reason"}),
+		Dropped:     f.NewCounterVec(prometheus.CounterOpts(opts("dropped_samples_total", "Spooled samples that are lost, by reason.")), []string{"reason"}),
 		Failures:    counter("failures_total", "Failures of the disk."),
-		Syncs:       counter("syncs_total", "Times that a file was synchronized."),
-		Retries:     counter("retries_total", "Failures to send rows to the store, which are tried again."),
+		Syncs:       counter("syncs_total", "Synchronizations (fsync) of spool files."),
+		Retries:     counter("retries_total", "Failures to send rows to the store, which are retried."),
 	}
 	for _, reason := range []string{sample.Overflow.String(), damaged} {
 		m.Dropped.WithLabelValues(reason)
@@ -73,8 +75,8 @@ func (m *Metrics) put(rows []placed) {
 	m.Bytes.Add(float64(bytes))
 }
 
-// waitingRows counts the rows that wait. It needs the lock.
-func (s *Spool) waitingRows() (n int) {
+// waitingRowsLocked counts the rows that wait to be sent.
+func (s *Spool) waitingRowsLocked() (n int) {
 	for _, g := range s.segments {
 		rows, _ := g.waiting()
 		n += rows
@@ -82,9 +84,8 @@ func (s *Spool) waitingRows() (n int) {
 	return n
 }
 
-// oldestAge returns how long ago the oldest segment was begun of which rows wait.
-// It needs the lock.
-func (s *Spool) oldestAge() time.Duration {
+// oldestAgeLocked returns the age of the oldest segment with waiting rows, or 0.
+func (s *Spool) oldestAgeLocked() time.Duration {
 	for _, g := range s.segments {
 		if rows, _ := g.waiting(); rows > 0 {
 			return time.Since(time.Unix(0, g.created))

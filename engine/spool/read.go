@@ -12,23 +12,24 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// recentBytes bounds what Recent returns, in bytes of samples.
+// recentBytes is the most that Recent returns, in bytes of samples.
 const recentBytes = 64 << 20
 
-// ErrTooMuch is returned when more waits of a PV than can be read at once.
-var ErrTooMuch = errors.New("too much waits in the spool, as the store was away: ask for a shorter time, or later")
+// ErrTooMuch is returned when more samples of a PV wait than can be read at once.
+var ErrTooMuch = errors.New("too many samples wait in the spool, because the store was unreachable: request a shorter time range, or try again later")
 
-// Recent returns the samples of a PV that wait in rows of some shards: those with times in
-// [from, to], in ns since 1970, and the last ones at or before from, in the order in which
-// they were put. If they take more than 64 MiB it returns ErrTooMuch.
+// Recent returns the samples of a PV that wait in rows of the given shards: those with
+// times in [from, to], in ns since 1970, and the last ones at or before from. They are in
+// the order in which they were put. If they take more than 64 MiB, Recent returns
+// ErrTooMuch.
 func (s *Spool) Recent(pv string, from, to int64, shards ...int) ([]*sample.Run, error) {
 	sel := selection{from: from, to: to, before: math.MinInt64, room: recentBytes}
-	for _, c := range s.lookInto(shards) {
+	for _, c := range s.parts(shards) {
 		err := c.with(s.fs, c.size, func(r *reader) error { return r.latest(pv, c.last, c.sent, sel.add) })
 		switch {
 		case sel.room < 0:
 			return nil, ErrTooMuch
-		case err != nil && !errors.Is(err, os.ErrNotExist): // one that is gone was sent, so it is read from the journal; or dropped
+		case err != nil && !errors.Is(err, os.ErrNotExist): // a missing file was sent, so the journal has its rows, or it was dropped
 			s.metrics.Failures.Inc()
 			return nil, fmt.Errorf("reading %s: %w", c.path, err)
 		}
@@ -37,7 +38,7 @@ func (s *Spool) Recent(pv string, from, to int64, shards ...int) ([]*sample.Run,
 	return sel.found, nil
 }
 
-// selection is the samples in a range of time, and the last ones at or before its begin.
+// selection is the samples in a time range, and the last ones at or before its start.
 type selection struct {
 	from, to int64
 	before   int64         // the last time at or before from
@@ -45,8 +46,8 @@ type selection struct {
 	room     int           // bytes that may still be found
 }
 
-// add adds what is wanted of a run that was put before those of earlier calls, and reports
-// whether there is room for more.
+// add adds the wanted samples of a run. Each call passes an earlier run than the call
+// before. It reports whether there is room for more.
 func (s *selection) add(run *sample.Run) bool {
 	run = run.Within(s.from, s.to)
 	if last := run.LastBefore(s.from); last > s.before {
@@ -60,21 +61,21 @@ func (s *selection) add(run *sample.Run) bool {
 	return s.room >= 0
 }
 
-// needless reports whether all samples of a run are before the last ones at or before the
-// begin of the range.
+// needless reports whether all samples of a run are older than the last ones at or before
+// the start of the range.
 func (s *selection) needless(run *sample.Run) bool {
 	return !slices.ContainsFunc(run.Times, func(t int64) bool { return t >= s.before })
 }
 
-// part is the rows of a shard in a segment.
+// part is the rows of one shard in a segment.
 type part struct {
 	*segment
 	size, last int64
 	sent       store.Position
 }
 
-// lookInto returns the parts that may hold rows of some shards, the latest first.
-func (s *Spool) lookInto(shards []int) (parts []part) {
+// parts returns the parts that may hold rows of the given shards, the latest first.
+func (s *Spool) parts(shards []int) (parts []part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range slices.Backward(s.segments) {
@@ -87,15 +88,15 @@ func (s *Spool) lookInto(shards []int) (parts []part) {
 	return parts
 }
 
-// latest calls yield with the samples of a PV, the latest first, in the rows of a
-// chain that ends at an offset and follow a position, until it wants no more.
+// latest calls yield with the samples of a PV, the latest first. It follows the chain
+// that ends at offset last back to the position after, or until yield returns false.
 func (r *reader) latest(pv string, last int64, after store.Position, yield func(*sample.Run) bool) error {
 	for rec, err := range r.back(last, after) {
 		if err != nil {
 			return err
 		}
 		runs, err := r.find(pv, &rec)
-		if err != nil && !errors.Is(err, errCorrupt) { // the drainer tells of what is damaged
+		if err != nil && !errors.Is(err, errCorrupt) { // the drainer reports damaged rows
 			return err
 		}
 		for _, run := range slices.Backward(runs) {

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// between returns the values that wait of a PV in shard 1, when those of a range of
-// milliseconds are asked for.
+// between returns the waiting values of a PV in shard 1, for a request of a range of
+// milliseconds.
 func (b *bench) between(pv string, from, to int64) (out []int, err error) {
 	runs, err := b.Recent(pv, from*1e6, to*1e6, 1)
 	for _, run := range runs {
@@ -20,7 +20,7 @@ func (b *bench) between(pv string, from, to int64) (out []int, err error) {
 
 func TestRecentOfARange(t *testing.T) {
 	b := start(t, config(vfs.NewMem()))
-	late := newRow(1, 950, 960, "A") // put after later ones, as by a clock that was set back
+	late := newRow(1, 950, 960, "A") // put after later samples, as after a clock was set back
 	b.put(newRow(1, 100, 200, "A"), newRow(1, 900, 1000, "A"), late, newRow(1, 1100, 1200, "A"))
 	for _, c := range []struct {
 		from, to int64
@@ -29,7 +29,7 @@ func TestRecentOfARange(t *testing.T) {
 		{0, 2000, slices.Concat(count(100, 200), count(900, 1000), count(950, 960), count(1100, 1200))},
 		{0, 50, nil},
 		{150, 160, count(150, 161)},
-		{300, 950, slices.Concat([]int{199}, count(900, 951), []int{950})}, // the last before, and all between
+		{300, 950, slices.Concat([]int{199}, count(900, 951), []int{950})}, // the last one before, and all in between
 		{1010, 1050, []int{999}},
 		{957, 958, []int{957, 958, 957, 958}},
 		{955, 955, []int{955, 955}},
@@ -41,9 +41,9 @@ func TestRecentOfARange(t *testing.T) {
 	}
 }
 
-// Of a PV of which very much waits all is read, piece by piece, and a part is never taken
-// for the whole.
-func TestMoreWaitsThanIsReadAtOnce(t *testing.T) {
+// If more samples of a PV wait than Recent returns, a reader can read all of them piece
+// by piece, and never takes a part for the whole.
+func TestALargeBacklogIsReadInPieces(t *testing.T) {
 	b := start(t, config(vfs.NewMem()))
 	const rows, n = 900, 4000 // values of 20 bytes
 	for i := range rows {

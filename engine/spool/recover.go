@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// recover finds the segments of processes before.
+// recover finds the segments of earlier processes.
 func (s *Spool) recover() error {
 	names, err := s.fs.List(s.cfg.Dir)
 	if err != nil {
@@ -34,9 +34,8 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// scan finds the rows of a segment, as far as they are whole. In the last one of a
-// process that died, what was not synchronized may be there in part: its bodies
-// are looked at, too.
+// scan finds the complete rows of a segment. In the last segment of a process that died,
+// bytes that were not synchronized may be there in part, so scan checks the bodies, too.
 func (s *Spool) scan(g *segment, last bool) error {
 	file, err := s.fs.Open(g.path)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *Spool) scan(g *segment, last bool) error {
 		return err
 	}
 	if cut := info.Size() - end; cut > 0 {
-		s.cfg.Log.Warn("the end of a spool file is not whole: it was never acknowledged, or the file is damaged", "file", g.path, "bytes", cut)
+		s.cfg.Log.Warn("the end of a spool file is incomplete: it was never acknowledged, or the file is damaged", "file", g.path, "bytes", cut)
 	}
 	if len(g.chains) == 0 {
 		return s.fs.Remove(g.path)
@@ -77,8 +76,8 @@ func (s *Spool) scan(g *segment, last bool) error {
 	return nil
 }
 
-// rows adds the rows of a file, and returns where they end: before the first header
-// that is not whole, and if bodies count before the last ones that are not.
+// rows adds the rows of a file and returns the offset at which they end: before the first
+// incomplete header and, if bodies is true, before the incomplete bodies at the end.
 func (g *segment) rows(r *reader, bodies bool) (end int64, err error) {
 	var torn []placed
 	offset := g.size
@@ -101,20 +100,20 @@ func (g *segment) rows(r *reader, bodies bool) (end int64, err error) {
 			}
 			return 0, err
 		}
-		for _, p := range torn { // a body that is damaged before one that is not is reported when it is read
+		for _, p := range torn { // a damaged body in the middle is reported when it is read
 			g.add(&p)
 		}
 		torn = torn[:0]
 	}
 }
 
-// setAside takes a file without a header out of the way: the header is synchronized
-// before a row is acknowledged, so only a damaged file can have one.
+// setAside renames a file with a damaged header. The header is synchronized before a row
+// is acknowledged, so a file with only a part of it holds no row and is deleted.
 func (s *Spool) setAside(g *segment, size int64, why error) error {
 	if errors.Is(why, errShort) {
 		return s.fs.Remove(g.path)
 	}
 	s.metrics.Failures.Inc()
-	s.cfg.Log.Error("a spool file can not be read; it is set aside", "file", g.path, "bytes", size, "err", why)
+	s.cfg.Log.Error("a spool file cannot be read and was renamed", "file", g.path+".damaged", "bytes", size, "err", why)
 	return s.fs.Rename(g.path, g.path+".damaged")
 }

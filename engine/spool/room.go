@@ -10,21 +10,21 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// errFull: the spool is full of what is being sent.
+// errFull is returned when all segments are being sent.
 var errFull = errors.New("the spool is full of rows that are being sent")
 
-// makeRoom drops the oldest segments until there is room for some bytes.
+// makeRoom drops the oldest segments until size more bytes fit.
 func (s *Spool) makeRoom(size int64) error {
 	for {
-		victim, fits := s.victim(size)
+		victim, fits := s.takeVictim(size)
 		switch {
 		case fits:
 			return nil
 		case victim != nil:
-			s.drop(victim)
+			s.dropSegment(victim)
 		case s.file == nil:
 			return errFull
-		default: // all but the current segment is being sent
+		default: // every segment but the current one is being sent
 			if err := s.sync(); err != nil {
 				return err
 			}
@@ -33,13 +33,14 @@ func (s *Spool) makeRoom(size int64) error {
 	}
 }
 
-// victim takes the oldest segment away that can be dropped, unless some bytes fit.
-func (s *Spool) victim(size int64) (victim *segment, fits bool) {
+// takeVictim removes the oldest segment that can be dropped from the list and returns it,
+// unless size more bytes fit.
+func (s *Spool) takeVictim(size int64) (victim *segment, fits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.bytes()
+	taken := s.bytesLocked()
 	if s.file != nil {
-		taken += s.file.offset - s.file.size // what is not durable yet
+		taken += s.file.offset - s.file.size // bytes that are not durable yet
 	}
 	if taken+size <= s.cfg.Size {
 		return nil, true
@@ -53,14 +54,14 @@ func (s *Spool) victim(size int64) (victim *segment, fits bool) {
 	return nil, false
 }
 
-// drop deletes a segment that was taken away, and counts what was not sent of it.
-func (s *Spool) drop(g *segment) {
+// dropSegment deletes a segment that takeVictim returned, and counts its unsent samples.
+func (s *Spool) dropSegment(g *segment) {
 	if _, samples := g.waiting(); samples > 0 {
 		s.metrics.Dropped.WithLabelValues(sample.Overflow.String()).Add(float64(samples))
 		s.cfg.Log.Warn("the spool is full; the oldest samples are dropped", "samples", samples,
 			"age", time.Since(time.Unix(0, g.created)).Round(time.Second).String())
-		if err := s.lose(g); err != nil {
-			s.cfg.Log.Error("samples that are dropped can not all be marked", "file", g.path, "err", err)
+		if err := s.noteLost(g); err != nil {
+			s.cfg.Log.Error("some dropped samples cannot be marked", "file", g.path, "err", err)
 		}
 		if g.ours {
 			s.mu.Lock()
@@ -68,18 +69,18 @@ func (s *Spool) drop(g *segment) {
 			s.mu.Unlock()
 		}
 	}
-	s.remove(g)
+	s.removeSegment(g)
 }
 
-// loss is samples of a PV that were dropped, and that have no mark yet.
+// loss is samples of a PV that were dropped and have no mark yet.
 type loss struct {
 	count    uint64
-	ours     uint64 // of those, put by this process
+	ours     uint64 // of these, samples put by this process
 	from, to int64  // ns since 1970
 }
 
-// lose notes, by PV, what was not sent of a segment.
-func (s *Spool) lose(g *segment) error {
+// noteLost notes the unsent samples of a segment by PV.
+func (s *Spool) noteLost(g *segment) error {
 	var failed error
 	err := g.with(s.fs, g.size, func(r *reader) error {
 		r.ahead = readAhead
@@ -89,7 +90,7 @@ func (s *Spool) lose(g *segment) error {
 				return err
 			}
 			if c := g.chains[rec.shard]; c != nil && rec.at > c.sent {
-				failed = cmp.Or(failed, s.loseRow(r, &rec, g.ours))
+				failed = cmp.Or(failed, s.noteLostRow(r, &rec, g.ours))
 			}
 			offset = rec.next()
 		}
@@ -98,7 +99,7 @@ func (s *Spool) lose(g *segment) error {
 	return cmp.Or(err, failed)
 }
 
-func (s *Spool) loseRow(r *reader, rec *placed, ours bool) error {
+func (s *Spool) noteLostRow(r *reader, rec *placed, ours bool) error {
 	row, err := r.row(rec)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func (s *Spool) loseRow(r *reader, rec *placed, ours bool) error {
 	return nil
 }
 
-// takeLost gives out what was dropped and has no mark yet, one mark for each PV.
+// takeLost passes on the losses that have no mark yet, one mark for each PV.
 func (s *Spool) takeLost(emit func(pv string, m sample.Mark, ours uint64)) {
 	s.mu.Lock()
 	lost := s.lost

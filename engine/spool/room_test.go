@@ -16,8 +16,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// TestTheOldestAreDropped puts twice what there is room for.
-func TestTheOldestAreDropped(t *testing.T) {
+// The test puts twice as many rows as there is room for.
+func TestAFullSpoolDropsTheOldestRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
 		cfg := config(fs)
@@ -33,7 +33,7 @@ func TestTheOldestAreDropped(t *testing.T) {
 		const rows = 9000
 		for i := range rows {
 			b.put(newRow(i%4, 10*(i/4), 10*(i/4)+10, pvOf(i%4)))
-			if got := b.bytes(); got > cfg.Size {
+			if got := b.bytesLocked(); got > cfg.Size {
 				t.Fatalf("the spool takes %d bytes", got)
 			}
 		}
@@ -48,11 +48,11 @@ func TestTheOldestAreDropped(t *testing.T) {
 			pv := pvOf(shard)
 			got, m := to.words(t, shard, pv), to.lost[pv]
 			if !slices.Equal(got, count(rows/4*10-len(got), rows/4*10)) {
-				t.Errorf("%s: what is kept are not the latest", pv)
+				t.Errorf("%s: the kept samples are not the latest", pv)
 			}
 			first := int64(rows/4*10-len(got)-1) * 1e6
 			if m.Kind != sample.Lost || m.Reason != sample.Overflow || int(m.Count) != rows/4*10-len(got) || m.Time != 0 || m.End != first || to.ours[pv] != m.Count {
-				t.Errorf("%s: %d samples are there, the mark is %+v", pv, len(got), m)
+				t.Errorf("%s: %d samples are kept, the mark is %+v", pv, len(got), m)
 			}
 			dropped += m.Count
 		}
@@ -60,13 +60,13 @@ func TestTheOldestAreDropped(t *testing.T) {
 			t.Errorf("%d samples are marked, %d dropped", dropped, c.Dropped)
 		}
 		if m := to.lost["old"]; m.Count != 10 || to.ours["old"] != 0 {
-			t.Errorf("of the process before: %+v, %d counted as ours", m, to.ours["old"])
+			t.Errorf("samples of the earlier process: %+v, %d counted as ours", m, to.ours["old"])
 		}
 	})
 }
 
-// What is being sent is not dropped under the sender's hands.
-func TestRoomWhileSending(t *testing.T) {
+// A segment that is being sent is not dropped.
+func TestASegmentBeingSentIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := newArchive()
 		cfg := config(vfs.NewMem())
@@ -87,8 +87,8 @@ func TestRoomWhileSending(t *testing.T) {
 	})
 }
 
-// TestADiskThatFails refuses rows, says why, and takes them again when it can.
-func TestADiskThatFails(t *testing.T) {
+// While the disk fails, the spool refuses rows with the cause. Later it takes rows again.
+func TestAFailingDiskIsRetriedLater(t *testing.T) {
 	for name, op := range map[string]errorfs.OpKind{"create": errorfs.OpCreate, "write": errorfs.OpFileWrite, "sync": errorfs.OpFileSync} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,23 +107,23 @@ func TestADiskThatFails(t *testing.T) {
 				for len(files(t, mem)) > 0 {
 					if err := b.Put(rows); err != nil {
 						if !errors.Is(err, syscall.ENOSPC) || !errors.Is(b.Failure(), syscall.ENOSPC) {
-							t.Errorf("it fails with %v, and tells of %v", err, b.Failure())
+							t.Errorf("Put fails with %v, Failure returns %v", err, b.Failure())
 						}
 						break
 					}
 				}
-				if err := b.Put(rows); !errors.Is(err, errResting) {
-					t.Errorf("tried again at once, it gives %v", err)
+				if err := b.Put(rows); !errors.Is(err, errCooldown) {
+					t.Errorf("an immediate retry returns %v", err)
 				}
 				if got := b.held(0, pvOf(0)); !slices.Equal(got[:100], count(0, 100)) {
 					t.Errorf("%d samples can be read", len(got))
 				}
 				broken.Store(false)
-				rest(restAfter)
+				rest(cooldown)
 				waiting := b.Counts().Waiting
 				b.put(newRow(1, 100, 110, pvOf(1)))
 				if b.Failure() != nil || b.Counts().Waiting != waiting+10 {
-					t.Errorf("the disk is well, and it tells of %v", b.Failure())
+					t.Errorf("the disk works again, but Failure returns %v", b.Failure())
 				}
 				b.drain(to)
 				rest(time.Minute)

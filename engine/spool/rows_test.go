@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newRow makes a row of a shard with the values from (inclusive) to to (exclusive) of
-// some PVs, as docs/format/journal.md draws it. Values count milliseconds.
+// newRow makes a row of a shard with the values in [from, to) of some PVs, as
+// docs/format/journal.md draws it. Values count milliseconds.
 func newRow(shard, from, to int, pvs ...string) journal.SpoolRow {
 	index, body := binary.AppendVarint([]byte{1}, int64(to)), []byte(nil)
 	for _, pv := range pvs {
@@ -47,7 +47,7 @@ func newRow(shard, from, to int, pvs ...string) journal.SpoolRow {
 
 func pvOf(shard int) string { return fmt.Sprintf("SR:%d", shard) }
 
-// bench is a spool that runs.
+// bench is a running spool.
 type bench struct {
 	*Spool
 	t    *testing.T
@@ -63,7 +63,7 @@ func config(fs vfs.FS) Config {
 	}
 }
 
-// start opens a spool and runs it, until stop, or the end of the test.
+// start opens a spool and runs it until stop or the end of the test.
 func start(t *testing.T, cfg Config) *bench {
 	t.Helper()
 	s, err := Open(cfg)
@@ -92,7 +92,7 @@ func (b *bench) put(rows ...journal.SpoolRow) {
 	}
 }
 
-// drain sends what there is to a store until the function returned is called.
+// drain sends the waiting rows to a store until the returned function is called.
 func (b *bench) drain(to *archive) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -105,17 +105,17 @@ func (b *bench) drain(to *archive) (stop func()) {
 	return stop
 }
 
-// archive is a store in memory, of which a test may make requests fail.
+// archive is a store in memory whose requests a test can make fail.
 type archive struct {
 	mu     sync.Mutex
 	fail   func(shard int) error // nil: never
 	rows   map[int][]store.JournalRow
 	claims map[int]map[store.WriterID]store.Claim
 	puts   int // of rows
-	hidden int // of those, without a claim at the time
-	refuse int // so many claims are refused, though they can be read
+	hidden int // rows that were put before their claim
+	refuse int // this many claims are refused, although they are stored
 	under  int // rows under way
-	most   int // of those
+	most   int // the most rows that were under way at once
 	slow   time.Duration
 
 	stored map[string]uint64
@@ -147,7 +147,7 @@ func (a *archive) target() Target {
 	}
 }
 
-var errAway = errors.New("the store is away")
+var errUnreachable = errors.New("the store is unreachable")
 
 func (a *archive) setFail(fail func(shard int) error) {
 	a.mu.Lock()
@@ -155,7 +155,7 @@ func (a *archive) setFail(fail func(shard int) error) {
 	a.mu.Unlock()
 }
 
-func always(int) error { return errAway }
+func always(int) error { return errUnreachable }
 
 func (a *archive) check(shard int) error {
 	if a.fail == nil {
@@ -182,7 +182,7 @@ func (a *archive) PutClaim(_ context.Context, c store.Claim) error {
 	}
 	if a.refuse > 0 {
 		a.refuse--
-		return errAway
+		return errUnreachable
 	}
 	if a.claims[c.Shard] == nil {
 		a.claims[c.Shard] = map[store.WriterID]store.Claim{}
@@ -218,8 +218,8 @@ func (a *archive) PutJournal(_ context.Context, r store.JournalRow) error {
 	return nil
 }
 
-// words returns the values of a PV that a reader finds: in rows whose writer has a
-// claim, and whose partitions follow one another from the first.
+// words returns the values of a PV that a reader finds: in rows whose writer has a claim
+// and whose partitions follow one another from the first.
 func (a *archive) words(t *testing.T, shard int, pv string) (out []int) {
 	t.Helper()
 	a.mu.Lock()
@@ -271,7 +271,7 @@ func count(from, to int) (out []int) {
 	return out
 }
 
-// held returns the values of a PV that wait.
+// held returns the waiting values of a PV.
 func (b *bench) held(shard int, pv string) (out []int) {
 	runs, err := b.Recent(pv, math.MinInt64, math.MaxInt64, shard)
 	if err != nil {
@@ -301,7 +301,7 @@ func files(t *testing.T, fs vfs.FS) (names []string) {
 
 func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
 
-// rest lets time pass in a bubble, until all others wait for something.
+// rest lets time pass in a synctest bubble until all other goroutines wait.
 func rest(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -13,30 +13,31 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// segment is one file, and what is known of it. Its rows are those of one writer.
-// The lock of the spool guards it.
+// segment is one file and its state. All its rows belong to one writer ID. Spool.mu
+// guards it.
 type segment struct {
 	header
-	n      uint64 // its place among the segments
+	n      uint64 // position among the segments
 	path   string
 	ours   bool  // written by this process
-	size   int64 // bytes that are durable, and in order
+	size   int64 // durable bytes, in order
 	chains map[int]*chain
-	// sending says that a drainer sends its rows; drained, set when all rows are
-	// acknowledged, when.
+	// sending says that a drainer sends the rows. drained is when the last row was
+	// acknowledged, or zero.
 	sending bool
 	drained time.Time
 }
 
-// chain is the rows of a shard in a segment, each of which names the one before.
+// chain is the rows of one shard in a segment. Each row holds the offset of the previous.
 type chain struct {
 	last    int64 // offset of the last row
 	rows    int   // not acknowledged by the store
-	samples int   // in those
+	samples int   // in these rows
 	sent    store.Position
-	done    bool // acknowledged to the end, and the claim closed
-	// claim was last tried to be written when claimed says, and acknowledged when stands
-	// does; the drainer's. Late: others may have taken the writer for dead.
+	done    bool // all rows are acknowledged and the claim is closed
+	// claim belongs to the drainer, which last tried to write it at claimed and last got
+	// an acknowledgement at stands. late says that another engine may have taken the
+	// writer for dead.
 	claim   store.Claim
 	claimed time.Time
 	stands  time.Time
@@ -47,7 +48,7 @@ const suffix = ".spool"
 
 func fileName(n uint64) string { return fmt.Sprintf("%016x%s", n, suffix) }
 
-// firstOffset returns where the first record stands.
+// firstOffset returns the offset of the first record.
 func (g *segment) firstOffset() int64 { return int64(fixedSize + len(g.archive) + 4) }
 
 // add notes a row that is durable.
@@ -63,7 +64,7 @@ func (g *segment) add(r *placed) {
 	g.size = r.next()
 }
 
-// waiting counts what is not acknowledged by the store.
+// waiting counts the rows and samples that the store has not acknowledged.
 func (g *segment) waiting() (rows, samples int) {
 	for _, c := range g.chains {
 		rows += c.rows
@@ -78,12 +79,12 @@ type reader struct {
 	size   int64 // bytes that may be read
 	writer store.WriterID
 
-	ahead int64  // bytes that are read at once to go through all records; 0: no more than one header
-	buf   []byte // of the file, from at on
+	ahead int64  // bytes read at once when all records are read; 0: only one header
+	buf   []byte // bytes of the file from offset at
 	at    int64
 }
 
-// readAhead is what a reader of all records has as ahead.
+// readAhead is the value of ahead for a reader of all records.
 const readAhead = 64 << 10
 
 // record returns the record at an offset.
@@ -108,7 +109,7 @@ func (r *reader) record(offset int64) (rec placed, err error) {
 	return rec, err
 }
 
-// row returns the row of a record, in memory of its own.
+// row returns the row of a record in newly allocated memory.
 func (r *reader) row(rec *placed) (store.JournalRow, error) {
 	body := make([]byte, rec.body)
 	if err := readAt(r.file, body, rec.offset+recordSize); err != nil {
@@ -134,8 +135,8 @@ func (r *reader) chain(last int64, after store.Position) (offsets []int64, err e
 	return offsets, nil
 }
 
-// back yields the records of a chain that ends at an offset and follow a position,
-// the last first. It ends after its first error.
+// back yields the records of a chain, the last first, from the one at offset last to the
+// first behind the position after. It ends after its first error.
 func (r *reader) back(last int64, after store.Position) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
 		shard := -1
@@ -163,7 +164,7 @@ func readAt(f io.ReaderAt, dst []byte, offset int64) error {
 	return err
 }
 
-// with opens the file of a segment for f.
+// with opens the file of a segment and calls f with a reader of it.
 func (g *segment) with(fs vfs.FS, size int64, f func(*reader) error) error {
 	file, err := fs.Open(g.path)
 	if err != nil {

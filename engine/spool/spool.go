@@ -19,85 +19,86 @@ import (
 
 // Errors of Open and Put.
 var (
-	// ErrOtherArchive: a file has samples of another archive.
-	ErrOtherArchive = errors.New("the spool is another archive's")
-	// ErrClosed: Run has ended.
+	// ErrOtherArchive is returned when a file has samples of another archive.
+	ErrOtherArchive = errors.New("the spool belongs to another archive")
+	// ErrClosed is returned after Run has ended.
 	ErrClosed = errors.New("the spool is closed")
 )
 
-// MinSize is the least size of a spool, in bytes: some of the largest rows.
+// MinSize is the smallest size of a spool in bytes: room for a few of the largest rows.
 const MinSize = 64 << 20
 
-// segmentsWhenFull is how many segments make a full spool, but for smaller ones. The
-// oldest is dropped as a whole.
+// segmentsWhenFull is how many segments a full spool has, unless they would be smaller
+// than minSegment. The oldest segment is dropped as a whole.
 const (
 	segmentsWhenFull = 128
 	minSegment       = 1 << 20
 )
 
-// Config of a Spool.
+// Config configures a Spool.
 type Config struct {
-	// Dir is the spool's alone, and this process's.
+	// Dir is the directory of the files. No other process may use it.
 	Dir string
-	// Archive names the archive whose samples these are, for as long as it exists.
+	// Archive is the name of the archive whose samples the spool holds. It must never
+	// change.
 	Archive string
-	// Size bounds the files, in bytes; at least MinSize.
+	// Size is the most that the files take, in bytes; at least MinSize.
 	Size int64
-	// Sync is the least time between two synchronizations of a file.
+	// Sync is the shortest time between two fsyncs of a file.
 	Sync time.Duration
-	// FS is the file system; nil: that of the operating system.
+	// FS is the file system; nil means the operating system's.
 	FS         vfs.FS
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// Spool keeps rows on disk. Run is its goroutine that writes, Drain the one that
-// sends them to the store.
+// Spool keeps rows on disk. Run is the only goroutine that writes files. Drain sends the
+// rows to the store.
 type Spool struct {
 	cfg Config
 	fs  vfs.FS
-	// segmentBytes is how large a segment becomes.
+	// segmentBytes is the size at which a segment ends.
 	segmentBytes int64
 	lock         io.Closer
 	metrics      *Metrics
 
-	puts  chan *put          // taken by Run
-	rolls chan chan struct{} // taken by Run: it closes them when the present segment has ended
-	ended chan struct{}      // closed by Run at its end
-	wake  chan struct{}      // that there are rows to send; its capacity is 1
+	puts        chan *put          // received by Run
+	endRequests chan chan struct{} // received by Run, which ends the current segment and closes the element
+	ended       chan struct{}      // closed by Run at its end
+	wake        chan struct{}      // signals that there are rows to send; its capacity is 1
 
 	mu       sync.Mutex
 	segments []*segment // oldest first
-	current  *segment   // of segments: that which Run adds to; nil: none
+	current  *segment   // the element of segments that Run adds to, or nil
 	next     uint64     // number of the next segment
-	failure  error      // why the latest write failed
+	failure  error      // why the latest write failed, or nil
 	counts   Counts
-	lost     map[string]*loss // dropped, and not marked yet
+	lost     map[string]*loss // dropped samples that have no mark yet, by PV
 
-	file *file     // of the current segment; Run's
-	idle time.Time // until when the disk is left alone, after it failed; Run's
+	file    *file     // of the current segment; belongs to Run
+	retryAt time.Time // when the disk may be used again after a failure; belongs to Run
 }
 
-// Counts are of samples that this process put, but for Waiting.
+// Counts counts samples. All fields but Waiting count only samples that this process put.
 type Counts struct {
-	// Sent samples were acknowledged by the store, Dropped ones never will be, and
-	// Kept ones wait.
+	// Sent samples were acknowledged by the store, Dropped samples are lost, and Kept
+	// samples wait.
 	Sent, Dropped, Kept uint64
-	// Waiting samples are in the spool, also those of processes before.
+	// Waiting samples wait in the spool; this includes samples of earlier processes.
 	Waiting int
 }
 
-// Open takes a directory, which it makes if need be, and finds what processes before
-// have left there.
+// Open creates the directory if necessary, locks it, and finds the rows that earlier
+// processes left there.
 func Open(cfg Config) (*Spool, error) {
 	if cfg.FS == nil {
 		cfg.FS = vfs.Default
 	}
 	if len(cfg.Archive) > maxArchive {
-		return nil, fmt.Errorf("the name of the archive has %d bytes, more than %d", len(cfg.Archive), maxArchive)
+		return nil, fmt.Errorf("the name of the archive has %d bytes; at most %d are allowed", len(cfg.Archive), maxArchive)
 	}
 	if err := makeDir(cfg.FS, cfg.Dir); err != nil {
-		return nil, fmt.Errorf("making the spool: %w", err)
+		return nil, fmt.Errorf("creating the spool: %w", err)
 	}
 	lock, err := cfg.FS.Lock(cfg.FS.PathJoin(cfg.Dir, "LOCK"))
 	if err != nil {
@@ -105,7 +106,7 @@ func Open(cfg Config) (*Spool, error) {
 	}
 	s := &Spool{
 		cfg: cfg, fs: cfg.FS, segmentBytes: max(cfg.Size/segmentsWhenFull, minSegment), lock: lock, next: 1,
-		puts: make(chan *put), rolls: make(chan chan struct{}), ended: make(chan struct{}), wake: make(chan struct{}, 1),
+		puts: make(chan *put), endRequests: make(chan chan struct{}), ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		lost: map[string]*loss{},
 	}
 	s.metrics = newMetrics(cfg.Registerer, s)
@@ -113,12 +114,12 @@ func Open(cfg Config) (*Spool, error) {
 		return nil, errors.Join(fmt.Errorf("opening the spool: %w", err), lock.Close())
 	}
 	if n := s.Counts().Waiting; n > 0 {
-		cfg.Log.Info("samples of a process before wait in the spool", "samples", n, "dir", cfg.Dir)
+		cfg.Log.Info("samples of an earlier process wait in the spool", "samples", n, "dir", cfg.Dir)
 	}
 	return s, nil
 }
 
-// makeDir makes a directory, and its name durable.
+// makeDir creates a directory and makes its name durable.
 func makeDir(fs vfs.FS, dir string) error {
 	if info, err := fs.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -138,10 +139,10 @@ func syncDir(fs vfs.FS, name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Close gives the directory up. Run and Drain must have ended.
+// Close releases the directory. Run and Drain must have ended.
 func (s *Spool) Close() error { return s.lock.Close() }
 
-// Counts tells what became of samples.
+// Counts returns what became of samples.
 func (s *Spool) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,7 @@ func (s *Spool) Counts() Counts {
 	return c
 }
 
-// Waiting counts the samples of a shard that wait.
+// Waiting counts the samples of a shard that wait to be sent.
 func (s *Spool) Waiting(shard int) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +179,7 @@ func (s *Spool) Waits(shard int) bool {
 	})
 }
 
-// Shards returns the shards of which samples wait, some several times.
+// Shards returns the shards with waiting samples; some shards may appear several times.
 func (s *Spool) Shards() (shards []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,43 +193,44 @@ func (s *Spool) Shards() (shards []int) {
 	return shards
 }
 
-// OldestAge returns how long ago the oldest file was begun of which rows wait; 0: none does.
+// OldestAge returns the age of the oldest file with waiting rows, or 0.
 func (s *Spool) OldestAge() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.oldestAge()
+	return s.oldestAgeLocked()
 }
 
-// Owns reports whether a writer is that of a segment: it lives as long as that.
+// Owns reports whether a writer ID is that of a segment. The writer lives as long as its
+// segment.
 func (s *Spool) Owns(w store.WriterID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.segments, func(g *segment) bool { return g.writer == w })
 }
 
-// Failure says why the latest write to the disk failed; nil: it did not.
+// Failure returns why the latest write to the disk failed, or nil if it succeeded.
 func (s *Spool) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
 }
 
-// bytes counts what the files take. It needs the lock.
-func (s *Spool) bytes() (n int64) {
+// bytesLocked returns the durable bytes of all files.
+func (s *Spool) bytesLocked() (n int64) {
 	for _, g := range s.segments {
 		n += g.size
 	}
 	return n
 }
 
-// remove forgets a segment and deletes its file.
-func (s *Spool) remove(g *segment) {
+// removeSegment removes a segment from the list and deletes its file.
+func (s *Spool) removeSegment(g *segment) {
 	s.mu.Lock()
 	s.segments = slices.DeleteFunc(s.segments, func(o *segment) bool { return o == g })
 	s.mu.Unlock()
 	if err := s.fs.Remove(g.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.metrics.Failures.Inc()
-		s.cfg.Log.Error("deleting a spool file", "file", g.path, "err", err)
+		s.cfg.Log.Error("a spool file cannot be deleted", "file", g.path, "err", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestRowsAreSentInOrder(t *testing.T) {
 		b.drain(to)
 		rest(time.Minute)
 		if n := len(files(t, b.fs)); n != 1 {
-			t.Errorf("while the store is away there are %d files", n)
+			t.Errorf("while the store is unreachable there are %d files", n)
 		}
 		to.setFail(nil)
 		rest(10 * time.Second)
@@ -44,10 +44,10 @@ func TestRowsAreSentInOrder(t *testing.T) {
 				}
 			}
 		}
-		if c := b.Counts(); c.Waiting != 0 || c.Sent != 2000 || len(b.Shards()) > 0 || b.bytes() > 0 {
+		if c := b.Counts(); c.Waiting != 0 || c.Sent != 2000 || len(b.Shards()) > 0 || b.bytesLocked() > 0 {
 			t.Errorf("%+v", c)
 		}
-		// What follows is another segment, with another writer.
+		// Later rows are in another segment, with another writer ID.
 		b.put(newRow(1, 500, 510, pvOf(1)))
 		rest(5 * time.Second)
 		if got := to.words(t, 1, pvOf(1)); !slices.Equal(got, count(0, 510)) || len(to.claims[1]) != 2 || to.open() != 0 {
@@ -60,8 +60,8 @@ func TestRowsAreSentInOrder(t *testing.T) {
 	})
 }
 
-// ShardJournals that put at the same time share the synchronization of the file.
-func TestSynchronizationIsShared(t *testing.T) {
+// Shard journals that put rows at the same time share one fsync.
+func TestFsyncsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &counting{FS: vfs.NewMem()}
 		cfg := config(disk)
@@ -80,7 +80,7 @@ func TestSynchronizationIsShared(t *testing.T) {
 		shardJournals.Wait()
 		took := time.Since(began)
 		if most := int(took/cfg.Sync) + 3; disk.syncs > most || took > 15*time.Second {
-			t.Errorf("%d synchronizations in %v", disk.syncs, took)
+			t.Errorf("%d fsyncs in %v", disk.syncs, took)
 		}
 		if n := b.Counts().Waiting; n != 20_000 {
 			t.Errorf("%d samples", n)
@@ -88,7 +88,7 @@ func TestSynchronizationIsShared(t *testing.T) {
 	})
 }
 
-// counting counts what is synchronized.
+// counting counts fsyncs.
 type counting struct {
 	vfs.FS
 	syncs int
@@ -109,7 +109,7 @@ func (f countingFile) Sync() error {
 	return f.File.Sync()
 }
 
-func TestPartitions(t *testing.T) {
+func TestALargeBacklogIsSplitIntoPartitions(t *testing.T) {
 	e := &file{ends: map[int]*end{}, out: discard()}
 	row := newRow(0, 0, 10, "A")
 	row.Blob = make([]byte, partBytes/4)
@@ -126,8 +126,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestRestart finds what a process before has left, and sends that first.
-func TestRestart(t *testing.T) {
+// A process finds the rows that an earlier process left, and sends them first.
+func TestRowsOfAnEarlierProcessAreSentFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
 		for life := range 5 {
@@ -147,10 +147,10 @@ func TestRestart(t *testing.T) {
 		b.drain(to)
 		rest(10 * time.Second)
 		if got := to.words(t, 1, "A"); !slices.Equal(got, count(0, 500)) || b.Counts().Waiting != 0 || len(to.stored) > 0 {
-			t.Errorf("%d samples; counted as this process's: %v", len(got), to.stored)
+			t.Errorf("%d samples; counted as put by this process: %v", len(got), to.stored)
 		}
 		if got := b.held(1, "A"); len(got) > 0 {
-			t.Errorf("%d samples are read though they are in the store", len(got))
+			t.Errorf("%d samples are read from the spool though they are in the store", len(got))
 		}
 		rest(2 * linger)
 		if names := files(t, fs); len(names) > 0 {
@@ -159,21 +159,20 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestCutAtEveryByte opens a spool whose last file ends anywhere: what is whole of
-// it is there.
-func TestCutAtEveryByte(t *testing.T) {
+// Wherever the last file ends, Open finds its complete rows.
+func TestAFileCutAtAnyByteKeepsItsCompleteRows(t *testing.T) {
 	fs := vfs.NewMem()
 	b := start(t, config(fs))
 	var ends []int64 // of the file, after each row
 	for i := range 6 {
 		b.put(newRow(i%2, 10*(i/2), 10*(i/2)+10, pvOf(i%2)))
-		ends = append(ends, b.bytes())
+		ends = append(ends, b.bytesLocked())
 	}
 	b.stop()
 	name := files(t, fs)[0]
 	text := readFile(t, fs, name)
 	if int64(len(text)) != ends[5] {
-		t.Fatalf("the file has %d bytes, not %d", len(text), ends[5])
+		t.Fatalf("the file has %d bytes, want %d", len(text), ends[5])
 	}
 	for cut := range len(text) + 1 {
 		for what, tail := range map[string][]byte{"cut": nil, "zeros": make([]byte, 100), "other bytes": slices.Repeat([]byte("x"), 100)} {
@@ -187,7 +186,7 @@ func TestCutAtEveryByte(t *testing.T) {
 			for shard := range 2 {
 				want := count(0, 10*((rows+1-shard)/2))
 				if got := b.held(shard, pvOf(shard)); !slices.Equal(got, want) {
-					t.Fatalf("%d bytes and %s: %d samples of shard %d are found, not %d", cut, what, len(got), shard, len(want))
+					t.Fatalf("%d bytes and %s: %d samples of shard %d are found, want %d", cut, what, len(got), shard, len(want))
 				}
 			}
 			b.stop()
@@ -195,8 +194,8 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestPowerCut crashes with what was not synchronized lost, or there in part.
-func TestPowerCut(t *testing.T) {
+// A power cut loses unsynchronized bytes, or leaves some of them.
+func TestAPowerCutLosesNoAcknowledgedRow(t *testing.T) {
 	for seed := range uint64(60) {
 		fs := vfs.NewCrashableMem()
 		cfg := config(fs)
@@ -232,32 +231,32 @@ func TestPowerCut(t *testing.T) {
 		for shard := range 4 {
 			got := b.held(shard, pvOf(shard))
 			if len(got) < then[shard] || !slices.Equal(got[:then[shard]], count(0, then[shard])) {
-				t.Fatalf("seed %d: %d samples of shard %d, %d were acknowledged", seed, len(got), shard, then[shard])
+				t.Fatalf("seed %d: %d samples of shard %d are found, %d were acknowledged", seed, len(got), shard, then[shard])
 			}
 		}
 		b.stop()
 	}
 }
 
-func TestOneProcess(t *testing.T) {
+func TestASecondProcessIsRefused(t *testing.T) {
 	cfg := config(vfs.Default)
 	cfg.Dir = t.TempDir()
 	b := start(t, cfg)
 	if _, err := Open(config2(cfg)); err == nil || !strings.Contains(err.Error(), cfg.Dir) {
-		t.Errorf("a second one gets %v", err)
+		t.Errorf("a second process gets %v", err)
 	}
 	b.stop()
 	b = start(t, config2(cfg))
 	b.stop()
 }
 
-// config2 is a configuration with a registry of its own.
+// config2 returns a configuration with a registry of its own.
 func config2(cfg Config) Config {
 	cfg.Registerer = config(nil).Registerer
 	return cfg
 }
 
-func TestAnotherArchive(t *testing.T) {
+func TestAFileOfAnotherArchiveIsRefused(t *testing.T) {
 	fs := vfs.NewMem()
 	b := start(t, config(fs))
 	b.put(newRow(1, 0, 10, "A"))
@@ -266,15 +265,15 @@ func TestAnotherArchive(t *testing.T) {
 	cfg.Archive = "the keyspace other, with 4 shards"
 	_, err := Open(cfg)
 	if !errors.Is(err, ErrOtherArchive) || !strings.Contains(err.Error(), testArchive) || !strings.Contains(err.Error(), cfg.Archive) {
-		t.Errorf("another archive gets %v", err)
+		t.Errorf("a process of another archive gets %v", err)
 	}
 	b = start(t, config(fs))
 	if got := b.held(1, "A"); !slices.Equal(got, count(0, 10)) {
-		t.Errorf("the right one finds %d samples", len(got))
+		t.Errorf("a process of the right archive finds %d samples", len(got))
 	}
 }
 
-func TestAnotherVersion(t *testing.T) {
+func TestAFileOfALaterVersionIsRefused(t *testing.T) {
 	fs := vfs.NewMem()
 	b := start(t, config(fs))
 	b.put(newRow(1, 0, 10, "A"))
@@ -288,14 +287,14 @@ func TestAnotherVersion(t *testing.T) {
 	}
 }
 
-// A damaged row costs itself, and a damaged header is set aside.
-func TestDamagedFiles(t *testing.T) {
+// A damaged row loses only its own samples; a file with a damaged header is renamed.
+func TestDamageLosesAsLittleAsPossible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
 		b := start(t, config(fs))
 		var at []int64
 		for i := range 10 {
-			at = append(at, b.bytes())
+			at = append(at, b.bytesLocked())
 			b.put(newRow(1, 10*i, 10*i+10, "A"))
 		}
 		b.stop()
@@ -309,11 +308,11 @@ func TestDamagedFiles(t *testing.T) {
 		b.drain(to)
 		rest(5 * time.Second)
 		if got := to.words(t, 1, "A"); !slices.Equal(got, append(count(0, 40), count(50, 100)...)) || b.Counts().Waiting != 0 {
-			t.Errorf("%v are sent", got)
+			t.Errorf("the values %v are sent", got)
 		}
 		rest(2 * linger)
 		if names := files(t, fs); !slices.Equal(names, []string{fileName(77) + ".damaged", "notes.txt"}) {
-			t.Errorf("the directory has %v", names)
+			t.Errorf("the directory holds %v", names)
 		}
 	})
 }

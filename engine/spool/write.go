@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// partBytes ends a partition of the journal, as in a shardJournal.
+	// partBytes ends a partition of the journal, as in a shard journal.
 	partBytes = 32 << 20
-	// gatherBytes is how much is written without waiting for the next turn.
+	// gatherBytes is the size of puts that are written without further waiting.
 	gatherBytes = 8 << 20
-	// restAfter is for how long a disk is left alone that failed.
-	restAfter   = 10 * time.Second
+	// cooldown is how long the disk is left alone after it failed.
+	cooldown    = 10 * time.Second
 	bufferBytes = 256 << 10
 )
 
-// errResting: the disk failed a moment ago.
-var errResting = errors.New("the spool rests after a failure")
+// errCooldown is returned during the cooldown.
+var errCooldown = errors.New("the spool is not retried yet after a failure of its disk")
 
-// put is rows on their way to the disk.
+// put is a call of Put: rows on their way to the disk.
 type put struct {
 	rows []journal.SpoolRow
-	done chan error // its capacity is 1
+	done chan error // has a capacity of 1
 }
 
 func (p *put) size() (n int) {
@@ -42,7 +42,7 @@ func (p *put) size() (n int) {
 
 func rowSize(r *journal.SpoolRow) int { return recordSize + len(r.Index) + len(r.Blob) }
 
-// Put implements journal.Spool: it returns when the rows are on the disk.
+// Put implements journal.Spool. It returns when the rows are durable.
 func (s *Spool) Put(rows []journal.SpoolRow) error {
 	p := &put{rows: rows, done: make(chan error, 1)}
 	select {
@@ -53,8 +53,8 @@ func (s *Spool) Put(rows []journal.SpoolRow) error {
 	}
 }
 
-// Run writes what is put until ctx ends. Rows that several shardJournals put within the
-// time between two synchronizations share one.
+// Run writes what is put until ctx ends. Rows that several shard journals put between two
+// fsyncs share the next one.
 func (s *Spool) Run(ctx context.Context) {
 	defer close(s.ended)
 	defer s.leaveSegment()
@@ -64,7 +64,7 @@ func (s *Spool) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case done := <-s.rolls:
+		case done := <-s.endRequests:
 			s.leaveSegment()
 			close(done)
 			continue
@@ -76,7 +76,7 @@ func (s *Spool) Run(ctx context.Context) {
 	}
 }
 
-// gather adds to a put those that come within a time, up to a size.
+// gather adds the puts that arrive within a time to the first one, up to a size.
 func (s *Spool) gather(ctx context.Context, first *put, within time.Duration) []*put {
 	puts, size := []*put{first}, first.size()
 	turn := time.NewTimer(within)
@@ -97,34 +97,34 @@ func (s *Spool) gather(ctx context.Context, first *put, within time.Duration) []
 
 // write makes puts durable and answers them.
 func (s *Spool) write(puts []*put) {
-	err := errResting
-	if !time.Now().Before(s.idle) {
+	err := errCooldown
+	if !time.Now().Before(s.retryAt) {
 		err = s.append(puts)
-		s.note(err)
+		s.noteResult(err)
 	}
 	for _, p := range puts {
 		p.done <- err
 	}
 }
 
-// note keeps how the latest write ended.
-func (s *Spool) note(err error) {
+// noteResult notes how the latest write ended.
+func (s *Spool) noteResult(err error) {
 	s.mu.Lock()
 	was := s.failure
 	s.failure = err
 	s.mu.Unlock()
 	switch {
 	case err != nil:
-		s.idle = time.Now().Add(restAfter)
+		s.retryAt = time.Now().Add(cooldown)
 		s.metrics.Failures.Inc()
-		s.cfg.Log.Error("the spool can not be written; samples wait in memory", "dir", s.cfg.Dir, "err", err)
+		s.cfg.Log.Error("the spool cannot be written; samples wait in memory", "dir", s.cfg.Dir, "err", err)
 	case was != nil:
 		s.cfg.Log.Info("the spool can be written again", "dir", s.cfg.Dir)
 	}
 }
 
-// append writes the rows of puts and synchronizes them. After an error the segment
-// takes no more: of what was not synchronized nobody knows whether it is there.
+// append writes the rows of puts and synchronizes the file. After an error the segment
+// takes no more rows, because nobody knows which unsynchronized bytes are on the disk.
 func (s *Spool) append(puts []*put) error {
 	for _, p := range puts {
 		for i := range p.rows {
@@ -147,16 +147,16 @@ type file struct {
 	vfs.File
 	out    *bufio.Writer
 	offset int64            // of the next record
-	ends   map[int]*end     // of the chains, with what is not durable yet
-	fresh  []placed         // written since the last synchronization
+	ends   map[int]*end     // of the chains, including rows that are not durable yet
+	fresh  []placed         // written since the last fsync
 	head   [recordSize]byte // scratch
 }
 
-// end is that of a chain.
+// end is the end of a chain.
 type end struct {
 	at    store.Position
 	last  int64
-	bytes int // in the partition
+	bytes int // in the present partition
 }
 
 func (s *Spool) appendRow(row *journal.SpoolRow) error {
@@ -175,13 +175,13 @@ func (s *Spool) appendRow(row *journal.SpoolRow) error {
 	}
 	if s.file == nil {
 		if err := s.newSegment(); err != nil {
-			return fmt.Errorf("making a spool file: %w", err)
+			return fmt.Errorf("creating a spool file: %w", err)
 		}
 	}
 	return s.file.append(row)
 }
 
-// newSegment begins a segment.
+// newSegment creates a segment.
 func (s *Spool) newSegment() error {
 	h := header{writer: store.NewWriter(), created: time.Now().UnixNano(), archive: s.cfg.Archive}
 	s.mu.Lock()
@@ -202,7 +202,7 @@ func (s *Spool) newSegment() error {
 	return syncDir(s.fs, s.cfg.Dir)
 }
 
-// append writes a row. It is not durable yet.
+// append writes a row, which is not durable yet.
 func (f *file) append(row *journal.SpoolRow) error {
 	e := f.ends[row.Shard]
 	switch {
@@ -229,13 +229,13 @@ func (f *file) append(row *journal.SpoolRow) error {
 	return nil
 }
 
-// sync makes what was written durable, and shows it to readers.
+// sync makes the written rows durable, and shows them to readers.
 func (s *Spool) sync() error {
 	f := s.file
 	if f == nil || len(f.fresh) == 0 {
 		return nil
 	}
-	if err := f.settle(); err != nil {
+	if err := f.flushAndSync(); err != nil {
 		return err
 	}
 	s.metrics.Syncs.Inc()
@@ -250,39 +250,38 @@ func (s *Spool) sync() error {
 		s.segments = append(s.segments, f.segment)
 	}
 	s.mu.Unlock()
-	s.nudge()
+	s.wakeDrain()
 	return nil
 }
 
-func (f *file) settle() error {
+func (f *file) flushAndSync() error {
 	if err := f.out.Flush(); err != nil {
 		return err
 	}
 	return f.Sync()
 }
 
-// nudge wakes Drain.
-func (s *Spool) nudge() {
+// wakeDrain wakes Drain.
+func (s *Spool) wakeDrain() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// leaveSegment leaves the current segment as it is: what is not durable in it counts
-// for nothing.
+// leaveSegment ends the current segment. Rows that are not durable do not count.
 func (s *Spool) leaveSegment() {
 	f := s.file
 	if f == nil {
 		return
 	}
 	s.file = nil
-	_ = f.Close() // what counts is synchronized
+	_ = f.Close() // the durable rows are already synchronized
 	s.mu.Lock()
 	known := s.current == f.segment
 	s.current = nil
 	s.mu.Unlock()
 	if !known {
-		s.remove(f.segment)
+		s.removeSegment(f.segment)
 	}
 }
