@@ -115,7 +115,7 @@ type Engine struct {
 	shardJournalConfig *journal.Config
 	sealCfg            *seal.Config
 	guard              *guard.Guard
-	watchdog           *watchdog.Watch
+	watchdog           *watchdog.Watchdog
 
 	applying sync.Mutex // held by Apply, and by Run while it begins and ends
 
@@ -150,7 +150,7 @@ func New(opts Options) *Engine {
 	})
 	e.keepAsAsked()
 	e.watchDisks()
-	e.watchSilence()
+	e.addWatchdog()
 	e.register(opts.Registerer)
 	return e
 }

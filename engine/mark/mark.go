@@ -1,8 +1,8 @@
-// Package mark writes what explains the data beside it: marks and metadata.
+// Package mark writes marks and metadata, which explain the samples beside them.
 //
 //	capture, journal, seal ── Add, Metadata ──▶ queue ── Run: batches ──▶ store
 //
-// Nobody waits for it: when the store is away for so long that the queue is
+// Add and Metadata never block. If the store is unreachable for so long that the queue is
 // full, further entries are dropped and counted.
 package mark
 
@@ -24,39 +24,39 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a Log needs of a store.
+// Store is the part of a store that a Log needs.
 type Store interface {
 	PutMarks(ctx context.Context, marks ...store.PVMark) error
 	PutMetadata(ctx context.Context, m store.PVMetadata) error
 	MetadataAt(ctx context.Context, pv string, at int64) (store.PVMetadata, bool, error)
 }
 
-// Limits of the queue and of what is written at once.
+// Limits of the queue, of a batch, and of parallel writes.
 const (
 	queueLen = 1 << 17
 	batchLen = 512
 	parallel = 8
 )
 
-// Log is a queue of entries. Run is its only goroutine.
+// Log queues marks and metadata, and writes them to the store. Run is its only goroutine.
 type Log struct {
 	store   Store
 	writer  store.WriterID
-	queue   chan entry // never closed: Run drains it after its context ended
+	queue   chan entry // never closed; Run drains it after its context has ended
 	log     *slog.Logger
 	dropped atomic.Uint64
 	written atomic.Uint64
 }
 
-// entry is a mark, or metadata if that is set, or a request to close a channel
-// once all entries before are written or dropped.
+// entry is one of three: a mark; metadata, if meta is set; or a request to close sync
+// once all earlier entries are written or dropped.
 type entry struct {
 	mark store.PVMark
 	meta *store.PVMetadata
 	sync chan<- struct{}
 }
 
-// NewLog returns a log that writes as one writer.
+// NewLog returns a log that writes as writer w.
 func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Logger) *Log {
 	l := &Log{store: st, writer: w, queue: make(chan entry, queueLen), log: log}
 	f := promauto.With(reg)
@@ -65,7 +65,7 @@ func NewLog(st Store, w store.WriterID, reg prometheus.Registerer, log *slog.Log
 			func() float64 { return float64(v.Load()) })
 	}
 	total("written_total", "Marks and metadata entries stored.", &l.written)
-	total("dropped_total", "Marks and metadata entries dropped because the store was away for too long.", &l.dropped)
+	total("dropped_total", "Marks and metadata entries dropped because the store was unreachable for too long.", &l.dropped)
 	return l
 }
 
@@ -74,14 +74,15 @@ func (l *Log) Add(pv string, m sample.Mark) {
 	l.enqueue(entry{mark: store.PVMark{PV: pv, Writer: l.writer, Mark: m}})
 }
 
-// Metadata queues the metadata a PV has from a time (ns since 1970) on. It does
-// not block. What equals the entry before is not stored again.
+// Metadata queues the metadata that a PV has from a time (ns since 1970) on. It does not
+// block. Metadata that equals the previous entry is not stored again.
 func (l *Log) Metadata(pv string, at int64, m *sample.Metadata) {
 	l.enqueue(entry{meta: &store.PVMetadata{PV: pv, Time: at, Metadata: valid(m)}})
 }
 
-// valid returns metadata whose text is UTF-8, as some stores need it: some IOCs send
-// Latin-1. What is read back would never equal what they send otherwise.
+// valid returns a copy of the metadata with all text as UTF-8, because some IOCs send
+// Latin-1. Some stores would change such text, and the stored entry would then never
+// equal what the IOC sends.
 func valid(m *sample.Metadata) sample.Metadata {
 	text := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 	out := *m
@@ -104,7 +105,7 @@ func (l *Log) enqueue(e entry) {
 	}
 }
 
-// Sync waits until what was queued before is written, or dropped at the stop.
+// Sync waits until all earlier entries are written, or dropped because Run ends.
 func (l *Log) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -120,7 +121,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 }
 
-// Run writes entries until ctx ends, and what is queued then until hard ends.
+// Run writes entries until ctx ends. Then it writes the rest of the queue until hard ends.
 func (l *Log) Run(ctx, hard context.Context) {
 	for {
 		select {
@@ -135,7 +136,7 @@ func (l *Log) Run(ctx, hard context.Context) {
 	}
 }
 
-// batch gathers what waits behind an entry.
+// batch returns an entry and those that are queued behind it, up to batchLen.
 func (l *Log) batch(first entry) []entry {
 	batch := []entry{first}
 	for len(batch) < batchLen {
@@ -149,8 +150,8 @@ func (l *Log) batch(first entry) []entry {
 	return batch
 }
 
-// write stores a batch, and tries again until it succeeds, or until ctx has
-// ended and one more try with hard failed.
+// write stores a batch. It retries until it succeeds, or until ctx has ended and one more
+// try with hard has failed.
 func (l *Log) write(hard, ctx context.Context, batch []entry) {
 	defer func() {
 		for _, e := range batch {
@@ -165,22 +166,23 @@ func (l *Log) write(hard, ctx context.Context, batch []entry) {
 			l.written.Add(uint64(len(batch)))
 			return
 		}
-		l.log.Warn("marks wait: the store refuses", "entries", len(batch)+len(l.queue), "err", err)
+		l.log.Warn("a write to the store failed; marks wait", "entries", len(batch)+len(l.queue), "err", err)
 		if !b.Wait(ctx) {
 			if err := l.put(hard, batch); err != nil {
 				l.dropped.Add(uint64(len(batch)))
-				l.log.Error("marks are lost at the stop", "entries", len(batch), "err", err)
+				l.log.Error("marks are lost because the engine stops", "entries", len(batch), "err", err)
 			}
 			return
 		}
 	}
 }
 
+// put stores a batch once.
 func (l *Log) put(ctx context.Context, batch []entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	var marks []store.PVMark
-	changes := map[string][]*store.PVMetadata{} // by PV: each is compared with the one before
+	changes := map[string][]*store.PVMetadata{} // by PV, because each is compared with the one before
 	for _, e := range batch {
 		switch {
 		case e.meta != nil:
@@ -205,6 +207,7 @@ func (l *Log) put(ctx context.Context, batch []entry) error {
 	return g.Wait()
 }
 
+// putMetadata stores metadata unless it equals the entry in force at its time.
 func (l *Log) putMetadata(ctx context.Context, m store.PVMetadata) error {
 	old, found, err := l.store.MetadataAt(ctx, m.PV, m.Time)
 	if err != nil {

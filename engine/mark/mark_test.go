@@ -18,27 +18,27 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// shelf keeps what is written, unless it is away.
+// shelf is a store that keeps entries, unless it is down.
 type shelf struct {
 	mu    sync.Mutex
-	away  bool
+	down  bool
 	marks map[string]store.PVMark
 	meta  []store.PVMetadata
 }
 
-var errAway = errors.New("store is away")
+var errDown = errors.New("the store is unreachable")
 
-func (s *shelf) set(away bool) {
+func (s *shelf) set(down bool) {
 	s.mu.Lock()
-	s.away = away
+	s.down = down
 	s.mu.Unlock()
 }
 
 func (s *shelf) PutMarks(_ context.Context, marks ...store.PVMark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
-		return errAway
+	if s.down {
+		return errDown
 	}
 	for _, m := range marks {
 		s.marks[fmt.Sprint(m.PV, m.Time, m.Kind, m.Writer)] = m
@@ -49,8 +49,8 @@ func (s *shelf) PutMarks(_ context.Context, marks ...store.PVMark) error {
 func (s *shelf) PutMetadata(_ context.Context, m store.PVMetadata) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
-		return errAway
+	if s.down {
+		return errDown
 	}
 	s.meta = append(s.meta, m)
 	return nil
@@ -59,8 +59,8 @@ func (s *shelf) PutMetadata(_ context.Context, m store.PVMetadata) error {
 func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMetadata, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
-		return m, false, errAway
+	if s.down {
+		return m, false, errDown
 	}
 	for _, e := range s.meta {
 		if e.Time <= at {
@@ -70,8 +70,8 @@ func (s *shelf) MetadataAt(_ context.Context, _ string, at int64) (m store.PVMet
 	return m, found, nil
 }
 
-// inLog runs a test of a log, in fake time. stop ends it in order, with a minute
-// to write what is queued.
+// inLog runs a test of a log in fake time. stop ends the log in order, with a minute to
+// write the queue.
 func inLog(t *testing.T, f func(l *Log, s *shelf, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{marks: map[string]store.PVMark{}}
@@ -143,8 +143,8 @@ func TestMetadataIsStoredWhenItChanges(t *testing.T) {
 	})
 }
 
-// Changes of one PV that wait together are compared with each other, in order.
-func TestPropertiesThatChangeAtOnce(t *testing.T) {
+// Changes of one PV in the same batch are compared with each other, in order.
+func TestQueuedChangesOfAPVAreCompared(t *testing.T) {
 	inLog(t, func(l *Log, s *shelf, stop func()) {
 		for i, desc := range []string{"pump \xb5", "pump \xb5", "valve", "valve", "pump \xb5", "valve", "pump \xb5"} {
 			l.Metadata("SR:A", int64(i), &sample.Metadata{Properties: []sample.Property{{Name: "DESC", Value: desc}}})

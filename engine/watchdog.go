@@ -4,18 +4,19 @@ import (
 	"varve.dev/varve/engine/watchdog"
 )
 
-// watchSilence makes what heals channels that are silent while another engine gets samples.
-func (e *Engine) watchSilence() {
+// addWatchdog creates the watchdog, which resubscribes channels that are silent while
+// another engine gets samples.
+func (e *Engine) addWatchdog() {
 	e.watchdog = watchdog.New(watchdog.Config{
 		Statuses: e.capture.Statuses, Shared: e.shared, Last: e.sealCfg.Last, Every: e.opts.Checkpoint,
 		Resubscribe: func(pv string) {
-			e.capture.Resubscribe(pv, "silent while another engine got samples: subscribed anew")
+			e.capture.Resubscribe(pv, "silent while another engine got samples: resubscribed")
 		},
 		Registerer: e.opts.Registerer, Log: e.opts.Log,
 	})
 }
 
-// shared reports whether other engines hold the shard of a PV, too, as far as is known.
+// shared reports whether other engines also hold the shard of a PV, as far as is known.
 func (e *Engine) shared(pv string) bool {
 	shard, captured := e.capture.Shard(pv)
 	if !captured {

@@ -20,16 +20,16 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// lab is what an engine captures, and what is stored.
+// lab is an engine's channels and the stored samples.
 type lab struct {
 	statuses []capture.Status
-	gets     time.Duration    // a sample each, if it is not 0
+	gets     time.Duration    // every channel gets a sample per this time; 0: none
 	stored   map[string]int64 // by PV: the time of the last sample
-	away     bool
+	down     bool             // the store is unreachable
 
-	mu     sync.Mutex
-	looked int
-	anew   []string
+	mu           sync.Mutex
+	compared     int
+	resubscribed []string
 }
 
 func (l *lab) all() iter.Seq[capture.Status] {
@@ -48,11 +48,11 @@ func (l *lab) all() iter.Seq[capture.Status] {
 func (l *lab) last(_ context.Context, pv string, at int64) (*sample.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.looked++
+	l.compared++
 	t, ok := l.stored[pv]
 	switch {
-	case l.away:
-		return nil, errors.New("away")
+	case l.down:
+		return nil, errors.New("unreachable")
 	case !ok || t > at:
 		return nil, nil
 	}
@@ -64,11 +64,11 @@ func (l *lab) last(_ context.Context, pv string, at int64) (*sample.Run, error) 
 func (l *lab) resubscribe(pv string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.anew = append(l.anew, pv)
+	l.resubscribed = append(l.resubscribed, pv)
 }
 
-// rounds lets a watch run for some rounds of a minute.
-func (l *lab) rounds(t *testing.T, n int) *Watch {
+// rounds runs a watchdog for some rounds of a minute.
+func (l *lab) rounds(t *testing.T, n int) *Watchdog {
 	t.Helper()
 	w := New(Config{
 		Statuses: l.all, Shared: func(pv string) bool { return !strings.HasPrefix(pv, "alone") }, Last: l.last, Resubscribe: l.resubscribe,
@@ -77,7 +77,7 @@ func (l *lab) rounds(t *testing.T, n int) *Watch {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*time.Minute+time.Second)
 	defer cancel()
 	w.Run(ctx)
-	slices.Sort(l.anew)
+	slices.Sort(l.resubscribed)
 	return w
 }
 
@@ -92,7 +92,7 @@ func value(t *testing.T, c prometheus.Counter) float64 {
 
 func at(t int64) sample.Sample { return sample.Sample{Time: t} }
 
-func TestDeadSubscriptionsAreMadeAnew(t *testing.T) {
+func TestStaleSubscriptionsAreResubscribed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().UnixNano()
 		old, late := now-int64(time.Hour), now-int64(time.Minute)
@@ -106,15 +106,15 @@ func TestDeadSubscriptionsAreMadeAnew(t *testing.T) {
 			{PV: "none", State: capture.Connected},
 			{PV: "unstored", State: capture.Connected, HasLast: true, Last: at(old)},
 		}
-		if l.rounds(t, 1); l.looked > 0 {
-			t.Error("a channel is silent from the first round on")
+		if l.rounds(t, 1); l.compared > 0 {
+			t.Error("a channel counts as silent in the first round")
 		}
 		w := l.rounds(t, 2)
-		if want := []string{"behind", "none"}; !slices.Equal(l.anew, want) {
-			t.Errorf("made anew: %v, not %v", l.anew, want)
+		if want := []string{"behind", "none"}; !slices.Equal(l.resubscribed, want) {
+			t.Errorf("resubscribed: %v, want %v", l.resubscribed, want)
 		}
-		if n := value(t, w.healed); n != 2 {
-			t.Errorf("%v counted", n)
+		if n := value(t, w.resubscribed); n != 2 {
+			t.Errorf("%v resubscriptions counted, want 2", n)
 		}
 	})
 }
@@ -123,16 +123,16 @@ func TestChannelsThatGetSamplesAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lab{gets: 30 * time.Second, stored: map[string]int64{"PV": time.Now().UnixNano()}}
 		l.statuses = []capture.Status{{PV: "PV", State: capture.Connected}}
-		if l.rounds(t, 5); l.looked > 0 || len(l.anew) > 0 {
-			t.Errorf("looked %d times, made anew: %v", l.looked, l.anew)
+		if l.rounds(t, 5); l.compared > 0 || len(l.resubscribed) > 0 {
+			t.Errorf("%d channels compared, resubscribed: %v", l.compared, l.resubscribed)
 		}
 	})
 }
 
-// More channels than a round may look at take turns.
+// If there are more channels than a round compares, they take turns.
 func TestChannelsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 2*looksPerRound + looksPerRound/2
+		const n = 2*maxPerRound + maxPerRound/2
 		l := &lab{stored: map[string]int64{}}
 		for i := range n {
 			pv := fmt.Sprintf("PV%06d", i)
@@ -140,18 +140,18 @@ func TestChannelsTakeTurns(t *testing.T) {
 			l.stored[pv] = time.Now().UnixNano()
 		}
 		l.rounds(t, 4) // none is compared in the first
-		if l.anew = slices.Compact(l.anew); len(l.anew) != n || l.looked != 3*looksPerRound {
-			t.Errorf("%d of %d were made anew, after %d looks", len(l.anew), n, l.looked)
+		if l.resubscribed = slices.Compact(l.resubscribed); len(l.resubscribed) != n || l.compared != 3*maxPerRound {
+			t.Errorf("%d of %d channels were resubscribed, after %d comparisons", len(l.resubscribed), n, l.compared)
 		}
 	})
 }
 
-func TestAStoreThatIsAwayHealsNothing(t *testing.T) {
+func TestAnUnreachableStoreResubscribesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lab{away: true, statuses: []capture.Status{{PV: "PV", State: capture.Connected}}}
+		l := &lab{down: true, statuses: []capture.Status{{PV: "PV", State: capture.Connected}}}
 		w := l.rounds(t, 3)
-		if n := value(t, w.failures); n != 2 || len(l.anew) > 0 {
-			t.Errorf("%v failures counted, made anew: %v", n, l.anew)
+		if n := value(t, w.failures); n != 2 || len(l.resubscribed) > 0 {
+			t.Errorf("%v failures counted, resubscribed: %v", n, l.resubscribed)
 		}
 	})
 }
