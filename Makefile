@@ -91,7 +91,7 @@ generate: ## Generate the DeepCopy methods of the API types.
 # allowDangerousTypes.
 .PHONY: manifests
 manifests: ## Generate the CRDs, the operator's rights, and what follows from them.
-	$(CONTROLLER_GEN) crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
+	$(CONTROLLER_GEN) crd:allowDangerousTypes=true paths=./api/... output:crd:dir=charts/varve-operator/files/crds
 	$(CONTROLLER_GEN) rbac:roleName=varve-operator paths=./controllers/... output:rbac:dir=config/rbac
 	hack/charts.sh
 	$(GO) run ./hack/apiref

@@ -201,7 +201,7 @@ func decoded(text string) map[string]any {
 // define installs another project's definition of a kind, if it is not there.
 func define(kind string) {
 	GinkgoHelper()
-	out, err := exec.Command("../hack/definition.sh", kind).Output()
+	out, err := exec.Command("../hack/crd.sh", kind).Output()
 	Expect(err).NotTo(HaveOccurred())
 	text, err := os.ReadFile(strings.TrimSpace(string(out)))
 	Expect(err).NotTo(HaveOccurred())

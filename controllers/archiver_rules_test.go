@@ -47,17 +47,17 @@ var _ = Describe("The API server", func() {
 	DescribeTable("refuses an Archiver that can not work", func(ctx SpecContext, manifest, path, value, message string) {
 		Expect(k8s.Create(ctx, object(namespace, manifest, path, value))).To(MatchError(ContainSubstring(message)))
 	},
-		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 small letters"),
+		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 lower-case letters"),
 		Entry("two storages", goodArchiver, "spec.storage.embedded", `{}`, "exactly one of the fields in [cassandra embedded]"),
-		Entry("two embedded engines", embeddedArchiver, "spec.engines.replicas", `2`, "storage.embedded belongs to one engine: use storage.cassandra for more"),
-		Entry("an autoscaled embedded archive", embeddedArchiver, "spec.engines.autoscaling", `{"maxReplicas":2}`, "spec.engines.autoscaling: Invalid value: storage.embedded belongs to one engine, which can not be autoscaled"),
+		Entry("two embedded engines", embeddedArchiver, "spec.engines.replicas", `2`, "storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"),
+		Entry("an autoscaled embedded archive", embeddedArchiver, "spec.engines.autoscaling", `{"maxReplicas":2}`, "spec.engines.autoscaling: Invalid value: storage.embedded allows one engine: remove engines.autoscaling"),
 		Entry("no most", goodArchiver, "spec.engines.autoscaling", `{}`, "spec.engines.autoscaling.maxReplicas: Required value"),
-		Entry("min above max", goodArchiver, "spec.engines.autoscaling", `{"minReplicas":3,"maxReplicas":2}`, "spec.engines.autoscaling.minReplicas: Invalid value: minReplicas is at most maxReplicas"),
-		Entry("more engines than shards", goodArchiver, "spec.engines.autoscaling", `{"maxReplicas":65}`, "spec.engines.autoscaling.maxReplicas: Invalid value: maxReplicas is at most spec.shards"),
-		Entry("nothing to compare CPU with", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling needs resources.requests.cpu"),
-		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize is 0, or at least 64Mi"),
-		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit is at least 1Gi"),
-		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize is 0, or at least 64Mi"),
+		Entry("min above max", goodArchiver, "spec.engines.autoscaling", `{"minReplicas":3,"maxReplicas":2}`, "spec.engines.autoscaling.minReplicas: Invalid value: minReplicas must be at most maxReplicas"),
+		Entry("more engines than shards", goodArchiver, "spec.engines.autoscaling", `{"maxReplicas":65}`, "spec.engines.autoscaling.maxReplicas: Invalid value: maxReplicas must be at most spec.shards"),
+		Entry("nothing to compare CPU with", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling requires resources.requests.cpu"),
+		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize must be 0 or at least 64Mi"),
+		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit must be at least 1Gi"),
+		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize must be 0 or at least 64Mi"),
 	)
 
 	DescribeTable("refuses changes that would lose an archive", func(ctx SpecContext, manifest, path, value, message string) {
@@ -66,12 +66,12 @@ var _ = Describe("The API server", func() {
 		set(good, path, value)
 		Expect(k8s.Update(ctx, good)).To(MatchError(ContainSubstring(message)))
 	},
-		Entry("shards", goodArchiver, "spec.shards", `65`, "shards can not be changed"),
-		Entry("kind of storage", goodArchiver, "spec.storage", `{"embedded": {}}`, "the kind of storage can not be changed: make another Archiver"),
-		Entry("keyspace", goodArchiver, "spec.storage.cassandra.keyspace", `"other"`, "keyspace can not be changed"),
-		Entry("keyspace that was the default", defaultKeyspace, "spec.storage.cassandra.keyspace", `"other"`, "keyspace can not be changed"),
-		Entry("storage class that was the default", embeddedArchiver, "spec.storage.embedded.storageClassName", `"fast"`, "storageClassName can not be changed"),
-		Entry("size", embeddedArchiver, "spec.storage.embedded.size", `"1Ti"`, "size can not be changed"),
+		Entry("shards", goodArchiver, "spec.shards", `65`, "shards cannot be changed"),
+		Entry("kind of storage", goodArchiver, "spec.storage", `{"embedded": {}}`, "storage cannot be changed from cassandra to embedded or back: create another Archiver"),
+		Entry("keyspace", goodArchiver, "spec.storage.cassandra.keyspace", `"other"`, "keyspace cannot be changed"),
+		Entry("keyspace that was the default", defaultKeyspace, "spec.storage.cassandra.keyspace", `"other"`, "keyspace cannot be changed"),
+		Entry("storage class that was the default", embeddedArchiver, "spec.storage.embedded.storageClassName", `"fast"`, "storageClassName cannot be changed"),
+		Entry("size", embeddedArchiver, "spec.storage.embedded.size", `"1Ti"`, "size cannot be changed"),
 	)
 
 	It("fills in defaults", func(ctx SpecContext) {

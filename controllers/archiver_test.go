@@ -236,7 +236,7 @@ var _ = Describe("ArchiverReconciler", func() {
 			"PodDisruptionBudget try-engine", "Role try-engine", "RoleBinding try-engine",
 			"Service try-engine", "Service try-retrieval", "ServiceAccount try-engine",
 		}))
-		Expect(scaleTo(ctx, a, 2)).To(MatchError(ContainSubstring("storage.embedded belongs to one engine")))
+		Expect(scaleTo(ctx, a, 2)).To(MatchError(ContainSubstring("storage.embedded allows one engine")))
 
 		claim := &corev1.PersistentVolumeClaim{}
 		Expect(k8s.Get(ctx, key(namespace, "try-data"), claim)).To(Succeed())

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what the spec `autoscaling` of make e2e-elasticity measured.
+"""Plots the measurements of the spec `autoscaling` of make e2e-elasticity.
 
     REPORT=/tmp/rows.md make e2e-elasticity FAULT=autoscaling RATE=60000
     hack/autoscaling-plot.py /tmp/rows.md.autoscaling.csv >docs/elasticity-autoscaling.svg
 
-The file has a line per two seconds: seconds since the load rose, samples/s of all engines,
-engines, and samples/s of each.
+The file has a line for every two seconds: seconds since the load rose, samples/s of all engines,
+number of engines, and samples/s of each engine.
 """
 
 import csv
@@ -17,7 +17,7 @@ COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"]
 
 
 def smooth(values, n=5):
-    """Median of n neighbours: counters are read at times that differ by a little."""
+    """Return the median of n neighbours, because counters are not read at exact intervals."""
     return [
         None if v is None else statistics.median([w for w in values[max(0, i - n // 2): i + n // 2 + 1] if w is not None])
         for i, v in enumerate(values)
@@ -25,7 +25,7 @@ def smooth(values, n=5):
 
 
 def panel(at, title, seconds, lines):
-    """Returns the elements of a panel whose curves are (colour, values, stepped)."""
+    """Return the SVG elements of a panel. Each line is (colour, values, stepped)."""
     most = max(v for _, values, _ in lines for v in values if v is not None) * 1.1
     top = TOP + at * (HEIGHT + BOTTOM)
     def x(s): return LEFT + (s - seconds[0]) / (seconds[-1] - seconds[0]) * (WIDTH - LEFT - 10)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes those files of charts/ that follow from others: CRDs, rules, schemas of
-# values, tables of values. With check, only says which are out of date.
+# Generates files of the charts: RBAC rules, schemas and tables of values, and cass-operator's
+# CRDs. With check, it writes nothing and lists the files that are out of date.
 #
 #   hack/charts.sh
 #   hack/charts.sh check

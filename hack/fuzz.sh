@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs each fuzz target of the tree, for some time or a number of inputs:
+# Runs each fuzz target for a time or a number of inputs.
 #
-#   hack/fuzz.sh 10s
-#   hack/fuzz.sh 20000x engine      those below engine/ only
+#   hack/fuzz.sh 10s                all targets
+#   hack/fuzz.sh 20000x engine      only the targets below engine/
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs a pinned Go tool, once, and prints the path of its binary.
+# Installs a pinned Go tool once, and prints the path of its binary.
 #
 #   hack/tools.sh controller-gen
 #   hack/tools.sh golangci-lint     with kube-api-linter, from hack/linter
 #   hack/tools.sh helm
 #   hack/tools.sh vale              checks words, by .vale.ini
 #
-# Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve},
-# in a directory named by the tool's version and Go's: a linter that was built
-# with an older Go refuses newer code. Callers may run at the same time.
+# Binaries are kept outside the tree, in ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}. The name of their
+# folder contains the versions of the tool and of Go, because a linter that was built with an
+# older Go rejects newer code. Several callers can run at the same time.
 set -euo pipefail
 
 usage() { echo "usage: ${0##*/} controller-gen|golangci-lint|helm|vale" >&2; exit 2; }
@@ -25,7 +25,7 @@ case $1 in
 esac
 
 cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
-# The toolchain of this machine, not one that this module might ask for.
+# go env GOVERSION is the version of the selected toolchain.
 dir=$cache/tools/$1-$version-$(go env GOVERSION)
 binary=$dir/$1
 
@@ -33,7 +33,7 @@ if [[ ! -x $binary ]]; then
   mkdir -p "$dir"
   exec 9>"$dir/lock"
   flock 9
-  if [[ ! -x $binary ]]; then # another caller may have installed it meanwhile
+  if [[ ! -x $binary ]]; then # another caller may have installed it in the meantime
     echo "installing $1 $version" >&2
     export GOBIN=$dir/new GOFLAGS= CGO_ENABLED=${cgo:-0}
     if [[ $1 == golangci-lint ]]; then
@@ -41,7 +41,7 @@ if [[ ! -x $binary ]]; then
     else
       go install -trimpath "$package@$version" >&2
     fi
-    mv "$dir/new/$1" "$binary" # only a complete binary gets its name
+    mv "$dir/new/$1" "$binary" # the name never refers to an incomplete binary
     rmdir "$dir/new"
   fi
 fi

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Makes a Python environment that tests need, once, and prints the path of its
-# interpreter as the last line:
+# Creates a Python environment for tests once, and prints the path of its interpreter as the
+# last line.
 #
 #   hack/venv.sh epics      a real IOC (EPICS base, PVXS) and independent clients
 #   hack/venv.sh clients    clients of the EPICS Archiver Appliance
-#   hack/venv.sh codecs     codecs of columns, to compare ours with
+#   hack/venv.sh codecs     columnar codecs, for comparison with ours
 #
-# hack/python/NAME.txt says what it holds. It is kept outside the tree, in
-# ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}, under a name made of that and of Python's
-# version. Callers may run at the same time.
+# hack/python/NAME.txt lists its packages. The environment is kept outside the tree, in
+# ${VARVE_CACHE:-$XDG_CACHE_HOME/varve}. Its name contains a hash of that list and of Python's
+# version. Several callers can run at the same time.
 set -euo pipefail
 
 name=${1:?usage: hack/venv.sh NAME}
 packages=$(dirname "$0")/python/$name.txt
-[[ -r $packages ]] || { echo "venv.sh: there is no $packages" >&2; exit 2; }
+[[ -r $packages ]] || { echo "venv.sh: $packages does not exist" >&2; exit 2; }
 
 hash=$(python3 --version | cat - "$packages" | sha256sum | cut -c1-12)
 cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
@@ -23,7 +23,7 @@ if [[ ! -e $dir/complete ]]; then
   mkdir -p "$cache"
   exec 9>"$dir.lock"
   flock 9
-  if [[ ! -e $dir/complete ]]; then # another caller may have made it meanwhile
+  if [[ ! -e $dir/complete ]]; then # another caller may have created it in the meantime
     echo "installing the Python environment $name" >&2
     python3 -m venv --clear "$dir" >&2
     "$dir/bin/python" -m pip install --quiet --disable-pip-version-check -r "$packages" >&2

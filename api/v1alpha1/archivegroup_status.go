@@ -2,18 +2,18 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ArchiveGroupStatus is what the operator observed: rounded, and written at most
-// every 30 seconds. The state of every single channel is not here but in
-// `varve status` and in the engines' HTTP API.
+// ArchiveGroupStatus is what the operator observed. It is written at most every 30 seconds, with
+// rounded numbers. `varve status` and the engines' HTTP API show the state of each channel.
 type ArchiveGroupStatus struct {
-	// conditions are Ready, Progressing, Degraded, Conflicted and Expired.
+	// conditions are Ready, Progressing, Degraded, Conflicted, Expired and, with a retention,
+	// RetentionApplied.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is of.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -21,11 +21,11 @@ type ArchiveGroupStatus struct {
 	// +optional
 	Channels *ChannelCounts `json:"channels,omitempty"`
 
-	// rates of the whole group.
+	// rates are the rates of the whole group.
 	// +optional
 	Rates *Rates `json:"rates,omitempty"`
 
-	// worstChannels are up to 20 channels to look at first.
+	// worstChannels are up to 20 channels with problems, the oldest problem first.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -35,65 +35,67 @@ type ArchiveGroupStatus struct {
 
 // ChannelCounts counts channels by state.
 type ChannelCounts struct {
-	// total number of channels, without names that can not be archived.
+	// total is the number of channels, without names that cannot be archived.
 	// +optional
 	Total int32 `json:"total"`
-	// connected now.
+	// connected is the number of channels that are connected.
 	// +optional
 	Connected int32 `json:"connected"`
-	// disconnected now, but connected before.
+	// disconnected is the number of channels that were connected before and are not now.
 	// +optional
 	Disconnected int32 `json:"disconnected"`
-	// neverConnected since the group took the channel.
+	// neverConnected is the number of channels that have not connected since they were added to
+	// the group.
 	// +optional
 	NeverConnected int32 `json:"neverConnected"`
-	// silent channels are connected, but without updates for longer than usual.
+	// silent is the number of connected channels that have had no update for longer than usual.
 	// +optional
 	Silent int32 `json:"silent"`
-	// paused by the group or by their own setting.
+	// paused is the number of channels that are paused, by the group or by their own setting.
 	// +optional
 	Paused int32 `json:"paused"`
 }
 
-// Rates are what a group takes. Floats: samples per second of slow groups are
-// below one.
+// Rates are a group's rates. They are floats, because slow groups have less than one sample per
+// second.
 type Rates struct {
-	// samplesPerSecond stored.
+	// samplesPerSecond is the number of samples stored per second.
 	// +optional
 	SamplesPerSecond float64 `json:"samplesPerSecond"`
-	// bytesPerDay written to the journal: more than stays, since blocks are denser.
+	// bytesPerDay is the number of bytes written to the journal per day. The archive grows by
+	// less, because blocks are smaller.
 	// +optional
 	BytesPerDay int64 `json:"bytesPerDay"`
 }
 
 // WorstChannel is a channel with a problem.
 type WorstChannel struct {
-	// name of the PV, canonical.
+	// name is the canonical name of the PV.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
-	// reason in one word, for programs.
+	// reason is the problem in one word, for programs.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
-	// message for people.
+	// message describes the problem, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
 
-// Types of conditions of an ArchiveGroup.
+// Condition types of an ArchiveGroup.
 const (
-	// ConditionReady: every channel is assigned to an engine.
+	// ConditionReady is true when engines capture every channel.
 	ConditionReady = "Ready"
-	// ConditionProgressing: a change of the spec is on its way to the engines.
+	// ConditionProgressing is true while engines take over a change of the spec.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded: some channels are not archived as asked.
+	// ConditionDegraded is true when some channels are not archived as specified.
 	ConditionDegraded = "Degraded"
-	// ConditionConflicted: another group has the same PVs.
+	// ConditionConflicted is true when another group has some of the same PVs.
 	ConditionConflicted = "Conflicted"
-	// ConditionExpired: expiresAt has passed.
+	// ConditionExpired is true when expiresAt has passed.
 	ConditionExpired = "Expired"
 )

@@ -1,16 +1,16 @@
 package v1alpha1
 
-// Reasons of StorageReady of an Archiver, which are a column of `kubectl get`.
+// Reasons of StorageReady of an Archiver. `kubectl get` shows them in a column.
 const (
 	// ReasonConnected: engines write to Cassandra.
 	ReasonConnected = "Connected"
 	// ReasonEmbedded: the engine writes to its volume.
 	ReasonEmbedded = "Embedded"
-	// ReasonWaitingForSchema: the tables are not made yet.
+	// ReasonWaitingForSchema: the tables are not created yet.
 	ReasonWaitingForSchema = "WaitingForSchema"
-	// ReasonSchemaFailed: making the tables failed, and is tried again.
+	// ReasonSchemaFailed: creating the tables failed and is retried.
 	ReasonSchemaFailed = "SchemaFailed"
-	// ReasonAway: engines can not write, and keep samples in memory.
+	// ReasonAway: engines cannot write to the storage and keep samples in memory.
 	ReasonAway = "Away"
 	// ReasonWaitingForEngine: no engine has reported.
 	ReasonWaitingForEngine = "WaitingForEngine"
@@ -18,13 +18,13 @@ const (
 
 // Reasons of Ready of an Archiver, besides those of StorageReady.
 const (
-	// ReasonReady: PVs are captured, and the archive can be read.
+	// ReasonReady: engines capture the PVs, and clients can read the archive.
 	ReasonReady = "Ready"
-	// ReasonNoEngines: none are wanted.
+	// ReasonNoEngines: spec.engines.replicas is 0.
 	ReasonNoEngines = "NoEngines"
 	// ReasonEnginesNotReady: some engines are not ready.
 	ReasonEnginesNotReady = "EnginesNotReady"
-	// ReasonShardsNotCaptured: shards with channels have no engine yet.
+	// ReasonShardsNotCaptured: some shards with channels have no engine yet.
 	ReasonShardsNotCaptured = "ShardsNotCaptured"
 	// ReasonRetrievalNotReady: no retrieval pod is ready.
 	ReasonRetrievalNotReady = "RetrievalNotReady"
@@ -32,120 +32,119 @@ const (
 
 // Reasons of Progressing of an Archiver, besides ReasonRollingOut.
 const (
-	// ReasonSchemaRuns: tables are being made or checked.
+	// ReasonSchemaRuns: tables are being created or checked.
 	ReasonSchemaRuns = "SchemaRuns"
-	// ReasonShardsMoving: shards are on their way to engines.
+	// ReasonShardsMoving: shards are moving to engines.
 	ReasonShardsMoving = "ShardsMoving"
-	// ReasonUpToDate: nothing is under way.
+	// ReasonUpToDate: no change is in progress.
 	ReasonUpToDate = "UpToDate"
 )
 
-// Reasons of Degraded of an Archiver, in the order in which they are looked for.
+// Reasons of Degraded of an Archiver, in the order in which they are checked.
 const (
-	// ReasonRefused: the API server refuses an object.
+	// ReasonRefused: the API server rejects an object.
 	ReasonRefused = "Refused"
-	// ReasonPodSecurity: the namespace does not allow such pods.
+	// ReasonPodSecurity: the namespace's pod security standard does not allow the pods.
 	ReasonPodSecurity = "PodSecurity"
-	// ReasonFailedCreate: pods can not be made for another reason.
+	// ReasonFailedCreate: pods cannot be created for another reason.
 	ReasonFailedCreate = "FailedCreate"
-	// ReasonContainerNotCreated: the container of a pod can not be made.
+	// ReasonContainerNotCreated: the container of a pod cannot be created.
 	ReasonContainerNotCreated = "ContainerNotCreated"
-	// ReasonCrashing: a container ends again and again.
+	// ReasonCrashing: a container fails repeatedly.
 	ReasonCrashing = "Crashing"
-	// ReasonFailedMount: a volume can not be mounted, for instance because a
-	// Secret is missing.
+	// ReasonFailedMount: a volume cannot be mounted, for example because a Secret is missing.
 	ReasonFailedMount = "FailedMount"
-	// ReasonImagePull: the image can not be pulled.
+	// ReasonImagePull: the image cannot be pulled.
 	ReasonImagePull = "ImagePull"
-	// ReasonUnschedulable: no Kubernetes node can take a pod.
+	// ReasonUnschedulable: no Kubernetes node can run a pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonEngineLost: an engine no longer renews its Lease.
 	ReasonEngineLost = "EngineLost"
-	// ReasonStorageAway: engines can not write.
+	// ReasonStorageAway: engines cannot write to the storage.
 	ReasonStorageAway = "StorageAway"
-	// ReasonNoReport: the operator can not reach an engine.
+	// ReasonNoReport: the operator cannot reach an engine.
 	ReasonNoReport = "NoReport"
-	// ReasonShardObjectMissing: an ArchiveShard is missing that an engine captures.
+	// ReasonShardObjectMissing: an engine captures a shard whose ArchiveShard is missing.
 	ReasonShardObjectMissing = "ShardObjectMissing"
-	// ReasonTooManyCircuits: an IOC has more connections than
+	// ReasonTooManyCircuits: engines have more connections to an IOC than
 	// spec.epics.maxCircuitsPerServer.
 	ReasonTooManyCircuits = "TooManyCircuits"
-	// ReasonMetricsMissing: engines can not be autoscaled, for nobody says how much
-	// CPU they take.
+	// ReasonMetricsMissing: engines cannot be autoscaled, because the cluster does not serve
+	// their CPU usage.
 	ReasonMetricsMissing = "MetricsMissing"
-	// ReasonAutoscalerFailed: engines can not be autoscaled for another reason.
+	// ReasonAutoscalerFailed: engines cannot be autoscaled for another reason.
 	ReasonAutoscalerFailed = "AutoscalerFailed"
-	// ReasonAsExpected: nothing is wrong.
+	// ReasonAsExpected: there are no problems.
 	ReasonAsExpected = "AsExpected"
 )
 
 // Reasons of DiskGuard of an Archiver.
 const (
-	// ReasonNoLimit: the archive may take as much disk as there is.
+	// ReasonNoLimit: no limit is set.
 	ReasonNoLimit = "NoLimit"
-	// ReasonBelowLimit: the archive takes less than 90 % of its limit.
+	// ReasonBelowLimit: the archive uses less than 90 % of its limit.
 	ReasonBelowLimit = "BelowLimit"
 	// ReasonDropping: the oldest raw samples are being deleted.
 	ReasonDropping = "Dropping"
-	// ReasonWaitingForRoom: enough was deleted, and its room is not free yet.
+	// ReasonWaitingForRoom: enough samples are deleted, but their disk space is not free yet.
 	ReasonWaitingForRoom = "WaitingForRoom"
-	// ReasonNothingLeft: all raw samples are deleted that may be.
+	// ReasonNothingLeft: all raw samples that can be deleted are deleted.
 	ReasonNothingLeft = "NothingLeft"
-	// ReasonSizeUnknown: nobody says how large the archive is, so nothing is deleted.
+	// ReasonSizeUnknown: the size of the archive is unknown, so nothing is deleted.
 	ReasonSizeUnknown = "SizeUnknown"
 )
 
 // Reasons of Redundant of an Archiver.
 const (
-	// ReasonTwoEngines: two engines on different nodes capture what asks for it.
+	// ReasonTwoEngines: two engines on different nodes capture each PV of redundancy 2.
 	ReasonTwoEngines = "TwoEngines"
-	// ReasonOneEngine: there is one engine only.
+	// ReasonOneEngine: the archive has only one engine.
 	ReasonOneEngine = "OneEngine"
-	// ReasonOneNode: both engines of some shards run on one node.
+	// ReasonOneNode: both engines of some shards run on the same node.
 	ReasonOneNode = "OneNode"
-	// ReasonEngineBlind: an engine does not reach channels that the other engine has
+	// ReasonEngineBlind: an engine cannot reach channels that the other engine of its shards has
 	// connected.
 	ReasonEngineBlind = "EngineBlind"
-	// ReasonJoining: second engines are about to capture some shards.
+	// ReasonJoining: second engines are starting to capture some shards.
 	ReasonJoining = "Joining"
 )
 
 // Reasons of Autoscaling of an Archiver, besides ReasonMetricsMissing and
 // ReasonAutoscalerFailed.
 const (
-	// ReasonFollowingLoad: the number of engines follows their CPU.
+	// ReasonFollowingLoad: the number of engines follows their CPU usage.
 	ReasonFollowingLoad = "FollowingLoad"
-	// ReasonAtMaximum: more engines are needed than maxReplicas.
+	// ReasonAtMaximum: the load needs more engines than maxReplicas.
 	ReasonAtMaximum = "AtMaximum"
 	// ReasonResting: spec.engines.replicas is 0.
 	ReasonResting = "Resting"
-	// ReasonWaitingForMetrics: the first figures of CPU have not come yet.
+	// ReasonWaitingForMetrics: there are no CPU metrics yet.
 	ReasonWaitingForMetrics = "WaitingForMetrics"
 )
 
 // Reasons of CassandraReady of an Archiver.
 const (
-	// ReasonNodesReady: all nodes are up, and the archive has its replicas.
+	// ReasonNodesReady: all nodes are up, and each sample has its replicas.
 	ReasonNodesReady = "NodesReady"
-	// ReasonCassandraOperatorMissing: neither K8ssandraCluster nor CassandraDatacenter is
-	// a kind of the cluster.
+	// ReasonCassandraOperatorMissing: the cluster has neither the CRD K8ssandraCluster nor
+	// CassandraDatacenter.
 	ReasonCassandraOperatorMissing = "CassandraOperatorMissing"
-	// ReasonCassandraRefused: the API server, or cass-operator, does not take the object.
+	// ReasonCassandraRefused: the API server or cass-operator rejects the object.
 	ReasonCassandraRefused = "CassandraRefused"
-	// ReasonCassandraStarting: the first nodes are on their way.
+	// ReasonCassandraStarting: the first nodes are starting.
 	ReasonCassandraStarting = "CassandraStarting"
-	// ReasonCassandraStuck: nodes do not come up, and somebody has to do something.
+	// ReasonCassandraStuck: nodes do not start, and an administrator must act.
 	ReasonCassandraStuck = "CassandraStuck"
-	// ReasonNodesDown: nodes that were up are not.
+	// ReasonNodesDown: nodes that were up are down.
 	ReasonNodesDown = "NodesDown"
-	// ReasonCassandraScaling: nodes join or leave.
+	// ReasonCassandraScaling: nodes are joining or leaving.
 	ReasonCassandraScaling = "CassandraScaling"
-	// ReasonReplicating: the number of replicas changes, with a repair for each step.
+	// ReasonReplicating: the number of replicas is changing, with a repair after each step.
 	ReasonReplicating = "Replicating"
 	// ReasonReplacingNodes: nodes are being replaced.
 	ReasonReplacingNodes = "ReplacingNodes"
-	// ReasonCassandraUpdating: nodes restart one by one with other settings.
+	// ReasonCassandraUpdating: nodes are restarting one by one with new settings.
 	ReasonCassandraUpdating = "CassandraUpdating"
-	// ReasonCassandraStopped: somebody stopped the datacenter.
+	// ReasonCassandraStopped: the datacenter is stopped.
 	ReasonCassandraStopped = "CassandraStopped"
 )

@@ -6,30 +6,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Archiver is an archive and the fleet of pods that fills and serves it.
+// Archiver is an archive and the pods that fill and serve it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.engines.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=arc,categories=varve
-// +kubebuilder:printcolumn:name="Engines",type=string,JSONPath=`.status.engines`,description="Engines that are ready, of those wanted"
-// +kubebuilder:printcolumn:name="Shards",type=string,JSONPath=`.status.shards`,description="Shards that are captured, of all"
-// +kubebuilder:printcolumn:name="Rebalancing",type=string,JSONPath=`.status.moves.progress`,description="Moves of shards between engines that are done, of those begun; empty if none is under way"
+// +kubebuilder:printcolumn:name="Engines",type=string,JSONPath=`.status.engines`,description="Ready engines, of all engines"
+// +kubebuilder:printcolumn:name="Shards",type=string,JSONPath=`.status.shards`,description="Captured shards, of all shards"
+// +kubebuilder:printcolumn:name="Rebalancing",type=string,JSONPath=`.status.moves.progress`,description="Completed shard moves, of all begun; empty while no shard moves"
 // +kubebuilder:printcolumn:name="Channels",type=integer,JSONPath=`.status.channels.total`
 // +kubebuilder:printcolumn:name="Connected",type=integer,JSONPath=`.status.channels.connected`
 // +kubebuilder:printcolumn:name="Rate",type=number,JSONPath=`.status.rates.samplesPerSecond`,description="Samples per second"
 // +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.status.conditions[?(@.type=="StorageReady")].reason`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,priority=1,description="Where the archive is read"
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`,priority=1,description="Address for reading the archive"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="the name of an Archiver has at most 40 small letters, digits and '-', and starts with a letter: Services and labels are made of it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must have at most 40 lower-case letters, digits and '-', start with a letter and not end with '-': names of Services and labels contain it"
 type Archiver struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name, labels and so on.
+	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the fleet that is asked for.
+	// spec defines the archive and its pods.
 	// +required
 	Spec ArchiverSpec `json:"spec,omitzero"`
 	// status is what the operator observed.
@@ -47,75 +47,76 @@ type ArchiverList struct {
 	Items           []Archiver `json:"items"`
 }
 
-// ArchiverSpec is the fleet that is asked for.
+// ArchiverSpec defines an archive and its pods.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded belongs to one engine: use storage.cassandra for more"
-// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded belongs to one engine, which can not be autoscaled: use storage.cassandra"
-// +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas is at most spec.shards: an engine without a shard has nothing to do"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || self.engines.replicas <= 1",fieldPath=".engines.replicas",message="storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage.embedded) || !has(self.engines.autoscaling)",fieldPath=".engines.autoscaling",message="storage.embedded allows one engine: remove engines.autoscaling, or use storage.cassandra"
+// +kubebuilder:validation:XValidation:rule="!has(self.engines.autoscaling) || self.engines.autoscaling.maxReplicas <= self.shards",fieldPath=".engines.autoscaling.maxReplicas",message="maxReplicas must be at most spec.shards: each engine needs a shard"
 type ArchiverSpec struct {
-	// engines capture PVs.
+	// engines are the pods that capture PVs.
 	// +optional
 	// +kubebuilder:default={}
 	Engines EnginesSpec `json:"engines,omitempty,omitzero"`
 
-	// retrieval pods serve the archive over HTTP.
+	// retrieval are the pods that serve the archive over HTTP.
 	// +optional
 	// +kubebuilder:default={}
 	Retrieval RetrievalSpec `json:"retrieval,omitempty,omitzero"`
 
-	// shards is into how many parts the PVs are divided, which move between
-	// engines as a whole. It can not be changed: have some for every engine
-	// that there may ever be.
+	// shards is the number of parts that the PVs are divided into. A shard moves between engines
+	// as a whole. It cannot be changed: choose several times the number of engines that you may
+	// ever need.
 	// +optional
 	// +kubebuilder:default=64
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="shards can not be changed"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="shards cannot be changed"
 	Shards int32 `json:"shards,omitempty"`
 
-	// rebalance says whether shards move to even out the load: Auto (the
-	// default) or Off. Shards of engines that go always move.
+	// rebalance is whether shards move between engines to even out the load: Auto (the default)
+	// or Off. Shards of an engine that is removed always move.
 	// +optional
 	// +kubebuilder:default=Auto
 	Rebalance RebalanceMode `json:"rebalance,omitempty"`
 
-	// epics says how engines find IOCs.
+	// epics defines how engines find IOCs.
 	// +optional
 	EPICS EPICSSpec `json:"epics,omitempty,omitzero"`
 
-	// storage is where the archive is kept. Its kind can not be changed.
+	// storage defines where the archive is stored. It cannot be changed from cassandra to
+	// embedded or back.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="the kind of storage can not be changed: make another Archiver"
+	// +kubebuilder:validation:XValidation:rule="has(self.embedded) == has(oldSelf.embedded)",message="storage cannot be changed from cassandra to embedded or back: create another Archiver"
 	Storage StorageSpec `json:"storage,omitzero"`
 
-	// image of all pods. Default: the operator's own.
+	// image is the image of all pods. Default: the operator's own image.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
-	// imagePullPolicy of all pods.
+	// imagePullPolicy is the image pull policy of all pods.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
-	// imagePullSecrets of all pods.
+	// imagePullSecrets are the Secrets for pulling the image of all pods.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
-	// logLevel of all pods: debug, info (the default), warn or error.
+	// logLevel is the log level of all pods: debug, info (the default), warn or error.
 	// +optional
 	// +kubebuilder:validation:Enum=debug;info;warn;error
 	LogLevel string `json:"logLevel,omitempty"`
 }
 
-// RebalanceMode says whether shards move to even out the load.
+// RebalanceMode is whether shards move to even out the load.
 //
 // +kubebuilder:validation:Enum=Auto;Off
 type RebalanceMode string
 
-// Modes of rebalancing.
+// Rebalance modes.
 const (
 	RebalanceAuto RebalanceMode = "Auto"
 	RebalanceOff  RebalanceMode = "Off"
@@ -123,44 +124,44 @@ const (
 
 // EnginesSpec describes the engine pods.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",fieldPath=".resources",message="autoscaling needs resources.requests.cpu: it compares what engines take with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.resources) || (has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",fieldPath=".resources",message="autoscaling requires resources.requests.cpu: its target is a percentage of the request"
 type EnginesSpec struct {
-	// replicas is the number of engines. With autoscaling leave it out: whoever
-	// scales writes it, as kubectl scale does. 0 rests autoscaling, too.
+	// replicas is the number of engines. With autoscaling, leave it out: the autoscaler sets it,
+	// as kubectl scale does. 0 stops all engines and also pauses autoscaling.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// autoscaling lets a HorizontalPodAutoscaler, which the operator makes, decide
-	// on replicas by the CPU that engines take. Default: nobody but you decides.
+	// autoscaling lets a HorizontalPodAutoscaler set replicas by the CPU usage of the engines.
+	// The operator creates the autoscaler. Default: no autoscaling.
 	// +optional
 	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
 
 	PodSpec `json:",inline"`
 
-	// hostNetwork runs engines in the network of their nodes: for IOCs that
-	// are found by broadcast, or that pods can not reach. The namespace must
-	// allow it: label pod-security.kubernetes.io/enforce=privileged.
+	// hostNetwork runs engines in the network of their nodes. Use it for IOCs that are found by
+	// broadcast or that pods cannot reach. The namespace must allow it: label it
+	// pod-security.kubernetes.io/enforce=privileged.
 	// +optional
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 
-	// spoolSize is how much of its node's disk an engine may take to keep
-	// samples while Cassandra is away and its memory is full. 0 switches that
-	// off. What waits there survives the container, not the pod.
+	// spoolSize is the disk space of its node that an engine can use for samples while Cassandra
+	// is unreachable and the engine's memory is full. 0 disables the spool. Spooled samples
+	// survive a restart of the container, but not the deletion of the pod.
 	// +optional
 	// +kubebuilder:default="2Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) == 0 || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spoolSize is 0, or at least 64Mi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('0')) == 0 || quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spoolSize must be 0 or at least 64Mi"
 	SpoolSize *resource.Quantity `json:"spoolSize,omitempty"`
 }
 
-// AutoscalingSpec bounds what a HorizontalPodAutoscaler may do. It needs
-// metrics-server, or another source of metrics.k8s.io.
+// AutoscalingSpec limits the HorizontalPodAutoscaler of the engines. Autoscaling requires
+// metrics-server or another source of metrics.k8s.io.
 //
-// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas is at most maxReplicas"
+// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas must be at most maxReplicas"
 type AutoscalingSpec struct {
-	// minReplicas is the least number of engines.
+	// minReplicas is the smallest number of engines.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -171,8 +172,8 @@ type AutoscalingSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// targetCPUUtilizationPercentage is how much CPU engines should take on
-	// average, in percent of what they request.
+	// targetCPUUtilizationPercentage is the average CPU usage that the autoscaler aims for, in
+	// percent of the CPU that engines request.
 	// +optional
 	// +kubebuilder:default=70
 	// +kubebuilder:validation:Minimum=1
@@ -180,8 +181,8 @@ type AutoscalingSpec struct {
 	TargetCPUUtilizationPercentage int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 }
 
-// RetrievalSpec describes the pods that serve the archive. With storage.embedded
-// the engine serves it.
+// RetrievalSpec describes the pods that serve the archive. With storage.embedded, the engine
+// serves it instead.
 type RetrievalSpec struct {
 	// replicas is the number of pods.
 	// +optional
@@ -197,56 +198,55 @@ type RetrievalSpec struct {
 	Service RetrievalService `json:"service,omitempty,omitzero"`
 }
 
-// RetrievalService is the Service that clients use, on port 80 and on the
-// Archiver Appliance's retrieval port, 17665.
+// RetrievalService is the Service that clients use. It listens on port 80 and on 17665, the
+// Archiver Appliance's retrieval port.
 type RetrievalService struct {
-	// type of the Service: ClusterIP (the default), NodePort or LoadBalancer.
+	// type is the type of the Service: ClusterIP (the default), NodePort or LoadBalancer.
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
-	// annotations of the Service.
+	// annotations are set on the Service.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// PodSpec has the settings that pods of all kinds share. They are handed to
-// Kubernetes as they are.
+// PodSpec has the settings that engine and retrieval pods share. They are passed to Kubernetes
+// unchanged.
 type PodSpec struct {
-	// resources of the container. Default: some CPU and memory requested, and
-	// a limit on memory.
+	// resources are the compute resources of the container. Default: requests for CPU and memory,
+	// and a memory limit.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// podAnnotations are set on the pods, for instance k8s.v1.cni.cncf.io/networks for Multus.
+	// podAnnotations are set on the pods, for example k8s.v1.cni.cncf.io/networks for Multus.
 	// +optional
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
-	// podLabels in addition to the operator's own.
+	// podLabels are set on the pods, in addition to the operator's own labels.
 	// +optional
 	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// nodeSelector of the pods.
+	// nodeSelector selects the nodes of the pods by label.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations of the pods.
+	// tolerations are the taints that the pods tolerate.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// priorityClassName of the pods.
+	// priorityClassName is the PriorityClass of the pods.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// EPICSSpec says how engines find IOCs. Its fields are the variables that EPICS
-// clients know.
+// EPICSSpec defines how engines find IOCs. Its fields correspond to the environment variables of
+// EPICS clients.
 type EPICSSpec struct {
-	// defaultProvider is the protocol of channels where neither they nor their
-	// group say another one: CA (Channel Access) or PVA (pvAccess).
+	// defaultProvider is the protocol of channels if neither the channel nor its group sets one:
+	// CA (Channel Access) or PVA (pvAccess).
 	// +optional
 	// +kubebuilder:default=CA
 	DefaultProvider Provider `json:"defaultProvider,omitempty"`
-	// caAddrList are addresses that are searched by UDP, HOST or HOST:PORT:
-	// EPICS_CA_ADDR_LIST.
+	// caAddrList are the addresses for UDP searches, as HOST or HOST:PORT: EPICS_CA_ADDR_LIST.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -254,9 +254,8 @@ type EPICSSpec struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^\S+$`
 	CAAddrList []string `json:"caAddrList,omitempty"`
-	// caNameServers are servers that are searched by TCP, HOST or HOST:PORT:
-	// EPICS_CA_NAME_SERVERS. They reach through firewalls and out of pod
-	// networks.
+	// caNameServers are the servers for TCP searches, as HOST or HOST:PORT:
+	// EPICS_CA_NAME_SERVERS. TCP searches work through firewalls and from pod networks.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -264,7 +263,7 @@ type EPICSSpec struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^\S+$`
 	CANameServers []string `json:"caNameServers,omitempty"`
-	// pvaAddrList are the same for pvAccess: EPICS_PVA_ADDR_LIST.
+	// pvaAddrList are the addresses for UDP searches by pvAccess: EPICS_PVA_ADDR_LIST.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -272,7 +271,7 @@ type EPICSSpec struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^\S+$`
 	PVAAddrList []string `json:"pvaAddrList,omitempty"`
-	// pvaNameServers are the same for pvAccess: EPICS_PVA_NAME_SERVERS.
+	// pvaNameServers are the servers for TCP searches by pvAccess: EPICS_PVA_NAME_SERVERS.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -280,17 +279,16 @@ type EPICSSpec struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^\S+$`
 	PVANameServers []string `json:"pvaNameServers,omitempty"`
-	// autoAddrList also searches by broadcast on the pod's networks:
-	// EPICS_CA_AUTO_ADDR_LIST and EPICS_PVA_AUTO_ADDR_LIST. Default: true with
-	// hostNetwork, else false.
+	// autoAddrList also searches by broadcast on the pod's networks: EPICS_CA_AUTO_ADDR_LIST and
+	// EPICS_PVA_AUTO_ADDR_LIST. Default: true with hostNetwork, otherwise false.
 	// +optional
 	AutoAddrList *bool `json:"autoAddrList,omitempty"`
-	// maxArrayBytes is the largest value taken, by both protocols:
+	// maxArrayBytes is the size of the largest value that engines accept, for both protocols:
 	// EPICS_CA_MAX_ARRAY_BYTES.
 	// +optional
 	MaxArrayBytes *resource.Quantity `json:"maxArrayBytes,omitempty"`
-	// maxCircuitsPerServer is the number of TCP connections to one IOC above
-	// which a condition warns. Small IOCs run out of them.
+	// maxCircuitsPerServer is the number of TCP connections from all engines to one IOC above
+	// which the condition Degraded warns. Small IOCs run out of connections.
 	// +optional
 	// +kubebuilder:default=8
 	// +kubebuilder:validation:Minimum=1
@@ -298,50 +296,52 @@ type EPICSSpec struct {
 	MaxCircuitsPerServer int32 `json:"maxCircuitsPerServer,omitempty"`
 }
 
-// StorageSpec is where the archive is kept: exactly one of cassandra and embedded is set.
+// StorageSpec defines where the archive is stored. Exactly one of cassandra and embedded must be
+// set.
 //
 // +kubebuilder:validation:ExactlyOneOf=cassandra;embedded
 type StorageSpec struct {
-	// cassandra is a Cassandra cluster.
+	// cassandra stores the archive in a Cassandra cluster.
 	// +optional
 	Cassandra *CassandraSpec `json:"cassandra,omitempty"`
-	// embedded keeps the archive on a volume of the one engine: for trying out.
+	// embedded stores the archive on a volume of a single engine. Use it to try Varve out.
 	// +optional
 	Embedded *EmbeddedSpec `json:"embedded,omitempty"`
-	// diskLimit is how much disk the archive may take, with all replicas. When it
-	// comes to 90 % of that, the oldest raw samples are deleted until it would take
-	// 85 %; rollups stay. Default for Cassandra: data_disk_usage_max_disk_size of its
-	// nodes, if they have it set. Else nothing is deleted.
+	// diskLimit is the disk space that the archive can use, including all replicas. When the
+	// archive reaches 90 % of it, the oldest raw samples are deleted until the archive uses 85 %;
+	// rollups stay. Default for Cassandra: data_disk_usage_max_disk_size of its nodes, if that is
+	// set. Otherwise there is no limit.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="diskLimit is at least 1Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="diskLimit must be at least 1Gi"
 	DiskLimit *resource.Quantity `json:"diskLimit,omitempty"`
 }
 
-// CassandraSpec says which Cassandra cluster: exactly one of its fields is set.
+// CassandraSpec selects a Cassandra cluster. Exactly one of managed and external must be set.
 //
 // +kubebuilder:validation:ExactlyOneOf=managed;external
-// +kubebuilder:validation:XValidation:rule="has(self.managed) == has(oldSelf.managed)",message="managed and external can not be exchanged: make another Archiver, and read from both"
-// +kubebuilder:validation:XValidation:rule="has(self.keyspace) == has(oldSelf.keyspace)",fieldPath=".keyspace",message="keyspace can not be changed"
+// +kubebuilder:validation:XValidation:rule="has(self.managed) == has(oldSelf.managed)",message="cassandra cannot be changed from managed to external or back: create another Archiver and read from both"
+// +kubebuilder:validation:XValidation:rule="has(self.keyspace) == has(oldSelf.keyspace)",fieldPath=".keyspace",message="keyspace cannot be changed"
 type CassandraSpec struct {
-	// managed is a cluster that is run for this archive, by K8ssandra.
+	// managed runs a cluster for this archive, by k8ssandra-operator or cass-operator.
 	// +optional
 	Managed *ManagedCassandra `json:"managed,omitempty"`
-	// external is a cluster that somebody else runs.
+	// external uses an existing cluster.
 	// +optional
 	External *ExternalCassandra `json:"external,omitempty"`
-	// keyspace of the archive, which no other archive may use. Default: the
-	// namespace and the name of the Archiver, with '_' for other characters.
+	// keyspace is the keyspace of the archive. No other archive may use it. Default: the
+	// namespace and name of the Archiver, with other characters replaced by '_'.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=48
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="keyspace can not be changed"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="keyspace cannot be changed"
 	Keyspace string `json:"keyspace,omitempty"`
 }
 
-// ExternalCassandra is a cluster that somebody else runs.
+// ExternalCassandra is an existing Cassandra cluster.
 type ExternalCassandra struct {
-	// contactPoints are some nodes, HOST or HOST:PORT; the others are found.
+	// contactPoints are some nodes of the cluster, as HOST or HOST:PORT. Varve discovers the
+	// other nodes.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -350,7 +350,8 @@ type ExternalCassandra struct {
 	// +kubebuilder:validation:items:MaxLength=261
 	// +kubebuilder:validation:items:Pattern=`^[^\s,]+$`
 	ContactPoints []string `json:"contactPoints,omitempty"`
-	// datacenter to use. Default: that of the first contact point.
+	// datacenter is the Cassandra datacenter to use. Default: the datacenter of the first contact
+	// point.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -365,23 +366,23 @@ type ExternalCassandra struct {
 
 // CassandraTLS encrypts connections to Cassandra.
 type CassandraTLS struct {
-	// secretRef names a Secret with the key ca.crt, the authority that signed
-	// the servers' certificates; and with tls.crt and tls.key, where servers
-	// ask clients for a certificate. Default: the system's authorities.
+	// secretRef names a Secret with the key ca.crt, the authority that signed the servers'
+	// certificates. If servers request client certificates, the Secret also has the keys tls.crt
+	// and tls.key. Default: the system's authorities.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
-	// serverName that certificates must have. Default: the address of the node,
-	// or the name of a contact point.
+	// serverName is the name that the servers' certificates must have. Default: the address of
+	// the node, or the name of a contact point.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
 }
 
-// SecretReference names a Secret in the same namespace. The operator does not
-// read it: it is mounted into pods.
+// SecretReference names a Secret in the same namespace. Pods mount it; the operator does not read
+// it.
 type SecretReference struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -390,20 +391,21 @@ type SecretReference struct {
 
 // EmbeddedSpec describes the volume of an embedded archive.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName can not be changed"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed"
 type EmbeddedSpec struct {
-	// size of the volume.
+	// size is the size of the volume.
 	// +optional
 	// +kubebuilder:default="10Gi"
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="size can not be changed"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="size cannot be changed"
 	Size *resource.Quantity `json:"size,omitempty"`
-	// storageClassName of the volume. Default: the cluster's default class.
+	// storageClassName is the StorageClass of the volume. Default: the cluster's default
+	// StorageClass.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storageClassName can not be changed"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storageClassName cannot be changed"
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// deletionPolicy is what deleting the Archiver does to the volume: Retain
-	// (the default: another Archiver of the same name adopts it) or Delete.
+	// deletionPolicy defines what happens to the volume when the Archiver is deleted: Retain (the
+	// default) keeps it for another Archiver of the same name; Delete deletes it.
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -2,9 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ArchiveShard says which engines capture one shard of an archive, and which
-// channels that are. The operator makes it, as Kubernetes makes EndpointSlices;
-// nobody else should change it.
+// ArchiveShard assigns one shard of an archive, with its channels, to engines. The operator
+// creates and changes it, as Kubernetes does with EndpointSlices. Do not change it yourself.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -13,19 +12,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Index",type=integer,JSONPath=`.spec.index`
 // +kubebuilder:printcolumn:name="Engine",type=string,JSONPath=`.spec.engines[0].name`,description="Engine that seals the shard"
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.spec.engines[1].name`,description="Second engine, while the shard moves"
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.engines[0].phase`,description="Phase of the first engine that answered"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.engines[0].phase`,description="Phase of the first engine that reported"
 // +kubebuilder:printcolumn:name="Channels",type=integer,JSONPath=`.spec.channels`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ArchiveShard struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name, labels and so on.
+	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what to capture, and who does.
+	// spec defines the channels of the shard and the engines that capture them.
 	// +required
 	Spec ArchiveShardSpec `json:"spec,omitzero"`
-	// status is what the engines answer, written on transitions only.
+	// status is what the engines report. They write it only on transitions.
 	// +optional
 	Status *ArchiveShardStatus `json:"status,omitempty"`
 }
@@ -40,42 +39,40 @@ type ArchiveShardList struct {
 	Items           []ArchiveShard `json:"items"`
 }
 
-// ArchiveShardSpec is what engines are to do.
+// ArchiveShardSpec defines the channels of a shard and the engines that capture them.
 type ArchiveShardSpec struct {
 	// archiverRef names the Archiver.
 	// +required
 	ArchiverRef ArchiverReference `json:"archiverRef,omitzero"`
 
-	// index of the shard, from 0. Those from spec.shards of the Archiver on, as
-	// many again, have the PVs that two engines capture.
+	// index is the index of the shard, from 0. Indices from spec.shards of the Archiver up to
+	// twice that number are shards of the PVs that two engines capture.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=8191
 	Index *int32 `json:"index,omitempty"`
 
-	// engines that have to do with the shard. The first one seals. An engine
-	// that is missing here and was never told to drain goes on capturing.
+	// engines are the engines of the shard. The first engine seals. An engine that disappears
+	// from the list without an order to drain continues to capture.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=4
 	Engines []ShardEngine `json:"engines,omitempty"`
 
-	// channels is the number of channels in all lists but those that are leaving.
+	// channels is the number of channels in all lists that are not leaving.
 	// +optional
 	Channels int32 `json:"channels"`
 
-	// lists are ConfigMaps with the channels, named by the hash of their
-	// content. An empty list of lists means that nothing is to be captured: it
-	// is an order, unlike a missing object.
+	// lists are the ConfigMaps with the channels, named by the hash of their content. With no
+	// lists, engines stop capturing; if the whole object is missing, they continue.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Lists []ChannelListReference `json:"lists,omitempty"`
 
-	// deletions are lists of PVs whose data the sealer deletes. None of them is
-	// captured in any shard.
+	// deletions are lists of PVs whose data the sealer deletes. No shard captures these PVs.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -83,25 +80,25 @@ type ArchiveShardSpec struct {
 	Deletions []ChannelListReference `json:"deletions,omitempty"`
 }
 
-// ShardEngine is an engine and its order.
+// ShardEngine is an engine of a shard, and its order.
 type ShardEngine struct {
-	// name of the engine, which is that of its pod.
+	// name is the name of the engine, which is the name of its pod.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// order is Capture, or Drain: to stop as soon as another engine with the
+	// order is Capture or Drain. With Drain, the engine stops as soon as another engine with the
 	// order Capture is in phase Capturing.
 	// +required
 	Order EngineOrder `json:"order,omitempty"`
 }
 
-// EngineOrder is what an engine is to do with a shard.
+// EngineOrder is what an engine must do with a shard.
 //
 // +kubebuilder:validation:Enum=Capture;Drain
 type EngineOrder string
 
-// Orders.
+// Orders of engines.
 const (
 	OrderCapture EngineOrder = "Capture"
 	OrderDrain   EngineOrder = "Drain"
@@ -110,20 +107,20 @@ const (
 // ChannelListReference names a ConfigMap in the same namespace that holds a
 // channel list.
 type ChannelListReference struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// leaving says that the channels of the list belong to other shards now. They
-	// are captured here, too, until those capture them.
+	// leaving is set when the channels of the list now belong to other shards. This shard
+	// captures them until the other shards do.
 	// +optional
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-// ArchiveShardStatus is what the engines answer.
+// ArchiveShardStatus is what the engines of a shard report.
 type ArchiveShardStatus struct {
-	// engines have an entry each, written by themselves.
+	// engines has an entry for each engine. Each engine writes its own entry.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -136,35 +133,36 @@ type ArchiveShardStatus struct {
 	Sealer string `json:"sealer,omitempty"`
 }
 
-// ShardEngineStatus is one engine's answer.
+// ShardEngineStatus is what one engine reports of a shard.
 type ShardEngineStatus struct {
-	// name of the engine.
+	// name is the name of the engine.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// phase of the engine in this shard.
+	// phase is the phase of the engine in this shard: Joining, Capturing, Draining or Drained.
 	// +required
 	Phase ShardPhase `json:"phase,omitempty"`
-	// lists that the engine captures, by hash. It differs from the spec while
-	// a change is on its way, or if a list can not be read.
+	// lists are the lists that the engine captures, by hash. They differ from the spec while a
+	// change is being applied, or if a list cannot be read.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Lists []string `json:"lists,omitempty"`
-	// deleted are the lists of spec.deletions whose data is gone.
+	// deleted are the lists of spec.deletions whose data is deleted.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Deleted []string `json:"deleted,omitempty"`
-	// message says what is wrong, if anything is.
+	// message describes a problem of the engine with the shard. It is empty if there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// waitingSince says that samples which came since then wait in the engine, in memory
-	// or in its spool, as the store does not take them, or did not: reads need the engine.
+	// waitingSince is set while samples wait in the engine's memory or spool because the store
+	// does not, or did not, accept them. It is the time of the oldest of them. Reads of newer
+	// samples need this engine.
 	// +optional
 	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
 	// since is when the phase began.
@@ -172,21 +170,21 @@ type ShardEngineStatus struct {
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// ShardPhase is where an engine is with a shard.
+// ShardPhase is how far an engine is with capturing or draining a shard.
 //
 // +kubebuilder:validation:Enum=Joining;Capturing;Draining;Drained
 type ShardPhase string
 
-// Phases.
+// Phases of an engine in a shard.
 const (
-	// Joining: channels are being connected; all that arrives is journalled.
+	// Joining: the engine is connecting the channels. It journals all samples that arrive.
 	Joining ShardPhase = "Joining"
-	// Capturing: every channel is connected that the engine can be expected to
-	// connect, so another engine may stop.
+	// Capturing: the engine has connected every channel that it can be expected to connect, so
+	// another engine can stop.
 	Capturing ShardPhase = "Capturing"
-	// Draining: an order to stop came, whose successor is not capturing yet, or
-	// what was captured is being flushed.
+	// Draining: the engine has the order to drain. Its successor is not capturing yet, or the
+	// engine is flushing its samples.
 	Draining ShardPhase = "Draining"
-	// Drained: everything is flushed, and the writer's claim is closed.
+	// Drained: all samples are flushed, and the writer's claim is closed.
 	Drained ShardPhase = "Drained"
 )

@@ -6,40 +6,40 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ManagedCassandra is a Cassandra datacenter that the operator asks for: as a
-// K8ssandraCluster of k8ssandra-operator, or as a CassandraDatacenter where only
-// cass-operator is installed. One of the two must be.
+// ManagedCassandra is a Cassandra datacenter that runs for one archive. Varve creates a
+// K8ssandraCluster if k8ssandra-operator is installed, otherwise a CassandraDatacenter for
+// cass-operator. One of the two operators must be installed.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.racks) || self.size >= self.racks.size()",fieldPath=".size",message="size is at least the number of racks: each has a node"
-// +kubebuilder:validation:XValidation:rule="!has(self.replicationFactor) || self.replicationFactor <= self.size",fieldPath=".replicationFactor",message="replicationFactor is at most size: each replica is on a node of its own"
-// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName can not be changed"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.racks) || has(self.racks)",fieldPath=".racks",message="racks can be added at the end, not removed"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.racks) || !has(self.racks) || (self.racks.size() >= oldSelf.racks.size() && oldSelf.racks.all(r, self.racks.exists(n, n.name == r.name)))",fieldPath=".racks",message="racks can be added at the end, not removed"
-// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(oldSelf.operator) || self.operator == oldSelf.operator",fieldPath=".operator",message="operator can not be changed"
-// +kubebuilder:validation:XValidation:rule="!(has(self.medusa) || has(self.reaper)) || !has(self.operator) || self.operator == 'K8ssandra'",fieldPath=".operator",message="medusa and reaper need operator K8ssandra: cass-operator has none"
-// +kubebuilder:validation:XValidation:rule="!has(self.heapSize) || !has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.heapSize)).compareTo(quantity(string(self.resources.limits['memory']))) < 0",fieldPath=".heapSize",message="heapSize is less than resources.limits.memory: Cassandra takes as much beside its heap"
+// +kubebuilder:validation:XValidation:rule="!has(self.racks) || self.size >= self.racks.size()",fieldPath=".size",message="size must be at least the number of racks: each rack needs a node"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicationFactor) || self.replicationFactor <= self.size",fieldPath=".replicationFactor",message="replicationFactor must be at most size: each replica needs its own node"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.racks) || has(self.racks)",fieldPath=".racks",message="racks cannot be removed or renamed; add new racks at the end"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.racks) || !has(self.racks) || (self.racks.size() >= oldSelf.racks.size() && oldSelf.racks.all(r, self.racks.exists(n, n.name == r.name)))",fieldPath=".racks",message="racks cannot be removed or renamed; add new racks at the end"
+// +kubebuilder:validation:XValidation:rule="!has(self.operator) || !has(oldSelf.operator) || self.operator == oldSelf.operator",fieldPath=".operator",message="operator cannot be changed"
+// +kubebuilder:validation:XValidation:rule="!(has(self.medusa) || has(self.reaper)) || !has(self.operator) || self.operator == 'K8ssandra'",fieldPath=".operator",message="medusa and reaper require operator K8ssandra: cass-operator does not support them"
+// +kubebuilder:validation:XValidation:rule="!has(self.heapSize) || !has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || quantity(string(self.heapSize)).compareTo(quantity(string(self.resources.limits['memory']))) < 0",fieldPath=".heapSize",message="heapSize must be less than resources.limits.memory: Cassandra needs about as much memory outside its heap"
 type ManagedCassandra struct {
-	// operator that runs the nodes: K8ssandra or CassOperator. Default: K8ssandra where
-	// k8ssandra-operator is installed, else CassOperator.
+	// operator is the operator that runs the nodes: K8ssandra or CassOperator. Default: K8ssandra
+	// if k8ssandra-operator is installed, otherwise CassOperator.
 	// +optional
 	Operator CassandraOperator `json:"operator,omitempty"`
 
-	// size is the number of nodes. Nodes join and leave one by one, and the archive is
-	// read and filled meanwhile.
+	// size is the number of nodes. When it changes, nodes join or leave one by one; capture and
+	// reads continue.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Size int32 `json:"size,omitempty"`
-	// replicationFactor is how many nodes have each sample. Default: 3, or size if that
-	// is less. It is changed by one at a time, with a repair after each.
+	// replicationFactor is the number of nodes that store each sample. Default: 3, or size if
+	// that is smaller. A change is applied in steps of one, with a repair after each step.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=7
 	ReplicationFactor *int32 `json:"replicationFactor,omitempty"`
-	// racks are parts of the datacenter that fail on their own, such as zones. Each has
-	// as many nodes as the others, or one more. Have as many as there are replicas.
-	// Default: one.
+	// racks are the parts of the datacenter that can fail independently, such as zones. Nodes are
+	// distributed evenly over the racks. Use as many racks as there are replicas. Default: one
+	// rack.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -47,89 +47,91 @@ type ManagedCassandra struct {
 	// +kubebuilder:validation:MaxItems=16
 	Racks []CassandraRack `json:"racks,omitempty"`
 
-	// version of Cassandra, 5.0 or newer.
+	// version is the version of Cassandra, 5.0 or newer.
 	// +optional
 	// +kubebuilder:default="5.0.9"
 	// +kubebuilder:validation:Pattern=`^[0-9]+\.[0-9]+\.[0-9]+$`
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[0]) >= 5",message="version is 5.0 or newer: an archive needs it"
+	// +kubebuilder:validation:XValidation:rule="int(self.split('.')[0]) >= 5",message="version must be 5.0 or newer"
 	Version string `json:"version,omitempty"`
-	// image of the nodes, with the management API. Default: the one that cass-operator
-	// takes for the version.
+	// image is the image of the nodes. It must include the management API. Default:
+	// cass-operator's image for the version.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
 
-	// storage is the volume of each node. It can grow where its storage class allows
-	// that.
+	// storage is the size of each node's volume. It can grow if the StorageClass allows volume
+	// expansion.
 	// +optional
 	// +kubebuilder:default="100Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="storage can grow, not shrink"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="storage can grow but not shrink"
 	Storage *resource.Quantity `json:"storage,omitempty"`
-	// storageClassName of the volumes. Default: the cluster's default class.
+	// storageClassName is the StorageClass of the volumes. Default: the cluster's default
+	// StorageClass.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storageClassName can not be changed"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storageClassName cannot be changed"
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// deletionPolicy says what deleting the Archiver does to the volumes: Retain (the
-	// default) keeps them, and an Archiver of the same name and spec finds its data again;
-	// Delete deletes them.
+	// deletionPolicy defines what happens to the volumes when the Archiver is deleted: Retain
+	// (the default) keeps them for an Archiver of the same name and spec; Delete deletes them.
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// resources of each node. Default: 1 CPU and 4 Gi of memory requested, and a limit of
-	// 4 Gi.
+	// resources are the compute resources of each node. Default: requests of 1 CPU and 4Gi of
+	// memory, and a memory limit of 4Gi.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// heapSize of each node's JVM. Default: half of the memory in resources, 16 Gi at most.
+	// heapSize is the heap size of each node's JVM. Default: half of the memory in resources, but
+	// at most 16Gi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="heapSize is at least 256Mi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="heapSize must be at least 256Mi"
 	HeapSize *resource.Quantity `json:"heapSize,omitempty"`
-	// commitLog says what a sample that is acknowledged survives: Group (the default) a
-	// power cut of all nodes, as each is synced to disk before; Periodic a crash of
-	// Cassandra, but the power cut only on nodes that had 10 s since.
+	// commitLog defines when Cassandra syncs its commit log to disk. Group (the default) syncs
+	// before each acknowledgement: acknowledged samples survive a power cut of all nodes.
+	// Periodic syncs every 10 s: acknowledged samples survive a crash of Cassandra, but a power
+	// cut of all nodes loses up to the last 10 s.
 	// +optional
 	// +kubebuilder:default=Group
 	CommitLog CommitLogPolicy `json:"commitLog,omitempty"`
-	// cassandraYAML are settings of cassandra.yaml that are added to those of the operator,
-	// or replace them.
+	// cassandraYAML are settings for cassandra.yaml. They are added to the operator's settings or
+	// replace them.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	CassandraYAML *apiextensionsv1.JSON `json:"cassandraYAML,omitempty"`
 
-	// nodeSelector of the nodes' pods.
+	// nodeSelector selects the Kubernetes nodes of the pods by label.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations of the nodes' pods.
+	// tolerations are the taints that the pods tolerate.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// shareWorkers lets several Cassandra nodes run on one Kubernetes node, which then
-	// takes them all when it is lost.
+	// shareWorkers allows several Cassandra nodes on one Kubernetes node. They all fail when that
+	// node fails.
 	// +optional
 	ShareWorkers bool `json:"shareWorkers,omitempty"`
 
-	// tls encrypts connections between nodes, and to clients.
+	// tls encrypts connections between nodes and to clients.
 	// +optional
 	TLS *ManagedCassandraTLS `json:"tls,omitempty"`
-	// superuserSecretRef names a Secret with the keys username and password, for
-	// administration. Default: one that the operator makes, <archiver>-cassandra-superuser.
+	// superuserSecretRef names a Secret with the keys username and password of the superuser.
+	// Default: <archiver>-cassandra-superuser, which the operator creates.
 	// +optional
 	SuperuserSecretRef *SecretReference `json:"superuserSecretRef,omitempty"`
 
-	// medusa has the settings of backups, as K8ssandraCluster has them in spec.medusa.
+	// medusa are the settings of backups, as in spec.medusa of K8ssandraCluster.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	Medusa *apiextensionsv1.JSON `json:"medusa,omitempty"`
-	// reaper has the settings of repairs, as K8ssandraCluster has them in spec.reaper.
+	// reaper are the settings of repairs, as in spec.reaper of K8ssandraCluster.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -148,31 +150,32 @@ const (
 	OperatorCassOperator CassandraOperator = "CassOperator"
 )
 
-// CommitLogPolicy says what a sample that is acknowledged survives.
+// CommitLogPolicy is when Cassandra syncs its commit log to disk.
 //
 // +kubebuilder:validation:Enum=Group;Periodic
 type CommitLogPolicy string
 
-// Policies of the commit log.
+// Commit log policies.
 const (
 	CommitLogGroup    CommitLogPolicy = "Group"
 	CommitLogPeriodic CommitLogPolicy = "Periodic"
 )
 
-// CassandraRack is a part of the datacenter that fails on its own.
+// CassandraRack is a part of the datacenter that can fail independently.
 type CassandraRack struct {
-	// name of the rack.
+	// name is the name of the rack.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=11
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-	// zone whose Kubernetes nodes have its pods: their label topology.kubernetes.io/zone.
+	// zone is the zone of the rack's Kubernetes nodes: their label topology.kubernetes.io/zone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
-	// nodeLabels that the Kubernetes nodes of its pods have, instead of a zone or besides.
+	// nodeLabels are labels that the rack's Kubernetes nodes must have, in addition to the zone
+	// if one is set.
 	// +optional
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
 }
@@ -180,13 +183,12 @@ type CassandraRack struct {
 // ManagedCassandraTLS encrypts the connections of a managed datacenter.
 type ManagedCassandraTLS struct {
 	// secretRef names a Secret with the keys tls.crt, tls.key, tls-combined.pem (key and
-	// certificate in one file) and ca.crt, such as cert-manager makes with
-	// additionalOutputFormats CombinedPEM. The certificate has serverName.
+	// certificate in one file) and ca.crt, such as cert-manager creates with
+	// additionalOutputFormats CombinedPEM. The certificate must have serverName.
 	// +required
 	SecretRef SecretReference `json:"secretRef,omitzero"`
-	// serverName that the certificate has. Default: the name of the nodes' Service,
-	// <archiver>-db-<archiver>-service.<namespace>.svc, with shortened names where those
-	// are long.
+	// serverName is the name that the certificate has. Default: the name of the nodes' Service,
+	// <archiver>-db-<archiver>-service.<namespace>.svc; long names are shortened.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

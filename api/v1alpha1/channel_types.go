@@ -1,63 +1,62 @@
 package v1alpha1
 
-// Fields that are not acted on yet. Support for one deletes its line.
+// Fields that Varve does not support yet. Delete the rule of a field when Varve supports it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enabledBy)",fieldPath=".enabledBy",reason=FieldValueForbidden,message="enabledBy is not supported yet"
 
-// Channel is one PV and its own settings: each that is given replaces the
-// group's.
+// Channel is one PV with its own settings. Each setting that is given replaces the group's
+// setting.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('ca://') || self.provider == 'CA'",fieldPath=".provider",message="provider contradicts the ca:// of the name"
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('pva://') || self.provider == 'PVA'",fieldPath=".provider",message="provider contradicts the pva:// of the name"
-// +kubebuilder:validation:XValidation:rule="!has(self.fields) || !self.name.startsWith('ca://') && (!has(self.provider) || self.provider == 'PVA')",fieldPath=".fields",message="fields are for provider PVA only"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('ca://') || self.provider == 'CA'",fieldPath=".provider",message="provider must be CA or empty: the name starts with ca://"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('pva://') || self.provider == 'PVA'",fieldPath=".provider",message="provider must be PVA or empty: the name starts with pva://"
+// +kubebuilder:validation:XValidation:rule="!has(self.fields) || !self.name.startsWith('ca://') && (!has(self.provider) || self.provider == 'PVA')",fieldPath=".fields",message="fields requires provider PVA"
 type Channel struct {
-	// name of the PV. ca:// or pva:// in front stands for the provider; .VAL at
-	// the end means the same as nothing.
+	// name is the name of the PV. The prefix ca:// or pva:// selects the provider. The suffix
+	// .VAL is ignored.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\S+$`
 	Name string `json:"name,omitempty"`
 
-	// provider is the protocol: CA (Channel Access) or PVA (pvAccess). Default:
-	// the group's.
+	// provider is the protocol: CA (Channel Access) or PVA (pvAccess). Default: the group's
+	// provider.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
-	// fields replace the group's.
+	// fields replaces the group's fields.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Fields []FieldPath `json:"fields,omitempty"`
 
-	// sampling replaces the group's field by field. Where it gives mode, the
-	// group's period, deadband and maxRate do not apply: they belong to the
-	// group's mode.
+	// sampling replaces the group's sampling field by field. If it sets mode, the group's period,
+	// deadband and maxRate do not apply, because they belong to the group's mode.
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
-	// enabledBy replaces the group's.
+	// enabledBy replaces the group's enabledBy. It is not supported yet.
 	// +optional
 	EnabledBy *Gate `json:"enabledBy,omitempty"`
 
-	// properties replace the group's.
+	// properties replaces the group's properties.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	Properties []Property `json:"properties,omitempty"`
 
-	// retention replaces the group's.
+	// retention replaces the group's retention.
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 
-	// redundancy replaces the group's.
+	// redundancy replaces the group's redundancy.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2
 	Redundancy *int32 `json:"redundancy,omitempty"`
 
-	// paused replaces the group's.
+	// paused replaces the group's paused.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
 }
@@ -73,8 +72,8 @@ const (
 	PVAccess      Provider = "PVA"
 )
 
-// FieldPath names a field of a pvAccess structure, such as value or
-// dimension.size, at most 8 levels deep.
+// FieldPath is the path of a field in a pvAccess structure, such as value or dimension.size. It
+// has at most 8 levels.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
@@ -88,24 +87,24 @@ type FieldPath string
 // +kubebuilder:validation:Pattern=`^[A-Z][A-Z0-9_]*$`
 type Property string
 
-// ChannelSource is a place outside of the group that lists channels: exactly
-// one of its fields is set.
+// ChannelSource is a source outside the group that lists channels. Exactly one of its fields must
+// be set.
 //
 // +kubebuilder:validation:ExactlyOneOf=configMap;channelFinder
 type ChannelSource struct {
-	// configMap has one name per line, in every key, with ca:// or pva:// in
-	// front where a provider is meant. A '#' at the start of a line or after a
-	// space begins a comment.
+	// configMap names a ConfigMap that has one PV name per line, in every key. The prefix ca://
+	// or pva:// selects the provider. A '#' at the start of a line or after a space begins a
+	// comment.
 	// +optional
 	ConfigMap *ConfigMapSource `json:"configMap,omitempty"`
-	// channelFinder asks a ChannelFinder service.
+	// channelFinder queries a ChannelFinder service.
 	// +optional
 	ChannelFinder *ChannelFinderSource `json:"channelFinder,omitempty"`
 }
 
 // ConfigMapSource names a ConfigMap in the group's namespace.
 type ConfigMapSource struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -114,13 +113,13 @@ type ConfigMapSource struct {
 
 // ChannelFinderSource is a query to a ChannelFinder service.
 type ChannelFinderSource struct {
-	// url of the service, for instance http://channelfinder:8080/ChannelFinder.
+	// url is the URL of the service, for example http://channelfinder:8080/ChannelFinder.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^https?://\S+$`
 	URL string `json:"url,omitempty"`
-	// query in ChannelFinder's syntax, for instance "~tag=archive".
+	// query is a query in ChannelFinder's syntax, for example "~tag=archive".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -135,31 +134,31 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\S+$`
 	Channel string `json:"channel,omitempty"`
-	// op compares the PV's value (left) with value (right).
+	// op compares the value of the PV (left) with value (right).
 	// +required
 	// +kubebuilder:validation:Enum="==";"!=";"<";"<=";">";">="
 	Op string `json:"op,omitempty"`
-	// value to compare with. A float, since PVs are.
+	// value is the number to compare with. It is a float, as values of PVs are.
 	// +required
 	Value float64 `json:"value"`
 }
 
-// ShardBy has no default in the schema: the default would stay in the object
-// when another member of the union is applied over it.
+// ShardBy has no default in the schema, because the default would stay in the object when a user
+// applies another member of the union.
 
-// ShardBy says which PVs go to the same engine: exactly one of its fields is
+// ShardBy defines which PVs are captured by the same engine. Exactly one of its fields must be
 // set.
 //
 // +kubebuilder:validation:ExactlyOneOf=channel;prefix;group
 type ShardBy struct {
-	// channel spreads the PVs one by one.
+	// channel distributes the PVs one by one.
 	// +optional
 	Channel *ShardByChannel `json:"channel,omitempty"`
-	// prefix keeps PVs together whose names have the same part, for instance
-	// the name of an IOC, so that few engines connect to it.
+	// prefix keeps PVs whose names share a part on the same engine. With the name of an IOC as
+	// that part, few engines connect to each IOC.
 	// +optional
 	Prefix *ShardByPrefix `json:"prefix,omitempty"`
-	// group keeps the whole group on one engine.
+	// group keeps all PVs of the group on one engine.
 	// +optional
 	Group *ShardByGroup `json:"group,omitempty"`
 }
@@ -170,14 +169,14 @@ type ShardByChannel struct{}
 // ShardByGroup has no settings.
 type ShardByGroup struct{}
 
-// ShardByPrefix takes the key from the PV's name.
+// ShardByPrefix derives the key from the name of the PV.
 type ShardByPrefix struct {
-	// regex (RE2 syntax) is searched in the canonical name. The key is the first
-	// capture group, or the whole match if it has none. A name without a match
-	// is its own key.
+	// regex is a regular expression in RE2 syntax that is searched in the canonical PV name. The
+	// key is the first capture group, or the whole match if there is no group. A name without a
+	// match is its own key.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) || !''.matches(self)",message="regex is not a regular expression in RE2 syntax"
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) || !''.matches(self)",message="regex must be a regular expression in RE2 syntax"
 	Regex string `json:"regex,omitempty"`
 }

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Duration is a number and a unit: ms, s, m, h, d (24 hours), w (7 days) or y
-// (365 days), for instance 90d. Neither Go nor CEL parse days and years, and
-// "9000h" says less to people, hence a type of its own.
+// Duration is a number and a unit: ms, s, m, h, d (24 hours), w (7 days) or y (365 days), for
+// example 90d. It is a type of its own, because neither Go nor CEL parses days and years, and
+// "9000h" is hard to read.
 //
 // +kubebuilder:validation:MinLength=2
 // +kubebuilder:validation:MaxLength=16
 // +kubebuilder:validation:Pattern=`^[0-9]+(ms|s|m|h|d|w|y)$`
-// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([0-9]{1,12}ms|[0-9]{1,9}s|[0-9]{1,8}m|[0-9]{1,6}h|[0-9]{1,5}d|[0-9]{1,4}w|1?[0-9]{1,2}y)$')",message="a duration has at most 12 digits of ms, 9 of s, 8 of m, 6 of h, 5 of d, 4 of w, and no more than 199y"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([0-9]{1,12}ms|[0-9]{1,9}s|[0-9]{1,8}m|[0-9]{1,6}h|[0-9]{1,5}d|[0-9]{1,4}w|1?[0-9]{1,2}y)$')",message="a duration must have at most 12 digits of ms, 9 of s, 8 of m, 6 of h, 5 of d or 4 of w, and be at most 199y"
 type Duration string
 
 // Units of a Duration.
@@ -25,8 +25,8 @@ const (
 	year = 365 * day
 )
 
-// TimeDuration returns d as Go knows it. The schema's bounds fit into it; a
-// string that never passed the schema may be no duration or too long.
+// TimeDuration returns d as a time.Duration. Durations that pass the schema always fit. Any other
+// string can be malformed or too long.
 func (d Duration) TimeDuration() (time.Duration, error) {
 	digits := strings.TrimRight(string(d), "abcdefghijklmnopqrstuvwxyz")
 	unit, ok := unitOf(string(d[len(digits):]))
@@ -35,7 +35,7 @@ func (d Duration) TimeDuration() (time.Duration, error) {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) {
-		return 0, fmt.Errorf("%q is longer than a duration can be, 199y", string(d))
+		return 0, fmt.Errorf("%q is too long: a duration is at most 199y", string(d))
 	}
 	return time.Duration(n) * unit, nil
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestDurations(t *testing.T) {
+func TestDurationsAreParsed(t *testing.T) {
 	for s, want := range map[Duration]time.Duration{
 		"0s":         0,
 		"100ms":      100 * time.Millisecond,
@@ -19,18 +19,18 @@ func TestDurations(t *testing.T) {
 		"106751991m": 106751991 * time.Minute,
 	} {
 		if got, err := s.TimeDuration(); err != nil || got != want {
-			t.Errorf("%s is %v, %v, want %v", s, got, err, want)
+			t.Errorf("%s: got %v, %v; want %v", s, got, err, want)
 		}
 	}
 }
 
-func TestWrongDurations(t *testing.T) {
+func TestInvalidDurationsAreRefused(t *testing.T) {
 	for _, s := range []Duration{
 		"", "s", "10", "-1s", "+1s", "1.5h", "10 s", "1h30m", "10S", "10us", "10min", "1_0s", "٣s",
 		"293y", "9223372036854775807s", "99999999999999999999s",
 	} {
 		if got, err := s.TimeDuration(); err == nil {
-			t.Errorf("%q is %v", s, got)
+			t.Errorf("%q: got %v, want an error", s, got)
 		}
 	}
 }

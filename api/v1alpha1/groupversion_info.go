@@ -1,14 +1,13 @@
-// Package v1alpha1 has the custom resources of varve.dev: what users write and
-// what the operator tells them.
+// Package v1alpha1 defines the custom resources of varve.dev: the specs that users write and the
+// status that the operator reports.
 //
 //	YAML ──▶ OpenAPI schema ──▶ CEL rules ──▶ ArchiveGroup ──▶ groups/compile ──▶ ArchiveShard
-//	         └── config/crd, made from ───┘     Archiver ──▶ controllers/render ──▶ pods    │
-//	             the markers here                                  agent in an engine ◀──────┘
+//	         └── generated from ──┘         Archiver ──▶ controllers/render ──▶ pods    │
+//	             markers, in charts                                agent in an engine ◀──────┘
 //
-// The same generated schema checks objects in a cluster and files read by
-// groups/manifest, so both give the same messages. Fields that Varve does
-// not act on yet are in the schema and refused by rules that say so: nothing is
-// silently ignored.
+// The same generated schema checks objects in a cluster and files that groups/manifest reads, so
+// both give the same messages. Fields that Varve does not support yet are in the schema, and a
+// rule refuses each of them: nothing is silently ignored.
 //
 // +kubebuilder:object:generate=true
 // +groupName=varve.dev

@@ -1,22 +1,21 @@
 package v1alpha1
 
-// Labels of objects of this group and of what the operator makes of them.
+// Labels of the objects of this API group, and of the objects that the operator creates.
 const (
-	// LabelArchiver has the name of the Archiver that an object belongs to.
+	// LabelArchiver is the name of the Archiver that an object belongs to.
 	LabelArchiver = "varve.dev/archiver"
-	// LabelChannels marks ConfigMaps that the operator looks at. On a ConfigMap
-	// that an ArchiveGroup names it has any value; on channel lists that the
-	// operator makes it is ChannelList.
+	// LabelChannels marks the ConfigMaps that the operator watches. On a ConfigMap that an
+	// ArchiveGroup names, it can have any value. On a channel list that the operator creates, its
+	// value is ChannelList.
 	LabelChannels = "varve.dev/channels"
 	// ChannelList is the value of LabelChannels on channel lists.
 	ChannelList = "list"
-	// EngineLabelPrefix precedes the name of an engine in a label of the
-	// ArchiveShards that name it, whose value is empty. So an engine watches
-	// only its own.
+	// EngineLabelPrefix, followed by the name of an engine, is a label of the engine's
+	// ArchiveShards. Its value is empty. An engine watches only ArchiveShards with its label.
 	EngineLabelPrefix = "engine.varve.dev/"
 
-	// LabelName, LabelInstance, LabelComponent and LabelManagedBy are Kubernetes'
-	// recommended labels, which the operator's objects have.
+	// LabelName, LabelInstance, LabelComponent and LabelManagedBy are labels that Kubernetes
+	// recommends. The operator sets them on its objects.
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"
 	LabelComponent = "app.kubernetes.io/component"
@@ -31,14 +30,13 @@ const (
 )
 
 const (
-	// DataFinalizer keeps an ArchiveGroup with deletionPolicy Delete until its
-	// data is gone.
+	// DataFinalizer keeps an ArchiveGroup with deletionPolicy Delete until its data is deleted.
 	DataFinalizer = "varve.dev/delete-data"
-	// FieldManager is the operator's, for server-side apply.
+	// FieldManager is the operator's field manager for server-side apply.
 	FieldManager = "varve-operator"
 	// ChannelListKey is the key of a channel list in binaryData of its ConfigMap.
 	ChannelListKey = "channels"
 )
 
-// EngineLabel returns the label of the ArchiveShards of an engine.
+// EngineLabel returns the label of an engine's ArchiveShards.
 func EngineLabel(engine string) string { return EngineLabelPrefix + engine }

@@ -1,45 +1,45 @@
 package v1alpha1
 
-// ConditionRetentionApplied of an ArchiveGroup: data is kept for as long as its
-// retention says. Only groups with a retention have it.
+// ConditionRetentionApplied of an ArchiveGroup is true when engines keep data for as long as its
+// retention defines. Only groups with a retention have it.
 const ConditionRetentionApplied = "RetentionApplied"
 
-// Reasons of conditions of an ArchiveGroup, for programs.
+// Reasons of the conditions of an ArchiveGroup.
 const (
-	// ReasonCaptured: engines capture all channels (Ready), as the group says
-	// now (Progressing).
+	// ReasonCaptured: engines capture all channels (Ready), with the current settings of the
+	// group (Progressing).
 	ReasonCaptured = "Captured"
 	// ReasonPaused: all channels are paused.
 	ReasonPaused = "Paused"
-	// ReasonArchiverNotFound: spec.archiverRef names no Archiver.
+	// ReasonArchiverNotFound: the Archiver of spec.archiverRef does not exist.
 	ReasonArchiverNotFound = "ArchiverNotFound"
-	// ReasonCompiling: the operator has not come to the group as it is now.
+	// ReasonCompiling: the operator has not processed the current group yet.
 	ReasonCompiling = "Compiling"
-	// ReasonNoEngine: there is no engine to take some of the channels.
+	// ReasonNoEngine: no engine can capture some of the channels.
 	ReasonNoEngine = "NoEngine"
-	// ReasonRollingOut: engines are about to take up the group as it is now.
+	// ReasonRollingOut: engines are applying the current settings.
 	ReasonRollingOut = "RollingOut"
-	// ReasonNoChannels: there is no channel that could be captured.
+	// ReasonNoChannels: the group has no channel that can be captured.
 	ReasonNoChannels = "NoChannels"
 	// ReasonExpired: expiresAt has passed.
 	ReasonExpired = "Expired"
-	// ReasonNotExpired: expiresAt is to come, or there is none.
+	// ReasonNotExpired: expiresAt is in the future or not set.
 	ReasonNotExpired = "NotExpired"
 	// ReasonDeletingData: the group is being deleted together with its data.
 	ReasonDeletingData = "DeletingData"
 	// ReasonDeleting: the group is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonProblems: something in the group or in its sources is wrong.
+	// ReasonProblems: the group or one of its sources has a problem.
 	ReasonProblems = "Problems"
-	// ReasonNoProblems: nothing is.
+	// ReasonNoProblems: neither the group nor its sources have a problem.
 	ReasonNoProblems = "NoProblems"
-	// ReasonSharedChannels: other groups name the same PVs.
+	// ReasonSharedChannels: other groups have some of the same PVs.
 	ReasonSharedChannels = "SharedChannels"
-	// ReasonDifferentProviders: other groups name the same PVs, and some of them
-	// with another provider.
+	// ReasonDifferentProviders: other groups have some of the same PVs, some of them with another
+	// provider.
 	ReasonDifferentProviders = "DifferentProviders"
-	// ReasonNoSharedChannels: none does.
+	// ReasonNoSharedChannels: no other group has the same PVs.
 	ReasonNoSharedChannels = "NoSharedChannels"
-	// ReasonApplied: engines keep data as the group's retention says.
+	// ReasonApplied: engines keep data as the group's retention defines.
 	ReasonApplied = "Applied"
 )

@@ -1,49 +1,49 @@
 package v1alpha1
 
-// Sampling has no defaults in the schema, since a channel's sampling overrides
-// the group's field by field: a default there would override as well.
+// Sampling has no defaults in the schema. A channel's sampling overrides the group's field by
+// field, and a default would override too.
 
-// Sampling says which updates of a PV are stored, and under which time.
+// Sampling defines which updates of a PV are stored, and with which time stamp.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.period) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".period",reason=FieldValueRequired,message="mode Scan needs a period"
-// +kubebuilder:validation:XValidation:rule="!has(self.period) || has(self.mode) && self.mode == 'Scan'",fieldPath=".period",message="period is for mode Scan only"
-// +kubebuilder:validation:XValidation:rule="!has(self.deadband) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".deadband",message="deadband is for mode Monitor only"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxRate) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".maxRate",message="maxRate is for mode Monitor only"
-// +kubebuilder:validation:XValidation:rule="!has(self.clockLimit) || !has(self.clock) || self.clock != 'Engine'",fieldPath=".clockLimit",message="clockLimit is for clock Source only"
+// +kubebuilder:validation:XValidation:rule="has(self.period) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".period",reason=FieldValueRequired,message="period is required for mode Scan"
+// +kubebuilder:validation:XValidation:rule="!has(self.period) || has(self.mode) && self.mode == 'Scan'",fieldPath=".period",message="period requires mode Scan"
+// +kubebuilder:validation:XValidation:rule="!has(self.deadband) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".deadband",message="deadband requires mode Monitor"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxRate) || !has(self.mode) || self.mode != 'Scan'",fieldPath=".maxRate",message="maxRate requires mode Monitor"
+// +kubebuilder:validation:XValidation:rule="!has(self.clockLimit) || !has(self.clock) || self.clock != 'Engine'",fieldPath=".clockLimit",message="clockLimit requires clock Source"
 type Sampling struct {
 	// mode is Monitor (every update that passes the filters, the default) or
 	// Scan (the value at each multiple of period).
 	// +optional
 	Mode SamplingMode `json:"mode,omitempty"`
 
-	// period of mode Scan, at least 100ms.
+	// period is the sampling period of mode Scan. It is at least 100ms.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]+(ms|s|m|h|d|w|y)$') || self.matches('^0*([1-9][0-9]{2,}ms|[1-9][0-9]*(s|m|h|d|w|y))$')",message="period must be at least 100ms"
 	Period *Duration `json:"period,omitempty"`
 
-	// events are the classes of updates to ask the IOC for: Log (past the
-	// record's ADEL), Value (past its MDEL), Alarm (changes of alarm).
-	// Default: Log and Alarm.
+	// events are the classes of updates to request from the IOC: Log (changes beyond the record's
+	// ADEL), Value (changes beyond its MDEL) and Alarm (changes of the alarm state). Default: Log
+	// and Alarm.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	Events []EventClass `json:"events,omitempty"`
 
-	// deadband drops updates that differ little from the last stored value.
-	// Default: none. Changes of alarm always pass.
+	// deadband drops updates that differ little from the last stored value. Changes of the alarm
+	// state are always stored. Default: none.
 	// +optional
 	Deadband *Deadband `json:"deadband,omitempty"`
 
-	// maxRate is the most samples per second of a PV; 0, the default, is no
-	// limit. It is a float: rates below one per second are common.
+	// maxRate is the maximum number of samples per second of a PV. 0, the default, is no limit.
+	// It is a float, because rates below one per second are common.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	MaxRate *float64 `json:"maxRate,omitempty"`
 
-	// clock is whose time a sample gets: Source (the IOC's, the default) or
-	// Engine (the time of arrival).
+	// clock is the clock that time stamps a sample: Source (the IOC, the default) or Engine (the
+	// time of arrival).
 	// +optional
 	Clock Clock `json:"clock,omitempty"`
 
@@ -52,7 +52,7 @@ type Sampling struct {
 	ClockLimit *ClockLimit `json:"clockLimit,omitempty"`
 }
 
-// SamplingMode is how samples are taken from updates.
+// SamplingMode is how the samples to store are selected.
 //
 // +kubebuilder:validation:Enum=Monitor;Scan
 type SamplingMode string
@@ -75,7 +75,7 @@ const (
 	ValueEvents EventClass = "Value"
 )
 
-// Clock is whose time a sample gets.
+// Clock is the clock that time stamps a sample.
 //
 // +kubebuilder:validation:Enum=Source;Engine
 type Clock string
@@ -86,15 +86,15 @@ const (
 	EngineClock Clock = "Engine"
 )
 
-// Deadband drops an update if it is within either limit of the last stored
-// value. Limits are floats: they are compared with values of PVs, which are.
+// Deadband drops an update if it is within either limit of the last stored value. Limits are
+// floats, as values of PVs are.
 type Deadband struct {
-	// absolute difference, in the PV's unit; 0 is off.
+	// absolute is a difference in the unit of the PV. 0 disables it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Absolute float64 `json:"absolute,omitempty"`
-	// relative difference, as a part of the last stored value: 0.01 is one
-	// percent; 0 is off.
+	// relative is a difference as a fraction of the last stored value: 0.01 is one percent. 0
+	// disables it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
@@ -102,22 +102,22 @@ type Deadband struct {
 	Relative float64 `json:"relative,omitempty"`
 }
 
-// ClockLimit says how far the IOC's time may be from the time of arrival. The
-// first sample after connecting is kept however old it is.
+// ClockLimit is how much the IOC's time can differ from the time of arrival. The first sample
+// after connecting can have any age.
 type ClockLimit struct {
-	// ahead of the arrival. Default 5m; 0s is no limit.
+	// ahead is how far the IOC's time can be ahead of the arrival. 0s is no limit. Default: 5m.
 	// +optional
 	Ahead *Duration `json:"ahead,omitempty"`
-	// behind the arrival. Default 1d; 0s is no limit.
+	// behind is how far the IOC's time can be behind the arrival. 0s is no limit. Default: 1d.
 	// +optional
 	Behind *Duration `json:"behind,omitempty"`
-	// onExceeded is Restamp (store under the engine's clock, the default) or
-	// Refuse (drop). Both are counted.
+	// onExceeded is what happens to a sample outside the limits: Restamp (the default) stores it
+	// with the engine's time; Refuse drops it. Both are counted.
 	// +optional
 	OnExceeded ClockAction `json:"onExceeded,omitempty"`
 }
 
-// ClockAction is what happens to a sample outside of the clock limit.
+// ClockAction is what happens to a sample outside the clock limit.
 //
 // +kubebuilder:validation:Enum=Restamp;Refuse
 type ClockAction string

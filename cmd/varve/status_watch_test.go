@@ -42,7 +42,7 @@ func watched(t *testing.T, redraw bool, answers ...any) string {
 		return next.(moves.State), nil
 	}}
 	if err := w.run(ctx, tick); err != nil {
-		t.Errorf("it ended with: %v", err)
+		t.Errorf("the container failed: %v", err)
 	}
 	return out.String()
 }

@@ -1,12 +1,12 @@
-// Package archiverstatus says how an Archiver is doing. It is pure: the same
-// observations give the same status.
+// Package archiverstatus computes the status of an Archiver. It is pure: the same observations
+// give the same status.
 //
 //	Deployments, Job, pods ──┐                ┌─▶ problems ──▶ Degraded
 //	ArchiveShards ───────────┼─▶ Input ──▶ ───┼─▶ StorageReady, Progressing ──▶ Ready; DiskGuard, Autoscaling, CassandraReady
 //	reports of engines ──────┘                └─▶ counts and rates, rounded
 //
-// Each condition comes from an ordered list of checks over the same Input; the
-// first one that has something to say gives the reason.
+// Each condition comes from an ordered list of checks of the same Input. The first check that
+// applies gives the reason.
 package archiverstatus
 
 import (
@@ -24,45 +24,45 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// Input is what was observed.
+// Input is what the operator observed.
 type Input struct {
-	// Archiver with the status that was written last.
+	// Archiver is the Archiver with its last written status.
 	Archiver *v1alpha1.Archiver
 
-	// Engines, Retrieval and Schema are nil before they exist, and where an
-	// embedded archive has none.
+	// Engines, Retrieval and Schema are nil before they exist. An embedded archive has no
+	// Retrieval and no Schema.
 	Engines   *appsv1.Deployment
 	Retrieval *appsv1.Deployment
 	Schema    *batchv1.Job
-	// Autoscaler is nil before it exists, and where none is asked for.
+	// Autoscaler is nil before it exists, and without spec.engines.autoscaling.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// Pods of all components.
+	// Pods are the pods of all components.
 	Pods []corev1.Pod
-	// Mounts says, by name of a pod, why its volumes can not be mounted.
+	// Mounts is why the volumes of a pod cannot be mounted, by name of the pod.
 	Mounts map[string]string
-	// Datacenter is that of storage.cassandra.managed; nil without.
+	// Datacenter is the datacenter of storage.cassandra.managed. It is nil if there is none.
 	Datacenter *Datacenter
-	// Refused says which objects the API server did not take, and why.
+	// Refused is which objects the API server rejected, and why.
 	Refused string
 
-	// Shards of the archive, in any order.
+	// Shards are the shards of the archive, in any order.
 	Shards []v1alpha1.ArchiveShard
-	// Unplaced is the number of shards with channels that no engine captures
-	// yet; Moving of those between two engines.
+	// Unplaced is the number of shards with channels that no engine captures yet. Moving is the
+	// number of shards that move between two engines.
 	Unplaced, Moving int
-	// Moves is how far these have come; nil while none is under way.
+	// Moves is the progress of the shard moves. It is nil while no shard moves.
 	Moves *v1alpha1.MovesStatus
 
-	// Fleet has the engines and their reports.
+	// Fleet is the engines and their reports.
 	Fleet []fleet.Engine
-	// Settled says that the operator has run for long enough to have had a
-	// report of every engine. Until then, old figures are kept.
+	// Settled is set when the operator has run long enough to have a report of every engine.
+	// Until then, Compute keeps the numbers of the last status.
 	Settled bool
 
 	Now time.Time
 }
 
-// Compute returns the status.
+// Compute returns the status of the Archiver.
 func Compute(in Input) v1alpha1.ArchiverStatus {
 	a := in.Archiver
 	status := v1alpha1.ArchiverStatus{
@@ -84,7 +84,7 @@ func Compute(in Input) v1alpha1.ArchiverStatus {
 	return status
 }
 
-// conditions are in the order in which people should read them.
+// conditions returns all conditions, in the order in which people should read them.
 func conditions(in *Input) []metav1.Condition {
 	storage := storageReady(in)
 	problems := problems(in)
@@ -110,7 +110,7 @@ func conditions(in *Input) []metav1.Condition {
 	return all
 }
 
-// previous returns the condition that was written last, or nil.
+// previous returns the last written condition of a type, or nil.
 func previous(a *v1alpha1.Archiver, kind string) *metav1.Condition {
 	if a.Status == nil {
 		return nil
@@ -123,7 +123,7 @@ func previous(a *v1alpha1.Archiver, kind string) *metav1.Condition {
 	return nil
 }
 
-// wanted is a number of replicas as the API server understands it.
+// wanted returns a number of replicas, with the API server's default.
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1
@@ -131,7 +131,7 @@ func wanted(replicas *int32) int32 {
 	return *replicas
 }
 
-// cut bounds a message: some come from other programs.
+// cut limits the length of a message, because some messages come from other programs.
 func cut(message string) string {
 	const most = 1024
 	if len(message) <= most {

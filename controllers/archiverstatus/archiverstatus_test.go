@@ -93,7 +93,7 @@ func condition(t *testing.T, s v1alpha1.ArchiverStatus, kind string) metav1.Cond
 	return metav1.Condition{}
 }
 
-func TestHealthy(t *testing.T) {
+func TestHealthyArchiverIsReady(t *testing.T) {
 	s := Compute(healthy())
 	for kind, want := range map[string]string{
 		v1alpha1.ConditionReady:        "True Ready",
@@ -117,8 +117,8 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// TestConditions breaks one thing at a time.
-func TestConditions(t *testing.T) {
+// TestConditionsFollowObservations breaks one thing at a time.
+func TestConditionsFollowObservations(t *testing.T) {
 	zero := int32(0)
 	for _, c := range []struct {
 		name    string
@@ -163,7 +163,7 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionStorageReady, "Unknown WaitingForEngine", ""},
 
 		{"an engine does not report", func(in *Input) { in.Fleet[0].Report = nil },
-			v1alpha1.ConditionDegraded, "True NoReport", "1 engine is ready but not reporting"},
+			v1alpha1.ConditionDegraded, "True NoReport", "1 engine is ready but unreachable"},
 		{"an engine of a new operator", func(in *Input) { in.Fleet[0].Report, in.Settled = nil, false },
 			v1alpha1.ConditionDegraded, "False AsExpected", ""},
 		{"an engine that is new", func(in *Input) {
@@ -174,7 +174,7 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionDegraded, "True EngineLost", "1 engine is"},
 		{"too many circuits", func(in *Input) {
 			in.Fleet[0].Report.Circuits[0].Count = 7
-		}, v1alpha1.ConditionDegraded, "True TooManyCircuits", "more than 8 connections to IOC 10.0.0.1:5064"},
+		}, v1alpha1.ConditionDegraded, "True TooManyCircuits", "engines have more than 8 connections to IOC 10.0.0.1:5064"},
 		{"an ArchiveShard was removed", func(in *Input) {
 			in.Fleet[0].Report.Shards = []report.Shard{{Index: 0, Orphaned: true}}
 		}, v1alpha1.ConditionDegraded, "True ShardObjectMissing", "1 shards"},
@@ -182,17 +182,17 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionDiskGuard, "False NoLimit", "no limit is set"},
 		{"room enough", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "BelowLimit", Limit: 1200 << 30, Size: 7, Before: &now}
-		}, v1alpha1.ConditionDiskGuard, "False BelowLimit", "well below its limit of 1.2 TiB; raw samples from before " + now.Format(time.RFC3339)},
+		}, v1alpha1.ConditionDiskGuard, "False BelowLimit", "well below its limit of 1.2 TiB; raw samples before " + now.Format(time.RFC3339)},
 		{"the oldest goes", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "Dropping", Limit: 100 << 30, Before: &now}
-		}, v1alpha1.ConditionDiskGuard, "True Dropping", "100 GiB; raw samples from before"},
+		}, v1alpha1.ConditionDiskGuard, "True Dropping", "100 GiB; raw samples before"},
 		{"Cassandra keeps what was deleted", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "WaitingForRoom", Limit: 100 << 30, Waiting: 12345 << 20, Before: &now, Text: "run nodetool"}
-		}, v1alpha1.ConditionDiskGuard, "True WaitingForRoom", "about 12 GiB are not free yet: run nodetool"},
+		}, v1alpha1.ConditionDiskGuard, "True WaitingForRoom", "about 12 GiB of deleted data still take up disk space: run nodetool"},
 		{"nothing is left to delete", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "NothingLeft", Limit: 100 << 30}
 		},
-			v1alpha1.ConditionDiskGuard, "True NothingLeft", "too young"},
+			v1alpha1.ConditionDiskGuard, "True NothingLeft", "too recent"},
 		{"a node is away", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "SizeUnknown", Text: "node 2: no route"}
 		},
@@ -212,9 +212,9 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestDiskGuardPasses has another engine decide: there is nothing to say before, and
+// TestDiskGuardIsKeptDuringHandOver has another engine decide: there is nothing to say before, and
 // nothing new to say between.
-func TestDiskGuardPasses(t *testing.T) {
+func TestDiskGuardIsKeptDuringHandOver(t *testing.T) {
 	in := healthy()
 	said := func() string {
 		s := Compute(in)
@@ -243,7 +243,7 @@ func TestDiskGuardPasses(t *testing.T) {
 	}
 }
 
-func TestEmbedded(t *testing.T) {
+func TestEmbeddedArchiveIsReady(t *testing.T) {
 	in := healthy()
 	in.Archiver.Spec.Storage = v1alpha1.StorageSpec{Embedded: &v1alpha1.EmbeddedSpec{}}
 	in.Retrieval, in.Schema = nil, nil
@@ -259,8 +259,8 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestOperatorRestarts checks that nothing flickers before the first reports.
-func TestOperatorRestarts(t *testing.T) {
+// TestOperatorRestartKeepsStatus checks that nothing flickers before the first reports.
+func TestOperatorRestartKeepsStatus(t *testing.T) {
 	in := healthy()
 	before := Compute(in)
 	in.Archiver.Status = &before
@@ -272,7 +272,7 @@ func TestOperatorRestarts(t *testing.T) {
 	}
 }
 
-func TestTransitionTime(t *testing.T) {
+func TestTransitionTimeChangesWithStatus(t *testing.T) {
 	in := healthy()
 	first := Compute(in)
 	in.Archiver.Status = &first
@@ -287,9 +287,9 @@ func TestTransitionTime(t *testing.T) {
 	}
 }
 
-// TestChanged checks what is written a second after the last status, and what a
+// TestNumbersAreWrittenLaterThanTransitions checks what is written a second after the last status, and what a
 // minute after.
-func TestChanged(t *testing.T) {
+func TestNumbersAreWrittenLaterThanTransitions(t *testing.T) {
 	old := Compute(healthy())
 	for _, c := range []struct {
 		name        string
@@ -317,7 +317,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestLongMessagesAreCut(t *testing.T) {
 	long := strings.Repeat("ü", 2000)
 	if got := cut(long); len(got) > 1024+len(" …") || !strings.HasPrefix(long, strings.TrimSuffix(got, " …")) {
 		t.Errorf("cut to %d bytes", len(got))

@@ -12,12 +12,11 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// metricsPatience is how long figures of CPU may be missing before somebody is told:
-// metrics-server has none of pods that have just begun.
+// metricsPatience is how long CPU metrics can be missing before a condition reports it:
+// metrics-server has none for new pods.
 const metricsPatience = 2 * time.Minute
 
-// autoscaling: True while the number of engines follows their load. There is none
-// unless the spec asks for it.
+// autoscaling returns the condition Autoscaling. There is none without spec.engines.autoscaling.
 func autoscaling(in *Input) []metav1.Condition {
 	spec := in.Archiver.Spec.Engines.Autoscaling
 	if spec == nil {
@@ -27,7 +26,7 @@ func autoscaling(in *Input) []metav1.Condition {
 		return []metav1.Condition{{Type: v1alpha1.ConditionAutoscaling, Status: status, Reason: reason, Message: message}}
 	}
 	if n := in.Archiver.Spec.Engines.Replicas; n != nil && *n == 0 {
-		return set(metav1.ConditionFalse, v1alpha1.ReasonResting, "spec.engines.replicas is 0: scale to 1 or more to go on")
+		return set(metav1.ConditionFalse, v1alpha1.ReasonResting, "spec.engines.replicas is 0, so autoscaling is paused: set it to 1 or more to resume")
 	}
 	if p := autoscalerProblem(in); p.reason != "" {
 		return set(metav1.ConditionFalse, p.reason, p.message)
@@ -36,17 +35,17 @@ func autoscaling(in *Input) []metav1.Condition {
 	limited := scalerCondition(in.Autoscaler, autoscalingv2.ScalingLimited)
 	switch {
 	case active == nil || active.Status != corev1.ConditionTrue:
-		return set(metav1.ConditionUnknown, v1alpha1.ReasonWaitingForMetrics, "the first figures of CPU have not come yet")
+		return set(metav1.ConditionUnknown, v1alpha1.ReasonWaitingForMetrics, "waiting for the first CPU metrics of the engines")
 	case limited != nil && limited.Status == corev1.ConditionTrue && limited.Reason == "TooManyReplicas":
 		return set(metav1.ConditionTrue, v1alpha1.ReasonAtMaximum, fmt.Sprintf(
-			"engines need more CPU than %d of them should take: raise maxReplicas, or what they request", spec.MaxReplicas))
+			"%d engines are not enough for the load: raise spec.engines.autoscaling.maxReplicas or the engines' CPU request", spec.MaxReplicas))
 	}
 	return set(metav1.ConditionTrue, v1alpha1.ReasonFollowingLoad, fmt.Sprintf(
-		"there are %d to %d engines, as many as bring their CPU to %d %% of what they request",
+		"there are %d to %d engines, so that their average CPU usage is %d %% of the request",
 		spec.MinReplicas, spec.MaxReplicas, spec.TargetCPUUtilizationPercentage))
 }
 
-// autoscalerProblems says why the number of engines does not follow their load.
+// autoscalerProblems returns why the number of engines does not follow their load.
 func autoscalerProblems(in *Input) []problem {
 	if p := autoscalerProblem(in); p.reason != "" {
 		return []problem{p}
@@ -60,7 +59,7 @@ func autoscalerProblem(in *Input) problem {
 	}
 	if able := scalerCondition(in.Autoscaler, autoscalingv2.AbleToScale); able != nil && able.Status == corev1.ConditionFalse &&
 		(able.Reason == "FailedGetScale" || able.Reason == "FailedUpdateScale") && in.Now.Sub(able.LastTransitionTime.Time) > metricsPatience {
-		return problem{v1alpha1.ReasonAutoscalerFailed, "autoscaling does not work: " + able.Message}
+		return problem{v1alpha1.ReasonAutoscalerFailed, "autoscaling failed: " + able.Message}
 	}
 	active := scalerCondition(in.Autoscaler, autoscalingv2.ScalingActive)
 	switch {
@@ -68,17 +67,17 @@ func autoscalerProblem(in *Input) problem {
 		in.Now.Sub(active.LastTransitionTime.Time) <= metricsPatience:
 		return problem{}
 	case !strings.HasPrefix(active.Reason, "FailedGet"):
-		return problem{v1alpha1.ReasonAutoscalerFailed, "autoscaling does not work: " + active.Message}
+		return problem{v1alpha1.ReasonAutoscalerFailed, "autoscaling failed: " + active.Message}
 	case strings.Contains(active.Message, "could not find the requested resource"):
-		// What the controller says then is long, and names no program.
+		// The controller's own message is long and does not say what to install.
 		return problem{v1alpha1.ReasonMetricsMissing,
-			"engines are not autoscaled: the cluster does not serve metrics.k8s.io; install metrics-server"}
+			"engines cannot be autoscaled because the cluster does not serve metrics.k8s.io: install metrics-server"}
 	}
 	return problem{v1alpha1.ReasonMetricsMissing,
-		"engines are not autoscaled: their CPU is not known; does `kubectl top pods` show it? (" + active.Message + ")"}
+		"engines cannot be autoscaled because their CPU usage is unknown: check that `kubectl top pods` shows it (" + active.Message + ")"}
 }
 
-// scalerCondition returns a condition of the autoscaler; nil if it does not have it.
+// scalerCondition returns a condition of the autoscaler, or nil.
 func scalerCondition(h *autoscalingv2.HorizontalPodAutoscaler, kind autoscalingv2.HorizontalPodAutoscalerConditionType) *autoscalingv2.HorizontalPodAutoscalerCondition {
 	if h == nil {
 		return nil

@@ -43,7 +43,7 @@ const (
 		"no metrics returned from resource metrics API"
 )
 
-func TestAutoscaling(t *testing.T) {
+func TestAutoscalingReportsProblems(t *testing.T) {
 	const active, able, limited = autoscalingv2.ScalingActive, autoscalingv2.AbleToScale, autoscalingv2.ScalingLimited
 	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestAutoscaling(t *testing.T) {
 		{"no figures yet", autoscaled(time.Minute, active, no, "FailedGetContainerResourceMetric", noFigures), "Unknown WaitingForMetrics", "", false},
 		{"another one scales it", autoscaled(time.Hour, active, no, "AmbiguousSelector", "pods by selector are controlled by multiple HPAs"), "False AutoscalerFailed", "multiple HPAs", true},
 		{"no right to scale", autoscaled(time.Hour, able, no, "FailedGetScale", "forbidden"), "False AutoscalerFailed", "forbidden", true},
-		{"too few", autoscaled(time.Hour, limited, yes, "TooManyReplicas", ""), "True AtMaximum", "raise maxReplicas", false},
+		{"too few", autoscaled(time.Hour, limited, yes, "TooManyReplicas", ""), "True AtMaximum", "raise spec.engines.autoscaling.maxReplicas", false},
 		{"as few as may be", autoscaled(time.Hour, limited, yes, "TooFewReplicas", ""), "True FollowingLoad", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestAutoscaling(t *testing.T) {
 	}
 }
 
-func TestAutoscalingBeginsAndRests(t *testing.T) {
+func TestAutoscalingStartsAndPauses(t *testing.T) {
 	in := autoscaled(time.Hour, autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "")
 	in.Archiver.Spec.Engines.Replicas = new(int32(0))
 	if c := condition(t, Compute(in), v1alpha1.ConditionAutoscaling); c.Reason != v1alpha1.ReasonResting {

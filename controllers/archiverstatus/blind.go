@@ -7,20 +7,21 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// blindPart is which part of the channels of two engines one of them has to lack to be
-// called blind; 1/blindPart of them.
+// blindPart is the part of the common channels that an engine must lack to count as blind:
+// 1/blindPart of them.
 const blindPart = 10
 
-// blind says which engine lacks channels that the other engine of its shards has
-// connected; empty: none does. It takes the channels that the one has not reached for some
-// time, and that the other one must have had all that time: those that both numbers do not
-// leave room for otherwise.
+// blind returns a message about the engine that lacks the most channels that the other engine of
+// its shards has connected, or "". Engines report only numbers for each shard: how many channels
+// one engine has not reached for some time, and how many the other has had connected all that
+// time. As far as the sum of both exceeds the channels of the shard, the same channels are in
+// both numbers.
 func blind(in *Input, shards []*v1alpha1.ArchiveShard) string {
 	type pair struct{ blind, sees string }
 	lacks, of := map[pair]int{}, map[pair]int{}
-	told := toldOf(in)
+	reports := capturingReports(in)
 	for _, s := range shards {
-		here := told[*s.Spec.Index]
+		here := reports[*s.Spec.Index]
 		for a, x := range here {
 			for b, y := range here {
 				if a != b {
@@ -39,13 +40,13 @@ func blind(in *Input, shards []*v1alpha1.ArchiveShard) string {
 	if worst.blind == "" {
 		return ""
 	}
-	return fmt.Sprintf("engine %s does not reach %d of %d channels that engine %s has connected: look at the network between its node and the IOCs",
+	return fmt.Sprintf("engine %s cannot reach %d of %d channels that engine %s has connected: check the network between its node and the IOCs",
 		worst.blind, lacks[worst], of[worst], worst.sees)
 }
 
-// toldOf returns what the living engines say of the shards that they capture, by shard
+// capturingReports returns the running engines' reports of the shards that they capture, by shard
 // and engine.
-func toldOf(in *Input) map[int32]map[string]*report.Shard {
+func capturingReports(in *Input) map[int32]map[string]*report.Shard {
 	out := map[int32]map[string]*report.Shard{}
 	for i := range in.Fleet {
 		e := &in.Fleet[i]

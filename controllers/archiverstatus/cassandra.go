@@ -15,21 +15,21 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// Datacenter is what was observed of the datacenter that is run for an archive.
+// Datacenter is what the operator observed of a managed datacenter.
 type Datacenter struct {
-	// Kind of the object that stands for it; empty if the cluster has none.
+	// Kind is the kind of the datacenter's object. It is empty if the cluster has no such CRD.
 	Kind string
-	// Size that its operator was asked for; 0 before there is one.
+	// Size is the number of nodes in that object. It is 0 before the object exists.
 	Size int32
-	// Version of Cassandra that it was asked for.
+	// Version is the version of Cassandra in that object.
 	Version string
-	// Conditions are cass-operator's.
+	// Conditions are the conditions that cass-operator sets.
 	Conditions []metav1.Condition
-	// Behind says that they are not yet of what was asked for last.
+	// Behind is set while the conditions describe an older generation of the object.
 	Behind bool
-	// Error is what k8ssandra-operator says.
+	// Error is the error that k8ssandra-operator reports.
 	Error string
-	// Pods of the nodes.
+	// Pods are the pods of the nodes.
 	Pods []corev1.Pod
 }
 
@@ -66,14 +66,14 @@ func (d *Datacenter) ready() (n int32) {
 	return n
 }
 
-// Rendered is what objects are made of: of the datacenter, of the replicas that the last
-// status has, and of those that schema Jobs say; there are two while one takes the other's
-// place.
+// Rendered returns the input for rendering objects. It combines the datacenter, the replication
+// factor of the last status, and that of the schema Jobs. There are two Jobs while one replaces
+// the other.
 func (d *Datacenter) Rendered(a *v1alpha1.Archiver, jobs ...*batchv1.Job) render.Datacenter {
 	if d == nil {
 		return render.Datacenter{}
 	}
-	// A datacenter that never ran may be asked for another size at any time.
+	// The size of a datacenter that never ran can be changed at any time.
 	r := render.Datacenter{Kind: d.Kind, Size: d.Size, Scaling: d.Scaling() || d.Behind && d.is(dcInitialized)}
 	if a.Status != nil && a.Status.Cassandra != nil {
 		r.Replicas = a.Status.Cassandra.ReplicationFactor
@@ -84,7 +84,7 @@ func (d *Datacenter) Rendered(a *v1alpha1.Archiver, jobs ...*batchv1.Job) render
 	return r
 }
 
-// cassandraStatus is nil without a managed datacenter.
+// cassandraStatus returns the state of the managed datacenter, or nil if there is none.
 func cassandraStatus(in *Input) *v1alpha1.CassandraStatus {
 	d := in.Datacenter
 	if d == nil {
@@ -106,8 +106,8 @@ func cassandraStatus(in *Input) *v1alpha1.CassandraStatus {
 	return s
 }
 
-// jobReplicas is the number of replicas that a schema Job brings the keyspace to; 0 if it
-// leaves them as they are.
+// jobReplicas returns the number of replicas that a schema Job sets on the keyspace, or 0 if it
+// does not change them.
 func jobReplicas(job *batchv1.Job) int32 {
 	if job == nil {
 		return 0
@@ -123,8 +123,8 @@ func jobReplicas(job *batchv1.Job) int32 {
 	return 0
 }
 
-// cassandraReady: the datacenter has its nodes, and each sample its replicas. It is empty
-// without a managed datacenter.
+// cassandraReady returns the condition CassandraReady: true when the datacenter has its nodes and
+// each sample its replicas. There is none without a managed datacenter.
 func cassandraReady(in *Input) []metav1.Condition {
 	if in.Datacenter == nil {
 		return nil
@@ -140,7 +140,7 @@ func cassandraReady(in *Input) []metav1.Condition {
 	return []metav1.Condition{c}
 }
 
-// cassandraChecks are made in this order; the first that has a reason is told.
+// cassandraChecks run in this order. The first check that returns a reason gives the condition.
 var cassandraChecks = []func(*Input, *Datacenter) (reason, message string){
 	operatorMissing,
 	datacenterRefused,
@@ -172,10 +172,10 @@ func datacenterRefused(in *Input, d *Datacenter) (reason, message string) {
 		return v1alpha1.ReasonCassandraRefused, in.Refused
 	}
 	if c := meta.FindStatusCondition(d.Conditions, dcValid); c != nil && c.Status == metav1.ConditionFalse {
-		return v1alpha1.ReasonCassandraRefused, "cass-operator does not take the datacenter: " + c.Message
+		return v1alpha1.ReasonCassandraRefused, "cass-operator rejects the datacenter: " + c.Message
 	}
 	if d.Error != "" && d.Error != "None" {
-		return v1alpha1.ReasonCassandraRefused, "k8ssandra-operator says: " + d.Error
+		return v1alpha1.ReasonCassandraRefused, "k8ssandra-operator reports: " + d.Error
 	}
 	return "", ""
 }
@@ -184,10 +184,10 @@ func datacenterStopped(_ *Input, d *Datacenter) (reason, message string) {
 	if !d.is(dcStopped) {
 		return "", ""
 	}
-	return v1alpha1.ReasonCassandraStopped, fmt.Sprintf("the %s is stopped: set its stopped to false", d.Kind)
+	return v1alpha1.ReasonCassandraStopped, fmt.Sprintf("the %s is stopped: set its field stopped to false", d.Kind)
 }
 
-// nodesStuck says what keeps pods of nodes from running, and where to look.
+// nodesStuck returns what keeps a node's pod from running.
 func nodesStuck(_ *Input, d *Datacenter) (reason, message string) {
 	for i := range d.Pods {
 		found := podProblem(&d.Pods[i], "")
@@ -196,9 +196,9 @@ func nodesStuck(_ *Input, d *Datacenter) (reason, message string) {
 		}
 		message := found.message
 		if strings.Contains(message, "PersistentVolumeClaim") {
-			message += "; is there a StorageClass of the name in spec.storage.cassandra.managed.storageClassName, or a default one?"
+			message += "; check that the StorageClass in spec.storage.cassandra.managed.storageClassName, or a default StorageClass, exists"
 		}
-		return v1alpha1.ReasonCassandraStuck, fmt.Sprintf("%d of %d nodes are ready; a pod of Cassandra: %s", d.ready(), d.Size, message)
+		return v1alpha1.ReasonCassandraStuck, fmt.Sprintf("%d of %d nodes are ready; Cassandra pod: %s", d.ready(), d.Size, message)
 	}
 	return "", ""
 }
@@ -210,18 +210,18 @@ func datacenterStarting(_ *Input, d *Datacenter) (reason, message string) {
 	return v1alpha1.ReasonCassandraStarting, fmt.Sprintf("%d of %d nodes are ready", d.ready(), d.Size)
 }
 
-// nodesUnderWay: changes that somebody asked for.
+// nodesUnderWay returns changes of the nodes that are in progress.
 func nodesUnderWay(in *Input, d *Datacenter) (reason, message string) {
 	want := render.Managed(in.Archiver).Size
 	switch {
 	case d.is(dcReplacingNodes):
 		return v1alpha1.ReasonReplacingNodes, "nodes are being replaced"
 	case d.is(dcScalingUp), d.Size < want:
-		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("nodes join: %d of %d are ready", d.ready(), max(d.Size, want))
+		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("nodes are joining: %d of %d are ready", d.ready(), max(d.Size, want))
 	case d.is(dcScalingDown, dcDecommission):
-		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("nodes leave, and give others what they have, until there are %d", d.Size)
+		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("nodes are leaving and moving their data to others, until %d remain", d.Size)
 	case d.is(dcUpdating, dcRollingRestart, dcResuming, dcResizing):
-		return v1alpha1.ReasonCassandraUpdating, "nodes restart one by one with other settings"
+		return v1alpha1.ReasonCassandraUpdating, "nodes are restarting one by one with new settings"
 	}
 	return "", ""
 }
@@ -233,20 +233,20 @@ func nodesDown(_ *Input, d *Datacenter) (reason, message string) {
 	return v1alpha1.ReasonNodesDown, fmt.Sprintf("%d of %d nodes are ready", d.ready(), d.Size)
 }
 
-// replicating: the schema Job brings the keyspace to another number of replicas.
+// replicating returns a change of the number of replicas by the schema Job.
 func replicating(in *Input, d *Datacenter) (reason, message string) {
 	want := render.Managed(in.Archiver).Size
 	made := in.Archiver.Status != nil && in.Archiver.Status.Cassandra != nil && in.Archiver.Status.Cassandra.ReplicationFactor > 0
 	if n := jobReplicas(in.Schema); n > 0 && made && !complete(in.Schema) {
-		return v1alpha1.ReasonReplicating, fmt.Sprintf("samples get %d replicas, by one at a time, with a repair after each: the log of the schema Job tells how far that is", n)
+		return v1alpha1.ReasonReplicating, fmt.Sprintf("the number of replicas is changing to %d, in steps of one with a repair after each: see the log of the schema Job for the progress", n)
 	}
 	if d.Size > want {
-		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("%d nodes are to leave", d.Size-want)
+		return v1alpha1.ReasonCassandraScaling, fmt.Sprintf("%d nodes will leave", d.Size-want)
 	}
 	return "", ""
 }
 
-// cassandraProblem: somebody has to look at the datacenter.
+// cassandraProblem returns a problem of the datacenter that an administrator must solve.
 func cassandraProblem(in *Input) []problem {
 	for _, c := range cassandraReady(in) {
 		switch c.Reason {

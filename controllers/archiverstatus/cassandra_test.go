@@ -52,7 +52,7 @@ func unschedulable(message string) corev1.Pod {
 	}}}}
 }
 
-func TestCassandraReady(t *testing.T) {
+func TestCassandraReadyReportsProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   func(*Input)
 		reason   string
@@ -86,7 +86,7 @@ func TestCassandraReady(t *testing.T) {
 		},
 		"stopped": {
 			change: func(in *Input) { in.Datacenter.Conditions = dcConditions(dcInitialized, dcStopped) },
-			reason: v1alpha1.ReasonCassandraStopped, message: "set its stopped to false", degraded: true,
+			reason: v1alpha1.ReasonCassandraStopped, message: "set its field stopped to false", degraded: true,
 		},
 		"starts": {
 			change: func(in *Input) {
@@ -103,7 +103,7 @@ func TestCassandraReady(t *testing.T) {
 		},
 		"a node of Kubernetes is short": {
 			change: func(in *Input) { in.Datacenter.Pods[2] = unschedulable("0/3 nodes are available") },
-			reason: v1alpha1.ReasonCassandraStuck, message: "2 of 3 nodes are ready; a pod of Cassandra: 0/3 nodes are available", degraded: true,
+			reason: v1alpha1.ReasonCassandraStuck, message: "2 of 3 nodes are ready; Cassandra pod: 0/3 nodes are available", degraded: true,
 		},
 		"a node is down": {
 			change: func(in *Input) { in.Datacenter.Pods[1].Status.Conditions = nil },
@@ -111,22 +111,22 @@ func TestCassandraReady(t *testing.T) {
 		},
 		"nodes join": {
 			change: func(in *Input) { in.Datacenter.Conditions = dcConditions(dcInitialized, dcScalingUp) },
-			reason: v1alpha1.ReasonCassandraScaling, message: "nodes join",
+			reason: v1alpha1.ReasonCassandraScaling, message: "nodes are joining",
 		},
 		"nodes are to join": {
 			change: func(in *Input) { in.Datacenter.Size = 1 }, reason: v1alpha1.ReasonCassandraScaling, message: "of 3 are ready",
 		},
 		"nodes leave": {
 			change: func(in *Input) { in.Datacenter.Conditions = dcConditions(dcInitialized, dcScalingDown) },
-			reason: v1alpha1.ReasonCassandraScaling, message: "nodes leave",
+			reason: v1alpha1.ReasonCassandraScaling, message: "nodes are leaving",
 		},
 		"nodes are to leave": {
 			change: func(in *Input) { render.Managed(in.Archiver).Size = 2; in.Schema = replicationJob(2, true) },
-			reason: v1alpha1.ReasonCassandraScaling, message: "1 nodes are to leave",
+			reason: v1alpha1.ReasonCassandraScaling, message: "1 nodes will leave",
 		},
 		"fewer replicas first": {
 			change: func(in *Input) { render.Managed(in.Archiver).Size = 2; in.Schema = replicationJob(2, false) },
-			reason: v1alpha1.ReasonReplicating, message: "samples get 2 replicas",
+			reason: v1alpha1.ReasonReplicating, message: "the number of replicas is changing to 2",
 		},
 		"tables are made": {
 			change: func(in *Input) { in.Archiver.Status = nil; in.Schema = replicationJob(3, false) },
@@ -167,8 +167,8 @@ func TestCassandraReady(t *testing.T) {
 	}
 }
 
-// TestReplicasInForce checks that a number of replicas counts once its Job is done.
-func TestReplicasInForce(t *testing.T) {
+// TestReplicationFactorChangesWhenJobCompletes checks that a number of replicas counts once its Job is done.
+func TestReplicationFactorChangesWhenJobCompletes(t *testing.T) {
 	in := managed(3)
 	in.Archiver.Status = &v1alpha1.ArchiverStatus{Cassandra: &v1alpha1.CassandraStatus{ReplicationFactor: 1}}
 	in.Schema = replicationJob(3, false)

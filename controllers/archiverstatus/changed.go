@@ -9,11 +9,11 @@ import (
 	"varve.dev/varve/controllers/figures"
 )
 
-// writeEvery is how often figures are written, and movesEvery how far moves have come.
+// writeEvery is how often numbers are written, and movesEvery how often the progress of moves.
 const writeEvery, movesEvery = 30 * time.Second, 5 * time.Second
 
-// Changed reports whether a status is to be written: at once if something
-// happened, now and then if only figures moved.
+// Changed reports whether to write a status: at once after a transition, every writeEvery if only
+// numbers changed.
 func Changed(old *v1alpha1.ArchiverStatus, computed v1alpha1.ArchiverStatus, sinceWritten time.Duration) bool {
 	if old == nil {
 		return true

@@ -9,10 +9,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// worstShown is the most IOCs that a status names.
+// worstShown is the maximum number of IOCs in a status.
 const worstShown = 5
 
-// circuitsOf returns the connections that all engines have to IOCs, the most first.
+// circuitsOf returns the number of connections from all engines to each IOC, in descending order.
 func circuitsOf(in *Input) []v1alpha1.CircuitCount {
 	count := map[string]int32{}
 	for i := range in.Fleet {
@@ -32,8 +32,8 @@ func circuitsOf(in *Input) []v1alpha1.CircuitCount {
 	return all
 }
 
-// worstCircuits are the IOCs with the most connections, of those with more than one.
-// Before the first report they are what they were.
+// worstCircuits returns the IOCs with the most connections, if they have more than one. Before
+// the first report it returns those of the last status.
 func worstCircuits(in *Input) []v1alpha1.CircuitCount {
 	all := circuitsOf(in)
 	if old := in.Archiver.Status; len(all) == 0 && !in.Settled && old != nil {
@@ -46,7 +46,7 @@ func worstCircuits(in *Input) []v1alpha1.CircuitCount {
 	return all[:min(len(all), worstShown)]
 }
 
-// circuits names IOCs with more connections than they should have to bear.
+// circuits returns the IOCs with more connections than spec.epics.maxCircuitsPerServer.
 func circuits(in *Input) []problem {
 	most := in.Archiver.Spec.EPICS.MaxCircuitsPerServer
 	if most == 0 {
@@ -67,5 +67,5 @@ func circuits(in *Input) []problem {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	return []problem{{v1alpha1.ReasonTooManyCircuits, fmt.Sprintf(
-		"more than %d connections to IOC %s: shardBy with a prefix keeps an IOC's PVs on few engines", most, names)}}
+		"engines have more than %d connections to IOC %s: set shardBy.prefix in groups so that fewer engines connect to each IOC", most, names)}}
 }

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// TestWorstCircuits adds up the connections of all engines to each IOC.
-func TestWorstCircuits(t *testing.T) {
+// TestWorstCircuitsAreListed adds up the connections of all engines to each IOC.
+func TestWorstCircuitsAreListed(t *testing.T) {
 	in := healthy()
 	in.Fleet[0].Report.Circuits = []report.Circuit{{Host: "a", Count: 2}, {Host: "b", Count: 3}, {Host: "lone", Count: 1}}
 	in.Fleet[1].Report.Circuits = []report.Circuit{{Host: "a", Count: 4}, {Host: "c", Count: 3}}
@@ -38,9 +38,9 @@ func TestWorstCircuits(t *testing.T) {
 	}
 }
 
-// TestMovesArePaced checks that each step of a wave is not a write, but its beginning
+// TestMovesAreWrittenEveryFiveSeconds checks that each step of a wave is not a write, but its beginning
 // and its end are.
-func TestMovesArePaced(t *testing.T) {
+func TestMovesAreWrittenEveryFiveSeconds(t *testing.T) {
 	status := func(progress string) v1alpha1.ArchiverStatus {
 		in := healthy()
 		if progress != "" {

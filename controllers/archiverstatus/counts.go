@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/figures"
 )
 
-// counts sums up what engines report. Without any report, figures stay as they
-// were while the operator is new; later on, they are gone.
+// counts sums up the reports of the engines. If there is no report, it returns the numbers of the
+// last status until the operator is settled.
 func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	var groups []report.Group
 	reports := 0
@@ -35,7 +35,7 @@ func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	return figures.Sum(groups, total, old.Rates)
 }
 
-// captured returns the indices of shards that an engine captures that is alive.
+// captured returns the indices of the shards that a running engine captures.
 func captured(in *Input) map[int32]bool {
 	alive := map[string]bool{}
 	for i := range in.Fleet {
@@ -56,11 +56,10 @@ func captured(in *Input) map[int32]bool {
 	return shards
 }
 
-// total is the number of shards: those of the spec, and those that were made for PVs that
-// two engines capture.
+// total returns the number of shards: spec.shards, and those for PVs that two engines capture.
 func total(in *Input) int { return int(in.Archiver.Spec.Shards) + len(twofold(in, 0)) }
 
-// uncaptured counts shards that have channels and no engine.
+// uncaptured counts the shards that have channels but no engine.
 func uncaptured(in *Input) int {
 	captured := captured(in)
 	n := 0

@@ -12,9 +12,8 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// diskGuard: True while raw samples are deleted for want of room, or the room waits to
-// become free. There is none before an engine has told. Figures are such that they seldom
-// change.
+// diskGuard returns the condition DiskGuard. There is none before the first report of an engine.
+// Its numbers are rounded so that they rarely change.
 func diskGuard(in *Input) []metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionDiskGuard}
 	set := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
@@ -30,7 +29,7 @@ func diskGuard(in *Input) []metav1.Condition {
 	}
 	gone := ""
 	if g.Before != nil {
-		gone = "; raw samples from before " + g.Before.Format(time.RFC3339) + " were deleted for want of room"
+		gone = "; raw samples before " + g.Before.Format(time.RFC3339) + " were deleted to free disk space"
 	}
 	limit := "its limit of " + size(g.Limit)
 	switch g.Reason {
@@ -39,21 +38,21 @@ func diskGuard(in *Input) []metav1.Condition {
 	case v1alpha1.ReasonBelowLimit:
 		return set(metav1.ConditionFalse, g.Reason, "the archive is well below "+limit+gone)
 	case v1alpha1.ReasonDropping:
-		return set(metav1.ConditionTrue, g.Reason, "the archive comes near "+limit+gone)
+		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone)
 	case v1alpha1.ReasonWaitingForRoom:
-		message := fmt.Sprintf("the archive is near %s%s, and about %s are not free yet", limit, gone, about(g.Waiting))
+		message := fmt.Sprintf("the archive is near %s%s; about %s of deleted data still take up disk space", limit, gone, about(g.Waiting))
 		if g.Text != "" {
 			message += ": " + g.Text
 		}
 		return set(metav1.ConditionTrue, g.Reason, message)
 	case v1alpha1.ReasonNothingLeft:
-		return set(metav1.ConditionTrue, g.Reason, "the archive comes near "+limit+gone+"; what is left is too young to be deleted")
+		return set(metav1.ConditionTrue, g.Reason, "the archive is near "+limit+gone+"; the remaining raw samples are too recent to be deleted")
 	}
-	return set(metav1.ConditionUnknown, v1alpha1.ReasonSizeUnknown, "the size of the archive is not known, so nothing is deleted: "+g.Text)
+	return set(metav1.ConditionUnknown, v1alpha1.ReasonSizeUnknown, "the size of the archive is unknown, so nothing is deleted: "+g.Text)
 }
 
-// guardReport returns that of the engine that decides. While that passes from one to
-// another, both may.
+// guardReport returns the report of the engine that runs the disk guard. During a hand-over two
+// engines can report; it returns the first.
 func guardReport(in *Input) *report.DiskGuard {
 	for i := range in.Fleet {
 		if r := in.Fleet[i].Report; r != nil && r.DiskGuard != nil && !in.Fleet[i].Dead {
@@ -63,7 +62,7 @@ func guardReport(in *Input) *report.DiskGuard {
 	return nil
 }
 
-// about returns a size to two digits.
+// about returns a size with two significant digits.
 func about(bytes int64) string {
 	f, unit := scaled(bytes)
 	if f >= 10 {
@@ -73,7 +72,7 @@ func about(bytes int64) string {
 	return inUnit(f, unit)
 }
 
-// size returns a size to one digit after the point.
+// size returns a size with one decimal.
 func size(bytes int64) string { return inUnit(scaled(bytes)) }
 
 func scaled(bytes int64) (f float64, unit string) {

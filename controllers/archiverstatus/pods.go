@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// notCreated says why Kubernetes makes no pods.
+// notCreated returns why Kubernetes does not create pods.
 func notCreated(in *Input) []problem {
 	var all []problem
 	for _, d := range []*appsv1.Deployment{in.Engines, in.Retrieval} {
@@ -34,20 +34,20 @@ func replicaFailure(d *appsv1.Deployment, message string) problem {
 	component := d.Labels[v1alpha1.LabelComponent]
 	if i := strings.Index(message, "violates PodSecurity"); i >= 0 {
 		return problem{v1alpha1.ReasonPodSecurity, fmt.Sprintf(
-			"%s pods are not allowed in this namespace: label it pod-security.kubernetes.io/enforce=privileged (%s)",
+			"this namespace does not allow %s pods: label it pod-security.kubernetes.io/enforce=privileged (%s)",
 			component, message[i:])}
 	}
-	// The name of a pod that does not exist tells nothing, and changes.
+	// The name of a pod that was not created is meaningless, and changes.
 	if strings.HasPrefix(message, `pods "`) {
 		if _, rest, ok := strings.Cut(message, `" `); ok {
 			message = rest
 		}
 	}
-	return problem{v1alpha1.ReasonFailedCreate, fmt.Sprintf("%s pods can not be made: %s", component, message)}
+	return problem{v1alpha1.ReasonFailedCreate, fmt.Sprintf("%s pods cannot be created: %s", component, message)}
 }
 
-// podProblems says what keeps pods from running: each thing once, without names
-// of pods.
+// podProblems returns what keeps pods from running. Each problem appears once, without the name
+// of a pod.
 func podProblems(in *Input) []problem {
 	var all []problem
 	for i := range in.Pods {
@@ -85,11 +85,11 @@ func podProblem(p *corev1.Pod, mount string) problem {
 }
 
 func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
-	if said, failed := lastWords(s); failed && !s.Ready {
+	if line, failed := lastLine(s); failed && !s.Ready {
 		if p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSchema {
-			return problem{} // StorageReady tells
+			return problem{} // the condition StorageReady reports it
 		}
-		return problem{v1alpha1.ReasonCrashing, "it ended with: " + cmp.Or(said, "nothing said; see its log")}
+		return problem{v1alpha1.ReasonCrashing, "the container failed: " + cmp.Or(line, "see its log")}
 	}
 	if s.State.Waiting == nil {
 		return problem{}
@@ -98,22 +98,22 @@ func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
 	case "ContainerCreating", "PodInitializing", "CrashLoopBackOff":
 		return problem{}
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
-		// The kubelet's reason and message change while it tries.
-		return problem{v1alpha1.ReasonImagePull, "the image " + s.Image + " can not be pulled"}
+		// The kubelet's reason and message change while it retries.
+		return problem{v1alpha1.ReasonImagePull, "the image " + s.Image + " cannot be pulled"}
 	default:
 		return problem{v1alpha1.ReasonContainerNotCreated, strings.TrimSuffix(w.Reason+": "+w.Message, ": ")}
 	}
 }
 
-// lastWords returns the last line that a container wrote before it failed. That
-// is its error: containers have the policy FallbackToLogsOnError.
-func lastWords(s *corev1.ContainerStatus) (said string, failed bool) {
+// lastLine returns the last line that a container logged before it failed. The line is its error,
+// because containers have the policy FallbackToLogsOnError.
+func lastLine(s *corev1.ContainerStatus) (line string, failed bool) {
 	for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
 		if end == nil || end.ExitCode == 0 {
 			continue
 		}
 		if end.Reason == "OOMKilled" {
-			return "it took more memory than its limit", true
+			return "it used more memory than its limit", true
 		}
 		text := strings.TrimSpace(end.Message)
 		return text[strings.LastIndexByte(text, '\n')+1:], true

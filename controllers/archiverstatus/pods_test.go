@@ -28,9 +28,9 @@ func ended(s corev1.ContainerStatus, reason, message string) corev1.ContainerSta
 	return s
 }
 
-// TestPods checks what is said of pods that do not run: the same for two pods
+// TestPodProblemsAreReported checks what is said of pods that do not run: the same for two pods
 // with the same problem, and without their names.
-func TestPods(t *testing.T) {
+func TestPodProblemsAreReported(t *testing.T) {
 	const engine = v1alpha1.ComponentEngine
 	unschedulable := pod(engine, "", corev1.ContainerStatus{})
 	unschedulable.Status.Conditions = []corev1.PodCondition{{
@@ -51,15 +51,15 @@ func TestPods(t *testing.T) {
 		{"no Secret", pod(engine, "", waiting("ContainerCreating", "")), `secret "login" not found`,
 			problem{v1alpha1.ReasonFailedMount, `engine pod: secret "login" not found`}},
 		{"no image", pod(engine, "", waiting("ImagePullBackOff", "Back-off pulling …")), "",
-			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
+			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 cannot be pulled"}},
 		{"no image, a moment later", pod(engine, "", waiting("ErrImagePull", "rpc error …")), "",
-			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 can not be pulled"}},
+			problem{v1alpha1.ReasonImagePull, "engine pod: the image varve:9 cannot be pulled"}},
 		{"crash loop", pod(engine, "", ended(waiting("CrashLoopBackOff", "back-off 5m"), "Error", "a log line\nvarve: --listen: address in use\n")), "",
-			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: varve: --listen: address in use"}},
 		{"crash loop, a moment later", pod(engine, "", ended(corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "Error", "varve: --listen: address in use")), "",
-			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: varve: --listen: address in use"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: varve: --listen: address in use"}},
 		{"memory", pod(engine, "", ended(waiting("CrashLoopBackOff", ""), "OOMKilled", "")), "",
-			problem{v1alpha1.ReasonCrashing, "engine pod: it ended with: it took more memory than its limit"}},
+			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: it used more memory than its limit"}},
 		{"something else", pod(engine, "", waiting("CreateContainerConfigError", "no such user")), "",
 			problem{v1alpha1.ReasonContainerNotCreated, "engine pod: CreateContainerConfigError: no such user"}},
 	} {
@@ -83,7 +83,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-func TestSchemaFails(t *testing.T) {
+func TestSchemaFailureIsReported(t *testing.T) {
 	in := healthy()
 	in.Schema.Status.Conditions, in.Fleet = nil, nil
 	in.Pods = []corev1.Pod{pod(v1alpha1.ComponentSchema, "main-schema-x", ended(waiting("CrashLoopBackOff", ""), "Error",
@@ -92,22 +92,22 @@ func TestSchemaFails(t *testing.T) {
 	for _, kind := range []string{v1alpha1.ConditionStorageReady, v1alpha1.ConditionDegraded} {
 		c := condition(t, s, kind)
 		if c.Reason != v1alpha1.ReasonSchemaFailed ||
-			c.Message != "making the tables in Cassandra failed, and is tried again: varve: preparing Cassandra: bad credentials" {
+			c.Message != "creating the tables in Cassandra failed and is retried: varve: preparing Cassandra: bad credentials" {
 			t.Errorf("%s: %v", kind, c)
 		}
 	}
 }
 
-func TestPodsNotMade(t *testing.T) {
+func TestMissingPodsAreReported(t *testing.T) {
 	for _, c := range []struct {
 		message string
 		want    problem
 	}{
 		{`pods "main-engine-7d9c5-" is forbidden: violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`,
-			problem{v1alpha1.ReasonPodSecurity, "engine pods are not allowed in this namespace: label it " +
+			problem{v1alpha1.ReasonPodSecurity, "this namespace does not allow engine pods: label it " +
 				"pod-security.kubernetes.io/enforce=privileged (violates PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true))"}},
 		{`pods "main-engine-7d9c5-x" is forbidden: exceeded quota: compute`,
-			problem{v1alpha1.ReasonFailedCreate, "engine pods can not be made: is forbidden: exceeded quota: compute"}},
+			problem{v1alpha1.ReasonFailedCreate, "engine pods cannot be created: is forbidden: exceeded quota: compute"}},
 	} {
 		in := healthy()
 		in.Engines.Status.Conditions = []appsv1.DeploymentCondition{{

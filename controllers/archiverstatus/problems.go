@@ -11,16 +11,16 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// problem is something that a person may have to look at.
+// problem is a problem that a person may have to solve.
 type problem struct{ reason, message string }
 
-// shown is the most problems that a message lists.
+// shown is the maximum number of problems in a message.
 const shown = 4
 
-// reportPatience is how long an engine may be ready before it reports.
+// reportPatience is how long an engine can be ready without a report.
 const reportPatience = 30 * time.Second
 
-// checks look for problems, the most telling first.
+// checks look for problems, the most specific first.
 var checks = []func(*Input) []problem{
 	cassandraProblem,
 	refused,
@@ -42,12 +42,12 @@ func problems(in *Input) []problem {
 	return all
 }
 
-// degraded: something is not as asked.
+// degraded returns the condition Degraded with the problems.
 func degraded(problems []problem) metav1.Condition {
 	if len(problems) == 0 {
 		return metav1.Condition{
 			Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAsExpected,
-			Message: "nothing is wrong",
+			Message: "there are no problems",
 		}
 	}
 	var messages []string
@@ -70,7 +70,7 @@ func refused(in *Input) []problem {
 	return []problem{{v1alpha1.ReasonRefused, in.Refused}}
 }
 
-// enginesLost counts engines that no longer renew their Lease.
+// enginesLost counts the engines that no longer renew their Lease.
 func enginesLost(in *Input) []problem {
 	n := 0
 	for i := range in.Fleet {
@@ -81,11 +81,11 @@ func enginesLost(in *Input) []problem {
 	if n == 0 {
 		return nil
 	}
-	return []problem{{v1alpha1.ReasonEngineLost, fmt.Sprintf("%s without a live Lease: others take the shards", enginesAre(n))}}
+	return []problem{{v1alpha1.ReasonEngineLost, fmt.Sprintf("%s no longer renewing a Lease: other engines take over the shards", enginesAre(n))}}
 }
 
-// storageProblem tells a storage that went away, or that can not be set up, from
-// one that is being set up.
+// storageProblem returns a problem if the storage is unreachable or its schema failed, but not
+// while the schema is being created.
 func storageProblem(in *Input) []problem {
 	switch c := storageReady(in); c.Reason {
 	case v1alpha1.ReasonAway:
@@ -96,7 +96,7 @@ func storageProblem(in *Input) []problem {
 	return nil
 }
 
-// noReports counts engines that Kubernetes can reach and the operator can not.
+// noReports counts the engines that Kubernetes can reach but the operator cannot.
 func noReports(in *Input) []problem {
 	if !in.Settled {
 		return nil
@@ -111,10 +111,10 @@ func noReports(in *Input) []problem {
 		return nil
 	}
 	return []problem{{v1alpha1.ReasonNoReport, fmt.Sprintf(
-		"%s ready but not reporting: does a network policy keep the operator from port 17665?", enginesAre(n))}}
+		"%s ready but unreachable for the operator: check that no network policy blocks port 17665", enginesAre(n))}}
 }
 
-// readySince returns since when a pod is ready: now if it is not.
+// readySince returns when a pod became ready, or now if it is not ready.
 func readySince(in *Input, pod string) time.Time {
 	for i := range in.Pods {
 		if p := &in.Pods[i]; p.Name == pod {
@@ -128,7 +128,7 @@ func readySince(in *Input, pod string) time.Time {
 	return in.Now
 }
 
-// shardObjects counts shards whose order to be captured is gone. Capture goes on.
+// shardObjects counts the shards whose ArchiveShard is missing. Engines continue to capture them.
 func shardObjects(in *Input) []problem {
 	orphaned := map[int]bool{}
 	for i := range in.Fleet {
@@ -146,7 +146,7 @@ func shardObjects(in *Input) []problem {
 		return nil
 	}
 	return []problem{{v1alpha1.ReasonShardObjectMissing, fmt.Sprintf(
-		"engines go on with %d shards whose ArchiveShard is missing or does not name them", len(orphaned))}}
+		"engines continue to capture %d shards whose ArchiveShard is missing or does not name them; the operator creates it again", len(orphaned))}}
 }
 
 func enginesAre(n int) string {

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// ready: all engines are, they can write, what is to be captured is, and it can
-// be read.
+// ready returns the condition Ready: true when all engines are ready and can write, all shards
+// are captured, and clients can read the archive.
 func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		if len(problems) > 0 {
@@ -36,32 +36,33 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 	case uncaptured > 0:
 		return no(v1alpha1.ReasonShardsNotCaptured, fmt.Sprintf("%d shards with channels are not captured yet", uncaptured))
 	case !render.Embedded(in.Archiver) && wanted(in.Archiver.Spec.Retrieval.Replicas) > 0 && readyReplicas(in.Retrieval) == 0:
-		return no(v1alpha1.ReasonRetrievalNotReady, "PVs are captured, but no retrieval pod is ready")
+		return no(v1alpha1.ReasonRetrievalNotReady, "engines capture the PVs, but no retrieval pod is ready")
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady,
-		Message: "PVs are captured, and the archive can be read",
+		Message: "engines capture the PVs, and clients can read the archive",
 	}
 }
 
-// progressing: something is on its way and needs nobody.
+// progressing returns the condition Progressing: true while a change is in progress that needs no
+// intervention.
 func progressing(in *Input) metav1.Condition {
 	yes := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	}
 	switch {
 	case !render.Embedded(in.Archiver) && !complete(in.Schema):
-		return yes(v1alpha1.ReasonSchemaRuns, "tables are being made or checked")
+		return yes(v1alpha1.ReasonSchemaRuns, "tables are being created or checked")
 	case !rolledOut(in.Engines):
 		return yes(v1alpha1.ReasonRollingOut, "engines are being updated")
 	case !render.Embedded(in.Archiver) && !rolledOut(in.Retrieval):
 		return yes(v1alpha1.ReasonRollingOut, "retrieval pods are being updated")
 	case in.Unplaced+in.Moving > 0:
-		return yes(v1alpha1.ReasonShardsMoving, "shards are on their way to engines")
+		return yes(v1alpha1.ReasonShardsMoving, "shards are moving to engines")
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUpToDate,
-		Message: "pods and shards are as the spec asks",
+		Message: "pods and shards are up to date with the spec",
 	}
 }
 
@@ -72,7 +73,7 @@ func readyReplicas(d *appsv1.Deployment) int32 {
 	return d.Status.ReadyReplicas
 }
 
-// rolledOut reports whether all pods are of the latest template.
+// rolledOut reports whether all pods have the latest template and are ready.
 func rolledOut(d *appsv1.Deployment) bool {
 	if d == nil {
 		return false

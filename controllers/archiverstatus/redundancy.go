@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// twofold returns the shards for PVs that two engines capture, of those with so many
-// channels at least.
+// twofold returns the shards for PVs that two engines capture, if they have at least the given
+// number of channels.
 func twofold(in *Input, channels int32) (out []*v1alpha1.ArchiveShard) {
 	for i := range in.Shards {
 		if s := &in.Shards[i]; s.Spec.Index != nil && *s.Spec.Index >= in.Archiver.Spec.Shards && s.Spec.Channels >= channels {
@@ -21,8 +21,8 @@ func twofold(in *Input, channels int32) (out []*v1alpha1.ArchiveShard) {
 	return out
 }
 
-// redundancy is what second engines take. Before the first report figures are what they
-// were.
+// redundancy returns the additional load of second engines. Before the first report it returns
+// the numbers of the last status.
 func redundancy(in *Input) *v1alpha1.RedundancyStatus {
 	out, old := v1alpha1.RedundancyStatus{}, v1alpha1.RedundancyStatus{}
 	for _, s := range twofold(in, 1) {
@@ -51,12 +51,12 @@ func redundancy(in *Input) *v1alpha1.RedundancyStatus {
 		out.Circuits, out.BytesPerDay = old.Circuits, old.BytesPerDay
 		return &out
 	}
-	out.BytesPerDay = int64(figures.Settle(float64(old.BytesPerDay), bytes))
+	out.BytesPerDay = int64(figures.Smooth(float64(old.BytesPerDay), bytes))
 	return &out
 }
 
-// redundant: two engines on different nodes capture what asks for it. There is none
-// where nothing does.
+// redundant returns the condition Redundant: true when two engines on different nodes capture
+// each PV of redundancy 2. There is none without such PVs.
 func redundant(in *Input) []metav1.Condition {
 	shards := twofold(in, 1)
 	if len(shards) == 0 {
@@ -86,22 +86,22 @@ func redundant(in *Input) []metav1.Condition {
 	of := fmt.Sprintf("of the %d shards of redundancy 2", len(shards))
 	switch {
 	case one > 0 && staying(in.Fleet) < 2:
-		c.Reason, c.Message = v1alpha1.ReasonOneEngine, fmt.Sprintf("%s, %d have one engine or none: there is one engine only", of, one)
+		c.Reason, c.Message = v1alpha1.ReasonOneEngine, fmt.Sprintf("%s, %d have at most one engine: the archive has only one engine", of, one)
 	case one > 0:
-		c.Reason, c.Message = v1alpha1.ReasonJoining, fmt.Sprintf("%s, %d have one engine or none: another one is to join", of, one)
+		c.Reason, c.Message = v1alpha1.ReasonJoining, fmt.Sprintf("%s, %d have at most one engine: another engine is joining", of, one)
 	case near > 0 && len(places) < 2:
-		c.Reason, c.Message = v1alpha1.ReasonOneNode, fmt.Sprintf("%s, %d have both engines on the same node: there is one node only", of, near)
+		c.Reason, c.Message = v1alpha1.ReasonOneNode, fmt.Sprintf("%s, %d have both engines on the same node: all engines run on one node", of, near)
 	case near > 0:
 		c.Reason, c.Message = v1alpha1.ReasonOneNode, fmt.Sprintf("%s, %d have both engines on the same node", of, near)
 	case cutOff != "":
 		c.Reason, c.Message = v1alpha1.ReasonEngineBlind, cutOff
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonTwoEngines, "two engines on different nodes capture what asks for it"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonTwoEngines, "two engines on different nodes capture each PV of redundancy 2"
 	}
 	return []metav1.Condition{c}
 }
 
-// staying counts the living engines that are not about to end.
+// staying counts the running engines that are not about to stop.
 func staying(engines []fleet.Engine) (n int) {
 	for i := range engines {
 		if e := &engines[i]; !e.Dead && !e.Leaving() {
@@ -111,8 +111,8 @@ func staying(engines []fleet.Engine) (n int) {
 	return n
 }
 
-// pair reports whether two living engines capture a shard, and whether all that do run
-// on one node. nodes are those of living engines; what is not known is not the same.
+// pair reports whether two running engines capture a shard, and whether all engines of the shard
+// run on one node. The nodes are those of the running engines. Unknown nodes count as different.
 func pair(s *v1alpha1.ArchiveShard, nodes map[string]string) (together, two bool) {
 	if s.Status == nil {
 		return false, false

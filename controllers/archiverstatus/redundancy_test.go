@@ -31,7 +31,7 @@ func doubled(engines ...[]string) Input {
 	return in
 }
 
-func TestRedundant(t *testing.T) {
+func TestRedundantReportsMissingEngines(t *testing.T) {
 	ab, bc, a := []string{"a", "b"}, []string{"b", "c"}, []string{"a"}
 	for name, tc := range map[string]struct {
 		in      Input
@@ -40,12 +40,12 @@ func TestRedundant(t *testing.T) {
 		message string
 	}{
 		"two each":            {in: doubled(ab, bc), reason: v1alpha1.ReasonTwoEngines},
-		"a second joins":      {in: doubled(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have one engine or none"},
+		"a second joins":      {in: doubled(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have at most one engine"},
 		"nobody":              {in: doubled(ab, nil), reason: v1alpha1.ReasonJoining},
 		"the second is dead":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
-		"one engine only":     {in: doubled(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "there is one engine only"},
+		"one engine only":     {in: doubled(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "the archive has only one engine"},
 		"others are leaving":  {in: doubled(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
-		"one node only":       {in: doubled(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "there is one node only"},
+		"one node only":       {in: doubled(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "all engines run on one node"},
 		"one pair on a node":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
 		"nodes are not known": {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
 		"empty shards":        {in: doubled(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
@@ -72,7 +72,7 @@ func oneNode(in *Input) {
 	}
 }
 
-func TestCostOfRedundancy(t *testing.T) {
+func TestRedundancyCountsSecondEngines(t *testing.T) {
 	in := doubled([]string{"a", "b"}, []string{"b", "c"}, nil)
 	in.Fleet[1].Report.Second = &report.Second{Channels: 10, Circuits: 2, BytesPerDay: 1234567}
 	in.Fleet[2].Report.Second = &report.Second{Channels: 10, Circuits: 1, BytesPerDay: 1}
@@ -97,7 +97,7 @@ func TestCostOfRedundancy(t *testing.T) {
 }
 
 // An engine that is cut off from its IOCs is named, once both engines are sure of it.
-func TestBlindEngine(t *testing.T) {
+func TestBlindEngineIsReported(t *testing.T) {
 	sees := func(engine int, shards ...report.Shard) func(*Input) {
 		return func(in *Input) {
 			for i := range shards {
@@ -113,8 +113,8 @@ func TestBlindEngine(t *testing.T) {
 	}{
 		"both see":             {a: sees(0, lit, lit), b: sees(1, lit, lit)},
 		"neither sees":         {a: sees(0, dark, dark), b: sees(1, dark, dark)},
-		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a does not reach 20 of 20 channels that engine b has"},
-		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, lit), message: "engine b does not reach 3 of 20"},
+		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a cannot reach 20 of 20 channels that engine b has"},
+		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, lit), message: "engine b cannot reach 3 of 20"},
 		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 9, Unreachable: 1}, lit)},
 		"it may be others":     {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit)},
 		"the IOC is back":      {a: sees(0, dark, dark), b: sees(1, unsure, unsure)},

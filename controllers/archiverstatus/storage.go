@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// storageReady: engines can write. They know best: while they write, it does not
-// matter that a Job checks the tables once more.
+// storageReady returns the condition StorageReady. The reports of the engines decide: while they
+// can write, it stays true even if a schema Job checks the tables again.
 func storageReady(in *Input) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionStorageReady}
 	set := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -29,11 +29,11 @@ func storageReady(in *Input) metav1.Condition {
 		return set(metav1.ConditionFalse, c.Reason, c.Message)
 	case !embedded && !complete(in.Schema):
 		if failed := schemaFailure(in); failed != "" {
-			return set(metav1.ConditionFalse, v1alpha1.ReasonSchemaFailed, "making the tables in Cassandra failed, and is tried again: "+failed)
+			return set(metav1.ConditionFalse, v1alpha1.ReasonSchemaFailed, "creating the tables in Cassandra failed and is retried: "+failed)
 		}
-		return set(metav1.ConditionFalse, v1alpha1.ReasonWaitingForSchema, "tables are being made in Cassandra")
+		return set(metav1.ConditionFalse, v1alpha1.ReasonWaitingForSchema, "the tables are being created in Cassandra")
 	case away != "":
-		return set(metav1.ConditionFalse, v1alpha1.ReasonAway, "engines keep samples in memory: "+away)
+		return set(metav1.ConditionFalse, v1alpha1.ReasonAway, "engines cannot write to the storage and keep samples in memory: "+away)
 	}
 	if old := previous(in.Archiver, c.Type); old != nil && !in.Settled {
 		return set(old.Status, old.Reason, old.Message)
@@ -41,8 +41,8 @@ func storageReady(in *Input) metav1.Condition {
 	return set(metav1.ConditionUnknown, v1alpha1.ReasonWaitingForEngine, "no engine has reported")
 }
 
-// storageAway returns what the first engine says that can not write, and how
-// many engines reported.
+// storageAway returns the error of an engine that cannot write, and the number of engines that
+// reported. Of several errors it returns the first in alphabetical order.
 func storageAway(in *Input) (message string, reports int) {
 	for i := range in.Fleet {
 		r := in.Fleet[i].Report
@@ -57,8 +57,7 @@ func storageAway(in *Input) (message string, reports int) {
 	return message, reports
 }
 
-// schemaFailure returns what the schema Job said when it failed last; "" if it
-// did not.
+// schemaFailure returns the error of the schema Job's last failure, or "".
 func schemaFailure(in *Input) string {
 	for i := range in.Pods {
 		p := &in.Pods[i]
@@ -66,15 +65,15 @@ func schemaFailure(in *Input) string {
 			continue
 		}
 		for j := range p.Status.ContainerStatuses {
-			if said, failed := lastWords(&p.Status.ContainerStatuses[j]); failed {
-				return cmp.Or(said, "nothing said; see the log of the Job")
+			if line, failed := lastLine(&p.Status.ContainerStatuses[j]); failed {
+				return cmp.Or(line, "see the log of the schema Job")
 			}
 		}
 	}
 	return ""
 }
 
-// nodesMissing returns why a managed datacenter can not have its tables yet; nil if it can.
+// nodesMissing returns why the tables of a managed datacenter cannot be created yet, or nil.
 func nodesMissing(in *Input) *metav1.Condition {
 	if complete(in.Schema) {
 		return nil

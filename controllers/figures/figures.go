@@ -1,7 +1,6 @@
-// Package figures puts together the counts and rates that a status shows. It is
-// pure.
+// Package figures computes the counts and rates of a status. It is pure.
 //
-//	reports of engines ──Sum──▶ counts, rates, rounded ──Appeared──▶ written at once, or in time
+//	reports of engines ──Sum──▶ counts, rates, rounded ──Appeared──▶ written at once or later
 package figures
 
 import (
@@ -12,9 +11,9 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// Sum adds up what engines report. Total is the number of channels that there are:
-// while a shard moves, two engines may count the same one. Rates stay at old, which
-// may be nil, while they are about right.
+// Sum adds up the reports of engines. The total is the number of channels, which limits the sums:
+// while a shard moves, two engines can count the same channel. Rates keep the value of old, which
+// can be nil, while it is about right.
 func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	counts := &v1alpha1.ChannelCounts{Total: total}
 	var samples, bytes float64
@@ -35,14 +34,14 @@ func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.Cha
 		old = &v1alpha1.Rates{}
 	}
 	return counts, &v1alpha1.Rates{
-		SamplesPerSecond: Settle(old.SamplesPerSecond, samples),
-		BytesPerDay:      int64(Settle(float64(old.BytesPerDay), bytes)),
+		SamplesPerSecond: Smooth(old.SamplesPerSecond, samples),
+		BytesPerDay:      int64(Smooth(float64(old.BytesPerDay), bytes)),
 	}
 }
 
-// Settle returns the old value while it is about right, and the new one to two
-// digits otherwise. So noise changes nothing.
-func Settle(old, measured float64) float64 {
+// Smooth returns the old value while it is about right, otherwise the new value with two
+// significant digits. So noise does not change a status.
+func Smooth(old, measured float64) float64 {
 	const about = 0.05
 	switch {
 	case math.IsNaN(measured) || math.IsInf(measured, 0) || measured <= 0:
@@ -57,14 +56,14 @@ func Settle(old, measured float64) float64 {
 	return rounded
 }
 
-// Figures are a part of a status.
+// Figures are the counts and rates of a status.
 type Figures struct {
 	Channels *v1alpha1.ChannelCounts
 	Rates    *v1alpha1.Rates
 }
 
-// Appeared reports whether figures show what people wait for, and did not before:
-// another number of channels, all of them connected, a first rate.
+// Appeared reports whether the figures newly show something that users wait for: a different
+// number of channels, all channels connected, or the first rate.
 func Appeared(old, now Figures) bool {
 	return old.total() != now.total() || !old.connected() && now.connected() || !old.flows() && now.flows()
 }

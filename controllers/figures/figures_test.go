@@ -8,21 +8,21 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-func TestSum(t *testing.T) {
+func TestSumIsLimitedByTotal(t *testing.T) {
 	two := []report.Group{
 		{Connected: 7, Disconnected: 1, SamplesPerSecond: 123.4, BytesPerDay: 1e6},
 		{Connected: 5, NeverConnected: 2, Silent: 1, Paused: 3, SamplesPerSecond: 1000},
 	}
 	counts, rates := Sum(two, 10, nil)
 	if want := (v1alpha1.ChannelCounts{Total: 10, Connected: 10, Disconnected: 1, NeverConnected: 2, Silent: 1, Paused: 3}); *counts != want {
-		t.Errorf("counts are %+v, not %+v: no more than there are", *counts, want)
+		t.Errorf("counts: got %+v, want %+v", *counts, want)
 	}
 	if want := (v1alpha1.Rates{SamplesPerSecond: 1100, BytesPerDay: 1000000}); *rates != want {
-		t.Errorf("rates are %+v, not %+v", *rates, want)
+		t.Errorf("rates: got %+v, want %+v", *rates, want)
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestSmoothIgnoresNoise(t *testing.T) {
 	for _, c := range []struct{ old, measured, want float64 }{
 		{0, 0, 0},
 		{0, 1234, 1200},
@@ -36,13 +36,13 @@ func TestSettle(t *testing.T) {
 		{5, math.NaN(), 0},
 		{5, math.Inf(1), 0},
 	} {
-		if got := Settle(c.old, c.measured); got != c.want {
-			t.Errorf("%v and then %v measured gives %v, not %v", c.old, c.measured, got, c.want)
+		if got := Smooth(c.old, c.measured); got != c.want {
+			t.Errorf("Smooth(%v, %v): got %v, want %v", c.old, c.measured, got, c.want)
 		}
 	}
 }
 
-func TestAppeared(t *testing.T) {
+func TestAppearedReportsExpectedFigures(t *testing.T) {
 	figures := func(total, connected int32, rate float64) Figures {
 		return Figures{&v1alpha1.ChannelCounts{Total: total, Connected: connected}, &v1alpha1.Rates{SamplesPerSecond: rate}}
 	}
@@ -60,7 +60,7 @@ func TestAppeared(t *testing.T) {
 		{"another rate", figures(10, 5, 1), figures(10, 5, 2), false},
 	} {
 		if got := Appeared(c.old, c.now); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+			t.Errorf("%s: got %v", c.name, got)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// state is a condition without its type.
+// state is the status, reason and message of a condition.
 type state struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// conditions of a group, in the order in which they are listed. A rule that
-// returns false takes its condition away.
+// conditions are the conditions of a group, in the order of the status. If a rule returns false,
+// the status does not have its condition.
 var conditions = []struct {
 	kind string
 	rule func(Input) (state, bool)
@@ -31,6 +31,7 @@ var conditions = []struct {
 	{v1alpha1.ConditionRetentionApplied, retentionApplied},
 }
 
+// setConditions updates the conditions of a status.
 func setConditions(of *[]metav1.Condition, in Input) {
 	for _, c := range conditions {
 		s, there := c.rule(in)
@@ -57,13 +58,13 @@ func isUnknown(reason, message string) (state, bool) {
 	return state{metav1.ConditionUnknown, reason, message}, true
 }
 
-// unknown tells what keeps the operator from knowing anything of the group.
+// unknown returns why the operator knows nothing about the group yet.
 func unknown(in Input) (reason, message string, is bool) {
 	switch {
 	case !in.ArchiverFound:
 		return v1alpha1.ReasonArchiverNotFound, fmt.Sprintf("there is no Archiver %q in this namespace", in.Group.Spec.ArchiverRef.Name), true
 	case in.Compiled == nil:
-		return v1alpha1.ReasonCompiling, "the operator has not come to the group yet", true
+		return v1alpha1.ReasonCompiling, "the operator has not processed the group yet", true
 	}
 	return "", "", false
 }
@@ -77,7 +78,7 @@ func ready(in Input) (state, bool) {
 	case !in.Group.DeletionTimestamp.IsZero():
 		return isFalse(deletion(in))
 	case c.Expired:
-		return isFalse(v1alpha1.ReasonExpired, "the group is not captured any more; its data stays")
+		return isFalse(v1alpha1.ReasonExpired, "the group has expired: its PVs are no longer captured, and its data stays")
 	case c.Channels == 0:
 		return isFalse(v1alpha1.ReasonNoChannels, "the group has no channel that can be captured")
 	case in.Outdated > 0:
@@ -87,7 +88,7 @@ func ready(in Input) (state, bool) {
 	}
 	message := "engines capture all channels of the group"
 	if c.Twice > 0 {
-		message += fmt.Sprintf(", and two are to capture %d of them: Redundant of the Archiver says whether they do", c.Twice)
+		message += fmt.Sprintf("; %d of them have redundancy 2: see the condition Redundant of the Archiver", c.Twice)
 	}
 	return isTrue(v1alpha1.ReasonCaptured, message)
 }
@@ -106,9 +107,10 @@ func progressing(in Input) (state, bool) {
 	case in.Outdated > 0:
 		return isTrue(pending(in))
 	}
-	return isFalse(v1alpha1.ReasonCaptured, "engines do as the group says")
+	return isFalse(v1alpha1.ReasonCaptured, "engines are up to date with the group")
 }
 
+// deletion returns why the group is still being deleted.
 func deletion(in Input) (reason, message string) {
 	if n := in.Compiled.Deleting; n > 0 {
 		return v1alpha1.ReasonDeletingData, "the data of " + count(n, "PV") + " is being deleted"
@@ -116,14 +118,14 @@ func deletion(in Input) (reason, message string) {
 	return v1alpha1.ReasonDeleting, "the group is being deleted"
 }
 
-// pending says why engines do not do as the group says yet.
+// pending returns why engines are not up to date with the group.
 func pending(in Input) (reason, message string) {
 	of := len(in.Compiled.ByShard)
 	if in.Unplaced > 0 {
-		return v1alpha1.ReasonNoEngine, fmt.Sprintf("%d of the group's %s are not captured as asked: there is no engine for %s of the Archiver",
+		return v1alpha1.ReasonNoEngine, fmt.Sprintf("%d of the group's %s are not up to date: the Archiver has no engine for %s",
 			in.Outdated, count(of, "shard"), count(in.Unplaced, "shard"))
 	}
-	return v1alpha1.ReasonRollingOut, fmt.Sprintf("engines are taking up %d of the group's %s", in.Outdated, count(of, "shard"))
+	return v1alpha1.ReasonRollingOut, fmt.Sprintf("%d of the group's %s are being assigned to engines", in.Outdated, count(of, "shard"))
 }
 
 func degraded(in Input) (state, bool) {
@@ -155,10 +157,10 @@ func conflicted(in Input) (state, bool) {
 	}
 	var texts []string
 	reason := v1alpha1.ReasonSharedChannels
-	intro := " in other groups too, where what keeps more wins and one group counts the state: "
+	intro := " also in other groups; the settings that keep more data apply, and one of the groups counts each PV: "
 	if n := in.Compiled.Divided; n > 0 {
 		reason = v1alpha1.ReasonDifferentProviders
-		intro = fmt.Sprintf(" in other groups too, %d of them by another provider, where the oldest group's is used: ", n)
+		intro = fmt.Sprintf(" also in other groups, %d of them with another provider; the provider of the oldest group is used: ", n)
 	}
 	for _, c := range in.Compiled.Conflicts {
 		text := c.PV + " (" + strings.Join(c.Groups, ", ")
@@ -174,9 +176,9 @@ func expired(in Input) (state, bool) {
 	at := in.Group.Spec.ExpiresAt
 	switch {
 	case at == nil:
-		return isFalse(v1alpha1.ReasonNotExpired, "the group has no end")
+		return isFalse(v1alpha1.ReasonNotExpired, "expiresAt is not set")
 	case at.After(in.Now):
-		return isFalse(v1alpha1.ReasonNotExpired, "expiresAt is to come")
+		return isFalse(v1alpha1.ReasonNotExpired, "expiresAt is in the future")
 	}
 	return isTrue(v1alpha1.ReasonExpired, "expiresAt has passed")
 }
@@ -190,12 +192,12 @@ func retentionApplied(in Input) (state, bool) {
 	}
 	text := compile.Describe(&in.Group.Spec)
 	if n := in.Compiled.Longer; n > 0 {
-		text += "; more is kept of " + count(n, "PV") + ", as other groups ask"
+		text += "; data of " + count(n, "PV") + " is kept longer because of other groups"
 	}
 	return isTrue(v1alpha1.ReasonApplied, text)
 }
 
-// some shows the first texts of total.
+// some returns the number of texts and the first of them.
 func some(texts []string, total int, noun, intro string) string {
 	const most, longest = 3, 400
 	var b strings.Builder
@@ -212,6 +214,7 @@ func some(texts []string, total int, noun, intro string) string {
 	return b.String()
 }
 
+// count returns a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -219,7 +222,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// cut shortens a text to so many bytes and an ellipsis.
+// cut shortens a text to a number of bytes, followed by an ellipsis.
 func cut(text string, longest int) string {
 	if len(text) <= longest {
 		return text

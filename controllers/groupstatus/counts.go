@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// of returns what the engines report of the group.
-func (in Input) of() []report.Group {
+// groupReports returns the engines' reports of the group.
+func (in Input) groupReports() []report.Group {
 	key := in.Group.Namespace + "/" + in.Group.Name
 	var out []report.Group
 	for _, r := range in.Reports {
@@ -21,11 +21,11 @@ func (in Input) of() []report.Group {
 	return out
 }
 
-// worst are the channels that have had a problem for longest.
+// worst returns the channels that have had a problem for longest.
 func worst(in Input) []v1alpha1.WorstChannel {
 	const most, longestReason, longestMessage = 20, 64, 500
 	var all []report.Channel
-	for _, g := range in.of() {
+	for _, g := range in.groupReports() {
 		all = append(all, g.Worst...)
 	}
 	slices.SortFunc(all, func(a, b report.Channel) int {
@@ -37,7 +37,7 @@ func worst(in Input) []v1alpha1.WorstChannel {
 			break
 		}
 		if slices.ContainsFunc(out, func(w v1alpha1.WorstChannel) bool { return w.Name == ch.PV }) {
-			continue // two engines while its shard moves
+			continue // while its shard moves, two engines report it
 		}
 		out = append(out, v1alpha1.WorstChannel{
 			Name: ch.PV, Reason: ch.Reason[:min(longestReason, len(ch.Reason))], Message: cut(ch.Message, longestMessage),

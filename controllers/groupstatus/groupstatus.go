@@ -1,12 +1,12 @@
-// Package groupstatus says what a group's status is. It is pure:
+// Package groupstatus computes the status of an ArchiveGroup. It is pure:
 //
 //	group, Archiver there? ─┐
 //	compile.Group ──────────┼─▶ Compute ──▶ conditions, counts, rates, worst channels
 //	engines' reports ───────┘                  │
 //	status as it is ──▶ Changed ◀──────────────┘
 //
-// Texts have no times in them and numbers are rounded, so that a status changes
-// only with what it is about.
+// Texts contain no times and numbers are rounded, so that a status changes only when the group's
+// state changes.
 package groupstatus
 
 import (
@@ -21,30 +21,29 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// Input is what a status depends on.
+// Input is everything that a status depends on.
 type Input struct {
-	// Group with the status that it has.
+	// Group is the group with its current status.
 	Group *v1alpha1.ArchiveGroup
-	// ArchiverFound says that the Archiver of archiverRef exists.
+	// ArchiverFound is set if the Archiver of spec.archiverRef exists.
 	ArchiverFound bool
-	// Compiled is the outcome of the latest compilation, and CompiledGeneration
-	// the generation of the group that it is of. It is nil if there was none
-	// since the operator started.
+	// Compiled is the result of the latest compilation, and CompiledGeneration the generation of
+	// the group that was compiled. Compiled is nil if there was no compilation since the operator
+	// started.
 	Compiled           *compile.Group
 	CompiledGeneration int64
-	// Outdated is the number of shards with channels of the group that are not
-	// captured as the latest compilation says. Unplaced is the number of shards
-	// of the Archiver, with channels, that no engine has.
+	// Outdated is the number of the group's shards that engines do not capture yet as compiled.
+	// Unplaced is the number of the Archiver's shards with channels that have no engine.
 	Outdated, Unplaced int
-	// Reports of the Archiver's engines.
+	// Reports are the reports of the Archiver's engines.
 	Reports []report.Report
-	// Starting says that the operator has not asked the engines yet: what they
-	// said last counts.
+	// Starting is set while the operator has not polled the engines yet. Compute then keeps the
+	// numbers of the last status.
 	Starting bool
 	Now      time.Time
 }
 
-// Compute returns the status that the group should have.
+// Compute returns the new status of the group.
 func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 	var out v1alpha1.ArchiveGroupStatus
 	if in.Group.Status != nil {
@@ -60,7 +59,7 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 	case in.Compiled != nil:
 		total := int32(in.Compiled.Channels)
 		if !in.Starting {
-			out.Channels, out.Rates = figures.Sum(in.of(), total, out.Rates)
+			out.Channels, out.Rates = figures.Sum(in.groupReports(), total, out.Rates)
 			out.WorstChannels = worst(in)
 		} else if out.Channels == nil {
 			out.Channels = &v1alpha1.ChannelCounts{}
@@ -73,7 +72,7 @@ func Compute(in Input) v1alpha1.ArchiveGroupStatus {
 	return out
 }
 
-// observed is the generation that a status is of.
+// observed returns the generation that the status describes.
 func observed(in Input) int64 {
 	if in.Compiled != nil {
 		return in.CompiledGeneration
@@ -84,9 +83,8 @@ func observed(in Input) int64 {
 // writeEvery is how often counts and rates are written.
 const writeEvery = 30 * time.Second
 
-// Changed reports whether a status is to be written: at once if a condition
-// changes or a figure that people wait for is there, now and then if only texts
-// and numbers move.
+// Changed reports whether to write a status: at once if a condition changes or a number appears
+// that users wait for, every writeEvery if only texts and numbers change.
 func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupStatus, sinceWritten time.Duration) bool {
 	if old == nil {
 		return true
@@ -98,6 +96,7 @@ func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupSta
 		figures.Appeared(figures.Figures{Channels: old.Channels, Rates: old.Rates}, figures.Figures{Channels: computed.Channels, Rates: computed.Rates})
 }
 
+// transition reports whether a condition or the observed generation changed.
 func transition(old, computed *v1alpha1.ArchiveGroupStatus) bool {
 	if old.ObservedGeneration != computed.ObservedGeneration || len(old.Conditions) != len(computed.Conditions) {
 		return true

@@ -45,13 +45,13 @@ func texts(s v1alpha1.ArchiveGroupStatus) map[string]string {
 	return out
 }
 
-func TestConditions(t *testing.T) {
+func TestConditionsFollowCompilation(t *testing.T) {
 	usual := map[string]string{
 		"Ready":       "True Captured: engines capture all channels of the group",
-		"Progressing": "False Captured: engines do as the group says",
+		"Progressing": "False Captured: engines are up to date with the group",
 		"Degraded":    "False NoProblems",
 		"Conflicted":  "False NoSharedChannels",
-		"Expired":     "False NotExpired: the group has no end",
+		"Expired":     "False NotExpired: expiresAt is not set",
 	}
 	at := func(d time.Duration) *metav1.Time { end := metav1.NewTime(now.Add(d)); return &end }
 	for _, tc := range []struct {
@@ -67,24 +67,24 @@ func TestConditions(t *testing.T) {
 			"Conflicted":  `Unknown ArchiverNotFound: there is no Archiver "main" in this namespace`,
 		}},
 		{"new", func(in *Input) { in.Compiled = nil }, map[string]string{
-			"Ready":       "False Compiling: the operator has not come to the group yet",
-			"Progressing": "True Compiling: the operator has not come to the group yet",
-			"Degraded":    "Unknown Compiling: the operator has not come to the group yet",
-			"Conflicted":  "Unknown Compiling: the operator has not come to the group yet",
+			"Ready":       "False Compiling: the operator has not processed the group yet",
+			"Progressing": "True Compiling: the operator has not processed the group yet",
+			"Degraded":    "Unknown Compiling: the operator has not processed the group yet",
+			"Conflicted":  "Unknown Compiling: the operator has not processed the group yet",
 		}},
 		{"redundancy", func(in *Input) { in.Compiled.Twice = 2 }, map[string]string{
-			"Ready": "True Captured: engines capture all channels of the group, and two are to capture 2 of them: Redundant of the Archiver says whether they do",
+			"Ready": "True Captured: engines capture all channels of the group; 2 of them have redundancy 2: see the condition Redundant of the Archiver",
 		}},
 		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
 			"Progressing": "True Compiling: a change of the group is being compiled",
 		}},
 		{"on its way", func(in *Input) { in.Outdated = 1 }, map[string]string{
-			"Ready":       "False RollingOut: engines are taking up 1 of the group's 2 shards",
-			"Progressing": "True RollingOut: engines are taking up 1 of the group's 2 shards",
+			"Ready":       "False RollingOut: 1 of the group's 2 shards are being assigned to engines",
+			"Progressing": "True RollingOut: 1 of the group's 2 shards are being assigned to engines",
 		}},
 		{"no engine", func(in *Input) { in.Outdated, in.Unplaced = 2, 64 }, map[string]string{
-			"Ready":       "False NoEngine: 2 of the group's 2 shards are not captured as asked: there is no engine for 64 shards of the Archiver",
-			"Progressing": "True NoEngine: 2 of the group's 2 shards are not captured as asked: there is no engine for 64 shards of the Archiver",
+			"Ready":       "False NoEngine: 2 of the group's 2 shards are not up to date: the Archiver has no engine for 64 shards",
+			"Progressing": "True NoEngine: 2 of the group's 2 shards are not up to date: the Archiver has no engine for 64 shards",
 		}},
 		{"nothing to capture", func(in *Input) { in.Compiled = &compile.Group{} }, map[string]string{
 			"Ready": "False NoChannels: the group has no channel that can be captured",
@@ -93,12 +93,12 @@ func TestConditions(t *testing.T) {
 			"Ready": "True Paused: all channels of the group are paused",
 		}},
 		{"expires", func(in *Input) { in.Group.Spec.ExpiresAt = at(time.Hour) }, map[string]string{
-			"Expired": "False NotExpired: expiresAt is to come",
+			"Expired": "False NotExpired: expiresAt is in the future",
 		}},
 		{"expired", func(in *Input) {
 			in.Group.Spec.ExpiresAt, in.Compiled = at(0), &compile.Group{Expired: true}
 		}, map[string]string{
-			"Ready":   "False Expired: the group is not captured any more; its data stays",
+			"Ready":   "False Expired: the group has expired: its PVs are no longer captured, and its data stays",
 			"Expired": "True Expired: expiresAt has passed",
 		}},
 		{"deleting data", func(in *Input) {
@@ -128,7 +128,7 @@ func TestConditions(t *testing.T) {
 			in.Compiled.Conflicts = []compile.Conflict{{PV: "SR:A", Groups: []string{"ops/a", "ops/va"}}, {PV: "SR:B", Groups: []string{"ops/va", "ops/b"}}}
 			in.Compiled.MoreConflicts = 3
 		}, map[string]string{
-			"Conflicted": "True SharedChannels: 5 PVs in other groups too, where what keeps more wins and one group counts the state: " +
+			"Conflicted": "True SharedChannels: 5 PVs also in other groups; the settings that keep more data apply, and one of the groups counts each PV: " +
 				"SR:A (ops/a, ops/va); SR:B (ops/va, ops/b); and 3 more",
 		}},
 		{"providers", func(in *Input) {
@@ -137,14 +137,14 @@ func TestConditions(t *testing.T) {
 			}
 			in.Compiled.Divided = 1
 		}, map[string]string{
-			"Conflicted": "True DifferentProviders: 2 PVs in other groups too, 1 of them by another provider, where the oldest group's is used: " +
+			"Conflicted": "True DifferentProviders: 2 PVs also in other groups, 1 of them with another provider; the provider of the oldest group is used: " +
 				"SR:A (ops/a, ops/va; captured by PVA); SR:B (ops/va, ops/b)",
 		}},
 		{"retention", func(in *Input) {
 			in.Compiled.Retention, in.Compiled.Longer = true, 2
 			in.Group.Spec.Retention = &v1alpha1.Retention{Raw: new(v1alpha1.Duration("45d"))}
 		}, map[string]string{
-			"RetentionApplied": "True Applied: raw samples are kept for 90d (45d asked); more is kept of 2 PVs, as other groups ask",
+			"RetentionApplied": "True Applied: raw samples are kept for 90d (45d asked); data of 2 PVs is kept longer because of other groups",
 		}},
 		{"retention of some channels", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
 			"RetentionApplied": "True Applied: raw samples are kept forever",
@@ -210,7 +210,7 @@ func TestCountsAreSumsOverEngines(t *testing.T) {
 	}
 }
 
-func TestWorstChannelsAreTwenty(t *testing.T) {
+func TestWorstChannelsAreAtMostTwenty(t *testing.T) {
 	var g report.Group
 	for i := range 50 {
 		g.Worst = append(g.Worst, report.Channel{PV: fmt.Sprint("SR:", i), Reason: strings.Repeat("x", 100), Message: strings.Repeat("ü", 1000), Since: now.Add(time.Duration(i))})
@@ -249,7 +249,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 }
 
 // An operator that starts knows nothing, and takes nothing back.
-func TestRestartOfTheOperatorChangesNothing(t *testing.T) {
+func TestOperatorRestartChangesNothing(t *testing.T) {
 	in := good(func(in *Input) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 5, Worst: []report.Channel{{PV: "SR:A", Reason: "Disconnected"}}})
 	})
@@ -266,7 +266,7 @@ func TestRestartOfTheOperatorChangesNothing(t *testing.T) {
 	}
 }
 
-func TestTransitions(t *testing.T) {
+func TestTransitionsAreWrittenAtOnce(t *testing.T) {
 	in := good()
 	before := Compute(in)
 	in.Group.Status = &before

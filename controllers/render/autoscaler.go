@@ -8,18 +8,18 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// How fast the number of engines changes. A new engine makes others connect and hand
-// over shards, so a short peak adds none, and there are at most twice as many, or two
-// more, in a minute. Of an engine that goes, all shards move: one goes in a minute,
-// after five in which it was not needed.
+// How fast the number of engines changes. Shards must move to a new engine, so a short load peak
+// adds no engine. In a minute, the number at most doubles or grows by two. All shards of a
+// removed engine must move, so at most one engine is removed per minute, after the load has been
+// low for five minutes.
 const (
 	growAfterSeconds   = 30
 	shrinkAfterSeconds = 300
 	scalePeriodSeconds = 60
 )
 
-// autoscaler decides on the number of engines, by their CPU. It scales the Archiver, as
-// `kubectl scale` does, and not the Deployment: that has what the Archiver says.
+// autoscaler sets the number of engines by their CPU usage. It scales the Archiver, as `kubectl
+// scale` does, not the Deployment: the operator derives the Deployment from the Archiver.
 func autoscaler(a *v1alpha1.Archiver) *autoscaling.HorizontalPodAutoscalerApplyConfiguration {
 	s := a.Spec.Engines.Autoscaling
 	grow := autoscaling.HPAScalingRules().
@@ -41,7 +41,7 @@ func autoscaler(a *v1alpha1.Archiver) *autoscaling.HorizontalPodAutoscalerApplyC
 			WithMinReplicas(s.MinReplicas).
 			WithMaxReplicas(s.MaxReplicas).
 			WithMetrics(autoscaling.MetricSpec().
-				// Of the engine alone: a sidecar need not request CPU.
+				// The container metric does not require that sidecars request CPU.
 				WithType(autoscalingv2.ContainerResourceMetricSourceType).
 				WithContainerResource(autoscaling.ContainerResourceMetricSource().
 					WithContainer(v1alpha1.ComponentEngine).
@@ -56,9 +56,9 @@ func scalingPolicy(kind autoscalingv2.HPAScalingPolicyType, value int32) *autosc
 	return autoscaling.HPAScalingPolicy().WithType(kind).WithValue(value).WithPeriodSeconds(scalePeriodSeconds)
 }
 
-// EngineReplicas is how many engines run: what the spec says, within the bounds of
-// autoscaling. Applying a manifest that no longer has replicas sets them to 1 for a
-// moment; that must not drain a fleet. 0 is 0: it is how to rest an archive.
+// EngineReplicas returns the number of engines: spec.engines.replicas, within the bounds of
+// autoscaling. Applying a manifest without replicas sets them to 1 for a moment, which must not
+// drain all other engines. 0 stays 0: it stops all engines.
 func EngineReplicas(a *v1alpha1.Archiver) int32 {
 	n := int32(1)
 	if r := a.Spec.Engines.Replicas; r != nil {

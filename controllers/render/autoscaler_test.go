@@ -15,13 +15,13 @@ func autoscaled(replicas *int32, least, most int32) *v1alpha1.Archiver {
 	return a
 }
 
-// TestAutoscaler checks that what scales is the Archiver, as kubectl does, and that it
+// TestAutoscalerScalesArchiverByCPU checks that what scales is the Archiver, as kubectl does, and that it
 // looks at a container that there is.
-func TestAutoscaler(t *testing.T) {
+func TestAutoscalerScalesArchiverByCPU(t *testing.T) {
 	a := autoscaled(nil, 2, 9)
 	h := rendered[autoscalingv2.HorizontalPodAutoscaler](t, a, "HorizontalPodAutoscaler", EngineName(a.Name))
 	if ref := h.Spec.ScaleTargetRef; ref.APIVersion != "varve.dev/v1alpha1" || ref.Kind != "Archiver" || ref.Name != "main" {
-		t.Errorf("it scales %v", ref)
+		t.Errorf("the autoscaler scales %v", ref)
 	}
 	if *h.Spec.MinReplicas != 2 || h.Spec.MaxReplicas != 9 || len(h.Spec.Metrics) != 1 {
 		t.Errorf("%v", h.Spec)
@@ -32,31 +32,31 @@ func TestAutoscaler(t *testing.T) {
 		t.Errorf("metric %v", h.Spec.Metrics[0])
 	}
 	if _, asked := container.Resources.Requests["cpu"]; !asked {
-		t.Error("engines request no CPU, so there is nothing to compare with")
+		t.Error("engines request no CPU, so the autoscaler has no target")
 	}
 }
 
-func TestNoAutoscaler(t *testing.T) {
+func TestAutoscalerIsRenderedOnlyOnRequest(t *testing.T) {
 	for _, o := range Archiver(Input{Archiver: inCassandra("lab", "main"), Image: "varve:1"}) {
 		if *o.GetKind() == "HorizontalPodAutoscaler" {
-			t.Errorf("nobody asked for %s", *o.GetName())
+			t.Errorf("%s is rendered without autoscaling", *o.GetName())
 		}
 	}
 }
 
-// TestEngineReplicas checks that a fleet stays within the bounds of autoscaling,
+// TestEngineReplicasStayWithinAutoscalingBounds checks that a fleet stays within the bounds of autoscaling,
 // whatever a manifest says, and can be rested.
-func TestEngineReplicas(t *testing.T) {
+func TestEngineReplicasStayWithinAutoscalingBounds(t *testing.T) {
 	for _, c := range []struct {
 		replicas *int32
 		want     int32
 	}{{nil, 3}, {new(int32(1)), 3}, {new(int32(5)), 5}, {new(int32(50)), 8}, {new(int32(0)), 0}} {
 		a := autoscaled(c.replicas, 3, 8)
 		if got := EngineReplicas(a); got != c.want {
-			t.Errorf("replicas %v: %d engines, not %d", c.replicas, got, c.want)
+			t.Errorf("replicas %v: got %d engines, want %d", c.replicas, got, c.want)
 		}
 		if got := *engines(t, a).Spec.Replicas; got != c.want {
-			t.Errorf("replicas %v: the Deployment has %d, not %d", c.replicas, got, c.want)
+			t.Errorf("replicas %v: the Deployment has %d, want %d", c.replicas, got, c.want)
 		}
 	}
 }

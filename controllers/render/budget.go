@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// disruptionBudget lets drains of nodes take one pod at a time, so that its
-// shards can move, and never waits for a pod that does not work anyway.
+// disruptionBudget lets a node drain evict one pod at a time, so that its shards can move first.
+// Pods that are not ready never block a drain.
 func disruptionBudget(a *v1alpha1.Archiver, component string) *policy.PodDisruptionBudgetApplyConfiguration {
 	return policy.PodDisruptionBudget(componentName(a.Name, component), a.Namespace).
 		WithLabels(Labels(a.Name, component)).

@@ -10,30 +10,31 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Datacenter is what is known of the datacenter that is run for an archive.
+// Datacenter is what the operator knows about a managed datacenter.
 type Datacenter struct {
-	// Kind of the object that stands for it, or is to; empty if the cluster has no such
-	// kind: then there is none yet.
+	// Kind is the kind of the datacenter's object. It is empty if the cluster has neither CRD;
+	// then the datacenter does not exist yet.
 	Kind string
-	// Size is the number of nodes that its operator was asked for last; 0 before.
+	// Size is the number of nodes in the existing object. It is 0 before the object exists.
 	Size int32
-	// Scaling says that nodes join or leave: until they have, its operator takes no
-	// other size, and the number of replicas stays.
+	// Scaling is set while nodes join or leave. Until that is done, cass-operator accepts no
+	// other size, and the number of replicas must not change.
 	Scaling bool
-	// Replicas that each sample had when a schema Job was done last; 0 before.
+	// Replicas is the number of replicas that the last completed schema Job set. It is 0 before
+	// the first Job completes.
 	Replicas int32
-	// Whole is how many it has for sure: 0 while a schema Job runs, which may have
-	// changed their number already.
+	// Whole is the number of replicas that is certain. It is 0 while a schema Job runs, because
+	// the Job may have changed the number already.
 	Whole int32
 }
 
-// Kinds of objects that stand for a datacenter.
+// Kinds of a datacenter's object.
 const (
 	KindK8ssandraCluster    = "K8ssandraCluster"
 	KindCassandraDatacenter = "CassandraDatacenter"
 )
 
-// Managed is the datacenter that an Archiver asks for, or nil.
+// Managed returns the managed datacenter in the spec of an Archiver, or nil.
 func Managed(a *v1alpha1.Archiver) *v1alpha1.ManagedCassandra {
 	if c := a.Spec.Storage.Cassandra; c != nil {
 		return c.Managed
@@ -41,10 +42,10 @@ func Managed(a *v1alpha1.Archiver) *v1alpha1.ManagedCassandra {
 	return nil
 }
 
-// defaultReplicas is how many nodes have a sample, if there are as many.
+// defaultReplicas is the default number of replicas, if there are that many nodes.
 const defaultReplicas = 3
 
-// replicas is how many nodes the spec wants to have each sample.
+// replicas returns the number of replicas in the spec.
 func replicas(m *v1alpha1.ManagedCassandra) int32 {
 	if m.ReplicationFactor != nil {
 		return *m.ReplicationFactor
@@ -52,8 +53,8 @@ func replicas(m *v1alpha1.ManagedCassandra) int32 {
 	return min(defaultReplicas, m.Size)
 }
 
-// replicasNow is the number of replicas to bring the keyspace to now. There are more of
-// them once there are nodes for them, and none joins or leaves.
+// replicasNow returns the number of replicas to set on the keyspace now. It increases only when
+// there are enough nodes and no node joins or leaves.
 func (in Input) replicasNow() int32 {
 	m, d := Managed(in.Archiver), in.Datacenter
 	want := replicas(m)
@@ -63,8 +64,8 @@ func (in Input) replicasNow() int32 {
 	return want
 }
 
-// sizeNow is the number of nodes to ask for now. There are fewer of them once there are
-// as few replicas: a node can not leave that has the only copy of something.
+// sizeNow returns the number of nodes to set in the object now. It decreases only after the
+// number of replicas, because a node that holds the only copy of data cannot leave.
 func (in Input) sizeNow() int32 {
 	m, d := Managed(in.Archiver), in.Datacenter
 	switch {
@@ -76,16 +77,15 @@ func (in Input) sizeNow() int32 {
 	return m.Size
 }
 
-// DatacenterName is the name of the datacenter of an archive, and of the object that
-// stands for it in Kubernetes.
+// DatacenterName returns the name of an archive's datacenter and of its CassandraDatacenter.
 func DatacenterName(archiver string) string { return short(archiver) }
 
-// ClusterName is the name of the Cassandra cluster: two of a namespace that had the same
-// would join.
+// ClusterName returns the name of an archive's Cassandra cluster. Names are unique in a
+// namespace, because two clusters with the same name would join.
 func ClusterName(archiver string) string { return short(archiver) + "-db" }
 
-// short bounds what names of pods are made of, which are labels: the longest is
-// <cluster>-<datacenter>-<rack>-sts-<hash>.
+// short limits the length of a name. Names of pods contain it and must be valid labels; the
+// longest is <cluster>-<datacenter>-<rack>-sts-<hash>.
 func short(archiver string) string {
 	const most = 16
 	if len(archiver) <= most {
@@ -95,13 +95,13 @@ func short(archiver string) string {
 	return strings.TrimRight(archiver[:most-7], "-") + "-" + hex.EncodeToString(sum[:3])
 }
 
-// nodesService is the Service of the nodes that are ready, as cass-operator names it.
+// nodesService returns the address of cass-operator's Service for the ready nodes.
 func nodesService(a *v1alpha1.Archiver) string {
 	return ClusterName(a.Name) + "-" + DatacenterName(a.Name) + "-service." + a.Namespace + ".svc"
 }
 
-// SuperuserSecret is the name of the Secret of the superuser, and whether it is for the
-// operator to make.
+// SuperuserSecret returns the name of the superuser's Secret, and whether the operator creates
+// it.
 func SuperuserSecret(a *v1alpha1.Archiver) (name string, ours bool) {
 	if ref := Managed(a).SuperuserSecretRef; ref != nil {
 		return ref.Name, false
@@ -109,13 +109,14 @@ func SuperuserSecret(a *v1alpha1.Archiver) (name string, ours bool) {
 	return a.Name + "-cassandra-superuser", true
 }
 
-// RoleSecret is the name of the Secret of the role that engines and retrieval pods have.
+// RoleSecret returns the name of the Secret with the role of engines and retrieval pods.
 func RoleSecret(archiver string) string { return archiver + "-cassandra-role" }
 
-// Where the schema Job has the role's credentials.
+// roleDir is the folder in the schema Job with the role's credentials.
 const roleDir = "/etc/varve/role"
 
-// managedFlags say where a managed datacenter is, with the credentials of some Secret.
+// managedFlags returns the flags and volumes for a managed datacenter, with the credentials of a
+// Secret.
 func managedFlags(a *v1alpha1.Archiver, secret string) (flags []string, volumes []volume) {
 	flags = []string{
 		"--cassandra=" + nodesService(a),
@@ -131,7 +132,7 @@ func managedFlags(a *v1alpha1.Archiver, secret string) (flags []string, volumes 
 		}
 		flags = append(flags, "--cassandra-tls=true", "--cassandra-tls-dir="+tlsDir, "--cassandra-tls-server-name="+name)
 		v := secretVolume("tls", t.SecretRef.Name, tlsDir)
-		// The nodes' key is none of a client's business.
+		// Clients must not get the key of the nodes.
 		v.Secret.WithItems(core.KeyToPath().WithKey("ca.crt").WithPath("ca.crt"))
 		volumes = append(volumes, v)
 	}

@@ -19,9 +19,9 @@ func managedOf(size int32) *v1alpha1.Archiver {
 	return a
 }
 
-// TestNodesAndReplicas goes through changes of size: nodes come before replicas that need
+// TestNodesAndReplicasChangeInSafeOrder goes through changes of size: nodes come before replicas that need
 // them, and replicas go before nodes that have them.
-func TestNodesAndReplicas(t *testing.T) {
+func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		want           int32
 		is             Datacenter
@@ -29,35 +29,35 @@ func TestNodesAndReplicas(t *testing.T) {
 	}{
 		"new":                           {3, Datacenter{}, 3, 3},
 		"new, of one":                   {1, Datacenter{}, 1, 1},
-		"nodes asked for, no tables":    {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
+		"nodes starting, no tables":    {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
 		"grows":                         {3, Datacenter{Size: 1, Replicas: 1}, 3, 1},
 		"grows, nodes join":             {3, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
 		"grows, nodes joined":           {3, Datacenter{Size: 3, Replicas: 1}, 3, 3},
 		"has grown":                     {3, Datacenter{Size: 3, Replicas: 3}, 3, 3},
 		"shrinks":                       {2, Datacenter{Size: 3, Replicas: 3}, 3, 2},
-		"shrinks, replicas went":        {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
-		"shrinks as they were to rise":  {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
+		"shrinks, replicas removed":        {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
+		"shrinks while growing":  {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
 		"shrinks, a node leaves":        {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
 		"shrinks above 3":               {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
 		"shrinks to 1, replicas not":    {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
 		"changed while nodes join":      {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
 		"back while nodes join":         {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"shrinks, nobody knows of what": {2, Datacenter{Size: 3}, 3, 2},
+		"shrinks, replicas unknown": {2, Datacenter{Size: 3}, 3, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.is.Kind = KindCassandraDatacenter
 			in := Input{Archiver: managedOf(tc.want), Image: "varve:1", Datacenter: tc.is}
 			if nodes, factors := in.sizeNow(), in.replicasNow(); nodes != tc.nodes || factors != tc.factors {
-				t.Errorf("%d nodes and %d replicas, not %d and %d", nodes, factors, tc.nodes, tc.factors)
+				t.Errorf("got %d nodes and %d replicas, want %d and %d", nodes, factors, tc.nodes, tc.factors)
 			}
 		})
 	}
 }
 
-// TestEveryChangeOfSizeEnds follows each change of size step by step, as cass-operator and
+// TestEverySizeChangeCompletes follows each change of size step by step, as cass-operator and
 // the schema Job do what they are asked: nothing is asked for that they refuse, and all
 // becomes as the spec has it.
-func TestEveryChangeOfSizeEnds(t *testing.T) {
+func TestEverySizeChangeCompletes(t *testing.T) {
 	for from := int32(1); from <= 6; from++ {
 		for to := int32(1); to <= 6; to++ {
 			a := managedOf(to)
@@ -65,13 +65,13 @@ func TestEveryChangeOfSizeEnds(t *testing.T) {
 			nodes := from // that are there
 			for step := 0; nodes != to || is.Replicas != min(3, to); step++ {
 				if step > 20 {
-					t.Fatalf("%d → %d: it stays at %d nodes and %+v", from, to, nodes, is)
+					t.Fatalf("%d → %d: the size stays at %d nodes: %+v", from, to, nodes, is)
 				}
 				in := Input{Archiver: a, Datacenter: is}
 				size, factor := in.sizeNow(), in.replicasNow()
 				switch {
 				case is.Scaling && size != is.Size:
-					t.Fatalf("%d → %d: another size is asked for while nodes join or leave: %+v", from, to, is)
+					t.Fatalf("%d → %d: the size changes while nodes join or leave: %+v", from, to, is)
 				case factor > nodes || factor != is.Replicas && is.Scaling:
 					t.Fatalf("%d → %d: %d replicas on %d nodes, %+v", from, to, factor, nodes, is)
 				case size < is.Replicas:
@@ -90,8 +90,8 @@ func TestEveryChangeOfSizeEnds(t *testing.T) {
 	}
 }
 
-// TestNamesOfNodesAreLabels checks the longest name that Kubernetes makes of a rack's pods.
-func TestNamesOfNodesAreLabels(t *testing.T) {
+// TestNodeNamesAreValidLabels checks the longest name that Kubernetes makes of a rack's pods.
+func TestNodeNamesAreValidLabels(t *testing.T) {
 	seen := map[string]string{}
 	for _, archiver := range []string{"a", "main", "sixteen-letters0", "cut-here-at-a-hyphen", strings.Repeat("x", 40), strings.Repeat("x", 39) + "y", "a-b-c-d-e-f-g-h-i-j"} {
 		name := fmt.Sprintf("%s-%s-%s-sts-%s", ClusterName(archiver), DatacenterName(archiver), "rack-name-1", "0123456789")
@@ -108,7 +108,7 @@ func TestNamesOfNodesAreLabels(t *testing.T) {
 	}
 }
 
-func TestHeapSize(t *testing.T) {
+func TestHeapSizeIsHalfOfMemory(t *testing.T) {
 	quantity := func(s string) *resource.Quantity { q := resource.MustParse(s); return &q }
 	memory := func(request, limit string) *corev1.ResourceRequirements {
 		r := &corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
@@ -132,7 +132,7 @@ func TestHeapSize(t *testing.T) {
 		{v1alpha1.ManagedCassandra{Resources: memory("", "")}, "2Gi"},
 	} {
 		if got := heapSize(&tc.m); got.Cmp(resource.MustParse(tc.want)) != 0 {
-			t.Errorf("%+v: a heap of %s, not %s", tc.m.Resources, got.String(), tc.want)
+			t.Errorf("%+v: got a heap of %s, want %s", tc.m.Resources, got.String(), tc.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// datacenterSpec is that of cass-operator's CassandraDatacenter.
+// datacenterSpec is the spec of cass-operator's CassandraDatacenter.
 type datacenterSpec struct {
 	ClusterName         string              `json:"clusterName"`
 	ServerType          string              `json:"serverType"`
@@ -51,7 +51,7 @@ type requirementsOf struct {
 	Limits   corev1.ResourceList `json:"limits,omitempty"`
 }
 
-// config has the parts of a node's configuration, by file.
+// config is the configuration of a node, by file.
 type config struct {
 	CassandraYAML map[string]any    `json:"cassandra-yaml"`
 	JVM           map[string]string `json:"jvm-server-options"`
@@ -61,7 +61,7 @@ type datacenterPodChange struct {
 	Spec datacenterPodSpec `json:"spec"`
 }
 
-// datacenterPodSpec is what differs from the pods that cass-operator makes by itself.
+// datacenterPodSpec is what differs from cass-operator's default pods.
 type datacenterPodSpec struct {
 	SecurityContext *core.PodSecurityContextApplyConfiguration `json:"securityContext"`
 	InitContainers  []*core.ContainerApplyConfiguration        `json:"initContainers"`
@@ -75,8 +75,8 @@ const (
 	allowStorageChanges = "cassandra.datastax.com/allow-storage-changes"
 )
 
-// datacenterAnnotations keep volumes when the datacenter goes, unless the user says
-// otherwise, and let them grow.
+// datacenterAnnotations returns the annotations that let volumes grow and, unless deletionPolicy
+// is Delete, keep them when the datacenter is deleted.
 func datacenterAnnotations(m *v1alpha1.ManagedCassandra) map[string]string {
 	annotations := map[string]string{allowStorageChanges: "true"}
 	if m.DeletionPolicy != v1alpha1.DeleteData {
@@ -85,7 +85,7 @@ func datacenterAnnotations(m *v1alpha1.ManagedCassandra) map[string]string {
 	return annotations
 }
 
-// datacenter is what cass-operator makes nodes of.
+// datacenter returns the CassandraDatacenter for cass-operator.
 func datacenter(in Input) Object {
 	a := in.Archiver
 	m := Managed(a)
@@ -108,7 +108,7 @@ func datacenter(in Input) Object {
 	return o
 }
 
-// racks are named r1 where there is but one.
+// racks returns the racks of the spec, or one rack r1.
 func racks(m *v1alpha1.ManagedCassandra) []rack {
 	if len(m.Racks) == 0 {
 		return []rack{{Name: "r1"}}
@@ -127,7 +127,7 @@ func racks(m *v1alpha1.ManagedCassandra) []rack {
 	return out
 }
 
-// Defaults of nodes: those of the API, for objects that did not pass it.
+// Defaults of nodes. They repeat the API's defaults for objects that did not pass the API server.
 var (
 	defaultNodeStorage = resource.MustParse("100Gi")
 	defaultNodeMemory  = resource.MustParse("4Gi")
@@ -156,8 +156,8 @@ func nodeResources(m *v1alpha1.ManagedCassandra) requirementsOf {
 	}
 }
 
-// heapSize leaves half of the memory to what Cassandra has beside its heap, and to the
-// kernel's cache of files.
+// heapSize returns the heap size of a node. The default leaves half of the memory for Cassandra's
+// off-heap memory and the page cache.
 func heapSize(m *v1alpha1.ManagedCassandra) resource.Quantity {
 	if m.HeapSize != nil {
 		return *m.HeapSize
@@ -172,14 +172,14 @@ func heapSize(m *v1alpha1.ManagedCassandra) resource.Quantity {
 	return *resource.NewQuantity(min(memory.Value()/2, mostHeap.Value()), resource.BinarySI)
 }
 
-// Where a node has its certificates.
+// nodeTLSDir is the folder of a node's certificates.
 const nodeTLSDir = "/etc/cassandra-tls"
 
-// nodeUser is the user of Cassandra in its images, as cass-operator has it.
+// nodeUser is the user of Cassandra in its images.
 const nodeUser = 999
 
-// nodePod lets pods of nodes meet the restricted pod security standard, and have their
-// certificates. cass-operator finds containers by their names.
+// nodePod returns the changes with which a node's pod meets the restricted pod security standard
+// and mounts its certificates. cass-operator merges containers by name.
 func nodePod(m *v1alpha1.ManagedCassandra) datacenterPodSpec {
 	container := func(name string) *core.ContainerApplyConfiguration {
 		return core.Container().WithName(name).WithSecurityContext(core.SecurityContext().
@@ -192,7 +192,7 @@ func nodePod(m *v1alpha1.ManagedCassandra) datacenterPodSpec {
 			WithRunAsNonRoot(true).WithRunAsUser(nodeUser).WithRunAsGroup(nodeUser).WithFSGroup(nodeUser).
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(core.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)),
-		// In the order in which they run.
+		// They run in this order.
 		InitContainers: []*core.ContainerApplyConfiguration{container("server-config-init-base"), container("server-config-init")},
 		Containers:     []*core.ContainerApplyConfiguration{node, container("server-system-logger")},
 	}
@@ -204,16 +204,16 @@ func nodePod(m *v1alpha1.ManagedCassandra) datacenterPodSpec {
 	return spec
 }
 
-// cassandraYAML are the settings that an archive needs, and those of the user.
+// cassandraYAML returns the settings that an archive needs, overridden by the user's settings.
 func cassandraYAML(m *v1alpha1.ManagedCassandra) map[string]any {
 	y := map[string]any{
 		"num_tokens": 16,
-		// Else what is to be kept beyond 2038 is refused.
+		// Without it, Cassandra refuses rows that expire after 2038.
 		"storage_compatibility_mode": "NONE",
 		"authenticator":              "PasswordAuthenticator",
 		"authorizer":                 "CassandraAuthorizer",
 		"role_manager":               "CassandraRoleManager",
-		// Rights that were just granted count soon.
+		// New permissions take effect soon.
 		"permissions_validity": "10s",
 	}
 	maps.Copy(y, commitLog(m.CommitLog))
@@ -223,15 +223,16 @@ func cassandraYAML(m *v1alpha1.ManagedCassandra) map[string]any {
 	if m.CassandraYAML != nil {
 		var user map[string]any
 		if err := json.Unmarshal(m.CassandraYAML.Raw, &user); err != nil {
-			panic("BUG: the API server took what is no object: " + err.Error())
+			panic("BUG: cassandraYAML is not an object: " + err.Error())
 		}
 		maps.Copy(y, user)
 	}
 	return y
 }
 
-// commitLog syncs before a write is acknowledged, every 10 ms for all that wait, or
-// every 10 s. Cassandra does not start with a period and a group: 0 is none.
+// commitLog returns the settings of the commit log. With Group, Cassandra syncs before it
+// acknowledges writes, every 10 ms for all waiting writes; with Periodic, every 10 s. It does not
+// start with both a period and a group window, so 0 disables the period.
 func commitLog(policy v1alpha1.CommitLogPolicy) map[string]any {
 	if policy == v1alpha1.CommitLogPeriodic {
 		return map[string]any{"commitlog_sync": "periodic", "commitlog_sync_period": "10s"}
@@ -239,7 +240,7 @@ func commitLog(policy v1alpha1.CommitLogPolicy) map[string]any {
 	return map[string]any{"commitlog_sync": "group", "commitlog_sync_group_window": "10ms", "commitlog_sync_period": "0ms"}
 }
 
-// encryption takes keys and certificates from PEM files, which need no password.
+// encryption returns the TLS settings. PEM files need no password.
 func encryption() map[string]any {
 	side := func(more map[string]any) map[string]any {
 		maps.Copy(more, map[string]any{

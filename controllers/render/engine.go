@@ -12,17 +12,18 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Engines get the time to hand their shards over.
+// engineGraceSeconds gives an engine the time to hand over its shards.
 const engineGraceSeconds = 300
 
-// engineDeployment runs the engines.
+// engineDeployment returns the Deployment of the engines.
 func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	a := in.Archiver
 	settings := &a.Spec.Engines
 	res := resources(&settings.PodSpec, engineResources)
 	flags, volumes := storage(a)
 	volumes = append(volumes, volume{
-		// Survives the container, not the pod: what the engine captured last.
+		// The state, which the engine captured last, survives a restart of the container but not
+		// the deletion of the pod.
 		VolumeApplyConfiguration: core.Volume().WithName("state").WithEmptyDir(core.EmptyDirVolumeSource()),
 		path:                     stateDir,
 	})
@@ -50,7 +51,7 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 		WithAutomountServiceAccountToken(true).
 		WithTerminationGracePeriodSeconds(engineGraceSeconds)
 	spread(template.Spec, a.Name, v1alpha1.ComponentEngine)
-	if !Embedded(a) { // whose volume may be bound to its node
+	if !Embedded(a) { // the volume of an embedded archive can be bound to its node
 		replaceSoon(template.Spec, &settings.PodSpec)
 	}
 	if settings.HostNetwork {
@@ -85,15 +86,15 @@ func logArgs(a *v1alpha1.Archiver) []string {
 	return []string{"--log-level=" + level, "--log-format=json"}
 }
 
-// engineStrategy starts the new engine before an old one is asked to hand over.
+// engineStrategy starts a new engine before it stops an old one.
 //
-// Two engines on hostNetwork do not fit on one node, for they have the same
-// port. So an old one may go first: it keeps its shards until a new one takes
-// them, or for as long as it waits for an answer.
+// Two engines with hostNetwork cannot run on one node, because they use the same port. So an old
+// engine can stop first: it keeps its shards until a new engine captures them, or until its grace
+// period ends.
 func engineStrategy(a *v1alpha1.Archiver) *apps.DeploymentStrategyApplyConfiguration {
 	switch {
 	case Embedded(a):
-		// One process at a time can have the volume.
+		// Only one process at a time can use the volume.
 		return apps.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)
 	case a.Spec.Engines.HostNetwork:
 		return rolling(1)

@@ -16,10 +16,10 @@ func engines(t *testing.T, a *v1alpha1.Archiver) *appsv1.Deployment {
 	return rendered[appsv1.Deployment](t, a, "Deployment", EngineName(a.Name))
 }
 
-func TestEngineStrategy(t *testing.T) {
+func TestNewEnginesStartBeforeOldOnesStop(t *testing.T) {
 	embedded := load(t, "testdata/embedded.in.yaml")
 	if s := engines(t, embedded).Spec.Strategy; s.Type != appsv1.RecreateDeploymentStrategyType {
-		t.Errorf("embedded: %v, but two engines can not have one volume", s)
+		t.Errorf("embedded: %v, but two engines cannot share a volume", s)
 	}
 	for _, c := range []struct {
 		hostNetwork    bool
@@ -34,11 +34,11 @@ func TestEngineStrategy(t *testing.T) {
 	}
 }
 
-// TestReplicas checks that `kubectl scale` and an HPA decide, down to none.
-func TestReplicas(t *testing.T) {
+// TestReplicasDefaultToOne checks that `kubectl scale` and an HPA decide, down to none.
+func TestReplicasDefaultToOne(t *testing.T) {
 	a := inCassandra("lab", "main")
 	if n := *engines(t, a).Spec.Replicas; n != 1 {
-		t.Errorf("%d engines by default", n)
+		t.Errorf("default: got %d engines, want 1", n)
 	}
 	for _, n := range []int32{0, 7} {
 		a.Spec.Engines.Replicas = &n
@@ -48,7 +48,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-func TestBroadcast(t *testing.T) {
+func TestBroadcastFollowsHostNetwork(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		hostNetwork bool
@@ -65,7 +65,7 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-func TestMemory(t *testing.T) {
+func TestSampleMemoryIsQuarterOfLimit(t *testing.T) {
 	list := func(memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
 	}
@@ -92,8 +92,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNoNeedlessRestart changes what engines do not depend on.
-func TestNoNeedlessRestart(t *testing.T) {
+// TestUnrelatedChangesDoNotRestartEngines changes what engines do not depend on.
+func TestUnrelatedChangesDoNotRestartEngines(t *testing.T) {
 	a := inCassandra("lab", "main")
 	before := engines(t, a).Spec.Template
 	seven := int32(7)

@@ -9,11 +9,11 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// epics returns the variables that EPICS clients know. All that the spec covers
-// are set, so that nothing depends on what the image has.
+// epics returns the environment variables of EPICS clients. It sets every variable that the spec
+// covers, so that the image cannot change any of them.
 func epics(a *v1alpha1.Archiver) []*core.EnvVarApplyConfiguration {
 	e := &a.Spec.EPICS
-	// Broadcasts in a pod network reach no IOC.
+	// Broadcasts in a pod network do not reach IOCs.
 	auto := a.Spec.Engines.HostNetwork
 	if e.AutoAddrList != nil {
 		auto = *e.AutoAddrList
@@ -40,7 +40,7 @@ func env(name, value string) *core.EnvVarApplyConfiguration {
 	return core.EnvVar().WithName(name).WithValue(value)
 }
 
-// podEnv are the variables by which a pod knows itself.
+// podEnv returns the environment variables that tell a pod its name, namespace and UID.
 func podEnv() []*core.EnvVarApplyConfiguration {
 	field := func(name, path string) *core.EnvVarApplyConfiguration {
 		return core.EnvVar().WithName(name).WithValueFrom(

@@ -6,8 +6,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// foreign is the apply configuration of a kind that another project defines, as far as
-// it is needed here.
+// foreign is the apply configuration of another project's kind, with the fields that Varve sets.
 type foreign[Spec any] struct {
 	meta.TypeMetaApplyConfiguration    `json:",inline"`
 	*meta.ObjectMetaApplyConfiguration `json:"metadata"`
@@ -15,7 +14,7 @@ type foreign[Spec any] struct {
 	Spec Spec `json:"spec"`
 }
 
-// newForeign returns an object of an Archiver.
+// newForeign returns an object of another project's kind that belongs to an Archiver.
 func newForeign[Spec any](apiVersion, kind, name string, a *v1alpha1.Archiver, component string, spec Spec) *foreign[Spec] {
 	return &foreign[Spec]{
 		TypeMetaApplyConfiguration: *meta.TypeMeta().WithAPIVersion(apiVersion).WithKind(kind),

@@ -7,8 +7,7 @@ import (
 	core "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// clusterSpec is that of k8ssandra-operator's K8ssandraCluster, which makes a
-// CassandraDatacenter.
+// clusterSpec is the spec of k8ssandra-operator's K8ssandraCluster.
 type clusterSpec struct {
 	Auth      bool                  `json:"auth"`
 	Cassandra clusterTemplate       `json:"cassandra"`
@@ -60,8 +59,8 @@ type clusterDatacenterMeta struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// k8ssandraCluster is what k8ssandra-operator makes a datacenter of, with backups and
-// repairs. Nodes with some labels only are chosen by those of racks: it has no selector.
+// k8ssandraCluster returns the K8ssandraCluster, with backups and repairs. It has no node
+// selector, so the labels of the racks select the nodes.
 func k8ssandraCluster(in Input) Object {
 	a := in.Archiver
 	m := Managed(a)
@@ -89,7 +88,7 @@ func k8ssandraCluster(in Input) Object {
 		clusterSpec{Auth: true, Cassandra: template, Medusa: m.Medusa, Reaper: m.Reaper})
 }
 
-// selected adds labels that nodes of all racks have.
+// selected adds labels to the node labels of all racks.
 func selected(racks []rack, labels map[string]string) []rack {
 	for i := range racks {
 		for key, value := range labels {

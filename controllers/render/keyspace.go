@@ -8,14 +8,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// maxKeyspace is Cassandra's limit on the length of a keyspace's name.
+// maxKeyspace is the maximum length of a keyspace's name in Cassandra.
 const maxKeyspace = 48
 
-// Keyspace is the keyspace of an archive in Cassandra. By default it is made of
-// the namespace and the name, so that an Archiver that is made again finds its
-// data, and no two Archivers share one: the two parts are separated by "__",
-// which neither has. Where that does not hold, or the name is too long, a hash
-// tells them apart.
+// Keyspace returns the keyspace of an archive in Cassandra. The default is derived from the
+// namespace and the name of the Archiver, so that an Archiver that is created again finds its
+// data. No two Archivers share a default: "__" separates the two parts, and neither part contains
+// it. If a part does, or if the name is too long, a hash makes it unique.
 func Keyspace(a *v1alpha1.Archiver) string {
 	if k := a.Spec.Storage.Cassandra.Keyspace; k != "" {
 		return k

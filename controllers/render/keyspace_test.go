@@ -19,7 +19,7 @@ func inCassandra(namespace, name string) *v1alpha1.Archiver {
 	}
 }
 
-func TestKeyspace(t *testing.T) {
+func TestKeyspaceIsDerivedFromNames(t *testing.T) {
 	for _, c := range []struct{ namespace, name, want string }{
 		{"lab", "main", "lab__main"},
 		{"storage-ring", "main", "storage_ring__main"},
@@ -39,8 +39,8 @@ func TestKeyspace(t *testing.T) {
 	}
 }
 
-// TestKeyspacesDiffer tries names that come out alike when '-' becomes '_'.
-func TestKeyspacesDiffer(t *testing.T) {
+// TestKeyspacesAreUnique tries names that come out alike when '-' becomes '_'.
+func TestKeyspacesAreUnique(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 	long := strings.Repeat("x", 40)
 	parts := []string{"a", "a-b", "b", "a--b", "b--c", "c", "v1", "v-1", "1", long, long + "-a", long + "-b"}
@@ -49,7 +49,7 @@ func TestKeyspacesDiffer(t *testing.T) {
 		for _, name := range parts {
 			k := Keyspace(inCassandra(namespace, name))
 			if !valid.MatchString(k) {
-				t.Errorf("%s/%s: %q is no name of a keyspace", namespace, name, k)
+				t.Errorf("%s/%s: %q is not a valid keyspace name", namespace, name, k)
 			}
 			if other, ok := seen[k]; ok {
 				t.Errorf("%s/%s and %s share keyspace %s", namespace, name, other, k)

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Port and PortName are those of the HTTP port of engines and retrieval pods.
+// Port and PortName are the number and name of the HTTP port of engines and retrieval pods.
 const (
 	Port     = 17665
 	PortName = "http"
@@ -18,25 +18,25 @@ const (
 // ManagedBy is the value of v1alpha1.LabelManagedBy.
 const ManagedBy = "varve-operator"
 
-// EngineName is the name of everything that belongs to the engines of an
-// Archiver: their Deployment, Service, budget, network policy, account and role.
+// EngineName returns the name of all objects of an Archiver's engines: their Deployment, Service,
+// PodDisruptionBudget, NetworkPolicy, ServiceAccount and Role.
 func EngineName(archiver string) string { return archiver + "-engine" }
 
-// RetrievalName is the same for retrieval pods.
+// RetrievalName returns the name of all objects of an Archiver's retrieval pods.
 func RetrievalName(archiver string) string { return archiver + "-retrieval" }
 
-// VolumeName is the name of the volume claim of an embedded archive.
+// VolumeName returns the name of an embedded archive's PersistentVolumeClaim.
 func VolumeName(archiver string) string { return archiver + "-data" }
 
 func componentName(archiver, component string) string { return archiver + "-" + component }
 
-// URL is where clients inside of the cluster read the archive.
+// URL returns the address for reading the archive from inside the cluster.
 func URL(a *v1alpha1.Archiver) string {
 	return "http://" + RetrievalName(a.Name) + "." + a.Namespace + ".svc"
 }
 
-// Labels are those of all objects of an Archiver. component is empty for objects
-// that belong to none.
+// Labels returns the labels of an Archiver's objects. The component is empty for objects that
+// belong to no component.
 func Labels(archiver, component string) map[string]string {
 	l := map[string]string{
 		v1alpha1.LabelName:      "varve",
@@ -50,8 +50,8 @@ func Labels(archiver, component string) map[string]string {
 	return l
 }
 
-// selector matches the pods of a component. It can never change: selectors of
-// Deployments are immutable.
+// selector returns the labels that match the pods of a component. They must never change, because
+// selectors of Deployments are immutable.
 func selector(archiver, component string) map[string]string {
 	return map[string]string{
 		v1alpha1.LabelName:      "varve",
@@ -60,7 +60,7 @@ func selector(archiver, component string) map[string]string {
 	}
 }
 
-// EngineSelector matches engine pods, in the form of the scale subresource.
+// EngineSelector returns the selector of engine pods for the scale subresource.
 func EngineSelector(archiver string) string {
 	return labels.SelectorFromSet(selector(archiver, v1alpha1.ComponentEngine)).String()
 }
@@ -69,7 +69,7 @@ func matching(archiver, component string) *meta.LabelSelectorApplyConfiguration 
 	return meta.LabelSelector().WithMatchLabels(selector(archiver, component))
 }
 
-// podLabels are the user's and ours; ours win.
+// podLabels returns the user's labels and the operator's labels. The operator's labels win.
 func podLabels(archiver, component string, user map[string]string) map[string]string {
 	l := make(map[string]string, len(user)+5)
 	maps.Copy(l, user)
@@ -77,7 +77,8 @@ func podLabels(archiver, component string, user map[string]string) map[string]st
 	return l
 }
 
-// owner makes an object end with its Archiver.
+// owner returns the owner reference with which Kubernetes deletes an object together with its
+// Archiver.
 func owner(a *v1alpha1.Archiver) *meta.OwnerReferenceApplyConfiguration {
 	return meta.OwnerReference().
 		WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(v1alpha1.KindArchiver).

@@ -8,15 +8,16 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineNetworkPolicy leaves EPICS traffic open, also in a namespace that denies
-// by default: IOCs may be anywhere, and answer searches from any port to any
-// port. Other ports of TCP are closed.
+// engineNetworkPolicy allows EPICS traffic, even in a namespace that denies traffic by default.
+// IOCs can be anywhere, and answer searches from any port to any port. Incoming TCP connections
+// are allowed only to the HTTP port.
 func engineNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
 	anyUDP := net.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP)
 	return networkPolicy(a, v1alpha1.ComponentEngine, httpPort(), anyUDP)
 }
 
-// retrievalNetworkPolicy lets everybody read. Egress is open: Cassandra may be anywhere.
+// retrievalNetworkPolicy allows all clients to read. Egress is open, because Cassandra can be
+// anywhere.
 func retrievalNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
 	return networkPolicy(a, v1alpha1.ComponentRetrieval, httpPort())
 }

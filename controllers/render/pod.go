@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// user is the user and group of all processes; the image has it too.
+// user is the user and group of all processes. The image defines it too.
 const user = 65532
 
 // podTemplate is what differs between the pods of the components.
@@ -20,8 +20,8 @@ type podTemplate struct {
 	volumes   []volume
 }
 
-// template returns a pod template that meets the restricted pod security
-// standard, with the user's settings.
+// template returns a pod template with the user's settings. It meets the restricted pod security
+// standard.
 func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration {
 	a := in.Archiver
 	p.container.
@@ -31,7 +31,7 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(core.Capabilities().WithDrop("ALL"))).
-		// What a process said last explains why it ended.
+		// The last log line of a process explains why it failed.
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError)
 	if a.Spec.ImagePullPolicy != "" {
 		p.container.WithImagePullPolicy(a.Spec.ImagePullPolicy)
@@ -41,7 +41,7 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 			WithRunAsNonRoot(true).WithRunAsUser(user).WithRunAsGroup(user).WithFSGroup(user).
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(core.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		// Variables of Services would depend on what else is in the namespace.
+		// Service variables would depend on other objects in the namespace.
 		WithEnableServiceLinks(false)
 	for _, v := range p.volumes {
 		spec.WithVolumes(v.VolumeApplyConfiguration)
@@ -61,7 +61,7 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 	return t
 }
 
-// schedule hands on what the user says about nodes.
+// schedule applies the user's scheduling settings.
 func schedule(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
 	if len(user.NodeSelector) > 0 {
 		spec.WithNodeSelector(user.NodeSelector)
@@ -94,12 +94,12 @@ func toleration(t *corev1.Toleration) *core.TolerationApplyConfiguration {
 	return out
 }
 
-// lostNodeSeconds is how long a node may not answer until its pods are replaced; 5 minutes
-// is what Kubernetes grants others.
+// lostNodeSeconds is how long a node can be unreachable before its pods are replaced. Kubernetes'
+// default is 5 minutes.
 const lostNodeSeconds = 60
 
-// replaceSoon has pods replaced soon after their node is lost, unless the user says
-// otherwise. They have nothing on it that others wait for.
+// replaceSoon makes Kubernetes replace a pod soon after its node is lost, unless the user sets
+// such tolerations. The pod keeps nothing on its node that its replacement needs.
 func replaceSoon(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if slices.ContainsFunc(user.Tolerations, func(t corev1.Toleration) bool { return t.Key == key || t.Key == "" }) {
@@ -110,9 +110,8 @@ func replaceSoon(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
 	}
 }
 
-// spread puts the pods of a component on many nodes and zones, as far as there
-// are any. Pods of different versions are counted apart, so that an update ends
-// as evenly spread as it began.
+// spread distributes the pods of a component over nodes and zones, if possible. It counts each
+// version separately, so that pods are evenly distributed after an update too.
 func spread(spec *core.PodSpecApplyConfiguration, archiver, component string) {
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		spec.WithTopologySpreadConstraints(core.TopologySpreadConstraint().
@@ -124,9 +123,9 @@ func spread(spec *core.PodSpecApplyConfiguration, archiver, component string) {
 	}
 }
 
-// probed adds the HTTP port and its probes. A pod may take minutes to start, as
-// where an embedded store is recovered. It gets requests as soon as it is ready,
-// and is killed only if it has been stuck for a minute.
+// probed adds the HTTP port and its probes. A pod can take minutes to start, for example while an
+// embedded store recovers. It gets requests as soon as it is ready. Kubernetes restarts it only
+// after it has been stuck for a minute.
 func probed(c *core.ContainerApplyConfiguration) {
 	probe := func(path string, every, failures int32) *core.ProbeApplyConfiguration {
 		return core.Probe().

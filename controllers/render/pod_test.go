@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// TestRestricted checks all pods by the rules of the restricted pod security standard.
-func TestRestricted(t *testing.T) {
+// TestPodsMeetRestrictedStandard checks all pods by the rules of the restricted pod security standard.
+func TestPodsMeetRestrictedStandard(t *testing.T) {
 	for _, file := range []string{"testdata/embedded.in.yaml", "testdata/external.in.yaml"} {
 		for _, o := range Archiver(Input{Archiver: load(t, file), Image: "varve:1"}) {
 			var pod corev1.PodTemplateSpec
@@ -50,9 +50,9 @@ func restricted(t *testing.T, name string, pod *corev1.PodSpec) {
 	}
 }
 
-// TestSelectors checks that pods match the selectors that are to find them, also
+// TestSelectorsMatchPods checks that pods match the selectors that are to find them, also
 // where the user has labels of his own.
-func TestSelectors(t *testing.T) {
+func TestSelectorsMatchPods(t *testing.T) {
 	a := load(t, "testdata/everything.in.yaml")
 	for _, component := range []string{v1alpha1.ComponentEngine, v1alpha1.ComponentRetrieval} {
 		name := componentName(a.Name, component)

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineRules are what the agent does: read shards and lists, answer, and renew
-// its Lease.
+// engineRules are the permissions of the agent: it reads shards and channel lists, reports its
+// status, and renews its Lease.
 func engineRules() []*rbac.PolicyRuleApplyConfiguration {
 	return []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
@@ -19,7 +19,7 @@ func engineRules() []*rbac.PolicyRuleApplyConfiguration {
 	}
 }
 
-// retrievalRules are what finding the engine of a PV takes.
+// retrievalRules are the permissions for finding the engine of a PV.
 func retrievalRules() []*rbac.PolicyRuleApplyConfiguration {
 	return []*rbac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "archiveshards", "get", "list", "watch"),
@@ -32,13 +32,12 @@ func rule(group, resource string, verbs ...string) *rbac.PolicyRuleApplyConfigur
 	return rbac.PolicyRule().WithAPIGroups(group).WithResources(resource).WithVerbs(verbs...)
 }
 
-// access returns the account of a component's pods, its role, and the binding of
-// the two.
+// access returns the ServiceAccount of a component's pods, its Role, and their RoleBinding.
 func access(a *v1alpha1.Archiver, component string, rules []*rbac.PolicyRuleApplyConfiguration) []Object {
 	name := componentName(a.Name, component)
 	account := core.ServiceAccount(name, a.Namespace).
 		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).
-		// Pods that need the token say so.
+		// Pods that need the token mount it themselves.
 		WithAutomountServiceAccountToken(false)
 	role := rbac.Role(name, a.Namespace).
 		WithLabels(Labels(a.Name, component)).WithOwnerReferences(owner(a)).

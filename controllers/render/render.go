@@ -1,5 +1,5 @@
-// Package render says which objects an Archiver is made of. It is pure: the same
-// Archiver gives the same objects, to the byte.
+// Package render computes the Kubernetes objects of an Archiver. It is pure: the same Archiver
+// gives the same objects, byte for byte.
 //
 //	Archiver ─┬─▶ ServiceAccounts, Roles, RoleBindings
 //	          ├─▶ K8ssandraCluster, or CassandraDatacenter   (managed Cassandra)
@@ -9,8 +9,8 @@
 //	          ├─▶ retrieval: Deployment (Cassandra), Service, budget, network policy
 //	          └─▶ ServiceMonitors     (where their CRD exists)
 //
-// Objects are apply configurations: they have the fields that the operator
-// decides, and no others, for server-side apply.
+// Objects are apply configurations for server-side apply: they contain only the fields that the
+// operator sets.
 package render
 
 import (
@@ -19,19 +19,19 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Input is all that the objects are made of.
+// Input is everything that the objects depend on.
 type Input struct {
-	// Archiver as the API server has it, with defaults filled in.
+	// Archiver is the Archiver as the API server returns it, with defaults.
 	Archiver *v1alpha1.Archiver
-	// Image of Archivers that name none: the operator's own.
+	// Image is the default image of an Archiver's pods: the operator's own image.
 	Image string
-	// HasServiceMonitor says that the CRD of Prometheus' operator exists.
+	// HasServiceMonitor is set if the CRD ServiceMonitor of the Prometheus operator exists.
 	HasServiceMonitor bool
-	// Datacenter is what is known of the one that is run for the archive.
+	// Datacenter is what the operator knows about the managed datacenter.
 	Datacenter Datacenter
 }
 
-// Object is an object to be applied.
+// Object is an object to apply.
 type Object interface {
 	runtime.ApplyConfiguration
 	GetAPIVersion() *string
@@ -40,8 +40,8 @@ type Object interface {
 	GetName() *string
 }
 
-// Archiver returns the objects of an Archiver, in the order in which they are
-// applied: what a pod needs comes before the pod.
+// Archiver returns the objects of an Archiver in the order in which to apply them. Objects that a
+// pod needs come before the pod.
 func Archiver(in Input) []Object {
 	a := in.Archiver
 	var objects []Object
@@ -74,7 +74,7 @@ func Archiver(in Input) []Object {
 	return objects
 }
 
-// Embedded reports whether the archive is on a volume of the one engine.
+// Embedded reports whether the archive is stored on a volume of its single engine.
 func Embedded(a *v1alpha1.Archiver) bool { return a.Spec.Storage.Embedded != nil }
 
 // image returns the image of an Archiver's pods.

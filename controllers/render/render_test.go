@@ -18,10 +18,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-var update = flag.Bool("update", false, "write what is rendered to testdata/*.golden.yaml")
+var update = flag.Bool("update", false, "write the rendered objects to testdata/*.golden.yaml")
 
-// TestGolden shows all objects of some Archivers, for people to read.
-func TestGolden(t *testing.T) {
+// TestObjectsMatchGoldenFiles shows all objects of some Archivers, for people to read.
+func TestObjectsMatchGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil || len(files) != 5 {
 		t.Fatalf("%d Archivers in testdata, %v", len(files), err)
@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("other objects than in %s; `go test ./controllers/render -update` takes them over:\n%s", golden, diff)
+				t.Errorf("the objects differ from %s; to accept them, run `go test ./controllers/render -update`:\n%s", golden, diff)
 			}
 		})
 	}
@@ -52,8 +52,8 @@ func TestGolden(t *testing.T) {
 // datacenters has the kind of object that stands for the datacenter of some Archivers.
 var datacenters = map[string]string{"managed": KindCassandraDatacenter, "k8ssandra": KindK8ssandraCluster}
 
-// TestPure renders twice.
-func TestPure(t *testing.T) {
+// TestRenderingIsPure renders twice.
+func TestRenderingIsPure(t *testing.T) {
 	a := load(t, "testdata/everything.in.yaml")
 	before := a.DeepCopy()
 	in := Input{Archiver: a, Image: "varve:1", HasServiceMonitor: true}
@@ -66,9 +66,9 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestOwned checks that whatever is rendered goes with its Archiver, and can be
+// TestObjectsAreOwnedByArchiver checks that whatever is rendered goes with its Archiver, and can be
 // found by its labels.
-func TestOwned(t *testing.T) {
+func TestObjectsAreOwnedByArchiver(t *testing.T) {
 	for _, file := range []string{"testdata/embedded.in.yaml", "testdata/everything.in.yaml"} {
 		a := load(t, file)
 		for _, o := range Archiver(Input{Archiver: a, Image: "varve:1", HasServiceMonitor: true}) {

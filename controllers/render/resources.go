@@ -12,8 +12,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// Defaults of the containers' resources. CPU is requested, so that an HPA has
-// something to go by, and never limited: throttled engines lose samples.
+// Default resources of the containers. CPU is requested, because a HorizontalPodAutoscaler needs
+// a request, but not limited, because throttled engines lose samples.
 var (
 	engineResources    = defaults("250m", "512Mi", "2Gi")
 	retrievalResources = defaults("100m", "256Mi", "1Gi")
@@ -27,7 +27,7 @@ func defaults(cpu, memory, limit string) corev1.ResourceRequirements {
 	}
 }
 
-// resources returns the user's, as they are, or else the default.
+// resources returns the user's resources, or the default.
 func resources(user *v1alpha1.PodSpec, otherwise corev1.ResourceRequirements) corev1.ResourceRequirements {
 	if user.Resources != nil {
 		return *user.Resources
@@ -53,8 +53,8 @@ func requirements(r corev1.ResourceRequirements) *core.ResourceRequirementsApply
 	return out
 }
 
-// goMemory returns GOMEMLIMIT, 90 % of the limit on memory, so that the collector
-// works harder before the kernel kills; "" if there is no limit.
+// goMemory returns GOMEMLIMIT: 90 % of the memory limit, so that the garbage collector works
+// harder before the kernel kills the process. It returns "" if there is no limit.
 func goMemory(r corev1.ResourceRequirements) string {
 	limit := r.Limits.Memory().Value()
 	if limit < 2*mebibyte {
@@ -63,9 +63,9 @@ func goMemory(r corev1.ResourceRequirements) string {
 	return fmt.Sprintf("%dMiB", limit/10*9/mebibyte)
 }
 
-// sampleMemory returns how much of an engine's memory samples may take: a
-// quarter of the limit, or of the request if there is no limit. The process has
-// been seen to take three times as much.
+// sampleMemory returns the memory that an engine can use for samples: a quarter of the limit, or
+// of the request if there is no limit. Measurements showed that the whole process uses up to
+// three times this value.
 func sampleMemory(r corev1.ResourceRequirements) string {
 	total := r.Limits.Memory().Value()
 	if total == 0 {
@@ -74,6 +74,6 @@ func sampleMemory(r corev1.ResourceRequirements) string {
 	if total == 0 {
 		total = engineResources.Limits.Memory().Value()
 	}
-	// The engine refuses less than 16 MiB.
+	// The engine requires at least 16 MiB.
 	return fmt.Sprintf("%dMi", max(total/4/mebibyte, 16))
 }

@@ -9,10 +9,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Downloads that run get this long to end.
+// retrievalGraceSeconds gives running downloads the time to finish.
 const retrievalGraceSeconds = 60
 
-// retrievalDeployment runs the pods that serve an archive in Cassandra.
+// retrievalDeployment returns the Deployment of the pods that serve an archive in Cassandra.
 func retrievalDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	a := in.Archiver
 	settings := &a.Spec.Retrieval

@@ -13,14 +13,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// schemaRetries is for ever, as far as people are concerned: the kubelet starts
-// the container again every five minutes at most, and Cassandra may be away for
-// a weekend.
+// schemaRetries is practically unlimited, because Cassandra can be unreachable for days. The
+// kubelet waits up to five minutes before it restarts the container.
 const schemaRetries = 1_000_000
 
-// schemaJob makes the tables. It is named by the hash of its pods: whatever may
-// need other tables makes another Job, and one that has done its work stays as
-// the record of it.
+// schemaJob returns the Job that creates the tables. Its name contains the hash of its pod
+// template, so each change that can affect the tables creates a new Job. A completed Job stays as
+// a record.
 func schemaJob(in Input) *batch.JobApplyConfiguration {
 	a := in.Archiver
 	flags, volumes := storage(a)
@@ -46,8 +45,8 @@ func schemaJob(in Input) *batch.JobApplyConfiguration {
 			WithTemplate(template))
 }
 
-// administration lets the Job make the role that engines have, and bring the keyspace to
-// its replicas.
+// administration returns the flags and volumes with which the Job creates the engines' role and
+// sets the number of replicas.
 func administration(in Input) (flags []string, volumes []volume) {
 	superuser, _ := SuperuserSecret(in.Archiver)
 	flags, volumes = managedFlags(in.Archiver, superuser)
@@ -55,12 +54,11 @@ func administration(in Input) (flags []string, volumes []volume) {
 	return flags, append(volumes, secretVolume("role", RoleSecret(in.Archiver.Name), roleDir))
 }
 
-// ReplicationFlag is in front of the number of replicas that a schema Job brings the
-// keyspace to.
+// ReplicationFlag is the flag with the number of replicas that a schema Job sets on the keyspace.
 const ReplicationFlag = "--replication-factor="
 
-// schemaSettings lets the Job run as retrieval pods do: what opens the way to
-// Cassandra for those opens it for the Job.
+// schemaSettings returns the settings of the retrieval pods, so that the Job can reach Cassandra
+// wherever they can.
 func schemaSettings(a *v1alpha1.Archiver) *v1alpha1.PodSpec {
 	settings := a.Spec.Retrieval.PodSpec
 	settings.Resources = nil
@@ -71,7 +69,7 @@ func schemaSettings(a *v1alpha1.Archiver) *v1alpha1.PodSpec {
 func hash(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("BUG: an apply configuration without JSON: " + err.Error())
+		panic("BUG: encoding an apply configuration: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:4])

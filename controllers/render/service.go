@@ -8,7 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineService gives every engine a name and lets Prometheus find them, ready or not.
+// engineService returns the headless Service that gives each engine a name. Prometheus finds the
+// engines by it, ready or not.
 func engineService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 	return core.Service(EngineName(a.Name), a.Namespace).
 		WithLabels(Labels(a.Name, v1alpha1.ComponentEngine)).
@@ -20,8 +21,8 @@ func engineService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 			WithPorts(servicePort(PortName, Port)))
 }
 
-// retrievalService is where clients read, on the port of HTTP and on that of the
-// Archiver Appliance. An embedded archive is served by its engine.
+// retrievalService returns the Service that clients use, on the HTTP port and on the Archiver
+// Appliance's port. The engine of an embedded archive serves it.
 func retrievalService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 	component := v1alpha1.ComponentRetrieval
 	if Embedded(a) {
@@ -49,5 +50,5 @@ func servicePort(name string, port int32) *core.ServicePortApplyConfiguration {
 	return core.ServicePort().WithName(name).WithPort(port).WithProtocol(corev1.ProtocolTCP).WithTargetPort(portName)
 }
 
-// portName is the name of the port in the pods.
+// portName is the name of the HTTP port in the pods.
 var portName = intstr.FromString(PortName)

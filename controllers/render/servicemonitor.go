@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// serviceMonitorSpec is that of the ServiceMonitor of Prometheus' operator.
+// serviceMonitorSpec is the spec of the Prometheus operator's ServiceMonitor.
 type serviceMonitorSpec struct {
 	// JobLabel is the label of the Service that becomes `job` in Prometheus.
 	JobLabel  string                                `json:"jobLabel"`
@@ -18,8 +18,8 @@ type serviceMonitorEndpoint struct {
 	Port string `json:"port"`
 }
 
-// serviceMonitors let Prometheus scrape the pods. The engine of an embedded
-// archive is behind both Services, and scraped once.
+// serviceMonitors returns the ServiceMonitors of the pods. The engine of an embedded archive has
+// both Services, but only one ServiceMonitor.
 func serviceMonitors(a *v1alpha1.Archiver) []Object {
 	components := []string{v1alpha1.ComponentEngine}
 	if !Embedded(a) {

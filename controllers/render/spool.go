@@ -9,17 +9,17 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// spoolDir is where samples wait that neither Cassandra nor memory has room for.
+// spoolDir is the folder for samples while Cassandra is unreachable and memory is full.
 const spoolDir = "/var/spool/varve"
 
-// defaultSpoolSize is that of the API, for objects that did not pass it.
+// defaultSpoolSize repeats the API's default for objects that did not pass the API server.
 var defaultSpoolSize = resource.MustParse("2Gi")
 
-// spool returns the flags and the volume of the spool; none without one. An
-// embedded store has none: it would be on the same disk.
+// spool returns the flags and the volume of the spool, if there is one. An embedded store has no
+// spool, because it would be on the same disk.
 //
-// The volume survives the container, not the pod. Its limit is above what the
-// engine keeps to, for kubelet would evict the engine at once.
+// The volume survives a restart of the container but not the deletion of the pod. Its limit is
+// above the engine's own limit, because the kubelet evicts a pod that exceeds it.
 func spool(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
 	size := defaultSpoolSize
 	if s := a.Spec.Engines.SpoolSize; s != nil {

@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Where things are in the containers.
+// Folders in the containers.
 const (
 	dataDir        = "/var/lib/varve"
 	stateDir       = "/run/varve"
@@ -16,7 +16,7 @@ const (
 	tlsDir         = "/etc/varve/tls"
 )
 
-// volume is a volume and where it is mounted.
+// volume is a volume and its mount path.
 type volume struct {
 	*core.VolumeApplyConfiguration
 	path     string
@@ -31,8 +31,7 @@ func (v volume) mount() *core.VolumeMountApplyConfiguration {
 	return m
 }
 
-// storage returns the flags that say where the archive is, and the volumes that
-// they speak of.
+// storage returns the flags for the archive's storage, and the volumes that the flags name.
 func storage(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
 	if Embedded(a) {
 		claim := core.PersistentVolumeClaimVolumeSource().WithClaimName(VolumeName(a.Name))
@@ -75,8 +74,8 @@ func cassandra(a *v1alpha1.Archiver) (flags []string, volumes []volume) {
 	return flags, volumes
 }
 
-// secretVolume mounts a Secret by its name: the operator never reads it. It is
-// readable by the pod's group only.
+// secretVolume returns a volume that mounts a Secret by its name. The operator never reads the
+// Secret. Only the pod's group can read the files.
 func secretVolume(name, secret, dir string) volume {
 	source := core.SecretVolumeSource().WithSecretName(secret).WithDefaultMode(0o440).WithOptional(false)
 	return volume{VolumeApplyConfiguration: core.Volume().WithName(name).WithSecret(source), path: dir, readOnly: true}

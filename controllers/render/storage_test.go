@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// TestSecrets checks that Secrets are named, and that a missing one keeps the pod
+// TestSecretsAreMounted checks that Secrets are named, and that a missing one keeps the pod
 // from starting instead of letting it try without.
-func TestSecrets(t *testing.T) {
+func TestSecretsAreMounted(t *testing.T) {
 	pod := engines(t, load(t, "testdata/external.in.yaml")).Spec.Template.Spec
 	want := map[string]string{"cassandra-login": credentialsDir, "cassandra-tls": tlsDir}
 	for _, v := range pod.Volumes {
@@ -31,7 +31,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-func TestTLSWithoutSecret(t *testing.T) {
+func TestTLSNeedsNoSecret(t *testing.T) {
 	a := inCassandra("lab", "main")
 	a.Spec.Storage.Cassandra.External.TLS = &v1alpha1.CassandraTLS{}
 	flags, volumes := storage(a)
@@ -40,8 +40,8 @@ func TestTLSWithoutSecret(t *testing.T) {
 	}
 }
 
-// TestVolumeGoesOnRequest checks the volume's owner by deletionPolicy.
-func TestVolumeGoesOnRequest(t *testing.T) {
+// TestVolumeIsDeletedOnlyOnRequest checks the volume's owner by deletionPolicy.
+func TestVolumeIsDeletedOnlyOnRequest(t *testing.T) {
 	a := load(t, "testdata/embedded.in.yaml")
 	for policy, owners := range map[v1alpha1.DeletionPolicy]int{v1alpha1.RetainData: 0, v1alpha1.DeleteData: 1} {
 		a.Spec.Storage.Embedded.DeletionPolicy = policy

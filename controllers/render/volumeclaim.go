@@ -8,12 +8,12 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// defaultVolumeSize is that of the API, for objects that did not pass it.
+// defaultVolumeSize repeats the API's default for objects that did not pass the API server.
 var defaultVolumeSize = resource.MustParse("10Gi")
 
-// volumeClaim keeps an embedded archive. It has no owner, so that it outlives
-// the Archiver and another one of the same name adopts it, unless the user says
-// otherwise.
+// volumeClaim returns the PersistentVolumeClaim of an embedded archive. Unless deletionPolicy is
+// Delete it has no owner, so that it outlives the Archiver and another Archiver of the same name
+// adopts it.
 func volumeClaim(a *v1alpha1.Archiver) *core.PersistentVolumeClaimApplyConfiguration {
 	e := a.Spec.Storage.Embedded
 	size := defaultVolumeSize

@@ -61,7 +61,7 @@ func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 	if s.Mode == v1alpha1.Scan {
 		out.Mode = capture.Scan
 		if s.Period == nil {
-			return out, errors.New("mode Scan needs a period")
+			return out, errors.New("period is required for mode Scan")
 		}
 		if out.Period, err = s.Period.TimeDuration(); err != nil {
 			return out, fmt.Errorf("reading the period: %w", err)

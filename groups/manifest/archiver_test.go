@@ -14,7 +14,7 @@ import (
 // archivers checks Archivers as an API server does.
 func archivers(t *testing.T) *checker {
 	t.Helper()
-	definition, err := os.ReadFile("../../config/crd/varve.dev_archivers.yaml")
+	definition, err := os.ReadFile("../../charts/varve-operator/files/crds/varve.dev_archivers.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,15 +49,15 @@ func TestArchivers(t *testing.T) {
 		{"main", external + ", engines: {replicas: 20}, shards: 4096", ""},
 		{"main", embedded + ", engines: {replicas: 0}", ""},
 		{strings.Repeat("a", 40), embedded, ""},
-		{strings.Repeat("a", 41), embedded, "the name of an Archiver has at most 40 small letters"},
-		{"ring.vacuum", embedded, "the name of an Archiver has at most 40 small letters"},
-		{"2ring", embedded, "the name of an Archiver has at most 40 small letters"},
+		{strings.Repeat("a", 41), embedded, "metadata.name must have at most 40 lower-case letters"},
+		{"ring.vacuum", embedded, "metadata.name must have at most 40 lower-case letters"},
+		{"2ring", embedded, "metadata.name must have at most 40 lower-case letters"},
 		{"main", "storage: {}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
 		{"main", "storage: {embedded: {}, cassandra: {external: {contactPoints: [a]}}}", "spec.storage: Invalid value: exactly one of the fields in [cassandra embedded] must be set"},
 		{"main", "storage: {cassandra: {}}", "spec.storage.cassandra: Invalid value: exactly one of the fields in [managed external] must be set"},
 		{"main", "storage: {cassandra: {external: {contactPoints: []}}}", "spec.storage.cassandra.external.contactPoints"},
 		{"main", "engines: {}", "spec.storage: Required value"},
-		{"main", embedded + ", engines: {replicas: 2}", "spec.engines.replicas: Invalid value: storage.embedded belongs to one engine"},
+		{"main", embedded + ", engines: {replicas: 2}", "spec.engines.replicas: Invalid value: storage.embedded allows one engine"},
 		{"main", embedded + ", shards: 0", "spec.shards"},
 		{"main", embedded + ", shards: 4097", "spec.shards"},
 		{"main", external + ", rebalance: Sometimes", `spec.rebalance: Unsupported value: "Sometimes"`},
@@ -78,11 +78,11 @@ func TestWhatAnArchiverCanNotChange(t *testing.T) {
 	c := archivers(t)
 	for _, tc := range []struct{ from, to, want string }{
 		{"storage: {embedded: {}}, shards: 64", "storage: {embedded: {}}, shards: 64, engines: {replicas: 0}", ""},
-		{"storage: {embedded: {}}", "storage: {embedded: {}}, shards: 128", "shards can not be changed"},
-		{"storage: {embedded: {}}", "storage: {" + external + "}", "the kind of storage can not be changed"},
-		{"storage: {" + external + "}", "storage: {cassandra: {external: {contactPoints: [a]}, keyspace: other}}", "keyspace can not be changed"},
+		{"storage: {embedded: {}}", "storage: {embedded: {}}, shards: 128", "shards cannot be changed"},
+		{"storage: {embedded: {}}", "storage: {" + external + "}", "storage cannot be changed from cassandra to embedded or back"},
+		{"storage: {" + external + "}", "storage: {cassandra: {external: {contactPoints: [a]}, keyspace: other}}", "keyspace cannot be changed"},
 		{"storage: {" + external + "}", "storage: {cassandra: {external: {contactPoints: [b, c]}, keyspace: ring}}", ""},
-		{"storage: {embedded: {size: 10Gi}}", "storage: {embedded: {size: 20Gi}}", "size can not be changed"},
+		{"storage: {embedded: {size: 10Gi}}", "storage: {embedded: {size: 20Gi}}", "size cannot be changed"},
 	} {
 		from, to := archiver(t, c, "main", tc.from), archiver(t, c, "main", tc.to)
 		broken, _ := c.rules.Validate(context.Background(), nil, c.structural, to, runtime.DeepCopyJSON(from), celconfig.RuntimeCELCostBudget)

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"varve.dev/varve/api/v1alpha1"
-	"varve.dev/varve/config/crd"
+	"varve.dev/varve/charts"
 )
 
 // checker does what an API server does to an object that is created: defaults,
@@ -37,7 +37,7 @@ type checker struct {
 // groupChecker is made once, since compiling the rules takes a while. The CRD is
 // a part of the program.
 var groupChecker = sync.OnceValue(func() *checker {
-	c, err := newChecker(crd.ArchiveGroup)
+	c, err := newChecker(charts.ArchiveGroupCRD)
 	if err != nil {
 		panic("BUG: the embedded CRD is wrong: " + err.Error())
 	}

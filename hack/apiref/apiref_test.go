@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const definition = `apiVersion: apiextensions.k8s.io/v1
+const thingCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things.example.org}
 spec:
@@ -97,10 +97,10 @@ part is a part. It has a name.
 | ` + "`name` | string | name of the part. At most 5 characters. Matches `^a\\|b$`." + ` |
 `
 
-func TestReference(t *testing.T) {
+func TestReferenceHasFieldsLimitsAndRules(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out", "api.md")
-	if err := os.WriteFile(filepath.Join(dir, "things.yaml"), []byte(definition), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "things.yaml"), []byte(thingCRD), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(dir, out); err != nil {

@@ -10,16 +10,17 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
+// write writes the fields of the section as a table, then its rules.
 func (s *section) write(b *bytes.Buffer) {
 	if len(s.fields) > 0 {
 		b.WriteString("| field | type | meaning |\n|---|---|---|\n")
 	}
 	for _, f := range s.fields {
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.name, f.kind(), f.meaning())
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.name, f.typeName(), f.meaning())
 	}
-	rules := messages(s.schema)
+	rules := ruleMessages(s.schema)
 	if s.schema.MinProperties != nil && s.schema.MaxProperties != nil && *s.schema.MinProperties == *s.schema.MaxProperties {
-		rules = append(rules, fmt.Sprintf("exactly %d of the fields is set", *s.schema.MinProperties))
+		rules = append(rules, fmt.Sprintf("exactly %d of the fields must be set", *s.schema.MinProperties))
 	}
 	if len(rules) > 0 {
 		b.WriteString("\nRules:\n\n")
@@ -29,9 +30,9 @@ func (s *section) write(b *bytes.Buffer) {
 	}
 }
 
-// kind is the type of a field, with a link to where it is described.
-func (f *field) kind() string {
-	if link := foreign(f.name); link != "" {
+// typeName returns the type of a field, with a link to its description.
+func (f *field) typeName() string {
+	if link := kubernetesType(f.name); link != "" {
 		if list, ok := strings.CutPrefix(link, "[]"); ok {
 			return "list of [" + list
 		}
@@ -40,6 +41,7 @@ func (f *field) kind() string {
 	return typeOf(f.schema, f.section)
 }
 
+// typeOf returns the name of a schema's type. The section is that of an object, or nil.
 func typeOf(s *schema, sec *section) string {
 	switch {
 	case s.XIntOrString:
@@ -60,10 +62,10 @@ func typeOf(s *schema, sec *section) string {
 	return s.Type
 }
 
-// meaning is the text of a field, then what is allowed and its default.
+// meaning returns the description of a field, then its limits, rules and default.
 func (f *field) meaning() string {
 	parts := []string{paragraph(f.schema.Description)}
-	if f.section != nil && f.section.from == f && f.schema.Type == "object" { // the whole text stands there
+	if f.section != nil && f.section.from == f && f.schema.Type == "object" { // the section has the whole text
 		first, _, _ := strings.Cut(parts[0], ". ")
 		parts[0] = strings.TrimSuffix(first, ".") + "."
 	}
@@ -72,7 +74,7 @@ func (f *field) meaning() string {
 	}
 	parts = append(parts, limits(f.schema)...)
 	if f.section == nil || f.schema.Type == "array" {
-		for _, m := range messages(f.schema) {
+		for _, m := range ruleMessages(f.schema) {
 			parts = append(parts, "Rule: "+m+".")
 		}
 	}
@@ -82,37 +84,38 @@ func (f *field) meaning() string {
 	return strings.ReplaceAll(strings.TrimSpace(strings.Join(parts, " ")), "|", `\|`)
 }
 
-// limits says in words what the schema allows.
+// limits describes the limits of a schema in words.
 func limits(s *schema) []string {
 	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if len(s.Enum) > 0 {
 		var names []string
 		for _, e := range s.Enum {
 			names = append(names, literal(e))
 		}
-		say("One of %s.", strings.Join(names, ", "))
+		add("One of %s.", strings.Join(names, ", "))
 	}
 	if r := rangeOf(s); r != "" {
-		say("%s.", r)
+		add("%s.", r)
 	}
 	if s.MaxLength != nil && !isDuration(s) {
-		say("At most %d characters.", *s.MaxLength)
+		add("At most %d characters.", *s.MaxLength)
 	}
 	if s.MaxItems != nil {
-		say("At most %d items.", *s.MaxItems)
+		add("At most %d items.", *s.MaxItems)
 	}
 	if s.Pattern != "" && !s.XIntOrString && !isDuration(s) {
-		say("Matches `%s`.", s.Pattern)
+		add("Matches `%s`.", s.Pattern)
 	}
 	if s.Type == "array" && object(s) == nil {
 		for _, l := range limits(s.Items.Schema) {
-			say("Each: %s", strings.ToLower(l[:1])+l[1:])
+			add("Each: %s", strings.ToLower(l[:1])+l[1:])
 		}
 	}
 	return out
 }
 
+// rangeOf describes the minimum and maximum of a number in words.
 func rangeOf(s *schema) string {
 	switch {
 	case s.Minimum != nil && s.Maximum != nil && s.ExclusiveMaximum:
@@ -125,10 +128,10 @@ func rangeOf(s *schema) string {
 	return ""
 }
 
-// isDuration tells by the pattern that all durations have.
+// isDuration reports whether a schema is that of a duration, by its pattern.
 func isDuration(s *schema) bool { return s.Pattern == "^[0-9]+(ms|s|m|h|d|w|y)$" }
 
-// literal is a value as YAML may have it.
+// literal returns a value as code.
 func literal(j apiextensionsv1.JSON) string {
 	var text string
 	if json.Unmarshal(j.Raw, &text) != nil {
@@ -139,12 +142,12 @@ func literal(j apiextensionsv1.JSON) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// messages are those of the CEL rules.
-func messages(s *schema) []string {
+// ruleMessages returns the messages of the CEL rules of a schema.
+func ruleMessages(s *schema) []string {
 	var out []string
 	for _, v := range s.XValidations {
 		if strings.HasPrefix(v.Message, "a duration ") {
-			continue // told once
+			continue // the section Durations has it
 		}
 		m := strings.TrimSuffix(paragraph(v.Message), ".")
 		if v.FieldPath != "" && !strings.Contains(m, strings.TrimPrefix(v.FieldPath, ".")) {
@@ -155,7 +158,7 @@ func messages(s *schema) []string {
 	return out
 }
 
-// paragraph puts a text into one line.
+// paragraph puts a text on one line.
 func paragraph(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<", "&lt;")
 }

@@ -13,8 +13,8 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// kind is one custom resource, in sections: the object itself first, then each
-// object within it.
+// kind is a custom resource, divided into sections: first the resource itself, then each object
+// within it.
 type kind struct {
 	name     string
 	crd      *apiextensionsv1.CustomResourceDefinition
@@ -27,7 +27,7 @@ type section struct {
 	kind   string
 	path   string // spec.storage.cassandra; empty for the resource
 	schema *schema
-	from   *field // that it was first met at
+	from   *field // the first field of this type
 	fields []*field
 }
 
@@ -37,9 +37,10 @@ type field struct {
 	in       *section
 	schema   *schema
 	required bool
-	section  *section // of an object or a list of objects
+	section  *section // the section of an object or a list of objects
 }
 
+// newKind divides one version of a CRD into sections.
 func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) *kind {
 	k := &kind{name: crd.Spec.Names.Kind, crd: crd, version: v}
 	root := v.Schema.OpenAPIV3Schema.DeepCopy()
@@ -60,8 +61,8 @@ func newKind(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.C
 	return k
 }
 
-// add makes the section of an object, and returns its fields that are objects
-// themselves. An object with the fields of one before is described there.
+// add adds the section of an object, and returns the fields that are objects themselves. If an
+// earlier section has the same fields, add uses that section.
 func (k *kind) add(path string, s *schema, from *field) []*field {
 	for _, other := range k.sections {
 		if reflect.DeepEqual(other.schema.Properties, s.Properties) {
@@ -79,11 +80,11 @@ func (k *kind) add(path string, s *schema, from *field) []*field {
 		p := s.Properties[name]
 		f := &field{name: name, in: sec, schema: &p, required: slices.Contains(s.Required, name)}
 		sec.fields = append(sec.fields, f)
-		if inner := object(&p); inner != nil && len(inner.Properties) > 0 && foreign(name) == "" {
+		if inner := object(&p); inner != nil && len(inner.Properties) > 0 && kubernetesType(name) == "" {
 			objects = append(objects, f)
 		}
 	}
-	// What has to be given comes first.
+	// Required fields come first.
 	slices.SortStableFunc(sec.fields, func(a, b *field) int {
 		switch {
 		case a.required == b.required:
@@ -109,8 +110,8 @@ func object(s *schema) *schema {
 
 const kubernetes = "https://kubernetes.io/docs/reference/kubernetes-api/"
 
-// foreign returns the page of a field whose type is Kubernetes' own.
-func foreign(name string) string {
+// kubernetesType returns the link to a field's type if it is a Kubernetes type.
+func kubernetesType(name string) string {
 	return map[string]string{
 		"conditions":       "[]Condition](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#Condition)",
 		"resources":        "ResourceRequirements](" + kubernetes + "workload-resources/pod-v1/#resources)",
@@ -119,6 +120,7 @@ func foreign(name string) string {
 	}[name]
 }
 
+// title returns the heading of the section.
 func (s *section) title() string {
 	if s.path == "" {
 		return s.kind
@@ -126,12 +128,13 @@ func (s *section) title() string {
 	return s.kind + " " + s.path
 }
 
-// anchor is how GitHub and others name the heading of a section.
+// anchor returns the anchor that GitHub gives to the heading of the section.
 func (s *section) anchor() string {
 	drop := strings.NewReplacer(".", "", "[]", "", " ", "-")
 	return drop.Replace(strings.ToLower(s.title()))
 }
 
+// write writes all sections of the kind.
 func (k *kind) write(b *bytes.Buffer) {
 	for _, s := range k.sections {
 		level := "###"
@@ -149,6 +152,7 @@ func (k *kind) write(b *bytes.Buffer) {
 	}
 }
 
+// writeNames writes the kind's names, printer columns and scale subresource for kubectl.
 func (k *kind) writeNames(b *bytes.Buffer) {
 	names := k.crd.Spec.Names
 	fmt.Fprintf(b, "`kubectl get %s`", names.Plural)

@@ -1,10 +1,12 @@
 // Command apiref writes the reference of the custom resources:
 //
-//	config/crd/*.yaml ──▶ kinds (fields, defaults, limits, rules) ──▶ docs/reference/api.md
+//	CRDs ──▶ kinds (fields, defaults, limits, rules) ──▶ docs/reference/api.md
 //
-// It reads the definitions that the API server enforces, so that the reference
-// can not say anything else. Fields of Kubernetes' own types, whose definition
-// is copied into ours, are one row with a link.
+// It reads the CRDs that the API server enforces, so that the reference cannot differ from them.
+// A field of a Kubernetes type is one row with a link.
+//
+// It is not elastic/crd-ref-docs (v0.3.0), which leaves out CEL rules, printer columns and the
+// scale subresource, and lists limits as raw markers.
 package main
 
 import (
@@ -19,7 +21,7 @@ import (
 )
 
 func main() {
-	crds := flag.String("crds", "config/crd", "directory of the definitions")
+	crds := flag.String("crds", "charts/varve-operator/files/crds", "folder with the CRDs")
 	out := flag.String("out", "docs/reference/api.md", "file to write")
 	flag.Parse()
 	if err := run(*crds, *out); err != nil {
@@ -28,16 +30,18 @@ func main() {
 	}
 }
 
+// intro is the head of the reference.
 const intro = `# API reference
 
-<!-- From config/crd, by hack/apiref: do not edit. -->
+<!-- From the CRDs, by hack/apiref: do not edit. -->
 
 The custom resources of the group ` + "`varve.dev`, version `v1alpha1`" + `. ` + "`kubectl explain archivegroup.spec`" + ` shows the same
-texts. Where a field has no default, leaving it out means what its text says.
+texts. A field's text says what happens when the field is left out.
 
-The API server refuses what breaks a limit or a rule, with the message given here.
+The API server rejects an object that violates a limit or a rule, with the message of the rule.
 `
 
+// run reads the CRDs in dir and writes the reference to out.
 func run(dir, out string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -51,7 +55,7 @@ func run(dir, out string) error {
 		}
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("reading %s: %w", file, err)
 		}
 		for i := range crd.Spec.Versions {
 			kinds = append(kinds, newKind(&crd, &crd.Spec.Versions[i]))
@@ -59,7 +63,7 @@ func run(dir, out string) error {
 	}
 	var b bytes.Buffer
 	b.WriteString(intro)
-	contents(&b, kinds)
+	writeContents(&b, kinds)
 	for _, k := range kinds {
 		k.write(&b)
 	}
@@ -70,7 +74,8 @@ func run(dir, out string) error {
 	return os.WriteFile(out, b.Bytes(), 0o644)
 }
 
-func contents(b *bytes.Buffer, kinds []*kind) {
+// writeContents writes the table of contents.
+func writeContents(b *bytes.Buffer, kinds []*kind) {
 	b.WriteString("\n")
 	for _, k := range kinds {
 		fmt.Fprintf(b, "- [%s](#%s)", k.name, k.sections[0].anchor())
@@ -84,6 +89,7 @@ func contents(b *bytes.Buffer, kinds []*kind) {
 	b.WriteString("- [Durations](#durations)\n")
 }
 
+// durations is the last section of the reference.
 const durations = `
 ## Durations
 

@@ -12,23 +12,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cassOperator writes those files of the chart cass-operator that follow from the
-// manifests of its Go module: definitions, rules, and the names of images.
-func cassOperator(chart, module string, out map[string][]byte) error {
-	if err := sameVersion(chart, module); err != nil {
+// cassOperatorFiles adds to out the files of the chart cass-operator that are generated from the
+// manifests of its Go module: CRDs, RBAC rules and the names of images.
+func cassOperatorFiles(chart, module string, out map[string][]byte) error {
+	if err := checkVersion(chart, module); err != nil {
 		return err
 	}
 	files, err := filepath.Glob(filepath.Join(module, "config/crd/bases/*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s has no definitions: %w", module, err)
+	if err == nil && len(files) == 0 {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		return fmt.Errorf("finding CRDs in %s: %w", module, err)
 	}
 	for _, file := range files {
-		text, err := cassDefinition(module, file)
+		text, err := cassCRD(module, file)
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("reading %s: %w", file, err)
 		}
 		out[filepath.Join(chart, "templates/crds", filepath.Base(file))] =
-			definition(text, "cass-operator", "config/crd of cass-operator's module")
+			crdTemplate(text, "cass-operator", "config/crd of cass-operator's module")
 	}
 	if out[filepath.Join(chart, "templates/_rules.tpl")], err = cassRules(module); err != nil {
 		return err
@@ -37,39 +40,39 @@ func cassOperator(chart, module string, out map[string][]byte) error {
 	return err
 }
 
-// sameVersion fails if the chart is of another version than the module.
-func sameVersion(chart, module string) error {
+// checkVersion returns an error if the chart and the module have different versions.
+func checkVersion(chart, module string) error {
 	var c struct{ AppVersion string }
 	if err := readYAML(filepath.Join(chart, "Chart.yaml"), &c); err != nil {
 		return err
 	}
 	if _, version, _ := strings.Cut(filepath.Base(module), "@v"); version != c.AppVersion {
-		return fmt.Errorf("%s: appVersion is %s, and the module is %s", chart, c.AppVersion, filepath.Base(module))
+		return fmt.Errorf("%s has appVersion %s, but the module is %s", chart, c.AppVersion, filepath.Base(module))
 	}
 	return nil
 }
 
-// cassDefinition reads a definition with its patches, and without the descriptions of
-// what is Kubernetes' own, such as parts of a pod: a release of Helm holds 1 MiB, and it
-// holds definitions twice.
-func cassDefinition(module, file string) ([]byte, error) {
-	var def map[string]any
-	if err := readYAML(file, &def); err != nil {
+// cassCRD reads a CRD and patches it. It removes the descriptions of Kubernetes' own types, such
+// as parts of a pod: a Helm release holds at most 1 MiB, and it holds each CRD twice.
+func cassCRD(module, file string) ([]byte, error) {
+	var crd map[string]any
+	if err := readYAML(file, &crd); err != nil {
 		return nil, err
 	}
-	if err := patch(module, def); err != nil {
+	if err := patchCRD(module, crd); err != nil {
 		return nil, err
 	}
-	versions := def["spec"].(map[string]any)["versions"].([]any)
+	versions := crd["spec"].(map[string]any)["versions"].([]any)
 	for _, v := range versions {
 		dropDescriptions(v.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"], 0)
 	}
-	return yaml.Marshal(def)
+	return yaml.Marshal(crd)
 }
 
-// patch does what config/crd/kustomization.yaml does to a definition: it removes what the
-// API server could not check rightly, such as a config of which only its bytes are known.
-func patch(module string, def map[string]any) error {
+// patchCRD applies the patches of the module's config/crd/kustomization.yaml, as Kustomize would.
+// They remove fields that the API server would check wrongly, such as config, whose schema says
+// bytes.
+func patchCRD(module string, crd map[string]any) error {
 	dir := filepath.Join(module, "config/crd")
 	var kustomization struct {
 		Patches []struct {
@@ -81,7 +84,7 @@ func patch(module string, def map[string]any) error {
 		return err
 	}
 	for _, p := range kustomization.Patches {
-		if p.Target.Name != def["metadata"].(map[string]any)["name"] {
+		if p.Target.Name != crd["metadata"].(map[string]any)["name"] {
 			continue
 		}
 		var operations []struct{ Op, Path string }
@@ -89,24 +92,24 @@ func patch(module string, def map[string]any) error {
 			return err
 		}
 		for _, o := range operations {
-			if o.Op != "remove" || !remove(def, strings.Split(o.Path, "/")[1:]) {
-				return fmt.Errorf("%s: can not %s %s", p.Path, o.Op, o.Path)
+			if o.Op != "remove" || !removeAt(crd, strings.Split(o.Path, "/")[1:]) {
+				return fmt.Errorf("applying %s: cannot %s %s", p.Path, o.Op, o.Path)
 			}
 		}
 	}
 	return nil
 }
 
-// remove takes away what a JSON pointer leads to, and says whether it was there.
-func remove(from any, path []string) bool {
+// removeAt removes the value at a JSON pointer, and reports whether it existed.
+func removeAt(from any, path []string) bool {
 	switch f := from.(type) {
 	case []any:
 		i, err := strconv.Atoi(path[0])
-		return err == nil && i < len(f) && len(path) > 1 && remove(f[i], path[1:])
+		return err == nil && i < len(f) && len(path) > 1 && removeAt(f[i], path[1:])
 	case map[string]any:
 		next, ok := f[path[0]]
 		if ok && len(path) > 1 {
-			return remove(next, path[1:])
+			return removeAt(next, path[1:])
 		}
 		delete(f, path[0])
 		return ok
@@ -120,14 +123,16 @@ func readYAML(file string, into any) error {
 		return err
 	}
 	if err := yaml.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("reading %s: %w", file, err)
 	}
 	return nil
 }
 
-// describedLevels are those of fields that keep their descriptions: 3 is spec.racks.name.
+// describedLevels is the depth down to which fields keep their descriptions: spec.racks.name is
+// at depth 3.
 const describedLevels = 3
 
+// dropDescriptions removes the descriptions below describedLevels.
 func dropDescriptions(schema any, level int) {
 	s, ok := schema.(map[string]any)
 	if !ok {
@@ -152,8 +157,8 @@ func dropDescriptions(schema any, level int) {
 	}
 }
 
-// cassRules are the operator's rights: those that a Role can have, and those on what no
-// namespace has.
+// cassRules returns templates with the operator's RBAC rules: the rules of its Role, and the
+// rules on cluster-scoped resources.
 func cassRules(module string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(module, "config/rbac/role.yaml"))
 	if err != nil {
@@ -163,7 +168,7 @@ func cassRules(module string) ([]byte, error) {
 	for doc := range strings.SplitSeq(string(text), "---\n") {
 		var role rbacv1.ClusterRole // a Role has the same fields
 		if err := yaml.Unmarshal([]byte(doc), &role); err != nil {
-			return nil, fmt.Errorf("config/rbac/role.yaml: %w", err)
+			return nil, fmt.Errorf("reading config/rbac/role.yaml: %w", err)
 		}
 		if role.Kind == "ClusterRole" {
 			cluster = append(cluster, role.Rules...)
@@ -173,17 +178,17 @@ func cassRules(module string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	out.WriteString("{{- /* From config/rbac of cass-operator's module, by hack/charts.sh: do not edit. */ -}}\n")
-	if err := define(&out, "cass-operator.rules", namespaced); err != nil {
+	if err := writeTemplate(&out, "cass-operator.rules", namespaced); err != nil {
 		return nil, err
 	}
-	if err := define(&out, "cass-operator.clusterRules", cluster); err != nil {
+	if err := writeTemplate(&out, "cass-operator.clusterRules", cluster); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// cassImages are the images that the operator gives to pods of datacenters, without the
-// registry: nodes have one, or the chart's values do.
+// cassImages returns a template with the images of the datacenters' pods. It leaves out the
+// registry: the chart's values or the nodes set it.
 func cassImages(module string) ([]byte, error) {
 	var config map[string]any
 	if err := readYAML(filepath.Join(module, "config/imageconfig/image_config.yaml"), &config); err != nil {

@@ -37,7 +37,7 @@ log:
 labels: {}
 `
 
-func TestSchemaFollowsFromValues(t *testing.T) {
+func TestSchemaIsDerivedFromValues(t *testing.T) {
 	text, err := valuesSchema(parse(t, exampleValues), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestSchemaFollowsFromValues(t *testing.T) {
 	}
 }
 
-func TestTableFollowsFromValues(t *testing.T) {
+func TestTableIsDerivedFromValues(t *testing.T) {
 	before := "# Chart\n" + string(tableStart) + "old\n" + string(tableEnd) + "\nend\n"
 	got, err := withTable([]byte(before), parse(t, exampleValues))
 	if err != nil {
@@ -91,10 +91,10 @@ func TestValueWithoutCommentIsRefused(t *testing.T) {
 	}
 }
 
-// A spec is checked by what the API server checks it with, but for what the chart
-// or another file of values adds.
+// The schema of a spec is the API server's, without the fields that the chart or another values
+// file adds.
 func TestSchemaOfSpec(t *testing.T) {
-	crds, err := readCRDs("../../config/crd")
+	crds, err := readCRDs("../../charts/varve-operator/files/crds")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,26 +116,26 @@ func TestSchemaOfSpec(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := b.define("Nothing", nil); err == nil {
-		t.Error("a kind that does not exist was found")
+		t.Error("define found a kind that does not exist")
 	}
 }
 
-func TestCRDTemplate(t *testing.T) {
+func TestCRDBecomesTemplate(t *testing.T) {
 	text := []byte("---\nmetadata:\n  annotations:\n    a: b\n  name: x\nspec: {description: 'a {{b}}'}\n")
-	got := string(definition(text, "varve-operator", "config/crd"))
+	got := string(crdTemplate(text, "cass-operator", "its module"))
 	for _, want := range []string{
 		"{{- if .Values.crds.enabled }}\nmetadata:\n",
 		"  annotations:\n    helm.sh/resource-policy: keep\n    a: b\n",
-		"{{- /* From config/crd, by hack/charts.sh: do not edit. */ -}}\n",
+		"{{- /* From its module, by hack/charts.sh: do not edit. */ -}}\n",
 		`'a {{ "{{" }}b}}'`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing in\n%s", want, got)
+			t.Errorf("the template lacks %q:\n%s", want, got)
 		}
 	}
 }
 
-func TestRulesAreDivided(t *testing.T) {
+func TestRulesAreDividedByScope(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "role.yaml")
 	role := `kind: ClusterRole
 rules:
@@ -158,7 +158,7 @@ rules:
 	}
 }
 
-func TestForeignDefinitionIsPatchedAndShortened(t *testing.T) {
+func TestCassandraCRDIsPatchedAndShortened(t *testing.T) {
 	write := func(file, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -184,7 +184,7 @@ spec:
 	write(filepath.Join(module, "config/crd/kustomization.yaml"), "patches: [{path: p.yaml, target: {name: as.example.org}}, {path: q.yaml, target: {name: bs.example.org}}]")
 	patch := filepath.Join(module, "config/crd/p.yaml")
 	write(patch, "- {op: remove, path: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/config}")
-	text, err := cassDefinition(module, file)
+	text, err := cassCRD(module, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ spec:
 		t.Error(got)
 	}
 	write(patch, "- {op: remove, path: /spec/versions/0/nothing}")
-	if _, err := cassDefinition(module, file); err == nil || !strings.Contains(err.Error(), "can not remove") {
-		t.Error("a patch that does not fit was taken:", err)
+	if _, err := cassCRD(module, file); err == nil || !strings.Contains(err.Error(), "cannot remove") {
+		t.Error("a patch of a missing field: got", err)
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crd is a custom resource definition as controller-gen wrote it.
+// crd is a CRD as controller-gen wrote it.
 type crd struct {
-	file string
-	text []byte
 	kind string
-	spec apiextensionsv1.JSONSchemaProps // of .spec
+	spec apiextensionsv1.JSONSchemaProps // the schema of .spec
 }
 
+// readCRDs reads the CRDs in a folder.
 func readCRDs(dir string) ([]crd, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -29,24 +28,21 @@ func readCRDs(dir string) ([]crd, error) {
 		if err != nil {
 			return nil, err
 		}
-		var def apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(text, &def); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		var c apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(text, &c); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		if n := len(def.Spec.Versions); n != 1 {
-			return nil, fmt.Errorf("%s has %d versions: say which one values are checked with", file, n)
+		if n := len(c.Spec.Versions); n != 1 {
+			return nil, fmt.Errorf("%s has %d versions: choose the version that values are checked with", file, n)
 		}
-		out = append(out, crd{
-			file: filepath.Base(file), text: text, kind: def.Spec.Names.Kind,
-			spec: def.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"],
-		})
+		out = append(out, crd{kind: c.Spec.Names.Kind, spec: c.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]})
 	}
 	return out, nil
 }
 
-// definition makes a CRD part of a release of a chart, so that upgrades change it, which
-// stays when the release goes: with the definition, its objects would go.
-func definition(text []byte, chart, origin string) []byte {
+// crdTemplate makes a CRD a template of a chart, so that `helm upgrade` upgrades it. The CRD
+// stays when the release is uninstalled, because its objects would be deleted with it.
+func crdTemplate(text []byte, chart, origin string) []byte {
 	text = bytes.TrimPrefix(text, []byte("---\n"))
 	text = bytes.ReplaceAll(text, []byte("{{"), []byte(`{{ "{{" }}`))
 	text = bytes.Replace(text, []byte("\n  annotations:\n"), fmt.Appendf(nil, `

@@ -1,17 +1,16 @@
-// Command charts writes those files of the Helm charts that follow from others:
+// Command charts generates files of the Helm charts:
 //
 //	charts/NAME/values.yaml ──┬─▶ charts/NAME/values.schema.json
-//	config/crd ───────────────┤   charts/NAME/README.md, between its markers
-//	                          └─▶ charts/varve-operator/templates/crds
+//	CRDs ─────────────────────┴─▶ charts/NAME/README.md, between its markers
 //	config/rbac/role.yaml ──────▶ charts/varve-operator/templates/_rules.tpl
 //	cass-operator's module ─────▶ charts/varve-operator/charts/cass-operator/templates/crds, _rules.tpl, _images.tpl
 //
-// In values.yaml the comment above a key says what it means, and a line
+// In values.yaml the comment above a key describes the value. A line such as
 //
 //	# @schema {minimum: 1}
 //
-// adds to the schema that follows from its default. The schema is strict: keys
-// that values.yaml does not have are refused.
+// adds to the schema that the default implies. The schema is strict: it refuses keys that
+// values.yaml does not have.
 package main
 
 import (
@@ -23,9 +22,9 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "write nothing, and fail if a file is out of date")
-	root := flag.String("root", ".", "top of the repository")
-	module := flag.String("cass-operator", "", "folder of cass-operator's module")
+	check := flag.Bool("check", false, "write nothing; fail if a file is out of date")
+	root := flag.String("root", ".", "top folder of the repository")
+	module := flag.String("cass-operator", "", "folder of cass-operator's Go module")
 	flag.Parse()
 	if err := run(*root, *module, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "charts:", err)
@@ -35,13 +34,10 @@ func main() {
 
 func run(root, module string, check bool) error {
 	out := map[string][]byte{}
-	crds, err := readCRDs(filepath.Join(root, "config/crd"))
+	operator := filepath.Join(root, "charts/varve-operator")
+	crds, err := readCRDs(filepath.Join(operator, "files/crds"))
 	if err != nil {
 		return err
-	}
-	operator := filepath.Join(root, "charts/varve-operator")
-	for _, c := range crds {
-		out[filepath.Join(operator, "templates/crds", c.file)] = definition(c.text, "varve-operator", "config/crd")
 	}
 	rules, err := readRules(filepath.Join(root, "config/rbac/role.yaml"))
 	if err != nil {
@@ -49,19 +45,19 @@ func run(root, module string, check bool) error {
 	}
 	out[filepath.Join(operator, "templates/_rules.tpl")] = rules
 	cass := filepath.Join(root, "charts/varve-operator/charts/cass-operator")
-	if err := cassOperator(cass, module, out); err != nil {
+	if err := cassOperatorFiles(cass, module, out); err != nil {
 		return err
 	}
 	for _, chart := range []string{operator, filepath.Join(root, "charts/varve"), cass} {
-		if err := describe(chart, crds, out); err != nil {
-			return fmt.Errorf("%s: %w", chart, err)
+		if err := addValues(chart, crds, out); err != nil {
+			return fmt.Errorf("reading the values of %s: %w", chart, err)
 		}
 	}
 	return write(out, check)
 }
 
-// describe makes the schema and the table of values of a chart.
-func describe(chart string, crds []crd, out map[string][]byte) error {
+// addValues adds to out the schema of a chart's values, and its README with their table.
+func addValues(chart string, crds []crd, out map[string][]byte) error {
 	values, err := readValues(filepath.Join(chart, "values.yaml"))
 	if err != nil {
 		return err
@@ -77,11 +73,12 @@ func describe(chart string, crds []crd, out map[string][]byte) error {
 		return err
 	}
 	if out[readme], err = withTable(text, values); err != nil {
-		return fmt.Errorf("README.md: %w", err)
+		return fmt.Errorf("writing README.md: %w", err)
 	}
 	return nil
 }
 
+// write writes the files that changed. With check, it reports them instead.
 func write(out map[string][]byte, check bool) error {
 	stale := 0
 	for name, text := range out {

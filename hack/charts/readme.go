@@ -15,12 +15,13 @@ var (
 	tableEnd   = []byte("<!-- end of values -->")
 )
 
-// withTable replaces what is between the markers.
+// withTable replaces the table of values between the markers. norwoodj/helm-docs could write it,
+// but does not know the limits that @schema sets.
 func withTable(text []byte, values []value) ([]byte, error) {
 	head, rest, ok := bytes.Cut(text, tableStart)
 	_, tail, ok2 := bytes.Cut(rest, tableEnd)
 	if !ok || !ok2 {
-		return nil, errors.New("no markers of the table of values")
+		return nil, errors.New("the markers of the table of values are missing")
 	}
 	var out bytes.Buffer
 	out.Write(head)
@@ -33,6 +34,7 @@ func withTable(text []byte, values []value) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// rows writes a row for each value. The prefix is the path to the values.
 func rows(out *bytes.Buffer, values []value, prefix string) {
 	for _, v := range values {
 		if v.children != nil {
@@ -43,7 +45,7 @@ func rows(out *bytes.Buffer, values []value, prefix string) {
 	}
 }
 
-// allowed names the values that a schema lists.
+// allowed returns a sentence that lists the values of an enum.
 func allowed(schema map[string]any) string {
 	list, _ := schema["enum"].([]any)
 	var names []string
@@ -58,14 +60,14 @@ func allowed(schema map[string]any) string {
 	return " One of " + strings.Join(names, ", ") + "."
 }
 
-// inline is a default in one line, as JSON.
+// inline returns a default as JSON on one line.
 func inline(n *yaml.Node) string {
 	if isEmpty(n) {
 		return map[yaml.Kind]string{yaml.MappingNode: "{}", yaml.SequenceNode: "[]"}[n.Kind]
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {
-		panic("BUG: a node that was read can not be decoded: " + err.Error())
+		panic("BUG: decoding a node that was read: " + err.Error())
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -74,5 +76,5 @@ func inline(n *yaml.Node) string {
 	return string(text)
 }
 
-// cell keeps a text within its cell.
+// cell escapes a text for a cell of a table.
 func cell(s string) string { return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(s) }

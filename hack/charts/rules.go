@@ -9,15 +9,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// clusterScoped are resources that no Role can give access to.
+// clusterScoped lists resources that belong to no namespace: a Role cannot give access to them.
 var clusterScoped = map[string]bool{
 	"nodes": true, "namespaces": true, "persistentvolumes": true, "storageclasses": true,
 	"customresourcedefinitions": true, "clusterroles": true, "clusterrolebindings": true,
 }
 
-// readRules divides the operator's rules into those that a Role can have and
-// those that need a ClusterRole, also if the operator watches some namespaces
-// only.
+// readRules divides the operator's RBAC rules into two templates: rules that a Role can have, and
+// rules that need a ClusterRole even if the operator watches only some namespaces.
 func readRules(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -25,41 +24,42 @@ func readRules(file string) ([]byte, error) {
 	}
 	var role rbacv1.ClusterRole
 	if err := yaml.UnmarshalStrict(text, &role); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
 	var namespaced, cluster []rbacv1.PolicyRule
 	for _, rule := range role.Rules {
-		var here, there []string
+		var inNamespace, inCluster []string
 		for _, r := range rule.Resources {
 			if clusterScoped[r] {
-				there = append(there, r)
+				inCluster = append(inCluster, r)
 			} else {
-				here = append(here, r)
+				inNamespace = append(inNamespace, r)
 			}
 		}
-		if len(there) > 0 || len(rule.NonResourceURLs) > 0 {
+		if len(inCluster) > 0 || len(rule.NonResourceURLs) > 0 {
 			r := rule
-			r.Resources = there
+			r.Resources = inCluster
 			cluster = append(cluster, r)
 		}
-		if len(here) > 0 {
+		if len(inNamespace) > 0 {
 			r := rule
-			r.Resources = here
+			r.Resources = inNamespace
 			namespaced = append(namespaced, r)
 		}
 	}
 	var out bytes.Buffer
 	out.WriteString("{{- /* From config/rbac/role.yaml, by hack/charts.sh: do not edit. */ -}}\n")
-	if err := define(&out, "varve-operator.rules", namespaced); err != nil {
+	if err := writeTemplate(&out, "varve-operator.rules", namespaced); err != nil {
 		return nil, err
 	}
-	if err := define(&out, "varve-operator.clusterRules", cluster); err != nil {
+	if err := writeTemplate(&out, "varve-operator.clusterRules", cluster); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-func define(out *bytes.Buffer, name string, rules []rbacv1.PolicyRule) error {
+// writeTemplate writes a named template that holds rules.
+func writeTemplate(out *bytes.Buffer, name string, rules []rbacv1.PolicyRule) error {
 	fmt.Fprintf(out, "{{- define %q -}}\n", name)
 	if len(rules) > 0 {
 		text, err := yaml.Marshal(rules)

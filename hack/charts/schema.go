@@ -9,16 +9,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// valuesSchema is the JSON schema of values.yaml. Besides JSON Schema's own words,
-// @schema has crd, the kind whose .spec a value is (or its members are, with
-// crdMap), and without, fields of it that the chart fills in.
+// valuesSchema returns the JSON schema of values.yaml. No tool on the Go module proxy generates it:
+// dadav/helm-schema and losisin/helm-values-schema-json are not there. Besides the keywords of JSON Schema, a
+// @schema line can have
+//
+//	crd      the value is the .spec of this kind
+//	crdMap   each member of the value is the .spec of this kind
+//	without  fields of that .spec that the chart fills in
 func valuesSchema(values []value, crds []crd) ([]byte, error) {
 	b := builder{crds: crds, defs: map[string]any{}}
 	root, err := b.object(values)
 	if err != nil {
 		return nil, err
 	}
-	// Helm gives every chart the values that charts have in common.
+	// Helm passes global values to every chart.
 	root["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	if len(b.defs) > 0 {
@@ -28,23 +32,26 @@ func valuesSchema(values []value, crds []crd) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
+// builder builds a schema. References go to its defs.
 type builder struct {
 	crds []crd
 	defs map[string]any
 }
 
+// object returns the schema of a mapping.
 func (b *builder) object(values []value) (map[string]any, error) {
 	properties := map[string]any{}
 	for _, v := range values {
 		s, err := b.value(v)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", v.key, err)
+			return nil, fmt.Errorf("reading %s: %w", v.key, err)
 		}
 		properties[v.key] = s
 	}
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}, nil
 }
 
+// value returns the schema of one value.
 func (b *builder) value(v value) (map[string]any, error) {
 	out := map[string]any{}
 	switch {
@@ -57,7 +64,7 @@ func (b *builder) value(v value) (map[string]any, error) {
 	default:
 		t, ok := jsonTypes[v.node.ShortTag()]
 		if !ok {
-			return nil, fmt.Errorf("@schema must give its type")
+			return nil, fmt.Errorf("the default has no type: add a @schema line with a type")
 		}
 		out["type"] = t
 	}
@@ -72,7 +79,7 @@ var jsonTypes = map[string]string{
 	"!!map": "object", "!!seq": "array", "!!str": "string", "!!int": "integer", "!!float": "number", "!!bool": "boolean",
 }
 
-// resolve replaces crd, crdMap and without.
+// resolve replaces the keywords crd, crdMap and without.
 func (b *builder) resolve(s map[string]any) error {
 	for _, word := range []string{"crd", "crdMap"} {
 		kind, ok := s[word].(string)
@@ -87,7 +94,7 @@ func (b *builder) resolve(s map[string]any) error {
 		delete(s, "without")
 		if word == "crd" {
 			s["$ref"] = ref
-			delete(s, "type") // draft 7 looks at nothing beside $ref
+			delete(s, "type") // draft 7 ignores keywords next to $ref
 			delete(s, "description")
 		} else {
 			s["additionalProperties"] = map[string]any{"$ref": ref}
@@ -96,28 +103,28 @@ func (b *builder) resolve(s map[string]any) error {
 	return nil
 }
 
-// define adds the schema of a kind's spec, and returns how to refer to it.
+// define adds the schema of a kind's .spec to defs, and returns the reference to it.
 func (b *builder) define(kind string, without any) (string, error) {
 	for _, c := range b.crds {
 		if c.kind != kind {
 			continue
 		}
 		spec := c.spec.DeepCopy()
-		// Values files may give parts of it each: the API server checks the whole.
+		// Several values files can each set a part of it. The API server checks the whole.
 		spec.Required = nil
 		fields, _ := without.([]any)
 		for _, f := range fields {
 			delete(spec.Properties, f.(string))
 		}
-		b.defs[kind] = strict(spec)
+		b.defs[kind] = strictSchema(spec)
 		return "#/$defs/" + kind, nil
 	}
-	return "", fmt.Errorf("no kind %s in config/crd", kind)
+	return "", fmt.Errorf("no kind %s among the CRDs", kind)
 }
 
-// strict is a schema of the API server in words that JSON Schema has too. What
-// only the API server knows, such as CEL rules, it checks itself.
-func strict(s *apiextensionsv1.JSONSchemaProps) map[string]any {
+// strictSchema converts a schema of the API server to JSON Schema, and refuses unknown fields.
+// It leaves out what JSON Schema lacks, such as CEL rules: the API server checks those.
+func strictSchema(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 	out := map[string]any{}
 	text, err := json.Marshal(apiextensionsv1.JSONSchemaProps{
 		Pattern: s.Pattern, Enum: s.Enum, Minimum: s.Minimum, Maximum: s.Maximum, ExclusiveMaximum: s.ExclusiveMaximum,
@@ -127,7 +134,7 @@ func strict(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		panic("BUG: a schema is not JSON: " + err.Error())
+		panic("BUG: converting a schema to JSON: " + err.Error())
 	}
 	if s.ExclusiveMaximum { // a number since draft 6
 		out["exclusiveMaximum"] = out["maximum"]
@@ -139,19 +146,19 @@ func strict(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 		out["type"] = s.Type
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		out["items"] = strict(s.Items.Schema)
+		out["items"] = strictSchema(s.Items.Schema)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		out["additionalProperties"] = strict(s.AdditionalProperties.Schema)
+		out["additionalProperties"] = strictSchema(s.AdditionalProperties.Schema)
 	} else if s.Type == "object" {
 		properties := map[string]any{}
 		for name, p := range s.Properties {
-			properties[name] = strict(&p)
+			properties[name] = strictSchema(&p)
 		}
 		out["properties"], out["additionalProperties"] = properties, false
 	}
 	return out
 }
 
-// isEmpty reports whether a default is {} or [].
+// isEmpty reports whether a node is {} or [].
 func isEmpty(n *yaml.Node) bool { return n.Kind != yaml.ScalarNode && len(n.Content) == 0 }

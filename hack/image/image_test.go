@@ -3,6 +3,8 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // build runs the command on a folder with a program and a link to it.
@@ -53,13 +57,18 @@ func entries(t *testing.T, data []byte) (map[string]*tar.Header, map[string][]by
 			t.Fatal(err)
 		}
 		if headers[h.Name] != nil {
-			t.Errorf("%s is there twice", h.Name)
+			t.Errorf("the archive holds %s twice", h.Name)
 		}
 		headers[h.Name] = h
 		if files[h.Name], err = io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+func sha256Hex(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func unmarshal[T any](t *testing.T, data []byte) T {
@@ -71,29 +80,29 @@ func unmarshal[T any](t *testing.T, data []byte) T {
 	return v
 }
 
-func TestArchiveNamesItsPartsByDigest(t *testing.T) {
+func TestArchiveNamesPartsByDigest(t *testing.T) {
 	_, files := entries(t, build(t))
-	m := unmarshal[[]manifest](t, files["manifest.json"])[0]
+	m := unmarshal[tarball.Manifest](t, files["manifest.json"])[0]
 	if diff := cmp.Diff([]string{"localhost/test:1"}, m.RepoTags); diff != "" {
 		t.Error(diff)
 	}
-	if got := digest(files[m.Config]) + ".json"; got != m.Config {
+	if got := "sha256:" + sha256Hex(files[m.Config]); got != m.Config {
 		t.Errorf("config %s has the digest %s", m.Config, got)
 	}
-	c := unmarshal[config](t, files[m.Config])
-	if diff := cmp.Diff([]string{"sha256:" + digest(files[m.Layers[0]])}, c.RootFS.DiffIDs); diff != "" {
+	c := unmarshal[v1.ConfigFile](t, files[m.Config])
+	if diff := cmp.Diff([]v1.Hash{{Algorithm: "sha256", Hex: sha256Hex(files[m.Layers[0]])}}, c.RootFS.DiffIDs); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestConfigSaysHowToRun(t *testing.T) {
+func TestConfigHasFlags(t *testing.T) {
 	_, files := entries(t, build(t, "-arch", "arm64", "-entrypoint", "/bin/program",
 		"-label", "org.opencontainers.image.version=v1", "-label", "note=a=b"))
-	c := unmarshal[config](t, files[unmarshal[[]manifest](t, files["manifest.json"])[0].Config])
+	c := unmarshal[v1.ConfigFile](t, files[unmarshal[tarball.Manifest](t, files["manifest.json"])[0].Config])
 	if c.Architecture != "arm64" || c.OS != "linux" {
 		t.Errorf("platform is %s/%s", c.OS, c.Architecture)
 	}
-	want := execution{
+	want := v1.Config{
 		User: "65532", WorkingDir: "/", Entrypoint: []string{"/bin/program"},
 		Env:    c.Config.Env,
 		Labels: map[string]string{"org.opencontainers.image.version": "v1", "note": "a=b"},
@@ -103,9 +112,9 @@ func TestConfigSaysHowToRun(t *testing.T) {
 	}
 }
 
-func TestLayerHoldsFilesOfRoot(t *testing.T) {
+func TestLayerHoldsAddedFiles(t *testing.T) {
 	_, files := entries(t, build(t))
-	m := unmarshal[[]manifest](t, files["manifest.json"])[0]
+	m := unmarshal[tarball.Manifest](t, files["manifest.json"])[0]
 	headers, files := entries(t, files[m.Layers[0]])
 	for name, mode := range map[string]int64{"tmp/": 0o1777, "etc/": 0o755, "etc/passwd": 0o644, "bin/": 0o755, "bin/program": 0o744} {
 		if h := headers[name]; h == nil || h.Mode != mode {
@@ -127,17 +136,18 @@ func TestLayerHoldsFilesOfRoot(t *testing.T) {
 
 func TestEqualFilesGiveEqualBytes(t *testing.T) {
 	if !bytes.Equal(build(t, "-label", "a=1", "-label", "b=2"), build(t, "-label", "b=2", "-label", "a=1")) {
-		t.Error("two images of the same files differ")
+		t.Error("two archives of the same files differ")
 	}
 }
 
-func TestBadFlagsAreRefused(t *testing.T) {
+func TestInvalidFlagsAreRefused(t *testing.T) {
 	for _, test := range []struct{ args, message string }{
-		{"-tag x:1", "-o and -tag are needed"},
-		{"-o x -tag x:1 rest", "nothing but flags"},
+		{"-tag x:1", "-o and -tag are required"},
+		{"-o x -tag x:1 rest", "unexpected arguments: rest"},
 		{"-o x -tag x:1 -label version", "not KEY=VALUE"},
 		{"-o x -tag x:1 -add program:bin", "not SOURCE:/PATH"},
 		{"-o x -tag x:1 -add /no/such/file:/x", "adding /no/such/file"},
+		{"-o x -tag X:1", "reading -tag"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Chdir(t.TempDir())

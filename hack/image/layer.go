@@ -11,32 +11,32 @@ import (
 	"strings"
 )
 
-// source is a file or folder of this machine, and where the image has it.
+// source is a file or folder of this machine, and its path in the image.
 type source struct{ from, to string }
 
-// passwd names the users that programs may look up.
+// passwd defines the users that programs may look up.
 const passwd = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
 
-// authorities are the files in which Linux distributions keep the certificates that
-// they trust; the first that is there is taken.
+// authorities are the files in which Linux distributions keep the certificates that they
+// trust. The image gets the first that exists.
 var authorities = []string{
 	"/etc/ssl/certs/ca-certificates.crt",
 	"/etc/pki/tls/certs/ca-bundle.crt",
 	"/etc/ssl/cert.pem",
 }
 
-// layer writes the one layer of an image. All files belong to root and are of 1970, so
-// that only their bytes count.
+// layer writes the only layer of an image. All files belong to root and have a time of 1970,
+// so that equal files give equal bytes.
 type layer struct {
 	tar     *tar.Writer
-	folders map[string]bool // those written
+	folders map[string]bool // those already written
 }
 
-// newLayer returns the tar of a layer with what every program may need and the sources.
+// newLayer returns the tar of a layer: files that every program may need, then the sources.
 func newLayer(sources []source) ([]byte, error) {
 	var buf bytes.Buffer
 	l := &layer{tar: tar.NewWriter(&buf), folders: map[string]bool{}}
-	if err := l.base(); err != nil {
+	if err := l.addBase(); err != nil {
 		return nil, err
 	}
 	for _, s := range sources {
@@ -50,7 +50,8 @@ func newLayer(sources []source) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-func (l *layer) base() error {
+// addBase writes /tmp, the users and the certificates of authorities.
+func (l *layer) addBase() error {
 	if err := l.folder("/tmp", 0o1777); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (l *layer) base() error {
 	return nil
 }
 
-// add writes a file, or all that is in a folder, in the order of names.
+// add writes a file, or everything in a folder in the order of names.
 func (l *layer) add(s source) error {
 	return filepath.WalkDir(s.from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -111,7 +112,7 @@ func (l *layer) link(name, from string) error {
 	return l.header(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777})
 }
 
-// folder writes a folder, unless it has been written.
+// folder writes a folder unless it is already written.
 func (l *layer) folder(name string, mode int64) error {
 	if name == "/" || l.folders[name] {
 		return nil
@@ -120,7 +121,7 @@ func (l *layer) folder(name string, mode int64) error {
 	return l.header(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: mode})
 }
 
-// header starts an entry, after the folders above it.
+// header starts an entry. It writes the folders above it first.
 func (l *layer) header(h tar.Header) error {
 	if err := l.folder(path.Dir(strings.TrimSuffix(h.Name, "/")), 0o755); err != nil {
 		return err

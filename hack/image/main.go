@@ -1,9 +1,11 @@
 // Command image writes a container image without a daemon and without a registry:
 //
 //	files ──▶ layer (tar) ──▶ config, manifest ──▶ docker-archive (tar)
+//	          layer.go        archive.go, with go-containerregistry
 //
-// The archive is what `docker load`, `ctr images import` and `kind load image-archive`
-// read. Equal files and flags give equal bytes.
+// `docker load`, `ctr images import` and `kind load image-archive` read the archive. Equal files
+// and flags give equal bytes. The layer is written here, because go-containerregistry's own
+// (crane.Layer) has neither modes nor symbolic links.
 //
 //	go run ./hack/image -o bin/varve-image.tar -tag localhost/varve:v1 -entrypoint /varve -add bin/varve:/varve
 package main
@@ -23,7 +25,7 @@ func main() {
 	}
 }
 
-// run writes the image that args describe.
+// run writes the image that the command line args describe.
 func run(args []string) error {
 	var (
 		flags  = flag.NewFlagSet("image", flag.ContinueOnError)
@@ -31,11 +33,11 @@ func run(args []string) error {
 		image  = image{labels: map[string]string{}}
 		added  []source
 	)
-	flags.StringVar(&image.tag, "tag", "", "name of the image, as NAME:TAG")
-	flags.StringVar(&image.arch, "arch", runtime.GOARCH, "architecture that it runs on, as GOARCH")
-	flags.StringVar(&image.user, "user", "65532", "user that it runs as")
-	flags.StringVar(&image.entrypoint, "entrypoint", "", "program that it runs")
-	flags.Func("label", "KEY=VALUE; may be repeated", func(s string) error {
+	flags.StringVar(&image.tag, "tag", "", "name of the image: NAME:TAG")
+	flags.StringVar(&image.arch, "arch", runtime.GOARCH, "architecture of the image, as in GOARCH")
+	flags.StringVar(&image.user, "user", "65532", "user ID that the program runs as")
+	flags.StringVar(&image.entrypoint, "entrypoint", "", "path of the program that the container runs")
+	flags.Func("label", "label `KEY=VALUE` of the image; can be repeated", func(s string) error {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
 			return fmt.Errorf("%q is not KEY=VALUE", s)
@@ -43,7 +45,7 @@ func run(args []string) error {
 		image.labels[key] = value
 		return nil
 	})
-	flags.Func("add", "SOURCE:PATH, a file or a folder, and where the image has it; may be repeated", func(s string) error {
+	flags.Func("add", "`SOURCE:PATH`: a file or folder, and its path in the image; can be repeated", func(s string) error {
 		from, to, ok := strings.Cut(s, ":")
 		if !ok || !strings.HasPrefix(to, "/") {
 			return fmt.Errorf("%q is not SOURCE:/PATH", s)
@@ -54,9 +56,11 @@ func run(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *output == "" || image.tag == "" || flags.NArg() > 0 {
-		flags.Usage()
-		return fmt.Errorf("-o and -tag are needed, and nothing but flags")
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected arguments: %s", strings.Join(flags.Args(), " "))
+	}
+	if *output == "" || image.tag == "" {
+		return fmt.Errorf("-o and -tag are required")
 	}
 	layer, err := newLayer(added)
 	if err != nil {
@@ -69,7 +73,7 @@ func run(args []string) error {
 	return writeFile(*output, archive)
 }
 
-// writeFile gives only a complete archive its name.
+// writeFile writes to a temporary file and renames it, so that name is never incomplete.
 func writeFile(name string, data []byte) error {
 	if err := os.WriteFile(name+".new", data, 0o644); err != nil {
 		return fmt.Errorf("writing the image: %w", err)

@@ -1,7 +1,7 @@
-// Command linter is golangci-lint with kube-api-linter as a plugin, which knows
-// the conventions of Kubernetes for API types. `golangci-lint custom` makes the
-// same from .custom-gcl.yml, but clones golangci-lint's repository to do so; this
-// module needs no more than the Go module proxy, and its go.sum pins all of it.
+// Command linter is golangci-lint with the plugin kube-api-linter, which checks Kubernetes'
+// conventions for API types. `golangci-lint custom` builds the same program, but clones
+// golangci-lint's repository for it. This module needs only the Go module proxy, and its go.sum
+// pins all dependencies.
 package main
 
 import (
@@ -22,8 +22,8 @@ func main() {
 	}
 }
 
-// buildInfo tells what golangci-lint would tell of itself. It writes its version
-// into its cache, so that another one does not take results from there.
+// buildInfo returns the version of golangci-lint. Golangci-lint stores the version in its cache, so
+// that a different version does not use the cached results.
 func buildInfo() commands.BuildInfo {
 	out := commands.BuildInfo{Version: "unknown", Commit: "unknown", Date: "unknown"}
 	info, ok := debug.ReadBuildInfo()

@@ -97,7 +97,7 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 var elsewhere = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
 
 func TestServerTakesCharts(t *testing.T) {
-	s := newServer(t, "../../config/crd", kedaDefinition(t))
+	s := newServer(t, "../../charts/varve-operator/files/crds", kedaCRD(t))
 	cases(t, func(t *testing.T, chart, values string) {
 		args := []string{"--values=" + values}
 		if chart != varveChart {
@@ -128,12 +128,12 @@ func TestServerTakesCharts(t *testing.T) {
 	t.Run("samples", func(t *testing.T) { serverTakesSamples(t, s) })
 }
 
-// kedaDefinition is the file with the definition of KEDA's ScaledObject.
-func kedaDefinition(t *testing.T) string {
+// kedaCRD is the file with the definition of KEDA's ScaledObject.
+func kedaCRD(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("../../hack/definition.sh", "ScaledObject").Output()
+	out, err := exec.Command("../../hack/crd.sh", "ScaledObject").Output()
 	if err != nil {
-		t.Fatal("hack/definition.sh: ", err)
+		t.Fatal("hack/crd.sh: ", err)
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -145,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		{"wrong digest", operatorChart, `image.digest="latest"`, "'/image/digest': 'latest' does not match pattern"},
 		{"unknown key of cass-operator", operatorChart, `cass-operator={"enabled":true,"image":{"version":"v1"}}`, "additional properties 'version' not allowed"},
 		{"wrong pull policy", cassChart, `imageConfig.pullPolicy="Sometimes"`, "'/imageConfig/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"},
-		{"no storage", varveChart, `archiver.spec.engines.replicas=2`, "archiver.spec.storage is missing. It says where the archive is kept"},
+		{"no storage", varveChart, `archiver.spec.engines.replicas=2`, "archiver.spec.storage is required and cannot be changed later"},
 		{"unknown key", varveChart, `group={}`, "additional properties 'group' not allowed"},
 		{"unknown field of an Archiver", varveChart, `archiver.spec.engines.replica=2`, "'/archiver/spec/engines': additional properties 'replica' not allowed"},
 		{"unknown field of a group", varveChart, `groups.a.sampling.rate=2`, "'/groups/a/sampling': additional properties 'rate' not allowed"},
@@ -153,10 +153,10 @@ func TestRefusals(t *testing.T) {
 		{"wrong duration", varveChart, `groups.a.retention.raw="90 days"`, "'/groups/a/retention/raw': '90 days' does not match pattern"},
 		{"space in the name of a PV", varveChart, `channelLists.a=["SR01 VA"]`, "'SR01 VA' does not match pattern"},
 		{"wrong name of a list", varveChart, `channelLists.Vacuum=["a"]`, "'Vacuum' does not match pattern"},
-		{"credentials without Cassandra", varveChart, `cassandraCredentials.username="u"`, "cassandraCredentials are for archiver.spec.storage.cassandra.external"},
-		{"autoscaling of a fixed number", varveChart, `archiver.spec.engines={"replicas":3,"autoscaling":{"maxReplicas":5}}`, "archiver.spec.engines.autoscaling and archiver.spec.engines.replicas: give one of them"},
+		{"credentials without Cassandra", varveChart, `cassandraCredentials.username="u"`, "cassandraCredentials require archiver.spec.storage.cassandra.external"},
+		{"autoscaling of a fixed number", varveChart, `archiver.spec.engines={"replicas":3,"autoscaling":{"maxReplicas":5}}`, "archiver.spec.engines.autoscaling and archiver.spec.engines.replicas: set only one of them"},
 		{"autoscaling without bounds", varveChart, `archiver.spec.engines.autoscaling={"minReplicas":5}`, "maxReplicas"},
-		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is missing: it names the Gateway"},
+		{"route without a gateway", varveChart, `httpRoute.enabled=true`, "httpRoute.parentRefs is required: it names the Gateway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := []string{"--set-json=" + c.set}

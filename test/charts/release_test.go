@@ -201,7 +201,7 @@ func edit(t *testing.T, file, from, to string) {
 }
 
 func TestArchiveRelease(t *testing.T) {
-	s := newServer(t, "../../config/crd")
+	s := newServer(t, "../../charts/varve-operator/files/crds")
 	const n = "--namespace=epics"
 	values := "--values=testdata/varve/external.values.yaml"
 

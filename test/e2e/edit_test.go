@@ -142,7 +142,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 
 	It("refuses nonsense with the name of the field", func(ctx SpecContext) {
 		for _, wrong := range []struct{ manifest, message string }{
-			{lab.Group("x", "sampling: {mode: Scan}", lab.Inline("A")), "mode Scan needs a period"},
+			{lab.Group("x", "sampling: {mode: Scan}", lab.Inline("A")), "period is required for mode Scan"},
 			{lab.Group("x", "sampling: {deadband: {absolute: -1}}", lab.Inline("A")), "spec.sampling.deadband.absolute"},
 			{lab.Group("x", "retention: {raw: 5 days}", lab.Inline("A")), "spec.retention.raw"},
 			{lab.Group("x", "redundancy: 3", lab.Inline("A")), "spec.redundancy"},

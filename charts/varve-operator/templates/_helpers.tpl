@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* The release's name, with the chart's unless that is in it. */ -}}
+{{- /* The name of the release, followed by the name of the chart unless the release's name contains it. */ -}}
 {{- define "varve-operator.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
@@ -16,7 +16,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Names of objects that are not namespaced have the namespace in them. */ -}}
+{{- /* The names of cluster-scoped objects contain the namespace. */ -}}
 {{- define "varve-operator.clusterName" -}}
 {{- if eq .Release.Namespace (include "varve-operator.fullname" .) }}
 {{- .Release.Namespace }}

@@ -1,7 +1,7 @@
 {{- define "varve.archiver" -}}
 {{- $name := .Values.archiver.name | default .Release.Name }}
 {{- if not (regexMatch "^[a-z][-a-z0-9]{0,39}$" $name) }}
-{{- fail (printf "archiver.name: %q is no name of an Archiver, which has at most 40 small letters, digits and '-', and starts with a letter: give one" $name) }}
+{{- fail (printf "archiver.name: %q is not a valid name of an Archiver: it must have at most 40 lower-case letters, digits and '-', and start with a letter" $name) }}
 {{- end }}
 {{- $name }}
 {{- end }}
@@ -14,7 +14,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{- /* The operator makes this Service. */ -}}
+{{- /* The operator creates this Service. */ -}}
 {{- define "varve.service" -}}
 {{ include "varve.archiver" . }}-retrieval
 {{- end }}

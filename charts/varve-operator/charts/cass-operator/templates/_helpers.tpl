@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* The release's name, with the chart's unless that is in it. */ -}}
+{{- /* The name of the release, followed by the name of the chart unless the release's name contains it. */ -}}
 {{- define "cass-operator.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
@@ -16,7 +16,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Names of objects that are not namespaced have the namespace in them. */ -}}
+{{- /* The names of cluster-scoped objects contain the namespace. */ -}}
 {{- define "cass-operator.clusterName" -}}
 {{- if eq .Release.Namespace (include "cass-operator.fullname" .) }}
 {{- .Release.Namespace }}
@@ -47,7 +47,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
-{{- /* The operator's ImageConfig: what its module has, with the changes of values. */ -}}
+{{- /* The operator's ImageConfig: the configuration of its module, changed by the values. */ -}}
 {{- define "cass-operator.imageConfig" -}}
 {{- $given := .Values.imageConfig }}
 {{- $upstream := include "cass-operator.images" . | fromYaml }}

@@ -1,4 +1,4 @@
-package crd_test
+package charts_test
 
 import (
 	"os"
@@ -9,14 +9,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"sigs.k8s.io/yaml"
 
-	"varve.dev/varve/config/crd"
+	"varve.dev/varve/charts"
 )
 
-// An API server refuses a CRD whose rules do not compile, or whose estimated
-// cost is over its budget. Here it is the same code that decides.
+// The API server refuses a CRD whose CEL rules do not compile or whose estimated cost is
+// over its budget. This test runs the API server's own validation.
 func TestAPIServerAcceptsArchiveGroup(t *testing.T) {
 	var external apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(crd.ArchiveGroup, &external); err != nil {
+	if err := yaml.UnmarshalStrict(charts.ArchiveGroupCRD, &external); err != nil {
 		t.Fatal(err)
 	}
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(&external)
@@ -32,13 +32,13 @@ func TestAPIServerAcceptsArchiveGroup(t *testing.T) {
 	}
 }
 
-// kubectl apply keeps a copy in an annotation, whose limit is 256 KiB.
+// kubectl apply keeps a copy of the object in an annotation, which holds at most 256 KiB.
 func TestArchiveGroupFitsIntoAnAnnotation(t *testing.T) {
-	info, err := os.Stat("varve.dev_archivegroups.yaml")
+	info, err := os.Stat("varve-operator/files/crds/varve.dev_archivegroups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Size() > 200<<10 {
-		t.Errorf("the CRD has %d bytes", info.Size())
+		t.Errorf("the CRD has %d bytes, want at most 200 KiB", info.Size())
 	}
 }

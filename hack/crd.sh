@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Prints the file with the definition of a kind that another project has. It is in that
-# project's Go module, which is fetched once, into Go's module cache, and is no
-# dependency of this one.
+# Prints the path of another project's CRD. The CRD is in that project's Go module, which is
+# downloaded into Go's module cache once. It is not a dependency of this module.
 #
-#   hack/definition.sh ScaledObject | CassandraDatacenter | K8ssandraCluster
+#   hack/crd.sh ScaledObject | CassandraDatacenter | K8ssandraCluster
 set -euo pipefail
 
 case ${1:-} in
@@ -16,7 +15,7 @@ case ${1:-} in
   *) sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
 esac
 
-cd / # not in the module: its go.mod stays as it is
+cd / # outside this module, so that its go.mod does not change
 dir=$(GOFLAGS='' GOWORK=off go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p')
-[[ -f $dir/$path ]] || { echo "${0##*/}: $module has no $path" >&2; exit 1; }
+[[ -f $dir/$path ]] || { echo "${0##*/}: $module does not contain $path" >&2; exit 1; }
 echo "$dir/$path"

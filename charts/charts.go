@@ -1,0 +1,13 @@
+// Package charts holds the Helm charts. It embeds the CRDs that the chart varve-operator
+// installs, so that Varve checks files by the same schema as the API server checks objects:
+//
+//	api/v1alpha1 ──▶ controller-gen ──▶ varve-operator/files/crds ──┬─▶ Helm ──▶ API server
+//	                                                                └─▶ groups/manifest
+package charts
+
+import _ "embed"
+
+// ArchiveGroupCRD is the CustomResourceDefinition of ArchiveGroup, as YAML.
+//
+//go:embed varve-operator/files/crds/varve.dev_archivegroups.yaml
+var ArchiveGroupCRD []byte
