@@ -11,13 +11,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// guardGroups keeps groups with deletionPolicy Delete until engines have deleted
+// updateFinalizers keeps groups with deletionPolicy Delete until engines have deleted
 // their data.
-func (r *Reconciler) guardGroups(ctx context.Context, in *observed, made *compiled) error {
-	if made.withdrawn {
+func (r *Reconciler) updateFinalizers(ctx context.Context, in *observed, compiled *compilation) error {
+	if compiled.crdDeleted {
 		return nil
 	}
-	pending := in.pendingDeletions(made)
+	pending := in.pendingDeletions(compiled)
 	for i := range in.groups {
 		g := &in.groups[i]
 		guarded := controllerutil.ContainsFinalizer(g, v1alpha1.DataFinalizer)
@@ -26,13 +26,13 @@ func (r *Reconciler) guardGroups(ctx context.Context, in *observed, made *compil
 		var err error
 		switch {
 		case guarded && !deletes:
-			err = r.guard(ctx, g, false)
+			err = r.setFinalizer(ctx, g, false)
 		case !guarded && deletes && !deleted:
-			err = r.guard(ctx, g, true)
+			err = r.setFinalizer(ctx, g, true)
 		case guarded && deleted && !pending[groupName(g)]:
-			if err = r.guard(ctx, g, false); err == nil {
+			if err = r.setFinalizer(ctx, g, false); err == nil {
 				r.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "DataDeleted", "Delete", "%s",
-					fmt.Sprintf("The data of %d PVs is deleted", made.deleting(g)))
+					fmt.Sprintf("The data of %d PVs was deleted", compiled.deleting(g)))
 			}
 		}
 		if err != nil {
@@ -42,20 +42,21 @@ func (r *Reconciler) guardGroups(ctx context.Context, in *observed, made *compil
 	return nil
 }
 
-func (c *compiled) deleting(g *v1alpha1.ArchiveGroup) int {
+// deleting returns the number of PVs whose data the deletion of a group deletes.
+func (c *compilation) deleting(g *v1alpha1.ArchiveGroup) int {
 	if out := c.groups[groupName(g)]; out != nil {
 		return out.Deleting
 	}
 	return 0
 }
 
-// pendingDeletions are the groups whose data is not deleted yet: some shard has
-// deletions of theirs that are not in its spec, or that no engine answered. A
-// shard that could not be compiled may have some of every group.
-func (in *observed) pendingDeletions(made *compiled) map[string]bool {
+// pendingDeletions returns the groups whose data is not deleted yet: those with
+// deletions in a shard that are not in its spec yet, or that no engine has completed. A
+// shard that is kept as it is may have deletions of every group.
+func (in *observed) pendingDeletions(compiled *compilation) map[string]bool {
 	pending := map[string]bool{}
-	for i := range made.shards {
-		s := &made.shards[i]
+	for i := range compiled.shards {
+		s := &compiled.shards[i]
 		if s.kept {
 			for j := range in.groups {
 				pending[groupName(&in.groups[j])] = true
@@ -71,7 +72,7 @@ func (in *observed) pendingDeletions(made *compiled) map[string]bool {
 	return pending
 }
 
-// hasDeleted says whether an engine answered all deletions of a shard.
+// hasDeleted reports whether an engine has completed all deletions of a shard.
 func (in *observed) hasDeleted(index int, deletions []string) bool {
 	s := in.shards[index]
 	if s == nil || s.Status == nil || len(s.Spec.Deletions) != len(deletions) {
@@ -98,27 +99,28 @@ func (in *observed) hasDeleted(index int, deletions []string) bool {
 	return false
 }
 
-// releaseGroups lets groups go whose Archiver is gone: there is nobody left to
-// delete their data, and an uninstall in this order must not hang.
+// releaseGroups removes the finalizer from the groups of an Archiver that is gone. No
+// engine is left that could delete their data, and an uninstall that deletes the
+// Archiver first must not hang.
 func (r *Reconciler) releaseGroups(ctx context.Context, in *observed) error {
 	for i := range in.groups {
 		g := &in.groups[i]
 		if !controllerutil.ContainsFinalizer(g, v1alpha1.DataFinalizer) {
 			continue
 		}
-		if err := r.guard(ctx, g, false); err != nil {
+		if err := r.setFinalizer(ctx, g, false); err != nil {
 			return err
 		}
 		if g.DeletionTimestamp != nil {
 			r.Recorder.Eventf(g, nil, corev1.EventTypeWarning, "DataNotDeleted", "Delete", "%s",
-				fmt.Sprintf("Archiver %s is gone, so the data of the group was not deleted", g.Spec.ArchiverRef.Name))
+				fmt.Sprintf("Archiver %s no longer exists, so the data of the group was not deleted", g.Spec.ArchiverRef.Name))
 		}
 	}
 	return nil
 }
 
-// guard adds or removes the finalizer.
-func (r *Reconciler) guard(ctx context.Context, g *v1alpha1.ArchiveGroup, on bool) error {
+// setFinalizer adds or removes the finalizer of a group.
+func (r *Reconciler) setFinalizer(ctx context.Context, g *v1alpha1.ArchiveGroup, on bool) error {
 	next := g.DeepCopy()
 	if on {
 		controllerutil.AddFinalizer(next, v1alpha1.DataFinalizer)

@@ -21,24 +21,24 @@ import (
 // writesAtOnce is how many objects are written at the same time.
 const writesAtOnce = 16
 
-// isList says whether a channel list is there as it was written. Its content is
-// immutable, and named by its hash.
-func (in *observed) isList(name string) bool {
+// hasList reports whether a channel list exists as the operator wrote it. Its content
+// is immutable, and its name is the hash of the content.
+func (in *observed) hasList(name string) bool {
 	have := in.lists[name]
 	return have != nil && have.DeletionTimestamp == nil &&
 		have.Immutable != nil && *have.Immutable && metav1.IsControlledBy(have, in.archiver)
 }
 
-// writeLists writes the channel lists that are not there yet.
-func (r *Reconciler) writeLists(ctx context.Context, in *observed, made *compiled) error {
+// writeLists writes the channel lists that do not exist yet.
+func (r *Reconciler) writeLists(ctx context.Context, in *observed, compiled *compilation) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writesAtOnce)
-	for _, name := range slices.Sorted(maps.Keys(made.data)) {
-		if in.isList(name) {
+	for _, name := range slices.Sorted(maps.Keys(compiled.data)) {
+		if in.hasList(name) {
 			continue
 		}
 		g.Go(func() error {
-			if err := r.writeList(ctx, in, name, made.data[name]); err != nil {
+			if err := r.writeList(ctx, in, name, compiled.data[name]); err != nil {
 				return fmt.Errorf("writing channel list %s: %w", name, err)
 			}
 			r.metrics.lists.Inc()
@@ -48,8 +48,8 @@ func (r *Reconciler) writeLists(ctx context.Context, in *observed, made *compile
 	return g.Wait()
 }
 
-// writeList writes a channel list. One of the name that can not be made what it
-// should be, because somebody else made it immutable, is replaced.
+// writeList writes a channel list. It replaces a ConfigMap of this name that somebody
+// else created and made immutable.
 func (r *Reconciler) writeList(ctx context.Context, in *observed, name string, data []byte) error {
 	list := corev1apply.ConfigMap(name, in.archiver.Namespace).
 		WithLabels(map[string]string{
@@ -70,7 +70,7 @@ func (r *Reconciler) writeList(ctx context.Context, in *observed, name string, d
 	return r.Client.Apply(ctx, list, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// owner makes the Archiver the controller of an object.
+// owner returns a reference that makes the Archiver the controller of an object.
 func (in *observed) owner() *metav1apply.OwnerReferenceApplyConfiguration {
 	return metav1apply.OwnerReference().
 		WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(v1alpha1.KindArchiver).

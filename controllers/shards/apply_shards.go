@@ -18,17 +18,17 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// writeShards writes the shards that are not as they should be.
-func (r *Reconciler) writeShards(ctx context.Context, in *observed, made *compiled, engines orders, own *ownWrites) error {
+// writeShards writes the shards that differ from what they should be.
+func (r *Reconciler) writeShards(ctx context.Context, in *observed, compiled *compilation, engines orders, own *ownWrites) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writesAtOnce)
-	for i := range made.shards {
+	for i := range compiled.shards {
 		order, exists := engines[i]
 		if !exists {
 			continue
 		}
-		wanted := in.shard(i, &made.shards[i], order)
-		if in.isShard(wanted) || in.shards[i] == nil && made.shards[i].unknown() {
+		wanted := in.wantedShard(i, &compiled.shards[i], order)
+		if in.shardIsCurrent(wanted) || in.shards[i] == nil && compiled.shards[i].unknown() {
 			continue
 		}
 		g.Go(func() error {
@@ -36,7 +36,7 @@ func (r *Reconciler) writeShards(ctx context.Context, in *observed, made *compil
 			if err != nil {
 				return fmt.Errorf("writing shard %s: %w", wanted.Name, err)
 			}
-			own.wrote(i, version)
+			own.record(i, version)
 			r.metrics.shards.Inc()
 			return nil
 		})
@@ -44,8 +44,8 @@ func (r *Reconciler) writeShards(ctx context.Context, in *observed, made *compil
 	return g.Wait()
 }
 
-// shard is an ArchiveShard as it should be.
-func (in *observed) shard(index int, s *compiledShard, engines []v1alpha1.ShardEngine) *v1alpha1.ArchiveShard {
+// wantedShard returns an ArchiveShard as it should be.
+func (in *observed) wantedShard(index int, s *compiledShard, engines []v1alpha1.ShardEngine) *v1alpha1.ArchiveShard {
 	labels := map[string]string{v1alpha1.LabelArchiver: in.archiver.Name, v1alpha1.LabelManagedBy: render.ManagedBy}
 	for _, e := range engines {
 		labels[v1alpha1.EngineLabel(e.Name)] = ""
@@ -74,15 +74,15 @@ func references(names []string) (out []v1alpha1.ChannelListReference) {
 	return out
 }
 
-// isShard says whether an ArchiveShard is there as it should be.
-func (in *observed) isShard(wanted *v1alpha1.ArchiveShard) bool {
+// shardIsCurrent reports whether an ArchiveShard exists as it should be.
+func (in *observed) shardIsCurrent(wanted *v1alpha1.ArchiveShard) bool {
 	have := in.shards[int(*wanted.Spec.Index)]
 	return have != nil && have.DeletionTimestamp == nil && metav1.IsControlledBy(have, in.archiver) &&
 		equality.Semantic.DeepEqual(have.Spec, wanted.Spec) && maps.Equal(ourLabels(have), wanted.Labels)
 }
 
-// ourLabels are those that mean something to engines or to the operator. A label
-// of somebody else's is none of our business, unless it calls an engine.
+// ourLabels returns the labels that engines and the operator read: those of the
+// operator, and every label that names an engine. It ignores all others.
 func ourLabels(s *v1alpha1.ArchiveShard) map[string]string {
 	out := map[string]string{}
 	for key, value := range s.Labels {
@@ -93,7 +93,7 @@ func ourLabels(s *v1alpha1.ArchiveShard) map[string]string {
 	return out
 }
 
-// writeShard writes an ArchiveShard, and returns its version.
+// writeShard writes an ArchiveShard and returns its resource version.
 func (r *Reconciler) writeShard(ctx context.Context, have, wanted *v1alpha1.ArchiveShard) (version string, err error) {
 	if have != nil && editedByOthers(have) {
 		if err := r.takeOver(ctx, have, wanted); err != nil {
@@ -110,19 +110,19 @@ func (r *Reconciler) writeShard(ctx context.Context, have, wanted *v1alpha1.Arch
 	return u.GetResourceVersion(), err
 }
 
-// editedByOthers says whether somebody else has fields of a shard. What they
-// added to a list would stay there however often ours is applied.
+// editedByOthers reports whether somebody else owns fields of a shard. Server-side apply
+// would not remove what they added to a list.
 func editedByOthers(s *v1alpha1.ArchiveShard) bool {
 	return slices.ContainsFunc(s.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Subresource == "" && f.Manager != v1alpha1.FieldManager
 	})
 }
 
-// takeOver replaces what is not as it should be, and who has it.
+// takeOver replaces the spec of a shard and clears the owners of its fields.
 func (r *Reconciler) takeOver(ctx context.Context, have, wanted *v1alpha1.ArchiveShard) error {
 	next := have.DeepCopy()
 	next.Spec = wanted.Spec
 	maps.DeleteFunc(next.Labels, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.EngineLabelPrefix) })
-	next.ManagedFields = []metav1.ManagedFieldsEntry{{}} // nobody has anything
+	next.ManagedFields = []metav1.ManagedFieldsEntry{{}} // no field has an owner
 	return r.Client.Update(ctx, next, client.FieldOwner(v1alpha1.FieldManager))
 }

@@ -9,35 +9,42 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// archive is what is remembered of an Archiver, to do less. All of it can be lost.
-type archive struct {
-	made    *compiled        // the latest compilation
-	outcome *outcome.Outcome // as told last
-	told    uint64           // fingerprint of the compilation that it is of
-	// settled has the fingerprints with which groups were captured last, by
-	// namespace/name.
-	settled map[string]uint64
-	// unused has the channel lists that no shard names, and since when.
-	unused  map[string]time.Time
+// memory is what the reconciler remembers of an Archiver, mostly to save work. All of
+// it can be lost.
+type memory struct {
+	// compiled is the latest compilation, without its data.
+	compiled *compilation
+	// published is the outcome that was published last, and publishedFingerprint that
+	// of its compilation.
+	published            *outcome.Outcome
+	publishedFingerprint uint64
+	// captured has, by namespace/name, the fingerprint of each group as engines
+	// captured it last.
+	captured map[string]uint64
+	// unusedSince has the channel lists that no shard names, and since when.
+	unusedSince map[string]time.Time
+	// readySince has the shards to which PVs move and whose engines capture their
+	// lists, and since when.
+	readySince map[int32]time.Time
+
 	costs   placement.Smoother
 	history placement.Memory
 	moves   outcome.MovesProgress
 	writes  ownWrites
-	// taken has since when shards that others wait for capture their lists.
-	taken map[int32]time.Time
 }
 
-// remember returns what is known of an Archiver.
-func (r *Reconciler) remember(name types.NamespacedName) *archive {
+// memoryOf returns what is remembered of an Archiver.
+func (r *Reconciler) memoryOf(name types.NamespacedName) *memory {
 	if r.known == nil {
-		r.known = map[types.NamespacedName]*archive{}
+		r.known = map[types.NamespacedName]*memory{}
 	}
 	if r.known[name] == nil {
-		r.known[name] = &archive{unused: map[string]time.Time{}}
+		r.known[name] = &memory{unusedSince: map[string]time.Time{}}
 	}
 	return r.known[name]
 }
 
+// forget drops what is remembered of an Archiver that no longer exists.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	if r.known[name] != nil {
 		delete(r.known, name)

@@ -2,6 +2,7 @@ package shards
 
 import "github.com/prometheus/client_golang/prometheus"
 
+// shardsMetrics are the metrics of compilations, writes and moves.
 type shardsMetrics struct {
 	compiles       prometheus.Counter
 	compileSeconds prometheus.Histogram
@@ -16,19 +17,19 @@ func newShardsMetrics(r prometheus.Registerer) *shardsMetrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	m := &shardsMetrics{
-		compiles: counter("varve_operator_compiles_total", "Compilations of an Archiver's groups."),
+		compiles: counter("varve_operator_compiles_total", "Compilations of the groups of an Archiver."),
 		compileSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "varve_operator_compile_seconds", Help: "Time that a compilation took, without writing.",
+			Name: "varve_operator_compile_seconds", Help: "Duration of a compilation, without writing its result.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
-		lists:  counter("varve_operator_channel_lists_written_total", "Channel lists that were written."),
-		shards: counter("varve_operator_shards_written_total", "ArchiveShards that were written."),
+		lists:  counter("varve_operator_channel_lists_written_total", "Channel lists written."),
+		shards: counter("varve_operator_shards_written_total", "ArchiveShards written."),
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "varve_operator_moves_total", Help: "Shards that got another engine, by reason.",
+			Name: "varve_operator_moves_total", Help: "Moves of shards to another engine that began, by reason.",
 		}, []string{"reason"}),
-		undone: counter("varve_operator_moves_undone_total", "Moves that were given up because the engine did not come to capture the shard."),
+		undone: counter("varve_operator_moves_undone_total", "Moves given up because the engine did not start to capture the shard in time."),
 		moveSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "varve_operator_moves_seconds", Help: "Time from when shards began to move until none was under way.",
+			Name: "varve_operator_moves_seconds", Help: "Duration of a wave of moves: from the first move until none is under way.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
 		}),
 	}

@@ -15,19 +15,19 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// observed is what there is of an Archiver. Objects are the cache's own: they must
-// not be changed.
+// observed is an Archiver and the objects that belong to it. They are the cache's own
+// objects and must not be changed.
 type observed struct {
-	archiver *v1alpha1.Archiver // nil if there is none, or it is being deleted
+	archiver *v1alpha1.Archiver // nil if it does not exist or is being deleted
 	groups   []v1alpha1.ArchiveGroup
 	shards   map[int]*v1alpha1.ArchiveShard
-	stray    []*v1alpha1.ArchiveShard     // that belong to no index
+	stray    []*v1alpha1.ArchiveShard     // shards whose index or name is wrong
 	lists    map[string]*corev1.ConfigMap // channel lists by name
 	engines  []fleet.Engine
 }
 
-// observe gathers what there is. Of an Archiver that is gone these are its groups
-// only.
+// observe gathers an Archiver, its groups, its shards, its channel lists and its
+// engines. If the Archiver is gone, it gathers only the groups.
 func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*observed, error) {
 	in := &observed{shards: map[int]*v1alpha1.ArchiveShard{}, lists: map[string]*corev1.ConfigMap{}}
 	var groups v1alpha1.ArchiveGroupList
@@ -43,10 +43,10 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*o
 	case err != nil:
 		return nil, fmt.Errorf("getting the Archiver: %w", err)
 	case a.DeletionTimestamp != nil:
-		return in, nil // garbage collection takes what the Archiver owns
+		return in, nil // the garbage collector deletes what the Archiver owns
 	}
 	in.archiver = a
-	if err := r.observeMade(ctx, in); err != nil {
+	if err := r.observeOwned(ctx, in); err != nil {
 		return nil, err
 	}
 	if in.engines, err = r.Fleet.Engines(ctx, name); err != nil {
@@ -55,8 +55,8 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (*o
 	return in, nil
 }
 
-// observeMade gathers what was made before.
-func (r *Reconciler) observeMade(ctx context.Context, in *observed) error {
+// observeOwned gathers the shards and channel lists that exist.
+func (r *Reconciler) observeOwned(ctx context.Context, in *observed) error {
 	ours := []client.ListOption{
 		client.InNamespace(in.archiver.Namespace),
 		client.MatchingLabels{v1alpha1.LabelArchiver: in.archiver.Name},
@@ -72,7 +72,7 @@ func (r *Reconciler) observeMade(ctx context.Context, in *observed) error {
 		if s.Spec.Index != nil {
 			index = int(*s.Spec.Index)
 		}
-		if index < 0 || index >= in.places() || s.Name != shardName(in.archiver.Name, index) {
+		if index < 0 || index >= in.maxShards() || s.Name != shardName(in.archiver.Name, index) {
 			in.stray = append(in.stray, s)
 			continue
 		}
@@ -88,27 +88,27 @@ func (r *Reconciler) observeMade(ctx context.Context, in *observed) error {
 	return nil
 }
 
-// groupsWithdrawn says whether groups may be missing because their definition is
-// being deleted, or is gone. That takes nothing from what is captured: nobody
-// asked for it.
-func (r *Reconciler) groupsWithdrawn(ctx context.Context, in *observed, known *archive) (bool, error) {
-	if known.made != nil && !slices.ContainsFunc(known.made.names, func(name string) bool {
+// groupCRDDeleted reports whether groups may be missing because their CRD is being
+// deleted or is gone. Engines then go on capturing everything, because no user has
+// deleted a group.
+func (r *Reconciler) groupCRDDeleted(ctx context.Context, in *observed, known *memory) (bool, error) {
+	if known.compiled != nil && !slices.ContainsFunc(known.compiled.names, func(name string) bool {
 		return !slices.ContainsFunc(in.groups, func(g v1alpha1.ArchiveGroup) bool { return groupName(&g) == name })
 	}) {
 		return false, nil
 	}
-	definition := &metav1.PartialObjectMetadata{}
-	definition.SetGroupVersionKind(customResourceDefinition)
-	err := r.API.Get(ctx, client.ObjectKey{Name: "archivegroups." + v1alpha1.GroupVersion.Group}, definition)
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(customResourceDefinition)
+	err := r.API.Get(ctx, client.ObjectKey{Name: "archivegroups." + v1alpha1.GroupVersion.Group}, crd)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
-	case apierrors.IsForbidden(err): // with rights in some namespaces only
+	case apierrors.IsForbidden(err): // an operator of a few namespaces has no right to read CRDs
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("getting the definition of ArchiveGroup: %w", err)
+		return false, fmt.Errorf("getting the CRD of ArchiveGroup: %w", err)
 	}
-	return definition.DeletionTimestamp != nil, nil
+	return crd.DeletionTimestamp != nil, nil
 }
 
 // listName returns the name of the ConfigMap of a channel list.
@@ -117,5 +117,5 @@ func listName(archiver, hash string) string { return archiver + "-" + hash }
 // shardName returns the name of an ArchiveShard.
 func shardName(archiver string, index int) string { return fmt.Sprintf("%s-%04d", archiver, index) }
 
-// groupName returns a group's name as compile and engines have it.
+// groupName returns the name of a group in compilations and in reports of engines.
 func groupName(g *v1alpha1.ArchiveGroup) string { return g.Namespace + "/" + g.Name }

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// behindInterval is how soon is looked again whether the cache has caught up.
-	behindInterval = 50 * time.Millisecond
-	// behindLimit is how long a cache is taken to be behind. What it has not got
-	// by then was removed by somebody.
-	behindLimit = 3 * time.Second
+	// cacheInterval is how soon the reconciler checks again whether the cache has caught
+	// up.
+	cacheInterval = 50 * time.Millisecond
+	// cacheTimeout is how long the reconciler waits for the cache. A shard that is
+	// missing after that was deleted by somebody else.
+	cacheTimeout = 3 * time.Second
 )
 
-// ownWrites are the shards that were written, which the cache may not have yet. A
-// decision on old ones would give a shard to a second engine that has just gone to
-// a first. It is safe for concurrent use.
+// ownWrites are the shards that the reconciler wrote and that the cache may not have
+// yet. A decision based on older shards could assign a shard to a second engine right
+// after a first one got it. It is safe for concurrent use.
 type ownWrites struct {
 	mu     sync.Mutex
 	shards map[int]ownWrite
@@ -30,8 +31,8 @@ type ownWrite struct {
 	at      time.Time
 }
 
-// wrote remembers a write.
-func (w *ownWrites) wrote(index int, version string) {
+// record remembers a write.
+func (w *ownWrites) record(index int, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.shards == nil {
@@ -40,13 +41,13 @@ func (w *ownWrites) wrote(index int, version string) {
 	w.shards[index] = ownWrite{version: version, at: time.Now()}
 }
 
-// behind says whether shards in the cache are older than what was written, and
-// forgets what need not be waited for.
-func (w *ownWrites) behind(cached map[int]*v1alpha1.ArchiveShard) bool {
+// cacheBehind reports whether shards in the cache are older than they were written. It
+// forgets the writes that the cache has.
+func (w *ownWrites) cacheBehind(cached map[int]*v1alpha1.ArchiveShard) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for index, own := range w.shards {
-		if time.Since(own.at) < behindLimit && older(cached[index], own.version) {
+		if time.Since(own.at) < cacheTimeout && isOlder(cached[index], own.version) {
 			continue
 		}
 		delete(w.shards, index)
@@ -54,7 +55,7 @@ func (w *ownWrites) behind(cached map[int]*v1alpha1.ArchiveShard) bool {
 	return len(w.shards) > 0
 }
 
-func older(s *v1alpha1.ArchiveShard, version string) bool {
+func isOlder(s *v1alpha1.ArchiveShard, version string) bool {
 	if s == nil {
 		return true
 	}

@@ -21,80 +21,84 @@ var customResourceDefinition = schema.GroupVersionKind{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 }
 
-// compiled is what the groups of an Archiver came to. It is kept to compile again
-// only if one of its inputs has changed; most reconciliations are for answers of
-// engines. It holds on to no channel: there may be 10 million.
-type compiled struct {
+// compilation is the result of compiling the groups of an Archiver. The reconciler
+// keeps it and compiles again only if an input has changed, because most
+// reconciliations follow answers of engines. It keeps no channels, of which there may
+// be 10 million.
+type compilation struct {
 	fingerprint uint64
-	// shards has an entry for every place, also for shards that do not exist.
+	// shards has an entry for every possible index, also for shards that do not exist.
 	shards      []compiledShard
 	groups      map[string]*compile.Group
 	generations map[string]int64
-	names       []string // of groups
+	names       []string // names of the groups
 	expiry      time.Time
-	// absent says that some source is not there; withdrawn that the groups'
-	// definition is not, so that all stays as it was compiled last.
-	absent, withdrawn bool
-	// data of lists by name; only right after compiling.
+	// sourceMissing reports whether a source does not exist.
+	sourceMissing bool
+	// crdDeleted reports whether the CRD of groups is gone. All shards then stay as
+	// they were compiled last.
+	crdDeleted bool
+	// data has the content of lists by name, only right after compiling.
 	data map[string][]byte
 }
 
-// compiledShard is what the spec of a shard has to say of channels.
+// compiledShard is the part of a shard's spec that names channels.
 type compiledShard struct {
 	lists, deletions []string // names of ConfigMaps
 	channels         int      // in lists
-	// leaving are lists of channels that other shards have now, which the shard
-	// goes on with until those in awaits have taken theirs.
+	// leaving are lists of channels that belong to other shards now. The shard goes on
+	// capturing them until the shards in awaits are ready.
 	leaving []string
 	awaits  []int32
-	// deleting are the groups whose data deletions are.
+	// deleting are the groups whose data the deletions delete.
 	deleting map[string]bool
-	// kept says that the shard stays as it is, because what it captures can not
-	// be read, and somebody's source is not there.
+	// kept reports that the shard stays as it is: one of its lists cannot be read, so
+	// the PVs of a group whose source is missing cannot be known.
 	kept bool
 }
 
-// unknown says that nothing is known of what the shard captures. It must not be
-// written then: a shard without lists is an order to end.
+// unknown reports whether nothing is known of what the shard captures. Such a shard
+// must not be written: without lists, its engines would stop capturing.
 func (s *compiledShard) unknown() bool { return s.kept && !s.busy() }
 
-// isEmpty says whether the shard has nothing to do.
+// isEmpty reports whether the shard has nothing to capture and nothing to delete.
 func (s *compiledShard) isEmpty() bool { return !s.busy() && len(s.deletions) == 0 }
 
-// next returns in how long something changes by itself.
-func (c *compiled) next(now time.Time) time.Duration {
+// untilChange returns how long the compilation holds without an event; zero if an
+// event announces every change.
+func (c *compilation) untilChange(now time.Time) time.Duration {
 	var again time.Duration
-	if c.absent || c.withdrawn {
-		again = unsettledInterval
+	if c.sourceMissing || c.crdDeleted {
+		again = recheckInterval
 	}
 	if c.expiry.IsZero() {
 		return again
 	}
-	return earliest(again, max(c.expiry.Sub(now), time.Millisecond))
+	return shortest(again, max(c.expiry.Sub(now), time.Millisecond))
 }
 
-// compile returns the latest compilation, or a new one if what it was made of has
-// changed, or one of its lists is gone.
-func (r *Reconciler) compile(ctx context.Context, in *observed, known *archive) (*compiled, error) {
-	withdrawn, err := r.groupsWithdrawn(ctx, in, known)
+// compile returns the latest compilation, or a new one if an input has changed or one
+// of its lists is gone.
+func (r *Reconciler) compile(ctx context.Context, in *observed, known *memory) (*compilation, error) {
+	crdDeleted, err := r.groupCRDDeleted(ctx, in, known)
 	switch {
 	case err != nil:
 		return nil, err
-	case withdrawn && known.made != nil:
-		made := *known.made
-		made.withdrawn = true
-		return &made, nil
-	case withdrawn:
-		return in.asItIs(), nil
+	case crdDeleted && known.compiled != nil:
+		compiled := *known.compiled
+		compiled.crdDeleted = true
+		return &compiled, nil
+	case crdDeleted:
+		return in.keepAll(), nil
 	}
-	read := r.newReader(ctx, in)
+	read := r.newSourceReader(ctx, in)
 	now := time.Now()
 	fingerprint := read.fingerprint(in, now)
 	if read.err != nil {
 		return nil, read.err
 	}
-	if known.made != nil && known.made.fingerprint == fingerprint && in.hasLists(known.made) {
-		return known.made, nil
+	if known.compiled != nil && known.compiled.fingerprint == fingerprint && in.hasLists(known.compiled) {
+		return known.compiled, nil
 	}
 	listed := map[string]compile.Listed{}
 	for i := range in.groups {
@@ -102,17 +106,17 @@ func (r *Reconciler) compile(ctx context.Context, in *observed, known *archive) 
 		listed[groupName(g)], _ = sources.List(g, read.lookup())
 	}
 	result := compile.Compile(in.groups, listed, in.archive(), now)
-	made := encode(in, &result, read.lost)
-	made.fingerprint, made.absent = fingerprint, read.absent
-	kept := *made
+	compiled := encode(in, &result, read.unreadable)
+	compiled.fingerprint, compiled.sourceMissing = fingerprint, read.sourceMissing
+	kept := *compiled
 	kept.data = nil
-	known.made = &kept
+	known.compiled = &kept
 	r.metrics.compiles.Inc()
 	r.metrics.compileSeconds.Observe(time.Since(now).Seconds())
-	return made, nil
+	return compiled, nil
 }
 
-// archive is what the Archiver says of all its groups.
+// archive returns the settings of the Archiver that apply to all its groups.
 func (in *observed) archive() compile.Archive {
 	spec := &in.archiver.Spec
 	return compile.Archive{
@@ -120,28 +124,28 @@ func (in *observed) archive() compile.Archive {
 	}
 }
 
-// places is how many shards there may be: those of spec.shards, and as many again for
-// PVs that two engines capture.
-func (in *observed) places() int { return 2 * int(in.archiver.Spec.Shards) }
+// maxShards is the highest possible number of shards: spec.shards, and as many again
+// for PVs that two engines capture.
+func (in *observed) maxShards() int { return 2 * int(in.archiver.Spec.Shards) }
 
-// exists says whether a shard is there, or is to be. Those for PVs that two engines
-// capture are made when the first PV asks for it. Then they stay: their sealer may
-// have samples to seal.
+// exists reports whether a shard exists or must be created. Shards for PVs that two
+// engines capture are created when the first such PV appears. They stay after the last
+// one, because their sealer may still have samples to seal.
 func (in *observed) exists(index int, s *compiledShard, holding map[int][]placement.Holder) bool {
 	return index < int(in.archiver.Spec.Shards) || in.shards[index] != nil || !s.isEmpty() || len(holding[index]) > 0
 }
 
-// asItIs is what the shards say now.
-func (in *observed) asItIs() *compiled {
-	made := &compiled{withdrawn: true, shards: make([]compiledShard, in.places())}
-	for i := range made.shards {
-		made.shards[i] = in.keep(i)
+// keepAll returns a compilation that leaves all shards as they are.
+func (in *observed) keepAll() *compilation {
+	compiled := &compilation{crdDeleted: true, shards: make([]compiledShard, in.maxShards())}
+	for i := range compiled.shards {
+		compiled.shards[i] = in.keep(i)
 	}
-	return made
+	return compiled
 }
 
-// keep leaves what a shard captures as it is. Of a shard that was lost that is what
-// engines report.
+// keep leaves a shard as it is. If the shard was lost, it keeps the lists that engines
+// report for it.
 func (in *observed) keep(index int) compiledShard {
 	out := compiledShard{kept: true}
 	s := in.shards[index]
@@ -163,13 +167,13 @@ func (in *observed) keep(index int) compiledShard {
 	return out
 }
 
-// hasLists says whether all lists are there that a compilation names.
-func (in *observed) hasLists(made *compiled) bool {
-	for i := range made.shards {
-		s := &made.shards[i]
+// hasLists reports whether all lists of a compilation exist.
+func (in *observed) hasLists(compiled *compilation) bool {
+	for i := range compiled.shards {
+		s := &compiled.shards[i]
 		for _, names := range [][]string{s.lists, s.leaving, s.deletions} {
 			for _, name := range names {
-				if !in.isList(name) && !s.kept {
+				if !in.hasList(name) && !s.kept {
 					return false
 				}
 			}
@@ -178,26 +182,27 @@ func (in *observed) hasLists(made *compiled) bool {
 	return true
 }
 
-// encode makes lists of channels.
-func encode(in *observed, result *compile.Result, lost map[int]bool) *compiled {
-	made := &compiled{
-		shards: make([]compiledShard, in.places()), groups: result.Groups, expiry: result.NextExpiry,
+// encode turns the channels of each shard into channel lists. Shards in unreadable stay
+// as they are.
+func encode(in *observed, result *compile.Result, unreadable map[int]bool) *compilation {
+	compiled := &compilation{
+		shards: make([]compiledShard, in.maxShards()), groups: result.Groups, expiry: result.NextExpiry,
 		generations: map[string]int64{}, data: map[string][]byte{},
 	}
 	for i := range in.groups {
 		g := &in.groups[i]
-		made.generations[groupName(g)] = g.Generation
-		made.names = append(made.names, groupName(g))
+		compiled.generations[groupName(g)] = g.Generation
+		compiled.names = append(compiled.names, groupName(g))
 	}
-	for i := range made.shards {
-		if lost[i] {
-			made.shards[i] = in.keep(i)
+	for i := range compiled.shards {
+		if unreadable[i] {
+			compiled.shards[i] = in.keep(i)
 			continue
 		}
-		s := &made.shards[i]
+		s := &compiled.shards[i]
 		s.channels = len(result.Assignment[i])
-		s.lists = made.encode(in.archiver.Name, result.Assignment[i])
-		s.deletions = made.encode(in.archiver.Name, result.Deletions[i])
+		s.lists = compiled.encode(in.archiver.Name, result.Assignment[i])
+		s.deletions = compiled.encode(in.archiver.Name, result.Deletions[i])
 		for _, ch := range result.Deletions[i] {
 			if s.deleting == nil {
 				s.deleting = map[string]bool{}
@@ -205,11 +210,12 @@ func encode(in *observed, result *compile.Result, lost map[int]bool) *compiled {
 			s.deleting[ch.Group] = true
 		}
 	}
-	made.encodeLeaving(in, result.Assignment)
-	return made
+	compiled.encodeLeaving(in, result.Assignment)
+	return compiled
 }
 
-func (c *compiled) encode(archiver string, channels []capture.Channel) (names []string) {
+// encode adds the lists of some channels to data and returns their names.
+func (c *compilation) encode(archiver string, channels []capture.Channel) (names []string) {
 	for _, l := range channellist.Encode(channels) {
 		name := listName(archiver, l.Name)
 		c.data[name] = l.Data
@@ -218,8 +224,8 @@ func (c *compiled) encode(archiver string, channels []capture.Channel) (names []
 	return names
 }
 
-// fingerprint tells inputs of a compilation apart.
-func (r *reader) fingerprint(in *observed, now time.Time) uint64 {
+// fingerprint returns a hash of all inputs of a compilation.
+func (r *sourceReader) fingerprint(in *observed, now time.Time) uint64 {
 	h := xxhash.New()
 	fmt.Fprintln(h, in.archive())
 	for i := range in.groups {
@@ -234,7 +240,7 @@ func (r *reader) fingerprint(in *observed, now time.Time) uint64 {
 				fmt.Fprintf(h, "%d %s %s\n", state, cm.UID, cm.ResourceVersion)
 			case s.ChannelFinder != nil:
 				names, known, err := r.reconciler.ChannelFinder.Names(s.ChannelFinder.URL, s.ChannelFinder.Query)
-				r.absent = r.absent || !known
+				r.sourceMissing = r.sourceMissing || !known
 				fmt.Fprintf(h, "%t %v %d\n", known, err, len(names))
 				for _, name := range names {
 					_, _ = h.WriteString(name + "\n")
@@ -242,7 +248,7 @@ func (r *reader) fingerprint(in *observed, now time.Time) uint64 {
 			}
 		}
 	}
-	if r.absent { // it counts what engines have
+	if r.sourceMissing { // a missing source counts the PVs that engines capture
 		fmt.Fprintf(h, "%t\n", r.reconciler.Fleet.Synced())
 	}
 	return h.Sum64()

@@ -11,56 +11,57 @@ import (
 )
 
 // A PV whose shard changes from S to T stays in S, in a list that is marked as leaving,
-// until all engines of T have had the new lists for takenFor. Nobody who captures it
-// stops before another does:
+// until all engines of T have captured the new lists for handoverWait. No engine stops
+// capturing the PV before another one captures it:
 //
 //	S: A B      ─▶ S: B, leaving A                       ─▶ S: B
 //	T: C        ─▶ T: A C      T's engines capture it ──▶   T: A C
-//	               └─ one compilation ─┘       └─ takenFor ─┘
+//	               └─ one compilation ─┘       └─ handoverWait ─┘
 //
-// What is leaving is found from what the shards say when they are compiled, and since
-// when T is ready is remembered in memory only. So:
-//   - An operator that is started again in between, also if it wrote only S or only T
-//     before, finds the same PVs leaving, and waits anew.
-//   - An engine of T that dies makes T unready, and the wait begins anew once another one
-//     captures it. S goes on.
-//   - S may move to another engine meanwhile: that captures all lists of S. An engine that
-//     has both shards captures the PV for T (agent).
-//   - An edit that puts the PV back makes it an ordinary one of S again, and leaving in T.
-//     One that sends it on to U makes it leaving in S and in T.
-//   - A PV that no group has any more, or that is paused, ends at once.
+// The compilation finds leaving PVs by comparing the lists of existing shards with the
+// new assignment. Only the time since when T is ready is kept in memory. It follows:
+//   - An operator that restarts in between, even after it wrote only S or only T, finds
+//     the same PVs leaving, and waits again for the full time.
+//   - If an engine of T dies, T is no longer ready. The wait begins again once another
+//     engine captures T. S goes on.
+//   - S may move to another engine meanwhile, which then captures all lists of S. An
+//     engine that has both shards captures the PV for T (see package agent).
+//   - An edit that moves the PV back makes it an ordinary PV of S, and leaving in T. An
+//     edit that moves it on to U makes it leaving in S and in T.
+//   - A PV that no longer belongs to a group, or that is paused, ends at once.
 
-// takenFor is how long a shard must have captured its lists before others rely on
-// it: what an engine gives channels to connect (agent/handover).
-const takenFor = 15 * time.Second
+// handoverWait is how long a shard must have captured its lists before another shard
+// gives up their PVs. It is the time that an engine allows channels to connect (package
+// agent/handover).
+const handoverWait = 15 * time.Second
 
-// maxLists is how many lists a shard may have, as the API has it.
+// maxLists is the highest number of lists of a shard that the API accepts.
 const maxLists = 64
 
-// encodeLeaving makes lists of the channels that shards have and that others are to
-// have. Only lists that shards are to have no more are looked at.
-func (c *compiled) encodeLeaving(in *observed, assignment map[int][]capture.Channel) {
+// encodeLeaving adds lists of leaving channels: channels that a shard has now and that
+// another shard gets. It reads only lists that the shard no longer keeps.
+func (c *compilation) encodeLeaving(in *observed, assignment map[int][]capture.Channel) {
 	old := map[int][]capture.Channel{}
 	for i := range c.shards {
 		if channels := in.superseded(i, &c.shards[i]); len(channels) > 0 {
 			old[i] = channels
 		}
 	}
-	for i, left := range compile.Leaving(old, assignment) {
+	for i, leaving := range compile.Leaving(old, assignment) {
 		s := &c.shards[i]
-		lists := channellist.Encode(left.Channels)
-		// It would take a shard of half a million PVs to have more.
+		lists := channellist.Encode(leaving.Channels)
+		// Only a shard of half a million PVs would have more lists than the API accepts.
 		for _, l := range lists[:min(len(lists), max(maxLists-len(s.lists), 0))] {
 			name := listName(in.archiver.Name, l.Name)
 			c.data[name] = l.Data
 			s.leaving = append(s.leaving, name)
 		}
-		s.awaits = left.To
+		s.awaits = leaving.To
 	}
 }
 
-// superseded returns the channels of lists that a shard has, and is not to have any
-// more. A list that can not be read is left out: nobody knows what it had.
+// superseded returns the channels of the lists that a shard has but no longer keeps. It
+// skips lists that cannot be read, because their channels are unknown.
 func (in *observed) superseded(index int, s *compiledShard) (channels []capture.Channel) {
 	if s.kept {
 		return nil
@@ -77,28 +78,29 @@ func (in *observed) superseded(index int, s *compiledShard) (channels []capture.
 	return channels
 }
 
-// release ends what shards go on with that others have taken, and returns in how long
-// the next one may be over.
-func (a *archive) release(in *observed, made *compiled, now time.Time) (wait time.Duration) {
-	a.taken = in.taken(made, a.taken, now)
-	for i := range made.shards {
-		s := &made.shards[i]
+// releaseLeaving drops the leaving lists of shards whose PVs other shards have captured
+// for long enough. It returns when to check again; zero if only an event can change the
+// result.
+func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Time) (wait time.Duration) {
+	m.readySince = in.readySince(compiled, m.readySince, now)
+	for i := range compiled.shards {
+		s := &compiled.shards[i]
 		if len(s.leaving) == 0 || s.kept {
 			continue
 		}
 		latest := time.Time{}
 		waits := slices.ContainsFunc(s.awaits, func(to int32) bool {
-			since, has := a.taken[to]
+			since, has := m.readySince[to]
 			if since.After(latest) {
 				latest = since
 			}
 			return !has
 		})
-		left := takenFor - now.Sub(latest)
+		left := handoverWait - now.Sub(latest)
 		switch {
 		case waits:
 		case left > 0:
-			wait = earliest(wait, left)
+			wait = shortest(wait, left)
 		default:
 			s.leaving, s.awaits = nil, nil
 		}
@@ -106,30 +108,31 @@ func (a *archive) release(in *observed, made *compiled, now time.Time) (wait tim
 	return wait
 }
 
-// taken returns since when shards capture their lists, of those that others wait for,
-// given what it was before. Shards that are kept as they were have not got their lists.
-func (in *observed) taken(made *compiled, before map[int32]time.Time, now time.Time) map[int32]time.Time {
-	seen, taken := make([]bool, len(made.shards)), map[int32]time.Time{}
-	for i := range made.shards {
-		for _, to := range made.shards[i].awaits {
+// readySince returns the awaited shards whose engines capture their lists, and since
+// when. before is its previous result. Shards that are kept as they are have not got
+// their lists.
+func (in *observed) readySince(compiled *compilation, before map[int32]time.Time, now time.Time) map[int32]time.Time {
+	seen, readySince := make([]bool, len(compiled.shards)), map[int32]time.Time{}
+	for i := range compiled.shards {
+		for _, to := range compiled.shards[i].awaits {
 			if seen[to] {
 				continue
 			}
 			seen[to] = true
-			if t := &made.shards[to]; t.kept || !in.hasTaken(int(to), t.lists) {
+			if t := &compiled.shards[to]; t.kept || !in.isReady(int(to), t.lists) {
 				continue
 			}
-			if taken[to] = now; !before[to].IsZero() {
-				taken[to] = before[to]
+			if readySince[to] = now; !before[to].IsZero() {
+				readySince[to] = before[to]
 			}
 		}
 	}
-	return taken
+	return readySince
 }
 
-// hasTaken says whether all engines that are to capture a shard live and capture some
-// lists.
-func (in *observed) hasTaken(index int, lists []string) bool {
+// isReady reports whether all engines that should capture a shard are alive and capture
+// the given lists.
+func (in *observed) isReady(index int, lists []string) bool {
 	s := in.shards[index]
 	if s == nil || s.Status == nil {
 		return false
@@ -141,7 +144,7 @@ func (in *observed) hasTaken(index int, lists []string) bool {
 		}
 		engines++
 		at := slices.IndexFunc(s.Status.Engines, func(answer v1alpha1.ShardEngineStatus) bool { return answer.Name == e.Name })
-		if at < 0 || !in.lives(e.Name) || s.Status.Engines[at].Phase != v1alpha1.Capturing ||
+		if at < 0 || !in.isAlive(e.Name) || s.Status.Engines[at].Phase != v1alpha1.Capturing ||
 			slices.ContainsFunc(lists, func(name string) bool { return !slices.Contains(s.Status.Engines[at].Lists, name) }) {
 			return false
 		}
@@ -149,7 +152,7 @@ func (in *observed) hasTaken(index int, lists []string) bool {
 	return engines > 0
 }
 
-// references returns what an ArchiveShard says of lists.
+// references returns the lists of a shard as its spec names them.
 func (s *compiledShard) references() (out []v1alpha1.ChannelListReference) {
 	out = references(s.lists)
 	for _, name := range s.leaving {
@@ -158,8 +161,8 @@ func (s *compiledShard) references() (out []v1alpha1.ChannelListReference) {
 	return out
 }
 
-// captured returns the names of all lists that are to be captured.
+// captured returns the names of all lists that the shard captures.
 func (s *compiledShard) captured() []string { return slices.Concat(s.lists, s.leaving) }
 
-// busy says whether the shard has something to capture.
+// busy reports whether the shard has anything to capture.
 func (s *compiledShard) busy() bool { return len(s.lists)+len(s.leaving) > 0 }

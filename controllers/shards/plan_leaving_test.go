@@ -18,22 +18,22 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// leavingWorld is what an operator sees, and what it writes is there at once. Engines
-// answer when they are told to.
+// leavingWorld is a world whose cache has every write of the operator at once. Engines
+// answer when a test calls answer.
 type leavingWorld struct {
 	*testing.T
-	in    *observed
-	known *archive
-	made  *compiled
-	now   time.Time
+	in       *observed
+	known    *memory
+	compiled *compilation
+	now      time.Time
 }
 
-// newLeavingWorld has two shards, 0 and 1, and as many again; the engine of a shard i is
-// called e and its number.
+// newLeavingWorld returns a world with shards 0 to 3 of an Archiver with spec.shards = 2.
+// The engine of shard i has the name "e" plus i.
 func newLeavingWorld(t *testing.T) *leavingWorld {
 	a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Name: "main"}}
 	a.Spec.Shards = 2
-	w := &leavingWorld{T: t, now: time.Now(), known: &archive{}, in: &observed{
+	w := &leavingWorld{T: t, now: time.Now(), known: &memory{}, in: &observed{
 		archiver: a, shards: map[int]*v1alpha1.ArchiveShard{}, lists: map[string]*corev1.ConfigMap{},
 	}}
 	for i := range 4 {
@@ -45,7 +45,7 @@ func newLeavingWorld(t *testing.T) *leavingWorld {
 	return w
 }
 
-// compile makes shards have PVs, and writes them.
+// compile assigns PVs to shards and writes the shards.
 func (w *leavingWorld) compile(assignment map[int][]string) {
 	settings := &capture.Settings{}
 	result := compile.Result{Assignment: map[int][]capture.Channel{}}
@@ -54,25 +54,25 @@ func (w *leavingWorld) compile(assignment map[int][]string) {
 			result.Assignment[i] = append(result.Assignment[i], capture.Channel{PV: pv, Settings: settings})
 		}
 	}
-	w.made = encode(w.in, &result, nil)
-	for name, data := range w.made.data {
+	w.compiled = encode(w.in, &result, nil)
+	for name, data := range w.compiled.data {
 		w.in.lists[name] = &corev1.ConfigMap{BinaryData: map[string][]byte{v1alpha1.ChannelListKey: data}}
 	}
 	w.reconcile()
 }
 
-// reconcile writes what is to be written, but for orders.
+// reconcile writes all shards, or only some, but no orders for engines.
 func (w *leavingWorld) reconcile(only ...int) (wait time.Duration) {
-	wait = w.known.release(w.in, w.made, w.now)
-	for i := range w.made.shards {
+	wait = w.known.releaseLeaving(w.in, w.compiled, w.now)
+	for i := range w.compiled.shards {
 		if len(only) == 0 || slices.Contains(only, i) {
-			w.in.shards[i].Spec.Lists = w.made.shards[i].references()
+			w.in.shards[i].Spec.Lists = w.compiled.shards[i].references()
 		}
 	}
 	return wait
 }
 
-// answer lets an engine capture the lists that its shard has now.
+// answer lets the engines of some shards capture the lists that their shards have now.
 func (w *leavingWorld) answer(shards ...int) {
 	for _, i := range shards {
 		answer := v1alpha1.ShardEngineStatus{Name: fmt.Sprint("e", i), Phase: v1alpha1.Capturing}
@@ -83,19 +83,19 @@ func (w *leavingWorld) answer(shards ...int) {
 	}
 }
 
-// pass lets time pass.
+// pass advances the time and reconciles.
 func (w *leavingWorld) pass(d time.Duration) {
 	w.now = w.now.Add(d)
 	w.reconcile()
 }
 
-// restart starts another operator, which compiles the same.
+// restart replaces the operator by a new one, which compiles the same.
 func (w *leavingWorld) restart(assignment map[int][]string) {
-	w.known = &archive{}
+	w.known = &memory{}
 	w.compile(assignment)
 }
 
-// want compares the PVs of each shard; -PV: it is leaving.
+// want compares the PVs of each shard. "-PV" is a leaving one.
 func (w *leavingWorld) want(when string, want map[int][]string) {
 	w.Helper()
 	got := map[int][]string{}
@@ -127,7 +127,7 @@ var (
 	during = map[int][]string{0: {"-A", "B"}, 1: {"A", "C"}}
 )
 
-// moving returns a world where A is on the way from shard 0 to shard 1.
+// moving returns a world where PV A moves from shard 0 to shard 1.
 func moving(t *testing.T) *leavingWorld {
 	w := newLeavingWorld(t)
 	w.compile(before)
@@ -138,35 +138,35 @@ func moving(t *testing.T) *leavingWorld {
 	return w
 }
 
-func TestAPVStaysUntilItIsTaken(t *testing.T) {
+func TestPVStaysInItsOldShardUntilTheNewOneIsReady(t *testing.T) {
 	w := moving(t)
 	w.pass(time.Hour)
-	w.want("nobody has taken it", during)
+	w.want("no engine has answered", during)
 	w.answer(0, 1)
-	if wait := w.reconcile(); wait != takenFor {
-		t.Errorf("the next look is in %v", wait)
+	if wait := w.reconcile(); wait != handoverWait {
+		t.Errorf("reconcile asks to run again in %v, want %v", wait, handoverWait)
 	}
-	w.pass(takenFor - time.Millisecond)
-	w.want("it was taken a moment ago", during)
+	w.pass(handoverWait - time.Millisecond)
+	w.want("the new shard is ready, but not for long enough", during)
 	w.pass(time.Millisecond)
-	w.want("it is taken", after)
+	w.want("the new shard has been ready for long enough", after)
 	if wait := w.reconcile(); wait != 0 {
-		t.Errorf("there is another look in %v", wait)
+		t.Errorf("reconcile asks to run again in %v, want no run", wait)
 	}
 }
 
-func TestAnOperatorThatIsStartedAgainWaitsAnew(t *testing.T) {
+func TestRestartedOperatorWaitsAgain(t *testing.T) {
 	w := moving(t)
 	w.answer(0, 1)
-	w.pass(takenFor - time.Second)
+	w.pass(handoverWait - time.Second)
 	w.restart(after)
-	w.want("started again", during)
-	w.pass(takenFor - time.Second)
-	w.want("it waits anew", during)
+	w.want("after a restart", during)
+	w.pass(handoverWait - time.Second)
+	w.want("the restarted operator waits again", during)
 	w.pass(time.Second)
-	w.want("it is taken", after)
+	w.want("the new shard has been ready for long enough", after)
 
-	for i := range 2 { // of two writes, one was made before it ended
+	for i := range 2 { // the operator restarts after one of two writes
 		w := newLeavingWorld(t)
 		w.compile(before)
 		w.answer(0, 1)
@@ -174,91 +174,91 @@ func TestAnOperatorThatIsStartedAgainWaitsAnew(t *testing.T) {
 		w.compile(after)
 		w.in.shards[1-i].Spec.Lists = old
 		w.restart(after)
-		w.want("started again after half", during)
+		w.want("after a restart between two writes", during)
 	}
 }
 
-func TestAnEngineThatDiesHasTakenNothing(t *testing.T) {
+func TestShardWithADeadEngineIsNotReady(t *testing.T) {
 	w := moving(t)
 	w.answer(0, 1)
-	w.pass(takenFor - time.Second)
+	w.pass(handoverWait - time.Second)
 	w.in.engines[1].Dead = true
-	w.pass(takenFor)
-	w.want("who took it is dead", during)
+	w.pass(handoverWait)
+	w.want("the new engine is dead", during)
 	w.in.engines[1].Dead = false
 	w.reconcile()
-	w.pass(takenFor - time.Second)
-	w.want("it is alive again", during)
+	w.pass(handoverWait - time.Second)
+	w.want("the new engine is alive again", during)
 
-	// Another engine joins, and both have to have it.
+	// A second engine joins the new shard. Both must capture it.
 	s := w.in.shards[1]
 	s.Spec.Engines = append(s.Spec.Engines, v1alpha1.ShardEngine{Name: "e2", Order: v1alpha1.OrderCapture})
-	w.pass(takenFor)
-	w.want("one of two has it", during)
+	w.pass(handoverWait)
+	w.want("one of two engines captures it", during)
 	s.Status.Engines = append(s.Status.Engines, v1alpha1.ShardEngineStatus{Name: "e2", Phase: v1alpha1.Joining, Lists: s.Status.Engines[0].Lists})
-	w.pass(takenFor)
-	w.want("one joins", during)
+	w.pass(handoverWait)
+	w.want("the second engine is joining", during)
 	s.Status.Engines[1].Phase = v1alpha1.Capturing
 	w.reconcile()
-	w.pass(takenFor)
-	w.want("both have it", after)
+	w.pass(handoverWait)
+	w.want("both engines capture it", after)
 }
 
-func TestEditsWhileAPVLeaves(t *testing.T) {
+func TestEditsWhileAPVIsLeaving(t *testing.T) {
 	w := moving(t)
 	w.compile(before)
-	w.want("back again", map[int][]string{0: {"A", "B"}, 1: {"-A", "C"}})
+	w.want("the edit is undone", map[int][]string{0: {"A", "B"}, 1: {"-A", "C"}})
 	w.answer(0, 1)
 	w.reconcile()
-	w.pass(takenFor)
-	w.want("it is back", before)
+	w.pass(handoverWait)
+	w.want("the PV is back", before)
 
 	w = moving(t)
 	w.compile(map[int][]string{0: {"B"}, 1: {"C"}, 3: {"A"}})
-	w.want("on to a third", map[int][]string{0: {"-A", "B"}, 1: {"-A", "C"}, 3: {"A"}})
+	w.want("the PV moves on to a third shard", map[int][]string{0: {"-A", "B"}, 1: {"-A", "C"}, 3: {"A"}})
 	w.answer(0, 1)
-	w.pass(takenFor)
-	w.want("the third has not taken it", map[int][]string{0: {"-A", "B"}, 1: {"-A", "C"}, 3: {"A"}})
+	w.pass(handoverWait)
+	w.want("the third shard is not ready", map[int][]string{0: {"-A", "B"}, 1: {"-A", "C"}, 3: {"A"}})
 	w.answer(3)
 	w.reconcile()
-	w.pass(takenFor)
-	w.want("the third has it", map[int][]string{0: {"B"}, 1: {"C"}, 3: {"A"}})
+	w.pass(handoverWait)
+	w.want("the third shard is ready", map[int][]string{0: {"B"}, 1: {"C"}, 3: {"A"}})
 
 	w = moving(t)
 	w.compile(map[int][]string{0: {"B"}, 1: {"A", "C", "D"}})
-	w.want("more comes", map[int][]string{0: {"-A", "B"}, 1: {"A", "C", "D"}})
+	w.want("the new shard gets another PV", map[int][]string{0: {"-A", "B"}, 1: {"A", "C", "D"}})
 	w.compile(map[int][]string{0: {"B"}, 1: {"C", "D"}})
-	w.want("nobody wants it any more", map[int][]string{0: {"B"}, 1: {"C", "D"}})
+	w.want("no group has the PV", map[int][]string{0: {"B"}, 1: {"C", "D"}})
 }
 
-// A shard whose lists can not be read is left as it is, and has taken nothing.
-func TestAShardThatIsKeptHasTakenNothing(t *testing.T) {
+// A shard whose lists cannot be read stays as it is, and is never ready.
+func TestShardWithAnUnreadableListIsNotReady(t *testing.T) {
 	w := newLeavingWorld(t)
 	w.compile(before)
 	w.answer(0, 1)
 	settings := &capture.Settings{}
-	w.made = encode(w.in, &compile.Result{Assignment: map[int][]capture.Channel{
+	w.compiled = encode(w.in, &compile.Result{Assignment: map[int][]capture.Channel{
 		0: {{PV: "B", Settings: settings}}, 1: {{PV: "A", Settings: settings}},
 	}}, map[int]bool{1: true})
-	for name, data := range w.made.data {
+	for name, data := range w.compiled.data {
 		w.in.lists[name] = &corev1.ConfigMap{BinaryData: map[string][]byte{v1alpha1.ChannelListKey: data}}
 	}
 	w.reconcile()
-	w.pass(takenFor)
-	w.want("the other one was not written", map[int][]string{0: {"-A", "B"}, 1: {"C"}})
+	w.pass(handoverWait)
+	w.want("the unreadable shard was not written", map[int][]string{0: {"-A", "B"}, 1: {"C"}})
 }
 
-// An edit reads the lists that it changes, and no others.
-func TestAnEditReadsItsListsOnly(t *testing.T) {
+// A compilation reads the lists that it replaces, and no others.
+func TestCompilationReadsOnlyListsThatChange(t *testing.T) {
 	w := newLeavingWorld(t)
 	w.compile(before)
 	for i, ref := range w.in.shards[1].Spec.Lists {
 		if w.in.lists[ref.Name].BinaryData = nil; i > 0 {
-			t.Fatal("there is more than one list")
+			t.Fatal("shard 1 has more than one list")
 		}
 	}
 	w.compile(map[int][]string{0: {"A", "B", "NEW"}, 1: {"C"}})
-	if len(w.made.shards[0].leaving)+len(w.made.shards[1].leaving) > 0 {
-		t.Error("something is leaving")
+	if len(w.compiled.shards[0].leaving)+len(w.compiled.shards[1].leaving) > 0 {
+		t.Error("PVs are leaving, although the lists that would show them cannot be read")
 	}
 }

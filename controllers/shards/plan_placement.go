@@ -12,28 +12,29 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// orders are those for the engines of each shard that exists, by index.
+// orders has the engines, with their orders, of each shard that exists, by index.
 type orders map[int][]v1alpha1.ShardEngine
 
-// place decides which engines capture which shard. Before all engines were asked
-// everything stays as it is: one of them may have what nobody seems to have.
-func (r *Reconciler) place(in *observed, made *compiled, known *archive) (placement.Result, orders) {
+// place decides which engines capture which shard. Everything stays as it is until all
+// engines were asked for a report, because one of them may capture a shard that seems to
+// be unassigned.
+func (r *Reconciler) place(in *observed, compiled *compilation, known *memory) (placement.Result, orders) {
 	now := time.Now()
 	plan := placement.Input{
 		Rebalance: in.archiver.Spec.Rebalance != v1alpha1.RebalanceOff, Now: now, Limits: r.limits(), Holding: in.holding(),
 		Hold: cassandraHold(in.archiver),
 	}
-	in.measure(now, &known.costs)
-	channels := make([]int, len(made.shards))
-	for i := range made.shards {
-		channels[i] = made.shards[i].channels
+	in.observeLoads(now, &known.costs)
+	channels := make([]int, len(compiled.shards))
+	for i := range compiled.shards {
+		channels[i] = compiled.shards[i].channels
 	}
 	weights := known.costs.Weights(channels)
-	for i := range made.shards {
-		if !in.exists(i, &made.shards[i], plan.Holding) {
+	for i := range compiled.shards {
+		if !in.exists(i, &compiled.shards[i], plan.Holding) {
 			continue
 		}
-		s := placement.Shard{Index: i, Weight: weights[i], Replicas: in.replicas(i, &made.shards[i])}
+		s := placement.Shard{Index: i, Weight: weights[i], Replicas: in.replicas(i, &compiled.shards[i])}
 		if have := in.shards[i]; have != nil {
 			s.Engines = slots(have)
 		}
@@ -55,16 +56,16 @@ func (r *Reconciler) place(in *observed, made *compiled, known *archive) (placem
 	return placed, orders
 }
 
-// limits of moves.
+// limits returns the limits of moves.
 func (r *Reconciler) limits() placement.Limits {
 	if r.Limits == (placement.Limits{}) {
-		return moveLimits
+		return defaultLimits
 	}
 	return r.Limits
 }
 
-// replicas returns how many engines are to capture a shard. One that captures nothing
-// needs only one to seal it.
+// replicas returns how many engines should capture a shard. A shard without channels
+// needs only one, to seal what it captured before.
 func (in *observed) replicas(index int, s *compiledShard) int {
 	if !s.busy() {
 		return 1
@@ -72,9 +73,10 @@ func (in *observed) replicas(index int, s *compiledShard) int {
 	return in.archive().Replicas(index)
 }
 
-// measure takes the rates that engines report of shards which they capture. Of two
-// the higher one counts: an engine that has just come to a shard has not seen much.
-func (in *observed) measure(now time.Time, costs *placement.Smoother) {
+// observeLoads adds the loads that engines report for the shards that they capture. If
+// two engines capture a shard, the higher rate counts: an engine that has just joined
+// has not seen many samples yet.
+func (in *observed) observeLoads(now time.Time, costs *placement.Smoother) {
 	costs.HalfLife = costHalfLife
 	loads := map[int]placement.Load{}
 	for _, e := range in.engines {
@@ -95,7 +97,7 @@ func (in *observed) measure(now time.Time, costs *placement.Smoother) {
 	}
 }
 
-// slots returns what a shard says of its engines.
+// slots returns the engines of a shard, with their orders and answers.
 func slots(s *v1alpha1.ArchiveShard) (out []placement.Slot) {
 	phases := map[string]v1alpha1.ShardPhase{}
 	if s.Status != nil {
@@ -109,8 +111,8 @@ func slots(s *v1alpha1.ArchiveShard) (out []placement.Slot) {
 	return out
 }
 
-// holding returns which engines report to have which shards: first those that
-// seal, then those that capture.
+// holding returns the engines that report each shard: first those that seal it, then
+// those that capture it, then the others.
 func (in *observed) holding() map[int][]placement.Holder {
 	type holder struct {
 		placement.Holder
@@ -123,7 +125,7 @@ func (in *observed) holding() map[int][]placement.Holder {
 		}
 		for _, s := range e.Report.Shards {
 			if s.Phase != string(v1alpha1.Drained) {
-				held[s.Index] = append(held[s.Index], holder{placement.Holder{Name: e.Name, Orphaned: s.Orphaned}, rankOf(&s)})
+				held[s.Index] = append(held[s.Index], holder{placement.Holder{Name: e.Name, Orphaned: s.Orphaned}, holderRank(&s)})
 			}
 		}
 	}
@@ -137,7 +139,7 @@ func (in *observed) holding() map[int][]placement.Holder {
 	return out
 }
 
-func rankOf(s *report.Shard) int {
+func holderRank(s *report.Shard) int {
 	switch {
 	case s.Sealing:
 		return 0
@@ -147,8 +149,9 @@ func rankOf(s *report.Shard) int {
 	return 2
 }
 
-// cassandraHold says why shards are not to move for now: nodes of Cassandra come, go or
-// restart, and moving takes writes of its own.
+// cassandraHold returns why no shard may move for now; empty if shards may move. Moves
+// wait while nodes of Cassandra are added, removed or restarted, because moves cause
+// additional writes.
 func cassandraHold(a *v1alpha1.Archiver) string {
 	if a.Status == nil {
 		return ""

@@ -27,7 +27,7 @@ func TestMeasure(t *testing.T) {
 		{Name: "silent"},
 	}}
 	var costs placement.Smoother
-	in.measure(time.Now(), &costs)
+	in.observeLoads(time.Now(), &costs)
 	weights := costs.Weights([]int{100, 100, 0, 100})
 	idle := placement.Load{Channels: 100}.Cost()
 	large := placement.Load{SamplesPerSecond: 10, BytesPerSecond: 1e6, Circuits: 4}.Cost()
@@ -36,7 +36,7 @@ func TestMeasure(t *testing.T) {
 	}
 	in.engines[0].Report.Shards = in.engines[0].Report.Shards[:2]
 	costs = placement.Smoother{}
-	in.measure(time.Now(), &costs)
+	in.observeLoads(time.Now(), &costs)
 	if weights := costs.Weights([]int{100, 100, 200}); weights[2] != 2*idle+1050 {
 		t.Errorf("a shard that was not measured weighs %v, not what the others do", weights[2])
 	}

@@ -17,17 +17,21 @@ import (
 	"varve.dev/varve/groups/sources"
 )
 
-// reader reads the sources of groups, each once per compilation.
-type reader struct {
+// sourceReader reads the sources of groups, each once per compilation.
+type sourceReader struct {
 	ctx        context.Context
 	reconciler *Reconciler
 	in         *observed
 
 	configMaps map[types.NamespacedName]configMapRead
-	held       map[string][]string // PVs by group; nil: not asked for
-	lost       map[int]bool        // shards with lists that could not be read
-	absent     bool                // some source is not there
-	err        error               // of the API server
+	// captured has the PVs of each group that shards capture now; nil until a source
+	// is missing and its group needs them.
+	captured map[string][]string
+	// unreadable has the shards some of whose lists cannot be read.
+	unreadable    map[int]bool
+	sourceMissing bool
+	// err is the first error of the API server.
+	err error
 }
 
 type configMapRead struct {
@@ -35,17 +39,17 @@ type configMapRead struct {
 	state  sources.State
 }
 
-func (r *Reconciler) newReader(ctx context.Context, in *observed) *reader {
-	return &reader{ctx: ctx, reconciler: r, in: in, configMaps: map[types.NamespacedName]configMapRead{}, lost: map[int]bool{}}
+func (r *Reconciler) newSourceReader(ctx context.Context, in *observed) *sourceReader {
+	return &sourceReader{ctx: ctx, reconciler: r, in: in, configMaps: map[types.NamespacedName]configMapRead{}, unreadable: map[int]bool{}}
 }
 
-func (r *reader) lookup() sources.Lookup {
-	return sources.Lookup{ConfigMap: r.configMap, ChannelFinder: r.reconciler.ChannelFinder.Names, Held: r.heldBy}
+func (r *sourceReader) lookup() sources.Lookup {
+	return sources.Lookup{ConfigMap: r.configMap, ChannelFinder: r.reconciler.ChannelFinder.Names, Held: r.capturedBy}
 }
 
-// configMap returns a ConfigMap. One that is not in the cache has no label, or is
-// missing; the API server knows.
-func (r *reader) configMap(namespace, name string) (*corev1.ConfigMap, sources.State) {
+// configMap returns a ConfigMap. A ConfigMap that is not in the cache either lacks the
+// label of channel sources or does not exist; the API server tells which.
+func (r *sourceReader) configMap(namespace, name string) (*corev1.ConfigMap, sources.State) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if s, done := r.configMaps[key]; done {
 		return s.object, s.state
@@ -53,7 +57,7 @@ func (r *reader) configMap(namespace, name string) (*corev1.ConfigMap, sources.S
 	s := configMapRead{object: &corev1.ConfigMap{}, state: sources.Found}
 	err := r.reconciler.Client.Get(r.ctx, key, s.object, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		r.absent = true
+		r.sourceMissing = true
 		meta := &metav1.PartialObjectMetadata{}
 		meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		err, s.state = r.reconciler.API.Get(r.ctx, key, meta), sources.Unlabelled
@@ -68,40 +72,41 @@ func (r *reader) configMap(namespace, name string) (*corev1.ConfigMap, sources.S
 	return s.object, s.state
 }
 
-// heldBy returns what the channel lists in force have of a group.
-func (r *reader) heldBy(group string) []string {
-	if r.held == nil {
-		r.held = map[string][]string{}
-		for index := range r.in.places() {
+// capturedBy returns the PVs of a group in the channel lists in force.
+func (r *sourceReader) capturedBy(group string) []string {
+	if r.captured == nil {
+		r.captured = map[string][]string{}
+		for index := range r.in.maxShards() {
 			if r.in.shards[index] == nil && !r.reconciler.Fleet.Synced() {
-				r.lost[index] = true // an engine may have it
+				r.unreadable[index] = true // an engine may still capture it
 			}
 			for _, name := range r.in.listsInForce(index) {
-				r.hold(index, name)
+				r.readList(index, name)
 			}
 		}
 	}
-	return r.held[group]
+	return r.captured[group]
 }
 
-func (r *reader) hold(index int, name string) {
+// readList adds the PVs of one channel list to captured.
+func (r *sourceReader) readList(index int, name string) {
 	list := r.in.lists[name]
 	if list == nil {
-		r.lost[index] = true
+		r.unreadable[index] = true
 		return
 	}
 	channels, err := channellist.Decode(list.BinaryData[v1alpha1.ChannelListKey])
 	if err != nil {
-		r.lost[index] = true
+		r.unreadable[index] = true
 		return
 	}
 	for _, ch := range channels {
-		r.held[ch.Group] = append(r.held[ch.Group], compile.Name(&ch))
+		r.captured[ch.Group] = append(r.captured[ch.Group], compile.Name(&ch))
 	}
 }
 
-// listsInForce returns the names of a shard's lists, also those of deletions. If the shard was
-// lost these are the lists that engines report to capture.
+// listsInForce returns the names of a shard's lists, deletions included. If the shard
+// was lost, these are the lists that engines report for it.
 func (in *observed) listsInForce(index int) (names []string) {
 	names = in.capturedLists(index)
 	if s := in.shards[index]; s != nil {
@@ -112,8 +117,8 @@ func (in *observed) listsInForce(index int) (names []string) {
 	return names
 }
 
-// capturedLists returns the names of the lists that a shard captures, also of those
-// that are leaving.
+// capturedLists returns the names of the lists that a shard captures, leaving ones
+// included.
 func (in *observed) capturedLists(index int) (names []string) {
 	if s := in.shards[index]; s != nil {
 		for _, l := range s.Spec.Lists {

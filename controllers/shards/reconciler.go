@@ -29,25 +29,25 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// unsettledInterval is how often is looked again for what is not there: a
-	// ConfigMap without its label makes no events.
-	unsettledInterval = 30 * time.Second
-	// costHalfLife is how long half of a change of load takes to be believed, and
-	// placeInterval how often is looked whether the load is even.
+	// recheckInterval is how often missing sources are rechecked: a ConfigMap without
+	// the label of channel sources causes no events.
+	recheckInterval = 30 * time.Second
+	// costHalfLife is the half-life with which measured loads are smoothed.
+	// placeInterval is how often the placement is recomputed without an event.
 	costHalfLife  = 2 * time.Minute
 	placeInterval = 30 * time.Second
 )
 
-// moveLimits are those of one Archiver. Each move costs IOCs a second subscription
-// for a while.
-var moveLimits = placement.Limits{
+// defaultLimits are the limits of moves per Archiver. During a move, IOCs serve a
+// second subscription for each PV of the shard.
+var defaultLimits = placement.Limits{
 	AtOnce: 8, PerMinute: 60, Rest: 5 * time.Minute, Join: 2 * time.Minute, Avoid: 10 * time.Minute,
 }
 
-// Reconciler turns the groups of an Archiver into ArchiveShards and their
-// channel lists, and gives them to engines.
+// Reconciler turns the groups of an Archiver into ArchiveShards and their channel
+// lists, and assigns the shards to engines.
 type Reconciler struct {
-	// Client reads from a cache; API asks the API server.
+	// Client reads from a cache. API reads from the API server.
 	Client client.Client
 	API    client.Reader
 
@@ -56,19 +56,21 @@ type Reconciler struct {
 	Outcomes      *outcome.Latest
 	Recorder      events.EventRecorder
 	Registerer    prometheus.Registerer
-	// Limits of moves; without any moveLimits.
+	// Limits bound moves. The zero value stands for defaultLimits.
 	Limits placement.Limits
 
 	metrics *shardsMetrics
-	found   wakeup.Broadcaster // Archivers for which a ChannelFinder has another answer
-	// known has what is remembered of each Archiver. There is one worker only.
-	known map[types.NamespacedName]*archive
+	answers wakeup.Broadcaster // wakes Archivers for which a ChannelFinder has a new answer
+	// known has what is remembered of each Archiver. It needs no lock: there is only
+	// one worker.
+	known map[types.NamespacedName]*memory
 }
 
-// ChannelFinder has the latest answers of ChannelFinder services.
+// ChannelFinder returns the latest answers of ChannelFinder services.
 type ChannelFinder interface {
-	// Names returns the names that a query gave last, which must not be changed.
-	// known is false before the first answer; err says why there is no newer one.
+	// Names returns the names of the latest answer to a query, which must not be
+	// changed. known is false before the first answer. err is the reason why there is
+	// no newer answer.
 	Names(url, query string) (names []string, known bool, err error)
 }
 
@@ -82,37 +84,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, r.releaseGroups(ctx, in)
 	}
-	known := r.remember(req.NamespacedName)
-	if known.writes.behind(in.shards) {
-		return ctrl.Result{RequeueAfter: behindInterval}, nil
+	known := r.memoryOf(req.NamespacedName)
+	if known.writes.cacheBehind(in.shards) {
+		return ctrl.Result{RequeueAfter: cacheInterval}, nil
 	}
-	made, err := r.compile(ctx, in, known)
+	compiled, err := r.compile(ctx, in, known)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	left := known.release(in, made, time.Now())
-	placed, orders := r.place(in, made, known)
+	untilReady := known.releaseLeaving(in, compiled, time.Now())
+	placed, orders := r.place(in, compiled, known)
 
-	if err := r.writeLists(ctx, in, made); err != nil {
+	if err := r.writeLists(ctx, in, compiled); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.writeShards(ctx, in, made, orders, &known.writes); err != nil {
+	if err := r.writeShards(ctx, in, compiled, orders, &known.writes); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.tellMoves(in, known, placed)
-	wait, err := r.prune(ctx, in, made, known)
+	r.recordMoves(in, known, placed)
+	untilUnused, err := r.prune(ctx, in, compiled, known)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.guardGroups(ctx, in, made); err != nil {
+	if err := r.updateFinalizers(ctx, in, compiled); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.publish(req.NamespacedName, in, made, placed, known)
-	return ctrl.Result{RequeueAfter: earliest(wait, left, made.next(time.Now()), placeInterval)}, nil
+	r.publish(req.NamespacedName, in, compiled, placed, known)
+	return ctrl.Result{RequeueAfter: shortest(untilUnused, untilReady, compiled.untilChange(time.Now()), placeInterval)}, nil
 }
 
-// earliest returns the shortest wait; zero is none.
-func earliest(waits ...time.Duration) (out time.Duration) {
+// shortest returns the shortest of several waits. A wait of zero does not count.
+func shortest(waits ...time.Duration) (out time.Duration) {
 	for _, w := range waits {
 		if w > 0 && (out == 0 || w < out) {
 			out = w

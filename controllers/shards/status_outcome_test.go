@@ -14,12 +14,12 @@ func TestOutdated(t *testing.T) {
 	group := func(fingerprint uint64) *compile.Group {
 		return &compile.Group{ByShard: map[int]int{0: 1, 1: 1}, Fingerprint: fingerprint}
 	}
-	made := &compiled{groups: map[string]*compile.Group{"a": group(1), "b": group(2)}, shards: make([]compiledShard, shards)}
+	compiled := &compilation{groups: map[string]*compile.Group{"a": group(1), "b": group(2)}, shards: make([]compiledShard, shards)}
 	engines := []fleet.Engine{{Name: "e"}}
 	in := func(phase v1alpha1.ShardPhase, lists ...string) *observed {
 		in := &observed{shards: map[int]*v1alpha1.ArchiveShard{}, engines: engines}
 		for i := range shards {
-			made.shards[i].lists = []string{"new"}
+			compiled.shards[i].lists = []string{"new"}
 			s := &v1alpha1.ArchiveShard{Status: &v1alpha1.ArchiveShardStatus{
 				Engines: []v1alpha1.ShardEngineStatus{{Name: "e", Phase: phase, Lists: lists}},
 			}}
@@ -29,29 +29,29 @@ func TestOutdated(t *testing.T) {
 		return in
 	}
 	for _, c := range []struct {
-		name    string
-		in      *observed
-		settled map[string]uint64
-		want    map[string]int
+		name     string
+		in       *observed
+		captured map[string]uint64
+		want     map[string]int
 	}{
 		{"nothing was captured before", in(v1alpha1.Capturing, "old"), nil, map[string]int{"a": 2, "b": 2}},
-		{"all captured", in(v1alpha1.Capturing, "new"), nil, map[string]int{}},
-		{"the other group changed", in(v1alpha1.Capturing, "old"), map[string]uint64{"a": 1, "b": 7}, map[string]int{"b": 2}},
-		{"a new engine begins", in(v1alpha1.Joining, "old"), map[string]uint64{"a": 1, "b": 2}, map[string]int{"a": 2, "b": 2}},
+		{"everything is captured", in(v1alpha1.Capturing, "new"), nil, map[string]int{}},
+		{"the other group has changed", in(v1alpha1.Capturing, "old"), map[string]uint64{"a": 1, "b": 7}, map[string]int{"b": 2}},
+		{"a new engine is joining", in(v1alpha1.Joining, "old"), map[string]uint64{"a": 1, "b": 2}, map[string]int{"a": 2, "b": 2}},
 	} {
-		if got := c.in.outdated(made, c.settled); !maps.Equal(got, c.want) {
+		if got := c.in.outdated(compiled, c.captured); !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, got, c.want)
 		}
 	}
 	engines = []fleet.Engine{{Name: "e", Dead: true}}
-	if got := in(v1alpha1.Capturing, "new").outdated(made, map[string]uint64{"a": 1, "b": 2}); len(got) != 2 {
+	if got := in(v1alpha1.Capturing, "new").outdated(compiled, map[string]uint64{"a": 1, "b": 2}); len(got) != 2 {
 		t.Errorf("with a dead engine: %v", got)
 	}
 }
 
-func TestSettled(t *testing.T) {
-	made := &compiled{groups: map[string]*compile.Group{"a": {Fingerprint: 1}, "b": {Fingerprint: 2}, "c": {Fingerprint: 3}}}
-	got := settled(made, map[string]int{"b": 1, "c": 1}, map[string]uint64{"b": 7, "gone": 8})
+func TestCapturedFingerprints(t *testing.T) {
+	compiled := &compilation{groups: map[string]*compile.Group{"a": {Fingerprint: 1}, "b": {Fingerprint: 2}, "c": {Fingerprint: 3}}}
+	got := capturedFingerprints(compiled, map[string]int{"b": 1, "c": 1}, map[string]uint64{"b": 7, "gone": 8})
 	if want := map[string]uint64{"a": 1, "b": 7}; !maps.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}

@@ -21,18 +21,18 @@ import (
 	"varve.dev/varve/controllers/wakeup"
 )
 
-// burst is how long is waited after an event for others: `kubectl apply` of a
-// folder makes hundreds.
-const burst = 150 * time.Millisecond
+// debounceDelay is how long an event waits for more events: `kubectl apply` of a folder
+// causes hundreds.
+const debounceDelay = 150 * time.Millisecond
 
-// Indexes of groups in the cache.
+// These are the indexes of groups in the cache.
 const (
 	indexArchiver  = "spec.archiverRef.name"
 	indexConfigMap = "spec.channelsFrom.configMap.name"
 )
 
-// SetupWithManager lets the reconciler run: on changes of Archivers, groups and
-// their sources, of what was made of them, and of engines.
+// SetupWithManager makes the reconciler run after changes of Archivers, groups and their
+// sources, of shards and channel lists, and of engines.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.metrics = newShardsMetrics(r.Registerer)
 	if err := indexGroups(mgr.GetFieldIndexer()); err != nil {
@@ -44,39 +44,41 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("archiveshard").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
-		Watches(&v1alpha1.Archiver{}, debounced(itself), builder.WithPredicates(specOrDeletion)).
-		Watches(&v1alpha1.ArchiveGroup{}, debounced(archiverNamed), builder.WithPredicates(specOrDeletion)).
-		Watches(&corev1.ConfigMap{}, debounced(r.archiversReading)).
+		Watches(&v1alpha1.Archiver{}, debounced(archiverItself), builder.WithPredicates(specOrDeletion)).
+		Watches(&v1alpha1.ArchiveGroup{}, debounced(archiverOfGroup), builder.WithPredicates(specOrDeletion)).
+		Watches(&corev1.ConfigMap{}, debounced(r.archiversUsing)).
 		Watches(&v1alpha1.ArchiveShard{}, debounced(wakeup.ArchiverOf)).
 		Watches(&corev1.Pod{}, debounced(wakeup.ArchiverOf), engines).
-		WatchesRawSource(r.found.Source(wakeup.Archiver)).
+		WatchesRawSource(r.answers.Source(wakeup.Archiver)).
 		WatchesRawSource(r.Fleet.Changes(wakeup.Archiver)).
 		Complete(r)
 }
 
-// specOrDeletion leaves out changes of a status.
+// specOrDeletion passes changes of a spec, a deletion or the finalizers, but not of a
+// status.
 var specOrDeletion = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	old, now := e.ObjectOld, e.ObjectNew
 	return (old.GetDeletionTimestamp() == nil) != (now.GetDeletionTimestamp() == nil) ||
 		len(old.GetFinalizers()) != len(now.GetFinalizers())
 }})
 
-// ChannelFinderChanged wakes the Archivers whose groups ask a query, which has
-// another answer. It does not block.
+// ChannelFinderChanged wakes the Archivers whose groups use a query that has a new
+// answer. It does not block.
 func (r *Reconciler) ChannelFinderChanged(url, query string) {
 	var groups v1alpha1.ArchiveGroupList
 	if err := r.Client.List(context.Background(), &groups, client.UnsafeDisableDeepCopy); err != nil {
-		return // there is no cache yet, and nothing was compiled with an old answer
+		return // there is no cache yet, so nothing was compiled with an old answer
 	}
 	for i := range groups.Items {
 		for _, s := range groups.Items[i].Spec.ChannelsFrom {
 			if s.ChannelFinder != nil && s.ChannelFinder.URL == url && s.ChannelFinder.Query == query {
-				r.found.Wake(wakeup.ArchiverOfGroup(&groups.Items[i]))
+				r.answers.Wake(wakeup.ArchiverOfGroup(&groups.Items[i]))
 			}
 		}
 	}
 }
 
+// indexGroups lets the cache look up groups by Archiver and by ConfigMap.
 func indexGroups(indexer client.FieldIndexer) error {
 	for field, values := range map[string]func(*v1alpha1.ArchiveGroup) []string{
 		indexArchiver: func(g *v1alpha1.ArchiveGroup) []string { return []string{g.Spec.ArchiverRef.Name} },
@@ -97,16 +99,16 @@ func indexGroups(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// archiversReading are those that a ConfigMap means something to: as a channel list
-// of theirs, or as a source of a group.
-func (r *Reconciler) archiversReading(ctx context.Context, o client.Object) []reconcile.Request {
+// archiversUsing requests the Archivers that use a ConfigMap, either as a channel list or
+// as a source of a group.
+func (r *Reconciler) archiversUsing(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetLabels()[v1alpha1.LabelChannels] == v1alpha1.ChannelList {
 		return wakeup.ArchiverOf(ctx, o)
 	}
 	var groups v1alpha1.ArchiveGroupList
 	err := r.Client.List(ctx, &groups, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexConfigMap: o.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "groups can not be listed")
+		ctrl.LoggerFrom(ctx).Error(err, "listing groups failed")
 		return nil
 	}
 	var requests []reconcile.Request
@@ -116,16 +118,18 @@ func (r *Reconciler) archiversReading(ctx context.Context, o client.Object) []re
 	return requests
 }
 
-func itself(_ context.Context, o client.Object) []reconcile.Request {
+// archiverItself requests an Archiver that has changed.
+func archiverItself(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }
 
-func archiverNamed(_ context.Context, o client.Object) []reconcile.Request {
+// archiverOfGroup requests the Archiver of a group that has changed.
+func archiverOfGroup(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: wakeup.ArchiverOfGroup(o.(*v1alpha1.ArchiveGroup))}}
 }
 
-// debounced makes one request of a burst of events. Of a changed object both
-// versions count: it may have gone from one Archiver to another.
+// debounced turns a burst of events into one request. It maps both versions of a changed
+// object, because the object may have moved from one Archiver to another.
 func debounced(requests handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	add := func(ctx context.Context, q queue, objects ...client.Object) {
@@ -134,7 +138,7 @@ func debounced(requests handler.MapFunc) handler.EventHandler {
 			for _, req := range requests(ctx, o) {
 				if !seen[req.NamespacedName] {
 					seen[req.NamespacedName] = true
-					q.AddAfter(req, burst)
+					q.AddAfter(req, debounceDelay)
 				}
 			}
 		}
