@@ -24,7 +24,7 @@ type row struct {
 	observed
 }
 
-const head = "| fault | redundancy | samples/s | lost | doubled | gap s | recovery s | marked | reads | failed | wrong | slowest s |\n" +
+const head = "| fault | redundancy | samples/s | lost | duplicated | gap s | recovery s | marked | reads | failed | wrong | slowest s |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 func (r row) String() string {

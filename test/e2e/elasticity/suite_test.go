@@ -6,7 +6,7 @@
 //	       fault ───────────┘      watch: reads, while it happens, what had been
 //	                                      read whole before, and the last seconds
 //
-//	row: fault | redundancy | rate | lost | doubled | gap | recovery | marked
+//	row: fault | redundancy | rate | lost | duplicated | gap | recovery | marked
 //
 // A PV counts steps, so a step that is missing or there twice is seen whatever the
 // archive says of itself. `make e2e-elasticity` runs it; docs/elasticity.md says what
