@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Shows Varve on a Kubernetes cluster, with real parts all around it:
+# Runs a demo of Varve on a Kubernetes cluster, with a real IOC and a real Cassandra:
 #
 #   IOC (EPICS base) ──CA──▶ engines ──▶ Cassandra ──▶ retrieval ──HTTP──▶ you
 #                                           ▲
 #        operator ──CassandraDatacenter──▶ cass-operator
 #
-#   demo-cluster.sh up IMAGE FILE   start it; FILE holds the image (make image)
-#   demo-cluster.sh down            end it, and its cluster
+#   demo-cluster.sh up IMAGE FILE   start the demo; FILE is the archive of the image (make image)
+#   demo-cluster.sh down            stop the demo and its cluster
 #
-# The IOC runs on this machine, at its address in the cluster's network; all else is in
-# the cluster. `make demo-cluster` does all of it. Where no Python environment can be made,
-# the IOC is the one that varve simulates. DEMO_HEAP is Cassandra's heap (512Mi).
+# `make demo-cluster` builds the image and starts the demo. The IOC runs on this machine, at the
+# machine's address in the cluster's network; everything else runs in the cluster. If no Python
+# environment can be created, varve simulates the IOC. DEMO_HEAP is Cassandra's heap (512Mi).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,34 +19,34 @@ cluster=$here/cluster/cluster.sh
 dir=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}/demo-cluster
 
 die() { echo "demo-cluster.sh: $*" >&2; exit 1; }
-say() { echo "=== $*"; }
+step() { echo "=== $*"; }
 usage() { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
 
-# wait_for SECONDS WHAT COMMAND... repeats the command until it succeeds.
+# wait_for SECONDS WHAT COMMAND... repeats the command until it succeeds, or fails with a message.
 wait_for() {
   local deadline=$((SECONDS + $1)) what=$2
   shift 2
   until "$@" >/dev/null 2>&1; do
-    ((SECONDS < deadline)) || die "$what: not within the time; ended here, for you to look"
+    ((SECONDS < deadline)) || die "$what: timed out; the cluster is still running, so that you can inspect it"
     sleep 0.5
   done
 }
 
-# start_ioc starts an IOC at port 5064 and lists its PVs in the file pvs.
+# start_ioc starts an IOC on port 5064 and lists its PVs in the file pvs.
 start_ioc() {
   local python
   if alive; then return; fi
   if python=$("$here/venv.sh" epics); then
     "$python" "$here/demo-cluster/ioc.py" >"$dir/ioc.db"
     sed -n 's/^record([a-z]*, "\(.*\)").*/\1/p' "$dir/ioc.db" | grep -v ':CALC$' >"$dir/pvs"
-    # An IOC ends at the end of its input: a pipe that is open for writing has none.
+    # An IOC exits at the end of its input, so its input is a pipe that stays open for writing.
     [[ -p $dir/stdin ]] || mkfifo "$dir/stdin"
     EPICS_CAS_INTF_ADDR_LIST=$VARVE_HOST_IP EPICS_CAS_SERVER_PORT=5064 \
       EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO \
       EPICS_PVAS_INTF_ADDR_LIST=$VARVE_HOST_IP EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1 \
       setsid "$python" -u -m pvxslibs.ioc -d "$dir/ioc.db" <>"$dir/stdin" >"$dir/ioc.log" 2>&1 &
   else
-    say "no Python environment: the IOC is simulated"
+    step "there is no Python environment: varve simulates the IOC"
     printf 'SIM:%s\n' {RAMP,SINE,NOISE,ENUM,ALARM}:00{00..19} >"$dir/pvs"
     setsid "$root/bin/varve" ioc --listen "$VARVE_HOST_IP:5064" --rate 2 >"$dir/ioc.log" 2>&1 </dev/null &
   fi
@@ -89,16 +89,16 @@ up() {
   local image=$1 file=$2 pv
   helm=$("$here/tools.sh" helm)
   mkdir -p "$dir"
-  say "cluster";   "$cluster" up
+  step "cluster";   "$cluster" up
   "$cluster" env >"$dir/env"
   # shellcheck disable=SC1091
   source "$dir/env"
-  say "image";     "$cluster" load "$file"
-  say "IOC";       start_ioc
-  say "cass-operator"; "$cluster" cassandra-operator
-  say "operator and archive"; install_charts "$image"
+  step "image";     "$cluster" load "$file"
+  step "IOC";       start_ioc
+  step "cass-operator"; "$cluster" cassandra-operator
+  step "operator and archive"; install_charts "$image"
   wait_for 600 "waiting for the archive and its Cassandra" kubectl -n archive wait --for=condition=Ready archiver/main --timeout=5s
-  say "group"
+  step "group"
   kubectl -n archive create configmap pumps --from-file=pvs.txt="$dir/pvs" --dry-run=client -o yaml |
     kubectl label --local -f - varve.dev/channels=source -o yaml | kubectl apply --server-side -f -
   kubectl -n archive apply -f "$here/demo-cluster/group.yaml"
@@ -112,12 +112,12 @@ up() {
 explain() {
   cat <<TEXT
 
-Samples are there. To look at it:
+The archive has samples. To explore it:
 
   source $dir/env
   kubectl -n archive get archivers,archivegroups
   kubectl -n archive get archiveshards
-  kubectl -n archive edit configmap pumps            # remove a PV, and see the group follow
+  kubectl -n archive edit configmap pumps            # remove a PV and watch the group
   kubectl -n archive scale archiver main --replicas=3
   kubectl -n archive patch archiver main --type merge -p '{"spec":{"storage":{"cassandra":{"managed":{"size":2}}}}}'
   kubectl -n archive delete pod -l app.kubernetes.io/component=engine
@@ -125,7 +125,7 @@ Samples are there. To look at it:
   bin/varve get $1 --from -5m --url $(archive_url)
   $(archive_url)/retrieval/data/getData.json?pv=$1
 
-It ends with: make demo-cluster-down
+To stop the demo: make demo-cluster-down
 TEXT
 }
 

@@ -1,31 +1,31 @@
 #!/usr/bin/env bash
-# Brings cass-operator to the cluster of hack/cluster, for tests and demos.
+# Installs cass-operator on the cluster of hack/cluster, for tests and demos.
 #
-#   cassandra-operator.sh install     install chart cass-operator in namespace cass-operator,
-#                                     looking after all namespaces, and wait until it is ready
-#   cassandra-operator.sh uninstall   remove it; definitions and datacenters stay
-#   cassandra-operator.sh build       make the images that a bare cluster needs, once; prints
-#                                     their folder
+#   cassandra-operator.sh install     install chart cass-operator in namespace cass-operator, for
+#                                     all namespaces, and wait until it is ready
+#   cassandra-operator.sh uninstall   uninstall it; CRDs and datacenters stay
+#   cassandra-operator.sh build       build the images for a bare cluster once, and print their
+#                                     folder
 #   cassandra-operator.sh source      print the folder of cass-operator's source
 #
-# On kind, images come from their registries. A bare cluster has none, and gets
+# On kind, images come from their registries. A bare cluster has no registry and gets two images:
 #
-#   localhost/cass-operator:1.31.0      cass-operator as it is, built from its Go module
-#   localhost/cassandra-standin:5.0.9   Apache Cassandra as it is, from its Maven jars, below
-#                                       standin/, which answers as the management API does and
-#                                       writes configurations as k8ssandra-client does
+#   localhost/cass-operator:1.31.0      the unchanged cass-operator, built from its Go module
+#   localhost/cassandra-standin:5.0.9   the unchanged Apache Cassandra, from its Maven jars, with
+#                                       the stand-in of standin/, which serves the management API
+#                                       and writes configurations as k8ssandra-client does
 #
-# With these a CassandraDatacenter needs serverType cassandra and serverVersion 5.0.9, and no
-# image. Its pods run as any user, on volumes that the user can write, and start in 20 s with
-# a heap of 384M unless the config's jvm-server-options say otherwise.
+# A CassandraDatacenter with these images needs serverType cassandra and serverVersion 5.0.9, and no
+# serverImage. Its pods run as any user, on volumes that the user can write. They start in 20 s, with
+# a heap of 384M unless the config sets another one in jvm-server-options.
 #
-# Of the management API the stand-in has what cass-operator calls. Otherwise than that, it
-# refuses to decommission a node whose keyspaces would have more replicas than nodes, also if
-# it is forced: a wrong order shows. TLS of the API itself (managementApiAuth: manual) and full
-# query logging are not there.
+# The stand-in has the part of the management API that cass-operator uses. In one point it is stricter:
+# it refuses to decommission a node if a keyspace would then have more replicas than nodes, even with
+# force, so that tests detect a wrong order. It has neither TLS for the API itself
+# (managementApiAuth: manual) nor full query logging.
 #
-# Environment: VARVE_CACHE and CLUSTER_DIR, as in hack/cluster/cluster.sh. Needed for a bare
-# cluster: a JDK, 17 or newer, and what hack/cassandra needs.
+# Environment: VARVE_CACHE and CLUSTER_DIR, as in hack/cluster/cluster.sh. A bare cluster needs a JDK,
+# 17 or newer, and everything that hack/cassandra needs.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -34,7 +34,7 @@ cache=${VARVE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/varve}
 namespace=cass-operator
 
 die() { echo "cassandra-operator.sh: $*" >&2; exit 1; }
-say() { echo "cassandra-operator.sh: $*" >&2; }
+log() { echo "cassandra-operator.sh: $*" >&2; }
 usage() { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
 
 module() { GOFLAGS='' GOWORK=off go "$@"; }
@@ -42,7 +42,8 @@ module() { GOFLAGS='' GOWORK=off go "$@"; }
 version() { sed -n 's|.*cass-operator v\([0-9.]*\).*|\1|p' "$here/module/go.mod"; }
 cassandra_version() { sed -n 's/^version=//p' "$root/hack/cassandra/cassandra.sh"; }
 
-# build sets images to their folder, which is named by all that determines them.
+# build builds the images and sets images to their folder. The name of the folder is a hash of
+# everything that determines the images.
 build() {
   local sources key
   sources=$(cd "$root" && find hack/cassandra hack/cassandra-operator hack/image -type f ! -name '*_test.go' | sort)
@@ -53,8 +54,8 @@ build() {
   mkdir -p "$images"
   (
     flock 9
-    [[ -e $images/complete ]] && exit # another caller may have built them meanwhile
-    say "building images: minutes the first time"
+    [[ -e $images/complete ]] && exit # another caller may have built them in the meantime
+    log "building images, which takes minutes the first time"
     began=$SECONDS
     rootfs=$(mktemp -d)
     trap 'rm -rf "$rootfs"' EXIT
@@ -64,7 +65,7 @@ build() {
     standin_files "$rootfs/standin"
     image "cassandra-standin:$(cassandra_version)" 999 /entrypoint "$rootfs/standin"
     touch "$images/complete"
-    say "built in $((SECONDS - began)) s"
+    log "built in $((SECONDS - began)) s"
   ) 9>"$images/lock"
 }
 
@@ -96,7 +97,7 @@ standin_files() {
   "$dir/bin/busybox" --list | grep -vx busybox | while read -r name; do ln -s busybox "$dir/bin/$name"; done
 }
 
-# java_files makes a Java of the modules that Cassandra takes, with the system's libraries.
+# java_files creates a Java runtime with the modules that Cassandra needs, and the system's libraries.
 java_files() {
   local dir=$1 file
   jlink --strip-debug --no-man-pages --no-header-files --output "$dir/opt/jre" --add-modules \
@@ -125,7 +126,7 @@ install() {
   fi
   helm upgrade --install cass-operator "$root/charts/varve-operator/charts/cass-operator" --namespace $namespace --create-namespace \
     --wait --timeout 5m "${values[@]}" >&2
-  say "cass-operator is ready after $((SECONDS - began)) s"
+  log "cass-operator is ready after $((SECONDS - began)) s"
 }
 
 uninstall() {

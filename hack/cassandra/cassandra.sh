@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Runs a real Apache Cassandra on loopback, from its Maven jars. It needs java
-# (17 or newer), and mvn for the first fetch.
+# Runs a real Apache Cassandra on loopback, from its Maven jars. It needs java (17 or newer), and
+# mvn for the first fetch.
 #
-#   cassandra.sh fetch              get the jars, once; prints their directory
-#   cassandra.sh start N [YAML...]  start node N, which listens on 127.0.0.N, in the
-#                                   background; YAML lines are added to cassandra.yaml
-#   cassandra.sh run N [YAML...]    the same in the foreground
+#   cassandra.sh fetch              download the jars once, and print their folder
+#   cassandra.sh start N [YAML...]  start node N in the background, on 127.0.0.N; the YAML
+#                                   lines are added to cassandra.yaml
+#   cassandra.sh run N [YAML...]    start node N in the foreground
 #   cassandra.sh wait N             wait until node N serves CQL
-#   cassandra.sh stop N | kill N    end it in order | at once
+#   cassandra.sh stop N             shut node N down
+#   cassandra.sh kill N             kill node N
 #   cassandra.sh nodetool N ARGS... run nodetool on node N
 #
 # Environment:
-#   VARVE_CACHE         where the jars are kept        (~/.cache/varve)
-#   CASSANDRA_DIR       where nodes keep their files   ($VARVE_CACHE/cassandra-nodes)
+#   VARVE_CACHE         folder for the jars            (~/.cache/varve)
+#   CASSANDRA_DIR       folder for the nodes' files    ($VARVE_CACHE/cassandra-nodes)
 #   CASSANDRA_HEAP      Java heap of a node            (512M)
-#   CASSANDRA_JAVA      more options for java, by which those of jvm.options can be changed
+#   CASSANDRA_JAVA      additional options of java, which override jvm.options
 #   CASSANDRA_PORT, CASSANDRA_STORAGE_PORT             (9042, 7000)
 #   CASSANDRA_JMX_PORT                                 (7199 + N)
-#   CASSANDRA_ADDRESS   address to listen at           (127.0.0.N)
-#   CASSANDRA_SEEDS     addresses of seeds             (127.0.0.1)
+#   CASSANDRA_ADDRESS   address to listen on           (127.0.0.N)
+#   CASSANDRA_SEEDS     addresses of seed nodes        (127.0.0.1)
 set -euo pipefail
 
 version=5.0.9
@@ -44,7 +45,7 @@ fetch() {
   mkdir -p "$cache"
   (
     flock 9
-    [[ -e $lib/complete ]] || fetch_jars # unless another caller did it meanwhile
+    [[ -e $lib/complete ]] || fetch_jars # another caller may have downloaded them in the meantime
   ) 9>"$lib.lock"
 }
 
@@ -63,7 +64,7 @@ fetch_jars() {
   die "fetching Cassandra $version failed three times"
 }
 
-# configure writes the configuration of node $n; its arguments are lines to add.
+# configure LINE... writes the configuration of node $n, with additional lines.
 configure() {
   mkdir -p "$dir"/{data,commitlog,hints,saved_caches,cdc_raw,conf}
   cp "$here/logback.xml" "$dir/conf/"
@@ -93,7 +94,7 @@ concurrent_compactors: 1
 commitlog_segment_size: 32MiB
 auto_snapshot: false
 key_cache_size: 0MiB
-# Without it, rows that expire after 2038-01 are refused, and tables have no tries.
+# Without it, Cassandra refuses rows that expire after 2038-01, and tables cannot use tries.
 storage_compatibility_mode: NONE
 sstable: {selected_format: bti}
 memtable_allocation_type: offheap_objects
@@ -103,15 +104,15 @@ memtable:
     trie: {class_name: TrieMemtable}
     default: {inherits: trie}
 YAML
-  # A periodic log is marked every 100 ms: kill -9 of the only replica loses what
-  # was acknowledged since. A test of that asks for another commitlog_sync.
+  # A periodic commit log is marked every 100 ms, so kill -9 of the only replica loses later
+  # acknowledged writes. Tests that kill nodes set another commitlog_sync.
   if [[ $* != *commitlog_sync:* ]]; then set -- "commitlog_sync: periodic" "commitlog_sync_period: 10s" "$@"; fi
   local line
-  for line; do sed -i "/^${line%%:*}:/d" "$dir/conf/cassandra.yaml"; done # a key stands once
+  for line; do sed -i "/^${line%%:*}:/d" "$dir/conf/cassandra.yaml"; done # each key must appear once
   printf '%s\n' "$@" >>"$dir/conf/cassandra.yaml"
 }
 
-# command_line sets cmd to what runs a class on node $n with Cassandra's jars.
+# command_line CLASS ARG... sets cmd to the command that runs a class of Cassandra on node $n.
 command_line() {
   local options
   mapfile -t options < <(grep -v '^#' "$here/jvm.options" | grep .)
@@ -120,7 +121,8 @@ command_line() {
     -cp "$dir/conf:$lib/*" "$@")
 }
 
-# server_command sets cmd to what runs node $n, configured with the arguments.
+# server_command LINE... configures node $n with additional lines, and sets cmd to the command that
+# runs it.
 server_command() {
   java=$(java_bin)
   fetch
@@ -137,11 +139,11 @@ wait_for_cql() {
     if (exec 3<>"/dev/tcp/$ip/$port") 2>/dev/null; then return; fi
     if ! alive; then
       tail -n 20 "$dir/log" >&2
-      die "node $n ended; its log is $dir/log"
+      die "node $n ended: see its log, $dir/log"
     fi
     sleep 0.25
   done
-  die "node $n does not serve CQL after 5 min; its log is $dir/log"
+  die "node $n does not serve CQL after 5 min: see its log, $dir/log"
 }
 
 verb=${1:-} n=${2:-}
@@ -162,7 +164,7 @@ case $verb in
     server_command "$@"
     exec "${cmd[@]}" ;;
   start)
-    if alive; then die "node $n runs already"; fi
+    if alive; then die "node $n is already running"; fi
     server_command "$@"
     setsid "${cmd[@]}" >"$dir/log" 2>&1 </dev/null &
     echo $! >"$dir/pid" ;;

@@ -1,45 +1,44 @@
 #!/usr/bin/env bash
 # Runs a real Kubernetes cluster of several nodes, for tests and demos.
 #
-#   cluster.sh up [N]            start a cluster of N nodes (3), and wait until it serves
-#   cluster.sh down              end it; logs are kept, nothing else is
+#   cluster.sh up [N]            start a cluster of N nodes (3), and wait until it is ready
+#   cluster.sh down              stop the cluster and delete everything except its logs
 #   cluster.sh env               print its shell variables: eval "$(cluster.sh env)"
-#   cluster.sh status            what runs
-#   cluster.sh load FILE.tar     give an image (docker-archive) to all nodes
+#   cluster.sh status            list the running parts
+#   cluster.sh load FILE.tar     load an image (docker-archive) on all nodes
 #   cluster.sh node-up NODE      start a node: a new one, or one that was down
-#   cluster.sh node-down NODE    pull its plug: no goodbye, neither on the network nor to pods
-#   cluster.sh stop|start PART   a part of the control plane: etcd, kube-apiserver,
-#                                kube-controller-manager, kube-scheduler
-#   cluster.sh cassandra-operator   install cass-operator, with what Cassandra's pods need:
+#   cluster.sh node-down NODE    kill a node as a power cut would, without any shutdown
+#   cluster.sh stop|start PART   stop or start a part of the control plane: etcd,
+#                                kube-apiserver, kube-controller-manager, kube-scheduler
+#   cluster.sh cassandra-operator   install cass-operator and the images of Cassandra's pods:
 #                                hack/cassandra-operator/cassandra-operator.sh
-#   cluster.sh build             only build what a cluster needs (bare)
+#   cluster.sh build             only build the programs and images of a cluster (bare)
 #   cluster.sh assets            print the value of KUBEBUILDER_ASSETS for envtest; build
-#                                etcd, kube-apiserver and kubectl if it is not set
+#                                etcd, kube-apiserver and kubectl unless it is set
 #
 # NODE is a name that kubectl shows, or its number (1 to 9).
 #
-# There are two ways to run it. kind is taken where kind and a Docker daemon are:
-# nodes are containers. Else bare: on a Linux machine, as root, Kubernetes is built
-# from Go modules, its control plane runs as plain processes, and each node is a set
-# of namespaces with its own containerd, kubelet and kube-proxy. Nothing is pulled
-# from an image registry.
+# There are two drivers. If kind and a Docker daemon are available, the driver is kind: nodes are
+# containers. Otherwise it is bare: on a Linux machine, as root, the script builds Kubernetes from
+# Go modules and runs its control plane as plain processes. Each node is a set of namespaces with
+# its own containerd, kubelet and kube-proxy. Nothing is pulled from an image registry.
 #
-# A machine has one bare cluster at a time. Its pods reach this machine at 10.250.0.1,
-# 10.250.0.2 and 10.250.0.3, and this machine reaches pods by their addresses; nothing else is
-# reached. Services have their addresses in pods only; NodePorts work from here. Claims
-# of up to 100Gi are bound to directories of this machine, which all nodes see, so a
-# volume outlives its node. NetworkPolicies are not enforced. The image
-# localhost/busybox:1 is on each node.
+# A machine can run one bare cluster at a time. Its pods reach this machine at 10.250.0.1,
+# 10.250.0.2 and 10.250.0.3, and this machine reaches pods by their addresses. Pods reach nothing
+# else. Service addresses work only in pods; NodePorts also work from this machine. Claims of up to
+# 100Gi are bound to folders of this machine that all nodes share, so a volume outlives its node.
+# NetworkPolicies are not enforced. Each node has the image localhost/busybox:1.
 #
 # Environment:
-#   CLUSTER             bare or kind, instead of a guess
-#   CLUSTER_DIR         where the cluster keeps its files   ($VARVE_CACHE/cluster);
-#                       containerd cannot have them on an overlay file system
-#   VARVE_CACHE         where binaries are kept             (~/.cache/varve)
-#   KUBEBUILDER_ASSETS  what `assets` prints, if it is set
+#   CLUSTER             the driver, bare or kind            (detected)
+#   CLUSTER_DIR         folder for the cluster's files      ($VARVE_CACHE/cluster);
+#                       containerd needs a file system other than overlay
+#   VARVE_CACHE         folder for binaries                 (~/.cache/varve)
+#   KUBEBUILDER_ASSETS  the value that `assets` prints, if set
 #
 # cluster.sh env sets KUBECONFIG, KUBEBUILDER_ASSETS, PATH (with kubectl), CLUSTER, CLUSTER_DIR,
-# VARVE_HOST_IP (this machine, as pods see it) and VARVE_HOST_IPS (all its addresses; bare only).
+# VARVE_HOST_IP (the address of this machine for pods) and VARVE_HOST_IPS (all such addresses;
+# bare only).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -49,7 +48,7 @@ dir=$(realpath -m "${CLUSTER_DIR:-$cache/cluster}")
 kubeconfig=$dir/kubeconfig
 
 die() { echo "cluster.sh: $*" >&2; exit 1; }
-say() { echo "cluster.sh: $*" >&2; }
+log() { echo "cluster.sh: $*" >&2; }
 usage() { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
 
 # poll SECONDS COMMAND... repeats the command until it succeeds.
@@ -64,7 +63,7 @@ poll() {
 
 driver() {
   if [[ -n ${CLUSTER:-} ]]; then
-    [[ $CLUSTER == bare || $CLUSTER == kind ]] || die "CLUSTER is $CLUSTER, neither bare nor kind"
+    [[ $CLUSTER == bare || $CLUSTER == kind ]] || die "CLUSTER is $CLUSTER: set it to bare or kind"
     echo "$CLUSTER"
   elif command -v kind >/dev/null && docker info >/dev/null 2>&1; then
     echo kind
@@ -73,7 +72,7 @@ driver() {
   fi
 }
 
-# One at a time changes a cluster. Daemons must not inherit the lock: see spawn.
+# lock makes sure that only one process changes the cluster. Daemons must not inherit it: see spawn.
 lock() {
   mkdir -p "$dir"
   exec 9>"$dir/lock"

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests on the cluster that cluster.sh has started.
+# Runs the end-to-end tests on the cluster that cluster.sh started.
 #
 #   e2e.sh IMAGE FILE LABELS [GO_TEST_FLAGS...]
 #
-# IMAGE is the name of the image under test, and FILE holds it. LABELS is a label
-# filter of Ginkgo; if it is empty, all specs run. SUITE is the folder of the tests
-# (test/e2e).
+# IMAGE is the name of the image under test, and FILE its archive. LABELS is a Ginkgo label filter;
+# if it is empty, all specs run. The variable SUITE is the folder of the tests (test/e2e).
 set -euo pipefail
 
 [[ $# -ge 3 ]] || { sed -n '2,/^set/s/^#\( \|$\)//p' "$0" >&2; exit 2; }
@@ -17,7 +16,7 @@ environment=$("$cluster" env)
 eval "$environment"
 "$cluster" load "$file"
 
-# Specs labelled bare know the nodes and processes of a bare cluster.
+# Specs with the label bare depend on the nodes and processes of a bare cluster.
 if [[ $CLUSTER == kind ]]; then labels=${labels:+($labels) && }!bare; fi
 
 plain=()

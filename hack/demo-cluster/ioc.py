@@ -1,7 +1,7 @@
 """Prints the records of the demo's IOC: 50 pumps of a storage ring.
 
-Each has a pressure that wanders, with alarm limits, a current that follows it, and a
-valve that closes now and then.
+Each pump has a pressure that varies, with alarm limits, a current that follows the pressure,
+and a valve that closes from time to time.
 """
 
 RECORDS = """

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,9 +138,9 @@ func protected(t *testing.T, s *server) {
 	eventually(t, "a CRD with the annotation can be deleted", func() bool {
 		return s.Delete(t.Context(), allowed, client.DryRunAll) == nil
 	})
-	// Those of others are nobody's business.
-	text := strings.NewReplacer("varve.dev", "example.org").Replace(rendered(t, "templates/crds/varve.dev_archiveshards.yaml"))
-	u := documents(t, text)[0]
+	// CRDs of other projects are not protected.
+	crds := documents(t, strings.NewReplacer("varve.dev", "example.org").Replace(rendered(t, "templates/crds.yaml")))
+	u := crds[slices.IndexFunc(crds, func(u *unstructured.Unstructured) bool { return u.GetName() == "archiveshards.example.org" })]
 	if err := s.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func nextVersion(t *testing.T) string {
 	t.Helper()
 	dir := copyOperatorChart(t)
 	edit(t, filepath.Join(dir, "Chart.yaml"), "version: 0.1.0", "version: 0.1.1")
-	edit(t, filepath.Join(dir, "templates/crds/varve.dev_archivers.yaml"), "    - arc\n", "    - arc\n    - archive\n")
+	edit(t, filepath.Join(dir, "files/crds/varve.dev_archivers.yaml"), "    - arc\n", "    - arc\n    - archive\n")
 	return dir
 }
 

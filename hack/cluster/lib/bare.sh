@@ -5,8 +5,8 @@
 #   node N: namespaces (net varve-N; pid, mount, uts of node-init.sh) with containerd,
 #           kubelet, kube-proxy, and pods in 10.244.N.0/24
 #
-# A node's processes and mounts live in namespaces of their own, so killing its first
-# process ends all of it at once, whatever state it is in.
+# A node's processes and mounts live in their own namespaces, so killing its first process ends the
+# whole node at once, in any state.
 # shellcheck shell=bash disable=SC2154
 
 bridge=varve0
@@ -18,7 +18,7 @@ service_net=10.96.0.0/16
 dns_ip=10.96.0.10
 all_nodes=(1 2 3 4 5 6 7 8 9)
 
-# Programs are not to ask a proxy for what is in the cluster.
+# Programs must not use a proxy for addresses inside the cluster.
 inside=$lan.0/24,$pod_net.0.0/16,127.0.0.1,localhost
 [[ ${NO_PROXY:-} == *$inside* ]] || NO_PROXY=$inside${NO_PROXY:+,$NO_PROXY}
 export NO_PROXY no_proxy=$NO_PROXY
@@ -35,7 +35,7 @@ check_machine() {
   [[ $(uname) == Linux ]] || die "a bare cluster needs Linux; use kind"
   [[ $EUID -eq 0 ]] || die "a bare cluster needs root, for namespaces and cgroups; use kind, or become root"
   case $dir/ in
-    /run/* | /var/run/* | /proc/* | /sys/* | /dev/*) die "CLUSTER_DIR is $dir, which nodes do not see" ;;
+    /run/* | /var/run/* | /proc/* | /sys/* | /dev/*) die "CLUSTER_DIR is $dir, which nodes cannot see: choose another folder" ;;
   esac
   # A Unix socket's path has at most 107 bytes.
   ((${#dir} <= 70)) || die "CLUSTER_DIR is longer than 70 characters: $dir"
@@ -45,14 +45,14 @@ check_machine() {
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done
   if [[ ${#missing[@]} -eq 0 ]]; then return; fi
-  command -v apt-get >/dev/null || die "missing, by their Debian names: ${missing[*]}"
-  say "installing ${missing[*]}"
+  command -v apt-get >/dev/null || die "install these packages (Debian names): ${missing[*]}"
+  log "installing ${missing[*]}"
   apt-get update -q >&2
   DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
 }
 
-# The bridge is a network of its own. The addresses of pods and services that no node
-# has are unreachable, rather than sent to the machine's router.
+# network_up creates a separate network on a bridge. Addresses of pods and services that no node
+# has are unreachable, instead of being sent to the machine's router.
 network_up() {
   local n
   ip link add "$bridge" type bridge
@@ -74,14 +74,14 @@ network_down() {
 cluster_up() {
   check_machine
   if [[ -e $dir/complete ]] && alive kube-apiserver; then
-    say "the cluster is up already: $kubeconfig"
+    log "the cluster is already up: $kubeconfig"
     return
   fi
   build_all
-  cluster_down # what an earlier start has left
+  cluster_down # remove what an earlier start left
   rm -rf "$dir/logs"
   mkdir -p "$dir"/{logs,pids,images,nodes}
-  trap 'say "the cluster did not start; its logs are in $dir/logs, and cluster.sh down ends what runs"' EXIT
+  trap 'log "the cluster did not start: see the logs in $dir/logs, and run cluster.sh down to stop its processes"' EXIT
   local began=$SECONDS n
   network_up
   make_certificates
@@ -94,11 +94,11 @@ cluster_up() {
   kubectl -n kube-system rollout status --timeout=180s deployment/coredns deployment/metrics-server >/dev/null
   touch "$dir/complete"
   trap - EXIT
-  say "a cluster of $1 nodes is up after $((SECONDS - began)) s; eval \"\$($0 env)\""
+  log "a cluster of $1 nodes is up after $((SECONDS - began)) s; to use it, run eval \"\$($0 env)\""
 }
 
-# A PersistentVolume is a directory of this machine, which every node sees. They are
-# owned by root, so a pod that is not needs an fsGroup, as with most real drivers.
+# volumes_up creates PersistentVolumes that are folders of this machine, which all nodes share. Root
+# owns them, so a pod with another user needs an fsGroup, as with most real drivers.
 volumes_up() {
   local i
   for i in {01..24}; do
@@ -107,15 +107,15 @@ volumes_up() {
   done | kubectl apply -f - >/dev/null
 }
 
-# cluster_down ends whatever there is of a cluster, also of one that is half up.
+# cluster_down removes a cluster, even one that started only in part.
 cluster_down() {
   local n part
-  [[ $EUID -eq 0 ]] || die "ending a bare cluster needs root"
+  [[ $EUID -eq 0 ]] || die "stopping a bare cluster needs root: become root"
   for n in "${all_nodes[@]}"; do node_kill "$n"; done
   for part in kube-scheduler kube-controller-manager kube-apiserver etcd; do kill_process $part; done
   for n in "${all_nodes[@]}"; do node_clean "$n"; done
   network_down || true
-  # Nothing but what was made here: CLUSTER_DIR may be a directory of the user's.
+  # Delete only files that this script created: CLUSTER_DIR can be a folder of the user.
   rm -rf "$dir"/{complete,kubeconfig,pki,etcd,nodes,pids,images,volumes}
   rmdir "${fixed_folders[@]}" 2>/dev/null || true
 }
@@ -136,14 +136,14 @@ SH
 cluster_status() {
   local part n
   for part in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-    if alive $part; then echo "$part runs"; else echo "$part does not run"; fi
+    if alive $part; then echo "$part is running"; else echo "$part is not running"; fi
   done
   for n in "${all_nodes[@]}"; do
-    if alive "node-$n"; then echo "node-$n runs"; fi
+    if alive "node-$n"; then echo "node-$n is running"; fi
   done
 }
 
-# cluster_load keeps the image for nodes that start later.
+# cluster_load also keeps the image for nodes that start later.
 cluster_load() {
   local n copy=$dir/images/${1##*/}
   [[ -e $dir/complete ]] || die "no cluster is up"

@@ -2,7 +2,8 @@
 #
 #   module/ (go.mod pins every version) ──go build──▶ $build/bin ──hack/image──▶ $build/images
 #
-# $build is named by all that determines the programs, so it is never rebuilt in place.
+# The name of $build is a hash of everything that determines the programs, so it is never rebuilt in
+# place.
 # shellcheck shell=bash disable=SC2154
 
 module=$here/module
@@ -12,23 +13,23 @@ bin=$build/bin
 envtest_programs=(etcd kube-apiserver kubectl)
 programs=("${envtest_programs[@]}" kube-controller-manager kube-scheduler kubelet kube-proxy coredns metrics-server pause)
 
-# build_programs NAME... builds those that are not there yet.
+# build_programs NAME... builds the programs that do not exist yet.
 build_programs() {
   if have_programs "$@"; then return; fi
   mkdir -p "$bin"
   (
     flock 9
-    have_programs "$@" && exit # another caller may have built them meanwhile
-    say "building ${*}: minutes the first time"
+    have_programs "$@" && exit # another caller may have built them in the meantime
+    log "building ${*}, which takes minutes the first time"
     local began=$SECONDS new=$build/new name packages=()
     for name; do packages+=("$(package "$name")"); done
     rm -rf "$new" && mkdir "$new"
-    # Only complete programs get their name.
+    # A program gets its name only when it is complete.
     GOFLAGS='' GOWORK=off CGO_ENABLED=0 go build -C "$module" -buildvcs=false -trimpath \
       -ldflags "$(link_flags)" -o "$new/" "${packages[@]}" >&2
     mv "$new"/* "$bin/"
     rmdir "$new"
-    say "built in $((SECONDS - began)) s"
+    log "built in $((SECONDS - began)) s"
   ) 9>"$build/lock"
 }
 
@@ -45,7 +46,7 @@ package() {
   esac
 }
 
-# link_flags tells the programs their version: clients and the API server compare them.
+# link_flags sets the version of the programs, because clients and the API server compare versions.
 link_flags() {
   local version package flags="-s -w"
   version=$(cd "$module" && GOFLAGS='' GOWORK=off go list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -61,7 +62,7 @@ assets() {
   echo "${KUBEBUILDER_ASSETS:-$bin}"
 }
 
-# image NAME ENTRYPOINT makes localhost/NAME:1 of the folder $rootfs.
+# image NAME ENTRYPOINT creates the image localhost/NAME:1 from the folder $rootfs.
 image() {
   (cd "$root" && CGO_ENABLED=0 go run -trimpath ./hack/image -o "$build/images/$1.tar" -tag "localhost/$1:1" \
     -user 0 -entrypoint "$2" -add "$rootfs:/") >&2
@@ -86,7 +87,7 @@ build_images() {
     "$rootfs/bin/busybox" --list | grep -vx busybox | while read -r name; do
       ln -s busybox "$rootfs/bin/$name"
     done
-    image busybox "" # a pod's command is all it runs
+    image busybox "" # pods set their own command
     touch "$build/images/complete"
   ) 9>"$build/lock"
 }

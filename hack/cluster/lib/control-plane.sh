@@ -4,7 +4,7 @@
 part_start() {
   [[ -d $pki ]] || die "no cluster is up"
   if alive "$1"; then
-    say "$1 runs already"
+    log "$1 is already running"
     return
   fi
   case $1 in
@@ -20,7 +20,7 @@ part_stop() {
   end_process "$1"
 }
 
-# etcd does not wait for the disk: what it holds need not survive this machine.
+# etcd does not sync to disk, because its data need not survive a crash of this machine.
 start_etcd() {
   local client=http://127.0.0.1:12379 peer=http://127.0.0.1:12380
   spawn etcd "$bin/etcd" --name varve --data-dir "$dir/etcd" --unsafe-no-fsync \
@@ -28,8 +28,8 @@ start_etcd() {
     --listen-peer-urls $peer --initial-advertise-peer-urls $peer --initial-cluster varve=$peer
 }
 
-# Requests to aggregated APIs and webhooks go to pods' own addresses, because this
-# machine has no route to services.
+# Requests to aggregated APIs and webhooks go directly to pod addresses, because this machine has no
+# route to services.
 start_apiserver() {
   spawn kube-apiserver "$bin/kube-apiserver" --etcd-servers=http://127.0.0.1:12379 \
     --bind-address="$host_ip" --advertise-address="$host_ip" --secure-port=6443 --service-cluster-ip-range="$service_net" \
@@ -47,8 +47,8 @@ start_apiserver() {
   await kube-apiserver 120 kubectl get --raw /readyz
 }
 
-# A lost node is seen after 16 s rather than 40 s, and the horizontal pod autoscaler
-# is as quick as it can be: tests wait for both.
+# A lost node is detected after 16 s instead of 40 s, and the HorizontalPodAutoscaler reacts as fast
+# as possible, because tests wait for both.
 start_controller_manager() {
   local conf=$pki/kube-controller-manager.conf
   spawn kube-controller-manager "$bin/kube-controller-manager" --bind-address=127.0.0.1 --leader-elect=false \

@@ -1,17 +1,17 @@
-# A cluster of containers, by kind. Sourced by cluster.sh.
+# A cluster of containers, run by kind. Sourced by cluster.sh.
 #
-# Of it, unlike of a bare one: metrics-server is not there, the number of nodes is
-# fixed, and this machine reaches pods by NodePorts or kubectl port-forward only.
+# Unlike a bare cluster, it has no metrics-server and a fixed number of nodes, and this machine
+# reaches pods only by NodePorts or kubectl port-forward.
 # shellcheck shell=bash disable=SC2154
 
 kind_name=varve
-manifests=/etc/kubernetes/manifests # what kubelet runs of the control plane
+manifests=/etc/kubernetes/manifests # the control plane's static pods
 
 kubectl() { KUBECONFIG=$kubeconfig command kubectl "$@"; }
 
 kind_exists() { kind get clusters 2>/dev/null | grep -qx $kind_name; }
 
-# kind_node gives the name of a node: the workers are called varve-worker, varve-worker2, …
+# kind_node prints the name of a node: the workers are called varve-worker, varve-worker2, …
 kind_node() {
   case $1 in
     1) echo $kind_name-worker ;;
@@ -22,7 +22,7 @@ kind_node() {
 
 cluster_up() {
   if kind_exists; then
-    say "the cluster is up already: $kubeconfig"
+    log "the cluster is already up: $kubeconfig"
     return
   fi
   {
@@ -55,7 +55,7 @@ cluster_load() { kind load image-archive "$1" --name $kind_name; }
 node_up() {
   local node
   node=$(kind_node "$1")
-  docker start "$node" >/dev/null || die "there is no $node; kind cannot add nodes to a cluster"
+  docker start "$node" >/dev/null || die "$node does not exist, and kind cannot add nodes to a cluster"
   kubectl wait --for=condition=Ready --timeout=120s "node/$node" >/dev/null
 }
 
@@ -65,4 +65,4 @@ part_stop() { docker exec $kind_name-control-plane mv "$manifests/$1.yaml" /etc/
 
 part_start() { docker exec $kind_name-control-plane mv "/etc/kubernetes/$1.yaml" "$manifests/"; }
 
-build_all() { say "kind needs nothing to be built"; }
+build_all() { log "kind needs no build"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first process of a node, in namespaces of its own: when it ends, the node ends.
+# Runs a node as its first process, in the node's own namespaces. When it ends, the node ends.
 #
 #   node-init.sh NAME NODE_DIR BIN_DIR PKI_DIR OWN_FOLDER... -- IMAGE...
 set -euo pipefail
@@ -7,7 +7,7 @@ set -euo pipefail
 name=$1 node=$2 bin=$3 pki=$4
 shift 4
 
-# As after a boot: /run is empty, disks are as they were.
+# As after a boot, /run is empty and disks are unchanged.
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
 while [[ $1 != -- ]]; do
@@ -20,7 +20,7 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 
 containerd --config "$node/containerd.toml" &
 until ctr --address "$node/containerd.sock" version >/dev/null 2>&1; do
-  kill -0 $! # it may have ended
+  kill -0 $! # fails if containerd has ended
   sleep 0.1
 done
 
@@ -36,4 +36,4 @@ touch "$node/imported"
 "$bin/kube-proxy" --config="$node/kube-proxy.yaml" &
 
 wait -n
-echo "a daemon of $name has ended, and so does the node" >&2
+echo "a daemon of $name has ended: the node stops" >&2

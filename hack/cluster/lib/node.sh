@@ -4,12 +4,12 @@
 #   node_kill  ─▶ cut the wire ─▶ kill node-init.sh, and with it all of the node
 # shellcheck shell=bash disable=SC2154
 
-# Paths that kubelet and CNI cannot be told to leave. Each node binds its own there.
+# fixed_folders cannot be configured in kubelet and CNI. Each node mounts its own folders there.
 fixed_folders=(/var/lib/kubelet /var/lib/cni /var/log/containers)
 
 node_number() {
   local n=${1#node-}
-  [[ $n =~ ^[1-9]$ ]] || die "$1 is not a node: node-1 to node-9"
+  [[ $n =~ ^[1-9]$ ]] || die "$1 is not a node: use node-1 to node-9"
   echo "$n"
 }
 
@@ -22,7 +22,7 @@ node_up() {
   n=$(node_number "$1")
   [[ -e $dir/complete ]] || die "no cluster is up"
   if alive "node-$n"; then
-    say "node-$n is up already"
+    log "node-$n is already up"
     return
   fi
   node_clean "$n"
@@ -48,7 +48,7 @@ node_start() {
   cni_config >"$node/cni/10-pods.conflist"
   kubelet_config >"$node/kubelet.yaml"
   kube_proxy_config >"$node/kube-proxy.yaml"
-  : >"$node/resolv.conf" # nothing outside of the cluster is ever asked
+  : >"$node/resolv.conf" # no DNS server outside the cluster is ever used
   spawn "node-$n" nsenter --net="/run/netns/varve-$n" \
     unshare --fork --kill-child --pid --mount --mount-proc --uts --propagation slave \
     "$here/lib/node-init.sh" "node-$n" "$node" "$bin" "$pki" "${fixed_folders[@]}" -- "$build"/images/*.tar "$dir"/images/*.tar
@@ -60,8 +60,8 @@ node_wait() {
   await "node-$1" 120 node_ready "$1" "$since"
 }
 
-# node_ready N TIME says whether the node is ready and has said so after TIME: one that
-# comes back counts as ready until its absence is noticed.
+# node_ready N TIME succeeds if the node is ready and has reported so after TIME. After a restart, the
+# API server shows the old status of a node until it detects that the node was down.
 node_ready() {
   local status beat
   read -r status beat < <(kubectl get node "node-$1" \
@@ -69,8 +69,8 @@ node_ready() {
   [[ $status == True && $beat > $2 ]]
 }
 
-# node_wire connects the node. It has routes to its kind and to this machine only, and
-# no default route, so nothing leaves by this machine even if it forwards.
+# node_wire connects the node. The node has routes only to other nodes and to this machine, and no
+# default route, so no packet leaves through this machine even if it forwards packets.
 node_wire() {
   local n=$1 name=varve-$1 o
   ip netns add "$name"
@@ -82,11 +82,11 @@ node_wire() {
   for o in "${all_nodes[@]}"; do
     [[ $o == "$n" ]] || ip -netns "$name" route add "$pod_net.$o.0/24" via "$(node_ip "$o")"
   done
-  # The node's own processes need some route to services; kube-proxy does the rest.
+  # The node's own processes need a route to services; kube-proxy rewrites the addresses.
   ip -netns "$name" route add "$service_net" via "$host_ip"
 }
 
-# node_cgroups makes the cgroup that all pods of the node are below.
+# node_cgroups creates the parent cgroup of all pods of the node.
 node_cgroups() {
   local root
   for root in $(cgroup_roots); do
@@ -103,20 +103,20 @@ node_cgroups() {
 
 cgroup_roots() { awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts; }
 
-# node_kill cuts the wire first: the kernel says goodbye for a killed process, and a
-# machine without power does not.
+# node_kill cuts the network first, because the kernel closes the connections of a killed process,
+# which a power cut does not.
 node_kill() {
   ip link delete "varve-$1" 2>/dev/null || true
   kill_process "node-$1"
 }
 
-# node_clean takes away what is not the node's own namespaces. Cgroups can go when the
-# last process has ended.
+# node_clean removes what exists outside the node's namespaces. Cgroups can be removed only after
+# the last process has ended.
 node_clean() {
   local root
   ip netns delete "varve-$1" 2>/dev/null || true
   for root in $(cgroup_roots); do
-    poll 20 remove_cgroup "$root/varve-$1" || die "processes are left in $root/varve-$1"
+    poll 20 remove_cgroup "$root/varve-$1" || die "processes are still running in $root/varve-$1"
   done
 }
 
@@ -145,8 +145,8 @@ state = "/run/containerd"
 TOML
 }
 
-# Pods are routed, not bridged: so traffic between two pods of a node also passes the
-# rules of kube-proxy.
+# Pods are routed, not bridged, so that traffic between two pods of a node also passes kube-proxy's
+# rules.
 cni_config() {
   cat <<JSON
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipam": {
@@ -155,7 +155,7 @@ cni_config() {
 JSON
 }
 
-# A quarter of the memory for each node; the processors are everybody's.
+# Each node gets a quarter of the memory. All nodes share all processors.
 kubelet_config() {
   cat <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1

@@ -13,7 +13,7 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** A real Cassandra, as a child of this process, and its JMX. */
+/** A real Cassandra as a child process, and its JMX connection. */
 final class Cassandra {
   static final String STORAGE = "org.apache.cassandra.db:type=StorageService";
   private static final int JMX_PORT = 7199;
@@ -26,7 +26,7 @@ final class Cassandra {
     this.config = config;
   }
 
-  /** start starts it, unless it runs, in place of the node at replaced if that is not null. */
+  /** start starts Cassandra unless it is running. If replaced is not null, it replaces that node. */
   synchronized boolean start(String replaced) throws IOException {
     if (alive()) return false;
     process = new ProcessBuilder(command(replaced)).inheritIO().start();
@@ -58,12 +58,12 @@ final class Cassandra {
     return process.pid();
   }
 
-  /** ended is the exit status of a process that was there, or -1. */
+  /** ended returns the exit status of the last process, or -1. */
   synchronized int ended() {
     return process == null || process.isAlive() ? -1 : process.exitValue();
   }
 
-  /** stop asks it to end, which drains it, and waits. */
+  /** stop terminates Cassandra, which drains it, and waits for its end. */
   void stop() {
     Process p;
     synchronized (this) {
@@ -79,7 +79,7 @@ final class Cassandra {
   }
 
   private synchronized MBeanServerConnection jmx() throws IOException {
-    if (!alive()) throw new IOException("Cassandra does not run");
+    if (!alive()) throw new IOException("Cassandra is not running");
     if (connector != null) {
       try {
         connector.getConnectionId();
@@ -97,7 +97,7 @@ final class Cassandra {
     return (T) jmx().getAttribute(new ObjectName(bean), attribute);
   }
 
-  /** invoke calls an operation; signature has a type for each argument. */
+  /** invoke calls a JMX operation. signature is the type of each argument. */
   Object invoke(String bean, String operation, List<String> signature, Object... arguments) throws Exception {
     return jmx().invoke(new ObjectName(bean), operation, arguments, signature.toArray(String[]::new));
   }

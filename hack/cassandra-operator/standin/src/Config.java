@@ -10,15 +10,15 @@ import java.util.Map;
 import org.yaml.snakeyaml.Yaml;
 
 /**
- * Does what `k8ssandra-client config build` does in a pod's init container:
+ * Writes a node's configuration, as `k8ssandra-client config build` does in an init container:
  *
  * <pre>
  * CONFIG_FILE_DATA, RACK_NAME, POD_IP ──┐
  * /cassandra-base-config ───────────────┴──▶ /config
  * </pre>
  *
- * A value of cassandra-yaml replaces the one that is there; of two mappings, member by member;
- * null removes it. What this does not know is refused, rather than ignored.
+ * A value of cassandra-yaml replaces the existing value, and null removes it. Mappings are merged
+ * member by member. Unknown sections and options are refused.
  */
 final class Config {
   static final Path BASE = Path.of("/cassandra-base-config"), OUT = Path.of("/config");
@@ -41,7 +41,7 @@ final class Config {
         case "datacenter-info" -> datacenter = (String) values.get("name");
         case "jvm-server-options", "jvm17-server-options", "cassandra-env-sh" -> jvm.addAll(options(values));
         case "jvm11-server-options" -> {} // for another Java
-        default -> throw new IllegalArgumentException("the config has a section that is not known: " + section.getKey());
+        default -> throw new IllegalArgumentException("the config has an unknown section: " + section.getKey());
       }
     }
     Files.writeString(out.resolve("cassandra.yaml"), yaml.dump(cassandra));
@@ -66,7 +66,7 @@ final class Config {
     });
   }
 
-  /** cluster sets what follows from the pod, whatever the config says. */
+  /** cluster sets the values that depend on the pod. They override the config. */
   private static void cluster(Map<String, Object> cassandra, Map<String, Object> info, Map<String, String> env) {
     Map<String, Object> set = new LinkedHashMap<>();
     set.put("cluster_name", info.get("name"));
@@ -79,7 +79,7 @@ final class Config {
     merge(cassandra, set);
   }
 
-  /** options are those of Java, by the names that cass-operator's configurations have for them. */
+  /** options converts Java options from their names in cass-operator's configuration. */
   private static List<String> options(Map<String, Object> values) {
     List<String> out = new ArrayList<>();
     values.forEach((key, value) -> {
@@ -95,7 +95,7 @@ final class Config {
           out.add("-XX:+Use" + (value.equals("G1GC") ? value : value.equals("ZGC") ? value : value + "GC"));
         }
         case "malloc-arena-max", "heap-dump-dir" -> {} // of the shell
-        default -> throw new IllegalArgumentException("the config has an option of Java that is not known: " + key);
+        default -> throw new IllegalArgumentException("the config has an unknown Java option: " + key);
       }
     });
     return out;

@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What gossip says of each node, by the names of the management API. */
+/** The gossip state of each node, with the names of the management API. */
 final class Endpoints {
   private static final String DETECTOR = "org.apache.cassandra.net:type=FailureDetector";
 
   /**
-   * list reads Cassandra's own report: a line with "name/address:port" for each node, and below
-   * it lines "  KEY:generation:value".
+   * list parses Cassandra's gossip report: for each node a line "name/address:port", followed by
+   * lines "  KEY:generation:value".
    */
   static List<Map<String, String>> list(Cassandra cassandra) throws Exception {
     Map<String, String> states = cassandra.get(DETECTOR, "SimpleStatesWithPort");

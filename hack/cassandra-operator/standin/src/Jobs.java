@@ -10,7 +10,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** Work that takes longer than a request: one after another, and the last 100 are remembered. */
+/** Runs jobs that take longer than a request, one after another. It keeps the last 100 jobs. */
 final class Jobs {
   private final ExecutorService worker = Executors.newSingleThreadExecutor();
   private final Map<String, Map<String, String>> jobs = Collections.synchronizedMap(new LinkedHashMap<>() {
@@ -20,7 +20,7 @@ final class Jobs {
     }
   });
 
-  /** submit returns the job's id. */
+  /** submit queues a job and returns its ID. */
   String submit(String type, Callable<Object> work) {
     Map<String, String> job = Collections.synchronizedMap(new TreeMap<>());
     job.put("id", UUID.randomUUID().toString());
@@ -42,7 +42,7 @@ final class Jobs {
     return job.get("id");
   }
 
-  /** get is a job, or null. */
+  /** get returns a job, or null. */
   Map<String, String> get(String id) {
     Map<String, String> job = jobs.get(id);
     return job == null ? null : new TreeMap<>(job);

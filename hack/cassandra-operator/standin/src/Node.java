@@ -28,7 +28,7 @@ import org.apache.cassandra.service.CassandraDaemon;
 import org.apache.cassandra.service.StorageService;
 import org.apache.cassandra.utils.FBUtilities;
 
-/** Runs Cassandra as it is, and beside it a bean for what JMX does not offer. */
+/** Runs the unchanged Cassandra, and an MBean for functions that its JMX lacks. */
 public final class Node implements NodeMBean {
   static final String NAME = "standin:type=Node";
 
@@ -103,12 +103,12 @@ public final class Node implements NodeMBean {
     return missing == 0 ? "" : missing + " ranges have fewer than " + needed + " live replicas";
   }
 
-  /** What Cassandra makes for itself with more replicas than a small cluster has nodes. */
+  /** Cassandra's own keyspaces that have more replicas than a small cluster has nodes. */
   private static final Set<String> OWN = Set.of("system_distributed", "system_traces");
 
   /**
-   * Cassandra refuses this too, but not if it is asked to force it, and cass-operator always
-   * does: without force the last three nodes would be kept by Cassandra's own keyspaces.
+   * Cassandra refuses this too, but not with force. cass-operator always forces, because
+   * Cassandra's own keyspaces would otherwise prevent fewer than three nodes.
    */
   @Override
   public String refusal() {

@@ -3,7 +3,7 @@ package standin;
 import java.util.List;
 import java.util.Map;
 
-/** What the management API does in Cassandra's process, without a user of Cassandra's. */
+/** The functions of the management API that run in Cassandra's process, without a Cassandra user. */
 public interface NodeMBean {
   void createRole(String name, String password, boolean superuser, boolean login);
 
@@ -11,16 +11,16 @@ public interface NodeMBean {
 
   List<Map<String, String>> roles();
 
-  /** replication of all keyspaces that have one. */
+  /** replication returns the replication of all keyspaces that have one. */
   Map<String, Map<String, String>> replication();
 
   void execute(String cql);
 
   List<String> tables(String keyspace);
 
-  /** missingReplicas says which tokens have too few live replicas, if each datacenter had rf of each; empty if none. */
+  /** missingReplicas returns the tokens with fewer live replicas than rf per datacenter requires. */
   String missingReplicas(String consistency, int rf);
 
-  /** refusal says why this node can not leave without a loss of replicas; empty if it can. */
+  /** refusal returns why this node cannot leave without losing replicas, or an empty string. */
   String refusal();
 }

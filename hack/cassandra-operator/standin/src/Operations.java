@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import standin.Server.Answer;
 
-/** What cass-operator v1.31 asks for: see pkg/httphelper/client.go of it. */
+/** The operations that cass-operator v1.31 calls: see its pkg/httphelper/client.go. */
 final class Operations {
   private static final String VERSION = System.getProperty("standin.version", "5.0");
   private static final String STRINGS = String[].class.getName(), STRING = String.class.getName();
@@ -100,11 +100,11 @@ final class Operations {
     return Answer.OK;
   }
 
-  /** work is what may take long: v1 of it answers with the id of a job, v0 when it is done. */
+  /** work runs a long operation. v1 answers at once with the ID of a job, v0 when it is done. */
   private Answer work(String path, Map<String, Object> p) throws Exception {
     if (path.endsWith("/ops/node/decommission")) {
       String refusal = cassandra.node().refusal();
-      if (!refusal.isEmpty()) return new Answer(500, "decommission is refused: " + refusal);
+      if (!refusal.isEmpty()) return new Answer(500, "refusing to decommission: " + refusal);
     }
     Callable<Object> work = task(path.replaceFirst("^/api/v[01]/ops/", ""), p);
     if (work == null) return Answer.ABSENT;
@@ -143,7 +143,7 @@ final class Operations {
     void run(String keyspace) throws Exception;
   }
 
-  /** each runs on the keyspace that is named, or on all that are no node's own. */
+  /** each runs on the given keyspace, or on all non-local keyspaces. */
   private Answer each(Map<String, Object> p, OfKeyspace work) throws Exception {
     Object name = p.get("keyspace_name");
     if (name != null && !name.equals("") && !name.equals("ALL")) work.run((String) name);
@@ -151,7 +151,7 @@ final class Operations {
     return Answer.OK;
   }
 
-  /** now calls an operation of Cassandra's StorageService. */
+  /** now calls an operation of Cassandra's StorageService at once. */
   private Answer now(String operation, List<String> signature, Object... arguments) throws Exception {
     cassandra.invoke(STORAGE, operation, signature, arguments);
     return Answer.OK;

@@ -8,7 +8,7 @@ import java.util.Map;
 import org.apache.cassandra.locator.InetAddressAndPort;
 import org.apache.cassandra.locator.SeedProvider;
 
-/** Seeds that are all addresses of some Services' names. A Service without pods has no name. */
+/** Uses all addresses of Services as seeds. The name of a Service without pods does not resolve. */
 public final class Seeds implements SeedProvider {
   private final String[] names;
 
@@ -23,7 +23,7 @@ public final class Seeds implements SeedProvider {
       try {
         for (InetAddress address : InetAddress.getAllByName(name.trim())) out.add(InetAddressAndPort.getByAddress(address));
       } catch (UnknownHostException none) {
-        // others have seeds, or this node is the first
+        // other names have addresses, or this is the first node
       }
     }
     return out;

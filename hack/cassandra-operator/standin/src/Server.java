@@ -12,13 +12,13 @@ import java.util.Map;
 import java.util.concurrent.Executors;
 
 /**
- * Stands in for Cassandra's management API, whose image no package registry has:
+ * Stands in for Cassandra's management API, whose image is in no package registry:
  *
  * <pre>
  * cass-operator, probes, hooks ──HTTP :8080──▶ Server ──JMX on loopback──▶ Cassandra (Node), a child
  * </pre>
  *
- * It is the first process of its container, and ends when Cassandra does.
+ * It is the first process of its container and ends when Cassandra ends.
  */
 public final class Server {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -60,7 +60,7 @@ public final class Server {
     x.close();
   }
 
-  /** parameters are those of the query and of a JSON body. */
+  /** parameters returns the parameters of the query and of a JSON body. */
   @SuppressWarnings("unchecked")
   private static Map<String, Object> parameters(HttpExchange x) throws IOException {
     Map<String, Object> out = new HashMap<>();
@@ -76,7 +76,7 @@ public final class Server {
     return out;
   }
 
-  /** Answer has a text, or what is sent as JSON. */
+  /** Answer is a text, or an object that is sent as JSON. */
   record Answer(int code, Object body) {
     static final Answer OK = new Answer(200, "OK"), ABSENT = new Answer(404, "the stand-in has no such operation");
   }
