@@ -10,20 +10,20 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Bounds of all times.
+// Bounds of times in ns since 1970.
 const (
 	minTime = math.MinInt64
 	maxTime = math.MaxInt64
 )
 
-// extent is where a block stands in time.
+// extent is the range of times of a block.
 type extent struct {
 	start, end int64
 	bucket     store.Bucket
 }
 
-// block looks at a block, and keeps what is compared with other blocks.
-func (l *look) block(blk *store.Block) {
+// block checks a block. It keeps what is compared with other blocks.
+func (l *pass) block(blk *store.Block) {
 	l.seen.Blocks++
 	where := blockName(blk)
 	r := new(sample.Run)
@@ -31,7 +31,7 @@ func (l *look) block(blk *store.Block) {
 		l.corrupt(blk, where, err)
 		return
 	}
-	l.list(blk.Bucket, r.Type)
+	l.noteUnlisted(blk.Bucket, r.Type)
 	if kind, text := examine(blk, r); text != "" {
 		l.found(kind, where, "%s", text)
 		return
@@ -44,22 +44,21 @@ func (l *look) block(blk *store.Block) {
 	l.extents = append(l.extents, extent{r.Times[0], blk.End, blk.Bucket})
 }
 
-// corrupt tells of a block that does not decode, and takes it out of the archive if
-// that is asked for.
-func (l *look) corrupt(blk *store.Block, where string, err error) {
+// corrupt reports a block that does not decode, and drops it if Options.Drop is set.
+func (l *pass) corrupt(blk *store.Block, where string, err error) {
 	if l.opts.Drop == nil || !l.last {
 		l.found(CorruptBlock, where, "%v", err)
 		return
 	}
 	if failed := l.opts.Drop(l.ctx, *blk); failed != nil {
-		l.found(CorruptBlock, where, "%v; it could not be dropped: %v", err, failed)
+		l.found(CorruptBlock, where, "%v; the block could not be dropped: %v", err, failed)
 		return
 	}
-	l.repaired(CorruptBlock, where, "%v; it was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
+	l.repaired(CorruptBlock, where, "%v; the block was dropped, with %d samples from %s to %s", err, blk.Count, stamp(blk.Start), stamp(blk.End))
 }
 
-// examine compares the header of a block with its samples, and the samples with what
-// a block may hold. The text is empty if all is well.
+// examine compares the header of a block with its samples, and checks the samples. The
+// text is empty if it finds no problem.
 func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 	if text := order(r); text != "" {
 		return WrongOrder, text
@@ -71,16 +70,16 @@ func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 	first, last := r.Times[0], r.Times[n-1]
 	switch low, high, sum := aggregates(r); {
 	case blk.Type != r.Type:
-		return WrongHeader, fmt.Sprintf("the header says %v, the blob holds %v", blk.Type, r.Type)
+		return WrongHeader, fmt.Sprintf("the header has type %v, the blob %v", blk.Type, r.Type)
 	case blk.Count != n:
-		return WrongHeader, fmt.Sprintf("the header counts %d samples, the blob holds %d", blk.Count, n)
+		return WrongHeader, fmt.Sprintf("the header counts %d samples, the blob has %d", blk.Count, n)
 	case blk.Start != first || blk.End != last:
-		return WrongHeader, fmt.Sprintf("the header says from %s to %s, the samples are from %s to %s",
+		return WrongHeader, fmt.Sprintf("the header is from %s to %s, the samples are from %s to %s",
 			stamp(blk.Start), stamp(blk.End), stamp(first), stamp(last))
 	case first < blk.Bucket.Start() || last >= blk.Bucket.End():
-		return WrongBucket, fmt.Sprintf("its samples are from %s to %s", stamp(first), stamp(last))
+		return WrongBucket, fmt.Sprintf("its samples, from %s to %s, do not fit the bucket", stamp(first), stamp(last))
 	case !same(blk.Min, low) || !same(blk.Max, high) || !near(blk.Sum, sum, float64(n)*math.Max(math.Abs(low), math.Abs(high))):
-		return WrongHeader, fmt.Sprintf("the header says %g to %g, sum %g; the samples are %g to %g, sum %g",
+		return WrongHeader, fmt.Sprintf("the header has the range %g to %g and the sum %g; the samples have %g to %g and %g",
 			blk.Min, blk.Max, blk.Sum, low, high, sum)
 	}
 	return "", ""
@@ -91,7 +90,7 @@ func examine(blk *store.Block, r *sample.Run) (Kind, string) {
 func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 	switch {
 	case blk.Type != r.Type:
-		return WrongHeader, fmt.Sprintf("the header says %v, the blob holds %v", blk.Type, r.Type)
+		return WrongHeader, fmt.Sprintf("the header has type %v, the blob %v", blk.Type, r.Type)
 	case r.Len() != 1 || blk.Count != 0:
 		return WrongHeader, fmt.Sprintf("a carried-forward sample in a block that counts %d, and holds %d", blk.Count, r.Len())
 	case blk.Start != blk.Bucket.Start() || blk.End != r.Times[0]:
@@ -105,13 +104,13 @@ func examineCarriedForward(blk *store.Block, r *sample.Run) (Kind, string) {
 	return "", ""
 }
 
-// order says what is wrong with the order of samples.
+// order returns what is wrong with the order of samples, or "".
 func order(r *sample.Run) string {
-	begin := 0 // of the samples of the time at hand
+	begin := 0 // of the samples with the current time
 	for i := 1; i < r.Len(); i++ {
 		switch {
 		case r.Times[i] < r.Times[i-1]:
-			return fmt.Sprintf("sample %d, of %s, follows one of %s", i, stamp(r.Times[i]), stamp(r.Times[i-1]))
+			return fmt.Sprintf("sample %d of %s follows a sample of %s", i, stamp(r.Times[i]), stamp(r.Times[i-1]))
 		case r.Times[i] > r.Times[i-1]:
 			begin = i
 		}
@@ -120,15 +119,15 @@ func order(r *sample.Run) string {
 		}
 		for j := begin; j < i; j++ {
 			if a, b := r.At(j), r.At(i); a.Same(&b) {
-				return fmt.Sprintf("sample %d, of %s, stands there twice", i, stamp(a.Time))
+				return fmt.Sprintf("sample %d of %s is there twice", i, stamp(a.Time))
 			}
 		}
 	}
 	return ""
 }
 
-// aggregates returns the least, greatest and sum of the values that are numbers; NaN
-// if there is none.
+// aggregates returns the minimum, the maximum and the sum of the values that are numbers,
+// or NaN if there are none.
 func aggregates(r *sample.Run) (low, high, sum float64) {
 	low, high, sum = math.NaN(), math.NaN(), math.NaN()
 	for i := 0; r.Type.Numeric() && i < r.Len(); i++ {
@@ -143,14 +142,15 @@ func aggregates(r *sample.Run) (low, high, sum float64) {
 	return low, high, sum
 }
 
-// same is == with NaN equal to itself.
+// same reports whether two numbers are equal. NaN equals NaN.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// near is same but for the rounding of a sum, whose terms add up to scale at most.
+// near reports whether two sums are equal except for rounding. The absolute values of the
+// terms add up to at most scale.
 func near(a, b, scale float64) bool { return same(a, b) || math.Abs(a-b) <= 1e-9*scale }
 
-// overlaps counts blocks that begin before one that began earlier has ended.
-func (l *look) overlaps() {
+// overlaps reports the number of blocks that begin before the end of an earlier one.
+func (l *pass) overlaps() {
 	sort.Slice(l.extents, func(i, j int) bool { return l.extents[i].start < l.extents[j].start })
 	n, end, first := 0, int64(minTime), int64(0)
 	for i, e := range l.extents {
@@ -166,7 +166,7 @@ func (l *look) overlaps() {
 	}
 }
 
-// blockName names a block for people.
+// blockName names a block in findings.
 func blockName(b *store.Block) string {
 	return fmt.Sprintf("%s, block %d of writer %v from %s", bucketName(b.Bucket), b.N, b.Writer, stamp(b.Start))
 }

@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// carriedForward is a carried-forward sample: the run has no other.
+// carriedForward is a carried-forward sample, the only one of its run.
 type carriedForward struct {
 	bucket store.Bucket
 	where  string
@@ -22,11 +22,11 @@ type carriedForward struct {
 
 func (c *carriedForward) time() int64 { return c.run.Times[0] }
 
-// checkCarriedForward compares the carried-forward sample of each bucket, of several the latest, with
-// the last sample stored before the bucket. It goes through both by time: extents are
-// sorted by start, and those that have begun are ended, or reach into the bucket.
-func (l *look) checkCarriedForward() {
-	var verified *carriedForward // the latest found right
+// checkCarriedForward compares the latest carried-forward sample of each bucket with the
+// last sample stored before the bucket. It goes through both by time. Extents are sorted
+// by start; those that begin before the bucket have ended, or reach into it.
+func (l *pass) checkCarriedForward() {
+	var verified *carriedForward // the latest correct one
 	var ended int64 = minTime
 	var reaching []extent
 	next := 0
@@ -47,20 +47,21 @@ func (l *look) checkCarriedForward() {
 		}
 		switch {
 		case c.time() < last:
-			l.found(WrongCarriedForward, c.where, "it is of %s, and there is a later sample before the bucket, of %s",
+			l.found(WrongCarriedForward, c.where, "it copies the sample of %s, and there is a later sample before the bucket, of %s",
 				stamp(c.time()), stamp(last))
 		case verified != nil && equal(verified.run, c.run):
 		case l.stored(&c):
 			verified = &c
 		case c.time() == last:
-			l.found(WrongCarriedForward, c.where, "the sample stored of that time, %s, is another one", stamp(last))
+			l.found(WrongCarriedForward, c.where, "the stored sample of its time, %s, is a different one", stamp(last))
 		case l.whole(c.time()) && !l.unsealed(&c):
 			l.found(WrongCarriedForward, c.where, "no sample of its time, %s, is stored", stamp(c.time()))
 		}
 	}
 }
 
-// latest returns of each bucket the latest carried-forward sample, sorted by bucket start.
+// latest returns the latest carried-forward sample of each bucket, sorted by the start of
+// the bucket.
 func latest(all []carriedForward) []carriedForward {
 	of := map[store.Bucket]carriedForward{}
 	for _, c := range all {
@@ -84,8 +85,8 @@ func equal(a, b *sample.Run) bool {
 	return a.Type == b.Type && x.Same(&y)
 }
 
-// at yields the runs of the blocks in an extent's bucket that overlap a time.
-func (l *look) at(b store.Bucket, t int64) []*sample.Run {
+// at returns the runs of the blocks in a bucket that overlap a time.
+func (l *pass) at(b store.Bucket, t int64) []*sample.Run {
 	var runs []*sample.Run
 	for blk, err := range l.store.Blocks(l.ctx, l.pv, b, t, t) {
 		if err != nil {
@@ -94,7 +95,7 @@ func (l *look) at(b store.Bucket, t int64) []*sample.Run {
 		}
 		l.spend(len(blk.Blob))
 		r := new(sample.Run)
-		if block.Decode(r, blk.Blob) == nil { // else it is told of already
+		if block.Decode(r, blk.Blob) == nil { // the block itself is reported elsewhere
 			runs = append(runs, r)
 		}
 	}
@@ -103,7 +104,7 @@ func (l *look) at(b store.Bucket, t int64) []*sample.Run {
 
 // lastBefore returns the time of the last sample before a time in the blocks of a
 // bucket that reach beyond it.
-func (l *look) lastBefore(e extent, t int64) int64 {
+func (l *pass) lastBefore(e extent, t int64) int64 {
 	last := e.start
 	for _, r := range l.at(e.bucket, t-1) {
 		if i := sort.Search(r.Len(), func(i int) bool { return r.Times[i] >= t }); i > 0 && r.Tags[0]&sample.CarriedForward == 0 {
@@ -113,8 +114,8 @@ func (l *look) lastBefore(e extent, t int64) int64 {
 	return last
 }
 
-// stored reports whether the sample that a carried-forward one copies stands in a block.
-func (l *look) stored(c *carriedForward) bool {
+// stored reports whether the sample that a carried-forward one copies is in a block.
+func (l *pass) stored(c *carriedForward) bool {
 	t := c.time()
 	seen := map[store.Bucket]bool{}
 	for _, e := range l.extents[:sort.Search(len(l.extents), func(i int) bool { return l.extents[i].start > t })] {
@@ -147,9 +148,9 @@ func holds(r, c *sample.Run) bool {
 	return false
 }
 
-// whole reports whether no bucket that could have held a sample of some time is gone:
-// as far as blocks tell, all that the directory allows are there.
-func (l *look) whole(t int64) bool {
+// whole reports whether all buckets that could have held a sample of a time still exist:
+// all those that the directory allows hold blocks.
+func (l *pass) whole(t int64) bool {
 	n := 0
 	for _, s := range l.dir.Starts {
 		b := s.Size().Of(t).In(s.Tier())
@@ -164,9 +165,9 @@ func (l *look) whole(t int64) bool {
 	return n > 0
 }
 
-// unsealed reports whether the sample that a carried-forward one copies waits in the journal:
-// its blocks were written in part.
-func (l *look) unsealed(c *carriedForward) bool {
+// unsealed reports whether the sample that a carried-forward one copies is still in the
+// journal, because only some of its blocks are written.
+func (l *pass) unsealed(c *carriedForward) bool {
 	home := pvname.Shard(l.pv, l.opts.Shards)
 	shards := append(slices.Clone(l.dir.Shards), home, home+l.opts.Shards)
 	slices.Sort(shards)
@@ -180,7 +181,7 @@ func (l *look) unsealed(c *carriedForward) bool {
 			for row := range l.rows(shard, claim.Writer, claim.Sealed) {
 				runs, err := journal.Find(row, l.pv)
 				if err != nil {
-					continue // told of with the shard
+					continue // the row is reported with its shard
 				}
 				for _, r := range runs {
 					r.Normalize()

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a check needs of a store.
+// Store is the part of a store that a check uses.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
@@ -27,60 +27,59 @@ type Store interface {
 	Cutoff(ctx context.Context) (f store.Cutoff, found bool, err error)
 }
 
-// Lister is a Store that can say where blocks stand whatever the directory says. Of
-// one that can not, only those buckets are looked at that the directory allows.
+// Lister is a Store that can list blocks without the directory. In other stores, a check
+// finds only blocks in buckets that the directory lists.
 type Lister interface {
-	// PVs yields the names of all PVs that have blocks, marks, metadata or an entry in
-	// the directory, each at least once.
+	// PVs yields the names of all PVs with blocks, marks, metadata or a directory entry,
+	// each at least once.
 	PVs(ctx context.Context) iter.Seq2[string, error]
 	// Buckets yields the buckets in which a PV has blocks.
 	Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, error]
 }
 
-// Options of a check. Zero values mean the defaults named.
+// Options are the options of a check. Zero values mean the defaults.
 type Options struct {
-	// Match says which PVs to look at; nil: all of them, and the journal too, which
-	// belongs to no PV.
+	// Match selects the PVs to check. Nil means all PVs and the journal.
 	Match func(pv string) bool
-	// Shards is the number of shards of the archive; default 64. There may be as many
-	// again, for PVs that two engines capture.
+	// Shards is the number of shards of the archive; default 64. The check also reads as
+	// many shards again, for PVs that two engines capture.
 	Shards int
-	// JournalTTL is how long the store keeps rows of the journal; 0: until they are
-	// sealed.
+	// JournalTTL is how long the store keeps journal rows; 0 means until they are sealed.
 	JournalTTL time.Duration
-	// Rate bounds the bytes of rows that are read per second; 0: nothing does.
+	// Rate limits the bytes of rows that are read per second; 0 means no limit.
 	Rate float64
-	// Parallel is how many PVs are looked at at a time; default 4.
+	// Parallel is the number of PVs that are checked at a time; default 4.
 	Parallel int
-	// Most is how many findings of each kind are kept; default 100. All are counted.
+	// Most is the number of findings of each kind that the report keeps; default 100. The
+	// report counts all of them.
 	Most int
-	// Repair adds to the directory what it lacks of blocks that are there.
+	// Repair adds unlisted blocks to the directory.
 	Repair bool
-	// Drop is called for each block whose blob does not decode, if it is not nil, to
-	// take it out of the archive.
+	// Drop, if not nil, is called for each block whose blob does not decode. It removes
+	// the block from the archive.
 	Drop func(ctx context.Context, b store.Block) error
-	// Progress is told, every ProgressEvery (default 5 s), how far the check is. It
-	// may be nil.
-	Progress      func(Progress)
+	// Progress, if not nil, is called every ProgressEvery.
+	Progress func(Progress)
+	// ProgressEvery is the interval of calls of Progress; default 5 s.
 	ProgressEvery time.Duration
 	// Now is the clock for ages; default time.Now.
 	Now func() time.Time
 }
 
-// Progress is how far a check is.
+// Progress is the progress of a check.
 type Progress struct {
-	// PVs that were looked at, of Total. Shards come last.
+	// PVs is the number of PVs checked, out of Total. Shards come last.
 	PVs, Total int
 	Bytes      int64
 	Elapsed    time.Duration
 }
 
-// ErrAway is wrapped by the error of a check that ended because the store did not
-// answer any more.
-var ErrAway = errors.New("the store does not answer")
+// ErrStoreGone is wrapped by the error of a check that ended because the store no longer
+// answers.
+var ErrStoreGone = errors.New("the store does not answer")
 
-// Run checks an archive. It returns an error if it could not come to the end; the
-// report then says what was found so far.
+// Run checks an archive. If it returns an error, the check is incomplete, and the report
+// has the findings so far.
 func Run(ctx context.Context, st Store, opts Options) (Report, error) {
 	setDefault(&opts.Shards, 64)
 	setDefault(&opts.Parallel, 4)
@@ -93,7 +92,7 @@ func Run(ctx context.Context, st Store, opts Options) (Report, error) {
 	defer abort(nil)
 	c := &checker{store: st, opts: opts, started: time.Now(), abort: abort}
 	c.report.Counts = map[Kind]int{}
-	stop := c.tell()
+	stop := c.reportProgress()
 	defer stop()
 	err := c.run(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -121,7 +120,7 @@ type checker struct {
 
 	total, done atomic.Int64 // PVs
 	bytes       atomic.Int64
-	failed      atomic.Int64 // reads given up, one after the other
+	failed      atomic.Int64 // failed reads in a row
 
 	mu     sync.Mutex
 	report Report
@@ -146,7 +145,7 @@ func (c *checker) run(ctx context.Context) error {
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			c.twice(gctx, pv, (*look).channel)
+			c.checkTwice(gctx, pv, (*pass).channel)
 			c.done.Add(1)
 			return gctx.Err()
 		})
@@ -155,7 +154,7 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	for shard := range 2 * c.opts.Shards {
-		c.twice(ctx, "", func(l *look) { l.journal(shard) })
+		c.checkTwice(ctx, "", func(l *pass) { l.journal(shard) })
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -163,7 +162,7 @@ func (c *checker) run(ctx context.Context) error {
 	return nil
 }
 
-// names returns the PVs to look at.
+// names returns the names of the PVs to check.
 func (c *checker) names(ctx context.Context) ([]string, error) {
 	match := c.opts.Match
 	if match == nil {
@@ -195,11 +194,11 @@ func (c *checker) names(ctx context.Context) ([]string, error) {
 	return pvs, nil
 }
 
-// twice looks at a PV, or at a shard, and if that finds something looks again: see
-// the package comment. What a look has seen counts only if it came to its end.
-func (c *checker) twice(ctx context.Context, pv string, f func(*look)) {
+// checkTwice makes a pass over a PV or a shard, and a second one if the first finds a
+// problem: see the package comment. The report includes only the last pass.
+func (c *checker) checkTwice(ctx context.Context, pv string, f func(*pass)) {
 	for try := range 2 {
-		l := &look{checker: c, ctx: ctx, pv: pv, now: c.opts.Now().UnixNano(), last: try == 1}
+		l := &pass{checker: c, ctx: ctx, pv: pv, now: c.opts.Now().UnixNano(), last: try == 1}
 		f(l)
 		if ctx.Err() != nil && l.seen.Problems() == 0 {
 			return
@@ -213,32 +212,32 @@ func (c *checker) twice(ctx context.Context, pv string, f func(*look)) {
 	}
 }
 
-// look is one look at a PV or a shard.
-type look struct {
+// pass is one pass over a PV or a shard.
+type pass struct {
 	*checker
 	ctx  context.Context
 	pv   string
 	now  int64
-	last bool // what it finds counts, and may be repaired
+	last bool // findings count, and may be repaired
 	seen Report
 
 	dir            store.Channel
 	held           map[store.Bucket]struct{} // buckets that hold blocks
 	extents        []extent
 	carriedForward []carriedForward
-	unlisted       store.Channel // what the directory lacks
+	unlisted       store.Channel // what is missing from the directory
 }
 
-func (l *look) found(kind Kind, where, format string, args ...any) {
+func (l *pass) found(kind Kind, where, format string, args ...any) {
 	l.seen.found(Finding{Kind: kind, PV: l.pv, Where: where, Text: fmt.Sprintf(format, args...)}, l.opts.Most)
 }
 
-func (l *look) repaired(kind Kind, where, format string, args ...any) {
+func (l *pass) repaired(kind Kind, where, format string, args ...any) {
 	l.seen.found(Finding{Kind: kind, PV: l.pv, Where: where, Text: fmt.Sprintf(format, args...), Repaired: true}, l.opts.Most)
 }
 
-// tell reports progress until stop is called.
-func (c *checker) tell() (stop func()) {
+// reportProgress calls Options.Progress until the caller calls stop.
+func (c *checker) reportProgress() (stop func()) {
 	if c.opts.Progress == nil {
 		return func() {}
 	}

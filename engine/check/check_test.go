@@ -127,7 +127,7 @@ func (a *archive) check(st check.Store, opts check.Options) check.Report {
 	return r
 }
 
-// wrong checks what a check finds, as "kind" or "kind: part of its text".
+// wrong compares the findings of a check with "kind" or "kind: part of its text".
 func (a *archive) wrong(r check.Report, want ...string) {
 	a.t.Helper()
 	var got []string
@@ -140,11 +140,11 @@ func (a *archive) wrong(r check.Report, want ...string) {
 		kind, text, _ := strings.Cut(want, ": ")
 		return strings.HasPrefix(got, kind+": ") && strings.Contains(got, text)
 	}) {
-		a.t.Errorf("found %q, want %q", got, want)
+		a.t.Errorf("findings are %q, want %q", got, want)
 	}
 }
 
-func TestNothingIsWrong(t *testing.T) {
+func TestGoodArchiveHasNoFindings(t *testing.T) {
 	a := newArchive(t)
 	r := a.check(a, options())
 	a.wrong(r)
@@ -153,19 +153,19 @@ func TestNothingIsWrong(t *testing.T) {
 	}
 }
 
-// changed returns a good block that was changed.
+// changed returns a changed block.
 func changed(b store.Block, f func(b *store.Block)) store.Block {
 	f(&b)
 	return b
 }
 
-// wrongRun returns a block whose blob holds other samples than a sealer would put.
+// wrongRun returns a block with a run that no sealer writes.
 func wrongRun(b store.Block, r *sample.Run) store.Block {
 	b.Start, b.End, b.Count, b.Blob = r.Times[0], r.Times[r.Len()-1], r.Len(), block.Append(nil, r)
 	return b
 }
 
-func TestBlocksThatAreWrong(t *testing.T) {
+func TestWrongBlocks(t *testing.T) {
 	for name, test := range map[string]struct {
 		put  func(a *archive) store.Block
 		want string
@@ -173,12 +173,12 @@ func TestBlocksThatAreWrong(t *testing.T) {
 		"corrupt": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Blob[0] = 0xee })
 		}, "corrupt_block"},
-		"cut short": {func(a *archive) store.Block {
+		"truncated": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Blob = b.Blob[:5] })
 		}, "corrupt_block"},
 		"type": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Type = sample.Int64 })
-		}, "wrong_header: the header says int64"},
+		}, "wrong_header: the header has type int64"},
 		"count":   {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.Count = 2 }) }, "wrong_header: counts 2 samples"},
 		"end":     {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.End++ }) }, "wrong_header: the samples are from"},
 		"start":   {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.Start++ }) }, "wrong_header: the samples are from"},
@@ -186,10 +186,10 @@ func TestBlocksThatAreWrong(t *testing.T) {
 		"maximum": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Max = math.NaN() })
 		}, "wrong_header: sum"},
-		"sum":     {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.Sum++ }) }, "wrong_header: sum"},
-		"order":   {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+8, noon+10)) }, "wrong_order: follows"},
-		"double":  {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+9)) }, "wrong_order: twice"},
-		"crosses": {func(a *archive) store.Block { return a.block(noon+9, noon+hour) }, "wrong_bucket"},
+		"sum":       {func(a *archive) store.Block { return changed(a.block(noon+9), func(b *store.Block) { b.Sum++ }) }, "wrong_header: sum"},
+		"order":     {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+8, noon+10)) }, "wrong_order: follows"},
+		"duplicate": {func(a *archive) store.Block { return wrongRun(a.block(noon+9), run(noon+9, noon+9)) }, "wrong_order: twice"},
+		"crosses":   {func(a *archive) store.Block { return a.block(noon+9, noon+hour) }, "wrong_bucket"},
 		"early": {func(a *archive) store.Block {
 			return changed(a.block(noon+9), func(b *store.Block) { b.Bucket = b.Bucket.Next() })
 		}, "wrong_bucket"},
@@ -210,7 +210,7 @@ func TestBlocksThatAreWrong(t *testing.T) {
 			r.Tags[0], r.Words[0] = sample.CarriedForward, 77
 			b.Blob = block.Append(nil, r)
 			return b
-		}, "wrong_carried_forward: another one"},
+		}, "wrong_carried_forward: a different one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t)
@@ -243,18 +243,19 @@ func TestDirectory(t *testing.T) {
 	a.wrong(a.check(a, options()), "wrong_directory: shard 16", "wrong_directory: type 99", "wrong_directory: bucket 7")
 }
 
-// Shards of PVs that two engines capture are looked at like others.
+// Shards of PVs that two engines capture are checked too.
 func TestShardsOfTwoEngines(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{11}}))
 	a.must(a.PutClaim(t.Context(), store.Claim{Shard: 11, Writer: store.WriterID{2}}))
 	r := a.check(a, options())
-	if a.wrong(r, "wrong_claim: its epoch is 0"); r.Shards != 9 {
-		t.Errorf("%d shards were looked at, want 9", r.Shards)
+	if a.wrong(r, "wrong_claim: epoch of the claim is 0"); r.Shards != 9 {
+		t.Errorf("checked %d shards, want 9", r.Shards)
 	}
 }
 
-// A directory that lacks something is told of, and completed if that is asked for.
+// Blocks that the directory does not list are reported, and with Options.Repair added to
+// the directory.
 func TestRepairOfTheDirectory(t *testing.T) {
 	a := newArchive(t)
 	early := a.block(noon - hour)
@@ -264,7 +265,7 @@ func TestRepairOfTheDirectory(t *testing.T) {
 	stray := early
 	stray.PV = "STRAY"
 	a.must(a.PutBlocks(t.Context(), early, other, stray))
-	want := []string{"unlisted: the PV has no entry", "unlisted: it holds blocks", "unlisted: it holds blocks", "unlisted: types [string]"}
+	want := []string{"unlisted: the PV has no entry", "unlisted: the directory does not list this bucket", "unlisted: the directory does not list this bucket", "unlisted: types [string] of blocks"}
 	r := a.check(a, options())
 	if a.wrong(r, want...); r.Problems() != 4 {
 		t.Errorf("%d problems", r.Problems())
@@ -273,7 +274,7 @@ func TestRepairOfTheDirectory(t *testing.T) {
 	opts.Repair = true
 	r = a.check(a, opts)
 	if a.wrong(r, want...); r.Problems() != 0 || r.Repaired != 4 {
-		t.Errorf("%d problems are left, %d repaired", r.Problems(), r.Repaired)
+		t.Errorf("%d problems remain, %d repaired", r.Problems(), r.Repaired)
 	}
 	a.wrong(a.check(a, options()))
 	ch, _, err := a.Channel(t.Context(), "STRAY")
@@ -282,8 +283,8 @@ func TestRepairOfTheDirectory(t *testing.T) {
 	}
 }
 
-// Of a store that can not list its blocks, only what the directory names is seen.
-func TestWithoutAList(t *testing.T) {
+// In a store that cannot list its blocks, only buckets in the directory are checked.
+func TestStoreThatCannotListBlocks(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), a.block(noon-hour)))
 	bad := a.block(noon+9, noon+10)
@@ -295,7 +296,7 @@ func TestWithoutAList(t *testing.T) {
 	}
 }
 
-// plain hides that a store can list its blocks.
+// plain hides the methods of Lister.
 type plain struct{ store.Store }
 
 func TestDropOfCorruptBlocks(t *testing.T) {
@@ -307,15 +308,15 @@ func TestDropOfCorruptBlocks(t *testing.T) {
 	var dropped []store.Block
 	opts.Drop = func(_ context.Context, b store.Block) error { dropped = append(dropped, b); return nil }
 	r := a.check(a, opts)
-	if a.wrong(r, "corrupt_block: it was dropped, with 1 samples"); r.Problems() != 0 {
-		t.Errorf("%d problems are left", r.Problems())
+	if a.wrong(r, "corrupt_block: the block was dropped, with 1 samples"); r.Problems() != 0 {
+		t.Errorf("%d problems remain", r.Problems())
 	}
 	if len(dropped) != 1 || dropped[0].BlockKey != bad.BlockKey || string(dropped[0].Blob) != "no block" {
 		t.Errorf("dropped: %+v", dropped)
 	}
 	opts.Drop = func(context.Context, store.Block) error { return errors.New("no disk") }
 	if r = a.check(a, opts); r.Problems() != 1 {
-		t.Errorf("%d problems where it can not be dropped", r.Problems())
+		t.Errorf("%d problems if the block cannot be dropped", r.Problems())
 	}
 }
 
@@ -338,14 +339,14 @@ func TestJournal(t *testing.T) {
 		}, nil},
 		"closed too early": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(1, 1)}))
-		}, []string{"wrong_claim: row 1/2 follows the end"}},
+		}, []string{"wrong_claim: row 1/2 follows the writer's last row 1/1"}},
 		"the end is missing": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(2, 7)}))
-		}, []string{"missing_row: to the end, 2/7"}},
+		}, []string{"missing_row: up to the writer's last row 2/7"}},
 		"sealed too far": {func(a *archive) {
 			a.must(a.PutClaim(t.Context(), store.Claim{Shard: 3, Writer: w, Epoch: 1, Closed: true, Last: store.At(1, 2)}))
 			a.must(a.Seal(t.Context(), 3, w, store.At(1, 3)))
-		}, []string{"wrong_claim: it is sealed up to 1/3, and ended with row 1/2"}},
+		}, []string{"wrong_claim: the claim is sealed up to 1/3, beyond the writer's last row 1/2"}},
 		"no epoch": {func(a *archive) { a.must(a.PutClaim(t.Context(), store.Claim{Shard: 0, Writer: w})) }, []string{"wrong_claim: epoch"}},
 		"the first row is missing": {func(a *archive) {
 			claims, err := a.Claims(t.Context(), 3)
@@ -363,7 +364,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-func TestRowsThatWaitForLong(t *testing.T) {
+func TestRowsThatAreUnsealedForLong(t *testing.T) {
 	a := newArchive(t)
 	opts := options()
 	opts.JournalTTL = 5 * time.Hour
@@ -375,14 +376,14 @@ func TestRowsThatWaitForLong(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllowedIsToldOf(t *testing.T) {
+func TestInfoFindingsAreNoProblems(t *testing.T) {
 	a := newArchive(t)
 	old := a.block(noon-30*24*hour, noon-30*24*hour+2)
 	old.Bucket = old.Bucket.In(store.Keep1d)
 	a.must(a.PutBlocks(t.Context(), old, a.block(noon+1, noon+3)))
 	a.must(a.AddChannel(t.Context(), store.Channel{PV: pv, Starts: []store.Bucket{old.Bucket}}))
 	r := a.check(a, options())
-	if a.wrong(r, "expired: may go since", "overlap: 1 of 4 blocks"); r.Problems() != 0 {
+	if a.wrong(r, "expired: and still exist", "overlap: 1 of 4 blocks"); r.Problems() != 0 {
 		t.Errorf("%d problems", r.Problems())
 	}
 }
@@ -397,7 +398,7 @@ func TestMarksAndMetadata(t *testing.T) {
 	}
 }
 
-// Of very many findings few are kept, and all are counted.
+// A report keeps few of many findings and counts all of them.
 func TestFindingsAreBounded(t *testing.T) {
 	a := newArchive(t)
 	for i := range int64(50) {
@@ -410,8 +411,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// What a second look does not find was being written.
-func TestWhatIsBeingWrittenIsNotWrong(t *testing.T) {
+// A finding of the first pass does not count if the second pass does not confirm it.
+func TestRowsBeingWrittenAreNotWrong(t *testing.T) {
 	a := newArchive(t)
 	b := a.block(noon + hour + 9)
 	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+9)))
@@ -436,13 +437,13 @@ func TestOnePV(t *testing.T) {
 	}
 }
 
-// A check that is stopped tells what it has found.
-func TestStopped(t *testing.T) {
+// The report of a stopped check has the findings so far.
+func TestStoppedCheckReportsItsFindings(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), changed(a.block(noon+9), func(b *store.Block) { b.Count = 2 })))
 	ctx, stop := context.WithCancel(t.Context())
 	opts := options()
-	opts.Now = func() time.Time { // asked at each look: the third is at the journal
+	opts.Now = func() time.Time { // called for each pass; the third is over the journal
 		a.n++
 		if a.n == 8 {
 			stop()

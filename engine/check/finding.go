@@ -7,53 +7,59 @@ type Severity string
 
 // Severities.
 const (
-	// Error: data is lost, or reads show something wrong or nothing.
+	// Error means that data is lost, or that reads return wrong data or none.
 	Error Severity = "error"
-	// Warning: data will be lost unless somebody acts.
+	// Warning means that data will be lost unless somebody acts.
 	Warning Severity = "warning"
-	// Info: allowed, and worth to know.
+	// Info means that the finding is allowed, and good to know.
 	Info Severity = "info"
 )
 
-// Kind says what is wrong.
+// Kind is the kind of a finding.
 type Kind string
 
 // Kinds of findings.
 const (
-	// Unreadable: the store gives an error, again and again, where rows are.
+	// Unreadable means that the store repeatedly returns an error for rows.
 	Unreadable Kind = "unreadable"
-	// CorruptBlock: the blob of a block does not decode.
+	// CorruptBlock means that the blob of a block does not decode.
 	CorruptBlock Kind = "corrupt_block"
-	// WrongHeader: a block's type, count, times or aggregates are not those of its blob.
+	// WrongHeader means that the type, count, times or aggregates of a block differ from
+	// those of its blob.
 	WrongHeader Kind = "wrong_header"
-	// WrongBucket: a block holds samples from outside of its bucket.
+	// WrongBucket means that a block holds samples from outside of its bucket.
 	WrongBucket Kind = "wrong_bucket"
-	// WrongOrder: the samples of a block are not sorted, or one stands there twice.
+	// WrongOrder means that the samples of a block are not sorted, or that one is there
+	// twice.
 	WrongOrder Kind = "wrong_order"
-	// WrongCarriedForward: a carried-forward sample is not the last one before its bucket.
+	// WrongCarriedForward means that a carried-forward sample is not a copy of the last
+	// sample before its bucket.
 	WrongCarriedForward Kind = "wrong_carried_forward"
-	// Unlisted: the directory does not say of a PV what readers must know.
+	// Unlisted means that the directory lacks what readers need to find blocks of a PV.
 	Unlisted Kind = "unlisted"
-	// WrongDirectory: an entry of the directory has something that can not be.
+	// WrongDirectory means that a directory entry has an impossible value.
 	WrongDirectory Kind = "wrong_directory"
-	// CorruptRow: a journal row does not decode.
+	// CorruptRow means that a journal row does not decode.
 	CorruptRow Kind = "corrupt_row"
-	// MissingRow: a journal row that is not sealed is not there.
+	// MissingRow means that an unsealed journal row is missing.
 	MissingRow Kind = "missing_row"
-	// WrongClaim: a claim contradicts itself, or the rows of its writer.
+	// WrongClaim means that a claim contradicts itself or the rows of its writer.
 	WrongClaim Kind = "wrong_claim"
-	// Unsealed: journal rows wait for a sealer for so long that they may expire.
+	// Unsealed means that journal rows have waited so long for a sealer that they may
+	// expire.
 	Unsealed Kind = "unsealed"
-	// WrongMark and WrongMetadata: one that this program does not understand.
-	WrongMark     Kind = "wrong_mark"
+	// WrongMark means that this program does not understand a mark.
+	WrongMark Kind = "wrong_mark"
+	// WrongMetadata means that this program does not understand metadata.
 	WrongMetadata Kind = "wrong_metadata"
-	// Overlap: blocks of a PV overlap in time, as after late samples or a takeover.
+	// Overlap means that blocks of a PV overlap in time, for example after late samples
+	// or a takeover.
 	Overlap Kind = "overlap"
-	// Expired: rows are still there that may go.
+	// Expired means that expired rows still exist.
 	Expired Kind = "expired"
 )
 
-// Severity returns how bad findings of a kind are.
+// Severity returns the severity of findings of a kind.
 func (k Kind) Severity() Severity {
 	switch k {
 	case Overlap, Expired:
@@ -64,54 +70,53 @@ func (k Kind) Severity() Severity {
 	return Error
 }
 
-// Finding is one thing found.
+// Finding is one problem, or one fact worth knowing.
 type Finding struct {
 	Kind Kind `json:"kind"`
-	// Severity is that of the kind.
+	// Severity is the severity of the kind.
 	Severity Severity `json:"severity"`
-	// PV is empty if it is about a shard.
+	// PV is empty if the finding is about a shard.
 	PV string `json:"pv,omitempty"`
 	// Where names the row: "day bucket 2026-01-31T00:00:00Z, block 3 of writer …".
 	Where string `json:"where"`
 	Text  string `json:"text"`
-	// Repaired says that it was put right.
+	// Repaired is set if the check repaired the problem.
 	Repaired bool `json:"repaired,omitempty"`
 }
 
-// GivenUp says that raw samples were given up for want of room: those before a time, when,
-// and how many bytes the archive took, and might take, then.
+// GivenUp describes raw samples that the disk guard deleted early to make room.
 type GivenUp struct {
-	Before time.Time `json:"before"`
-	At     time.Time `json:"at"`
-	Size   int64     `json:"size"`
-	Limit  int64     `json:"limit"`
+	Before time.Time `json:"before"` // samples older than this time are deleted
+	At     time.Time `json:"at"`     // time of the deletion
+	Size   int64     `json:"size"`   // size of the archive at that time, in bytes
+	Limit  int64     `json:"limit"`  // allowed size at that time, in bytes
 }
 
-// Report is what a check has seen.
+// Report is the result of a check.
 type Report struct {
-	// Complete says that the check came to its end.
+	// Complete is set if the check read the whole archive.
 	Complete bool `json:"complete"`
 	PVs      int  `json:"pvs"`
 	Shards   int  `json:"shards"`
 	Blocks   int  `json:"blocks"`
-	// Samples of blocks; carried-forward ones are not counted.
+	// Samples counts the samples of blocks without carried-forward ones.
 	Samples int `json:"samples"`
-	// Bytes that were read, about.
+	// Bytes is about the number of bytes read.
 	Bytes int64 `json:"bytes"`
-	// Rows of the journal that are not sealed, and decode.
+	// Rows counts the unsealed journal rows that decode.
 	Rows     int `json:"rows"`
 	Marks    int `json:"marks"`
 	Metadata int `json:"metadata"`
-	// GivenUp is nil if nothing was.
+	// GivenUp is nil if the disk guard deleted nothing early.
 	GivenUp *GivenUp `json:"givenUp,omitempty"`
-	// Counts of findings, by kind.
+	// Counts is the number of findings by kind.
 	Counts map[Kind]int `json:"counts"`
-	// Findings are the first of each kind, as many as the options say.
+	// Findings are the first findings of each kind, at most Options.Most.
 	Findings []Finding `json:"findings"`
 	Repaired int       `json:"repaired"`
 }
 
-// Problems counts the findings that are errors or warnings, and were not repaired.
+// Problems counts the errors and warnings that were not repaired.
 func (r *Report) Problems() int {
 	n := -r.Repaired
 	for kind, count := range r.Counts {
@@ -122,7 +127,7 @@ func (r *Report) Problems() int {
 	return n
 }
 
-// found adds a finding, keeping no more than most of its kind.
+// found adds a finding. It keeps at most most findings of a kind.
 func (r *Report) found(f Finding, most int) {
 	if r.Counts == nil {
 		r.Counts = map[Kind]int{}
@@ -136,7 +141,7 @@ func (r *Report) found(f Finding, most int) {
 	}
 }
 
-// add adds what was seen of a part of the archive.
+// add adds the report of a part of the archive.
 func (r *Report) add(o *Report, most int) {
 	r.PVs += o.PVs
 	r.Shards += o.Shards

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// journal looks at the claims of a shard, and the rows that are not sealed.
-func (l *look) journal(shard int) {
+// journal checks the claims of a shard and its unsealed rows.
+func (l *pass) journal(shard int) {
 	claims := 0
 	read := func() iter.Seq2[store.Claim, error] {
 		return func(yield func(store.Claim, error) bool) {
@@ -25,52 +25,52 @@ func (l *look) journal(shard int) {
 			}
 		}
 	}
-	for c := range once(l, fmt.Sprintf("claims of shard %d", shard), read) {
+	for c := range readWhole(l, fmt.Sprintf("claims of shard %d", shard), read) {
 		l.claim(&c)
 		claims++
 	}
-	if shard < l.opts.Shards || claims > 0 { // others need not exist
+	if shard < l.opts.Shards || claims > 0 { // the second half of the shards need not exist
 		l.seen.Shards++
 	}
 }
 
-// claim looks at a claim and at the rows of its writer after its sealed position.
-func (l *look) claim(c *store.Claim) {
+// claim checks a claim and the rows of its writer after the sealed position.
+func (l *pass) claim(c *store.Claim) {
 	where := fmt.Sprintf("shard %d, writer %v", c.Shard, c.Writer)
 	switch {
 	case c.Epoch == 0:
-		l.found(WrongClaim, where, "its epoch is 0")
+		l.found(WrongClaim, where, "the epoch of the claim is 0")
 	case c.Closed && c.Sealed > c.Last:
-		l.found(WrongClaim, where, "it is sealed up to %s, and ended with row %s", positionName(c.Sealed), positionName(c.Last))
+		l.found(WrongClaim, where, "the claim is sealed up to %s, beyond the writer's last row %s", positionName(c.Sealed), positionName(c.Last))
 	}
 	at, oldest, waiting := c.Sealed, l.now, 0
 	for row := range l.rows(c.Shard, c.Writer, c.Sealed) {
 		if !follows(row.At, at) {
-			l.found(MissingRow, where, "row %s follows row %s: what is between is lost", positionName(row.At), positionName(at))
+			l.found(MissingRow, where, "row %s follows row %s; the rows between them are lost", positionName(row.At), positionName(at))
 		}
 		at = row.At
 		waiting++
 		oldest = min(oldest, l.row(&row, where))
 	}
 	if c.Closed && waiting > 0 && at > c.Last {
-		l.found(WrongClaim, where, "row %s follows the end of the writer, %s", positionName(at), positionName(c.Last))
+		l.found(WrongClaim, where, "row %s follows the writer's last row %s", positionName(at), positionName(c.Last))
 	}
 	if c.Closed && at < c.Last {
-		l.found(MissingRow, where, "the rows from %s to the end, %s, are lost", positionName(at), positionName(c.Last))
+		l.found(MissingRow, where, "the rows after %s up to the writer's last row %s are lost", positionName(at), positionName(c.Last))
 	}
 	if age := time.Duration(l.now - oldest); l.opts.JournalTTL > 0 && age > l.opts.JournalTTL/4 {
-		l.found(Unsealed, where, "%d rows are not sealed, the oldest for %v: they expire after %v",
+		l.found(Unsealed, where, "%d rows are not sealed, the oldest for %v; rows expire after %v",
 			waiting, age.Round(time.Second), l.opts.JournalTTL)
 	}
 }
 
-// follows reports whether a position is the one after another.
+// follows reports whether a position directly follows another.
 func follows(at, last store.Position) bool {
 	return at == last+1 && last != 0 || at == store.At(last.N()+1, 1)
 }
 
-// row looks at a row, and returns when it was made.
-func (l *look) row(row *store.JournalRow, where string) int64 {
+// row checks a row and returns the time at which it was made.
+func (l *pass) row(row *store.JournalRow, where string) int64 {
 	made, err := journal.FlushTime(*row)
 	if err == nil {
 		_, err = journal.Decode(*row)

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// tries is how often a read that fails is begun again, after pauses that double.
+	// tries is the number of tries of a read. The pauses between them double.
 	tries      = 4
 	firstPause = 100 * time.Millisecond
-	// away is after how many reads in a row that were given up nothing more is tried.
-	away = 20
-	// readBytes is what a read counts as beside the bytes of rows.
+	// maxFailed is the number of failed reads in a row after which the check ends.
+	maxFailed = 20
+	// readBytes is the number of bytes that a read counts in addition to its rows.
 	readBytes = 512
 )
 
-// again yields what read yields, and reads again after an error, from where after
-// says: read is given the last row that it yielded, or nil. An error that stays ends
-// the sequence, and is a finding.
-func again[T any](l *look, kind Kind, where string, read func(last *T) iter.Seq2[T, error], size func(*T) int) iter.Seq[T] {
+// retry yields the rows that read yields. After an error it calls read again with the last
+// row, or nil if there was none, so that read can continue after that row. If the error
+// persists, retry adds a finding and ends the sequence.
+func retry[T any](l *pass, kind Kind, where string, read func(last *T) iter.Seq2[T, error], size func(*T) int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var last *T
 		pause := firstPause
@@ -59,19 +59,20 @@ func again[T any](l *look, kind Kind, where string, read func(last *T) iter.Seq2
 	}
 }
 
-// giveUp notes that rows can not be read. If nothing can any more, the check ends.
-func (l *look) giveUp(kind Kind, where string, err error) {
-	l.found(kind, where, "what follows can not be read: %v", err)
-	if l.checker.failed.Add(1) >= away {
-		l.abort(fmt.Errorf("%w: %w", ErrAway, err))
+// giveUp adds a finding for rows that cannot be read. After maxFailed failed reads in a row
+// it aborts the check.
+func (l *pass) giveUp(kind Kind, where string, err error) {
+	l.found(kind, where, "the rows from here on cannot be read: %v", err)
+	if l.checker.failed.Add(1) >= maxFailed {
+		l.abort(fmt.Errorf("%w: %w", ErrStoreGone, err))
 	}
 }
 
 // blocks yields all blocks in a bucket.
-func (l *look) blocks(b store.Bucket) iter.Seq[store.Block] {
+func (l *pass) blocks(b store.Bucket) iter.Seq[store.Block] {
 	read := func(last *store.Block) iter.Seq2[store.Block, error] {
 		from := int64(minTime)
-		if last != nil && last.Start > b.Start() { // else carried-forward ones may follow, which end before
+		if last != nil && last.Start > b.Start() { // otherwise carried-forward blocks may follow, which end earlier
 			from = last.Start
 		}
 		return func(yield func(store.Block, error) bool) {
@@ -85,7 +86,7 @@ func (l *look) blocks(b store.Bucket) iter.Seq[store.Block] {
 			}
 		}
 	}
-	return again(l, Unreadable, bucketName(b), read, func(b *store.Block) int { return len(b.Blob) })
+	return retry(l, Unreadable, bucketName(b), read, func(b *store.Block) int { return len(b.Blob) })
 }
 
 // compare orders the blocks of a bucket as a store yields them.
@@ -94,21 +95,22 @@ func compare(a, b *store.BlockKey) int {
 }
 
 // rows yields the rows of a writer after a position.
-func (l *look) rows(shard int, w store.WriterID, after store.Position) iter.Seq[store.JournalRow] {
+func (l *pass) rows(shard int, w store.WriterID, after store.Position) iter.Seq[store.JournalRow] {
 	read := func(last *store.JournalRow) iter.Seq2[store.JournalRow, error] {
 		if last != nil {
 			after = last.At
 		}
 		return l.store.Journal(l.ctx, shard, w, after)
 	}
-	return again(l, Unreadable, fmt.Sprintf("journal of writer %v in shard %d", w, shard), read,
+	return retry(l, Unreadable, fmt.Sprintf("journal of writer %v in shard %d", w, shard), read,
 		func(r *store.JournalRow) int { return len(r.Index) + len(r.Blob) })
 }
 
-// once yields what a sequence yields that is short, and is read as a whole.
-func once[T any](l *look, where string, read func() iter.Seq2[T, error]) iter.Seq[T] {
+// readWhole yields a short sequence. After an error it reads the whole sequence again and
+// skips the rows that it has yielded.
+func readWhole[T any](l *pass, where string, read func() iter.Seq2[T, error]) iter.Seq[T] {
 	n := 0
-	return again(l, Unreadable, where, func(*T) iter.Seq2[T, error] {
+	return retry(l, Unreadable, where, func(*T) iter.Seq2[T, error] {
 		return func(yield func(T, error) bool) {
 			skip := n
 			for row, err := range read() {
@@ -124,15 +126,14 @@ func once[T any](l *look, where string, read func() iter.Seq2[T, error]) iter.Se
 	}, func(*T) int { return 0 })
 }
 
-// pace spreads the reading of bytes over time.
+// pace limits the rate of reading.
 type pace struct {
 	mu   sync.Mutex
-	next time.Time // when what was read until now is paid for
+	next time.Time // the time at which the rate allows the next read
 }
 
-// spend counts bytes that were read, and waits while they are more than the rate
-// allows.
-func (l *look) spend(n int) {
+// spend counts bytes that were read, and waits as the rate requires.
+func (l *pass) spend(n int) {
 	l.checker.bytes.Add(int64(n))
 	l.seen.Bytes += int64(n)
 	if l.opts.Rate <= 0 {
@@ -147,8 +148,8 @@ func (l *look) spend(n int) {
 	p.next = p.next.Add(time.Duration(float64(n) / l.opts.Rate * float64(time.Second)))
 	wait := p.next.Sub(now)
 	p.mu.Unlock()
-	const patience = 50 * time.Millisecond // shorter sleeps add up to one
-	if wait > patience {
+	const minSleep = 50 * time.Millisecond // shorter waits add up to one sleep
+	if wait > minSleep {
 		sleep(l.ctx, wait)
 	}
 }

@@ -17,19 +17,19 @@ import (
 	"varve.dev/varve/engine/query"
 )
 
-// Bounds of what an engine may answer, in bytes.
+// Bounds of answers, in bytes.
 const (
-	maxRecent = 256 << 20 // of one PV: as much as a block may hold several times over
-	maxLine   = 4 << 20   // of one channel
-	maxError  = 1 << 10
+	maxRecent = 256 << 20 // samples of one PV: several times the size of the largest block
+	maxLine   = 4 << 20   // state of one channel
+	maxError  = 1 << 10   // text of an error
 )
 
-// Client asks engines. How long it waits is for the contexts to say, and for the
-// http.Client.
+// Client requests data from engines. The contexts of its methods and the http.Client limit
+// how long it waits.
 type Client struct{ HTTP *http.Client }
 
-// Recent asks an engine, which serves at baseURL, what it holds of a PV. Errors wrap
-// query.ErrNoAnswer.
+// Recent requests the samples of a PV that the engine at baseURL holds in memory. Errors
+// wrap query.ErrNoAnswer.
 func (c *Client) Recent(ctx context.Context, baseURL string, q query.RecentRequest) (query.Held, error) {
 	body, err := c.get(ctx, baseURL+RecentPath, valuesOf(&q))
 	if err != nil {
@@ -44,20 +44,20 @@ func (c *Client) Recent(ctx context.Context, baseURL string, q query.RecentReque
 	var text []byte
 	if err == nil {
 		text, err = read(in, int(size))
-		_, _ = in.ReadByte() // the end: it lets the connection be used again
+		_, _ = in.ReadByte() // read to the end, so that the connection can be reused
 	}
 	var held query.Held
 	if err == nil {
 		held, err = DecodeHeld(text)
 	}
 	if err != nil {
-		return query.Held{}, refused(baseURL, err)
+		return query.Held{}, noAnswer(baseURL, err)
 	}
 	return held, nil
 }
 
-// read returns the next size bytes. What is there to read, and not the size that
-// is announced, says how much memory is taken.
+// read returns the next size bytes. It allocates memory only for bytes that it has read,
+// because the announced size may be wrong.
 func read(in io.Reader, size int) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(in, int64(size)))
 	if err == nil && len(text) < size {
@@ -66,8 +66,8 @@ func read(in io.Reader, size int) ([]byte, error) {
 	return text, err
 }
 
-// Statuses yields the states of all channels that an engine captures, sorted by
-// name. It ends after its first error, which wraps query.ErrNoAnswer.
+// Statuses yields the states of all channels that an engine captures, sorted by name. The
+// sequence ends after its first error, which wraps query.ErrNoAnswer.
 func (c *Client) Statuses(ctx context.Context, baseURL string) iter.Seq2[capture.Status, error] {
 	return c.statuses(ctx, baseURL, nil)
 }
@@ -90,7 +90,7 @@ func (c *Client) statuses(ctx context.Context, baseURL string, q url.Values) ite
 		defer body.Close()
 		for s, err := range lines(body) {
 			if err != nil {
-				yield(capture.Status{}, refused(baseURL, err))
+				yield(capture.Status{}, noAnswer(baseURL, err))
 				return
 			}
 			if !yield(s, nil) {
@@ -100,7 +100,7 @@ func (c *Client) statuses(ctx context.Context, baseURL string, q url.Values) ite
 	}
 }
 
-// lines yields the channels of an answer, which must have an end.
+// lines yields the channels of an answer. An answer without its end is an error.
 func lines(body io.Reader) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		in := bufio.NewScanner(body)
@@ -112,7 +112,7 @@ func lines(body io.Reader) iter.Seq2[capture.Status, error] {
 				return
 			}
 			if l.End {
-				in.Scan() // the end: it lets the connection be used again
+				in.Scan() // read to the end, so that the connection can be reused
 				return
 			}
 			s, err := l.status()
@@ -128,24 +128,24 @@ func lines(body io.Reader) iter.Seq2[capture.Status, error] {
 	}
 }
 
-// get returns the body of an answer, which the caller closes.
+// get returns the body of an answer. The caller closes it.
 func (c *Client) get(ctx context.Context, path string, q url.Values) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path+"?"+q.Encode(), nil)
 	if err != nil {
-		return nil, refused(path, err)
+		return nil, noAnswer(path, err)
 	}
 	res, err := c.HTTP.Do(req)
 	if err != nil {
-		return nil, refused(path, err)
+		return nil, noAnswer(path, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // what can be read says more than nothing
-		return nil, refused(path, errors.New(res.Status+": "+strings.TrimSpace(string(text))))
+		text, _ := io.ReadAll(io.LimitReader(res.Body, maxError)) // a partial text is better than none
+		return nil, noAnswer(path, errors.New(res.Status+": "+strings.TrimSpace(string(text))))
 	}
 	return res.Body, nil
 }
 
-func refused(url string, err error) error {
-	return fmt.Errorf("%w: asking %s: %w", query.ErrNoAnswer, url, err)
+func noAnswer(url string, err error) error {
+	return fmt.Errorf("%w: requesting %s: %w", query.ErrNoAnswer, url, err)
 }

@@ -19,13 +19,13 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Paths that a Handler serves.
+// Paths of a Handler.
 const (
 	RecentPath   = "/internal/recent"
 	ChannelsPath = "/internal/channels"
 )
 
-// Engine is what is asked.
+// Engine provides the answers of a Handler.
 type Engine interface {
 	query.Recent
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
@@ -33,14 +33,14 @@ type Engine interface {
 }
 
 const (
-	// atOnce is how many requests are answered at a time.
+	// atOnce is the number of requests answered at a time.
 	atOnce = 32
-	// waitFor is how long others wait for their turn: readers wait little longer for an
-	// answer.
-	waitFor = 200 * time.Millisecond
+	// turnTimeout is how long other requests wait for their turn. Readers wait only a
+	// little longer for an answer.
+	turnTimeout = 200 * time.Millisecond
 )
 
-// Handler answers for an engine.
+// Handler answers the requests of readers for an engine.
 type Handler struct {
 	engine  Engine
 	busy    func() bool
@@ -48,12 +48,12 @@ type Handler struct {
 	refused prometheus.Counter
 }
 
-// NewHandler returns a Handler. While the engine is busy it does not tell what that holds:
-// of all that an engine does, reading comes last.
+// NewHandler returns a Handler. While the engine is busy, the handler refuses requests for
+// recent samples, because capturing has priority over reading.
 func NewHandler(e Engine, busy func() bool, reg prometheus.Registerer) *Handler {
 	return &Handler{engine: e, busy: busy, slots: make(chan struct{}, atOnce), refused: promauto.With(reg).NewCounter(prometheus.CounterOpts{
 		Namespace: "varve", Subsystem: "engine", Name: "reads_refused_total",
-		Help: "Questions of readers that were not answered, as memory was short or too many came at once: they read the journal instead.",
+		Help: "Requests of readers that the engine refused because it was short of memory or had too many requests; the readers read the journal instead.",
 	})}
 }
 
@@ -63,7 +63,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+ChannelsPath, h.limited(h.channels, func() bool { return false }))
 }
 
-// limited refuses what is too much.
+// limited refuses requests while the engine is busy or has too many of them.
 func (h *Handler) limited(f http.HandlerFunc, busy func() bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if busy() || !h.takeTurn(r.Context()) {
@@ -77,7 +77,7 @@ func (h *Handler) limited(f http.HandlerFunc, busy func() bool) http.HandlerFunc
 }
 
 func (h *Handler) takeTurn(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, waitFor)
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	select {
 	case h.slots <- struct{}{}:
@@ -87,10 +87,10 @@ func (h *Handler) takeTurn(ctx context.Context) bool {
 	}
 }
 
-// recent answers what the engine holds of a PV, with its length before it. What it can
-// not tell whole it does not tell.
+// recent answers the samples of a PV that the engine holds in memory, preceded by their
+// length. If samples are missing it answers an error.
 func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
-	q, err := questionOf(r.URL.Query())
+	q, err := requestOf(r.URL.Query())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -103,13 +103,13 @@ func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", ContentType)
 	buf := AppendHeld(nil, &held)
 	if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(buf)))); err == nil {
-		_, _ = w.Write(buf) // or the client is gone
+		_, _ = w.Write(buf) // an error means that the client is gone
 	}
 }
 
-// channels answers the states of the channels that pass the filters pv (a glob),
-// state and group, sorted by name and after the name after, up to limit; or of
-// the one that name has. Its last line says that it is whole.
+// channels answers the states of at most limit channels that pass the filters pv (a glob),
+// state and group, sorted by name, from the first name after the parameter after on. With
+// the parameter name it answers one channel. The last line of the answer marks its end.
 func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := request.Limit(q, -1)
@@ -120,9 +120,9 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	enc := json.NewEncoder(w)
 	n := 0
-	for s, err := range h.wanted(r.Context(), q) {
+	for s, err := range h.filtered(r.Context(), q) {
 		if err != nil {
-			panic(http.ErrAbortHandler) // so that the client does not take it for whole
+			panic(http.ErrAbortHandler) // the client must not take the answer for complete
 		}
 		if n == limit {
 			break
@@ -132,11 +132,11 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 		}
 		n++
 	}
-	_ = enc.Encode(line{End: true}) // as above
+	_ = enc.Encode(line{End: true}) // an error means that the client is gone
 }
 
-// wanted yields the channels that pass the filters.
-func (h *Handler) wanted(ctx context.Context, q url.Values) iter.Seq2[capture.Status, error] {
+// filtered yields the channels that pass the filters.
+func (h *Handler) filtered(ctx context.Context, q url.Values) iter.Seq2[capture.Status, error] {
 	if q.Has("name") {
 		return func(yield func(capture.Status, error) bool) {
 			s, captured, err := h.engine.Status(ctx, pvname.Canonical(q.Get("name")))

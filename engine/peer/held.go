@@ -11,21 +11,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ContentType is that of an answer to /internal/recent. It holds blocks, which no
-// compression makes smaller.
+// ContentType is the content type of an answer to /internal/recent. The answer has blocks,
+// which compression cannot make smaller.
 const ContentType = "application/vnd.varve.recent"
 
 // version is the first byte of an answer. docs/format/recent.md draws it.
 const version = 1
 
-// maxShards is more than any archive has.
+// maxShards exceeds the number of shards of any archive.
 const maxShards = 1 << 16
 
-// ErrCorrupt is returned for bytes that no engine has sent.
+// ErrCorrupt is returned for answers that do not decode.
 var ErrCorrupt = errors.New("corrupt answer of an engine")
 
-// AppendHeld appends the encoding of what an engine holds of a PV. Runs that are
-// longer than a block may be are cut.
+// AppendHeld appends the encoding of the samples of a PV that an engine holds. It cuts
+// runs that are too long for a block.
 func AppendHeld(dst []byte, h *query.Held) []byte {
 	known := byte(0)
 	if h.Known {
@@ -51,7 +51,7 @@ func AppendHeld(dst []byte, h *query.Held) []byte {
 	return binary.AppendUvarint(dst, 0)
 }
 
-// Limits of one part of a run: what block.Decode takes.
+// Limits of one part of a run, by the limits of block.Decode.
 const (
 	partSamples = 4096
 	partBytes   = block.MaxBytes / 4
@@ -78,12 +78,11 @@ func parts(r *sample.Run) func(yield func(*sample.Run) bool) {
 	}
 }
 
-// DecodeHeld decodes what AppendHeld has written. The runs share no memory with
-// src.
+// DecodeHeld decodes the output of AppendHeld. The runs share no memory with src.
 func DecodeHeld(src []byte) (query.Held, error) {
 	d := decoder{rest: src}
 	if v := d.byte(); d.err == nil && v != version {
-		return query.Held{}, fmt.Errorf("an engine answers in version %d, which is not known to this program", v)
+		return query.Held{}, fmt.Errorf("the engine answers in version %d, which this program does not know; upgrade this program", v)
 	}
 	h := query.Held{Known: d.byte() == 1}
 	for range d.count(maxShards, 1) {
@@ -112,7 +111,7 @@ func DecodeHeld(src []byte) (query.Held, error) {
 	return h, nil
 }
 
-// decoder takes values from the front of rest. After the first error all are 0.
+// decoder decodes values from the front of rest. After the first error all values are 0.
 type decoder struct {
 	rest []byte
 	err  error

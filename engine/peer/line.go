@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// line is a channel's state, or the end of an answer.
+// line is the state of a channel, or the end of an answer.
 type line struct {
 	End bool `json:"end,omitempty"`
 
@@ -37,11 +37,11 @@ type line struct {
 	Metadata        *metadata        `json:"metadata,omitempty"`
 }
 
-// metadata is sample.Metadata, with limits that JSON can hold.
+// metadata is sample.Metadata with limits that JSON can express.
 type metadata struct {
 	Units     string      `json:"units,omitempty"`
 	Precision int         `json:"precision,omitempty"`
-	Limits    [8]*float64 `json:"limits"` // nil: the channel has none
+	Limits    [8]*float64 `json:"limits"` // nil for a limit that the channel does not have
 	Labels    []string    `json:"labels,omitempty"`
 	Type      sample.Type `json:"type,omitempty"`
 	Count     int         `json:"count,omitempty"`

@@ -23,21 +23,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// plant is an engine with fixed answers.
-type plant struct {
+// fakeEngine is an engine with fixed answers.
+type fakeEngine struct {
 	held     map[string]query.Held
 	statuses []capture.Status // sorted by name
-	fails    int              // Statuses fail after so many; -1: never
+	fails    int              // number of statuses after which Statuses fails; -1: never
 	busy     atomic.Bool
-	asked    query.RecentRequest // the last one
+	last     query.RecentRequest // the last request
 }
 
-func (p *plant) Recent(_ context.Context, q query.RecentRequest) query.Held {
-	p.asked = q
+func (p *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held {
+	p.last = q
 	return p.held[q.PV]
 }
 
-func (p *plant) Statuses(context.Context) iter.Seq2[capture.Status, error] {
+func (p *fakeEngine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		for i, s := range p.statuses {
 			if i == p.fails {
@@ -51,7 +51,7 @@ func (p *plant) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	}
 }
 
-func (p *plant) Status(_ context.Context, pv string) (capture.Status, bool, error) {
+func (p *fakeEngine) Status(_ context.Context, pv string) (capture.Status, bool, error) {
 	for _, s := range p.statuses {
 		if s.PV == pv {
 			return s, true, nil
@@ -60,8 +60,8 @@ func (p *plant) Status(_ context.Context, pv string) (capture.Status, bool, erro
 	return capture.Status{}, false, nil
 }
 
-// serve returns the address of an engine.
-func serve(t *testing.T, p *plant) string {
+// serve starts a server of an engine and returns its address.
+func serve(t *testing.T, p *fakeEngine) string {
 	mux := http.NewServeMux()
 	NewHandler(p, p.busy.Load, prometheus.NewRegistry()).Register(mux)
 	srv := httptest.NewServer(mux)
@@ -86,12 +86,12 @@ func numbers(n int) *sample.Run {
 func text(values ...string) *sample.Run {
 	r := &sample.Run{Type: sample.String}
 	for i, v := range values {
-		r.Append(&sample.Sample{Time: int64(len(values) - i), Bytes: []byte(v)}) // as they arrived
+		r.Append(&sample.Sample{Time: int64(len(values) - i), Bytes: []byte(v)}) // in order of arrival
 	}
 	return r
 }
 
-// joined returns all samples of runs that follow each other with one type.
+// joined joins adjacent runs of one type.
 func joined(runs []*sample.Run) (out []*sample.Run) {
 	for _, r := range runs {
 		if n := len(out); n == 0 || out[n-1].Type != r.Type {
@@ -116,8 +116,8 @@ var sameMetadata = cmp.Comparer(func(a, b *sample.Metadata) bool {
 	return a.Equal(b) && a.Host == b.Host
 })
 
-func TestRecentIsWhatTheEngineHolds(t *testing.T) {
-	p := &plant{held: map[string]query.Held{
+func TestRecentReturnsWhatTheEngineHolds(t *testing.T) {
+	p := &fakeEngine{held: map[string]query.Held{
 		"NEW":  {Known: true, Shards: []int{7}, Covers: []store.WriterID{{1}}},
 		"LONG": {Known: true, Shards: []int{7, 4000}, Covers: []store.WriterID{{1}, {2, 3}}, Runs: []*sample.Run{numbers(10_000), text("b", "", "a")}},
 	}}
@@ -134,21 +134,21 @@ func TestRecentIsWhatTheEngineHolds(t *testing.T) {
 	q := query.RecentRequest{PV: "ca://LONG.VAL", Shards: []int{7, 4000}, From: query.Earliest, To: 5}
 	_, err := c.Recent(t.Context(), url, q)
 	q.PV = "LONG"
-	equal(t, "the question", p.asked, q)
+	equal(t, "the request", p.last, q)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []string{"", "from=1&to=2", "pv=A&pv=B&from=1&to=2", "pv=A&from=now&to=2", "pv=A&from=1", "pv=A&from=1&to=2&shard=-1"} {
 		if res, err := http.Get(url + RecentPath + "?" + wrong); err != nil || res.StatusCode != http.StatusBadRequest {
-			t.Errorf("%q is answered with %v, %v", wrong, res, err)
+			t.Errorf("the answer to %q is %v, %v", wrong, res, err)
 		}
 	}
 }
 
-func TestALargeValueIsHeldWhole(t *testing.T) {
+func TestLargeValuesArriveUnchanged(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	want := text(big, big, big, "end")
-	url := serve(t, &plant{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
+	url := serve(t, &fakeEngine{held: map[string]query.Held{"A": {Runs: []*sample.Run{want}}}})
 	got, err := client(t).Recent(t.Context(), url, query.RecentRequest{PV: "A"})
 	if err != nil {
 		t.Fatal(err)
@@ -158,27 +158,27 @@ func TestALargeValueIsHeldWhole(t *testing.T) {
 	}
 }
 
-// An engine that can not tell all that it holds is as one that can not be asked.
-func TestAnEngineThatHoldsTooMuch(t *testing.T) {
-	tooMuch := query.Held{Known: true, Runs: []*sample.Run{numbers(3)}, Missing: errors.New("too much waits")}
-	url := serve(t, &plant{held: map[string]query.Held{"A": tooMuch}})
+// An engine that cannot return all samples it holds counts as an engine without an answer.
+func TestEngineWithMissingSamplesIsNoAnswer(t *testing.T) {
+	tooMuch := query.Held{Known: true, Runs: []*sample.Run{numbers(3)}, Missing: errors.New("too many samples")}
+	url := serve(t, &fakeEngine{held: map[string]query.Held{"A": tooMuch}})
 	held, err := client(t).Recent(t.Context(), url, query.RecentRequest{PV: "A"})
-	if !errors.Is(err, query.ErrNoAnswer) || !strings.Contains(err.Error(), "too much waits") || len(held.Runs) > 0 {
+	if !errors.Is(err, query.ErrNoAnswer) || !strings.Contains(err.Error(), "too many samples") || len(held.Runs) > 0 {
 		t.Errorf("it answers %+v, %v", held, err)
 	}
 }
 
-// Whatever keeps an engine from answering is said to be just that.
-func TestAnEngineThatCanNotBeAsked(t *testing.T) {
+// Every failure to get an answer is reported as ErrNoAnswer.
+func TestFailuresAreErrNoAnswer(t *testing.T) {
 	held := query.Held{Runs: []*sample.Run{numbers(10)}}
 	whole := AppendHeld(nil, &held)
 	answers := map[string]http.HandlerFunc{
-		"refuses":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not now", http.StatusServiceUnavailable) },
-		"says nothing": func(http.ResponseWriter, *http.Request) {},
-		"breaks off":   func(w http.ResponseWriter, _ *http.Request) { w.Write(append([]byte{200, 1}, whole[:20]...)) },
-		"boasts":       func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{255, 255, 255, 255, 255, 255, 1}) },
-		"is newer":     func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{3, 9, 0, 0}) },
-		"is a stranger": func(w http.ResponseWriter, _ *http.Request) {
+		"refuses":         func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not now", http.StatusServiceUnavailable) },
+		"answers nothing": func(http.ResponseWriter, *http.Request) {},
+		"stops early":     func(w http.ResponseWriter, _ *http.Request) { w.Write(append([]byte{200, 1}, whole[:20]...)) },
+		"claims too much": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{255, 255, 255, 255, 255, 255, 1}) },
+		"is newer":        func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte{3, 9, 0, 0}) },
+		"is another server": func(w http.ResponseWriter, _ *http.Request) {
 			w.Write([]byte("<!doctype html><title>Sign in</title>"))
 		},
 	}
@@ -193,7 +193,7 @@ func TestAnEngineThatCanNotBeAsked(t *testing.T) {
 		}
 		srv.Close()
 		if _, err := c.Recent(t.Context(), srv.URL, query.RecentRequest{PV: "A"}); !errors.Is(err, query.ErrNoAnswer) {
-			t.Errorf("Recent of an engine that is gone gives %v", err)
+			t.Errorf("Recent of a stopped engine gives %v", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func channels() []capture.Status {
 }
 
 func TestStatuses(t *testing.T) {
-	p := &plant{statuses: channels(), fails: -1}
+	p := &fakeEngine{statuses: channels(), fails: -1}
 	url, c := serve(t, p), client(t)
 	var got []capture.Status
 	for s, err := range c.Statuses(t.Context(), url) {
@@ -238,7 +238,7 @@ func TestStatuses(t *testing.T) {
 	}
 	equal(t, "all channels", got, p.statuses)
 	for range c.Statuses(t.Context(), url) {
-		break // an answer need not be read to its end
+		break // the client may stop before the end of the answer
 	}
 	s, captured, err := c.Status(t.Context(), url, "B")
 	if err != nil || !captured {
@@ -246,12 +246,12 @@ func TestStatuses(t *testing.T) {
 	}
 	equal(t, "B", s, p.statuses[1])
 	if _, captured, err := c.Status(t.Context(), url, "Z"); captured || err != nil {
-		t.Errorf("a PV that nobody captures: %v, %v", captured, err)
+		t.Errorf("a PV that no engine captures: %v, %v", captured, err)
 	}
 }
 
 func TestFilters(t *testing.T) {
-	url := serve(t, &plant{statuses: channels(), fails: -1})
+	url := serve(t, &fakeEngine{statuses: channels(), fails: -1})
 	for q, want := range map[string]string{
 		"": "ABC", "pv=B": "B", "pv=%3F": "ABC", "state=connected": "BC", "group=lab/one": "AB", "after=A": "BC",
 		"limit=2": "AB", "limit=0": "", "after=A&state=connected&limit=1": "B", "name=C": "C", "name=D": "",
@@ -278,13 +278,13 @@ func TestFilters(t *testing.T) {
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusBadRequest {
-		t.Errorf("a wrong limit gives %s", res.Status)
+		t.Errorf("an invalid limit gives %s", res.Status)
 	}
 }
 
-// A list that is cut short is never taken for all there is.
-func TestAListThatIsCutShort(t *testing.T) {
-	url := serve(t, &plant{statuses: channels(), fails: 2})
+// An incomplete list ends with an error.
+func TestIncompleteListIsAnError(t *testing.T) {
+	url := serve(t, &fakeEngine{statuses: channels(), fails: 2})
 	n := 0
 	var last error
 	for _, err := range client(t).Statuses(t.Context(), url) {
@@ -304,7 +304,7 @@ func FuzzDecodeHeld(f *testing.F) {
 	f.Add([]byte{2})
 	for i := range whole {
 		if _, err := DecodeHeld(whole[:i]); err == nil {
-			f.Errorf("an answer cut after %d bytes of %d is taken for whole", i, len(whole))
+			f.Errorf("an answer truncated to %d of %d bytes decodes", i, len(whole))
 		}
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
@@ -336,17 +336,16 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// An engine that is busy is asked in vain what it holds, and still tells how its channels
-// are.
-func TestABusyEngineDoesNotAnswerReaders(t *testing.T) {
-	p := &plant{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
+// A busy engine refuses requests for samples, and still answers the states of its channels.
+func TestBusyEngineRefusesRequestsForSamples(t *testing.T) {
+	p := &fakeEngine{held: map[string]query.Held{"A": {Known: true}}, statuses: []capture.Status{{PV: "A"}}, fails: -1}
 	url, c := serve(t, p), client(t)
 	p.busy.Store(true)
 	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); err == nil || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("a busy engine answers %+v, %v", held, err)
 	}
 	if _, captured, err := c.Status(t.Context(), url, "A"); !captured || err != nil {
-		t.Errorf("it tells nothing of its channel: %v, %v", captured, err)
+		t.Errorf("a busy engine does not answer the state of its channel: %v, %v", captured, err)
 	}
 	p.busy.Store(false)
 	if held, err := c.Recent(t.Context(), url, query.RecentRequest{PV: "A"}); !held.Known || err != nil {

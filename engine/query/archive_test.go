@@ -30,12 +30,12 @@ type typed struct {
 	sample.Sample
 }
 
-// key tells samples of the set apart.
+// key identifies a sample.
 func (s typed) key() string {
 	return fmt.Sprintf("%d %v %x %x %x", s.Time, s.t, s.Tag&^sample.CarriedForward, s.Word, s.Bytes)
 }
 
-// archive is a store under construction, and the model of what it holds.
+// archive is a store that a test fills, and a model of its samples.
 type archive struct {
 	t     testing.TB
 	store store.Store
@@ -76,8 +76,8 @@ func (a *archive) check(err error) {
 	}
 }
 
-// know adds samples to the model.
-func (a *archive) know(samples ...typed) {
+// addToModel adds samples to the model.
+func (a *archive) addToModel(samples ...typed) {
 	a.all = nil
 	for _, s := range samples {
 		a.model[s.key()] = s
@@ -105,8 +105,8 @@ func (a *archive) directory(c store.Channel) {
 	a.check(a.store.AddChannel(a.t.Context(), c))
 }
 
-// block stores samples of one bucket and type as a block, after its start; carried-forward
-// ones may come first.
+// block stores samples of one bucket and type as a block. Carried-forward samples may come
+// first.
 func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	a.directory(store.Channel{Starts: []store.Bucket{b}})
 	r := run(samples)
@@ -122,7 +122,7 @@ func (a *archive) block(w store.WriterID, b store.Bucket, samples ...typed) {
 	})
 }
 
-// reader returns a reader of everything put so far.
+// reader returns a reader of all samples stored so far.
 func (a *archive) reader() *Reader {
 	a.check(a.store.PutBlocks(a.t.Context(), a.ready...))
 	a.ready = nil
@@ -164,7 +164,7 @@ func (a *archive) dropClaim(w store.WriterID, shard int) {
 	}
 }
 
-// read returns what a reader shows.
+// read returns the samples that a reader yields.
 func (a *archive) read(from, to int64, opts Options) []typed {
 	a.t.Helper()
 	seq, err := a.reader().Read(a.t.Context(), testPV, from, to, opts)
@@ -173,7 +173,7 @@ func (a *archive) read(from, to int64, opts Options) []typed {
 	for r, err := range seq {
 		a.check(err)
 		if r.Len() == 0 || r.Len() > chunkSamples {
-			a.t.Fatalf("a run of %d samples", r.Len())
+			a.t.Fatalf("a yielded run has %d samples", r.Len())
 		}
 		c := r.Clone() // r is valid only until the next
 		for i := range c.Len() {
@@ -202,7 +202,7 @@ func (a *archive) expect(from, to int64) {
 				from, to, before[0].Time, got[:min(1, len(got))])
 		}
 		if got[0].Tag&sample.CarriedForward != 0 {
-			a.t.Fatal("a sample is shown as carried")
+			a.t.Fatal("a yielded sample is tagged as carried forward")
 		}
 		got = got[1:]
 	}
@@ -215,7 +215,7 @@ func (a *archive) expect(from, to int64) {
 	last := from
 	for _, s := range got {
 		if !want[s.key()] {
-			a.t.Fatalf("range [%d, %d]: sample %v is not in the archive, or shown twice", from, to, s)
+			a.t.Fatalf("range [%d, %d]: sample %v is not in the archive, or yielded twice", from, to, s)
 		}
 		if s.Time < last {
 			a.t.Fatalf("range [%d, %d]: time %d follows %d", from, to, s.Time, last)

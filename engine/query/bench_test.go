@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// BenchmarkRead reads the blocks of one PV: alone, and written by two engines.
+// BenchmarkRead reads the blocks of one PV, written by one engine and by two.
 func BenchmarkRead(b *testing.B) {
 	const blocks, each = 100, 4096
 	for name, writers := range map[string]byte{"one writer": 1, "two writers": 2} {

@@ -17,35 +17,36 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// BinOptions of a read of bins.
+// BinOptions are the options of a read of bins.
 type BinOptions struct {
-	// Empty yields bins without samples too, by what the PV held, up to now.
+	// Empty yields bins without samples too, up to now, from the value that the PV held.
 	Empty bool
-	// First yields the first bin in any case, if the PV held something.
+	// First yields the first bin even if it has no samples, provided the PV held a value.
 	First bool
 }
 
-// Bins are the samples of a range, summed up.
+// Bins are the samples of a range, summed up by time.
 type Bins struct {
-	// Width of a bin, in ns.
+	// Width is the width of a bin, in ns.
 	Width int64
-	// Stored says that bins are in store from which these can be summed up. Else they are
-	// computed from samples.
+	// Stored is set if the PV has stored rollups that these bins can be summed up from.
+	// Otherwise they are computed from samples.
 	Stored bool
-	// All yields the bins in order of time. They begin at multiples of the width since
-	// 1970; the first and the last may reach beyond the range. Only where samples have
-	// expired, and no level is fine enough, are they wider. A bin is valid until the next
-	// one is asked for. The sequence ends after its first error, and can be used once.
+	// All yields the bins in order of time. A bin begins at a multiple of the width since
+	// 1970; the first and the last may reach beyond the range. Bins are wider only where
+	// samples have expired and no level of rollups is fine enough. A bin is valid until
+	// the next one is requested. The sequence ends after its first error, and can be used
+	// once.
 	All iter.Seq2[*rollup.Bin, error]
 }
 
-// Bins returns what the samples of a PV in [from, to], in ns since 1970, come to in
-// bins: about as many as points, or up to twice as many, so as to be sums of stored ones.
-// A PV that was never captured gives ErrUnknownPV.
+// Bins sums up the samples of a PV in [from, to], in ns since 1970, in bins: about as many
+// as points, or up to twice as many, so that they can be sums of stored bins. For a PV
+// that was never captured it returns ErrUnknownPV.
 //
-// The coarsest level that is fine enough is taken, as far as its tiles are complete; the
-// rest is computed from finer levels, and from samples. Bins that are the sum of others
-// have a Mean and Std that differ in the last digits from those of their samples.
+// Bins come from the coarsest level of rollups that is fine enough, where its tiles are
+// complete. The rest is computed from finer levels and from samples. The Mean and Std of a
+// bin that is the sum of others differ in the last digits from those of its samples.
 func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int, opts BinOptions) (*Bins, error) {
 	n := int64(max(points, 1))
 	from, to = max(from, Earliest), min(to, Latest)
@@ -55,11 +56,11 @@ func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int
 	}
 	b.first, b.end = rollup.Floor(from, b.width), rollup.Floor(to, b.width)+b.width
 	b.join.empty, b.join.lead = opts.Empty, opts.First
-	return &Bins{Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, b.look(ctx, r)
+	return &Bins{Width: b.width, Stored: len(b.levels) > 0, All: b.all(ctx)}, b.collectUnsealed(ctx, r)
 }
 
-// Count returns how many samples a PV has in [from, to], in ns since 1970, from bins in
-// store; false if there are none for a range so short.
+// Count returns the number of samples of a PV in [from, to], in ns since 1970, from stored
+// bins. stored is false if there are no bins fine enough for the range.
 func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64, stored bool, err error) {
 	from, to = max(from, Earliest), min(to, Latest)
 	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins))
@@ -67,7 +68,7 @@ func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64
 		return 0, false, err
 	}
 	b.first, b.end = rollup.Floor(from+b.width-1, b.width), rollup.Floor(to+1, b.width)
-	if err := b.look(ctx, r); err != nil {
+	if err := b.collectUnsealed(ctx, r); err != nil {
 		return 0, false, err
 	}
 	for bin, err := range b.all(ctx) {
@@ -91,12 +92,12 @@ func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64
 	return n, true, nil
 }
 
-// countBins is how many bins are counted, at least: what is left at the ends of the range
-// is counted by sample.
+// countBins is the minimum number of bins that Count adds up. It counts the ends of the
+// range sample by sample.
 const countBins = 100
 
-// binning returns a read of bins of about a width.
-func (r *Reader) binning(ctx context.Context, pv string, asked int64) (*binning, error) {
+// binning returns a read of bins of about the requested width.
+func (r *Reader) binning(ctx context.Context, pv string, width int64) (*binning, error) {
 	b := &binning{tiles: r.Store.Rollups}
 	b.p = newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
 	if r.Now != nil {
@@ -106,15 +107,15 @@ func (r *Reader) binning(ctx context.Context, pv string, asked int64) (*binning,
 	if err != nil {
 		return nil, err
 	}
-	b.choose(ch.Levels, asked)
+	b.chooseLevels(ch.Levels, width)
 	b.join = joiner{width: b.width, now: b.p.Now}
 	return b, nil
 }
 
-// look reads everything but bins and blocks.
-func (b *binning) look(ctx context.Context, r *Reader) error {
+// collectUnsealed reads everything except bins and blocks.
+func (b *binning) collectUnsealed(ctx context.Context, r *Reader) error {
 	b.p.From, b.p.To = b.first, b.end-1
-	return b.p.look(ctx, r.Recent, r.Shards)
+	return b.p.collectUnsealed(ctx, r.Recent, r.Shards)
 }
 
 // all yields the bins.
@@ -127,39 +128,39 @@ func (b *binning) all(ctx context.Context) iter.Seq2[*rollup.Bin, error] {
 	}
 }
 
-// errStopped ends a read whose consumer wants no more.
-var errStopped = errors.New("the consumer has enough")
+// errStopped ends a read whose consumer has stopped.
+var errStopped = errors.New("the consumer has stopped")
 
 // binning is one read of bins.
 //
-//	levels, coarse to fine ──▶ what their tiles do not claim ──▶ samples ─┐
-//	          └───────────────── bins ────────────────────────────────────┴─▶ joiner ──▶ bins of one width
+//	levels, coarse to fine ──▶ ranges that their tiles do not claim ──▶ samples ─┐
+//	          └───────────────── bins ───────────────────────────────────────────┴─▶ joiner ──▶ bins of one width
 type binning struct {
 	p          *plan
 	tiles      func(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 	width      int64
-	first, end int64 // of all bins
-	// levels are those that the bins can be summed up from: the first one divides the
-	// width, and each the one before.
+	first, end int64 // start of the first bin, end of the last one
+	// levels are the levels that the bins can be summed up from, the coarsest first. The
+	// first one divides the width, and each one divides the one before it.
 	levels []store.Level
-	// wider are those that are too coarse, or do not fit, the finest first.
+	// wider are the levels that are too coarse or do not fit, the finest first.
 	wider    []store.Level
-	whole    int64 // raw samples are all there from here on
-	earliest int64 // nothing is stored from before
+	whole    int64 // raw samples are complete from this time on
+	earliest int64 // nothing is stored from before this time
 	join     joiner
 }
 
-// choose decides about the width and the levels, by those that there are, and by the
-// width that is asked for.
-func (b *binning) choose(levels []store.Level, asked int64) {
+// chooseLevels chooses the width and the levels, from the levels that the PV has and the
+// requested width.
+func (b *binning) chooseLevels(levels []store.Level, requested int64) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return !l.Valid() })
 	slices.SortFunc(levels, func(x, y store.Level) int { return cmp.Or(cmp.Compare(y.Every(), x.Every()), cmp.Compare(x, y)) })
-	b.width = asked
+	b.width = requested
 	unit := int64(0)
 	for _, l := range levels {
 		every := int64(l.Every())
-		if unit == 0 && every <= asked {
-			b.width, unit = asked/every*every, every
+		if unit == 0 && every <= requested {
+			b.width, unit = requested/every*every, every
 		}
 		if unit > 0 && unit%every == 0 {
 			b.levels, unit = append(b.levels, l), every
@@ -174,7 +175,7 @@ func (b *binning) run(ctx context.Context) error {
 	for _, s := range b.p.starts {
 		b.earliest = min(b.earliest, s.Start())
 	}
-	if err := b.lookBefore(ctx); err != nil {
+	if err := b.findHeldValue(ctx); err != nil {
 		return err
 	}
 	if err := b.cover(ctx, 0, missing{b.first, b.end, b.anyFresh(Earliest, b.first)}); err != nil {
@@ -183,9 +184,10 @@ func (b *binning) run(ctx context.Context) error {
 	return b.join.close(b.end)
 }
 
-// lookBefore finds what the PV holds at the start of the range: the last sample, or the
-// last bin, whichever is later. Samples may have expired, and bins not be there yet.
-func (b *binning) lookBefore(ctx context.Context) error {
+// findHeldValue finds the value that the PV held at the start of the range, from its last
+// sample or its last bin, whichever is later. Samples may have expired, and bins may not
+// be stored yet.
+func (b *binning) findHeldValue(ctx context.Context) error {
 	at := b.first
 	acc := rollup.NewAccumulator(b.unit())
 	var bins []rollup.Bin
@@ -197,7 +199,7 @@ func (b *binning) lookBefore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, found := acc.Last() // a bin that this sample is in may not know of it yet
+	last, found := acc.Last() // the stored bin of this sample may not include it yet
 	if !found {
 		last = math.MinInt64
 	}
@@ -214,7 +216,7 @@ func (b *binning) lookBefore(ctx context.Context) error {
 			}
 			var t rollup.Tile
 			if rollup.Decode(&t, &row) != nil {
-				continue // as if it were not there
+				continue // a tile that does not decode counts as missing
 			}
 			n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].End() > at })
 			if n > 0 && t.Bins[n-1].Start > last {
@@ -226,7 +228,7 @@ func (b *binning) lookBefore(ctx context.Context) error {
 	return nil
 }
 
-// unit is the width of the bins that are computed from samples.
+// unit returns the width of the bins that are computed from samples.
 func (b *binning) unit() int64 {
 	if n := len(b.levels); n > 0 {
 		return int64(b.levels[n-1].Every())
@@ -234,14 +236,14 @@ func (b *binning) unit() int64 {
 	return b.width
 }
 
-// missing is a range of bins that are to be found, [lo, hi). Stale says that there are
-// samples before it, the last ones before its first bin, that tiles do not know of.
+// missing is a range [lo, hi) of bins that are not found yet.
 type missing struct {
 	lo, hi int64
-	stale  bool
+	// stale is set if the last samples before lo are fresh: tiles do not include them.
+	stale bool
 }
 
-// samples computes bins from samples. Where those have expired, wider levels come first.
+// samples computes bins from samples. Where samples have expired, it uses wider levels.
 func (b *binning) samples(ctx context.Context, s missing) (err error) {
 	if s.lo < b.whole && b.earliest < s.hi && len(b.wider) > 0 {
 		if s.lo, err = b.fill(ctx, 0, s.lo, min(s.hi, b.whole)); err != nil {
@@ -277,8 +279,8 @@ func (b *binning) compute(ctx context.Context, lo, hi int64) (err error) {
 	return b.join.addAll(acc.Close(bins[:0], math.MaxInt64))
 }
 
-// fill finds bins of wider levels, from the k-th on, in [lo, hi). It returns where the
-// last one ends, or hi if that is later.
+// fill finds bins of wider levels, from the k-th on, in [lo, hi). It returns the end of
+// the last one, or hi if that is later.
 func (b *binning) fill(ctx context.Context, k int, lo, hi int64) (at int64, err error) {
 	if k == len(b.wider) {
 		return hi, b.compute(ctx, lo, hi)

@@ -26,9 +26,9 @@ var drawnLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(5*time.Minute, store.Forever), store.LevelOf(6*time.Hour, store.Forever),
 }
 
-// shelfOf fills a store with a PV of 1 Hz, a slow wave with noise, and its rollups, as
-// a sealer leaves them.
-type shelfOf struct {
+// wave fills a store with a PV of 1 Hz, a slow wave with noise, and with its rollups, as a
+// sealer does.
+type wave struct {
 	testing.TB
 	st     store.Store
 	n      uint32
@@ -37,15 +37,15 @@ type shelfOf struct {
 	bytes  map[store.Level]int
 }
 
-func (s *shelfOf) check(err error) {
+func (s *wave) check(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// fill stores samples from start on, one a second.
-func (s *shelfOf) fill(span time.Duration) {
+// fill stores samples from start on, one per second.
+func (s *wave) fill(span time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	ctx := context.Background()
 	end := start + int64(span)
@@ -56,7 +56,7 @@ func (s *shelfOf) fill(span time.Duration) {
 	s.check(s.st.AddChannel(ctx, ch))
 	sums := make([]*tiler, len(drawnLevels))
 	for i, l := range drawnLevels {
-		sums[i] = &tiler{shelfOf: s, level: l, acc: rollup.NewAccumulator(int64(l.Every())), since: start}
+		sums[i] = &tiler{wave: s, level: l, acc: rollup.NewAccumulator(int64(l.Every())), since: start}
 	}
 	r := &sample.Run{}
 	for at := start; at < end; {
@@ -84,7 +84,7 @@ func (s *shelfOf) fill(span time.Duration) {
 	s.put()
 }
 
-func (s *shelfOf) put() {
+func (s *wave) put() {
 	s.check(s.st.PutBlocks(context.Background(), s.blocks...))
 	s.check(s.st.PutRollups(context.Background(), s.tiles...))
 	s.blocks, s.tiles = s.blocks[:0], s.tiles[:0]
@@ -92,7 +92,7 @@ func (s *shelfOf) put() {
 
 // tiler cuts the bins of a level into tiles.
 type tiler struct {
-	*shelfOf
+	*wave
 	level store.Level
 	acc   *rollup.Accumulator
 	bins  []rollup.Bin
@@ -129,8 +129,8 @@ func (t *tiler) cut() {
 	t.bins = append(t.bins[:0], t.bins[n:]...)
 }
 
-// draw reads a range as 2,000 points, and returns how many there are.
-func (s *shelfOf) draw(from, to int64) (n int) {
+// countPoints reads a range as 2,000 points and returns the number of points.
+func (s *wave) countPoints(from, to int64) (n int) {
 	r := &query.Reader{Store: s.st, Shards: shards}
 	bins, err := r.Bins(context.Background(), drawnPV, from, to, 2000, query.BinOptions{})
 	s.check(err)
@@ -144,9 +144,9 @@ func (s *shelfOf) draw(from, to int64) (n int) {
 	return n
 }
 
-// BenchmarkDraw draws ranges of a PV of 1 Hz to 2,000 points: three years, or 60 days
-// with -short. It says what raw samples and each level take on disk.
-func BenchmarkDraw(b *testing.B) {
+// BenchmarkPoints reads ranges of a PV of 1 Hz as 2,000 points: three years, or 60 days
+// with -short. It reports the disk usage of raw samples and of each level.
+func BenchmarkPoints(b *testing.B) {
 	span := 3 * 365 * 24 * time.Hour
 	if testing.Short() {
 		span = 60 * 24 * time.Hour
@@ -156,7 +156,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer st.Close()
-	s := &shelfOf{TB: b, st: st, bytes: map[store.Level]int{}}
+	s := &wave{TB: b, st: st, bytes: map[store.Level]int{}}
 	s.fill(span)
 	b.Logf("raw: %.1f MB, %.2f bytes per sample", float64(s.bytes[0])/1e6, float64(s.bytes[0])/span.Seconds())
 	for _, l := range drawnLevels {
@@ -166,7 +166,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Run(fmt.Sprintf("%vd", part.Hours()/24), func(b *testing.B) {
 			for b.Loop() {
 				end := start + int64(span)
-				if n := s.draw(end-int64(part), end-1); n < 1900 && part > time.Hour {
+				if n := s.countPoints(end-int64(part), end-1); n < 1900 && part > time.Hour {
 					b.Fatalf("%d points", n)
 				}
 			}

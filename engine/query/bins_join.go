@@ -2,22 +2,22 @@ package query
 
 import "varve.dev/varve/engine/rollup"
 
-// joiner makes bins of one width of narrower ones, which come in order of time.
+// joiner joins narrow bins to bins of one width. The narrow bins come in order of time.
 type joiner struct {
 	width int64
-	empty bool // bins without samples are wanted
-	lead  bool // the first one is, in any case
+	empty bool // yield bins without samples
+	lead  bool // yield the first bin even without samples
 	now   int64
 	yield func(*rollup.Bin) bool
 
-	done  int64      // bins before are yielded, or have no samples
-	last  rollup.Bin // the latest one, which says what is held
-	known bool       // there is one
+	done  int64      // bins before this time are yielded or have no samples
+	last  rollup.Bin // the latest bin; it has the value that the PV holds
+	known bool       // there is a latest bin
 	cur   rollup.Bin // the sum so far
-	open  bool       // there is one
+	open  bool       // there is a sum
 }
 
-// hold notes what the PV held before the first bin.
+// hold sets the latest bin, which has the value that the PV holds.
 func (j *joiner) hold(b *rollup.Bin) { j.last, j.known = *b, true }
 
 func (j *joiner) addAll(bins []rollup.Bin) error {
@@ -38,7 +38,7 @@ func (j *joiner) add(b *rollup.Bin) error {
 		}
 	}
 	if start < j.done {
-		return nil // a wider one was there
+		return nil // a wider bin covers it
 	}
 	if !j.open {
 		if err := j.skipTo(start); err != nil {
@@ -63,7 +63,7 @@ func (j *joiner) add(b *rollup.Bin) error {
 	return nil
 }
 
-// addWide passes a bin that is wider, or does not fit.
+// addWide yields a bin that is too wide or does not fit.
 func (j *joiner) addWide(b *rollup.Bin) error {
 	if j.open {
 		if err := j.emit(); err != nil {
@@ -81,7 +81,7 @@ func (j *joiner) addWide(b *rollup.Bin) error {
 	return j.pass(b)
 }
 
-// fillTo makes the sum one up to t, by what is held.
+// fillTo extends the sum up to t by the value that the PV holds.
 func (j *joiner) fillTo(t int64) {
 	if gap := t - j.cur.End(); gap > 0 {
 		held := j.last.Next(j.cur.End(), gap)
@@ -97,7 +97,8 @@ func (j *joiner) emit() error {
 	return j.pass(&j.cur)
 }
 
-// skipTo yields, if they are wanted, the bins without samples up to t.
+// skipTo goes on to t. It yields the bins without samples before t if the options ask for
+// them.
 func (j *joiner) skipTo(t int64) error {
 	at := rollup.Floor(j.done+j.width-1, j.width)
 	for ; (j.empty || j.lead) && j.known && at+j.width <= t && at <= j.now; at += j.width {
@@ -118,7 +119,7 @@ func (j *joiner) pass(b *rollup.Bin) error {
 	return nil
 }
 
-// close yields what is left, up to end.
+// close yields the remaining bins up to end.
 func (j *joiner) close(end int64) error {
 	if j.open {
 		if err := j.emit(); err != nil {

@@ -17,8 +17,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// TestBinsInPebble and TestBinsInCassandra read bins of some days of a PV from what a
-// sealer leaves in a store, and compare them with those of its samples.
+// TestBinsInPebble and TestBinsInCassandra read bins of some days of a PV from a store that
+// a sealer has filled, and compare them with bins computed from the samples.
 func TestBinsInPebble(t *testing.T) {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestBinsInCassandra(t *testing.T) {
 
 func binsEqualSamples(t *testing.T, st store.Store) {
 	const span = 3 * 24 * time.Hour
-	s := &shelfOf{TB: t, st: st, bytes: map[store.Level]int{}}
+	s := &wave{TB: t, st: st, bytes: map[store.Level]int{}}
 	s.fill(span)
 	r := &query.Reader{Store: st, Shards: shards}
 	for _, c := range []struct {
@@ -66,25 +66,25 @@ func binsEqualSamples(t *testing.T, st store.Store) {
 		}
 		want := s.computed(r, from, to, bins.Width)
 		if len(got) != len(want) || len(want) < c.points/2 {
-			t.Fatalf("%v to %v: %d bins of %v, and %d of the samples", c.from, c.to, len(got), time.Duration(bins.Width), len(want))
+			t.Fatalf("%v to %v: %d bins of %v, and %d computed from the samples", c.from, c.to, len(got), time.Duration(bins.Width), len(want))
 		}
 		for i := range got {
 			g, w := &got[i], &want[i]
 			near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(w.Max-w.Min) }
 			if g.Start != w.Start || g.Count != w.Count || g.Covered != w.Covered || g.Min != w.Min || g.Max != w.Max ||
 				g.First != w.First || g.Last != w.Last || !near(g.Mean, w.Mean) || !near(g.Std, w.Std) {
-				t.Fatalf("%v to %v: a bin is %+v, and by the samples %+v", c.from, c.to, *g, *w)
+				t.Fatalf("%v to %v: a bin is %+v, and computed from the samples %+v", c.from, c.to, *g, *w)
 			}
 		}
 		n, stored, err := r.Count(t.Context(), drawnPV, from, to)
 		if want := min(to, start+int64(span))/1e9 - max(from, start)/1e9; err != nil || stored && int64(n) != want {
-			t.Errorf("%v to %v: %d samples are counted, %v, not %d", c.from, c.to, n, err, want)
+			t.Errorf("%v to %v: counted %d samples (%v), want %d", c.from, c.to, n, err, want)
 		}
 	}
 }
 
-// computed returns the bins of the samples that a read gives.
-func (s *shelfOf) computed(r *query.Reader, from, to, width int64) []rollup.Bin {
+// computed computes bins from the samples that a read yields.
+func (s *wave) computed(r *query.Reader, from, to, width int64) []rollup.Bin {
 	from, to = rollup.Floor(from, width), rollup.Floor(to, width)+width-1
 	runs, err := r.Read(context.Background(), drawnPV, from, to, query.Options{})
 	s.check(err)

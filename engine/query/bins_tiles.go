@@ -7,9 +7,10 @@ import (
 	"varve.dev/varve/engine/rollup"
 )
 
-// cover finds the bins of a range: those in tiles of level i, and in finer levels and
-// samples what tiles do not claim, and what fresh samples change. Those change the bin
-// that they are in, and the next one that has samples, as it begins with their value.
+// cover finds the bins of a range. It takes them from the tiles of level i, where these
+// claim to be complete and no fresh sample changes them. It finds the others in finer
+// levels and in samples. A fresh sample changes the bin that it is in and the next bin
+// with samples, because that one begins with its value.
 func (b *binning) cover(ctx context.Context, i int, s missing) error {
 	if i == len(b.levels) {
 		return b.samples(ctx, s)
@@ -25,14 +26,14 @@ func (b *binning) cover(ctx context.Context, i int, s missing) error {
 				return err
 			}
 			if rollup.Decode(&c.tile, &row) != nil {
-				continue // it is computed from others
+				continue // its bins are computed from finer levels
 			}
-			if err := c.take(s.hi); err != nil {
+			if err := c.addTile(s.hi); err != nil {
 				return err
 			}
 		}
 	}
-	if err := c.miss(s.hi); err != nil {
+	if err := c.skipTo(s.hi); err != nil {
 		return err
 	}
 	return c.flush()
@@ -41,17 +42,17 @@ func (b *binning) cover(ctx context.Context, i int, s missing) error {
 // coverage goes through the tiles of a level, by time.
 type coverage struct {
 	b     *binning
-	find  func(missing) error // elsewhere
+	find  func(missing) error // finds bins in finer levels or samples
 	width int64
-	at    int64   // what is before is found, or in hole
-	stale bool    // fresh samples came after the last one that tiles know of
-	hole  missing // adjacent bins that are to be found elsewhere
+	at    int64   // bins before this time are found or in hole
+	stale bool    // fresh samples follow the last one that tiles include
+	hole  missing // adjacent bins for find
 	tile  rollup.Tile
 }
 
-// take takes the bins of the tile, as far as they are before hi.
-func (c *coverage) take(hi int64) error {
-	if err := c.miss(min(c.tile.Since, hi)); err != nil {
+// addTile adds the bins of the tile that are before hi.
+func (c *coverage) addTile(hi int64) error {
+	if err := c.skipTo(min(c.tile.Since, hi)); err != nil {
 		return err
 	}
 	end := min(c.tile.Through, hi)
@@ -66,7 +67,7 @@ func (c *coverage) take(hi int64) error {
 			c.at = end
 			break
 		}
-		if err := c.bin(next, fresh == next, bins); err != nil {
+		if err := c.addBin(next, fresh == next, bins); err != nil {
 			return err
 		}
 		if stored == next {
@@ -76,10 +77,11 @@ func (c *coverage) take(hi int64) error {
 	return nil
 }
 
-// bin takes the bin at t, the first of some, or leaves it for elsewhere.
-func (c *coverage) bin(t int64, fresh bool, bins []rollup.Bin) error {
+// addBin adds the bin at t, the first of bins. If a fresh sample changes that bin, addBin
+// adds it to the hole instead.
+func (c *coverage) addBin(t int64, fresh bool, bins []rollup.Bin) error {
 	if fresh || c.stale {
-		err := c.open(t, t+c.width)
+		err := c.extendHole(t, t+c.width)
 		c.stale = fresh
 		return err
 	}
@@ -90,19 +92,19 @@ func (c *coverage) bin(t int64, fresh bool, bins []rollup.Bin) error {
 	return c.b.join.add(&bins[0])
 }
 
-// miss leaves what is before t, and not found yet, for elsewhere.
-func (c *coverage) miss(t int64) error {
+// skipTo adds the bins before t that are not found yet to the hole.
+func (c *coverage) skipTo(t int64) error {
 	if t <= c.at {
 		return nil
 	}
 	fresh := c.b.anyFresh(c.at, t)
-	err := c.open(c.at, t)
+	err := c.extendHole(c.at, t)
 	c.stale = c.stale || fresh
 	return err
 }
 
-// open adds to the hole, or begins another one.
-func (c *coverage) open(lo, hi int64) error {
+// extendHole adds [lo, hi) to the hole, or begins another hole.
+func (c *coverage) extendHole(lo, hi int64) error {
 	if c.hole.hi != lo || c.hole.lo == c.hole.hi {
 		if err := c.flush(); err != nil {
 			return err
@@ -113,7 +115,7 @@ func (c *coverage) open(lo, hi int64) error {
 	return nil
 }
 
-// flush finds what is in the hole.
+// flush finds the bins in the hole.
 func (c *coverage) flush() error {
 	hole := c.hole
 	c.hole = missing{}
@@ -123,7 +125,8 @@ func (c *coverage) flush() error {
 	return c.find(hole)
 }
 
-// nextFresh returns the start of the first bin that has a fresh sample in [lo, hi); or hi.
+// nextFresh returns the start of the first bin with a fresh sample in [lo, hi), or hi if
+// there is none.
 func (b *binning) nextFresh(lo, hi, width int64) int64 {
 	next := hi
 	for _, r := range b.p.Unsealed {

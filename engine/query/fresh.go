@@ -9,9 +9,9 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// journal gathers the samples in a shard's rows that are not sealed, of writers
-// that memory does not cover.
-func (p *plan) journal(ctx context.Context, shard int, claims []store.Claim, covered []store.WriterID) error {
+// readJournal gathers the samples in the unsealed rows of a shard, except those of writers
+// that memory covers.
+func (p *plan) readJournal(ctx context.Context, shard int, claims []store.Claim, covered []store.WriterID) error {
 	for _, c := range claims {
 		if slices.Contains(covered, c.Writer) {
 			continue
@@ -32,11 +32,12 @@ func (p *plan) journal(ctx context.Context, shard int, claims []store.Claim, cov
 	return nil
 }
 
-// largeRun is from how many bytes on a run is not copied into a longer one, and
-// what is not asked for is let go of at once.
+// largeRun is the size in bytes from which on a run is not copied into a longer one, and
+// samples outside of the range are dropped at once.
 const largeRun = 1 << 20
 
-// gather adds the samples of a run to fresh. Runs come in order of arrival.
+// gather adds the samples of a run to Unsealed. The caller passes runs in order of
+// arrival.
 func (p *plan) gather(r *sample.Run) {
 	if !r.Type.Fixed() && r.Size() >= largeRun {
 		r = r.Within(p.From, p.To)

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// moving is a store in which everything is sealed just before a certain call of
-// the reader: samples leave memory and journal for blocks of a new size.
+// moving is a store that seals everything just before a certain call of the reader:
+// samples move from memory and journal to blocks of a new size.
 type moving struct {
 	store.Store
 	mu        sync.Mutex // some calls are made at the same time
@@ -53,8 +53,8 @@ func (m *moving) Blocks(ctx context.Context, pv string, b store.Bucket, from, to
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
 
-// At whatever moment a sealer comes in between, a reader misses nothing.
-func TestNoHole(t *testing.T) {
+// A reader misses no sample, regardless of when a sealer moves samples.
+func TestReadMissesNothingWhileSamplesAreSealed(t *testing.T) {
 	const want = "0:0 1:1 2:2 3:3 "
 	for at := 0; ; at++ {
 		a := newArchive(t, 1)
@@ -84,7 +84,7 @@ func TestNoHole(t *testing.T) {
 		}
 		if m.calls <= at {
 			if at < 5 {
-				t.Fatalf("a read makes %d calls only", at)
+				t.Fatalf("a read makes only %d calls", at)
 			}
 			return
 		}

@@ -17,8 +17,8 @@ func image(at int64, size int, fill byte) typed {
 	return typed{sample.Uint8.Array(), sample.Sample{Time: at, Bytes: bytes.Repeat([]byte{fill}, size)}}
 }
 
-// Large values in memory, the journal and blocks are one archive as small ones are,
-// and reading changes nothing of what an engine holds.
+// Large values are read from memory, journal and blocks like small ones. Reading changes
+// nothing in the memory of an engine.
 func TestLargeValues(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{Shards: []int{home()}})
@@ -30,7 +30,7 @@ func TestLargeValues(t *testing.T) {
 		}
 		all = append(all, image(epoch+i/2, size, byte(i))) // two at each time
 	}
-	a.know(all...)
+	a.addToModel(all...)
 	for i := range 10 {
 		a.block(writer(1), store.Day.Of(epoch), all[i])
 	}
@@ -46,7 +46,7 @@ func TestLargeValues(t *testing.T) {
 	for _, c := range [][2]int64{{-5, 100}, {-5, -1}, {0, 3}, {4, 4}, {5, 14}, {9, 9}, {13, 30}, {19, 19}, {25, 30}} {
 		a.expect(epoch+c[0], epoch+c[1])
 		if got := a.read(epoch+c[0], epoch+c[1], Options{Inside: true}); len(got) > 0 && got[0].Time < epoch+c[0] {
-			t.Errorf("inside [%d, %d] is a sample at %d", c[0], c[1], got[0].Time-epoch)
+			t.Errorf("a read inside [%d, %d] yields a sample at %d", c[0], c[1], got[0].Time-epoch)
 		}
 	}
 	for i, r := range a.held.Runs {
@@ -56,8 +56,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// A large value is not copied into each bucket: it is found where it stands, in
-// whatever size of buckets.
+// A large value is not copied into each bucket. A read finds it in its own bucket, of any
+// size.
 func TestCarriedForwardValueElsewhere(t *testing.T) {
 	value := image(epoch+100, 100<<10, 7)
 	elsewhere := image(epoch+100, 0, 0)
@@ -79,10 +79,10 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 				return // the later sample is not carried forward here: only that reading goes well
 			}
 			if len(got) != 1 || got[0].key() != value.key() {
-				t.Fatalf("%d samples are read: %.100v", len(got), got)
+				t.Fatalf("read %d samples: %.100v", len(got), got)
 			}
 			if got := a.read(at, at+10, Options{Inside: true}); len(got) != 0 {
-				t.Errorf("%d samples stand inside the range", len(got))
+				t.Errorf("%d samples are inside the range", len(got))
 			}
 		})
 	}
@@ -90,12 +90,12 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 		a := newArchive(t, 1)
 		a.block(writer(3), later, elsewhere)
 		if got := a.read(later.Start()+10, later.Start()+20, Options{}); len(got) != 0 {
-			t.Errorf("%d samples are read of a value that is gone", len(got))
+			t.Errorf("read %d samples of a deleted value", len(got))
 		}
 	})
 }
 
-// shelf is a store that has blocks in memory.
+// shelf is a store with blocks in memory.
 type shelf struct {
 	store.Store
 	blocks []store.Block
@@ -115,8 +115,8 @@ func (s *shelf) Blocks(_ context.Context, _ string, in store.Bucket, _, _ int64)
 	}
 }
 
-// Reading large values takes memory for one beside the store's own copy, however
-// many there are.
+// Reading large values needs memory for one value beside the store's own copy, regardless
+// of the number of values.
 func TestMemoryOfLargeValues(t *testing.T) {
 	const n, size = 60, 1 << 20
 	a := newArchive(t, 1)

@@ -11,9 +11,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Names returns the names, sorted, of all PVs that match: those in the directory
-// and those being captured. It returns the first limit of them; a limit below 0
-// is none.
+// Names returns the sorted names of all matching PVs, in the directory or being captured.
+// It returns at most limit names; a negative limit means no limit.
 func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit int) ([]string, error) {
 	found := names{limit: limit, set: map[string]struct{}{}}
 	if r.Captured != nil {
@@ -34,7 +33,7 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 	return found.sorted(), nil
 }
 
-// names is a set that holds little more than the first limit of the names added.
+// names is a set of names. It holds little more than the first limit of them.
 type names struct {
 	limit int
 	set   map[string]struct{}
@@ -57,7 +56,7 @@ func (n *names) sorted() []string {
 	return all
 }
 
-// Known reports whether a PV is being captured or was once.
+// Known reports whether a PV is being captured or was captured once.
 func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	pv = pvname.Canonical(pv)
 	if r.Recent != nil && r.Recent.Recent(ctx, RecentRequest{PV: pv, From: Latest, To: Latest}).Known {
@@ -67,8 +66,8 @@ func (r *Reader) Known(ctx context.Context, pv string) (bool, error) {
 	return found, err
 }
 
-// Type returns the type that the samples of a PV had latest, as far as the
-// directory tells; Unknown if it has none.
+// Type returns the latest type of a PV's samples in the directory, or Unknown if the
+// directory has none.
 func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 	ch, _, err := r.Store.Channel(ctx, pvname.Canonical(pv))
 	if err != nil || len(ch.Types) == 0 {
@@ -77,16 +76,17 @@ func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 	return ch.Types[len(ch.Types)-1], nil
 }
 
-// Metadata returns the metadata of a PV in force at a time in ns since 1970: the
-// latest from at or before it, or else the first. False: none is known.
+// Metadata returns the metadata of a PV at a time in ns since 1970: the latest at or
+// before that time, or if there is none, the first. It returns false if the archive has no
+// metadata of the PV.
 func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
 	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
 	return m.Metadata, found, err
 }
 
-// MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time:
-// what was in force at from, as Metadata has it, and each that differs from the one
-// before.
+// MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time: the
+// metadata at from, as Metadata returns it, and then each that differs from the one before
+// it.
 func (r *Reader) MetadataHistory(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
 	pv = pvname.Canonical(pv)
 	return func(yield func(store.PVMetadata, error) bool) {
@@ -99,7 +99,7 @@ func (r *Reader) MetadataHistory(ctx context.Context, pv string, from, to int64)
 		}
 		for m, err := range r.Store.Metadata(ctx, pv, from, to) {
 			if err == nil && m.Equal(&last.Metadata) {
-				continue // as when two engines saw one change
+				continue // for example, two engines recorded one change
 			}
 			if !yield(m, err) || err != nil {
 				return

@@ -15,7 +15,7 @@ const (
 	epoch  = 20454 * day // 2026-01-01
 )
 
-// scatter fills an archive with random samples in every place that may hold one.
+// scatter fills an archive with random samples in every place that can hold samples.
 func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 	others := (home() + 1) % testShards
 	a.directory(store.Channel{Shards: []int{home(), others}, Types: []sample.Type{sample.Float64, sample.String}})
@@ -40,7 +40,7 @@ func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 			a.scatterBlocks(sizes, samples)
 			history = append(history, samples...)
 		}
-		a.know(samples...)
+		a.addToModel(samples...)
 	}
 	a.carryAll(sizes, history)
 }
@@ -80,12 +80,12 @@ func (a *archive) scatterBlocks(sizes []store.BucketSize, samples []typed) {
 	}
 }
 
-// tier returns one that keeps all.
+// tier returns a random tier that keeps all samples.
 func (a *archive) tier() store.Tier {
 	return []store.Tier{store.Forever, store.Forever, store.Keep5y, store.Keep10y}[a.rng.IntN(4)]
 }
 
-// carryAll begins buckets with copies of the last sample before them.
+// carryAll adds carried-forward copies to the start of buckets.
 func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 	slices.SortStableFunc(history, func(x, y typed) int { return int(min(1, max(-1, x.Time-y.Time))) })
 	for _, s := range history {
@@ -100,7 +100,7 @@ func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 	}
 }
 
-// Whatever the places where samples stand, a read shows each once, in order.
+// A read yields each sample once and in order, regardless of where the samples are.
 func TestReadEqualsModel(t *testing.T) {
 	cases := []struct {
 		sizes []store.BucketSize

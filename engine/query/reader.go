@@ -18,31 +18,31 @@ import (
 // ErrUnknownPV is returned for a PV that was never captured.
 var ErrUnknownPV = errors.New("unknown PV")
 
-// ErrNoAnswer is wrapped by errors that say that an engine did not answer for
-// what only it knows.
+// ErrNoAnswer is wrapped by errors about an engine that did not answer and that alone has
+// the data.
 var ErrNoAnswer = errors.New("an engine did not answer")
 
-// Held is what engines hold of a PV in memory.
+// Held is the samples of a PV that engines hold in memory.
 type Held struct {
-	// Known says that the PV is being captured, also if it has no sample yet.
+	// Known is set if an engine captures the PV, even if it has no sample yet.
 	Known bool
-	// Shards are those the PV is captured in now, which the directory may not
-	// know yet.
+	// Shards are the shards in which the PV is captured now. The directory may not know
+	// them yet.
 	Shards []int
-	// Runs are in order of arrival. They are copies, but the memory of values that are
-	// bytes may be the engine's own, and must not be written to.
+	// Runs are in order of arrival. They are copies, except that the memory of values of
+	// bytes may belong to the engine. The reader must not write to it.
 	Runs []*sample.Run
-	// Covers are the writers whose unsealed rows, in the journals of this PV's
-	// shards, hold no sample of the PV that is not in Runs.
+	// Covers are the writers whose unsealed samples of the PV are all in Runs: their
+	// rows in the journals of the PV's shards have no others.
 	Covers []store.WriterID
-	// Missing says that samples that wait in an engine, and are not in the journal, are
-	// not in Runs, as it could not be asked, or they are too many; nil: that is not so.
-	// They came at MissingFrom, in ns since 1970, or later.
-	Missing     error
+	// Missing is set if samples that are not in the journal are missing from Runs,
+	// because their engine did not answer or because they are too many.
+	Missing error
+	// MissingFrom is the earliest time, in ns since 1970, that a missing sample can have.
 	MissingFrom int64
 }
 
-// Add joins what another engine holds of the same PV.
+// Add adds what another engine holds of the same PV.
 func (h *Held) Add(o Held) {
 	h.Known = h.Known || o.Known
 	h.Shards = append(h.Shards, o.Shards...)
@@ -53,89 +53,89 @@ func (h *Held) Add(o Held) {
 	}
 }
 
-// RecentRequest is what engines are asked of a PV.
+// RecentRequest requests the samples of a PV that engines hold in memory.
 type RecentRequest struct {
 	PV string
-	// Shards are those that the PV is known to be in, or to have been in lately. Those
-	// that an engine captures it in now need not be named.
+	// Shards are the shards in which the PV is, or was recently. The shards in which an
+	// engine captures the PV now may be left out.
 	Shards []int
-	// From and To are the times, in ns since 1970, of the samples that are needed, and
-	// of those before From the last one. The answer may have more.
+	// From and To bound the times of the requested samples, in ns since 1970. The last
+	// sample before From belongs to the request. The answer may have more samples.
 	From, To int64
 }
 
-// Recent answers with what engines hold of a PV, as of a moment after it was
-// called. An engine that can not be asked is left out: its writers are not
-// covered, and their journal is read. But it must be known who captures the PV
-// then, in which shard.
+// Recent returns the samples of a PV that engines hold in memory, as of a moment after
+// the call. It leaves out engines that do not answer: the result does not cover their
+// writers, and the reader reads their journal instead. Even then the result must name the
+// shards in which the PV is captured.
 type Recent interface {
 	Recent(ctx context.Context, q RecentRequest) Held
 }
 
-// Reader reads an archive. Its fields are set before use.
+// Reader reads an archive. The caller sets its fields before use.
 type Reader struct {
 	Store store.Store
-	// Recent may be nil: then everything is read from the store.
+	// Recent may be nil. Then the reader reads everything from the store.
 	Recent Recent
-	// Captured yields the PVs being captured, which the directory may not know
-	// yet. It may be nil.
+	// Captured yields the PVs being captured. The directory may not know them yet. It
+	// may be nil.
 	Captured func() iter.Seq[string]
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Now returns the time in ns since 1970, by which buckets expire; nil means
+	// Now returns the time, in ns since 1970, by which buckets expire. Nil means
 	// time.Now.
 	Now func() int64
 }
 
-// Options of a read.
+// Options are the options of a read.
 type Options struct {
 	// Inside leaves out the last sample before the range.
 	Inside bool
 }
 
-// Earliest and Latest bound the times that can be asked for, in ns since 1970:
-// the years 1900 to 2200. Times beyond are read as these.
+// Earliest and Latest bound the times of a read, in ns since 1970: the years 1900 to
+// 2200. Times beyond them count as these.
 const (
 	Earliest = scan.Earliest
 	Latest   = scan.Latest
 )
 
-// Read yields the samples of a PV with times in [from, to], in ns since 1970, by
-// time, each once. If none is exactly at from, the last one before it comes
-// first, unless the options say otherwise. Samples of equal time are in order of
-// arrival, as far as it is known.
+// Read yields the samples of a PV with times in [from, to], in ns since 1970, by time,
+// each once. If there is no sample at from, the last one before it comes first, unless
+// the options leave it out. Samples of equal time are in order of arrival, as far as that
+// order is known.
 //
-// A yielded run has one type, a bounded length and at least one sample. It is
-// valid until the next one is asked for. The sequence ends after its first error,
-// and can be used once. A PV that was never captured gives ErrUnknownPV at once.
+// A yielded run has one type, a bounded length and at least one sample. It is valid until
+// the next one is requested. The sequence ends after its first error, and can be used
+// once. For a PV that was never captured, Read returns ErrUnknownPV.
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
 	p := newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
 	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
 	if r.Now != nil {
 		p.Now = r.Now()
 	}
-	if err := p.look(ctx, r.Recent, r.Shards); err != nil {
+	if err := p.collectUnsealed(ctx, r.Recent, r.Shards); err != nil {
 		return nil, err
 	}
 	return func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, nil
 }
 
-// plan is one read. Its Unsealed are samples that are in no block, or may not be: normal runs.
+// plan is one read. Its Unsealed are normalized runs of samples that may be in no block.
 type plan struct {
 	scan.Scan
 	store  store.Store
-	starts []store.Bucket // of the directory
-	large  []*sample.Run  // of Unsealed, while it is being gathered
+	starts []store.Bucket // from the directory
+	large  []*sample.Run  // part of Unsealed while it is being gathered
 }
 
-// newPlan returns a plan to read a PV by the expiries of a time.
+// newPlan returns a plan to read a PV. Buckets expire by the time now.
 func newPlan(st store.Store, pv string, now int64) *plan {
 	return &plan{Scan: scan.Scan{Store: st, PV: pv, Now: now}, store: st}
 }
 
-// look reads everything but the blocks, in the order that the package comment
-// argues for.
-func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
+// collectUnsealed reads everything except the blocks, in the order that the package
+// comment explains.
+func (p *plan) collectUnsealed(ctx context.Context, recent Recent, shards int) error {
 	var held Held
 	if recent != nil {
 		held = recent.Recent(ctx, RecentRequest{PV: p.PV, From: p.From, To: p.To})
@@ -144,23 +144,23 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 		return held.Missing
 	}
 	home := pvname.Shard(p.PV, shards)
-	ch, found, claims, err := p.begin(ctx, home)
+	ch, found, claims, err := p.readDirectory(ctx, home)
 	if err != nil {
 		return err
 	}
 	if !found && !held.Known {
 		return ErrUnknownPV
 	}
-	in := append(slices.Concat(ch.Shards, held.Shards), home)
-	slices.Sort(in)
-	for _, shard := range slices.Compact(in) {
+	inShards := append(slices.Concat(ch.Shards, held.Shards), home)
+	slices.Sort(inShards)
+	for _, shard := range slices.Compact(inShards) {
 		of := claims
 		if shard != home {
 			if of, err = p.store.Claims(ctx, shard); err != nil {
 				return err
 			}
 		}
-		if err := p.journal(ctx, shard, of, held.Covers); err != nil {
+		if err := p.readJournal(ctx, shard, of, held.Covers); err != nil {
 			return err
 		}
 	}
@@ -176,9 +176,9 @@ func (p *plan) look(ctx context.Context, recent Recent, shards int) error {
 	return nil
 }
 
-// begin reads the directory, and at the same time the claims of the shard that needs no
-// directory to be known.
-func (p *plan) begin(ctx context.Context, home int) (ch store.Channel, found bool, claims []store.Claim, err error) {
+// readDirectory reads the PV's directory entry. At the same time it reads the claims of
+// the PV's home shard, which the name of the PV determines.
+func (p *plan) readDirectory(ctx context.Context, home int) (ch store.Channel, found bool, claims []store.Claim, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		claims, err = p.store.Claims(ctx, home)

@@ -26,7 +26,7 @@ func carriedForward(s typed) typed {
 	return s
 }
 
-// brief writes samples as their times after epoch and their values.
+// brief formats samples as times after epoch and values.
 func brief(samples []typed) string {
 	out := ""
 	for _, s := range samples {
@@ -57,7 +57,7 @@ func TestUnknownPV(t *testing.T) {
 	a.reads(0, 10, "")
 }
 
-// A read does not do without samples that only an engine has.
+// A read fails if it needs samples that only an engine without an answer has.
 func TestMissingSamplesFailTheRead(t *testing.T) {
 	a := newArchive(t, 1)
 	a.held = Held{Known: true}
@@ -66,7 +66,7 @@ func TestMissingSamplesFailTheRead(t *testing.T) {
 	a.held.Add(Held{})
 	r := a.reader()
 	if _, err := r.Read(t.Context(), testPV, 0, 0, Options{}); err != nil {
-		t.Errorf("samples before those that are missing: %v", err)
+		t.Errorf("reading samples before the missing ones: %v", err)
 	}
 	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("samples: %v", err)
@@ -76,7 +76,7 @@ func TestMissingSamplesFailTheRead(t *testing.T) {
 	}
 }
 
-// A name is found in each of its forms.
+// A read accepts a name in each of its forms.
 func TestNamesAreCanonical(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
@@ -85,7 +85,7 @@ func TestNamesAreCanonical(t *testing.T) {
 	}
 }
 
-// Samples of equal time stay in the order of arrival; a type has runs of its own.
+// Samples of equal time stay in order of arrival. Each type has runs of its own.
 func TestTiesAndTypes(t *testing.T) {
 	a := newArchive(t, 1)
 	b := store.Day.Of(epoch)
@@ -99,8 +99,8 @@ func TestTiesAndTypes(t *testing.T) {
 	a.reads(10, 20, "9:3 ")
 }
 
-// The last sample before a range is found wherever it stands.
-func TestBefore(t *testing.T) {
+// A read finds the last sample before its range in every place.
+func TestLastSampleBeforeTheRange(t *testing.T) {
 	d := func(n int64) store.Bucket { return store.Day.Of(epoch + n*day) }
 	last := float(epoch+100, 1)
 	for name, fill := range map[string]func(*archive){
@@ -133,9 +133,9 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// The value of a PV that has not changed for long is found, in one bucket if it
-// was carried forward, and some way back if nobody captured the PV meanwhile.
-func TestBeforeLongAgo(t *testing.T) {
+// A read finds the value of a PV that has not changed for a long time: in one bucket if it
+// was carried forward, and further back if no engine captured the PV in between.
+func TestLastSampleLongBeforeTheRange(t *testing.T) {
 	old := float(epoch, 1)
 	for _, c := range []struct {
 		size store.BucketSize
@@ -150,7 +150,7 @@ func TestBeforeLongAgo(t *testing.T) {
 	}
 }
 
-// counting counts the buckets that are asked and the blocks that are read.
+// counting counts the buckets and the blocks that are read.
 type counting struct {
 	store.Store
 	buckets, blocks int
@@ -173,9 +173,9 @@ func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, 
 	}
 }
 
-// A range that begins long before the first sample, and ends years after the last
-// one, asks no bucket before the first, and none in another year.
-func TestOnlyBucketsInUseAreAsked(t *testing.T) {
+// For a range from long before the first sample to years after the last one, a read
+// touches no bucket before the first sample and none in another year.
+func TestOnlyBucketsInUseAreRead(t *testing.T) {
 	a := newArchive(t, 1)
 	at := store.Year.Of(epoch).End() - 10*day
 	a.block(writer(1), store.Hour.Of(at), float(at, 1))
@@ -184,11 +184,11 @@ func TestOnlyBucketsInUseAreAsked(t *testing.T) {
 	a.store = count
 	got := brief(a.read(epoch-20000*day, epoch+20000*day, Options{}))
 	if want := fmt.Sprintf("%d:1 ", at-epoch); got != want || count.buckets > 24*10+1 {
-		t.Errorf("%d buckets were asked for %s, want %s", count.buckets, got, want)
+		t.Errorf("read %d buckets for %s, want %s", count.buckets, got, want)
 	}
 }
 
-// Blocks are read as they are needed: a consumer that stops leaves the rest.
+// Blocks are read when they are needed. If the consumer stops, the rest is not read.
 func TestBlocksAreReadLazily(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
@@ -211,8 +211,8 @@ func TestBlocksAreReadLazily(t *testing.T) {
 	}
 }
 
-// Runs are short, so that a consumer holds little.
-func TestRunsAreBounded(t *testing.T) {
+// Yielded runs are short, so that a consumer needs little memory.
+func TestYieldedRunsAreBounded(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
 	var floats, texts []typed
@@ -258,7 +258,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A list of the first names needs no memory for all the others.
+// A list of the first names does not hold the others in memory.
 func TestNamesAreBounded(t *testing.T) {
 	n := names{limit: 3, set: map[string]struct{}{}}
 	for i := range 10000 {

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// LastInBlocks returns the last sample of a PV at or before a time, in ns since 1970,
-// as far as it is sealed: a run of one sample, or nil if there is none.
+// LastInBlocks returns the last sealed sample of a PV at or before a time, in ns since
+// 1970, as a run of one sample. It returns nil if there is none.
 func LastInBlocks(ctx context.Context, st store.Store, pv string, at int64) (last *sample.Run, err error) {
 	ch, _, err := st.Channel(ctx, pv)
 	if err != nil {

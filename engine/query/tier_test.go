@@ -14,8 +14,8 @@ import (
 
 const hour = 3600 * second
 
-// A bucket is read until it expires, and then not at all, whatever the store still
-// holds. What another tier has beside it is not touched.
+// A bucket is read until it expires, and not afterwards, even if the store still has it.
+// Buckets of the same time on other tiers are still read.
 func TestExpiredBucketsAreNotRead(t *testing.T) {
 	a := newArchive(t, 1)
 	for i := range int64(5) {
@@ -37,9 +37,8 @@ func TestExpiredBucketsAreNotRead(t *testing.T) {
 	}
 }
 
-// The last sample before a range stands on whatever tier has the latest one that is
-// not expired.
-func TestBeforeOnAnotherTier(t *testing.T) {
+// The last sample before a range is the latest unexpired one on any tier.
+func TestLastSampleBeforeTheRangeOnAnotherTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.block(writer(1), store.Month.Of(epoch+100).In(store.Keep1y), float(epoch+100, 1))
 	a.block(writer(1), store.Day.Of(epoch+200).In(store.Keep90d), float(epoch+200, 2))
@@ -50,8 +49,8 @@ func TestBeforeOnAnotherTier(t *testing.T) {
 	}
 }
 
-// A value that has not changed for longer than its tier keeps stands in carried-forward
-// samples only, and is shown as what it is.
+// A value that has not changed for longer than its tier keeps samples is in carried-forward
+// samples only. A read yields it as a normal sample.
 func TestAConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day
@@ -82,7 +81,7 @@ func TestAConstantOutlivesItsTier(t *testing.T) {
 	}
 }
 
-// steps is a store that does something before a certain call of the reader.
+// steps is a store that calls a function before a certain call of the reader.
 type steps struct {
 	store.Store
 	mu       sync.Mutex // some calls are made at the same time
@@ -114,9 +113,9 @@ func (m *steps) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
 
-// At whatever moment blocks are copied to another tier, or deleted from the old one
-// when the copies are an hour old, a reader sees each sample once.
-func TestNoHoleWhileBlocksMove(t *testing.T) {
+// A reader yields each sample once, regardless of when blocks are copied to another tier
+// and deleted from the old one an hour later.
+func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 	const want = "0:0 1:1 3600000000002:2 3600000000003:3 "
 	old := func(n int64) store.Bucket { return store.Hour.Of(epoch + n*hour).In(store.Keep30d) }
 	for _, copied := range []bool{false, true} {
@@ -158,7 +157,7 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 			}
 			if m.call <= at {
 				if at < 5 {
-					t.Fatalf("a read makes %d calls only", at)
+					t.Fatalf("a read makes only %d calls", at)
 				}
 				break
 			}
@@ -166,8 +165,8 @@ func TestNoHoleWhileBlocksMove(t *testing.T) {
 	}
 }
 
-// A carried-forward sample that has no value is followed to where it has one, also in a
-// carried-forward one.
+// For a carried-forward sample without a value, a read finds the value where it is stored,
+// also in another carried-forward sample.
 func TestALargeConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day

@@ -6,33 +6,32 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Bounds of a yielded run: at most chunkSamples samples, and no more once it has
-// chunkBytes.
 const (
+	// A yielded run ends when it has chunkSamples samples or chunkBytes bytes.
 	chunkSamples = 4096
 	chunkBytes   = 256 << 10
-	// viewSamples and viewBytes are from how many samples on a run, and from what
-	// size on a value, is shown as it is, rather than gathered into a longer run.
+	// A run of at least viewSamples samples, or a value of at least viewBytes bytes, is
+	// yielded without copying it into a longer run.
 	viewSamples = 256
 	viewBytes   = 64 << 10
 )
 
-// window cuts a merged sequence to the range, puts the last sample before it in
+// window cuts a merged sequence to the range, puts the last sample before the range in
 // front, and gathers runs of one type.
 type window struct {
 	from, to int64
 	inside   bool
 	yield    func(*sample.Run, error) bool
 
-	before sample.Run // the last sample before from, until it is shown
+	before sample.Run // the last sample before from, until it is yielded
 	chunk  sample.Run // gathered, not yet yielded
 	view   sample.Run // shares its memory with a run of the merge
 	one    sample.Run // shares the memory of a large value
-	ended  bool       // the consumer wants no more
+	ended  bool       // the consumer has stopped
 }
 
-// hold notes the carried-forward copy of a sample before the range; nil is none. It is
-// shown unless a later one comes.
+// hold keeps the carried-forward copy of a sample before the range, or nil if there is
+// none. The window yields it unless a later sample before the range follows.
 func (w *window) hold(carriedForward *sample.Run) {
 	if carriedForward != nil {
 		w.before = *carriedForward
@@ -40,8 +39,8 @@ func (w *window) hold(carriedForward *sample.Run) {
 	}
 }
 
-// add takes samples i to j (exclusive) of r, none older than those before. It
-// reports whether more are wanted.
+// add adds samples i to j (exclusive) of r. The caller adds samples in order of time. add
+// reports whether the consumer wants more.
 func (w *window) add(r *sample.Run, i, j int) bool {
 	if r.Times[j-1] > w.to {
 		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] > w.to })
@@ -63,7 +62,7 @@ func (w *window) add(r *sample.Run, i, j int) bool {
 	return w.put(r, i, j)
 }
 
-// keep notes sample i of r as the last one before the range.
+// keep keeps sample i of r as the last one before the range.
 func (w *window) keep(r *sample.Run, i int) {
 	if w.inside || w.before.Len() > 0 && w.before.Times[0] > r.Times[i] {
 		return
@@ -77,10 +76,10 @@ func (w *window) flushBefore() {
 	w.chunk.AppendRange(&w.before, 0, 1)
 }
 
-// put adds samples in the range to the chunk, or shows them as they are.
+// put adds samples in the range to the chunk, or yields them without copying.
 func (w *window) put(r *sample.Run, i, j int) bool {
 	if j-i >= viewSamples && r.Type.Fixed() {
-		return w.flush() && w.show(r, i, j)
+		return w.flush() && w.yieldView(r, i, j)
 	}
 	for i < j {
 		if !r.Type.Fixed() && len(r.Value(i)) >= viewBytes {
@@ -99,7 +98,7 @@ func (w *window) put(r *sample.Run, i, j int) bool {
 		if w.chunk.Len() == 0 {
 			w.chunk.Reset(r.Type)
 		}
-		n := 1 // of bytes: one by one, as each may be large
+		n := 1 // values of bytes one by one, because each may be large
 		if r.Type.Fixed() {
 			n = min(j-i, chunkSamples-w.chunk.Len())
 		}
@@ -111,8 +110,8 @@ func (w *window) put(r *sample.Run, i, j int) bool {
 
 func (w *window) full() bool { return w.chunk.Len() >= chunkSamples || w.chunk.Size() >= chunkBytes }
 
-// show yields samples of a Fixed type without copying them.
-func (w *window) show(r *sample.Run, i, j int) bool {
+// yieldView yields samples of a Fixed type without copying them.
+func (w *window) yieldView(r *sample.Run, i, j int) bool {
 	for ; i < j; i += chunkSamples {
 		k := min(i+chunkSamples, j)
 		w.view = sample.Run{Type: r.Type, Times: r.Times[i:k:k], Tags: r.Tags[i:k:k], Words: r.Words[i:k:k]}
@@ -137,7 +136,7 @@ func (w *window) pass(r *sample.Run) bool {
 	return !w.ended
 }
 
-// close yields what is left.
+// close yields the remaining samples.
 func (w *window) close() {
 	if w.ended {
 		return

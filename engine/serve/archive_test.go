@@ -59,7 +59,7 @@ func (c *channels) Status(_ context.Context, pv string) (capture.Status, bool, e
 	for _, s := range *c {
 		switch {
 		case s.PV == pv && s.Group == unreachable:
-			return capture.Status{}, false, fmt.Errorf("asking for %s: %w", pv, query.ErrNoAnswer)
+			return capture.Status{}, false, fmt.Errorf("requesting the state of %s: %w", pv, query.ErrNoAnswer)
 		case s.PV == pv:
 			return s, true, nil
 		}

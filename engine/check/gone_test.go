@@ -16,11 +16,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// flaky fails the reads that fail says.
+// flaky is a store that fails some reads of blocks.
 type flaky struct {
 	store.Store
 	blocks int
-	fail   func(n int) bool // the n-th block read, from 1
+	fail   func(n int) bool // reports whether to fail at the n-th block, from 1
 }
 
 var errAway = errors.New("no answer")
@@ -40,8 +40,8 @@ func (f *flaky) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	}
 }
 
-// A read that fails is begun again where it broke off, and given up after some time.
-func TestReadsThatFail(t *testing.T) {
+// A failed read continues where it stopped. After some tries it becomes a finding.
+func TestFailedReadsAreRetried(t *testing.T) {
 	a := newArchive(t)
 	for i := range int64(5) {
 		a.must(a.PutBlocks(t.Context(), a.block(noon+hour+10+i)))
@@ -54,12 +54,12 @@ func TestReadsThatFail(t *testing.T) {
 		}
 		r = a.check(&flaky{Store: a.Store, fail: func(int) bool { return true }}, options())
 		if a.wrong(r, "unreadable: no answer", "unreadable: no answer"); r.Marks != 1 {
-			t.Errorf("what can be read is not: %+v", r)
+			t.Errorf("rows that can be read are missing: %+v", r)
 		}
 	})
 }
 
-// gone is a store that has a directory, and then answers no more.
+// gone is a store that answers reads of its directory only.
 type gone struct{ check.Store }
 
 func (gone) Channels(context.Context) iter.Seq2[store.Channel, error] {
@@ -86,30 +86,30 @@ func (gone) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMe
 	return func(yield func(store.PVMetadata, error) bool) { yield(store.PVMetadata{}, errAway) }
 }
 
-func TestAStoreThatIsGone(t *testing.T) {
+func TestCheckEndsWhenTheStoreIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []check.Progress
+		var reported []check.Progress
 		opts := options()
-		opts.Progress = func(p check.Progress) { told = append(told, p) }
+		opts.Progress = func(p check.Progress) { reported = append(reported, p) }
 		opts.ProgressEvery = time.Second
 		r, err := check.Run(t.Context(), gone{}, opts)
-		if !errors.Is(err, check.ErrAway) || !errors.Is(err, errAway) || r.Complete || r.PVs > 50 {
+		if !errors.Is(err, check.ErrStoreGone) || !errors.Is(err, errAway) || r.Complete || r.PVs > 50 {
 			t.Errorf("%v, after %d PVs", err, r.PVs)
 		}
-		if len(told) == 0 || told[0].Total != 1000 || told[0].Elapsed != time.Second {
-			t.Errorf("progress: %+v", told)
+		if len(reported) == 0 || reported[0].Total != 1000 || reported[0].Elapsed != time.Second {
+			t.Errorf("progress: %+v", reported)
 		}
 	})
 }
 
-// still is an archive of one block of 10 KB in each of 100 hours.
-type still struct{ gone }
+// hourly is an archive with one block of 10 KB in each of 100 hours.
+type hourly struct{ gone }
 
-func (still) Channel(_ context.Context, pv string) (store.Channel, bool, error) {
+func (hourly) Channel(_ context.Context, pv string) (store.Channel, bool, error) {
 	return store.Channel{PV: pv, Starts: []store.Bucket{store.Hour.Of(noon - 100*hour)}, Types: []sample.Type{sample.String}}, true, nil
 }
 
-func (still) Blocks(_ context.Context, _ string, b store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
+func (hourly) Blocks(_ context.Context, _ string, b store.Bucket, _, _ int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		if b.Start() >= noon {
 			return
@@ -125,11 +125,11 @@ func (still) Blocks(_ context.Context, _ string, b store.Bucket, _, _ int64) ite
 	}
 }
 
-func (still) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
+func (hourly) Marks(context.Context, string, int64, int64) iter.Seq2[store.PVMark, error] {
 	return func(func(store.PVMark, error) bool) {}
 }
 
-func (still) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
+func (hourly) Metadata(context.Context, string, int64, int64) iter.Seq2[store.PVMetadata, error] {
 	return func(func(store.PVMetadata, error) bool) {}
 }
 
@@ -139,7 +139,7 @@ func TestRate(t *testing.T) {
 		opts.Match = func(pv string) bool { return pv == "7" }
 		opts.Rate = 50 << 10
 		start := time.Now()
-		r, err := check.Run(t.Context(), still{}, opts)
+		r, err := check.Run(t.Context(), hourly{}, opts)
 		want := time.Duration(float64(r.Bytes) / opts.Rate * float64(time.Second))
 		if took := time.Since(start); err != nil || r.Samples != 100 || took < want-time.Second || took > want+time.Second {
 			t.Errorf("%d samples, %d bytes took %v, want %v; %v", r.Samples, r.Bytes, took, want, err)
