@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// put has libca write values: pairs of a PV and a text.
+// put writes values by libca: pairs of a PV and a text.
 const put = `
 import sys, epics
 for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
@@ -23,7 +23,7 @@ for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
         sys.exit("not written: " + pv)
 `
 
-func TestChangesOfMetadataAreToldByAnIOC(t *testing.T) {
+func TestChangesOfMetadataOfAnIOCAreDelivered(t *testing.T) {
 	ioc := epics.StartIOC(t, database)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(ioc.CAAddr())})
 	number, enum := &recorder{}, &recorder{}
@@ -39,7 +39,7 @@ func TestChangesOfMetadataAreToldByAnIOC(t *testing.T) {
 	metadata(number, "other units", func(m *sample.Metadata) bool { return m.Units == "A" && m.AlarmHigh == 8.5 && m.Precision == 3 })
 	metadata(enum, "another label", func(m *sample.Metadata) bool { return cmp.Equal(m.Labels, []string{"Off", "Running", "Fault"}) })
 	if number.Connects != 1 || len(number.Samples) == 0 {
-		t.Errorf("told %v", number.Calls())
+		t.Errorf("got %v", number.Calls())
 	}
 }
 
@@ -98,11 +98,11 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 		return huge.View(func(r *recorder) bool { return r.Drops[sample.TooLarge] == 1 })
 	})
 	if big.Connects != 1 || huge.Connects != 1 {
-		t.Errorf("told %v and %v", big.Calls(), huge.Calls())
+		t.Errorf("got %v and %v", big.Calls(), huge.Calls())
 	}
 }
 
-// guarded is an IOC with access rules, which must be there before it starts.
+// guarded is an IOC with access rules, which must exist before it starts.
 const guarded = `
 import code, sys, tempfile
 from epicscorelibs import ioc

@@ -28,7 +28,8 @@ func bubble(t *testing.T, f func(t *testing.T, n *clienttest.Network, c *Client)
 func TestChannelComesBackAfterItsServer(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
-		clienttest.CheckComesBack(t, c, nameServerAddr, 7, func() { server.last().conn.Close() })
+		loss := clienttest.Loss{Server: nameServerAddr, Value: 7, Cause: client.ErrServerClosed.Error(), Within: time.Second}
+		loss.Check(t, c, func() { server.last().conn.Close() })
 	}, server)
 }
 
@@ -74,7 +75,7 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 	}
 }
 
-func TestServerThatRefusesCircuitsIsLeftAlone(t *testing.T) {
+func TestServerThatRefusesCircuitsIsDialledSeldom(t *testing.T) {
 	names := doubles(nameServerAddr)
 	names.redirect = map[string]string{"PV": otherAddr}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -86,7 +87,7 @@ func TestServerThatRefusesCircuitsIsLeftAlone(t *testing.T) {
 	}, names)
 }
 
-func TestFramesCutAnywhere(t *testing.T) {
+func TestFramesMayBeCutAnywhere(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}

@@ -13,8 +13,8 @@ import (
 type Config struct {
 	client.Config
 
-	// Priority, 0 to 99, is the priority that the client asks servers for: those of
-	// VxWorks and RTEMS give it to the threads of its circuits.
+	// Priority, 0 to 99, goes to servers with each circuit: those on VxWorks and RTEMS give
+	// it to the threads that serve the circuit.
 	Priority uint16
 	// RepeaterPort is the UDP port that beacons come to, usually 5065. A client that
 	// finds the port free takes it, and repeats beacons to the other clients of the

@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
+func TestPVOnTwoServersIsReportedAndTheFirstServerKept(t *testing.T) {
 	const channels = 100
 	one, two := doubles(nameServerAddr), doubles(otherAddr)
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPVOnTwoServersIsReportedAndTheFirstKept(t *testing.T) {
 		config.NameServers = []string{nameServerAddr, otherAddr}
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
 		c := clienttest.Start(t, New, config)
-		testclock.Advance(time.Second) // both name servers are to be searched: a PV found at the first is asked for no more
+		testclock.Advance(time.Second) // else the client finds all PVs at the first name server, and does not search the second
 		sinks := make([]recorder, channels)
 		clienttest.SubscribeAll(c, sinks)
 		testclock.Advance(time.Minute)
@@ -78,7 +78,7 @@ func TestNameServerOfAnOldRevisionIsNotSearched(t *testing.T) {
 	}, server)
 }
 
-func TestPriorityIsAskedFor(t *testing.T) {
+func TestPriorityIsSentToServers(t *testing.T) {
 	server := doubles(nameServerAddr)
 	priorities := make(chan uint16, 1)
 	server.override = func(_ *session, h *proto.Header, _ []byte) bool {

@@ -14,7 +14,7 @@ import (
 // a buffer without bound, so that a server can be ahead.
 type faulty struct {
 	net.Conn
-	more chan struct{} // holds one token: look again
+	more chan struct{} // holds one token when the state changed
 
 	mu       sync.Mutex
 	buf      []byte
@@ -39,7 +39,7 @@ func through(n *clienttest.Network, f func(c *faulty)) func(context.Context, str
 	}
 }
 
-// pump takes what the server sends until the connection ends.
+// pump reads from the server until the connection ends.
 func (c *faulty) pump() {
 	b := make([]byte, 4096)
 	for {
@@ -54,7 +54,7 @@ func (c *faulty) pump() {
 		c.buf = append(c.buf, b[:n]...)
 		c.err = err
 		c.mu.Unlock()
-		c.look()
+		c.signal()
 		if err != nil {
 			_ = c.Conn.Close()
 			return
@@ -62,19 +62,19 @@ func (c *faulty) pump() {
 	}
 }
 
-func (c *faulty) look() {
+func (c *faulty) signal() {
 	select {
 	case c.more <- struct{}{}:
 	default:
 	}
 }
 
-// hold keeps back all that comes, or gives it out.
+// hold holds back all bytes, or lets them through.
 func (c *faulty) hold(held bool) {
 	c.mu.Lock()
 	c.held = held
 	c.mu.Unlock()
-	c.look()
+	c.signal()
 }
 
 // SetReadDeadline implements net.Conn.
@@ -88,7 +88,7 @@ func (c *faulty) SetReadDeadline(t time.Time) error {
 // Read implements net.Conn.
 func (c *faulty) Read(b []byte) (int, error) {
 	for {
-		n, wait, err := c.take(b)
+		n, wait, err := c.readBuffered(b)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -100,8 +100,8 @@ func (c *faulty) Read(b []byte) (int, error) {
 	}
 }
 
-// take returns bytes that are there, or how long to wait.
-func (c *faulty) take(b []byte) (n int, wait time.Duration, err error) {
+// readBuffered returns bytes that are there, or how long to wait.
+func (c *faulty) readBuffered(b []byte) (n int, wait time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.held {

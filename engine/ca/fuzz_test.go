@@ -27,7 +27,7 @@ func offline(tb testing.TB) *circuit {
 }
 
 // fuzzCircuit returns a circuit with an open scalar, an open array, a channel that
-// is being created, and a long string, all telling r.
+// is being created, and a long string, all with sink r.
 func fuzzCircuit(tb testing.TB, r *recorder) *circuit {
 	tb.Helper()
 	c := offline(tb)
@@ -45,7 +45,7 @@ func fuzzCircuit(tb testing.TB, r *recorder) *circuit {
 }
 
 // FuzzCircuit feeds a circuit with what a server sent, whole and in two parts:
-// nothing may panic, and sinks must be told the same.
+// nothing may panic, and sinks must get the same.
 func FuzzCircuit(f *testing.F) {
 	s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7, Bytes: make([]byte, 24)}
 	events := proto.AppendEvent(nil, proto.Double.In(proto.TIME), false, &s, nil, 0)
@@ -67,7 +67,7 @@ func FuzzCircuit(f *testing.F) {
 			return // the circuit ends, maybe a part earlier
 		}
 		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
-			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
+			t.Errorf("%d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
 		}
 	})
 }

@@ -1,12 +1,8 @@
 package ca
 
 import (
-	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
@@ -52,7 +48,7 @@ for pv in sys.argv[1:]:
 print(json.dumps(out))
 `
 
-// reading is what a client has of a PV, for comparison.
+// reading is what a client reads of a PV, for comparison.
 type reading struct {
 	Values           []string       `json:"values"`
 	Secs             int64          `json:"secs"`
@@ -70,33 +66,12 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 		"T:WAVE": sample.Float64.Array(), "T:FLOATS": sample.Float32.Array(), "T:STRINGS": sample.String.Array(),
 		"T:EMPTY": sample.Int16.Array(), "T:STRING.VAL$": sample.String,
 	}
-	sinks := map[string]*recorder{}
-	var names []string
-	for name := range types {
-		sinks[name] = &recorder{}
-		names = append(names, name)
-		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
-	}
-	var want map[string]reading
-	if err := json.Unmarshal(ioc.Run(readAll, names...), &want); err != nil {
-		t.Fatal(err)
-	}
-	for name, typ := range types {
-		r := sinks[name]
-		clienttest.Await(t, name, func() bool {
-			return r.View(func(r *recorder) bool { return len(r.Samples) > 0 && r.Meta != nil })
-		})
-		if r.Info.Type != typ || r.Meta.Type != typ || r.Info.Host != ioc.CAAddr() {
-			t.Errorf("%s: %+v, want type %v", name, r.Info, typ)
-		}
-		if diff := cmp.Diff(want[name], readingOf(typ, &r.Samples[len(r.Samples)-1], r.Meta)); diff != "" {
-			t.Errorf("%s (-caproto +ours):\n%s", name, diff)
-		}
-	}
+	read := func(names ...string) []byte { return ioc.Run(readAll, names...) }
+	clienttest.CheckReadings(t, c, ioc.CAAddr(), types, read, readingOf)
 }
 
 // readingOf turns a sample and its metadata into what readAll prints.
-func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
+func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata, _ reading) reading {
 	meta := map[string]any{"units": m.Units}
 	elem := typ.Elem()
 	if elem == sample.Float64 || elem == sample.Float32 {

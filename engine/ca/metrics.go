@@ -23,6 +23,6 @@ func newMetrics() *metrics {
 		anomalies: m.Counter("beacon_anomalies_total", "Beacons that showed that a server came up."),
 		listeners: m.Gauge("repeater_clients", "Clients of this host that beacons are repeated to."),
 		stalls:    m.Counter("stalls_total", "Stalls of circuits in which servers may have dropped updates."),
-		eventsOff: m.Counter("events_off_total", "Times that the client told a server to hold its updates, because it was behind."),
+		eventsOff: m.Counter("events_off_total", "EVENTS_OFF requests, which make a server hold its updates because the client is behind."),
 	}
 }

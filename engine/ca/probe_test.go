@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// elsewhere is a network in which a name server knows of the channels of another
-// server, until it is silenced.
+// elsewhere runs a test with a name server that knows the channels of another server,
+// until the test silences it.
 func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder)) {
 	t.Helper()
 	names, home := doubles(nameServerAddr), doubles(otherAddr)
@@ -73,7 +73,7 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 	}
 }
 
-func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
+func TestServerWithoutLostChannelsIsNotProbed(t *testing.T) {
 	for name, part := range map[string]func(n *clienttest.Network, names, home *script, subs []capture.Subscription){
 		"found elsewhere": func(n *clienttest.Network, names, home *script, _ []capture.Subscription) {
 			names.redirect = nil
@@ -87,7 +87,7 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 				s.Close()
 			}
 		},
-		"has them no more": func(n *clienttest.Network, names, home *script, _ []capture.Subscription) {
+		"no longer has them": func(n *clienttest.Network, names, home *script, _ []capture.Subscription) {
 			names.silent.Store(true)
 			home.silent.Store(true)
 			n.Stop(home)
@@ -119,7 +119,7 @@ func TestServerThatNobodyMissesIsNotProbed(t *testing.T) {
 	}
 }
 
-func TestServerThatTakesCircuitsAndBreaksThemIsProbedSlowly(t *testing.T) {
+func TestServerThatAcceptsAndBreaksCircuitsIsProbedSlowly(t *testing.T) {
 	elsewhere(t, 3, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
 		names.silent.Store(true)
 		n.Update(func() { home.greet = []byte("garbage, and long enough for a header") })

@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-func TestMetadataChangesAreTold(t *testing.T) {
+func TestMetadataChangesAreDelivered(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -83,7 +83,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 	}
 }
 
-func TestStringsHaveNoMetadataToAskFor(t *testing.T) {
+func TestMetadataOfStringsIsNotRequested(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.channel, server.value.Bytes = proto.String, []byte("text")
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -129,7 +129,7 @@ func TestLongStringIsText(t *testing.T) {
 	}, server)
 }
 
-func TestTypeMayChangeWhileAway(t *testing.T) {
+func TestTypeMayChangeWhileTheServerIsDown(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -148,10 +148,10 @@ func TestTypeMayChangeWhileAway(t *testing.T) {
 	}, server)
 }
 
-func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
+func TestMetadataOfManyChannelsIsRequestedSlowly(t *testing.T) {
 	const channels = 3000
 	server := doubles(nameServerAddr)
-	var asked, most, window int
+	var requested, most, window int
 	var began time.Time
 	server.override = func(_ *session, h *proto.Header, _ []byte) bool {
 		if h.Command != proto.CmdEventAdd || h.P2&propertyBit == 0 {
@@ -160,7 +160,7 @@ func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
 		if time.Since(began) > propertyInterval/2 {
 			began, window = time.Now(), 0
 		}
-		asked++
+		requested++
 		window++
 		most = max(most, window)
 		return false
@@ -177,8 +177,8 @@ func TestMetadataOfManyChannelsIsAskedForSlowly(t *testing.T) {
 				t.Fatalf("channel %d was told %v", i+1, sinks[i+1].Calls())
 			}
 		}
-		if asked > channels || most > propertyBatch {
-			t.Errorf("asked %d times, %d in a moment", asked, most)
+		if requested > channels || most > propertyBatch {
+			t.Errorf("%d requests, %d at once", requested, most)
 		}
 	}, server)
 }

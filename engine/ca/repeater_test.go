@@ -25,13 +25,13 @@ func repeating(port int, r prometheus.Registerer) Config {
 	return Config{Config: client.Config{Registerer: r}, RepeaterPort: uint16(port)}
 }
 
-// registered waits until a client has count listeners, as its repeater.
+// registered waits until a repeater has count clients.
 func registered(t *testing.T, r prometheus.Gatherer, count float64) {
 	t.Helper()
 	clienttest.Await(t, "registrations", func() bool { return clienttest.Gather(t, r)["varve_ca_repeater_clients"] == count })
 }
 
-// taken waits until somebody has a port.
+// taken waits until a process has a port.
 func taken(t *testing.T, port int) {
 	t.Helper()
 	clienttest.Await(t, "a repeater", func() bool {
@@ -70,7 +70,7 @@ func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 	})
 }
 
-// background starts a Python script that ends with the test.
+// background starts a Python script, and ends it with the test.
 func background(t *testing.T, script string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(epics.Python(t), append([]string{"-u", "-c", script}, args...)...)
@@ -84,7 +84,7 @@ func background(t *testing.T, script string, args ...string) {
 	})
 }
 
-func TestLibcaRegistersWithOurRepeater(t *testing.T) {
+func TestLibcaRegistersWithTheRepeater(t *testing.T) {
 	const libca = `
 import os, sys, time
 os.environ.update({"EPICS_CA_REPEATER_PORT": sys.argv[1], "EPICS_CA_AUTO_ADDR_LIST": "NO", "EPICS_CA_ADDR_LIST": "127.0.0.1:" + sys.argv[2]})
@@ -101,7 +101,7 @@ while True:
 	registered(t, registry, 1)
 }
 
-func TestRepeaterOfBaseServesUs(t *testing.T) {
+func TestCaRepeaterOfEPICSBaseServesTheClient(t *testing.T) {
 	const caRepeater = `
 import ctypes, os, sys
 os.environ["EPICS_CA_REPEATER_PORT"] = sys.argv[1]
@@ -134,7 +134,7 @@ func TestListenersThatAreGoneAreDropped(t *testing.T) {
 		t.Fatalf("%d listeners", len(rep.listeners))
 	}
 	goes.Close()
-	clienttest.Await(t, "the kernel to say that a listener is gone", func() bool {
+	clienttest.Await(t, "sending to the listener that is gone to fail", func() bool {
 		rep.send(beaconOf(7))
 		return len(rep.listeners) == 1
 	})
@@ -161,7 +161,7 @@ func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
 		t.Error("a client of another host was registered")
 	}
 	for i := range uint16(maxListeners + 10) {
-		// Nobody is there; that shows from the second message on.
+		// No socket is there, which the second message would show.
 		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = clienttest.Listen(t)
 	}
 	rep.register(clienttest.Listen(t).LocalAddr().(*net.UDPAddr).AddrPort())

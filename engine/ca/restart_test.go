@@ -41,14 +41,14 @@ func TestNameServerReplacesUDP(t *testing.T) {
 	}
 }
 
-func TestTwoHosts(t *testing.T) {
+func TestChannelsAreFoundOnTwoHosts(t *testing.T) {
 	one := epics.StartIOCOn(t, "127.0.0.1", `record(ai, "T:ONE") { field(PINI, "YES") }`)
 	two := epics.StartIOCOn(t, "127.0.0.2", `record(ai, "T:TWO") { field(PINI, "YES") }`)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(one.CAAddr(), two.CAAddr())})
 	clienttest.CheckHosts(t, c, map[string]string{"T:ONE": one.CAAddr(), "T:TWO": two.CAAddr()})
 }
 
-func TestIOCComesBackUnderItsNameWithAnotherAddress(t *testing.T) {
+func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 	one := epics.StartIOCOn(t, "127.0.0.1", clienttest.Counters(1))
 	two := epics.StartIOCAt(t, "127.0.0.2", one.CAPort, clienttest.Counters(1))
 	address := "ioc:" + strconv.Itoa(one.CAPort)
@@ -72,7 +72,7 @@ func TestIOCComesBackUnderItsNameWithAnotherAddress(t *testing.T) {
 	}
 }
 
-// manyChannels are as many as a large IOC has.
+// manyChannels is the number of channels of a large IOC.
 const manyChannels = 20_000
 
 // allUp waits until all channels are connected for the nth time and have a value,
@@ -107,7 +107,7 @@ func TestManyChannelsComeBackTogether(t *testing.T) {
 			host.Move(one.Host)
 			sinks := subscribeMany(clienttest.Start(t, New, config))
 			t.Logf("%d channels connected after %v", manyChannels, allUp(t, sinks, 1))
-			host.Move("127.0.0.9") // where nobody is: searches do not arrive any more
+			host.Move("127.0.0.9") // where no server is: searches no longer arrive
 			one.Restart()
 			comeBack(t, sinks, 2)
 		})

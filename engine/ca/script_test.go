@@ -13,7 +13,7 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a server. It answers as EPICS base does, unless override does.
+// script is a scripted server. It answers as EPICS base does, unless override does.
 type script struct {
 	address  string
 	channel  proto.DBR // of all its channels
@@ -25,7 +25,7 @@ type script struct {
 	override func(s *session, h *proto.Header, payload []byte) bool
 	// greet is sent first, instead of VERSION.
 	greet []byte
-	// lacks are names that it has not; silent, it knows none.
+	// lacks has the names that the server does not have; if silent is set, it has none.
 	lacks  map[string]bool
 	silent atomic.Bool
 	// units are those of all its channels.
@@ -93,7 +93,7 @@ func (s *session) handle(b []byte) (used int) {
 
 func (s *session) write(b []byte) { clienttest.Write(s.conn, b) }
 
-// answer returns what EPICS base would say.
+// answer returns the answer of EPICS base.
 func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	typ, array := proto.DBR(h.Type), s.elements != 1
 	switch h.Command {

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
+func TestNameThatNoServerHasIsSearchedForWithBackOff(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.lacks = map[string]bool{"NOBODY": true}
 	bubble(t, func(t *testing.T, _ *clienttest.Network, c *Client) {
@@ -20,7 +20,7 @@ func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
 	}, server)
 }
 
-func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
+func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 	server := clienttest.Listen(t)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String())})
 	sinks := make([]recorder, 30)
@@ -89,7 +89,7 @@ func TestBeaconAnomalyHastensTheSearchButNotTooOften(t *testing.T) {
 		storm := searches(time.Minute, c.kernel.BeaconAnomaly)
 		t.Logf("names a second: %.0f at first, %.0f later, %.0f after an anomaly, %.0f in a storm of anomalies", first, rest, sweep, storm)
 		if rest > 1.2*steadyNames {
-			t.Errorf("%.0f searches a second of names that nobody serves", rest)
+			t.Errorf("%.0f searches a second of names that no server has", rest)
 		}
 		if sweep < names/3 {
 			t.Errorf("%.0f searches a second after an anomaly: not all names had their turn", sweep)

@@ -15,10 +15,10 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-func TestServerTakesAChannelAway(t *testing.T) {
+func TestChannelThatTheServerDeletesIsSearchedForAgain(t *testing.T) {
 	refused := proto.Header{Command: proto.CmdEventAdd, P1: 100, P2: 0}
 	for name, c := range map[string]struct {
-		says  []byte
+		sends []byte
 		cause string
 	}{
 		"deleted": {proto.AppendServerDisconn(nil, 0), errDeleted.Error()},
@@ -30,18 +30,8 @@ func TestServerTakesAChannelAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
-				r := &recorder{}
-				client.Subscribe("PV", capture.SubscribeOptions{}, r)
-				testclock.Advance(time.Minute)
-				server.last().write(c.says)
-				testclock.Advance(10 * time.Second)
-				want := []string{
-					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5064: " + c.cause,
-					"connected float64", "metadata mA",
-				}
-				if diff := cmp.Diff(want, r.Calls()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				loss := clienttest.Loss{Server: nameServerAddr, Value: 7, Cause: c.cause, Within: 10 * time.Second}
+				loss.Check(t, client, func() { server.last().write(c.sends) })
 				if len(server.sessions) != 1 {
 					t.Errorf("%d circuits, want the one to go on", len(server.sessions))
 				}
@@ -63,7 +53,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Minute)
 		if tries := server.count(proto.CmdCreateChan); tries < 60 || tries > 240 || len(r.Calls()) > 0 {
-			t.Errorf("%d tries in 10 minutes, told %v", tries, r.Calls())
+			t.Errorf("%d tries in 10 minutes, got %v", tries, r.Calls())
 		}
 	}, server)
 }
@@ -109,7 +99,7 @@ func testReadAccess(t *testing.T, order []string) {
 	}, server)
 }
 
-func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
+func TestTypeOfAChannelThatCannotBeArchivedIsReported(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.channel = 40
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -128,28 +118,17 @@ func TestChannelOfUnknownTypeIsNamed(t *testing.T) {
 func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
-		closed, other := &recorder{}, &recorder{}
-		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
-		testclock.Advance(time.Second)
-		sub.Close()
-		sub.Close()
-		s := server.last()
-		s.write(s.update(8, s.subs[0])) // it was under way
-		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
-		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]uint64{7}, closed.Words()); diff != "" || len(closed.Calls()) != 2 {
-			t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
-		}
-		if diff := cmp.Diff([]uint64{7}, other.Words()); diff != "" {
-			t.Errorf("the next channel (-want +got):\n%s", diff)
-		}
+		clienttest.CheckClose(t, c, 7, func() {
+			s := server.last()
+			s.write(s.update(8, s.subs[0])) // it was under way
+		})
 		if server.count(proto.CmdEventCancel) != 2 || server.count(proto.CmdClearChannel) != 1 {
-			t.Error("the server was not told, or twice")
+			t.Error("the channel was not ended at the server, or twice")
 		}
 	}, server)
 }
 
-func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
+func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names := doubles(nameServerAddr)
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)

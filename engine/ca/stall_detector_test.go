@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// beat is one read in the life of a circuit: some updates, after some time.
+// beat is one read of a circuit: some updates, after some time.
 type beat struct {
 	after   time.Duration
 	updates int
@@ -34,7 +34,7 @@ func TestStallIsAGapThatABurstEnds(t *testing.T) {
 		"backlog in pieces":           {append(tenHertz, beat{5 * time.Second, 20}, beat{tenth, 20}, beat{tenth, 20}), []time.Duration{5 * time.Second}},
 		"the server paused":           {beats: append(tenHertz, append([]beat{{10 * time.Second, 10}}, steady(300, tenth, 10)...)...)},
 		"a short gap":                 {beats: append(tenHertz, beat{2 * time.Second, 900})},
-		"too early to tell":           {beats: append(steady(50, tenth, 10), beat{10 * time.Second, 900})},
+		"too early to judge":          {beats: append(steady(50, tenth, 10), beat{10 * time.Second, 900})},
 		"long gaps are usual":         {beats: append(steady(20, 4*time.Second, 1), beat{10 * time.Second, 50})},
 		"bursts are usual":            {beats: append(append(tenHertz, beat{tenth, 1000}), append(steady(100, tenth, 10), beat{10 * time.Second, 900})...)},
 		"an answer is no update":      {append(tenHertz, beat{5 * time.Second, 0}, beat{5 * time.Second, 900}), []time.Duration{10 * time.Second}},

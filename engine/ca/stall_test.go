@@ -68,7 +68,7 @@ func (s *stage) update(to *session, ended chan struct{}) {
 	}
 }
 
-func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
+func TestStallIsReportedOnceToChannelsThatWereActive(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
 		testclock.Advance(10 * time.Second)
@@ -76,10 +76,10 @@ func TestStallIsToldOnceToChannelsThatWereActive(t *testing.T) {
 		testclock.Advance(time.Minute)
 		got := s.busy.Suspects()
 		if len(got) != 1 || !strings.HasPrefix(got[0], "suspect 10") && !strings.HasPrefix(got[0], "suspect 9.9") {
-			t.Errorf("the busy channel was told %v", s.busy.Calls())
+			t.Errorf("the busy channel got %v", s.busy.Calls())
 		}
 		if len(s.quiet.Suspects()) > 0 {
-			t.Errorf("the quiet channel was told %v", s.quiet.Calls())
+			t.Errorf("the quiet channel got %v", s.quiet.Calls())
 		}
 		for i, w := range s.busy.Words()[1:] {
 			if w != uint64(i+1) {
@@ -101,27 +101,27 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 			testclock.Advance(time.Minute)
 		}
 		if log := s.busy.Calls(); len(log) != 2 {
-			t.Errorf("it was told %v", log)
+			t.Errorf("it got %v", log)
 		}
 	})
 }
 
-func TestHalfOpenCircuitIsAStallAndALoss(t *testing.T) {
+func TestHalfOpenCircuitIsReportedAsStallAndDisconnect(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.conn.hold(true)
 		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
 		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
 		busy := s.busy.Calls()
 		if len(busy) < 4 || !strings.HasPrefix(busy[2], "suspect 3") || busy[3] != lost {
-			t.Errorf("the busy channel was told %v", busy)
+			t.Errorf("the busy channel got %v", busy)
 		}
 		if quiet := s.quiet.Calls(); len(quiet) < 3 || quiet[2] != lost {
-			t.Errorf("the quiet channel was told %v", quiet)
+			t.Errorf("the quiet channel got %v", quiet)
 		}
 	})
 }
 
-// slow is a sink that takes time: this process has too little of the processor.
+// slow is a sink that takes time, as if this process got too little CPU time.
 type slow struct{ recorder }
 
 func (s *slow) Sample(*sample.Sample) { time.Sleep(100 * time.Microsecond) }
@@ -164,7 +164,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
 		if got := sink.recorder.Suspects(); len(got) != int(offs.Load()) {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 	})
 }
 
-func TestServerKilledAfterAnyByte(t *testing.T) {
+func TestChannelSurvivesAServerKilledAfterAnyByte(t *testing.T) {
 	for cut := range 420 {
 		server := doubles(nameServerAddr)
 		synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestServerKilledAfterAnyByte(t *testing.T) {
 	}
 }
 
-func TestOneByteAtATime(t *testing.T) {
+func TestUpdatesMayComeOneByteAtATime(t *testing.T) {
 	server := doubles(nameServerAddr)
 	synctest.Test(t, func(t *testing.T) {
 		n := clienttest.NewNetwork(server)

@@ -194,8 +194,8 @@ func (l *Link) IsUp() bool {
 }
 
 // SetGreeted notes that the server greeted the client, and whether it takes searches
-// over TCP. The client searches all names at a name server that does; one that does not
-// is of no use, as for libca.
+// over TCP. If a name server does, the client searches for all names there at once. If it
+// does not, the client cannot use it, and neither can libca.
 func (l *Link) SetGreeted(takesSearches bool) {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()

@@ -59,7 +59,8 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 func TestChannelComesBackAfterItsServer(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
-		clienttest.CheckComesBack(t, c, nameServerAddr, math.Float64bits(7), func() { server.last().conn.Close() })
+		loss := clienttest.Loss{Server: nameServerAddr, Value: math.Float64bits(7), Cause: client.ErrServerClosed.Error(), Within: time.Second}
+		loss.Check(t, c, func() { server.last().conn.Close() })
 	}, server)
 }
 
@@ -81,7 +82,7 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		n.Stop(server)
 		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds it
 		for i := range sinks {
-			names.lacksToo(pvs[i])
+			names.forgetName(pvs[i])
 		}
 		before := n.Dials(otherAddr)
 		testclock.Advance(10 * time.Minute)
@@ -103,8 +104,8 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 	}, names, server)
 }
 
-// lacksToo takes a name off a server.
-func (s *script) lacksToo(name string) {
+// forgetName makes a name server forget where a name is.
+func (s *script) forgetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.redirect, name)
@@ -141,7 +142,7 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 	}, server)
 }
 
-func TestServerThatNeverLetsUsInIsLeft(t *testing.T) {
+func TestServerThatNeverLetsTheClientInIsDropped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.override = func(*session, *proto.Header, []byte) bool { return true }
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -151,12 +152,12 @@ func TestServerThatNeverLetsUsInIsLeft(t *testing.T) {
 			t.Errorf("%d circuits in 10 minutes", got)
 		}
 		if server.count(proto.CmdSearch)+server.count(proto.CmdCreateChannel) > 0 {
-			t.Error("it was asked before it let us in")
+			t.Error("it got requests before it let the client in")
 		}
 	}, server)
 }
 
-func TestLogin(t *testing.T) {
+func TestLoginUsesAMethodOfTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		methods []string
 		want    proto.Login
@@ -201,7 +202,7 @@ func TestGarbageServerHarmsItsOwnChannelsOnly(t *testing.T) {
 	}
 }
 
-func TestFramesCutAnywhere(t *testing.T) {
+func TestFramesMayBeCutAnywhere(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -243,7 +244,7 @@ func segment(message []byte, n int) (frames [][]byte) {
 	return frames
 }
 
-func TestSegmentedMessages(t *testing.T) {
+func TestSegmentsAreJoined(t *testing.T) {
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
@@ -335,7 +336,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 	}
 }
 
-func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
+func TestLossIsSuspectedWhenTheCircuitEndsInAFrame(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -356,7 +357,7 @@ func TestServerEndsInTheMiddleOfAFrame(t *testing.T) {
 	}, server)
 }
 
-func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
+func TestLossIsSuspectedWhenTheCircuitEndsInAMessage(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -376,7 +377,7 @@ func TestServerEndsInTheMiddleOfAMessage(t *testing.T) {
 	}, server)
 }
 
-// cut is a connection that breaks when so many bytes were read.
+// cut is a connection that breaks after some bytes.
 type cut struct {
 	net.Conn
 	left int
@@ -392,7 +393,7 @@ func (c *cut) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func TestCircuitThatBreaksAnywhere(t *testing.T) {
+func TestCircuitMayBreakAnywhere(t *testing.T) {
 	for left := 0; left < 600; left += 5 {
 		server := doubles(nameServerAddr)
 		synctest.Test(t, func(t *testing.T) {
@@ -412,7 +413,7 @@ func TestCircuitThatBreaksAnywhere(t *testing.T) {
 			for i := range sinks {
 				r := &sinks[i]
 				if vs := r.Floats(); !r.Up || r.Early > 0 || len(vs) == 0 || len(vs) > r.Connects || server.circuits() > 2 {
-					t.Fatalf("cut after %d bytes: told %v, values %v, %d circuits", left, r.Calls(), vs, server.circuits())
+					t.Fatalf("cut after %d bytes: got %v, values %v, %d circuits", left, r.Calls(), vs, server.circuits())
 				}
 			}
 		})

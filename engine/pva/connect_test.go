@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/ioc"
 )
 
-// first is a sink that knows whether a value came.
+// first is a sink that notes whether a value came.
 type first struct {
 	clienttest.Counter
 	came atomic.Bool

@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// fuzzTypes are those of the channels of a fuzzed circuit.
+// fuzzTypes has the types of the channels of a fuzzed circuit.
 var fuzzTypes = []*proto.Type{
 	scalarType,
 	proto.NewStruct("", "value", proto.Of(proto.Any), "list", proto.Of(proto.String|proto.Array)),
 }
 
 // FuzzCircuit feeds a circuit with what a server sent, whole and in two parts:
-// nothing may panic, and sinks must be told the same.
+// nothing may panic, and sinks must get the same.
 func FuzzCircuit(f *testing.F) {
 	for _, order := range orders {
 		s := &session{script: doubles("")}
@@ -43,7 +43,7 @@ func FuzzCircuit(f *testing.F) {
 			return // the circuit ends, maybe a part earlier
 		}
 		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
-			t.Errorf("%d and %d samples, told (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
+			t.Errorf("%d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
 		}
 	})
 }

@@ -1,12 +1,8 @@
 package pva
 
 import (
-	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"varve.dev/varve/engine/capture"
 	"varve.dev/varve/engine/client/clienttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
@@ -59,7 +55,7 @@ with Context("pva", conf=conf, useenv=False, nt=False) as ctxt:
 print(json.dumps(out))
 `
 
-// reading is what a client has of a PV, for comparison.
+// reading is what a client reads of a PV, for comparison.
 type reading struct {
 	Values   []string       `json:"values"`
 	Secs     int64          `json:"secs"`
@@ -79,39 +75,12 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 		"T:ULONGS": sample.Uint32.Array(), "T:STRINGS": sample.String.Array(), "T:EMPTY": sample.Int16.Array(),
 		"T:DOUBLE.DESC": sample.String, "T:DOUBLE.PREC": sample.Int16, "T:ENUM.TWSV": sample.Enum,
 	}
-	sinks := map[string]*recorder{}
-	var names []string
-	for name := range types {
-		sinks[name] = &recorder{}
-		names = append(names, name)
-		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
-	}
-	var want map[string]reading
-	if err := json.Unmarshal(ioc.Run(readAll, names...), &want); err != nil {
-		t.Fatal(err)
-	}
-	for name, typ := range types {
-		r := sinks[name]
-		clienttest.Await(t, name, func() bool {
-			return r.View(func(r *recorder) bool { return len(r.Samples) > 0 && r.Meta != nil })
-		})
-		if r.Info.Type != typ || r.Meta.Type != typ || r.Info.Host != ioc.PVAAddr() {
-			t.Errorf("%s: %+v, want type %v", name, r.Info, typ)
-		}
-		got := readingOf(typ, &r.Samples[len(r.Samples)-1], r.Meta)
-		for limit := range got.Meta { // of strings and enumerations there are none
-			if _, ok := want[name].Meta[limit]; !ok && got.Meta[limit] == "nan" {
-				delete(got.Meta, limit)
-			}
-		}
-		if diff := cmp.Diff(want[name], got); diff != "" {
-			t.Errorf("%s (-p4p +ours):\n%s", name, diff)
-		}
-	}
+	read := func(names ...string) []byte { return ioc.Run(readAll, names...) }
+	clienttest.CheckReadings(t, c, ioc.PVAAddr(), types, read, readingOf)
 }
 
 // readingOf turns a sample and its metadata into what readAll prints.
-func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
+func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata, want reading) reading {
 	meta := map[string]any{"units": m.Units, "precision": float64(m.Precision), "desc": ""}
 	for _, p := range m.Properties {
 		if p.Name == "DESC" {
@@ -128,7 +97,10 @@ func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata) reading {
 	limits := m.Limits()
 	for path, of := range meanings {
 		if of.meaning >= firstLimit {
-			meta[path] = clienttest.Float(limits[of.meaning-firstLimit])
+			limit := clienttest.Float(limits[of.meaning-firstLimit])
+			if _, ok := want.Meta[path]; ok || limit != "nan" { // strings and enumerations have no limits
+				meta[path] = limit
+			}
 		}
 	}
 	message := s.Tag.StatusName()

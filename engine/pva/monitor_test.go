@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// monitored runs a test with a channel of a server, connected.
+// monitored runs a test with a connected channel of a server.
 func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r *recorder)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -69,8 +69,8 @@ func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 			t.Errorf("%d acknowledgements of 100 updates", acks)
 		}
 		want := fmt.Sprint(proto.SubInit|proto.SubPipeline, " field{}record{_options{queueSize{}pipeline{}}}\x0232\x04true")
-		if got := server.asked[s.subs[0]]; got != want {
-			t.Errorf("asked with %q, want %q", got, want)
+		if got := server.requested[s.subs[0]]; got != want {
+			t.Errorf("the request is %q, want %q", got, want)
 		}
 	})
 }
@@ -86,13 +86,13 @@ func TestUpdatesAreNotAcknowledgedWithoutAPipeline(t *testing.T) {
 			t.Errorf("%d requests beside the begin, %d updates", got-2, len(r.Floats()))
 		}
 		want := fmt.Sprint(proto.SubInit, " field{}record{_options{queueSize{}}}\x0232")
-		if got := server.asked[s.subs[0]]; got != want {
-			t.Errorf("asked with %q, want %q", got, want)
+		if got := server.requested[s.subs[0]]; got != want {
+			t.Errorf("the request is %q, want %q", got, want)
 		}
 	})
 }
 
-func TestFieldsAreAskedFor(t *testing.T) {
+func TestRequestHasTheFields(t *testing.T) {
 	for fields, want := range map[string]string{
 		"value,timeStamp":                        "value{}timeStamp{}",
 		"alarm,alarm.severity,a.b.c,a.d":         "alarm{}a{b{c{}}d{}}",
@@ -104,14 +104,14 @@ func TestFieldsAreAskedFor(t *testing.T) {
 			c.Subscribe("PV", capture.SubscribeOptions{Fields: fields}, &recorder{})
 			testclock.Advance(time.Second)
 			want := fmt.Sprint(proto.SubInit, " field{", want, "}record{_options{queueSize{}}}\x0232")
-			if diff := cmp.Diff(map[uint32]string{0: want}, server.asked); diff != "" {
+			if diff := cmp.Diff(map[uint32]string{0: want}, server.requested); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", fields, diff)
 			}
 		}, server)
 	}
 }
 
-func TestMetadataIsToldWhenItChanges(t *testing.T) {
+func TestMetadataIsDeliveredWhenItChanges(t *testing.T) {
 	server := doubles(nameServerAddr)
 	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.update(s.subs[0], []int{fieldUnits}, "mA"))                // no change
@@ -187,7 +187,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-func TestUpdateThatDoesNotDecodeStartsTheChannelAnew(t *testing.T) {
+func TestUpdateThatDoesNotDecodeRestartsTheChannel(t *testing.T) {
 	for name, update := range map[string]func(s *session) []byte{
 		"short":         func(s *session) []byte { return s.update(s.subs[0], []int{fieldValue}, 1) },
 		"no such field": func(s *session) []byte { return s.update(s.subs[0], []int{fieldValue, 99}, 1.0) },
@@ -218,7 +218,7 @@ func TestUpdateThatDoesNotDecodeStartsTheChannelAnew(t *testing.T) {
 	}
 }
 
-func TestUpdatesOfNobodyArePassedOver(t *testing.T) {
+func TestUpdatesOfUnknownChannelsAreSkipped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.update(1<<30, []int{fieldValue}, 1.0))
@@ -231,7 +231,7 @@ func TestUpdatesOfNobodyArePassedOver(t *testing.T) {
 	})
 }
 
-func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
+func TestLossIsSuspectedInAFullQueueAfterAStall(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		busy, slow := &recorder{}, &recorder{}
@@ -250,15 +250,15 @@ func TestAFullQueueAfterAStallIsSuspected(t *testing.T) {
 		s.write(burst)
 		synctest.Wait()
 		if log := busy.Calls(); len(log) != 3 || !strings.HasPrefix(log[2], "suspect 1") {
-			t.Errorf("a channel with many updates was told %v", log)
+			t.Errorf("a channel with many updates got %v", log)
 		}
 		if log := slow.Calls(); len(log) != 2 {
-			t.Errorf("a channel with one was told %v", log)
+			t.Errorf("a channel with one got %v", log)
 		}
 	}, server)
 }
 
-func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
+func TestNoLossIsSuspectedAfterAPauseOfTheServer(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -271,7 +271,7 @@ func TestUpdatesOfAServerThatPausedAreNotSuspected(t *testing.T) {
 			testclock.Advance(time.Millisecond)
 		}
 		if log := r.Calls(); len(log) != 2 || len(r.Floats()) != 101 {
-			t.Errorf("%d updates, told %v", len(r.Floats()), log)
+			t.Errorf("%d updates, got %v", len(r.Floats()), log)
 		}
 	}, server)
 }
@@ -382,7 +382,7 @@ func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
 func TestFieldsOfAStructureAreStored(t *testing.T) {
 	typ := proto.NewStruct("", "a", int32s, "b", proto.NewStruct("", "c", texts1, "d", int32s), "timeStamp", timeType)
 	server := doubles(nameServerAddr)
-	server.typ = typ // as PVXS does: whole, whatever was asked for
+	server.typ = typ // as PVXS does: the whole type, whatever the request was
 	server.first = []any{1, "text", 2, int64(seconds), 0, 0}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -396,7 +396,7 @@ func TestFieldsOfAStructureAreStored(t *testing.T) {
 	}, server)
 }
 
-func TestTypesThatTheServerNumbered(t *testing.T) {
+func TestTypesMayBeNamedByNumber(t *testing.T) {
 	server := doubles(nameServerAddr)
 	inits := 0
 	server.override = func(s *session, h *proto.Header, payload []byte) bool {
@@ -432,7 +432,7 @@ func TestTypesThatTheServerNumbered(t *testing.T) {
 	}, server)
 }
 
-func TestTypesNumberedInUpdatesThatNobodyWants(t *testing.T) {
+func TestTypesNumberedInSkippedUpdatesAreKnown(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.typ = proto.NewStruct("", "value", proto.Of(proto.Any))
 	server.first = []any{[]byte{byte(proto.Null)}}

@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// record is the value of a channel as of its latest update, but for the fields that
-// nobody asks for: numbers, little-endian, and the other fields in canonical form,
-// nil for those that never came.
+// record is the value of a channel after its latest update, without the fields that are
+// not requested. It has the numbers, little-endian, and the other fields in canonical form,
+// nil for a field that never came.
 type record struct {
 	numbers []byte
 	others  [][]byte

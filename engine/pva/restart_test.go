@@ -27,14 +27,14 @@ func TestIOCComesBack(t *testing.T) {
 	clienttest.CheckIOCComesBack(t, c, ioc)
 }
 
-func TestTwoHosts(t *testing.T) {
+func TestChannelsAreFoundOnTwoHosts(t *testing.T) {
 	one := epics.StartIOCOn(t, "127.0.0.1", `record(ai, "T:ONE") { field(PINI, "YES") }`)
 	two := epics.StartIOCOn(t, "127.0.0.2", `record(ai, "T:TWO") { field(PINI, "YES") }`)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByTCP(one.PVAAddr(), two.PVAAddr())})
 	clienttest.CheckHosts(t, c, map[string]string{"T:ONE": one.PVAAddr(), "T:TWO": two.PVAAddr()})
 }
 
-func TestIOCComesBackUnderItsNameWithAnotherAddress(t *testing.T) {
+func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 	one := epics.StartIOCOn(t, "127.0.0.1", clienttest.Counters(1))
 	two := epics.StartIOCOn(t, "127.0.0.2", clienttest.Counters(1))
 	host := clienttest.NewMovingHost(one.Host)

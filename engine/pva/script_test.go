@@ -17,7 +17,7 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a server. It answers as PVXS does, unless override does.
+// script is a scripted server. It answers as PVXS does, unless override does.
 type script struct {
 	address string
 	order   proto.Flags // FlagBig for a big-endian one
@@ -31,15 +31,15 @@ type script struct {
 	override func(s *session, h *proto.Header, payload []byte) bool
 	// greet is sent first, instead of an offer.
 	greet []byte
-	// lacks are names that it has not.
+	// lacks has the names that the server does not have.
 	lacks map[string]bool
 
-	mu       sync.Mutex
-	sessions []*session
-	login    proto.Login
-	acked    map[uint32]uint32 // by ioid
-	asked    map[uint32]string // pvRequests, and how they were sent
-	requests [32]atomic.Int32  // by command
+	mu        sync.Mutex
+	sessions  []*session
+	login     proto.Login
+	acked     map[uint32]uint32 // by ioid
+	requested map[uint32]string // pvRequests by ioid, and how they were sent
+	requests  [32]atomic.Int32  // by command
 }
 
 // session is a circuit as the server has it.
@@ -109,7 +109,7 @@ func (s *script) Accept(conn net.Conn) {
 // count returns how many requests of a kind came.
 func (s *script) count(c proto.Command) int { return int(s.requests[c].Load()) }
 
-// circuits returns how many there were.
+// circuits returns how many circuits the server has had.
 func (s *script) circuits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *session) handle(b []byte) (used int) {
 
 func (s *session) write(b []byte) { clienttest.Write(s.conn, b) }
 
-// answer returns what PVXS would say.
+// answer returns the answer of PVXS.
 func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	r := proto.NewReader(payload, h.Order())
 	if h.Order() != proto.Order(s.order != 0) {
@@ -192,10 +192,10 @@ func (s *session) monitor(r *proto.Reader) []byte {
 	switch {
 	case q.Sub&proto.SubInit != 0:
 		t := r.Type(&s.types)
-		if s.asked == nil {
-			s.asked, s.acked = map[uint32]string{}, map[uint32]uint32{}
+		if s.requested == nil {
+			s.requested, s.acked = map[uint32]string{}, map[uint32]uint32{}
 		}
-		s.asked[q.IOID] = fmt.Sprint(q.Sub, " ", describe(t), string(r.Value(nil, t, &s.types)))
+		s.requested[q.IOID] = fmt.Sprint(q.Sub, " ", describe(t), string(r.Value(nil, t, &s.types)))
 		return proto.AppendInitAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: q.IOID, Sub: proto.SubInit}, proto.Status{}, s.typ, s.flags())
 	case q.Sub == proto.SubStart:
 		s.subs = append(s.subs, q.IOID)
@@ -215,7 +215,7 @@ func describe(t *proto.Type) string {
 	return text
 }
 
-// update returns an update of fields, given by number and value.
+// update returns an update of fields, by number, and their values.
 func (s *session) update(ioid uint32, changed []int, values ...any) []byte {
 	return s.overrun(ioid, nil, changed, values...)
 }
@@ -235,7 +235,7 @@ func bitSet(numbers []int) (set proto.BitSet) {
 	return set
 }
 
-// appendValues appends values as they go over the wire.
+// appendValues appends values in their encoding.
 func appendValues(b []byte, o proto.Order, values ...any) []byte {
 	for _, v := range values {
 		switch v := v.(type) {

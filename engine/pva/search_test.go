@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-func TestNameThatNobodyServesIsSearchedForWithBackOff(t *testing.T) {
+func TestNameThatNoServerHasIsSearchedForWithBackOff(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.lacks = map[string]bool{"NOBODY": true}
 	bubble(t, func(t *testing.T, _ *clienttest.Network, c *Client) {
@@ -49,7 +49,7 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 	return s, from
 }
 
-func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
+func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 	server := clienttest.Listen(t)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String())})
 	const names = 300
@@ -86,7 +86,7 @@ func TestDatagramsCarryManyNamesAndAnAnswerMustBeToOne(t *testing.T) {
 	}
 }
 
-func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
+func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 	server := clienttest.Listen(t)
 	port := epics.FreePort(t, "127.255.255.255")
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP(server.LocalAddr().String()), BroadcastPort: uint16(port)})
@@ -105,7 +105,7 @@ func TestBeaconOfANewServerHasItsNamesSearchedFor(t *testing.T) {
 	beacon := proto.Beacon{GUID: proto.GUID{1}, Server: netip.MustParseAddrPort("127.0.0.1:5075"), Protocol: "tcp"}
 	for life := range 2 {
 		beacon.GUID[0]++
-		for range 3 { // the same life is no news
+		for range 3 { // only the first beacon of each life is an anomaly
 			began := time.Now()
 			if _, err := sender.Write(proto.AppendBeacon(nil, &beacon, proto.FlagServer)); err != nil {
 				t.Fatal(err)

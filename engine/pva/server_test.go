@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// server is a server made of p4p, which does as it is told line by line.
+// server is a server of p4p that runs one Python statement per line of input.
 type server struct {
 	t         *testing.T
 	addr, tcp string // host:port and port
@@ -27,8 +27,8 @@ type server struct {
 	out       *bufio.Scanner
 }
 
-// prelude starts a server on the ports that are its arguments. Then each line of
-// input is a statement of Python, which is answered with a line.
+// prelude starts a server on the ports in its arguments. Then it runs each line of input
+// as a Python statement, and answers with a line.
 const prelude = `
 import sys
 import numpy as np
@@ -95,7 +95,7 @@ func (s *server) start() {
 func (s *server) expect(line string) {
 	s.t.Helper()
 	if !s.out.Scan() || s.out.Text() != line {
-		s.t.Fatalf("the server says %q, not %q", s.out.Text(), line)
+		s.t.Fatalf("the server wrote %q, want %q", s.out.Text(), line)
 	}
 }
 

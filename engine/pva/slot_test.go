@@ -1,6 +1,7 @@
 package pva
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,14 +17,14 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-func TestServerTakesAChannelAway(t *testing.T) {
+func TestChannelThatTheServerDeletesIsSearchedForAgain(t *testing.T) {
 	refusal := proto.Status{Kind: proto.Error, Message: "not any more"}
 	final := func(s proto.Status) []byte {
 		b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: 0, Sub: proto.SubDestroy}, proto.FlagServer)
 		return proto.End(proto.AppendStatus(b, s, proto.LittleEndian), 0)
 	}
 	for name, c := range map[string]struct {
-		says  []byte
+		sends []byte
 		cause string
 	}{
 		"deleted":       {proto.AppendDestroyChannel(nil, 100, 0, proto.FlagServer), errDeleted.Error()},
@@ -33,18 +34,8 @@ func TestServerTakesAChannelAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
 			bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
-				r := &recorder{}
-				client.Subscribe("PV", capture.SubscribeOptions{}, r)
-				testclock.Advance(time.Minute)
-				server.last().write(c.says)
-				testclock.Advance(10 * time.Second)
-				want := []string{
-					"connected float64", "metadata mA", "disconnected: losing 10.0.0.1:5075: " + c.cause,
-					"connected float64", "metadata mA",
-				}
-				if diff := cmp.Diff(want, r.Calls()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				loss := clienttest.Loss{Server: nameServerAddr, Value: math.Float64bits(7), Cause: c.cause, Within: 10 * time.Second}
+				loss.Check(t, client, func() { server.last().write(c.sends) })
 				if server.circuits() != 1 {
 					t.Errorf("%d circuits, want the one to go on", server.circuits())
 				}
@@ -53,7 +44,7 @@ func TestServerTakesAChannelAway(t *testing.T) {
 	}
 }
 
-func TestTheLastUpdateOfAMonitorCounts(t *testing.T) {
+func TestLastUpdateOfAMonitorIsDelivered(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, client *Client) {
 		r := &recorder{}
@@ -101,7 +92,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(10 * time.Minute)
 				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.Connects > 0 {
-					t.Errorf("%d tries in 10 minutes, told %v", tries, r.Calls())
+					t.Errorf("%d tries in 10 minutes, got %v", tries, r.Calls())
 				}
 				if r.Cause == nil || !strings.Contains(r.Cause.Error(), "access denied") {
 					t.Errorf("the cause is %v", r.Cause)
@@ -111,7 +102,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 	}
 }
 
-func TestChannelWithoutTheFieldsAskedForIsNamed(t *testing.T) {
+func TestTypeOfAChannelWithoutTheRequestedFieldsIsReported(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -153,10 +144,10 @@ func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
 				c.Subscribe("BAD", capture.SubscribeOptions{}, bad)
 				testclock.Advance(time.Minute)
 				if bad.Connects > 0 || bad.Cause == nil || answered < 5 || answered > 30 {
-					t.Errorf("told %v after %d answers", bad.Calls(), answered)
+					t.Errorf("got %v after %d answers", bad.Calls(), answered)
 				}
 				if len(good.Calls()) != 2 || server.circuits() != 1 {
-					t.Errorf("the other channel was told %v", good.Calls())
+					t.Errorf("the other channel got %v", good.Calls())
 				}
 			}, server)
 		})
@@ -166,28 +157,17 @@ func TestTypeThatCannotBeUsedHarmsItsChannelOnly(t *testing.T) {
 func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
-		closed, other := &recorder{}, &recorder{}
-		sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
-		testclock.Advance(time.Second)
-		sub.Close()
-		sub.Close()
-		s := server.last()
-		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
-		c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
-		testclock.Advance(time.Second)
-		if diff := cmp.Diff([]float64{7}, closed.Floats()); diff != "" || len(closed.Calls()) != 2 {
-			t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
-		}
-		if diff := cmp.Diff([]float64{7}, other.Floats()); diff != "" {
-			t.Errorf("the next channel (-want +got):\n%s", diff)
-		}
+		clienttest.CheckClose(t, c, math.Float64bits(7), func() {
+			s := server.last()
+			s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
+		})
 		if server.count(proto.CmdDestroyRequest) != 1 || server.count(proto.CmdDestroyChannel) != 1 {
-			t.Error("the server was not told, or twice")
+			t.Error("the channel was not ended at the server, or twice")
 		}
 	}, server)
 }
 
-func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
+func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names := doubles(nameServerAddr)
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)
@@ -203,7 +183,7 @@ func TestSubscriptionsClosedAtAnyTime(t *testing.T) {
 	}, names, other)
 }
 
-func TestTheFirstOfTwoServersIsKept(t *testing.T) {
+func TestPVOnTwoServersIsReportedAndTheFirstServerKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		guid proto.GUID
 		want float64
@@ -231,7 +211,7 @@ func TestTheFirstOfTwoServersIsKept(t *testing.T) {
 	}
 }
 
-func TestTypeOfAChannelChanges(t *testing.T) {
+func TestTypeMayChangeWhenTheServerDeletesTheChannel(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -248,7 +228,7 @@ func TestTypeOfAChannelChanges(t *testing.T) {
 	}, server)
 }
 
-func TestTypeOfAChannelChangesWithoutItsEnd(t *testing.T) {
+func TestTypeMayChangeWhileTheChannelStays(t *testing.T) {
 	server := doubles(nameServerAddr)
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}

@@ -13,12 +13,12 @@ import (
 // Resolve returns the IPv4 addresses of a host name.
 type Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
-// SystemResolve asks the system.
+// SystemResolve uses the system's resolver.
 func SystemResolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
 }
 
-// SplitAddress splits host[:port]; a port that is missing is the one given.
+// SplitAddress splits host[:port]. port is the port of an address that names none.
 func SplitAddress(s string, port uint16) (string, uint16, error) {
 	host, digits, found := strings.Cut(s, ":")
 	if host == "" || strings.ContainsAny(host, ",@[]") {
@@ -43,7 +43,7 @@ func ParsePort(s string) (uint16, error) {
 	return uint16(port), nil
 }
 
-// Addresses returns the IPv4 addresses of host[:port], looking up a name now.
+// Addresses returns the IPv4 addresses of host[:port]. It looks up a name each time.
 func (r Resolve) Addresses(ctx context.Context, address string, port uint16) ([]netip.AddrPort, error) {
 	host, port, err := SplitAddress(address, port)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r Resolve) Addresses(ctx context.Context, address string, port uint16) ([]
 	return out, nil
 }
 
-// Broadcasts returns the IPv4 broadcast addresses of the interfaces that are up; of
-// loopback interfaces the address itself.
+// Broadcasts returns the IPv4 broadcast addresses of the interfaces that are up; for a
+// loopback interface, the address of the interface.
 func Broadcasts() ([]netip.Addr, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -84,7 +84,7 @@ func TestDestinationsFollowNames(t *testing.T) {
 			t.Errorf("before a look-up: %v", got)
 		}
 		go d.Run(t.Context())
-		look := func(want ...string) {
+		wantAddresses := func(want ...string) {
 			t.Helper()
 			d.Searched()
 			time.Sleep(resolveInterval)
@@ -97,13 +97,13 @@ func TestDestinationsFollowNames(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		}
-		look("10.0.0.1:5", "10.0.0.2:7")
+		wantAddresses("10.0.0.1:5", "10.0.0.2:7")
 		hosts.set("one", "10.0.0.3") // while two fails, nothing is taken off
-		look("10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:7")
+		wantAddresses("10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:7")
 		hosts.set("two", "10.0.0.4")
-		look("10.0.0.1:5", "10.0.0.3:7", "10.0.0.4:5")
+		wantAddresses("10.0.0.1:5", "10.0.0.3:7", "10.0.0.4:5")
 		if changes != 3 || count(d.Errors) < 2 {
-			t.Errorf("%d changes, %v failures told", changes, count(d.Errors))
+			t.Errorf("%d changes, %v failures counted", changes, count(d.Errors))
 		}
 		before := count(d.Errors)
 		hosts.set("two")

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// Jitter returns d, give or take a quarter, so that many clients and channels
-// that lost a server together do not come back together.
+// Jitter returns d, give or take a quarter, so that clients and channels that lost a
+// server together do not come back together.
 func Jitter(d time.Duration) time.Duration {
 	return d*3/4 + rand.N(d/2+1)
 }
 
-// Delays before a server is connected to again, doubling.
+// A client waits before it connects to a server again. The delay doubles with each
+// attempt.
 const (
 	MinPenalty = 100 * time.Millisecond
 	MaxPenalty = 30 * time.Second
-	// GoodLife is how long a circuit must last for its server to be forgiven.
+	// GoodLife is how long a circuit must last to end the penalties of its server.
 	GoodLife = 30 * time.Second
 )
 
-// Penalties keep a client from servers that refuse or break circuits: an answer to
-// a search that names one is ignored until its penalty is over.
+// Penalties keep a client away from servers that refuse or break circuits: the client
+// ignores answers that name such a server until its penalty is over.
 type Penalties map[netip.AddrPort]penalty
 
 type penalty struct {
@@ -29,13 +30,13 @@ type penalty struct {
 	until time.Time
 }
 
-// Active reports whether the server is to be left alone now.
+// Active reports whether a server has a penalty now.
 func (p Penalties) Active(server netip.AddrPort, now time.Time) bool {
 	return now.Before(p[server].until)
 }
 
-// Ended notes the end of a circuit that was up for life, 0 if it never was. It
-// forgets servers whose penalty is long over, so that the map stays small.
+// Ended notes that a circuit ended after it was up for life, or 0. It forgets servers
+// whose penalty ended long ago, so that the map stays small.
 func (p Penalties) Ended(server netip.AddrPort, life time.Duration, now time.Time) {
 	for s, old := range p {
 		if now.Sub(old.until) > MaxPenalty {

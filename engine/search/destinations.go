@@ -12,29 +12,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// resolveInterval is the least time between two look-ups of the names in an
-// address list, which go on as long as channels are searched for.
+// resolveInterval is the least time between two look-ups of the names in an address list.
 const resolveInterval = 2 * time.Second
 
-// Destinations are where the datagrams of searches go: an address list. Names in it
-// are resolved again as long as there are searches, so that an IOC that comes back
-// under its name with another address is found.
+// Destinations are the addresses that datagrams of searches go to: an address list. It
+// looks up names in the list again as long as there are searches, so that the client finds
+// an IOC that comes back under its name with another address.
 type Destinations struct {
-	// Changed is called from Run when the addresses are others.
+	// Changed is called from Run when the addresses have changed.
 	Changed func()
 	Log     *slog.Logger
-	Errors  prometheus.Counter // names that do not resolve
+	Errors  prometheus.Counter // failed look-ups
 
 	resolve  Resolve
 	port     uint16
-	fixed    []netip.AddrPort // that need no look-up
-	names    []string         // that do
+	fixed    []netip.AddrPort // addresses of the list
+	names    []string         // names in the list
 	current  atomic.Pointer[[]netip.AddrPort]
 	searched chan struct{} // holds one token: a round of searches was sent
 }
 
-// NewDestinations reads an address list: host or host:port, port where there is
-// none. more are addresses beside those.
+// NewDestinations returns the destinations of an address list: host or host:port. port is
+// the port of addresses that name none. more are further addresses.
 func NewDestinations(list []string, port uint16, resolve Resolve, more ...netip.Addr) (*Destinations, error) {
 	d := &Destinations{resolve: resolve, port: port, searched: make(chan struct{}, 1)}
 	for _, address := range list {
@@ -62,13 +61,13 @@ func distinct(list []netip.AddrPort) []netip.AddrPort {
 	return slices.Compact(list)
 }
 
-// Empty reports whether the list is.
+// Empty reports whether there are no destinations.
 func (d *Destinations) Empty() bool { return len(d.fixed)+len(d.names) == 0 }
 
-// Addresses returns the addresses now. They are not the caller's to change.
+// Addresses returns the current addresses. The caller must not change them.
 func (d *Destinations) Addresses() []netip.AddrPort { return *d.current.Load() }
 
-// Searched says that a round was sent.
+// Searched notes that a round was sent, so that Run looks up names again.
 func (d *Destinations) Searched() {
 	select {
 	case d.searched <- struct{}{}:
@@ -101,8 +100,8 @@ func (d *Destinations) Run(ctx context.Context) {
 	}
 }
 
-// lookUp resolves the names and reports whether the addresses changed. With one
-// name that does not resolve, all keep what they had and have.
+// lookUp looks up the names, and reports whether the addresses changed. If a name cannot
+// be resolved, all previous addresses stay beside the new ones.
 func (d *Destinations) lookUp(ctx context.Context) bool {
 	before := d.Addresses()
 	after := slices.Clone(d.fixed)

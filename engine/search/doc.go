@@ -1,21 +1,21 @@
-// Package search has what clients of Channel Access and pvAccess share in finding
-// the servers of channels: when to ask for which name, and where.
+// Package search decides when clients of Channel Access and pvAccess search for which
+// names, and where. engine/client uses it.
 //
 //	Entry ── Add ──▶ Queue ── Round ──▶ Batch ─┬─▶ Socket ──▶ Destinations, by UDP
 //	                  ▲                        └─▶ NameServers, by TCP
-//	                  └─ News: a server came up
+//	                  └─ NoteAnomaly: a beacon showed that a server came up
 //
-//	Entry ── Miss ──▶ Absences ── probe by TCP ──▶ Circuit ── Ask
+//	Entry ── Add ──▶ Prober ── probe by TCP ──▶ Circuit ── RequestLost
 //
-// A search costs every server of a network some work, so all of it is bounded: a name
-// is asked for with growing delays, many names with longer ones, and one that nobody
-// has for long once a minute; rounds have a size, which grows only while answers come;
-// and news are paid for with time. All delays are jittered, as many clients and
-// channels lose a server together.
+// Each search costs every server of a network some work. So the package bounds searches:
+// the delays between searches for a name grow, with many names further, and to a minute
+// for a name that no server had for long. Rounds have a size, which grows only while
+// answers come. Beacon anomalies hasten the search only now and then. All delays are
+// jittered, because many clients and channels lose a server together.
 //
-// The protocols are the clients': a Batch becomes messages there; when a server can be
-// asked for names, and how one that came back is, a NameCircuit and a Circuit know.
+// The protocols turn a Batch into messages. A NameCircuit knows when its server takes
+// searches, and a Circuit knows how to request channels of a server that came back.
 //
-// Penalties keep a client from servers that break circuits, and Rivals report names
-// that two servers have.
+// Penalties keep a client away from servers that break circuits, and Duplicates reports
+// names that two servers have.
 package search

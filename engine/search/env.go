@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Variable is an environment variable of EPICS, and what takes its value.
+// Variable is an environment variable of EPICS. Set parses and sets its value.
 type Variable struct {
 	Name string
 	Set  func(value string) error
 }
 
-// ReadEnv sets variables. lookup is os.LookupEnv or the like. As in EPICS base an
-// empty value is as none. A wrong value is an error that names the variable.
+// ReadEnv reads variables and sets their values. lookup is os.LookupEnv or the like. As in
+// EPICS base, an empty value counts as unset. The error for a wrong value names the
+// variable.
 func ReadEnv(lookup func(name string) (value string, ok bool), variables ...Variable) error {
 	for _, v := range variables {
 		value, _ := lookup(v.Name)
@@ -29,7 +30,7 @@ func ReadEnv(lookup func(name string) (value string, ok bool), variables ...Vari
 	return nil
 }
 
-// SetList sets a list of addresses, separated by white space.
+// SetList returns a function that sets a list of addresses, separated by white space.
 func SetList(to *[]string) func(string) error {
 	return func(s string) error {
 		list := strings.Fields(s)
@@ -43,7 +44,7 @@ func SetList(to *[]string) func(string) error {
 	}
 }
 
-// SetPort sets a port.
+// SetPort returns a function that sets a port.
 func SetPort(to *uint16) func(string) error {
 	return func(s string) (err error) {
 		*to, err = ParsePort(s)
@@ -51,7 +52,7 @@ func SetPort(to *uint16) func(string) error {
 	}
 }
 
-// SetYesNo sets YES or NO.
+// SetYesNo returns a function that sets YES or NO.
 func SetYesNo(to *bool) func(string) error {
 	return func(s string) error {
 		switch strings.ToUpper(s) {
@@ -66,7 +67,7 @@ func SetYesNo(to *bool) func(string) error {
 	}
 }
 
-// SetSeconds sets a duration, given in seconds.
+// SetSeconds returns a function that sets a duration, given in seconds.
 func SetSeconds(to *time.Duration) func(string) error {
 	return func(s string) error {
 		const most = 24 * 60 * 60

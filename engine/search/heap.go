@@ -1,9 +1,9 @@
 package search
 
-// entries is a heap, by due time.
+// entries is a heap of entries by due time.
 type entries []*Entry
 
-// Len is for package heap, as are the methods that follow.
+// Len implements heap.Interface, as do the methods that follow.
 func (q entries) Len() int           { return len(q) }
 func (q entries) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q entries) Swap(i, j int) {
@@ -11,14 +11,14 @@ func (q entries) Swap(i, j int) {
 	q[i].index, q[j].index = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (q *entries) Push(x any) {
 	e := x.(*Entry)
 	e.index = len(*q)
 	*q = append(*q, e)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (q *entries) Pop() any {
 	last := len(*q) - 1
 	e := (*q)[last]

@@ -12,13 +12,13 @@ type Loop struct {
 	wake  chan struct{} // holds one token
 }
 
-// NewLoop returns a Loop. due returns when the next round has something to do, if
-// ever; round does it, and reports whether it sent anything.
+// NewLoop returns a Loop. due returns when the next round is due, if any. round runs it,
+// and reports whether it sent anything.
 func NewLoop(due func() (time.Time, bool), round func() bool) *Loop {
 	return &Loop{due: due, round: round, wake: make(chan struct{}, 1)}
 }
 
-// Wake says that something may be due earlier than it was.
+// Wake makes the loop call due again, because a round may be due earlier.
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:

@@ -18,24 +18,24 @@ func TestProbesSlowDown(t *testing.T) {
 		5 * time.Minute: 300 * time.Second / 64, 24 * time.Hour: 15 * time.Second,
 	} {
 		if got := probeDelay(gone); got != want {
-			t.Errorf("gone for %v: a probe every %v, want %v", gone, got, want)
+			t.Errorf("down for %v: a probe every %v, want %v", gone, got, want)
 		}
 	}
 }
 
-// home is a server that can be away, and its circuits.
+// home is a server that can be down, and its circuit.
 type home struct {
-	mu      sync.Mutex
-	wg      sync.WaitGroup
-	dials   int
-	back    bool
-	circuit *visit
-	asked   []int // names in each step
-	prober  *Prober
-	has     bool // the names that it is asked for
+	mu        sync.Mutex
+	wg        sync.WaitGroup
+	dials     int
+	back      bool
+	circuit   *visit
+	requested []int // names in each step
+	prober    *Prober
+	has       bool // the names that are requested
 }
 
-// visit is a circuit.
+// visit is the circuit to a server that came back.
 type visit struct {
 	*home
 	done chan struct{}
@@ -49,10 +49,10 @@ func (v *visit) Idle() bool            { return v.idle }
 func (v *visit) RequestLost(names []*Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.asked = append(v.asked, len(names))
+	v.requested = append(v.requested, len(names))
 	for _, e := range names {
 		if !e.LostAt(homeAddr) {
-			panic("BUG: asked for a name that nobody misses")
+			panic("BUG: requested a name that is not lost")
 		}
 		if v.has {
 			v.prober.Remove(e)
@@ -64,12 +64,12 @@ func (v *visit) EndIfIdle() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.has {
-		v.end(true)
+		v.endLocked(true)
 	}
 }
 
-// end ends a circuit. It needs mu.
-func (h *home) end(idle bool) {
+// endLocked ends the circuit.
+func (h *home) endLocked(idle bool) {
 	h.circuit.idle = idle
 	close(h.circuit.done)
 	h.circuit = nil
@@ -77,7 +77,7 @@ func (h *home) end(idle bool) {
 
 var homeAddr = netip.MustParseAddrPort("10.0.0.1:5")
 
-// newHome returns a server that is away, and n names that are missed.
+// newHome returns a server that is down, and loses n names.
 func newHome(ctx context.Context, n int) *home {
 	h := &home{}
 	h.prober = NewProber(ctx, ProberConfig{
@@ -107,7 +107,8 @@ func newHome(ctx context.Context, n int) *home {
 	return h
 }
 
-// after changes a server after a while, and returns how often it was dialled until then.
+// after changes the server after a while, and returns how often the prober dialled it
+// until then.
 func (h *home) after(d time.Duration, change func()) (dials int) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -117,21 +118,21 @@ func (h *home) after(d time.Duration, change func()) (dials int) {
 	return h.dials
 }
 
-func TestServerThatComesBackIsAskedInSteps(t *testing.T) {
+func TestChannelsOfAServerThatComesBackAreRequestedInSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t.Context(), 1000)
 		if dials := h.after(time.Minute, func() { h.back, h.has = true, true }); dials < 40 || dials > 110 {
 			t.Errorf("%d probes in a minute", dials)
 		}
 		h.after(idleTimeout+5*time.Second, func() {
-			if len(h.asked) != 3 || h.asked[0] != requestNames || h.prober.Len() > 0 {
-				t.Errorf("asked for %v names, %d lost servers are left", h.asked, h.prober.Len())
+			if len(h.requested) != 3 || h.requested[0] != requestNames || h.prober.Len() > 0 {
+				t.Errorf("requested %v names, %d lost servers are left", h.requested, h.prober.Len())
 			}
 		})
 	})
 }
 
-func TestServerWithoutTheNamesIsForgotten(t *testing.T) {
+func TestServerThatComesBackWithoutTheNamesIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHome(t.Context(), 10)
 		h.after(time.Minute, func() { h.back = true })
@@ -153,7 +154,7 @@ func TestServerThatIsLostAgainIsProbedAgain(t *testing.T) {
 		h.after(time.Minute, func() { h.back = true })
 		before := h.after(5*time.Second, func() {
 			h.back = false
-			h.end(false)
+			h.endLocked(false)
 		})
 		if after := h.after(time.Minute, cancel); after-before < 40 {
 			t.Errorf("%d more probes", after-before)

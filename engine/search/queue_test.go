@@ -11,19 +11,19 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// steps runs rounds for a while, and returns how many names they took.
-func steps(q *Queue, d time.Duration) (taken int) {
+// steps runs rounds for a while, and returns how many names they had.
+func steps(q *Queue, d time.Duration) (names int) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
 		_, n := q.Round(time.Now())
-		taken += n
+		names += n
 		wait := RoundInterval
 		if due, ok := q.Due(); ok {
 			wait = max(wait, time.Until(due))
 		}
 		time.Sleep(min(wait, time.Until(end)))
 	}
-	return taken
+	return names
 }
 
 // empty returns a queue of names that need 20 bytes each.
@@ -66,7 +66,7 @@ func TestManyNamesLeaveRoomForNewOnes(t *testing.T) {
 	})
 }
 
-func TestNamesThatNobodyHasAreSearchedForLessAndLess(t *testing.T) {
+func TestNamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const names = 20_000
 		q := filled(names)
@@ -95,7 +95,7 @@ func TestNamesThatNobodyHasAreSearchedForLessAndLess(t *testing.T) {
 	})
 }
 
-func TestFoundNameBeginsWithShortDelays(t *testing.T) {
+func TestNameThatIsLostAgainStartsWithShortDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(1)
 		steps(q, time.Hour)
@@ -162,7 +162,7 @@ func TestRoundsGrowWhileAnswersCome(t *testing.T) {
 				names = append(names, b...)
 			}
 			if n != len(names) {
-				t.Errorf("%d names, said to be %d", len(names), n)
+				t.Errorf("%d names, reported as %d", len(names), n)
 			}
 			time.Sleep(RoundInterval)
 			return names, len(batches)

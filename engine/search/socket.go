@@ -12,14 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// receiveBuffer is asked of the kernel for answers, which come in bursts.
+// receiveBuffer is the size of the socket's receive buffer, for bursts of answers.
 const receiveBuffer = 1 << 20
 
 // Socket sends the datagrams of searches, and receives the answers.
 type Socket struct {
 	To *Destinations
 
-	conn         *net.UDPConn // nil if there is nobody to search
+	conn         *net.UDPConn // nil if there are no destinations
 	log          *slog.Logger
 	sent, failed prometheus.Counter // datagrams
 }
@@ -35,12 +35,12 @@ func NewSocket(to *Destinations, log *slog.Logger, sent, failed prometheus.Count
 	if err != nil {
 		return nil, fmt.Errorf("opening the search socket: %w", err)
 	}
-	_ = conn.SetReadBuffer(receiveBuffer) // the kernel gives what it allows
+	_ = conn.SetReadBuffer(receiveBuffer) // the operating system may give less
 	s.conn = conn
 	return s, nil
 }
 
-// Port returns the port that answers come to, 0 if there is nobody to search.
+// Port returns the port that answers come to, 0 if there are no destinations.
 func (s *Socket) Port() uint16 {
 	if s.conn == nil {
 		return 0
@@ -51,13 +51,13 @@ func (s *Socket) Port() uint16 {
 // Close ends Receive.
 func (s *Socket) Close() {
 	if s.conn != nil {
-		_ = s.conn.Close() // nothing was promised to be sent
+		_ = s.conn.Close() // no error can matter now
 	}
 }
 
-// Send sends datagrams to all destinations. prepare, if it is not nil, makes one ready
-// for its destination. One that can not be sent is like one that is lost: the names
-// are searched for again.
+// Send sends datagrams to all destinations. prepare, if it is not nil, prepares a datagram
+// for its destination. A datagram that cannot be sent is like a lost one: the client
+// searches for its names again.
 func (s *Socket) Send(datagrams [][]byte, prepare func(datagram []byte, to netip.Addr)) {
 	if s.conn == nil {
 		return
@@ -78,14 +78,14 @@ func (s *Socket) Send(datagrams [][]byte, prepare func(datagram []byte, to netip
 	s.To.Searched()
 }
 
-// Receive hands the datagrams that come to handle, until the socket is closed.
+// Receive passes the datagrams that come to handle, until the socket is closed.
 func (s *Socket) Receive(ctx context.Context, handle func(datagram []byte, from netip.Addr)) {
 	if s.conn != nil {
 		Receive(ctx, s.conn, s.failed, handle)
 	}
 }
 
-// Receive hands the datagrams of a socket to handle until it is closed.
+// Receive passes the datagrams of a socket to handle, until the socket is closed.
 func Receive(ctx context.Context, conn *net.UDPConn, failed prometheus.Counter, handle func(datagram []byte, from netip.Addr)) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -95,7 +95,7 @@ func Receive(ctx context.Context, conn *net.UDPConn, failed prometheus.Counter, 
 			handle(buf[:n], from.Addr().Unmap())
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // of the kernel, and passing
+		default: // a passing error of the operating system
 			failed.Inc()
 			select {
 			case <-ctx.Done():

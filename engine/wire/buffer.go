@@ -1,20 +1,20 @@
 package wire
 
 const (
-	// The buffer starts small, as many IOCs send little, and grows while reads fill
-	// it. It is larger only for a frame that does not fit.
+	// The buffer starts with minBuffer bytes, because many IOCs send little, and grows to
+	// maxBuffer while reads fill it. It is larger only for a frame that does not fit.
 	minBuffer = 16 << 10
 	maxBuffer = 256 << 10
 )
 
-// Buffer holds what was read of a stream and is not yet used. The zero value is
+// Buffer holds the bytes of a stream that were read and not used yet. The zero value is
 // empty.
 type Buffer struct {
 	buf    []byte
 	filled int
 }
 
-// Free returns where to read to.
+// Free returns the free part of the buffer, to read into.
 func (b *Buffer) Free() []byte {
 	if b.buf == nil {
 		b.buf = make([]byte, minBuffer)
@@ -22,15 +22,14 @@ func (b *Buffer) Free() []byte {
 	return b.buf[b.filled:]
 }
 
-// Filled notes that n bytes were read to Free, and returns all that is not yet
-// used, valid until Used.
+// Filled notes that n bytes were read into Free, and returns all bytes that were not used
+// yet. They are valid until Used.
 func (b *Buffer) Filled(n int) []byte {
 	b.filled += n
 	return b.buf[:b.filled]
 }
 
-// Used drops the first used bytes, and makes room for a frame of need bytes after
-// them.
+// Used drops the first used bytes, and makes room for a frame of need bytes after them.
 func (b *Buffer) Used(used, need int) {
 	rest := b.buf[used:b.filled]
 	size := len(b.buf)
@@ -38,7 +37,7 @@ func (b *Buffer) Used(used, need int) {
 		size *= 2
 	}
 	if size > maxBuffer && need <= maxBuffer {
-		size = maxBuffer // a large frame's memory goes back
+		size = maxBuffer // free the memory of a large frame
 	}
 	if size = max(size, need, len(rest)); size != len(b.buf) {
 		b.buf = make([]byte, size)

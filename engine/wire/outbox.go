@@ -1,14 +1,15 @@
-// Package wire moves bytes between a client and the servers it has circuits to:
-// what clients of Channel Access and pvAccess have in common below their messages.
+// Package wire moves bytes between a client and a server. It is what circuits of Channel
+// Access and pvAccess share below their messages.
 //
-//	any goroutine ── Add ──▶ Outbox ── Take ──▶ the one that writes
-//	the one that reads: socket ──▶ Buffer ──▶ whole frames
-//	                                   └────▶ Partial: since when one is coming
+//	any goroutine ── Add ──▶ Outbox ── Take ──▶ the goroutine that writes ──▶ socket
+//	socket ──▶ the goroutine that reads ──▶ Buffer ──▶ whole frames
+//	                                           └─────▶ Partial: a frame that is still coming
 package wire
 
 import "sync"
 
-// Outbox is the queue of bytes to a server: any goroutine adds, one takes.
+// Outbox is the queue of bytes to a server. Any goroutine may add bytes, and one takes
+// them.
 type Outbox struct {
 	limit int
 	wake  chan struct{} // holds one token when buf is not empty
@@ -17,11 +18,11 @@ type Outbox struct {
 	buf []byte
 }
 
-// NewOutbox returns an empty Outbox, which takes no more when it holds limit bytes.
+// NewOutbox returns an empty Outbox. It is full when it holds more than limit bytes.
 func NewOutbox(limit int) *Outbox { return &Outbox{limit: limit, wake: make(chan struct{}, 1)} }
 
-// Add lets appendTo append requests. It reports false, adding nothing, when the
-// queue is full.
+// Add lets appendTo append requests. If the queue is full, Add adds nothing and returns
+// false.
 func (o *Outbox) Add(appendTo func(dst []byte) []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,13 +37,13 @@ func (o *Outbox) Add(appendTo func(dst []byte) []byte) bool {
 	return true
 }
 
-// Wake returns the channel that gives a token when there is something to take.
+// Wake returns a channel that gives a token when there are bytes to take.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
 
-// Take returns what was added, and keeps spare, whose bytes are written, for
-// what will be.
+// Take returns the bytes that were added. spare is a buffer that is no longer used: the
+// Outbox keeps it for the next bytes.
 func (o *Outbox) Take(spare []byte) []byte {
-	const keep = 64 << 10 // a burst's memory goes back
+	const keep = 64 << 10 // frees the memory of a burst
 	if cap(spare) > keep {
 		spare = nil
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestOutboxGivesWhatWasAddedInOrder(t *testing.T) {
+func TestOutboxGivesBytesInTheOrderTheyWereAdded(t *testing.T) {
 	o := NewOutbox(10)
 	add := func(s string) bool { return o.Add(func(dst []byte) []byte { return append(dst, s...) }) }
 	for _, s := range []string{"one", "two", "three"} {
@@ -18,20 +18,20 @@ func TestOutboxGivesWhatWasAddedInOrder(t *testing.T) {
 		}
 	}
 	if add("four") {
-		t.Error("more was taken than the limit")
+		t.Error("the outbox accepted more than its limit")
 	}
 	<-o.Wake()
 	if got := o.Take(make([]byte, 100)); string(got) != "onetwothree" {
 		t.Errorf("took %q", got)
 	}
 	if !add("five") || string(o.Take(nil)) != "five" || len(o.Take(nil)) != 0 {
-		t.Error("it does not go on")
+		t.Error("the outbox is stuck after it was full")
 	}
 }
 
-// TestBufferHandsOnEveryByte reads frames of any size, each its length in four bytes
+// TestBufferLosesNoByte reads frames of any size, each its length in four bytes
 // and that many more.
-func TestBufferHandsOnEveryByte(t *testing.T) {
+func TestBufferLosesNoByte(t *testing.T) {
 	var stream []byte
 	var want []int
 	for i := range 200 {
@@ -77,7 +77,7 @@ func TestBufferHandsOnEveryByte(t *testing.T) {
 	}
 }
 
-func TestPartialKnowsSinceWhen(t *testing.T) {
+func TestPartialKnowsWhenAFrameBegan(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	var p Partial
 	came := func(second, used, rest int, want time.Time) {
@@ -96,7 +96,7 @@ func TestPartialKnowsSinceWhen(t *testing.T) {
 	came(6, 24, 0, at(6))
 	came(7, p.Of(4), 0, at(6))
 	if n := p.Of(20); n != 6 {
-		t.Errorf("passed over %d bytes of 20, want the 6 that are left", n)
+		t.Errorf("skipped %d bytes of 20, want the 6 that are left", n)
 	}
 	came(9, 20, 0, none)
 	p.Skip(10, at(12))

@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/test/epics"
 	"varve.dev/varve/test/testclock"
 )
@@ -73,23 +75,30 @@ func CheckHosts(t *testing.T, c capture.Source, hosts map[string]string) {
 	}
 }
 
-// CheckComesBack checks that a channel of a scripted server comes back when its circuit
-// breaks. value is the value that the server sends.
-func CheckComesBack(t *testing.T, c capture.Source, server string, value uint64, breakCircuit func()) {
+// Loss is how a scripted server loses a channel.
+type Loss struct {
+	Server string        // its address
+	Value  uint64        // the value that it sends
+	Cause  string        // of the disconnect
+	Within time.Duration // the time until the channel is back
+}
+
+// Check checks that a channel comes back after lose.
+func (l Loss) Check(t *testing.T, c capture.Source, lose func()) {
 	t.Helper()
 	r := &Recorder{}
 	c.Subscribe("PV", capture.SubscribeOptions{}, r)
 	testclock.Advance(time.Minute)
-	breakCircuit()
-	testclock.Advance(time.Second)
+	lose()
+	testclock.Advance(l.Within)
 	want := []string{
-		"connected float64", "metadata mA", "disconnected: losing " + server + ": the server closed the circuit",
+		"connected float64", "metadata mA", "disconnected: losing " + l.Server + ": " + l.Cause,
 		"connected float64", "metadata mA",
 	}
 	if diff := cmp.Diff(want, r.Calls()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]uint64{value, value}, r.Words()); diff != "" || r.Early > 0 {
+	if diff := cmp.Diff([]uint64{l.Value, l.Value}, r.Words()); diff != "" || r.Early > 0 {
 		t.Errorf("values (-want +got):\n%s, %d while not connected", diff, r.Early)
 	}
 }
@@ -143,6 +152,57 @@ func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func
 	testclock.Advance(10 * time.Minute)
 	if got := searches(); got < 40 || got > 75 {
 		t.Errorf("%d searches in ten minutes, want one in 5 s at first, in the end in 37 s", got)
+	}
+}
+
+// CheckClose checks that a closed subscription gets no more, even if an update is under
+// way, and that another channel can follow. value is the value that the server sends.
+func CheckClose(t *testing.T, c capture.Source, value uint64, update func()) {
+	t.Helper()
+	closed, other := &Recorder{}, &Recorder{}
+	sub := c.Subscribe("PV", capture.SubscribeOptions{}, closed)
+	testclock.Advance(time.Second)
+	sub.Close()
+	sub.Close()
+	update()
+	c.Subscribe("OTHER", capture.SubscribeOptions{}, other)
+	testclock.Advance(time.Second)
+	if diff := cmp.Diff([]uint64{value}, closed.Words()); diff != "" || len(closed.Calls()) != 2 {
+		t.Errorf("after Close: %v (-want +got):\n%s", closed.Calls(), diff)
+	}
+	if diff := cmp.Diff([]uint64{value}, other.Words()); diff != "" {
+		t.Errorf("the next channel (-want +got):\n%s", diff)
+	}
+}
+
+// CheckReadings checks that PVs, with these types, have the values and metadata that
+// another client reads, in JSON. reading returns the same of a sample and its metadata.
+func CheckReadings[R any](t *testing.T, c capture.Source, host string, types map[string]sample.Type,
+	read func(names ...string) []byte, reading func(typ sample.Type, s *sample.Sample, m *sample.Metadata, want R) R) {
+	t.Helper()
+	sinks := map[string]*Recorder{}
+	var names []string
+	for name := range types {
+		sinks[name] = &Recorder{}
+		names = append(names, name)
+		c.Subscribe(name, capture.SubscribeOptions{}, sinks[name])
+	}
+	var want map[string]R
+	if err := json.Unmarshal(read(names...), &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, typ := range types {
+		r := sinks[name]
+		Await(t, name, func() bool {
+			return r.View(func(r *Recorder) bool { return len(r.Samples) > 0 && r.Meta != nil })
+		})
+		if r.Info.Type != typ || r.Meta.Type != typ || r.Info.Host != host {
+			t.Errorf("%s: %+v, want type %v", name, r.Info, typ)
+		}
+		got := reading(typ, &r.Samples[len(r.Samples)-1], r.Meta, want[name])
+		if diff := cmp.Diff(want[name], got); diff != "" {
+			t.Errorf("%s (-other +ours):\n%s", name, diff)
+		}
 	}
 }
 
