@@ -1,4 +1,4 @@
-# The image of all of Varve's pods. `make image` writes the same without Docker.
+# The image of all of Varve's pods. Without Docker, `make image` writes the same image.
 #
 #   docker build --build-arg VERSION=v1.2.3 -t varve:v1.2.3 .
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build

@@ -63,9 +63,9 @@ help: ## Show this help.
 build: ## Build bin/varve.
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/varve ./cmd/varve
 
-# Without Docker, the same image is written file by file. GOARCH says what it runs on.
+# Without Docker, hack/image writes the same image. GOARCH is the architecture of the image.
 .PHONY: image
-image: ## Make the container image IMG, in bin/varve-image.tar.
+image: ## Build the container image IMG, in bin/varve-image.tar.
 	@mkdir -p $(BIN)/linux
 	@if docker info >/dev/null 2>&1; then \
 	  docker build --platform "linux/$$($(GO) env GOARCH)" \
@@ -78,7 +78,7 @@ image: ## Make the container image IMG, in bin/varve-image.tar.
 	    -label org.opencontainers.image.title=varve \
 	    -label "org.opencontainers.image.version=$(VERSION)" -label "org.opencontainers.image.revision=$(REVISION)"; \
 	fi
-	@echo "$(IMG) is in $(IMAGE_FILE). Give it to a cluster:"
+	@echo "$(IMG) is in $(IMAGE_FILE). To load it:"
 	@echo "  hack/cluster/cluster.sh load $(IMAGE_FILE)        the test cluster"
 	@echo "  ctr -n k8s.io images import $(IMAGE_FILE)         a node with containerd"
 	@echo "  docker load -i $(IMAGE_FILE)                      Docker; then tag and push it"
@@ -87,10 +87,9 @@ image: ## Make the container image IMG, in bin/varve-image.tar.
 generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
-# Deadbands and rates are compared with values of PVs, which are floats; hence
-# allowDangerousTypes.
+# Deadbands and rates are floats, as values of PVs are. Hence allowDangerousTypes.
 .PHONY: manifests
-manifests: ## Generate the CRDs, the operator's rights, and what follows from them.
+manifests: ## Generate the CRDs, the operator's RBAC rules, and the files that depend on them.
 	$(CONTROLLER_GEN) crd:allowDangerousTypes=true paths=./api/... output:crd:dir=charts/varve-operator/files/crds
 	$(CONTROLLER_GEN) rbac:roleName=varve-operator paths=./controllers/... output:rbac:dir=config/rbac
 	hack/charts.sh

@@ -17,8 +17,8 @@ import (
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// healthy returns an Archiver of two engines, two retrieval pods and two shards,
-// of which all is well.
+// healthy returns an Archiver without problems, with two engines, two retrieval pods and two
+// shards.
 func healthy() Input {
 	two, zero, one := int32(2), int32(0), int32(1)
 	deployment := func(component string) *appsv1.Deployment {
@@ -63,7 +63,7 @@ func healthy() Input {
 	}
 }
 
-// readyPod has been ready for a minute.
+// readyPod returns a pod that has been ready for a minute.
 func readyPod(name string) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentEngine}},
@@ -117,7 +117,7 @@ func TestHealthyArchiverIsReady(t *testing.T) {
 	}
 }
 
-// TestConditionsFollowObservations breaks one thing at a time.
+// TestConditionsFollowObservations changes one observation at a time.
 func TestConditionsFollowObservations(t *testing.T) {
 	zero := int32(0)
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestConditionsFollowObservations(t *testing.T) {
 		want    string // status, reason
 		says    string
 	}{
-		{"scaled to none", func(in *Input) { in.Archiver.Spec.Engines.Replicas = &zero },
+		{"scaled to 0", func(in *Input) { in.Archiver.Spec.Engines.Replicas = &zero },
 			v1alpha1.ConditionReady, "False NoEngines", "nothing is captured"},
 		{"an engine is missing", func(in *Input) { in.Engines.Status.ReadyReplicas = 1 },
 			v1alpha1.ConditionReady, "False EnginesNotReady", "1 of 2"},
@@ -135,9 +135,9 @@ func TestConditionsFollowObservations(t *testing.T) {
 			v1alpha1.ConditionReady, "False EnginesNotReady", "0 of 2"},
 		{"a shard's engine died", func(in *Input) { in.Fleet[1].Dead = true },
 			v1alpha1.ConditionReady, "False ShardsNotCaptured", "1 shards"},
-		{"nobody can read", func(in *Input) { in.Retrieval.Status.ReadyReplicas = 0 },
+		{"no retrieval pod is ready", func(in *Input) { in.Retrieval.Status.ReadyReplicas = 0 },
 			v1alpha1.ConditionReady, "False RetrievalNotReady", "no retrieval pod"},
-		{"retrieval is not wanted", func(in *Input) {
+		{"retrieval has no replicas", func(in *Input) {
 			in.Retrieval.Status.ReadyReplicas = 0
 			in.Archiver.Spec.Retrieval.Replicas = &zero
 		}, v1alpha1.ConditionReady, "True Ready", ""},
@@ -148,25 +148,25 @@ func TestConditionsFollowObservations(t *testing.T) {
 			v1alpha1.ConditionProgressing, "True ShardsMoving", ""},
 		{"the schema is checked again", func(in *Input) { in.Schema.Status.Conditions = nil },
 			v1alpha1.ConditionProgressing, "True SchemaRuns", ""},
-		{"while engines write, they are believed", func(in *Input) { in.Schema = nil },
+		{"engines write without a schema Job", func(in *Input) { in.Schema = nil },
 			v1alpha1.ConditionStorageReady, "True Connected", ""},
 
 		{"the first start", func(in *Input) { in.Schema, in.Fleet = nil, nil },
 			v1alpha1.ConditionStorageReady, "False WaitingForSchema", ""},
-		{"Cassandra went away", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+		{"Cassandra is unreachable", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
 			v1alpha1.ConditionStorageReady, "False Away", "no hosts available"},
-		{"Cassandra went away: degraded", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+		{"Cassandra is unreachable: degraded", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
 			v1alpha1.ConditionDegraded, "True StorageAway", "no hosts available"},
-		{"Cassandra went away: not ready", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
+		{"Cassandra is unreachable: not ready", func(in *Input) { in.Fleet[1].Report.Storage = "no hosts available" },
 			v1alpha1.ConditionReady, "False Away", "no hosts available"},
 		{"no engine reports", func(in *Input) { in.Fleet[0].Report, in.Fleet[1].Report = nil, nil },
 			v1alpha1.ConditionStorageReady, "Unknown WaitingForEngine", ""},
 
 		{"an engine does not report", func(in *Input) { in.Fleet[0].Report = nil },
 			v1alpha1.ConditionDegraded, "True NoReport", "1 engine is ready but unreachable"},
-		{"an engine of a new operator", func(in *Input) { in.Fleet[0].Report, in.Settled = nil, false },
+		{"no report after an operator restart", func(in *Input) { in.Fleet[0].Report, in.Settled = nil, false },
 			v1alpha1.ConditionDegraded, "False AsExpected", ""},
-		{"an engine that is new", func(in *Input) {
+		{"a new engine", func(in *Input) {
 			in.Fleet[0].Report = nil
 			in.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-5 * time.Second))
 		}, v1alpha1.ConditionDegraded, "False AsExpected", ""},
@@ -180,20 +180,20 @@ func TestConditionsFollowObservations(t *testing.T) {
 		}, v1alpha1.ConditionDegraded, "True ShardObjectMissing", "1 shards"},
 		{"no limit", func(in *Input) { in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "NoLimit"} },
 			v1alpha1.ConditionDiskGuard, "False NoLimit", "no limit is set"},
-		{"room enough", func(in *Input) {
+		{"below the limit", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "BelowLimit", Limit: 1200 << 30, Size: 7, Before: &now}
 		}, v1alpha1.ConditionDiskGuard, "False BelowLimit", "well below its limit of 1.2 TiB; raw samples before " + now.Format(time.RFC3339)},
-		{"the oldest goes", func(in *Input) {
+		{"the oldest samples are deleted", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "Dropping", Limit: 100 << 30, Before: &now}
 		}, v1alpha1.ConditionDiskGuard, "True Dropping", "100 GiB; raw samples before"},
-		{"Cassandra keeps what was deleted", func(in *Input) {
+		{"Cassandra has not freed the disk space", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "WaitingForRoom", Limit: 100 << 30, Waiting: 12345 << 20, Before: &now, Text: "run nodetool"}
 		}, v1alpha1.ConditionDiskGuard, "True WaitingForRoom", "about 12 GiB of deleted data still take up disk space: run nodetool"},
 		{"nothing is left to delete", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "NothingLeft", Limit: 100 << 30}
 		},
 			v1alpha1.ConditionDiskGuard, "True NothingLeft", "too recent"},
-		{"a node is away", func(in *Input) {
+		{"a Cassandra node is down", func(in *Input) {
 			in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "SizeUnknown", Text: "node 2: no route"}
 		},
 			v1alpha1.ConditionDiskGuard, "Unknown SizeUnknown", "nothing is deleted: node 2: no route"},
@@ -212,8 +212,8 @@ func TestConditionsFollowObservations(t *testing.T) {
 	}
 }
 
-// TestDiskGuardIsKeptDuringHandOver has another engine decide: there is nothing to say before, and
-// nothing new to say between.
+// TestDiskGuardIsKeptDuringHandOver hands the disk guard to another engine. There is no condition
+// before the first report, and it stays unchanged between the two engines.
 func TestDiskGuardIsKeptDuringHandOver(t *testing.T) {
 	in := healthy()
 	said := func() string {
@@ -227,19 +227,19 @@ func TestDiskGuardIsKeptDuringHandOver(t *testing.T) {
 		return ""
 	}
 	if got := said(); got != "" {
-		t.Errorf("before any engine has told: %s", got)
+		t.Errorf("before the first report: got condition %s", got)
 	}
 	in.Fleet[1].Report.DiskGuard = &report.DiskGuard{Reason: "Dropping"}
 	if got := said(); got != "Dropping" {
-		t.Errorf("an engine told, and it is %q", got)
+		t.Errorf("after the first report: got %q", got)
 	}
 	in.Fleet[1].Report.DiskGuard.Reason, in.Fleet[1].Dead = "NoLimit", true
 	if got := said(); got != "Dropping" {
-		t.Errorf("the engine died, and it is %q", got)
+		t.Errorf("after the engine died: got %q", got)
 	}
 	in.Fleet[0].Report.DiskGuard = &report.DiskGuard{Reason: "BelowLimit"}
 	if got := said(); got != "BelowLimit" {
-		t.Errorf("another one decides, and it is %q", got)
+		t.Errorf("after another engine took over: got %q", got)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestEmbeddedArchiveIsReady(t *testing.T) {
 	}
 }
 
-// TestOperatorRestartKeepsStatus checks that nothing flickers before the first reports.
+// TestOperatorRestartKeepsStatus checks that the status does not change before the first reports.
 func TestOperatorRestartKeepsStatus(t *testing.T) {
 	in := healthy()
 	before := Compute(in)
@@ -287,8 +287,8 @@ func TestTransitionTimeChangesWithStatus(t *testing.T) {
 	}
 }
 
-// TestNumbersAreWrittenLaterThanTransitions checks what is written a second after the last status, and what a
-// minute after.
+// TestNumbersAreWrittenLaterThanTransitions checks which changes are written one second after the
+// last status, and which one minute after.
 func TestNumbersAreWrittenLaterThanTransitions(t *testing.T) {
 	old := Compute(healthy())
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// autoscaled returns a healthy Archiver that is autoscaled, with a condition of its
-// autoscaler that is as old as given.
+// autoscaled returns a healthy Archiver with autoscaling. Its autoscaler has one condition of the
+// given age.
 func autoscaled(age time.Duration, kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) Input {
 	in := healthy()
 	in.Archiver.Spec.Engines.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: 2, MaxReplicas: 9, TargetCPUUtilizationPercentage: 70}
@@ -34,12 +34,12 @@ func autoscaled(age time.Duration, kind autoscalingv2.HorizontalPodAutoscalerCon
 	return in
 }
 
-// What the controller of HorizontalPodAutoscalers says without metrics-server, and
-// with one that has nothing of the pods.
+// Messages of the HorizontalPodAutoscaler controller without metrics-server, and with a
+// metrics-server that has no metrics of the pods.
 const (
 	noServer = "the HPA was unable to compute the replica count: failed to get cpu usage: unable to get metrics for resource cpu: " +
 		"unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
-	noFigures = "the HPA was unable to compute the replica count: failed to get cpu usage: unable to get metrics for resource cpu: " +
+	noMetrics = "the HPA was unable to compute the replica count: failed to get cpu usage: unable to get metrics for resource cpu: " +
 		"no metrics returned from resource metrics API"
 )
 
@@ -55,12 +55,12 @@ func TestAutoscalingReportsProblems(t *testing.T) {
 	}{
 		{"it works", autoscaled(time.Hour, active, yes, "ValidMetricFound", ""), "True FollowingLoad", "2 to 9 engines", false},
 		{"no metrics-server", autoscaled(time.Hour, active, no, "FailedGetContainerResourceMetric", noServer), "False MetricsMissing", "install metrics-server", true},
-		{"no figures", autoscaled(time.Hour, active, no, "FailedGetContainerResourceMetric", noFigures), "False MetricsMissing", "kubectl top pods", true},
-		{"no figures yet", autoscaled(time.Minute, active, no, "FailedGetContainerResourceMetric", noFigures), "Unknown WaitingForMetrics", "", false},
-		{"another one scales it", autoscaled(time.Hour, active, no, "AmbiguousSelector", "pods by selector are controlled by multiple HPAs"), "False AutoscalerFailed", "multiple HPAs", true},
-		{"no right to scale", autoscaled(time.Hour, able, no, "FailedGetScale", "forbidden"), "False AutoscalerFailed", "forbidden", true},
-		{"too few", autoscaled(time.Hour, limited, yes, "TooManyReplicas", ""), "True AtMaximum", "raise spec.engines.autoscaling.maxReplicas", false},
-		{"as few as may be", autoscaled(time.Hour, limited, yes, "TooFewReplicas", ""), "True FollowingLoad", "", false},
+		{"no metrics", autoscaled(time.Hour, active, no, "FailedGetContainerResourceMetric", noMetrics), "False MetricsMissing", "kubectl top pods", true},
+		{"no metrics yet", autoscaled(time.Minute, active, no, "FailedGetContainerResourceMetric", noMetrics), "Unknown WaitingForMetrics", "", false},
+		{"another autoscaler", autoscaled(time.Hour, active, no, "AmbiguousSelector", "pods by selector are controlled by multiple HPAs"), "False AutoscalerFailed", "multiple HPAs", true},
+		{"no permission to scale", autoscaled(time.Hour, able, no, "FailedGetScale", "forbidden"), "False AutoscalerFailed", "forbidden", true},
+		{"at maximum", autoscaled(time.Hour, limited, yes, "TooManyReplicas", ""), "True AtMaximum", "raise spec.engines.autoscaling.maxReplicas", false},
+		{"at minimum", autoscaled(time.Hour, limited, yes, "TooFewReplicas", ""), "True FollowingLoad", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Compute(c.in)
@@ -80,7 +80,7 @@ func TestAutoscalingStartsAndPauses(t *testing.T) {
 	in := autoscaled(time.Hour, autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "")
 	in.Archiver.Spec.Engines.Replicas = new(int32(0))
 	if c := condition(t, Compute(in), v1alpha1.ConditionAutoscaling); c.Reason != v1alpha1.ReasonResting {
-		t.Errorf("scaled to none: %v", c)
+		t.Errorf("scaled to 0: %v", c)
 	}
 	in.Archiver.Spec.Engines.Replicas, in.Autoscaler = new(int32(1)), nil
 	s := Compute(in)
@@ -90,7 +90,7 @@ func TestAutoscalingStartsAndPauses(t *testing.T) {
 	in.Archiver.Spec.Engines.Autoscaling = nil
 	for _, c := range Compute(in).Conditions {
 		if c.Type == v1alpha1.ConditionAutoscaling {
-			t.Errorf("nobody asked for it: %v", c)
+			t.Errorf("without spec.engines.autoscaling: %v", c)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			change: func(in *Input) { in.Datacenter, in.Schema = &Datacenter{}, nil }, reason: v1alpha1.ReasonCassandraOperatorMissing,
 			message: "cass-operator.enabled=true", degraded: true, storage: v1alpha1.ReasonCassandraOperatorMissing,
 		},
-		"not that operator": {
+		"other operator": {
 			change: func(in *Input) {
 				in.Datacenter = &Datacenter{}
 				render.Managed(in.Archiver).Operator = v1alpha1.OperatorK8ssandra
@@ -101,7 +101,7 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonCassandraStuck, message: "storageClassName", degraded: true, storage: v1alpha1.ReasonCassandraStuck,
 		},
-		"a node of Kubernetes is short": {
+		"a pod is unschedulable": {
 			change: func(in *Input) { in.Datacenter.Pods[2] = unschedulable("0/3 nodes are available") },
 			reason: v1alpha1.ReasonCassandraStuck, message: "2 of 3 nodes are ready; Cassandra pod: 0/3 nodes are available", degraded: true,
 		},
@@ -113,14 +113,14 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			change: func(in *Input) { in.Datacenter.Conditions = dcConditions(dcInitialized, dcScalingUp) },
 			reason: v1alpha1.ReasonCassandraScaling, message: "nodes are joining",
 		},
-		"nodes are to join": {
+		"nodes will join": {
 			change: func(in *Input) { in.Datacenter.Size = 1 }, reason: v1alpha1.ReasonCassandraScaling, message: "of 3 are ready",
 		},
 		"nodes leave": {
 			change: func(in *Input) { in.Datacenter.Conditions = dcConditions(dcInitialized, dcScalingDown) },
 			reason: v1alpha1.ReasonCassandraScaling, message: "nodes are leaving",
 		},
-		"nodes are to leave": {
+		"nodes will leave": {
 			change: func(in *Input) { render.Managed(in.Archiver).Size = 2; in.Schema = replicationJob(2, true) },
 			reason: v1alpha1.ReasonCassandraScaling, message: "1 nodes will leave",
 		},
@@ -128,7 +128,7 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			change: func(in *Input) { render.Managed(in.Archiver).Size = 2; in.Schema = replicationJob(2, false) },
 			reason: v1alpha1.ReasonReplicating, message: "the number of replicas is changing to 2",
 		},
-		"tables are made": {
+		"tables are created": {
 			change: func(in *Input) { in.Archiver.Status = nil; in.Schema = replicationJob(3, false) },
 			reason: v1alpha1.ReasonNodesReady,
 		},
@@ -148,7 +148,7 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 			c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCassandraReady)
 			if c == nil || c.Reason != tc.reason || !strings.Contains(c.Message, tc.message) ||
 				(c.Status == metav1.ConditionTrue) != (tc.reason == v1alpha1.ReasonNodesReady) {
-				t.Errorf("the condition is %+v", c)
+				t.Errorf("got condition %+v", c)
 			}
 			if d := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded); (d.Reason == tc.reason) != tc.degraded {
 				t.Errorf("degraded: %+v", d)
@@ -163,11 +163,12 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 		})
 	}
 	if meta.FindStatusCondition(Compute(healthy()).Conditions, v1alpha1.ConditionCassandraReady) != nil {
-		t.Error("a cluster that somebody else runs has the condition")
+		t.Error("an external cluster has the condition")
 	}
 }
 
-// TestReplicationFactorChangesWhenJobCompletes checks that a number of replicas counts once its Job is done.
+// TestReplicationFactorChangesWhenJobCompletes checks that the status shows a number of replicas
+// only when its Job is complete.
 func TestReplicationFactorChangesWhenJobCompletes(t *testing.T) {
 	in := managed(3)
 	in.Archiver.Status = &v1alpha1.ArchiverStatus{Cassandra: &v1alpha1.CassandraStatus{ReplicationFactor: 1}}
@@ -180,13 +181,13 @@ func TestReplicationFactorChangesWhenJobCompletes(t *testing.T) {
 		t.Errorf("after the Job: %+v", s)
 	}
 	if got := in.Datacenter.Rendered(in.Archiver, in.Schema); got.Replicas != 1 || got.Whole != 3 || got.Scaling || got.Size != 3 {
-		t.Errorf("objects are made of %+v", got)
+		t.Errorf("input of the objects: %+v", got)
 	}
 	for name, jobs := range map[string][]*batchv1.Job{
 		"none": nil, "one that runs": {replicationJob(3, false)}, "two": {replicationJob(1, true), replicationJob(3, true)},
 	} {
 		if got := in.Datacenter.Rendered(in.Archiver, jobs...); got.Whole != 0 {
-			t.Errorf("with Jobs, %s: for sure there are %d replicas", name, got.Whole)
+			t.Errorf("with Jobs %s: got %d certain replicas", name, got.Whole)
 		}
 	}
 }

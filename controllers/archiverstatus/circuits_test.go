@@ -18,7 +18,7 @@ func TestWorstCircuitsAreListed(t *testing.T) {
 	want := []v1alpha1.CircuitCount{{Host: "a", Circuits: 6}, {Host: "b", Circuits: 3}, {Host: "c", Circuits: 3}}
 	s := Compute(in)
 	if !slices.Equal(s.WorstCircuits, want) {
-		t.Errorf("%v, want %v", s.WorstCircuits, want)
+		t.Errorf("got %v, want %v", s.WorstCircuits, want)
 	}
 	in.Archiver.Status, in.Settled = &s, false
 	in.Fleet[0].Report, in.Fleet[1].Report = nil, nil
@@ -27,19 +27,19 @@ func TestWorstCircuitsAreListed(t *testing.T) {
 	}
 	in.Settled = true
 	if got := Compute(in).WorstCircuits; len(got) != 0 {
-		t.Errorf("nobody reports, but %v", got)
+		t.Errorf("without reports: got %v", got)
 	}
 	in = healthy()
 	for i := range 9 {
 		in.Fleet[0].Report.Circuits = append(in.Fleet[0].Report.Circuits, report.Circuit{Host: fmt.Sprint(i), Count: 10 + i})
 	}
 	if got := Compute(in).WorstCircuits; len(got) != worstShown || got[0].Host != "8" {
-		t.Errorf("of many: %v", got)
+		t.Errorf("of many IOCs: got %v", got)
 	}
 }
 
-// TestMovesAreWrittenEveryFiveSeconds checks that each step of a wave is not a write, but its beginning
-// and its end are.
+// TestMovesAreWrittenEveryFiveSeconds checks that the first and the last move of several are
+// written at once, but not each move between.
 func TestMovesAreWrittenEveryFiveSeconds(t *testing.T) {
 	status := func(progress string) v1alpha1.ArchiverStatus {
 		in := healthy()

@@ -28,8 +28,8 @@ func ended(s corev1.ContainerStatus, reason, message string) corev1.ContainerSta
 	return s
 }
 
-// TestPodProblemsAreReported checks what is said of pods that do not run: the same for two pods
-// with the same problem, and without their names.
+// TestPodProblemsAreReported checks the problems of pods that do not run. Two pods with the same
+// problem give one message without their names.
 func TestPodProblemsAreReported(t *testing.T) {
 	const engine = v1alpha1.ComponentEngine
 	unschedulable := pod(engine, "", corev1.ContainerStatus{})
@@ -44,7 +44,7 @@ func TestPodProblemsAreReported(t *testing.T) {
 		want  problem
 	}{
 		{"running", pod(engine, "", corev1.ContainerStatus{Ready: true}), "", problem{}},
-		{"being made", pod(engine, "", waiting("ContainerCreating", "")), "", problem{}},
+		{"being created", pod(engine, "", waiting("ContainerCreating", "")), "", problem{}},
 		{"restarted once", pod(engine, "", ended(corev1.ContainerStatus{Ready: true}, "Error", "varve: boom")), "", problem{}},
 		{"unschedulable", unschedulable, "",
 			problem{v1alpha1.ReasonUnschedulable, "engine pod: 0/3 nodes are available: 3 Insufficient cpu."}},

@@ -12,9 +12,9 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// doubled returns an Archiver of which three shards have PVs for two engines, captured by
-// the engines given for each, on nodes a to c.
-func doubled(engines ...[]string) Input {
+// redundantShards returns an Archiver with three shards of redundancy 2 on nodes a to c. The
+// arguments are the engines that capture each shard.
+func redundantShards(engines ...[]string) Input {
 	in := healthy()
 	in.Fleet = append(in.Fleet, fleet.Engine{Name: "c", Ready: true, Report: &report.Report{}})
 	for i := range in.Fleet {
@@ -39,16 +39,16 @@ func TestRedundantReportsMissingEngines(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"two each":            {in: doubled(ab, bc), reason: v1alpha1.ReasonTwoEngines},
-		"a second joins":      {in: doubled(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have at most one engine"},
-		"nobody":              {in: doubled(ab, nil), reason: v1alpha1.ReasonJoining},
-		"the second is dead":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
-		"one engine only":     {in: doubled(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "the archive has only one engine"},
-		"others are leaving":  {in: doubled(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
-		"one node only":       {in: doubled(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "all engines run on one node"},
-		"one pair on a node":  {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
-		"nodes are not known": {in: doubled(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
-		"empty shards":        {in: doubled(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
+		"two each":            {in: redundantShards(ab, bc), reason: v1alpha1.ReasonTwoEngines},
+		"a second joins":      {in: redundantShards(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have at most one engine"},
+		"no engine":           {in: redundantShards(ab, nil), reason: v1alpha1.ReasonJoining},
+		"the second is dead":  {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
+		"one engine only":     {in: redundantShards(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "the archive has only one engine"},
+		"others are leaving":  {in: redundantShards(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
+		"one node only":       {in: redundantShards(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "all engines run on one node"},
+		"one pair on a node":  {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
+		"nodes are not known": {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
+		"empty shards":        {in: redundantShards(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.change != nil {
@@ -62,7 +62,7 @@ func TestRedundantReportsMissingEngines(t *testing.T) {
 		})
 	}
 	if c := meta.FindStatusCondition(Compute(healthy()).Conditions, v1alpha1.ConditionRedundant); c != nil {
-		t.Errorf("nobody asks for redundancy: %+v", c)
+		t.Errorf("without redundancy 2: %+v", c)
 	}
 }
 
@@ -73,12 +73,12 @@ func oneNode(in *Input) {
 }
 
 func TestRedundancyCountsSecondEngines(t *testing.T) {
-	in := doubled([]string{"a", "b"}, []string{"b", "c"}, nil)
+	in := redundantShards([]string{"a", "b"}, []string{"b", "c"}, nil)
 	in.Fleet[1].Report.Second = &report.Second{Channels: 10, Circuits: 2, BytesPerDay: 1234567}
 	in.Fleet[2].Report.Second = &report.Second{Channels: 10, Circuits: 1, BytesPerDay: 1}
 	status := Compute(in)
 	if want := (v1alpha1.RedundancyStatus{Channels: 30, Circuits: 3, BytesPerDay: 1200000}); status.Redundancy == nil || *status.Redundancy != want {
-		t.Errorf("redundancy takes %+v, want %+v", status.Redundancy, want)
+		t.Errorf("redundancy: got %+v, want %+v", status.Redundancy, want)
 	}
 	if status.Shards != "4/5" {
 		t.Errorf("shards are %s", status.Shards)
@@ -89,14 +89,15 @@ func TestRedundancyCountsSecondEngines(t *testing.T) {
 	}
 	in.Settled = false
 	if again := Compute(in); *again.Redundancy != *status.Redundancy {
-		t.Errorf("a new operator says %+v", again.Redundancy)
+		t.Errorf("after an operator restart: %+v", again.Redundancy)
 	}
 	if Compute(healthy()).Redundancy != nil {
-		t.Error("nobody asks for redundancy")
+		t.Error("there is a redundancy status without redundancy 2")
 	}
 }
 
-// An engine that is cut off from its IOCs is named, once both engines are sure of it.
+// TestBlindEngineIsReported checks that the status names an engine that cannot reach its IOCs, as
+// soon as both engines report it for some time.
 func TestBlindEngineIsReported(t *testing.T) {
 	sees := func(engine int, shards ...report.Shard) func(*Input) {
 		return func(in *Input) {
@@ -116,12 +117,12 @@ func TestBlindEngineIsReported(t *testing.T) {
 		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a cannot reach 20 of 20 channels that engine b has"},
 		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, lit), message: "engine b cannot reach 3 of 20"},
 		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 9, Unreachable: 1}, lit)},
-		"it may be others":     {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit)},
+		"maybe different ones": {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit)},
 		"the IOC is back":      {a: sees(0, dark, dark), b: sees(1, unsure, unsure)},
 		"the IOC is just away": {a: sees(0, unsure, unsure), b: sees(1, lit, lit)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := doubled([]string{"a", "b"}, []string{"a", "b"})
+			in := redundantShards([]string{"a", "b"}, []string{"a", "b"})
 			tc.a(&in)
 			tc.b(&in)
 			want := v1alpha1.ReasonTwoEngines

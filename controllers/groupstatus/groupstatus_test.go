@@ -18,7 +18,7 @@ import (
 
 var now = time.Date(2027, 6, 30, 12, 0, 0, 0, time.UTC)
 
-// good is a group of 3 channels that all is well with.
+// good returns a group of 3 channels without problems.
 func good(changes ...func(*Input)) Input {
 	in := Input{
 		Group: &v1alpha1.ArchiveGroup{
@@ -36,7 +36,7 @@ func good(changes ...func(*Input)) Input {
 	return in
 }
 
-// texts shows conditions as "Type=Status Reason: message".
+// texts returns conditions as text: "Status Reason: message" by type.
 func texts(s v1alpha1.ArchiveGroupStatus) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Conditions {
@@ -57,9 +57,9 @@ func TestConditionsFollowCompilation(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*Input)
-		want   map[string]string // what differs from usual; "" is not there
+		want   map[string]string // differences from good; "" for a missing condition
 	}{
-		{"all is well", func(*Input) {}, nil},
+		{"no problems", func(*Input) {}, nil},
 		{"no Archiver", func(in *Input) { in.ArchiverFound, in.Compiled = false, nil }, map[string]string{
 			"Ready":       `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
 			"Progressing": `False ArchiverNotFound: there is no Archiver "main" in this namespace`,
@@ -78,7 +78,7 @@ func TestConditionsFollowCompilation(t *testing.T) {
 		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
 			"Progressing": "True Compiling: a change of the group is being compiled",
 		}},
-		{"on its way", func(in *Input) { in.Outdated = 1 }, map[string]string{
+		{"being assigned", func(in *Input) { in.Outdated = 1 }, map[string]string{
 			"Ready":       "False RollingOut: 1 of the group's 2 shards are being assigned to engines",
 			"Progressing": "True RollingOut: 1 of the group's 2 shards are being assigned to engines",
 		}},
@@ -163,7 +163,7 @@ func TestConditionsFollowCompilation(t *testing.T) {
 	}
 }
 
-// Messages stay below what a condition can hold.
+// Messages fit into a condition.
 func TestMessagesAreBounded(t *testing.T) {
 	s := Compute(good(func(in *Input) {
 		for range 100 {
@@ -171,7 +171,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 	}))
 	if n := len(meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDegraded).Message); n > 2000 {
-		t.Errorf("a message has %d bytes", n)
+		t.Errorf("a message has %d bytes, which is too long", n)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestWorstChannelsAreAtMostTwenty(t *testing.T) {
 	}
 }
 
-// Noise in the rates changes nothing, and neither does time.
+// Noise in the rates and the passing of time do not change the status.
 func TestNoiseChangesNothing(t *testing.T) {
 	in := good(func(in *Input) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 149, BytesPerDay: 1e9})
@@ -248,7 +248,7 @@ func TestNoiseChangesNothing(t *testing.T) {
 	}
 }
 
-// An operator that starts knows nothing, and takes nothing back.
+// After a start the operator has no reports, but it does not remove anything from the status.
 func TestOperatorRestartChangesNothing(t *testing.T) {
 	in := good(func(in *Input) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 5, Worst: []report.Channel{{PV: "SR:A", Reason: "Disconnected"}}})
@@ -283,7 +283,7 @@ func TestTransitionsAreWrittenAtOnce(t *testing.T) {
 		t.Error("the status of the group was changed")
 	}
 
-	// A transition is written at once, another text or number later.
+	// A transition is written at once; a change of only a text or number is written later.
 	other := *after.DeepCopy()
 	meta.FindStatusCondition(other.Conditions, v1alpha1.ConditionDegraded).Message = "another"
 	counted := *after.DeepCopy()

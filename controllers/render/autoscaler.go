@@ -9,9 +9,9 @@ import (
 )
 
 // How fast the number of engines changes. Shards must move to a new engine, so a short load peak
-// adds no engine. In a minute, the number at most doubles or grows by two. All shards of a
-// removed engine must move, so at most one engine is removed per minute, after the load has been
-// low for five minutes.
+// adds no engine. In a minute, the number grows by at most 100 %, or by two engines. All shards
+// of a removed engine must move, so at most one engine is removed per minute, after the load has
+// been low for five minutes.
 const (
 	growAfterSeconds   = 30
 	shrinkAfterSeconds = 300

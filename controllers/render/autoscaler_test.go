@@ -15,8 +15,8 @@ func autoscaled(replicas *int32, least, most int32) *v1alpha1.Archiver {
 	return a
 }
 
-// TestAutoscalerScalesArchiverByCPU checks that what scales is the Archiver, as kubectl does, and that it
-// looks at a container that there is.
+// TestAutoscalerScalesArchiverByCPU checks that the autoscaler scales the Archiver, as kubectl
+// does, and uses the metric of an existing container.
 func TestAutoscalerScalesArchiverByCPU(t *testing.T) {
 	a := autoscaled(nil, 2, 9)
 	h := rendered[autoscalingv2.HorizontalPodAutoscaler](t, a, "HorizontalPodAutoscaler", EngineName(a.Name))
@@ -44,8 +44,8 @@ func TestAutoscalerIsRenderedOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// TestEngineReplicasStayWithinAutoscalingBounds checks that a fleet stays within the bounds of autoscaling,
-// whatever a manifest says, and can be rested.
+// TestEngineReplicasStayWithinAutoscalingBounds checks that the number of engines stays within
+// the bounds of autoscaling for any spec.engines.replicas except 0.
 func TestEngineReplicasStayWithinAutoscalingBounds(t *testing.T) {
 	for _, c := range []struct {
 		replicas *int32

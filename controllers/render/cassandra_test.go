@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// managedOf returns an Archiver with a managed datacenter of some size.
+// managedOf returns an Archiver with a managed datacenter of the given size.
 func managedOf(size int32) *v1alpha1.Archiver {
 	a := inCassandra("lab", "main")
 	a.Spec.Storage.Cassandra.External = nil
@@ -19,30 +19,30 @@ func managedOf(size int32) *v1alpha1.Archiver {
 	return a
 }
 
-// TestNodesAndReplicasChangeInSafeOrder goes through changes of size: nodes come before replicas that need
-// them, and replicas go before nodes that have them.
+// TestNodesAndReplicasChangeInSafeOrder changes the size of datacenters: nodes are added before
+// the replicas that need them, and replicas are removed before the nodes that hold them.
 func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		want           int32
 		is             Datacenter
 		nodes, factors int32
 	}{
-		"new":                           {3, Datacenter{}, 3, 3},
-		"new, of one":                   {1, Datacenter{}, 1, 1},
-		"nodes starting, no tables":    {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
-		"grows":                         {3, Datacenter{Size: 1, Replicas: 1}, 3, 1},
-		"grows, nodes join":             {3, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"grows, nodes joined":           {3, Datacenter{Size: 3, Replicas: 1}, 3, 3},
-		"has grown":                     {3, Datacenter{Size: 3, Replicas: 3}, 3, 3},
-		"shrinks":                       {2, Datacenter{Size: 3, Replicas: 3}, 3, 2},
-		"shrinks, replicas removed":        {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
-		"shrinks while growing":  {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
-		"shrinks, a node leaves":        {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
-		"shrinks above 3":               {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
-		"shrinks to 1, replicas not":    {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
-		"changed while nodes join":      {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"back while nodes join":         {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"shrinks, replicas unknown": {2, Datacenter{Size: 3}, 3, 2},
+		"new":                        {3, Datacenter{}, 3, 3},
+		"new, of one":                {1, Datacenter{}, 1, 1},
+		"nodes starting, no tables":  {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
+		"grows":                      {3, Datacenter{Size: 1, Replicas: 1}, 3, 1},
+		"grows, nodes join":          {3, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"grows, nodes joined":        {3, Datacenter{Size: 3, Replicas: 1}, 3, 3},
+		"has grown":                  {3, Datacenter{Size: 3, Replicas: 3}, 3, 3},
+		"shrinks":                    {2, Datacenter{Size: 3, Replicas: 3}, 3, 2},
+		"shrinks, replicas removed":  {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
+		"shrinks while growing":      {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
+		"shrinks, a node leaves":     {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
+		"shrinks above 3":            {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
+		"shrinks to 1, replicas not": {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
+		"changed while nodes join":   {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"back while nodes join":      {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"shrinks, replicas unknown":  {2, Datacenter{Size: 3}, 3, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.is.Kind = KindCassandraDatacenter
@@ -54,9 +54,9 @@ func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 	}
 }
 
-// TestEverySizeChangeCompletes follows each change of size step by step, as cass-operator and
-// the schema Job do what they are asked: nothing is asked for that they refuse, and all
-// becomes as the spec has it.
+// TestEverySizeChangeCompletes simulates cass-operator and the schema Job for each change of
+// size, step by step: they never get a request that they would refuse, and the datacenter reaches
+// the size of the spec.
 func TestEverySizeChangeCompletes(t *testing.T) {
 	for from := int32(1); from <= 6; from++ {
 		for to := int32(1); to <= 6; to++ {
@@ -90,7 +90,8 @@ func TestEverySizeChangeCompletes(t *testing.T) {
 	}
 }
 
-// TestNodeNamesAreValidLabels checks the longest name that Kubernetes makes of a rack's pods.
+// TestNodeNamesAreValidLabels checks the longest name that Kubernetes derives from the names of
+// the cluster, datacenter and rack.
 func TestNodeNamesAreValidLabels(t *testing.T) {
 	seen := map[string]string{}
 	for _, archiver := range []string{"a", "main", "sixteen-letters0", "cut-here-at-a-hyphen", strings.Repeat("x", 40), strings.Repeat("x", 39) + "y", "a-b-c-d-e-f-g-h-i-j"} {

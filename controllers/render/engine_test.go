@@ -34,7 +34,8 @@ func TestNewEnginesStartBeforeOldOnesStop(t *testing.T) {
 	}
 }
 
-// TestReplicasDefaultToOne checks that `kubectl scale` and an HPA decide, down to none.
+// TestReplicasDefaultToOne checks that spec.engines.replicas sets the number of engines, down to
+// 0.
 func TestReplicasDefaultToOne(t *testing.T) {
 	a := inCassandra("lab", "main")
 	if n := *engines(t, a).Spec.Replicas; n != 1 {
@@ -92,7 +93,7 @@ func TestSampleMemoryIsQuarterOfLimit(t *testing.T) {
 	}
 }
 
-// TestUnrelatedChangesDoNotRestartEngines changes what engines do not depend on.
+// TestUnrelatedChangesDoNotRestartEngines changes fields that engines do not depend on.
 func TestUnrelatedChangesDoNotRestartEngines(t *testing.T) {
 	a := inCassandra("lab", "main")
 	before := engines(t, a).Spec.Template

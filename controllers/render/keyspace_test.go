@@ -39,7 +39,7 @@ func TestKeyspaceIsDerivedFromNames(t *testing.T) {
 	}
 }
 
-// TestKeyspacesAreUnique tries names that come out alike when '-' becomes '_'.
+// TestKeyspacesAreUnique checks names that are equal after '-' is replaced by '_'.
 func TestKeyspacesAreUnique(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 	long := strings.Repeat("x", 40)

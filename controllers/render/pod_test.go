@@ -50,8 +50,7 @@ func restricted(t *testing.T, name string, pod *corev1.PodSpec) {
 	}
 }
 
-// TestSelectorsMatchPods checks that pods match the selectors that are to find them, also
-// where the user has labels of his own.
+// TestSelectorsMatchPods checks that selectors match their pods, even with labels of the user.
 func TestSelectorsMatchPods(t *testing.T) {
 	a := load(t, "testdata/everything.in.yaml")
 	for _, component := range []string{v1alpha1.ComponentEngine, v1alpha1.ComponentRetrieval} {

@@ -20,7 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the rendered objects to testdata/*.golden.yaml")
 
-// TestObjectsMatchGoldenFiles shows all objects of some Archivers, for people to read.
+// TestObjectsMatchGoldenFiles compares all objects of some Archivers with golden files, which
+// also serve as examples.
 func TestObjectsMatchGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil || len(files) != 5 {
@@ -49,10 +50,10 @@ func TestObjectsMatchGoldenFiles(t *testing.T) {
 	}
 }
 
-// datacenters has the kind of object that stands for the datacenter of some Archivers.
+// datacenters is the kind of the datacenter's object, by file.
 var datacenters = map[string]string{"managed": KindCassandraDatacenter, "k8ssandra": KindK8ssandraCluster}
 
-// TestRenderingIsPure renders twice.
+// TestRenderingIsPure checks that rendering twice gives the same objects.
 func TestRenderingIsPure(t *testing.T) {
 	a := load(t, "testdata/everything.in.yaml")
 	before := a.DeepCopy()
@@ -66,8 +67,8 @@ func TestRenderingIsPure(t *testing.T) {
 	}
 }
 
-// TestObjectsAreOwnedByArchiver checks that whatever is rendered goes with its Archiver, and can be
-// found by its labels.
+// TestObjectsAreOwnedByArchiver checks that Kubernetes deletes all objects with their Archiver,
+// and that their labels find them.
 func TestObjectsAreOwnedByArchiver(t *testing.T) {
 	for _, file := range []string{"testdata/embedded.in.yaml", "testdata/everything.in.yaml"} {
 		a := load(t, file)
@@ -101,7 +102,7 @@ func TestObjectsAreOwnedByArchiver(t *testing.T) {
 	}
 }
 
-// load reads an Archiver.
+// load reads an Archiver from a file.
 func load(t *testing.T, file string) *v1alpha1.Archiver {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -131,7 +132,7 @@ func manifest(t *testing.T, objects []Object) []byte {
 	return out.Bytes()
 }
 
-// decode turns an apply configuration into what the API server would read.
+// decode converts an apply configuration to the object that the API server would read.
 func decode(t *testing.T, o Object, into any) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -143,8 +144,8 @@ func decode(t *testing.T, o Object, into any) {
 	}
 }
 
-// rendered returns one object as its type. It fails on fields that the type does
-// not have.
+// rendered returns one object as its Go type. It fails if the object has fields that the type
+// lacks.
 func rendered[T any](t *testing.T, a *v1alpha1.Archiver, kind, name string) *T {
 	t.Helper()
 	for _, o := range Archiver(Input{Archiver: a, Image: "varve:1"}) {

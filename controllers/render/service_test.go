@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// TestEmbeddedIsServedByItsEngine checks the one Service that clients know.
+// TestEmbeddedIsServedByItsEngine checks the Service that clients use.
 func TestEmbeddedIsServedByItsEngine(t *testing.T) {
 	a := load(t, "testdata/embedded.in.yaml")
 	s := rendered[corev1.Service](t, a, "Service", RetrievalName(a.Name))
@@ -21,7 +21,8 @@ func TestEmbeddedIsServedByItsEngine(t *testing.T) {
 	}
 }
 
-// TestEPICSTrafficIsOpen checks that PVs work in a namespace that denies by default.
+// TestEPICSTrafficIsOpen checks that Channel Access and pvAccess work in a namespace that denies
+// traffic by default.
 func TestEPICSTrafficIsOpen(t *testing.T) {
 	p := rendered[netv1.NetworkPolicy](t, inCassandra("lab", "main"), "NetworkPolicy", "main-engine")
 	udp := false

@@ -8,8 +8,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// TestSecretsAreMounted checks that Secrets are named, and that a missing one keeps the pod
-// from starting instead of letting it try without.
+// TestSecretsAreMounted checks that pods mount their Secrets, and do not start without them.
 func TestSecretsAreMounted(t *testing.T) {
 	pod := engines(t, load(t, "testdata/external.in.yaml")).Spec.Template.Spec
 	want := map[string]string{"cassandra-login": credentialsDir, "cassandra-tls": tlsDir}
@@ -40,7 +39,7 @@ func TestTLSNeedsNoSecret(t *testing.T) {
 	}
 }
 
-// TestVolumeIsDeletedOnlyOnRequest checks the volume's owner by deletionPolicy.
+// TestVolumeIsDeletedOnlyOnRequest checks the volume's owner for each deletionPolicy.
 func TestVolumeIsDeletedOnlyOnRequest(t *testing.T) {
 	a := load(t, "testdata/embedded.in.yaml")
 	for policy, owners := range map[v1alpha1.DeletionPolicy]int{v1alpha1.RetainData: 0, v1alpha1.DeleteData: 1} {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // build runs the command on a folder with a program and a link to it.
@@ -92,6 +93,18 @@ func TestArchiveNamesPartsByDigest(t *testing.T) {
 	c := unmarshal[v1.ConfigFile](t, files[m.Config])
 	if diff := cmp.Diff([]v1.Hash{{Algorithm: "sha256", Hex: sha256Hex(files[m.Layers[0]])}}, c.RootFS.DiffIDs); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An image that the archive does not hold whole would fail to load.
+func TestArchiveIsValidImage(t *testing.T) {
+	data := build(t)
+	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
 	}
 }
 
