@@ -84,8 +84,9 @@ image: ## Build the container image IMG, in bin/varve-image.tar.
 	@echo "  docker load -i $(IMAGE_FILE)                      Docker; then tag and push it"
 
 .PHONY: generate
-generate: ## Generate the DeepCopy methods of the API types.
+generate: ## Generate the DeepCopy methods of the API types, and the methods of store.Pending.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	$(GO) run ./hack/pending
 
 # Deadbands and rates are floats, as values of PVs are. Hence allowDangerousTypes.
 .PHONY: manifests

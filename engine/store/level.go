@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TileBins is how many bins stand in one row of a rollup.
+// TileBins is the number of bins in one row of a rollup.
 const TileBins = 256
 
-// Level is one level of decimated data: the width of its bins, in ms, above the low
-// 4 bits, and there the tier that says how long they are kept. 0 is no level.
+// Level is one level of rollups. The low 4 bits are the tier, which says how long its rows
+// are kept. The bits above them are the width of its bins in ms. 0 is no level.
 type Level int64
 
-// LevelOf returns the level of bins of some width, which is whole milliseconds.
+// LevelOf returns the level whose bins have a width, which must be whole milliseconds.
 func LevelOf(every time.Duration, r Tier) Level { return Level(every.Milliseconds()<<4 | int64(r)) }
 
 // Every returns the width of a bin.
@@ -21,11 +21,11 @@ func (l Level) Every() time.Duration { return time.Duration(l>>4) * time.Millise
 // Tier returns how long its rows are kept.
 func (l Level) Tier() Tier { return Tier(l & 15) }
 
-// Valid reports whether the level is one that this version knows.
+// Valid reports whether this version knows the level.
 func (l Level) Valid() bool { return l>>4 > 0 && l.Tier().Valid() }
 
-// Tile returns the tile that holds a time in ns since 1970: TileBins bins, the first
-// of which begins at a multiple of their width since then.
+// Tile returns the tile that holds a time in ns since 1970. A tile is TileBins bins; its
+// start is a multiple of its length since 1970.
 func (l Level) Tile(t int64) Tile {
 	span := int64(l.Every()) * TileBins
 	i := t / span
@@ -38,7 +38,7 @@ func (l Level) Tile(t int64) Tile {
 // Start returns the first instant of a tile in ns since 1970.
 func (l Level) Start(t Tile) int64 { return int64(t) * int64(l.Every()) * TileBins }
 
-// Expires returns when the rows of a tile go, in ns since 1970; ok is false if never.
+// Expires returns when the rows of a tile expire, in ns since 1970; ok is false if never.
 func (l Level) Expires(t Tile) (at int64, ok bool) {
 	if l.Tier() == Forever {
 		return 0, false
@@ -49,35 +49,17 @@ func (l Level) Expires(t Tile) (at int64, ok bool) {
 // String returns the width and the tier, such as "10s/2y".
 func (l Level) String() string { return fmt.Sprintf("%v/%v", l.Every(), l.Tier()) }
 
-// Tile numbers the tiles of a level from 1970-01-01 UTC on; negative ones are before.
+// Tile is the number of a tile of a level. Tile 0 starts at 1970-01-01 UTC; negative tiles
+// are before it.
 type Tile int64
 
-// Rollup is a tile of decimated samples of a PV. Its row is written whole, and again
-// when there is more, or when samples came late.
-type Rollup struct {
-	PV    string
-	Level Level
-	Tile  Tile
-	// Stamp is when the writer began to read the samples it computed the bins from,
-	// in ns since 1970. Of two rows of a tile the one with the later stamp stays. A
-	// store may count, and keep, whole microseconds only: of two rows of the same one
-	// either stays.
-	Stamp int64
-	// Blob is encoded by package rollup. It has MaxRollup bytes at most.
-	Blob []byte
-}
-
-// MaxRollup is the largest Blob, in bytes, that a Rollup may hold: 256 of them, which
-// a store may keep together, have less than 50 MB.
-const MaxRollup = 192 << 10
-
-// MaxLevels is the number of levels that a PV can have at a time.
+// MaxLevels is the largest number of levels that a PV can have at a time.
 const MaxLevels = 8
 
-// Retention says how long the samples of a PV are kept, and as what. The zero value
-// keeps raw samples forever. It is comparable.
+// Retention says how long the raw samples and the rollups of a PV are kept. The zero
+// value keeps raw samples forever. It is comparable.
 type Retention struct {
 	Raw Tier
-	// Levels are in order of their width, the finest first; the rest are 0.
+	// Levels are sorted by width, the finest first. Unused elements are 0.
 	Levels [MaxLevels]Level
 }

@@ -55,7 +55,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 		}
 		testclock.Advance(time.Minute)
 		for i, at := range tries[1:] {
-			if pause := at - tries[i]; pause > longestPause || pause < firstPause/2 {
+			if pause := at - tries[i]; pause > longestPause*4/3 || pause < firstPause*2/3 {
 				t.Errorf("a pause of %v before try %d", pause, i+1)
 			}
 		}
