@@ -30,17 +30,17 @@ import (
 	"varve.dev/varve/groups/channelfinder"
 )
 
-// Options are what an administrator sets of the operator.
+// Options are the settings of the operator process.
 type Options struct {
-	// Image of Archivers that name none.
+	// Image is the image of Archivers that name none.
 	Image string
-	// Namespaces to look at; empty: all.
+	// Namespaces are the namespaces that the operator watches; empty stands for all.
 	Namespaces []string
-	// LeaderElect lets one of several operators work, and the others stand by.
+	// LeaderElect makes one of several operators the leader. The others stand by.
 	LeaderElect bool
-	// Pod and PodNamespace are those of the operator itself; empty outside of a cluster.
+	// Pod and PodNamespace are the operator's own; empty outside of a cluster.
 	Pod, PodNamespace string
-	// Metrics and Probes are addresses of HTTP servers; "0": none.
+	// Metrics and Probes are the addresses of the HTTP servers; "0" stands for none.
 	Metrics, Probes string
 	Log             logr.Logger
 }
@@ -48,13 +48,14 @@ type Options struct {
 // leaderElectionID is the name of the Lease in the operator's namespace.
 const leaderElectionID = "varve-operator"
 
-// renewDeadline is how long the API server may be away until an operator no longer leads.
+// renewDeadline is how long the API server may be unreachable before the leader steps
+// down.
 const renewDeadline = 10 * time.Second
 
-// leaderLock is held in the name of the pod, of which there is never another one: when its
-// container has crashed and starts again, it goes on leading, and does not wait until
-// its own Lease has expired. Without a pod it is nil, and each process has a name of its
-// own.
+// leaderLock returns a lock that is held in the name of the pod. A pod name is unique, so
+// a container that restarts after a crash leads again at once instead of waiting for its
+// own Lease to expire. Without a pod, leaderLock returns nil, and each process holds the
+// lock in a name of its own.
 func leaderLock(cfg *rest.Config, o *Options) (resourcelock.Interface, error) {
 	if !o.LeaderElect || o.Pod == "" || o.PodNamespace == "" {
 		return nil, nil
@@ -62,13 +63,13 @@ func leaderLock(cfg *rest.Config, o *Options) (resourcelock.Interface, error) {
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.PodNamespace, leaderElectionID,
 		resourcelock.ResourceLockConfig{Identity: o.Pod}, cfg, renewDeadline)
 	if err != nil {
-		return nil, fmt.Errorf("making the leader's Lease: %w", err)
+		return nil, fmt.Errorf("creating the lock of the leader: %w", err)
 	}
 	return lock, nil
 }
 
-// NewManager returns a manager whose cache has only what the operator looks at,
-// without any reconciler.
+// NewManager returns a manager without reconcilers. Its cache has only objects that the
+// operator reads.
 func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -77,7 +78,7 @@ func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		}
 	}
 	own := rest.CopyConfig(cfg)
-	own.QPS = -1 // an edit may write all shards and their lists: the API server keeps what is fair
+	own.QPS = -1 // an edit may write all shards and their lists; the API server enforces fairness
 	lock, err := leaderLock(own, &o)
 	if err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// CacheOptions limit the operator's cache: a cluster has many pods and ConfigMaps
-// of others, and their content is none of its business.
+// CacheOptions returns options that limit the operator's cache to its own objects. A
+// cluster may have many pods and ConfigMaps that belong to others.
 func CacheOptions(namespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: render.ManagedBy})}
 	marked, err := labels.NewRequirement(v1alpha1.LabelChannels, selection.Exists, nil)
@@ -131,7 +132,8 @@ func CacheOptions(namespaces []string) cache.Options {
 	return options
 }
 
-// Setup adds the reconcilers, and what they observe the world with.
+// Setup adds the reconcilers and their observers: the fleet of engines and the poller of
+// ChannelFinder services.
 func Setup(mgr ctrl.Manager, o Options) error {
 	engines := fleet.New(fleet.Config{
 		Pods: mgr.GetClient(), API: mgr.GetAPIReader(), Namespaces: o.Namespaces,

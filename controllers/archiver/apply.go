@@ -22,22 +22,23 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// children remembers which objects are as they should be, so that an Archiver of
-// which nothing changed costs no requests.
+// children remembers which objects are as they should be, so that an unchanged
+// Archiver causes no requests.
 type children struct {
-	mu   sync.Mutex
-	good map[types.NamespacedName]map[childKey]digest
+	mu sync.Mutex
+	// current has the digest of each object that is as it should be.
+	current map[types.NamespacedName]map[childKey]digest
 }
 
-// digest stands for an object as it is, together with what is wanted of it.
+// digest is a hash of an object as it should be and as it is.
 type digest [sha256.Size]byte
 
-// apply makes objects what is wanted. What the API server refuses for good is
-// returned as a message, and the others are applied all the same.
+// apply applies the wanted objects. If the API server refuses some of them for good,
+// apply returns its messages and still applies the others.
 func (c *children) apply(
 	ctx context.Context, to client.Client, a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object,
 ) (refused string, err error) {
-	good := c.of(client.ObjectKeyFromObject(a))
+	current := c.of(client.ObjectKeyFromObject(a))
 	var messages []string
 	for _, o := range wanted {
 		key := keyOf(o)
@@ -45,56 +46,58 @@ func (c *children) apply(
 		if err != nil {
 			return "", fmt.Errorf("encoding %s: %w", key, err)
 		}
-		is := live[key]
-		now, err := digestOf(want, is)
+		have := live[key]
+		now, err := digestOf(want, have)
 		if err != nil {
 			return "", fmt.Errorf("encoding %s: %w", key, err)
 		}
-		if good[key] == now {
+		if current[key] == now {
 			continue
 		}
-		version, err := applyOver(ctx, to, want, is)
+		version, err := applyOver(ctx, to, want, have)
 		switch {
 		case isRefusal(err):
 			messages = append(messages, fmt.Sprintf("%s: %v", key, err))
 		case err != nil:
 			return "", fmt.Errorf("applying %s: %w", key, err)
-		case is != nil && version == is.GetResourceVersion():
-			good[key] = now // applying it changed nothing
+		case have != nil && version == have.GetResourceVersion():
+			current[key] = now // applying it changed nothing
 		default:
-			ctrl.LoggerFrom(ctx).Info("applied", "object", key.String())
+			ctrl.LoggerFrom(ctx).Info("applied object", "object", key.String())
 		}
 	}
 	return strings.Join(messages, "; "), nil
 }
 
-// of returns what is remembered of an Archiver. One worker at a time has an
-// Archiver, and so its map.
+// of returns what is remembered of an Archiver. Only one worker at a time reconciles an
+// Archiver, so its map needs no lock.
 func (c *children) of(archiver types.NamespacedName) map[childKey]digest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.good == nil {
-		c.good = map[types.NamespacedName]map[childKey]digest{}
+	if c.current == nil {
+		c.current = map[types.NamespacedName]map[childKey]digest{}
 	}
-	if c.good[archiver] == nil {
-		c.good[archiver] = map[childKey]digest{}
+	if c.current[archiver] == nil {
+		c.current[archiver] = map[childKey]digest{}
 	}
-	return c.good[archiver]
+	return c.current[archiver]
 }
 
+// forget drops an Archiver that no longer exists.
 func (c *children) forget(archiver types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.good, archiver)
+	delete(c.current, archiver)
 }
 
-// digestOf sums up what is wanted and what is there, but for what changes by
-// itself.
-func digestOf(want []byte, is client.Object) (digest, error) {
+// digestOf hashes an object as it should be and as it is. It ignores fields that change
+// without an edit, such as the status.
+func digestOf(want []byte, have client.Object) (digest, error) {
 	h := sha256.New()
 	h.Write(want)
-	if is != nil {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(is.DeepCopyObject()) // of some kinds it is the object itself
+	if have != nil {
+		// The converter returns an unstructured object itself, hence the copy.
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have.DeepCopyObject())
 		if err != nil {
 			return digest{}, err
 		}
@@ -111,26 +114,27 @@ func digestOf(want []byte, is client.Object) (digest, error) {
 	return digest(h.Sum(nil)), nil
 }
 
-// isRefusal tells errors that only people can mend from those that time does.
+// isRefusal reports whether an error needs an edit to go away. Other errors are retried.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// applyOver applies an object over what is there, and returns its resource
-// version. What others added stays, unless the two do not go together: a port of
-// a Service that was changed by hand is another port, with the same name.
-func applyOver(ctx context.Context, to client.Client, want []byte, is client.Object) (version string, err error) {
+// applyOver applies an object over the existing one and returns its resource version.
+// Fields that others added stay, unless the result would be invalid: a Service port that
+// was changed by hand would become a second port with the same name.
+func applyOver(ctx context.Context, to client.Client, want []byte, have client.Object) (version string, err error) {
 	version, err = applyOne(ctx, to, want)
-	if !apierrors.IsInvalid(err) || is == nil {
+	if !apierrors.IsInvalid(err) || have == nil {
 		return version, err
 	}
-	taken, takeErr := takeOver(ctx, to, is)
+	taken, takeErr := takeOver(ctx, to, have)
 	if takeErr != nil || !taken {
 		return "", err
 	}
 	return applyOne(ctx, to, want)
 }
 
+// applyOne applies an object and returns its resource version.
 func applyOne(ctx context.Context, to client.Client, want []byte) (version string, err error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(want); err != nil {
@@ -140,11 +144,11 @@ func applyOne(ctx context.Context, to client.Client, want []byte) (version strin
 	return u.GetResourceVersion(), err
 }
 
-// takeOver makes the operator the owner of all fields that others updated, so that
-// those that it does not apply go.
-func takeOver(ctx context.Context, to client.Client, is client.Object) (taken bool, err error) {
+// takeOver makes the operator the owner of all fields that others updated. The next
+// apply then removes those that the operator does not set.
+func takeOver(ctx context.Context, to client.Client, have client.Object) (taken bool, err error) {
 	others := sets.New[string]()
-	for _, f := range is.GetManagedFields() {
+	for _, f := range have.GetManagedFields() {
 		if f.Operation == metav1.ManagedFieldsOperationUpdate && f.Subresource == "" {
 			others.Insert(f.Manager)
 		}
@@ -152,11 +156,11 @@ func takeOver(ctx context.Context, to client.Client, is client.Object) (taken bo
 	if len(others) == 0 {
 		return false, nil
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(is, others, v1alpha1.FieldManager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(have, others, v1alpha1.FieldManager)
 	if err != nil || patch == nil {
 		return false, err
 	}
-	if err := to.Patch(ctx, is, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+	if err := to.Patch(ctx, have, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		return false, fmt.Errorf("taking over fields: %w", err)
 	}
 	return true, nil

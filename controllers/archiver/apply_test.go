@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What is there is summed up without what changes by itself, and stays as it is: it is
-// compared with what applying it comes to.
-func TestDigestLeavesTheObjectAlone(t *testing.T) {
+// A digest does not change with the status or the resource version, and computing it
+// must not modify the object, which is compared with the result of applying it.
+func TestDigestIgnoresTheStatusAndKeepsTheObject(t *testing.T) {
 	datacenter := func(size, version, status string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"kind":     "CassandraDatacenter",
@@ -25,15 +25,15 @@ func TestDigestLeavesTheObjectAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(before.Object, o.Object); diff != "" {
-			t.Errorf("the object has changed:\n%s", diff)
+			t.Errorf("digestOf modified the object:\n%s", diff)
 		}
 		return d
 	}
 	first := sum(datacenter("1", "100", "Updating"))
 	if sum(datacenter("1", "101", "Ready")) != first {
-		t.Error("a status makes a difference")
+		t.Error("another status changes the digest")
 	}
 	if sum(datacenter("2", "100", "Updating")) == first {
-		t.Error("a size makes none")
+		t.Error("another size does not change the digest")
 	}
 }

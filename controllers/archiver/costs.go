@@ -20,29 +20,30 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// What it costs to delete an engine pod is written coarsely: where pods are compared,
-// a factor of two matters, and each write is one of a pod.
+// The deletion cost of an engine pod is written coarsely. Kubernetes only compares
+// pods, so a factor of two matters and less does not, and each change is a write.
 const (
 	// costInterval is how often costs of an Archiver's pods are written, and costsAtOnce
-	// of how many.
+	// how many of them at a time.
 	costInterval = time.Minute
 	costsAtOnce  = 60
-	// costFactor is by how much a cost may be wrong, and costFloor, in µs of CPU per
-	// second, what is nothing.
+	// costFactor is the factor by which a cost may be wrong before it is written again.
 	costFactor = 1.5
-	costFloor  = 100
-	mostCost   = 1e9 // of int32, which Kubernetes takes
+	// costFloor, in µs of CPU per second, is a load that does not matter.
+	costFloor = 100
+	// maxCost is the highest cost. Kubernetes accepts an int32.
+	maxCost = 1e9
 )
 
-// podCost is a pod and what it is to say that deleting it costs.
+// podCost is the deletion cost that a pod should have.
 type podCost struct {
 	pod  string
 	cost int64
-	off  float64 // by what factor the cost is wrong that it says now
+	off  float64 // the factor by which the cost that the pod has now is wrong
 }
 
-// writeCosts tells Kubernetes which engines have most to hand over, so that scaling down
-// takes others first.
+// writeCosts sets the deletion cost of engine pods to their load. When Kubernetes scales
+// down, it deletes the pods with the lowest cost first, which have the least to hand over.
 func (r *Reconciler) writeCosts(ctx context.Context, a *v1alpha1.Archiver, in *archiverstatus.Input) error {
 	name := client.ObjectKeyFromObject(a)
 	if _, users := a.Spec.Engines.PodAnnotations[corev1.PodDeletionCost]; users || !in.Settled || r.costs.Since(name) < costInterval {
@@ -67,8 +68,8 @@ func (r *Reconciler) writeCosts(ctx context.Context, a *v1alpha1.Archiver, in *a
 	return nil
 }
 
-// wrongCosts returns the engine pods whose cost is to be written, the most wrong first.
-// Of an engine that does not report it stays as it is.
+// wrongCosts returns the engine pods whose cost must be written, the most wrong first.
+// The cost of an engine that does not report stays as it is.
 func wrongCosts(pods []corev1.Pod, engines []fleet.Engine) (wrong []podCost) {
 	loads := map[string]float64{}
 	for i := range engines {
@@ -83,7 +84,7 @@ func wrongCosts(pods []corev1.Pod, engines []fleet.Engine) (wrong []podCost) {
 		}
 		old, err := strconv.ParseFloat(pods[i].Annotations[corev1.PodDeletionCost], 64)
 		if err != nil || !(old >= 0) {
-			old = 0 // as Kubernetes takes it
+			old = 0 // the cost that Kubernetes assumes then
 		}
 		if off := max(load+costFloor, old+costFloor) / min(load+costFloor, old+costFloor); off > costFactor {
 			wrong = append(wrong, podCost{pods[i].Name, coarse(load), off})
@@ -93,7 +94,7 @@ func wrongCosts(pods []corev1.Pod, engines []fleet.Engine) (wrong []podCost) {
 	return wrong
 }
 
-// loadOf is what an engine does, in µs of CPU per second.
+// loadOf returns the estimated load of an engine, in µs of CPU per second.
 func loadOf(e *fleet.Engine) float64 {
 	var sum placement.Load
 	for _, s := range e.Report.Shards {
@@ -102,12 +103,12 @@ func loadOf(e *fleet.Engine) float64 {
 			sum.Channels += float64(s.Channels)
 		}
 	}
-	return min(sum.Cost(), mostCost)
+	return min(sum.Cost(), maxCost)
 }
 
 // coarse rounds to two digits.
 func coarse(load float64) int64 {
-	load = min(max(load, 0), mostCost)
+	load = min(max(load, 0), maxCost)
 	if load < 10 {
 		return int64(math.Round(load))
 	}

@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// TestWrongCosts checks which pods are told what it costs to delete them: only what
-// matters is written, and the least right first.
+// TestWrongCosts checks which deletion costs are written: only those that are clearly
+// wrong, and the most wrong first.
 func TestWrongCosts(t *testing.T) {
 	pod := func(name, cost string) corev1.Pod {
 		p := corev1.Pod{}
@@ -45,21 +45,21 @@ func TestWrongCosts(t *testing.T) {
 		got = append(got, c.pod+" "+strconv.FormatInt(c.cost, 10))
 	}
 	if want := []string{"new 51000", "nonsense 2000", "less 10000", "negative 300"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("costs to write are %q, want %q", got, want)
 	}
 }
 
-// TestCostsSettle checks that what was written is not wrong: each pod is written once.
-func TestCostsSettle(t *testing.T) {
+// A cost that was written is not wrong, so each pod is written only once.
+func TestWrittenCostsAreNotWrittenAgain(t *testing.T) {
 	for load := 1.0; load < 1e12; load *= 1.07 {
 		e := fleet.Engine{Name: "a", Report: &report.Report{Shards: []report.Shard{{Phase: string(v1alpha1.Capturing), SamplesPerSecond: load}}}}
 		p := corev1.Pod{}
 		p.Name, p.Annotations = "a", map[string]string{corev1.PodDeletionCost: strconv.FormatInt(coarse(load), 10)}
 		if wrong := wrongCosts([]corev1.Pod{p}, []fleet.Engine{e}); len(wrong) > 0 {
-			t.Errorf("a load of %g was written as %d, and would be again as %d", load, coarse(load), wrong[0].cost)
+			t.Errorf("a load of %g was written as %d and would be written again as %d", load, coarse(load), wrong[0].cost)
 		}
 		if coarse(load) > math.MaxInt32 {
-			t.Errorf("Kubernetes refuses %d", coarse(load))
+			t.Errorf("a load of %g becomes cost %d, which Kubernetes refuses", load, coarse(load))
 		}
 	}
 }

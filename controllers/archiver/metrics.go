@@ -12,53 +12,57 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// Metrics of Archivers. The label archiver is NAMESPACE/NAME: a label namespace would
-// be taken for that of the operator.
+// These are the metrics of Archivers. The label archiver is NAMESPACE/NAME, because
+// Prometheus would take a label namespace for the operator's own namespace.
 var (
 	samplesPerSecond = prometheus.NewDesc("varve_operator_archiver_samples_per_second",
-		"Samples per second that the engines of an Archiver take, twice where two capture a PV.", []string{"archiver"}, nil)
+		"Samples per second that the engines of an Archiver capture. A PV that two engines capture counts twice.", []string{"archiver"}, nil)
 	shardsByPhase = prometheus.NewDesc("varve_operator_archiver_shards",
-		"Shards by what their engines do; one between two engines counts for both. Moving: between living engines; Unplaced: with channels and without an engine.",
+		"Shards by the phase of their engines; a shard with two engines counts for both. Moving: on the way between two living engines. Unplaced: with channels, but without an engine.",
 		[]string{"archiver", "phase"}, nil)
 )
 
-// archiverMetrics are figures of Archivers, as of when they were reconciled. It is a
-// prometheus.Collector, safe for concurrent use; its zero value is ready to use.
+// archiverMetrics are the figures of Archivers when they were last reconciled. It is a
+// prometheus.Collector. Its zero value is ready to use, and it is safe for concurrent
+// use.
 type archiverMetrics struct {
-	mu sync.Mutex
-	of map[types.NamespacedName]archiverFigures
+	mu        sync.Mutex
+	archivers map[types.NamespacedName]archiverFigures
 }
 
+// archiverFigures are the figures of one Archiver.
 type archiverFigures struct {
-	samples float64
-	known   bool // samples are
-	phases  map[string]int
+	samples      float64 // per second
+	samplesKnown bool
+	phases       map[string]int
 }
 
-// observe replaces the figures of an Archiver. Its rate stays as it was while an engine
-// does not report: who scales by it must not take that for idleness.
+// observe replaces the figures of an Archiver. The rate stays as it was while an engine
+// does not report, so that an autoscaler does not take a missing report for idleness.
 func (m *archiverMetrics) observe(archiver types.NamespacedName, in *archiverstatus.Input) {
 	samples, known := samplesOf(in.Fleet)
 	figures := archiverFigures{samples, known && in.Settled, phasesOf(in.Shards)}
 	figures.phases["Moving"], figures.phases["Unplaced"] = in.Moving, in.Unplaced
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.of == nil {
-		m.of = map[types.NamespacedName]archiverFigures{}
+	if m.archivers == nil {
+		m.archivers = map[types.NamespacedName]archiverFigures{}
 	}
-	if old := m.of[archiver]; !figures.known {
-		figures.samples, figures.known = old.samples, old.known
+	if old := m.archivers[archiver]; !figures.samplesKnown {
+		figures.samples, figures.samplesKnown = old.samples, old.samplesKnown
 	}
-	m.of[archiver] = figures
+	m.archivers[archiver] = figures
 }
 
+// forget drops an Archiver that no longer exists.
 func (m *archiverMetrics) forget(archiver types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.of, archiver)
+	delete(m.archivers, archiver)
 }
 
-// samplesOf adds up what engines capture, if all of them report that can.
+// samplesOf adds up the rates of all engines. known is false if a ready engine does not
+// report.
 func samplesOf(engines []fleet.Engine) (perSecond float64, known bool) {
 	for i := range engines {
 		e := &engines[i]
@@ -77,7 +81,7 @@ func samplesOf(engines []fleet.Engine) (perSecond float64, known bool) {
 	return perSecond, true
 }
 
-// phasesOf counts what engines answer that are named in shards.
+// phasesOf counts the answers of engines by phase, if the shard names the engine.
 func phasesOf(shards []v1alpha1.ArchiveShard) map[string]int {
 	n := map[string]int{string(v1alpha1.Joining): 0, string(v1alpha1.Capturing): 0, string(v1alpha1.Draining): 0}
 	for i := range shards {
@@ -106,8 +110,8 @@ func (m *archiverMetrics) Describe(to chan<- *prometheus.Desc) {
 func (m *archiverMetrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for archiver, f := range m.of {
-		if f.known {
+	for archiver, f := range m.archivers {
+		if f.samplesKnown {
 			to <- prometheus.MustNewConstMetric(samplesPerSecond, prometheus.GaugeValue, f.samples, archiver.String())
 		}
 		for phase, n := range f.phases {

@@ -20,8 +20,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// TestArchiverMetrics checks the figures by which others may scale an Archiver: what
-// all engines take together, and not less because one of them does not answer.
+// TestArchiverMetrics checks the figures by which an autoscaler may scale an Archiver:
+// the rate of all engines together does not drop because one of them does not answer.
 func TestArchiverMetrics(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()
@@ -69,31 +69,31 @@ func TestArchiverMetrics(t *testing.T) {
 	}
 	m.observe(main, &in)
 	if got := gathered(); !maps.Equal(got, want) {
-		t.Errorf("%v\nwant %v", got, want)
+		t.Errorf("metrics are %v\nwant %v", got, want)
 	}
 	in.Fleet[0].Report = nil
 	m.observe(main, &in)
 	if got := gathered(); !maps.Equal(got, want) {
-		t.Errorf("an engine does not answer: %v", got)
+		t.Errorf("metrics are %v while an engine does not report\nwant %v", got, want)
 	}
 	in.Fleet[0].Dead = true
 	m.observe(main, &in)
 	if got := gathered()["varve_operator_archiver_samples_per_second lab/main"]; got != 500 {
-		t.Errorf("it died, and the others take %v", got)
+		t.Errorf("the rate is %v after the engine died, want 500", got)
 	}
 	m.forget(main)
 	if got := gathered(); len(got) != 0 {
-		t.Errorf("the Archiver is gone, and its figures are not: %v", got)
+		t.Errorf("metrics of a deleted Archiver are %v, want none", got)
 	}
 
-	m.observe(main, &archiverstatus.Input{}) // a new operator
+	m.observe(main, &archiverstatus.Input{}) // the operator has just started
 	if got, known := gathered()["varve_operator_archiver_samples_per_second lab/main"]; known {
-		t.Errorf("nobody was asked, and the rate is %v", got)
+		t.Errorf("the rate is %v before any report, want none", got)
 	}
 }
 
-// TestSamplesOfKEDA checks that the series by which the samples scale are served.
-func TestSamplesOfKEDA(t *testing.T) {
+// The operator serves the series by which the samples of config/samples/keda scale.
+func TestOperatorServesTheSeriesOfKEDASamples(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&m)
@@ -112,7 +112,7 @@ func TestSamplesOfKEDA(t *testing.T) {
 		}
 		named := series.FindAllString(string(text), -1)
 		if len(named) != 1 || !strings.Contains(w.Body.String(), "\n"+named[0]+" ") {
-			t.Errorf("%s scales by %q; the operator serves:\n%s", file, named, w.Body)
+			t.Errorf("%s scales by %q, but the operator serves:\n%s", file, named, w.Body)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// observe gathers what the status is made of.
+// observe gathers the input of the status.
 func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map[childKey]client.Object) (archiverstatus.Input, error) {
 	in := archiverstatus.Input{Archiver: a, Settled: r.Fleet.Synced(), Now: time.Now()}
 	in.Engines, _ = live[childKey{"Deployment", render.EngineName(a.Name)}].(*appsv1.Deployment)
@@ -49,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, a *v1alpha1.Archiver, live map
 	return in, nil
 }
 
-// schemaJobs are those of an Archiver that are not about to go, the newest one last.
+// schemaJobs returns the schema Jobs that are not being deleted, the newest one last.
 func schemaJobs(live map[childKey]client.Object) (jobs []*batchv1.Job) {
 	for _, o := range live {
 		if job, ok := o.(*batchv1.Job); ok && job.DeletionTimestamp == nil {

@@ -20,23 +20,24 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// Cassandra's objects are asked for by polling: their definitions may come and go.
-// While something is under way that is more often.
+// Objects of Cassandra operators are polled, because their CRDs may be installed and
+// removed while the operator runs. While the datacenter is not ready, they are polled
+// more often.
 const (
 	cassandraInterval         = 15 * time.Second
 	cassandraChangingInterval = 5 * time.Second
 )
 
-// Kinds that stand for a datacenter.
+// These are the kinds that can represent a datacenter.
 var (
 	k8ssandraCluster    = schema.GroupVersionKind{Group: "k8ssandra.io", Version: "v1alpha1", Kind: render.KindK8ssandraCluster}
 	cassandraDatacenter = schema.GroupVersionKind{Group: "cassandra.datastax.com", Version: "v1beta1", Kind: render.KindCassandraDatacenter}
 )
 
-// datacenterLabel is that of cass-operator on pods.
+// datacenterLabel is the label that cass-operator sets on the pods of a datacenter.
 const datacenterLabel = "cassandra.datastax.com/datacenter"
 
-// datacenterObject is what is read of a CassandraDatacenter.
+// datacenterObject has the fields of a CassandraDatacenter that the operator reads.
 type datacenterObject struct {
 	Metadata struct {
 		Generation int64 `json:"generation"`
@@ -51,7 +52,7 @@ type datacenterObject struct {
 	} `json:"status"`
 }
 
-// clusterObject is what is read of a K8ssandraCluster.
+// clusterObject has the fields of a K8ssandraCluster that the operator reads.
 type clusterObject struct {
 	Spec struct {
 		Cassandra struct {
@@ -65,8 +66,9 @@ type clusterObject struct {
 	} `json:"status"`
 }
 
-// managedCassandra returns what is known of the datacenter that is run for an Archiver,
-// and adds the object that stands for it to what is there.
+// managedCassandra returns the state of the datacenter that an Archiver manages, and
+// adds the object that represents it to live. It returns nil if the Archiver manages no
+// datacenter.
 func (r *Reconciler) managedCassandra(ctx context.Context, a *v1alpha1.Archiver, live map[childKey]client.Object) (*archiverstatus.Datacenter, error) {
 	m := render.Managed(a)
 	if m == nil {
@@ -77,16 +79,17 @@ func (r *Reconciler) managedCassandra(ctx context.Context, a *v1alpha1.Archiver,
 	}
 	var cluster clusterObject
 	var dc datacenterObject
-	isCluster, ownCluster, err := r.foreign(ctx, k8ssandraCluster, a, render.ClusterName(a.Name), live, &cluster)
+	isCluster, ownCluster, err := r.readForeign(ctx, k8ssandraCluster, a, render.ClusterName(a.Name), live, &cluster)
 	if err != nil {
 		return nil, err
 	}
-	isDatacenter, ownDatacenter, err := r.foreign(ctx, cassandraDatacenter, a, render.DatacenterName(a.Name), live, &dc)
+	isDatacenter, ownDatacenter, err := r.readForeign(ctx, cassandraDatacenter, a, render.DatacenterName(a.Name), live, &dc)
 	if err != nil {
 		return nil, err
 	}
 	d := &archiverstatus.Datacenter{Size: dc.Spec.Size, Version: dc.Spec.ServerVersion, Conditions: dc.Status.Conditions, Error: cluster.Status.Error}
-	// What stands for the nodes goes on doing so, whatever is installed later.
+	// An existing object keeps its kind, even if another Cassandra operator is installed
+	// later.
 	switch wants := m.Operator; {
 	case ownCluster:
 		d.Kind = render.KindK8ssandraCluster
@@ -110,9 +113,9 @@ func (r *Reconciler) managedCassandra(ctx context.Context, a *v1alpha1.Archiver,
 	return d, nil
 }
 
-// foreign reads an object of a kind that may not exist, and adds it to what is there if
-// the Archiver owns it.
-func (r *Reconciler) foreign(
+// readForeign reads an object whose CRD may not exist, and adds it to live if the
+// Archiver owns it. exists reports whether the CRD exists.
+func (r *Reconciler) readForeign(
 	ctx context.Context, kind schema.GroupVersionKind, a *v1alpha1.Archiver, name string, live map[childKey]client.Object, into any,
 ) (exists, owned bool, err error) {
 	o := &unstructured.Unstructured{}

@@ -21,8 +21,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// ChildKinds are the kinds of objects that an Archiver is made of, besides
-// ServiceMonitors.
+// ChildKinds returns the kinds of objects that an Archiver consists of, except
+// ServiceMonitors and objects of Cassandra operators, whose CRDs may not exist.
 func ChildKinds() map[client.Object]client.ObjectList {
 	return map[client.Object]client.ObjectList{
 		&appsv1.Deployment{}:                     &appsv1.DeploymentList{},
@@ -40,15 +40,14 @@ func ChildKinds() map[client.Object]client.ObjectList {
 
 const kindVolumeClaim = "PersistentVolumeClaim"
 
-// childKey names an object of one Archiver.
+// childKey identifies an object of one Archiver.
 type childKey struct{ kind, name string }
 
 func (k childKey) String() string { return k.kind + " " + k.name }
 
 func keyOf(o render.Object) childKey { return childKey{*o.GetKind(), *o.GetName()} }
 
-// listChildren returns the objects that belong to an Archiver, but for
-// ServiceMonitors.
+// listChildren returns the objects of ChildKinds that belong to an Archiver.
 func listChildren(ctx context.Context, from client.Client, a *v1alpha1.Archiver) (map[childKey]client.Object, error) {
 	live := map[childKey]client.Object{}
 	for _, l := range ChildKinds() {

@@ -18,18 +18,19 @@ import (
 
 var serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
-// monitorsInterval is how often is asked whether there are ServiceMonitors, while
-// there are none: Prometheus' operator may be installed later.
+// monitorsInterval is how often the CRD of ServiceMonitors is looked up while it does
+// not exist. The Prometheus operator may be installed later.
 const monitorsInterval = time.Minute
 
-// serviceMonitors finds ServiceMonitors, whose definition may come and go.
+// serviceMonitors finds ServiceMonitors, whose CRD may be installed or removed at any
+// time.
 type serviceMonitors struct {
 	mu      sync.Mutex
-	missing time.Time // when they were found to be missing
+	missing time.Time // when the CRD was last found to be missing
 }
 
-// list adds those of an Archiver to what is there, and reports whether the cluster
-// has the kind at all.
+// list adds the ServiceMonitors of an Archiver to live, and reports whether their CRD
+// exists.
 func (s *serviceMonitors) list(ctx context.Context, from client.Client, a *v1alpha1.Archiver, live map[childKey]client.Object) (exist bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,28 +13,28 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// mountPatience is how long a pod may wait for its volumes before somebody is told.
+// mountPatience is how long a pod may wait for its volumes before the status says so.
 const mountPatience = 10 * time.Second
 
-// failedMounts says why pods wait for their volumes, such as a Secret that does
-// not exist: only events tell. One pod of each component is looked at.
+// failedMounts returns, by pod, why pods wait for their volumes, for example for a Secret
+// that does not exist. Only events have the cause. It checks one pod of each component.
 func failedMounts(ctx context.Context, api client.Reader, pods []corev1.Pod, now time.Time) map[string]string {
 	mounts := map[string]string{}
-	asked := map[string]bool{}
+	checked := map[string]bool{}
 	for i := range pods {
 		p := &pods[i]
 		component := p.Labels[v1alpha1.LabelComponent]
-		if asked[component] || !waitsForVolumes(p, now) {
+		if checked[component] || !waitsForVolumes(p, now) {
 			continue
 		}
-		asked[component] = true
+		checked[component] = true
 		var events corev1.EventList
 		err := api.List(ctx, &events, client.InNamespace(p.Namespace), client.MatchingFieldsSelector{
 			Selector: fields.Set{"involvedObject.uid": string(p.UID), "reason": "FailedMount"}.AsSelector(),
 		}, client.Limit(20))
 		if err != nil {
-			// The status is worth having without.
-			ctrl.LoggerFrom(ctx).V(1).Info("events of a pod can not be read", "pod", p.Name, "err", err.Error())
+			// The status is useful without the cause.
+			ctrl.LoggerFrom(ctx).V(1).Info("reading events of a pod failed", "pod", p.Name, "err", err.Error())
 			continue
 		}
 		var messages []string
@@ -49,8 +49,8 @@ func failedMounts(ctx context.Context, api client.Reader, pods []corev1.Pod, now
 	return mounts
 }
 
-// waitsForVolumes reports whether a pod has been on its node for long, and has no
-// container yet.
+// waitsForVolumes reports whether a pod was scheduled more than mountPatience ago and
+// none of its containers has started.
 func waitsForVolumes(p *corev1.Pod, now time.Time) bool {
 	if p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) > mountPatience

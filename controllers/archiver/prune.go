@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// prune deletes what is no longer wanted. Volumes are never pruned.
+// prune deletes objects that are no longer wanted. It never deletes volumes.
 func prune(ctx context.Context, from client.Client, wanted []render.Object, live map[childKey]client.Object) error {
 	keep := map[childKey]bool{}
 	for _, o := range wanted {
@@ -26,7 +26,7 @@ func prune(ctx context.Context, from client.Client, wanted []render.Object, live
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting %s: %w", key, err)
 		}
-		ctrl.LoggerFrom(ctx).Info("deleted what is no longer needed", "object", key.String())
+		ctrl.LoggerFrom(ctx).Info("deleted object that is no longer needed", "object", key.String())
 	}
 	return nil
 }

@@ -17,18 +17,20 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// cassandraSecrets makes Secrets with passwords, once. It has no right to read them.
+// cassandraSecrets creates Secrets with passwords, once. The operator has no right to
+// read them.
 type cassandraSecrets struct {
-	mu   sync.Mutex
-	made map[types.NamespacedName]time.Time
+	mu      sync.Mutex
+	created map[types.NamespacedName]time.Time
 }
 
-// remakeAfter is how long a Secret counts as made: it may have been deleted.
-const remakeAfter = time.Minute
+// recreateAfter is how long a Secret is assumed to exist after its creation. It may have
+// been deleted since.
+const recreateAfter = time.Minute
 
-// ensure makes what is missing: the superuser's Secret, unless the user has one, and that
-// of the role that engines have. They outlive the Archiver as the data does, which can
-// not be read without.
+// ensure creates missing Secrets: the superuser's, unless the user names one, and that of
+// the engines' role. They outlive the Archiver if its data does, because the data cannot
+// be read without them.
 func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1alpha1.Archiver) error {
 	users := map[string]string{render.RoleSecret(a.Name): "varve_engine"}
 	if name, ours := render.SuperuserSecret(a); ours {
@@ -38,7 +40,7 @@ func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1al
 	defer s.mu.Unlock()
 	for secret, user := range users {
 		name := types.NamespacedName{Namespace: a.Namespace, Name: secret}
-		if time.Since(s.made[name]) < remakeAfter {
+		if time.Since(s.created[name]) < recreateAfter {
 			continue
 		}
 		o := &corev1.Secret{
@@ -49,12 +51,12 @@ func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1al
 			o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(a, v1alpha1.GroupVersion.WithKind(v1alpha1.KindArchiver))}
 		}
 		if err := to.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making Secret %s: %w", secret, err)
+			return fmt.Errorf("creating Secret %s: %w", secret, err)
 		}
-		if s.made == nil {
-			s.made = map[types.NamespacedName]time.Time{}
+		if s.created == nil {
+			s.created = map[types.NamespacedName]time.Time{}
 		}
-		s.made[name] = time.Now()
+		s.created[name] = time.Now()
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/controllers/wakeup"
 )
 
-// observe gathers what the status is made of.
+// observe gathers the input of the status.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.ArchiveGroup) (groupstatus.Input, error) {
 	in := groupstatus.Input{Group: group, Starting: !r.Fleet.Synced(), Now: time.Now()}
 	archiver := wakeup.ArchiverOfGroup(group)

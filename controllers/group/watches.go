@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/controllers/wakeup"
 )
 
-// SetupWithManager lets the reconciler run: on changes of groups, when they were
-// compiled, and on the reports of engines.
+// SetupWithManager makes the reconciler run after changes of groups, after their
+// compilation, and after reports of engines.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("archivegroup").
@@ -29,11 +29,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// groupsOf asks to reconcile the groups of an Archiver.
+// groupsOf requests the groups of an Archiver.
 func (r *Reconciler) groupsOf(ctx context.Context, archiver types.NamespacedName) []reconcile.Request {
 	var groups v1alpha1.ArchiveGroupList
 	if err := r.Client.List(ctx, &groups, client.InNamespace(archiver.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "groups can not be listed")
+		ctrl.LoggerFrom(ctx).Error(err, "listing groups failed")
 		return nil
 	}
 	var requests []reconcile.Request
