@@ -146,7 +146,7 @@ var _ = Describe("Redundancy", func() {
 		a := p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }).Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"a1"}))))
-		Expect(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/g"].Twice).To(Equal(40))
+		Expect(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/g"].Redundant).To(Equal(40))
 		start(ctx, p, "b1")
 		goTo(ctx, p)
 		for _, e := range p.pairs(ctx) {

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// client asks a running archive.
+// client queries a running archive over HTTP.
 type client struct{ url string }
 
 func (c *client) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:17665", "address of the archive")
+	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:17665", "URL of the archive")
 }
 
 // open requests a path and returns the answer's body, which the caller closes.
@@ -25,7 +25,7 @@ func (c *client) open(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("asking the archive at %s: %w; is it running?", c.url, err)
+		return nil, fmt.Errorf("connecting to the archive at %s: %w; is it running?", c.url, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, nil
@@ -35,10 +35,10 @@ func (c *client) open(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	if json.NewDecoder(resp.Body).Decode(&problem) != nil || problem.Error == "" {
 		problem.Error = resp.Status
 	}
-	return nil, fmt.Errorf("the archive at %s says: %w", c.url, statusError{resp.StatusCode, problem.Error})
+	return nil, fmt.Errorf("the archive at %s answered: %w", c.url, statusError{resp.StatusCode, problem.Error})
 }
 
-// statusError is what an archive answers that does not do what it was asked for.
+// statusError is an answer with an HTTP status other than 200.
 type statusError struct {
 	code int
 	text string
@@ -54,7 +54,7 @@ func (c *client) decode(cmd *cobra.Command, path string, into any) error {
 	}
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(into); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", c.url, err)
+		return fmt.Errorf("decoding the answer of %s: %w", c.url, err)
 	}
 	return nil
 }

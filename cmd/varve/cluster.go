@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/engine/loglimit"
 )
 
-// clusterOptions say which archive of which cluster a pod is of.
+// clusterOptions select the cluster and the archive of a pod.
 type clusterOptions struct {
 	kubeconfig          string
 	namespace, archiver string
@@ -26,9 +26,9 @@ type clusterOptions struct {
 }
 
 func (o *clusterOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the API server (default: as the pod's service account)")
-	f.StringVar(&o.namespace, "namespace", "", "namespace of the Archiver (needed)")
-	f.StringVar(&o.archiver, "archiver", "", "name of the Archiver (needed)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the service account of the pod)")
+	f.StringVar(&o.namespace, "namespace", "", "namespace of the Archiver (required)")
+	f.StringVar(&o.archiver, "archiver", "", "name of the Archiver (required)")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the Archiver")
 }
 
@@ -39,23 +39,23 @@ func (o *clusterOptions) check() error {
 		}
 	}
 	if o.shards < 1 || o.shards > 4096 {
-		return fmt.Errorf("--shards: %d is not in 1 to 4096", o.shards)
+		return fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
 	}
 	return nil
 }
 
-// checkName checks the name of an object, which may stand in a label.
+// checkName checks the name of an object. It must be usable as a label value.
 func checkName(flag, name string) error {
 	if name == "" {
-		return fmt.Errorf("%s: it is needed", flag)
+		return fmt.Errorf("%s is required", flag)
 	}
 	if why := validation.IsDNS1123Label(name); len(why) > 0 {
-		return fmt.Errorf("%s: %q is not a name: %s", flag, name, why[0])
+		return fmt.Errorf("%s: %q is not a valid name: %s", flag, name, why[0])
 	}
 	return nil
 }
 
-// connect returns a client of the API server, which may be away.
+// connect returns a client of the API server. It does not need the API server to be reachable.
 func (o *clusterOptions) connect() (kube.WithWatch, error) {
 	cfg, err := clusterConfig(o.kubeconfig)
 	if err != nil {
@@ -64,8 +64,8 @@ func (o *clusterOptions) connect() (kube.WithWatch, error) {
 	return mirror.NewClient(cfg)
 }
 
-// clusterConfig says how to reach the API server: by a file, or as the pod's
-// service account.
+// clusterConfig returns the configuration for the API server: from a kubeconfig file, or from
+// the service account of the pod.
 func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
 		cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -76,13 +76,13 @@ func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	cfg, err := rest.InClusterConfig()
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: it is needed outside of a cluster: %w", err)
+		return nil, fmt.Errorf("--kubeconfig is required outside of a cluster: %w", err)
 	}
 	return cfg, nil
 }
 
-// logKubernetes sends what the libraries of Kubernetes log to the log of the
-// program, which has the same complaint now and then only.
+// logKubernetes redirects the logs of the Kubernetes libraries to the program's log, with a
+// rate limit for repeated messages.
 func logKubernetes(log *slog.Logger) {
 	h := loglimit.New(log.Handler(), 10*time.Second)
 	klog.SetSlogLogger(slog.New(h))

@@ -27,9 +27,9 @@ func newDemo() *cobra.Command {
 	var seconds int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Archive a simulated IOC, and show what happens",
-		Long: `Starts a simulated IOC and archives its PVs as config/samples says. It stops at
-Ctrl-C, or after --seconds (by default the variable DEMO_SECONDS).`,
+		Short: "Archive a simulated IOC and print the progress",
+		Long: `Starts a simulated IOC and archives its PVs with the groups in config/samples. It stops
+after --seconds (default: the environment variable DEMO_SECONDS), or on Ctrl-C.`,
 		Example: `  varve demo --seconds 30
   varve demo --file config/samples --data demo-data`,
 		Args: cobra.NoArgs,
@@ -44,18 +44,18 @@ Ctrl-C, or after --seconds (by default the variable DEMO_SECONDS).`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "config/samples", "file or directory of ArchiveGroups")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.StringVarP(&o.file, "file", "f", "config/samples", "file or directory with ArchiveGroups")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
 	f.IntVar(&sim.Channels, "channels", sim.Channels, "number of simulated PVs of each kind")
-	f.Float64Var(&sim.Rate, "rate", sim.Rate, "updates per second of each PV")
-	f.IntVar(&seconds, "seconds", envInt("DEMO_SECONDS"), "stop after so many seconds; 0: at Ctrl-C")
+	f.Float64Var(&sim.Rate, "rate", sim.Rate, "updates per second and PV")
+	f.IntVar(&seconds, "seconds", envInt("DEMO_SECONDS"), "stop after this number of seconds (0: on Ctrl-C)")
 	o.storage.add(f)
 	f.Lookup("data").DefValue = "demo-data"
 	o.storage.dir = "demo-data"
 	return cmd
 }
 
-// envInt returns the number in a variable, or 0.
+// envInt returns the number in an environment variable, or 0.
 func envInt(name string) int {
 	n, _ := strconv.Atoi(os.Getenv(name))
 	return n
@@ -76,7 +76,7 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `simulated IOC at %s; archiving %s into %s
+	fmt.Fprintf(out, `Simulated IOC at %s; archiving %s into %s
 
   read samples   bin/varve get SIM:SINE:0000 --from -1m
   see channels   bin/varve status
@@ -87,7 +87,7 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	iocCtx, stopIOC := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopIOC()
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = srv.Run(iocCtx) }) // it can only end by the context
+	wg.Go(func() { _ = srv.Run(iocCtx) }) // ends only when ctx ends
 	wg.Go(func() { progress(ctx, out, arch.Engine) })
 	err = arch.run(ctx)
 	stopIOC()
@@ -96,7 +96,7 @@ func demo(ctx context.Context, out io.Writer, o *standaloneOptions, sim ioc.Conf
 	return err
 }
 
-// progress prints a line every other second.
+// progress prints a line every two seconds.
 func progress(ctx context.Context, out io.Writer, e *engine.Engine) {
 	const every = 2 * time.Second
 	tick := time.NewTicker(every)
@@ -124,7 +124,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// summarize prints what became of all samples; the sum must be right.
+// summarize prints the counts of all samples, and whether they add up.
 func summarize(out io.Writer, s engine.Summary) {
 	fmt.Fprintf(out, "\nreceived %10d samples\nstored   %10d\n", s.Received, s.Stored)
 	sum := s.Stored + s.Pending

@@ -23,7 +23,7 @@ import (
 	"varve.dev/varve/engine/serve"
 )
 
-// engineOptions are what the flags of `varve engine` set.
+// engineOptions are the flags of `varve engine`.
 type engineOptions struct {
 	clusterOptions
 	pipelineOptions
@@ -38,16 +38,16 @@ func newEngine() *cobra.Command {
 	var o engineOptions
 	cmd := &cobra.Command{
 		Use:   "engine",
-		Short: "Capture the shards that a cluster gives to this engine",
-		Long: `Captures the PVs of the ArchiveShards that name this engine. The operator runs
-it, in the pods of an Archiver. It goes on with what it knows while the API
-server, the operator or Cassandra are away.
+		Short: "Capture the shards assigned to this engine (run by the operator)",
+		Long: `Captures the PVs of the ArchiveShards that name this engine. The operator runs it in the
+engine pods of an Archiver. It continues with its last known assignment while the API
+server, the operator or Cassandra are unreachable.
 
-Channel Access and pvAccess are set up by the usual variables:
+The usual environment variables configure Channel Access and pvAccess:
 ` + epicsVariables + `.
-POD_UID, if it is set, lets the Lease of the engine go with the pod.
+POD_UID, if set, makes the pod the owner of the engine's Lease.
 
-SIGTERM lets it hand its shards over to other engines before it ends.`,
+On SIGTERM the engine hands its shards over to other engines before it exits.`,
 		Example: `  # As in a pod:
   varve engine --name $(POD_NAME) --namespace $(POD_NAMESPACE) --archiver main \
     --listen :17665 --state /run/varve --cassandra cass-1,cass-2 --cassandra-datacenter dc1
@@ -73,11 +73,11 @@ SIGTERM lets it hand its shards over to other engines before it ends.`,
 	}
 	f := cmd.Flags()
 	o.clusterOptions.add(f)
-	f.StringVar(&o.name, "name", "", "name of the engine: that of its pod (needed)")
+	f.StringVar(&o.name, "name", "", "name of the engine, which is the name of its pod (required)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
-	f.StringVar(&o.state, "state", "", "directory to keep the assignment in, for a restart of the container; empty: none")
-	f.BoolVar(&o.retrieval, "retrieval", false, "serve the read APIs, too")
-	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "longest time to hand shards over, after SIGTERM")
+	f.StringVar(&o.state, "state", "", "directory that keeps the assignment across restarts of the container (default: none)")
+	f.BoolVar(&o.retrieval, "retrieval", false, "also serve the read APIs")
+	f.DurationVar(&o.drainTimeout, "drain-timeout", 270*time.Second, "maximum time to hand over shards after SIGTERM")
 	o.pipelineOptions.add(f)
 	logs.add(cmd)
 	return cmd
@@ -105,7 +105,7 @@ type enginePod struct {
 	handler http.Handler
 }
 
-// openEngine acquires everything that can fail for want of something.
+// openEngine checks the options and acquires all resources.
 func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func openEngine(o *engineOptions) (_ *enginePod, err error) {
 	return p, p.serve(reg)
 }
 
-// serve makes the handler.
+// serve creates the HTTP handler.
 func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	cfg := &serve.Config{
 		Extra: func(mux *http.ServeMux) {
@@ -152,7 +152,7 @@ func (p *enginePod) serve(reg *prometheus.Registry) (err error) {
 	return err
 }
 
-// run captures until ctx ends, hands the shards over, and stops in order.
+// run captures until ctx ends, then hands over the shards and stops all parts in order.
 func (p *enginePod) run(ctx context.Context) error {
 	defer p.release(p.opts.log)
 	log := p.opts.log
@@ -187,10 +187,10 @@ func (p *enginePod) run(ctx context.Context) error {
 	return errors.Join(context.Cause(failed), unsavedError(unsaved))
 }
 
-// drain hands the shards over to other engines, where there can be some.
+// drain hands over the shards to other engines, unless no other engine can use the store.
 func (p *enginePod) drain(ctx context.Context) {
 	if p.opts.storage.locked() {
-		return // nobody else can write to this store
+		return // no other engine can write to this store
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.drainTimeout)
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every message about a flag names the flag.
-func TestWrongFlagsAreNamed(t *testing.T) {
+// Each error about a flag names the flag.
+func TestErrorsNameTheWrongFlag(t *testing.T) {
 	engine := "engine --name a --namespace ns --archiver main"
 	retrieval := "retrieval --namespace ns --archiver main --cassandra h"
 	for args, want := range map[string]string{
@@ -51,8 +51,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}
 }
 
-// A mark says how many samples are lost and why, or that nobody knows how many.
-func TestMarksInWords(t *testing.T) {
+// A mark tells how many samples are lost and why, or that their number is unknown.
+func TestMarksAreReadable(t *testing.T) {
 	for _, c := range []struct {
 		mark apiMark
 		want string

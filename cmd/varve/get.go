@@ -17,11 +17,11 @@ func newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get PV",
 		Short: "Read the samples of a PV",
-		Long: `Reads the samples of a PV from an archive, beginning with the last one before the
-range, and the marks that say why there is no data.
+		Long: `Prints the samples of a PV in a time range, starting with the last sample before the
+range, together with the marks that explain gaps.
 
-Times are ISO 8601 with a zone, or without one in local time, or a distance from
-now such as -10m, -2h or -7d.`,
+A time is in ISO 8601 format, in local time if it has no zone, or relative to now:
+-10m, -2h, -7d.`,
 		Example: `  varve get SR01-VA:PRES-01 --from -1h
   varve get SR01-VA:PRES-01 --from 2026-03-01T08:00:00+01:00 --to 2026-03-01T09:00:00+01:00 --format csv
   varve get SR01-VA:PRES-01 --from -7d --format json --url http://archiver:17665`,
@@ -41,13 +41,13 @@ now such as -10m, -2h or -7d.`,
 	}
 	c.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "-1h", "begin of the range")
-	f.StringVar(&to, "to", "now", "end of the range")
-	f.StringVar(&format, "format", "table", "table, csv or json")
+	f.StringVar(&from, "from", "-1h", "start of the time range")
+	f.StringVar(&to, "to", "now", "end of the time range")
+	f.StringVar(&format, "format", "table", "output format: table, csv or json")
 	return cmd
 }
 
-// parseTime reads a time as users write it.
+// parseTime parses a time as documented in the help text.
 func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		return now, nil
@@ -69,10 +69,10 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-03-01T08:00:00+01:00 nor a distance such as -10m", text)
+	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-03-01T08:00:00+01:00 nor a relative time such as -10m", text)
 }
 
-// apiSample and apiMark are as /api/v1 has them.
+// apiSample and apiMark are JSON types of /api/v1.
 type apiSample struct {
 	Time             time.Time
 	Value            json.RawMessage
@@ -175,8 +175,7 @@ func text(v json.RawMessage) string {
 	return string(v)
 }
 
-// eachSample calls f for the samples of an answer of /api/v1/samples, as they
-// arrive.
+// eachSample calls f for each sample in an answer of /api/v1/samples, as it arrives.
 func eachSample(r io.Reader, f func(apiSample) error) error {
 	dec := json.NewDecoder(r)
 	for {

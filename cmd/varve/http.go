@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// serveHTTP serves until stop is called. That goes on answering for linger, on
-// connections that are not kept, and then waits at most patience for requests under
-// way. Serving tells failed if it ends before.
+// serveHTTP serves HTTP until stop is called. stop keeps answering new requests for linger,
+// without keep-alive, and then waits at most patience for requests in flight. serveHTTP calls
+// failed if serving ends before stop.
 func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(error)) (stop func(linger, patience time.Duration)) {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -37,13 +37,13 @@ func serveHTTP(l net.Listener, h http.Handler, log *slog.Logger, failed func(err
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if srv.Shutdown(ctx) != nil {
-			_ = srv.Close() // requests that take longer are cut off
+			_ = srv.Close() // aborts requests that take longer
 		}
 		<-ended
 	}
 }
 
-// newRegistry returns a registry with the metrics of the process.
+// newRegistry returns a registry with the metrics of the Go runtime and the process.
 func newRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipes is a listener within the process.
+// pipes is an in-process listener.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -43,8 +43,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// A Service sends requests to a pod that ends until all nodes have heard of it.
-func TestAPodThatEndsStillAnswers(t *testing.T) {
+// A Service sends requests to a stopping pod until all nodes have updated their endpoints.
+func TestAStoppingPodStillAnswersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,20 +63,20 @@ func TestAPodThatEndsStillAnswers(t *testing.T) {
 		}
 
 		if closes, err := get("/"); err != nil || closes {
-			t.Fatalf("before it ends: connection closes %v, error %v", closes, err)
+			t.Fatalf("before the stop: connection closes %v, error %v", closes, err)
 		}
 		var stopped sync.WaitGroup
 		defer stopped.Wait()
 		stopped.Go(func() { stop(5*time.Second, 30*time.Second) })
 		time.Sleep(4 * time.Second)
 		if closes, err := get("/"); err != nil || !closes {
-			t.Errorf("4 s after it was asked to end: connection closes %v, error %v; the next request is to go elsewhere", closes, err)
+			t.Errorf("4 s after the stop: connection closes %v, error %v; the next request must go to another pod", closes, err)
 		}
 		if _, err := get("/slow"); err != nil {
-			t.Errorf("a request that was under way when it stopped listening: %v", err)
+			t.Errorf("a request in flight when the listener closed: %v", err)
 		}
 		if _, err := get("/"); err == nil {
-			t.Error("14 s after it was asked to end, it still answers")
+			t.Error("14 s after the stop, it still answers")
 		}
 	})
 }

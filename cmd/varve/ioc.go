@@ -23,11 +23,11 @@ func newIOC() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ioc",
 		Short: "Serve simulated PVs over Channel Access and pvAccess",
-		Long: `Serves simulated PVs over Channel Access and pvAccess, for trying out and as a
-source of load: SIM:RAMP:0000, SIM:SINE:0000, SIM:NOISE:0000, SIM:ENUM:0000,
-SIM:ALARM:0000, SIM:LONG:0000, SIM:STRING:0000, SIM:WAVE:0000 (an array) and so on.
-A PV has the same value by both protocols. A ramp rises by 1 with each update, so
-that a receiver can tell whether it has all of them.`,
+		Long: `Serves simulated PVs over Channel Access and pvAccess, for trials and load tests:
+SIM:RAMP:0000, SIM:SINE:0000, SIM:NOISE:0000, SIM:ENUM:0000, SIM:ALARM:0000,
+SIM:LONG:0000, SIM:STRING:0000, SIM:WAVE:0000 (an array) and so on. A PV has the same
+value in both protocols. A ramp rises by 1 with each update, so that a receiver can
+detect missing updates.`,
 		Example: `  # 20 PVs of each kind at 10 Hz:
   varve ioc
   EPICS_CA_ADDR_LIST=127.0.0.1 EPICS_CA_AUTO_ADDR_LIST=NO camonitor SIM:SINE:0000
@@ -55,24 +55,24 @@ that a receiver can tell whether it has all of them.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.Listen, "listen", ioc.DefaultListen, "address of Channel Access: of TCP circuits and UDP searches")
-	f.StringVar(&cfg.PVAListen, "pva-listen", ioc.DefaultPVAListen, "address of pvAccess; empty: none")
-	f.StringVar(&cfg.PVASearch, "pva-search", "", "another address for UDP searches of pvAccess, shared with other servers: clients broadcast to port 5076")
-	f.StringSliceVar(&cfg.Beacons, "beacons", nil, "hosts to send beacons of Channel Access to, with :5065 or another port")
-	f.StringSliceVar(&cfg.PVABeacons, "pva-beacons", nil, "hosts to send beacons of pvAccess to, with :5076 or another port")
+	f.StringVar(&cfg.Listen, "listen", ioc.DefaultListen, "address of Channel Access, for TCP circuits and UDP searches")
+	f.StringVar(&cfg.PVAListen, "pva-listen", ioc.DefaultPVAListen, "address of pvAccess (empty: no pvAccess)")
+	f.StringVar(&cfg.PVASearch, "pva-search", "", "additional address for UDP searches of pvAccess, shared with other servers: clients broadcast to port 5076")
+	f.StringSliceVar(&cfg.Beacons, "beacons", nil, "hosts that receive Channel Access beacons: HOST[:PORT],… (default port 5065)")
+	f.StringSliceVar(&cfg.PVABeacons, "pva-beacons", nil, "hosts that receive pvAccess beacons: HOST[:PORT],… (default port 5076)")
 	f.IntVar(&cfg.Channels, "channels", 20, "number of PVs of each kind")
 	f.IntVar(&cfg.Elements, "elements", ioc.DefaultElements, "length of the arrays of kind WAVE")
-	f.Float64Var(&cfg.Rate, "rate", 10, "updates per second of each PV; 0: as fast as clients take them")
-	f.StringVar(&cfg.Prefix, "prefix", "SIM", "first part of the names")
-	f.StringSliceVar(&cfg.Kinds, "kinds", kindNames(), "kinds to serve: "+strings.Join(kindNames(), ", "))
+	f.Float64Var(&cfg.Rate, "rate", 10, "updates per second and PV (0: as fast as clients receive them)")
+	f.StringVar(&cfg.Prefix, "prefix", "SIM", "prefix of the PV names")
+	f.StringSliceVar(&cfg.Kinds, "kinds", kindNames(), "kinds of PVs to serve: "+strings.Join(kindNames(), ", "))
 	logs.add(cmd)
 	return cmd
 }
 
-// caRepeaterPort is where clients of Channel Access listen for beacons.
+// caRepeaterPort is the port where Channel Access clients listen for beacons.
 const caRepeaterPort = 5065
 
-// withPort adds a port to the hosts that have none.
+// withPort adds a port to the hosts without one.
 func withPort(hosts []string, port int) []string {
 	out := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -91,7 +91,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// reportIOC logs what a server sends, until ctx ends.
+// reportIOC logs the rate of updates that a server sends, until ctx ends.
 func reportIOC(ctx context.Context, srv *ioc.Server, log *slog.Logger) {
 	const every = 10 * time.Second
 	tick := time.NewTicker(every)

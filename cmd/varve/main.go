@@ -1,4 +1,11 @@
-// Command varve is the archiver: one binary for all its parts.
+// Command varve is the archiver: one binary for all its programs. It parses flags, acquires
+// resources, and runs the program that the subcommand names:
+//
+//	varve operator    ─▶ controllers ─────────────▶ API server
+//	varve engine      ─▶ agent ─────────────▶ engine ─┐
+//	varve standalone  ─▶ groups/standalone ─▶ engine ─┼─▶ store
+//	varve retrieval   ─▶ retrieval/routing, query ────┘
+//	varve get, status ─▶ HTTP API of an archive
 package main
 
 import (
@@ -17,7 +24,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the program at once.
+	// A second signal terminates the program at once.
 	context.AfterFunc(ctx, stop)
 	if err := newRoot().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "varve:", err)
@@ -25,7 +32,7 @@ func main() {
 	}
 }
 
-// exitCode returns 1, unless the error has a code of its own.
+// exitCode returns the exit code of an error: 1 unless it is an exitError.
 func exitCode(err error) int {
 	if e := (exitError{}); errors.As(err, &e) {
 		return e.code
@@ -39,15 +46,15 @@ func newRoot() *cobra.Command {
 		Short: "An archiver for EPICS control systems",
 		Long: `Varve archives the process variables (PVs) of EPICS IOCs.
 
-  varve demo          see it work, with a simulated IOC
-  varve standalone    archive the PVs of ArchiveGroup files, in one process
-  varve get           read samples
-  varve status        see what is archived, and what is not
-  varve schema        make the tables in Cassandra
-  varve retention     tell what a change of retention would do
-  varve store check   look for what is wrong with an archive
+  varve demo             try it out with a simulated IOC
+  varve standalone       archive the PVs of ArchiveGroup files in one process
+  varve get              read the samples of a PV
+  varve status           show groups and channels
+  varve schema           create the tables in Cassandra
+  varve retention plan   predict the effect of a new retention
+  varve store check      find corrupt or inconsistent data
 
-Pods of a cluster run varve operator, varve engine and varve retrieval.`,
+In a cluster, pods run varve operator, varve engine and varve retrieval.`,
 		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 	}
@@ -55,7 +62,7 @@ Pods of a cluster run varve operator, varve engine and varve retrieval.`,
 	return root
 }
 
-// version returns the module's version, or the commit it was built from.
+// version returns the version of the module, or the commit that it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -72,12 +79,12 @@ func version() string {
 	return "devel"
 }
 
-// logFlags are the flags of commands that go on for long.
+// logFlags are the log flags of long-running commands.
 type logFlags struct{ level, format string }
 
 func (l *logFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.level, "log-level", "info", "what to log: debug, info, warn or error")
-	cmd.Flags().StringVar(&l.format, "log-format", "text", "how to log: text or json")
+	cmd.Flags().StringVar(&l.level, "log-level", "info", "minimum level of log messages: debug, info, warn or error")
+	cmd.Flags().StringVar(&l.format, "log-format", "text", "format of log messages: text or json")
 }
 
 func (l *logFlags) logger() (*slog.Logger, error) {

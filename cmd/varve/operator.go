@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/controllers"
 )
 
-// operatorOptions are what the flags of `varve operator` set.
+// operatorOptions are the flags of `varve operator`.
 type operatorOptions struct {
 	controllers.Options
 	kubeconfig string
@@ -21,16 +21,16 @@ func newOperator() *cobra.Command {
 	var o operatorOptions
 	cmd := &cobra.Command{
 		Use:   "operator",
-		Short: "Run the archives of a cluster",
-		Long: `Makes Archivers and ArchiveGroups what they say: it runs engine and retrieval
-pods, divides the PVs of all groups into shards, and gives the shards to engines.
-It is installed once per cluster, by the chart varve-operator. While it is away,
-engines go on capturing.
+		Short: "Run the Kubernetes operator of the archives in a cluster",
+		Long: `Reconciles Archivers and ArchiveGroups: it runs engine and retrieval pods, divides the
+PVs of all groups into shards, and assigns the shards to engines. The chart
+varve-operator installs it once per cluster. While the operator is down, engines
+continue to capture.
 
-Of several operators one works and the others stand by: the Lease varve-operator
-in their namespace decides. The operator reads no Secrets.
+With --leader-elect one of several operators works and the others stand by, depending
+on the Lease varve-operator in their namespace. The operator reads no Secrets.
 
-HTTP: /metrics at --metrics-bind-address; /healthz and /readyz at
+It serves /metrics at --metrics-bind-address, and /healthz and /readyz at
 --health-probe-bind-address.`,
 		Example: `  # As in a pod:
   varve operator --image registry.example.org/varve:v1 --leader-elect
@@ -44,7 +44,7 @@ HTTP: /metrics at --metrics-bind-address; /healthz and /readyz at
 				return err
 			}
 			if o.Image == "" {
-				return errors.New("--image: it is needed, for Archivers that name none")
+				return errors.New("--image is required: it is the image of Archivers that name none")
 			}
 			logKubernetes(log)
 			o.Log = logr.FromSlogHandler(log.Handler())
@@ -68,12 +68,12 @@ HTTP: /metrics at --metrics-bind-address; /healthz and /readyz at
 	}
 	o.Pod, o.PodNamespace = os.Getenv("POD_NAME"), os.Getenv("POD_NAMESPACE")
 	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the API server (default: as the pod's service account)")
-	f.StringVar(&o.Image, "image", os.Getenv("VARVE_IMAGE"), "image of Archivers that name none (default: VARVE_IMAGE)")
-	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to look at: A,B (default: all)")
-	f.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several operators work")
-	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address to serve metrics at; 0: none")
-	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address to serve probes at; 0: none")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the service account of the pod)")
+	f.StringVar(&o.Image, "image", os.Getenv("VARVE_IMAGE"), "image of Archivers that name none (default: the environment variable VARVE_IMAGE)")
+	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch: A,B (default: all)")
+	f.BoolVar(&o.LeaderElect, "leader-elect", false, "elect a leader among several operators")
+	f.StringVar(&o.Metrics, "metrics-bind-address", ":8080", "address of the metrics server (0: none)")
+	f.StringVar(&o.Probes, "health-probe-bind-address", ":8081", "address of the probe server (0: none)")
 	logs.add(cmd)
 	return cmd
 }

@@ -14,22 +14,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serverInterval is the time between two questions to an API server that is away,
-// and bounds each.
+// serverInterval is the time between attempts to reach the API server, and the time limit of
+// each attempt.
 const serverInterval = 2 * time.Second
 
-// awaitServer returns when the API server answers. An operator that ended instead
-// would be started again after longer and longer times, and be missed when the API
-// server is back: it takes a minute to come back from an outage of a minute.
-// Probes hear meanwhile that the operator lives and is not ready; "0" serves none.
+// awaitServer waits until the API server answers. If the operator exited instead, Kubernetes
+// would restart it with a growing back-off, and the operator would be missing when the API
+// server is back: after an outage of a minute it would be down for another minute. Meanwhile
+// the probes report that the operator is alive but not ready; probes "0" means no probes.
 func awaitServer(ctx context.Context, cfg *rest.Config, probes string, log *slog.Logger) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = serverInterval
 	client, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return fmt.Errorf("making a client of the API server: %w", err)
+		return fmt.Errorf("creating a client of the API server: %w", err)
 	}
-	if answers(client) == nil {
+	if ping(client) == nil {
 		return nil
 	}
 	if probes != "0" {
@@ -37,10 +37,10 @@ func awaitServer(ctx context.Context, cfg *rest.Config, probes string, log *slog
 		if err != nil {
 			return fmt.Errorf("--health-probe-bind-address: %w", err)
 		}
-		defer serveHTTP(l, waiting(), log, func(err error) { log.Error("probes are not answered", "err", err) })(0, time.Second)
+		defer serveHTTP(l, waitingProbes(), log, func(err error) { log.Error("serving probes failed", "err", err) })(0, time.Second)
 	}
 	for {
-		err := answers(client)
+		err := ping(client)
 		if err == nil {
 			return nil
 		}
@@ -53,8 +53,8 @@ func awaitServer(ctx context.Context, cfg *rest.Config, probes string, log *slog
 	}
 }
 
-// answers returns nil if the API server does, be it with a refusal.
-func answers(client *discovery.DiscoveryClient) error {
+// ping returns nil if the API server answers, even if it refuses the request.
+func ping(client *discovery.DiscoveryClient) error {
 	_, err := client.ServerVersion()
 	if reason := apierrors.ReasonForError(err); reason == metav1.StatusReasonUnauthorized || reason == metav1.StatusReasonForbidden {
 		return nil
@@ -62,8 +62,8 @@ func answers(client *discovery.DiscoveryClient) error {
 	return err
 }
 
-// waiting answers probes.
-func waiting() http.Handler {
+// waitingProbes answers probes: alive, but not ready.
+func waitingProbes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -15,9 +15,9 @@ import (
 	"varve.dev/varve/test/freeport"
 )
 
-// An operator that starts while the API server is away lives, is not ready, and goes
-// on when the API server is there.
-func TestOperatorAwaitsServer(t *testing.T) {
+// An operator that starts while the API server is down is alive but not ready, and continues
+// when the API server answers.
+func TestTheOperatorWaitsForTheAPIServer(t *testing.T) {
 	ports, err := freeport.Several("127.0.0.1", 2)
 	if err != nil {
 		t.Fatal(err)
@@ -48,13 +48,13 @@ func TestOperatorAwaitsServer(t *testing.T) {
 	}
 	again, err := net.Listen("tcp", probes)
 	if err != nil {
-		t.Fatalf("the address of probes is not free for the manager: %v", err)
+		t.Fatalf("the manager cannot use the address of the probes: %v", err)
 	}
 	_ = again.Close()
 }
 
-// A server that refuses to tell its version is there.
-func TestOperatorTakesARefusalForAnAnswer(t *testing.T) {
+// An API server that refuses to send its version is up.
+func TestARefusalCountsAsAnAnswerOfTheAPIServer(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, http.StatusForbidden)
 	}))

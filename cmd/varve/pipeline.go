@@ -18,8 +18,7 @@ import (
 	"varve.dev/varve/engine/spool"
 )
 
-// pipelineOptions are what the flags and the environment of every program that
-// captures set.
+// pipelineOptions are the flags and environment variables of every program that captures.
 type pipelineOptions struct {
 	memory, spoolSize byteSize
 	diskLimit         byteSize
@@ -30,24 +29,24 @@ type pipelineOptions struct {
 	pva               pva.Config
 }
 
-// pipelineDefaults are the options when nobody sets a flag.
+// pipelineDefaults returns the default options.
 func pipelineDefaults() pipelineOptions {
 	return pipelineOptions{memory: 1 << 30, spoolSize: 10 << 30, flush: 500 * time.Millisecond, checkpoint: 15 * time.Minute}
 }
 
 func (o *pipelineOptions) add(f *pflag.FlagSet) {
 	*o = pipelineDefaults()
-	f.Var(&o.memory, "memory", "samples held in memory at most, such as 512Mi or 2Gi")
-	f.StringVar(&o.spool, "spool", "", "directory to keep samples in while Cassandra is away; empty: they wait in memory")
-	f.Var(&o.spoolSize, "spool-size", "bytes that --spool may take before the oldest samples are dropped")
+	f.Var(&o.memory, "memory", "maximum memory for samples, such as 512Mi or 2Gi")
+	f.StringVar(&o.spool, "spool", "", "directory for samples while Cassandra is unreachable (default: they wait in memory)")
+	f.Var(&o.spoolSize, "spool-size", "maximum size of the spool; beyond it the oldest samples are dropped")
 	f.Var(&o.diskLimit, "disk-limit",
-		"bytes of disk that the archive may take, in all replicas: the oldest raw samples go at 90 % of it (0: Cassandra's data_disk_usage_max_disk_size if it is set, or else none)")
-	f.DurationVar(&o.flush, "flush", o.flush, "longest wait before a sample is sent to the store")
-	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writing samples into blocks")
+		"maximum size of the archive on disk, including all replicas; the oldest raw samples are deleted at 90 % of it (0: Cassandra's data_disk_usage_max_disk_size if set, otherwise no limit)")
+	f.DurationVar(&o.flush, "flush", o.flush, "maximum time before a sample is sent to the store")
+	f.DurationVar(&o.checkpoint, "checkpoint", o.checkpoint, "time between writes of samples into blocks")
 	o.storage.add(f)
 }
 
-// leastDiskLimit is more than an archive in a directory takes that holds next to nothing.
+// leastDiskLimit is the smallest valid --disk-limit. A nearly empty archive in a directory is smaller.
 const leastDiskLimit = 128 << 20
 
 func (o *pipelineOptions) check() error {
@@ -63,12 +62,12 @@ func (o *pipelineOptions) check() error {
 	case o.diskLimit != 0 && o.diskLimit < leastDiskLimit:
 		return fmt.Errorf("--disk-limit: %v is less than 128Mi", &o.diskLimit)
 	case o.spool != "" && o.storage.locked():
-		return errors.New("--spool: it is for an archive in Cassandra; one in --data is on a disk of this machine already")
+		return errors.New("--spool requires --cassandra: an archive in --data is already on a local disk")
 	}
 	return nil
 }
 
-// readEnvironment takes up the variables of EPICS.
+// readEnvironment reads the EPICS variables.
 func (o *pipelineOptions) readEnvironment() (err error) {
 	if o.ca, err = ca.ConfigFromEnv(os.LookupEnv); err != nil {
 		return err
@@ -76,11 +75,11 @@ func (o *pipelineOptions) readEnvironment() (err error) {
 	if o.pva, err = pva.ConfigFromEnv(os.LookupEnv); err != nil {
 		return err
 	}
-	o.pva.MaxArrayBytes = o.ca.MaxArrayBytes // pvAccess has no variable for it
+	o.pva.MaxArrayBytes = o.ca.MaxArrayBytes // pvAccess has no variable of its own
 	return nil
 }
 
-// openSpool opens the spool that the flags ask for, if any.
+// openSpool opens the spool if --spool is set.
 func (r *resources) openSpool(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (err error) {
 	if o.spool == "" {
 		return nil
@@ -95,7 +94,7 @@ func (r *resources) openSpool(o *pipelineOptions, shards int, reg prometheus.Reg
 	return nil
 }
 
-// newPipeline starts the clients, for an engine that writes to the store of r.
+// newPipeline starts the protocol clients and returns an engine that writes to r.store.
 func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.Registerer, log *slog.Logger) (*engine.Engine, error) {
 	if err := r.openSpool(o, shards, reg, log); err != nil {
 		return nil, err
@@ -110,24 +109,24 @@ func (r *resources) newPipeline(o *pipelineOptions, shards int, reg prometheus.R
 	}), nil
 }
 
-// logStopped says what an engine did in its life.
+// logStopped logs the sample counts of an engine that has stopped.
 func logStopped(log *slog.Logger, e *engine.Engine) {
 	sum := e.Summary()
 	log.Info("stopped", "received", sum.Received, "stored", sum.Stored, "pending", sum.Pending, "dropped", drops(sum))
 	if sum.Spooled > 0 {
-		log.Warn("samples wait in the spool: the next start stores them", "samples", sum.Spooled)
+		log.Warn("samples remain in the spool; they are stored after the next start", "samples", sum.Spooled)
 	}
 }
 
-// unsavedError says that samples are lost, if any are.
+// unsavedError returns an error if samples are lost.
 func unsavedError(samples int) error {
 	if samples == 0 {
 		return nil
 	}
-	return fmt.Errorf("stopped with %d samples that the store did not acknowledge: they are lost", samples)
+	return fmt.Errorf("%d samples are lost: the store did not acknowledge them before the stop", samples)
 }
 
-// drops lists counts of dropped samples by reason.
+// drops formats the counts of dropped samples by reason.
 func drops(s engine.Summary) string {
 	by := map[string]uint64{}
 	for r, n := range s.Dropped {

@@ -40,9 +40,9 @@ const (
 	podShard     = "main-0000"
 )
 
-// plant is an API server, an IOC, and the pods of an Archiver as processes have
-// them, each at a loopback address of its own. The test plays the operator.
-type plant struct {
+// site is an API server, an IOC, and the engine and retrieval pods of an Archiver, each with its
+// own loopback address. The test acts as the operator.
+type site struct {
 	*WithT
 	t          *testing.T
 	api        kube.Client
@@ -55,11 +55,11 @@ type plant struct {
 	pvs        []string
 }
 
-func newPlant(t *testing.T, storage storageOptions) *plant {
+func newSite(t *testing.T, storage storageOptions) *site {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with kube-apiserver and etcd")
 	}
-	p := &plant{WithT: NewWithT(t), t: t, storage: storage, drain: time.Minute}
+	p := &site{WithT: NewWithT(t), t: t, storage: storage, drain: time.Minute}
 	p.SetDefaultEventuallyTimeout(3 * time.Minute)
 	p.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logKubernetes(slog.New(slog.DiscardHandler))
@@ -93,9 +93,8 @@ func newPlant(t *testing.T, storage storageOptions) *plant {
 	return p
 }
 
-// background runs f until stop is called, or the test ends. stop returns what f
-// does.
-func (p *plant) background(f func(context.Context) error) (stop func() error) {
+// background runs f until stop is called or the test ends. stop returns the error of f.
+func (p *site) background(f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f(ctx) }()
@@ -111,12 +110,12 @@ func (p *plant) background(f func(context.Context) error) (stop func() error) {
 	return stop
 }
 
-func (p *plant) cluster() clusterOptions {
+func (p *site) cluster() clusterOptions {
 	return clusterOptions{kubeconfig: p.kubeconfig, namespace: podNamespace, archiver: "main", shards: 1}
 }
 
 // engine starts an engine, and makes its pod known.
-func (p *plant) engine(name, ip, state string) (url string, sigterm func() error) {
+func (p *site) engine(name, ip, state string) (url string, sigterm func() error) {
 	p.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: podNamespace, Labels: map[string]string{
@@ -147,7 +146,7 @@ func (p *plant) engine(name, ip, state string) (url string, sigterm func() error
 }
 
 // order tells engines what to do with the only shard.
-func (p *plant) order(engines ...v1alpha1.ShardEngine) {
+func (p *site) order(engines ...v1alpha1.ShardEngine) {
 	p.t.Helper()
 	p.Eventually(func() error {
 		obj := &v1alpha1.ArchiveShard{}
@@ -166,7 +165,7 @@ func (p *plant) order(engines ...v1alpha1.ShardEngine) {
 }
 
 // newShard returns the shard, and makes its list.
-func (p *plant) newShard() *v1alpha1.ArchiveShard {
+func (p *site) newShard() *v1alpha1.ArchiveShard {
 	var channels []capture.Channel
 	for _, pv := range p.pvs {
 		channels = append(channels, capture.Channel{PV: pv, Group: podNamespace + "/ramps", Settings: &capture.Settings{}})
@@ -188,7 +187,7 @@ func (p *plant) newShard() *v1alpha1.ArchiveShard {
 }
 
 // phase waits until an engine says a phase.
-func (p *plant) phase(engine string, want v1alpha1.ShardPhase) {
+func (p *site) phase(engine string, want v1alpha1.ShardPhase) {
 	p.t.Helper()
 	p.Eventually(func() v1alpha1.ShardPhase {
 		var obj v1alpha1.ArchiveShard
@@ -207,7 +206,7 @@ func (p *plant) phase(engine string, want v1alpha1.ShardPhase) {
 
 // unbroken checks that an archive has every step of the ramps since a time, and
 // returns how many of one.
-func (p *plant) unbroken(url string, since time.Time) (samples int) {
+func (p *site) unbroken(url string, since time.Time) (samples int) {
 	p.t.Helper()
 	all, err := archive.NewClient(url, time.Minute).AllEvents(p.pvs, since)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -223,7 +222,7 @@ func (p *plant) unbroken(url string, since time.Time) (samples int) {
 }
 
 // fresh waits until an archive has a sample of the last moments.
-func (p *plant) fresh(url string) {
+func (p *site) fresh(url string) {
 	p.t.Helper()
 	begin := time.Now()
 	p.Eventually(func() (n int) {
@@ -246,7 +245,7 @@ func get(url string) int {
 
 func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	ks := cassandra.Shared(t)
-	p := newPlant(t, storageOptions{hosts: []string{ks.Addr}, keyspace: ks.Name})
+	p := newSite(t, storageOptions{hosts: []string{ks.Addr}, keyspace: ks.Name})
 	gets, drains := v1alpha1.OrderCapture, v1alpha1.OrderDrain
 
 	// The schema comes after the engine, as when both start at once.
@@ -255,7 +254,7 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 	cfg, err := p.storage.cassandra(nil, slog.New(slog.DiscardHandler))
 	p.Expect(err).NotTo(HaveOccurred())
 	options := schemaOptions{timeout: time.Minute}
-	p.Expect(options.make(t.Context(), cfg, schema.Role{}, slog.New(slog.DiscardHandler))).To(Succeed())
+	p.Expect(options.createSchema(t.Context(), cfg, schema.Role{}, slog.New(slog.DiscardHandler))).To(Succeed())
 	p.phase("a", v1alpha1.Capturing)
 	since := time.Now()
 
@@ -302,7 +301,7 @@ func TestAShardMovesBetweenPodsWithoutAHole(t *testing.T) {
 }
 
 func TestAnEmbeddedArchiveStartsAgainWithoutAPIServer(t *testing.T) {
-	p := newPlant(t, storageOptions{dir: t.TempDir()})
+	p := newSite(t, storageOptions{dir: t.TempDir()})
 	state := t.TempDir()
 	url, sigterm := p.engine("a", "127.0.0.2", state)
 	p.order(v1alpha1.ShardEngine{Name: "a", Order: v1alpha1.OrderCapture})

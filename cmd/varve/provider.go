@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// providerFlag is a provider, as a flag: CA or PVA.
+// providerFlag is a flag whose value is a provider: CA or PVA.
 type providerFlag capture.Provider
 
 // String implements pflag.Value.
@@ -29,7 +29,7 @@ func (p *providerFlag) Set(word string) error {
 	return nil
 }
 
-// epicsVariables are what the clients of both protocols read.
+// epicsVariables are the environment variables that the clients of both protocols read.
 const epicsVariables = `EPICS_CA_ADDR_LIST, EPICS_CA_AUTO_ADDR_LIST, EPICS_CA_NAME_SERVERS,
 EPICS_CA_SERVER_PORT, EPICS_CA_REPEATER_PORT, EPICS_CA_MAX_ARRAY_BYTES,
 EPICS_CA_CONN_TMO, EPICS_PVA_ADDR_LIST, EPICS_PVA_AUTO_ADDR_LIST,

@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// resources are what an archiver's program acquires before it runs, and releases
-// at its end. Those that it does not use, or that could not be had, are nil.
+// resources are what a program acquires before it runs and releases at its end. Resources that
+// it does not use, or could not acquire, are nil.
 type resources struct {
 	listener net.Listener
 	store    store.Store
@@ -24,7 +24,7 @@ type resources struct {
 	spool    *spool.Spool
 }
 
-// bind takes the address of the flag --listen.
+// bind opens the listener of --listen.
 func (r *resources) bind(addr string) (err error) {
 	if r.listener, err = net.Listen("tcp", addr); err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -32,8 +32,8 @@ func (r *resources) bind(addr string) (err error) {
 	return nil
 }
 
-// openPod acquires what every pod of a cluster has: a client of the API server,
-// the address to serve at, and the store. The API server and Cassandra may be away.
+// openPod acquires the resources of every pod in a cluster: a client of the API server, the
+// HTTP listener and the store. It does not need the API server or Cassandra to be reachable.
 func (r *resources) openPod(o *clusterOptions, listen string, st *storageOptions, reg prometheus.Registerer, log *slog.Logger,
 ) (api kube.WithWatch, err error) {
 	if api, err = o.connect(); err != nil {
@@ -63,10 +63,10 @@ func (r *resources) openSources(c ca.Config, p pva.Config, reg prometheus.Regist
 	return nil
 }
 
-// release closes what was acquired.
+// release closes the acquired resources.
 func (r *resources) release(log *slog.Logger) {
 	if r.listener != nil {
-		_ = r.listener.Close() // closed already where the server ran
+		_ = r.listener.Close() // already closed if the server ran
 	}
 	for provider, source := range r.sources {
 		if source == nil {

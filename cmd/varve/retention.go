@@ -24,18 +24,18 @@ import (
 )
 
 func newRetention() *cobra.Command {
-	cmd := &cobra.Command{Use: "retention", Short: "Tell how long data is kept", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "retention", Short: "Predict the effect of a new retention", Args: cobra.NoArgs}
 	cmd.AddCommand(newRetentionPlan())
 	return cmd
 }
 
-// planOptions are what the flags of `varve retention plan` set.
+// planOptions are the flags of `varve retention plan`.
 type planOptions struct {
 	storage  storageOptions
 	file     string
 	group    string
 	provider providerFlag
-	most     int
+	maxPVs   int
 	pvs      bool
 }
 
@@ -43,24 +43,25 @@ func newRetentionPlan() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Tell what the retention of groups would do to stored data, before it is applied",
-		Long: `Reads ArchiveGroups from files and looks into an archive. It tells of each group
+		Short: "Predict what the retention of groups would do to stored data",
+		Long: `Compares the retention of ArchiveGroups in files with the data in an archive. For each
+group it prints
 
-  how long its data is kept: what is asked for is rounded up to a tier of the
-  tiers 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y, forever;
-  how much is stored, and on which tier;
-  what moves to the tier that is asked for, as it is on another one;
-  what goes: samples that are older than the group keeps them.
+  how long its data is kept: requested times are rounded up to one of the retention
+  tiers 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y and forever;
+  how much data is stored, by tier;
+  how much data moves to another tier;
+  how much data is deleted because it is older than the group keeps it.
 
-It changes nothing. Bytes are those of the samples as they are packed, and
-estimates if a group has more PVs than --sample. Rollups are not counted.
+It changes nothing. Sizes are those of the compressed samples without rollups, and
+estimates if a group has more PVs than --sample.
 
-The groups should be all those of the archive: a PV that several groups name is
-kept for as long as one of them asks. PVs that no group names stay as they are.
-Names that ChannelFinder would give are not asked for.
+Pass all groups of the archive: a PV in several groups is kept for the longest time
+that any of them requests. Data of PVs in no group stays as it is. ChannelFinder is not
+queried, so the PVs that it would list count as PVs in no group.
 
-An archive in a directory can be looked at only while nothing else has it open;
-one in Cassandra at any time.`,
+Stop the archiver before you inspect an archive in a directory. An archive in Cassandra
+can be inspected at any time.`,
 		Example: `  # What would an edit of the groups in ./groups do?
   varve retention plan -f groups --data varve-data
 
@@ -74,19 +75,19 @@ one in Cassandra at any time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
-	f.StringVar(&o.group, "group", "", "tell of this group only: NAMESPACE/NAME, or a name in namespace default")
-	f.Var(&o.provider, "provider", "as varve standalone has it")
-	f.IntVar(&o.most, "sample", 200, "look at the blocks of so many PVs of each group; 0: of all")
-	f.BoolVar(&o.pvs, "pvs", false, "tell of each PV that was looked at, too")
+	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
+	f.StringVar(&o.group, "group", "", "show only this group: NAMESPACE/NAME, or a name in namespace default")
+	f.Var(&o.provider, "provider", "default protocol, as for varve standalone: CA or PVA")
+	f.IntVar(&o.maxPVs, "sample", 200, "read the blocks of at most this number of PVs per group (0: of all PVs)")
+	f.BoolVar(&o.pvs, "pvs", false, "also list each PV whose blocks were read")
 	o.storage.add(f)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
 }
 
 func (o *planOptions) run(cmd *cobra.Command) error {
-	if o.most < 0 {
-		return fmt.Errorf("--sample: %d is negative", o.most)
+	if o.maxPVs < 0 {
+		return fmt.Errorf("--sample: %d is negative", o.maxPVs)
 	}
 	files := manifest.Load(o.file)
 	if err := files.Err(); err != nil {
@@ -99,7 +100,7 @@ func (o *planOptions) run(cmd *cobra.Command) error {
 			only = "default/" + only
 		}
 		if compiled.Groups[only] == nil {
-			return fmt.Errorf("--group: there is no group %q in %s", o.group, o.file)
+			return fmt.Errorf("--group: no group %q in %s", o.group, o.file)
 		}
 	}
 	st, err := o.open(cmd.Context())
@@ -107,7 +108,7 @@ func (o *planOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	groups, err := forecast.Make(cmd.Context(), st, compiled.Assignment, forecast.Options{
-		Only: only, Most: o.most, Now: time.Now(), Progress: tellProgress(cmd.ErrOrStderr()),
+		Only: only, MaxPVs: o.maxPVs, Now: time.Now(), Progress: printProgress(cmd.ErrOrStderr()),
 	})
 	if err := errors.Join(err, st.Close()); err != nil {
 		return err
@@ -117,11 +118,11 @@ func (o *planOptions) run(cmd *cobra.Command) error {
 		g := &files.Groups[i]
 		specs[g.Namespace+"/"+g.Name] = compile.Describe(&g.Spec)
 	}
-	tellPlan(cmd.OutOrStdout(), groups, specs, compiled.Groups, o.pvs)
+	printPlan(cmd.OutOrStdout(), groups, specs, compiled.Groups, o.pvs)
 	return nil
 }
 
-// compile compiles the groups of files, and tells what is wrong in them.
+// compile compiles the groups of the files, and prints their problems.
 func (o *planOptions) compile(files *manifest.Result, problems io.Writer) compile.Result {
 	listed := map[string]compile.Listed{}
 	for i := range files.Groups {
@@ -139,7 +140,7 @@ func (o *planOptions) compile(files *manifest.Result, problems io.Writer) compil
 				return nil, sources.Missing
 			},
 			ChannelFinder: func(string, string) ([]string, bool, error) {
-				return nil, false, errors.New("ChannelFinder is not asked: the PVs that it names are missing here")
+				return nil, false, errors.New("ChannelFinder is not queried: the plan lacks the PVs that it would list")
 			},
 		})
 	}
@@ -152,7 +153,7 @@ func (o *planOptions) compile(files *manifest.Result, problems io.Writer) compil
 	return r
 }
 
-// open opens the store as it is: it makes nothing that is missing.
+// open opens an existing store. It creates nothing.
 func (o *planOptions) open(ctx context.Context) (store.Store, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.storage.locked() {
@@ -161,7 +162,7 @@ func (o *planOptions) open(ctx context.Context) (store.Store, error) {
 		}
 		st, err := o.storage.openDirectory(nil, log)
 		if errors.Is(err, pebble.ErrInUse) {
-			return nil, fmt.Errorf("%w: stop the archiver that has it open, or look at a copy of the directory", err)
+			return nil, fmt.Errorf("%w: stop the archiver that uses it, or inspect a copy of the directory", err)
 		}
 		return st, err
 	}
@@ -176,13 +177,13 @@ func (o *planOptions) open(ctx context.Context) (store.Store, error) {
 	return st, nil
 }
 
-// tellProgress tells every other second how far it is.
-func tellProgress(out io.Writer) func(done, all int) {
+// printProgress returns a function that prints the progress every two seconds.
+func printProgress(out io.Writer) func(done, all int) {
 	next := time.Now().Add(2 * time.Second)
 	return func(done, all int) {
 		if now := time.Now(); now.After(next) {
 			next = now.Add(2 * time.Second)
-			fmt.Fprintf(out, "looked at %d of %d PVs\n", done, all)
+			fmt.Fprintf(out, "read %d of %d PVs\n", done, all)
 		}
 	}
 }

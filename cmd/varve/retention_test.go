@@ -72,7 +72,7 @@ spec: {archiverRef: {name: main}, retention: {raw: 1d}, channels: [{name: "SR:B"
 	}
 	plan := []string{"retention", "plan", "-f", groups, "--data", data}
 	if _, _, err := varve(t, plan...); err == nil || !strings.Contains(err.Error(), "stop the archiver") {
-		t.Errorf("with a directory in use the error is %v", err)
+		t.Errorf("the error for a directory in use is %v", err)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
@@ -82,19 +82,19 @@ spec: {archiverRef: {name: main}, retention: {raw: 1d}, channels: [{name: "SR:B"
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"default/vacuum: 2 PVs, 1 with data\n  raw samples are kept for 90d (45d asked), rollups of 10s for 2y\n",
-		"(91 samples)\n  goes:   ", "(109 samples), up to ", "(200 samples) kept forever, since ",
-		"default/rf: 2 PVs, 2 with data\n  raw samples are kept for 1d; channels with a retention of their own: 1\n  more is kept of 1 of its PVs, as other groups ask\n",
+		"default/vacuum: 2 PVs, 1 with data\n  raw samples are kept for 90d (requested: 45d), rollups of 10s for 2y\n",
+		"(91 samples)\n  deleted: ", "(109 samples), up to ", "(200 samples) kept forever, since ",
+		"default/rf: 2 PVs, 2 with data\n  raw samples are kept for 1d; channels with their own retention: 1\n  more data is kept of 1 of its PVs because other groups request it\n",
 		"SR:C  1y", "SR:B  90d",
-		"PVs that no group names: 1. Their data stays as it is", "(7 samples) kept forever",
+		"PVs in no group: 1. Their data stays as it is", "(7 samples) kept forever",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the plan has no %q:\n%s", want, out)
+			t.Errorf("the plan does not contain %q:\n%s", want, out)
 		}
 	}
 	out, _, err = varve(t, append(plan, "--group", "vacuum", "--sample", "1")...)
 	if err != nil || !strings.HasPrefix(out, "default/vacuum: ") || strings.Contains(out, "default/rf") {
-		t.Errorf("of one group: %v\n%s", err, out)
+		t.Errorf("plan of one group: %v\n%s", err, out)
 	}
 	for args, want := range map[string]string{
 		"--group other": "--group", "--sample -1": "--sample", "--data " + dir + "/none": "--data", "-f " + dir + "/none": "--file",
@@ -104,6 +104,6 @@ spec: {archiverRef: {name: main}, retention: {raw: 1d}, channels: [{name: "SR:B"
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
-		t.Error("a directory that was not there was made")
+		t.Error("the command created a missing directory")
 	}
 }

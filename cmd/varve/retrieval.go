@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/retrieval/routing"
 )
 
-// retrievalOptions are what the flags of `varve retrieval` set.
+// retrievalOptions are the flags of `varve retrieval`.
 type retrievalOptions struct {
 	clusterOptions
 	listen     string
@@ -25,20 +25,19 @@ type retrievalOptions struct {
 	log        *slog.Logger
 }
 
-// unheard is for how long a Service may send requests to a pod that was asked to end:
-// until all nodes have heard of it.
-const unheard = 5 * time.Second
+// endpointDelay is how long a Service may still send requests to a pod that is being stopped,
+// until all nodes have updated their endpoints.
+const endpointDelay = 5 * time.Second
 
 func newRetrieval() *cobra.Command {
 	var logs logFlags
 	var o retrievalOptions
 	cmd := &cobra.Command{
 		Use:   "retrieval",
-		Short: "Serve the archive of a cluster over HTTP",
-		Long: `Serves the archive of an Archiver over HTTP. The operator runs it, in the
-retrieval pods. What is not in the store yet it asks the engines for, which it
-finds by the ArchiveShards; while the API server is away, it goes on with those
-that it knows.`,
+		Short: "Serve the archive of an Archiver over HTTP (run by the operator)",
+		Long: `Serves the archive of an Archiver over HTTP. The operator runs it in the retrieval pods.
+It fetches samples that are not in the store yet from the engines, which it finds by the
+ArchiveShards. While the API server is down, it uses the engines that it knows.`,
 		Example: `  # As in a pod:
   varve retrieval --namespace $(POD_NAMESPACE) --archiver main --listen :17665 \
     --cassandra cass-1,cass-2 --cassandra-datacenter dc1
@@ -60,7 +59,7 @@ that it knows.`,
 	}
 	f := cmd.Flags()
 	o.clusterOptions.add(f)
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
 	f.IntVar(&o.enginePort, "engine-port", 17665, "HTTP port of the engines")
 	o.storage.addCassandra(f)
 	logs.add(cmd)
@@ -75,7 +74,7 @@ func (o *retrievalOptions) check() error {
 		return fmt.Errorf("--engine-port: %d is not a port", o.enginePort)
 	}
 	if o.storage.locked() {
-		return errors.New("--cassandra: at least one contact point is needed")
+		return errors.New("--cassandra is required: name at least one contact point")
 	}
 	return nil
 }
@@ -88,7 +87,7 @@ type retrievalPod struct {
 	handler http.Handler
 }
 
-// openRetrieval acquires everything that can fail for want of something.
+// openRetrieval checks the options and acquires all resources.
 func openRetrieval(o *retrievalOptions) (_ *retrievalPod, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (p *retrievalPod) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { p.routing.Run(asking) })
 	<-failed.Done()
-	stopHTTP(unheard, 30*time.Second)
+	stopHTTP(endpointDelay, 30*time.Second)
 	end()
 	wg.Wait()
 	if ctx.Err() == nil {

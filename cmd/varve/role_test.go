@@ -88,7 +88,7 @@ func (s *secure) role(t *testing.T, good storageOptions) {
 			}
 		}
 	}
-	// Who may not, is told at once.
+	// A missing permission is reported at once.
 	err = runSchema(t, engines, "--replication-factor", "2", "--role-credentials", directory(t, map[string]string{"username": "x", "password": "y"}))
 	g.Expect(err).To(MatchError(And(ContainSubstring("permission"), ContainSubstring("--cassandra-credentials"))))
 }

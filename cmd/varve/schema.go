@@ -15,13 +15,13 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// schemaOptions are what the flags of `varve schema` set.
+// schemaOptions are the flags of `varve schema`.
 type schemaOptions struct {
 	storageOptions
 	logs     logFlags
 	tiers    []string
 	replicas int
-	role     string // directory, as a Secret is mounted
+	role     string // directory, such as a mounted Secret
 	timeout  time.Duration
 }
 
@@ -29,25 +29,23 @@ func newSchema() *cobra.Command {
 	var o schemaOptions
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Make or check the tables of an archive in Cassandra",
-		Long: `Makes the keyspace and the tables of an archive in Cassandra, where they are
-missing, and waits until all nodes that answer agree. Unless it is told to, it
-changes nothing that is there, and is safe to repeat, also by several processes at a
-time. While Cassandra is away it tries again. varve standalone does the same at its
-start.
+		Short: "Create or check the tables of an archive in Cassandra",
+		Long: `Creates the missing parts of an archive's keyspace and tables in Cassandra, and waits
+until all reachable nodes agree on the schema. By default it does not change existing
+tables. It is safe to repeat, also by several processes at the same time. It retries
+while Cassandra is unreachable. varve standalone does the same when it starts.
 
-Data that is kept for some time stands on a tier of the retention tiers, each of
-which has tables of its own. What a group asks for is rounded up to a tier. A new
-archive has all tiers unless --tiers names some; others can be added later.
+Each retention tier has its own tables. Requested retention times are rounded up to a
+tier. A new archive has all tiers, unless --tiers names some; you can add others later.
 
---replication-factor N has an archive end with N replicas in the data centre, while
-it is written and read. The number changes by one at a time, and each time all
-replicas are made equal before the next, which takes as long as reading the archive.
-It waits for nodes that are away. If it is ended, it goes on from there at the next
-start. One process may do this at a time.
+--replication-factor N changes the number of replicas in the data centre to N, while
+the archive stays in use. The number changes in steps of one. After each step all
+replicas are repaired, which takes as long as reading the archive. The command waits
+for nodes that are down. If it is interrupted, repeat it: it continues where it stopped.
+Only one process may do this at a time.
 
---role-credentials DIR makes a user for engines and retrieval, who may read and
-write the tables, and nothing else.`,
+--role-credentials DIR creates a user for engines and retrieval pods, which may only
+read and write the tables.`,
 		Example: `  varve schema --cassandra cass-1,cass-2 --cassandra-keyspace varve
 
   # With tables for what is kept for 90 days, 2 years, and forever:
@@ -66,11 +64,11 @@ write the tables, and nothing else.`,
 	f := cmd.Flags()
 	o.addCassandra(f)
 	f.StringSliceVar(&o.tiers, "tiers", nil,
-		"tiers of the retention tiers to make tables for, forever being one anyway: 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y (default: all for a new archive, none else)")
+		"retention tiers to create, in addition to forever: 1d, 7d, 30d, 90d, 1y, 2y, 5y, 10y (default: all for a new archive, otherwise none)")
 	f.IntVar(&o.replicas, "replication-factor", 0,
-		"how many nodes of the data centre are to have each sample (default: 3 or the number of nodes for a new archive, no change else)")
-	f.StringVar(&o.role, "role-credentials", "", "directory with the files username and password of the user to make for engines and retrieval")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to try while Cassandra, or a node that is needed, is away")
+		"number of replicas in the data centre (default: 3 or the number of nodes for a new archive, otherwise unchanged)")
+	f.StringVar(&o.role, "role-credentials", "", "directory with the files username and password of the user to create for engines and retrieval pods")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "maximum time to wait for Cassandra, or for a required node")
 	o.logs.add(cmd)
 	return cmd
 }
@@ -86,27 +84,27 @@ func (o *schemaOptions) run(cmd *cobra.Command) error {
 	}
 	var role schema.Role
 	if o.role != "" {
-		if role, err = o.roleToMake(); err != nil {
+		if role, err = o.newRole(); err != nil {
 			return err
 		}
 	}
-	if err := o.make(cmd.Context(), cfg, role, log); err != nil {
+	if err := o.createSchema(cmd.Context(), cfg, role, log); err != nil {
 		return o.explainSchema(err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has the schema of version %d\n", o.keyspace, schema.Version)
+	fmt.Fprintf(cmd.OutOrStdout(), "keyspace %s has schema version %d\n", o.keyspace, schema.Version)
 	if o.replicas > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "it has %d replicas, and all of them are whole\n", o.replicas)
+		fmt.Fprintf(cmd.OutOrStdout(), "it has %d complete replicas\n", o.replicas)
 	}
 	if o.role != "" {
-		fmt.Fprintf(cmd.OutOrStdout(), "user %s may read and write it\n", role.Name)
+		fmt.Fprintf(cmd.OutOrStdout(), "user %s can read and write it\n", role.Name)
 	}
 	return nil
 }
 
-// config returns what the flags ask for.
+// config returns the configuration that the flags describe.
 func (o *schemaOptions) config(log *slog.Logger) (cql.Config, error) {
 	if o.locked() {
-		return cql.Config{}, errors.New("--cassandra: at least one contact point is needed")
+		return cql.Config{}, errors.New("--cassandra is required: name at least one contact point")
 	}
 	cfg, err := o.cassandra(nil, log)
 	if err != nil {
@@ -120,14 +118,14 @@ func (o *schemaOptions) config(log *slog.Logger) (cql.Config, error) {
 		cfg.Tiers = append(cfg.Tiers, r)
 	}
 	if o.replicas < 0 {
-		return cfg, fmt.Errorf("--replication-factor: %d is not 1 or more, nor 0 for the default", o.replicas)
+		return cfg, fmt.Errorf("--replication-factor: %d is negative (0 means the default)", o.replicas)
 	}
 	cfg.ReplicationFactor = o.replicas
 	return cfg, nil
 }
 
-// roleToMake returns the user whose credentials are mounted.
-func (o *schemaOptions) roleToMake() (role schema.Role, err error) {
+// newRole returns the user to create, with the credentials in the directory.
+func (o *schemaOptions) newRole() (role schema.Role, err error) {
 	if role.Name, err = credential("--role-credentials", o.role, "username"); err != nil {
 		return role, err
 	}
@@ -135,19 +133,19 @@ func (o *schemaOptions) roleToMake() (role schema.Role, err error) {
 		return role, err
 	}
 	if o.credentials == "" {
-		return role, errors.New("--role-credentials: making a user needs --cassandra-credentials of a superuser")
+		return role, errors.New("--role-credentials requires --cassandra-credentials of a superuser")
 	}
 	if name, _, err := o.login(); err != nil {
 		return role, err
 	} else if name == role.Name {
-		return role, fmt.Errorf("--role-credentials: %s is the user that --cassandra-credentials logs in as, and not one for engines", name)
+		return role, fmt.Errorf("--role-credentials: user %s is also the user of --cassandra-credentials; engines need a user of their own", name)
 	}
 	return role, nil
 }
 
-// make does what is asked for. The timeout is for each part, and not for a repair that
-// comes along.
-func (o *schemaOptions) make(ctx context.Context, cfg cql.Config, role schema.Role, log *slog.Logger) error {
+// createSchema creates the schema, the user and the replicas. The timeout applies to each step,
+// but not to the repair of replicas.
+func (o *schemaOptions) createSchema(ctx context.Context, cfg cql.Config, role schema.Role, log *slog.Logger) error {
 	err := o.retry(ctx, log, func(ctx context.Context) error { return schema.Create(ctx, cfg) })
 	if err == nil && o.role != "" {
 		err = o.retry(ctx, log, func(ctx context.Context) error { return schema.GrantRole(ctx, cfg, role) })
@@ -158,7 +156,7 @@ func (o *schemaOptions) make(ctx context.Context, cfg cql.Config, role schema.Ro
 	return err
 }
 
-// explainSchema adds to an error which flag it is about.
+// explainSchema adds the flag that an error refers to.
 func (o *schemaOptions) explainSchema(err error) error {
 	switch {
 	case errors.Is(err, schema.ErrNodes), errors.Is(err, schema.ErrReplication):
@@ -169,17 +167,17 @@ func (o *schemaOptions) explainSchema(err error) error {
 	return o.explain(err)
 }
 
-// retry calls f until it succeeds. What only an administrator can change ends it at once.
+// retry calls f until it succeeds. It returns errors that only an administrator can fix at once.
 func (o *schemaOptions) retry(ctx context.Context, log *slog.Logger, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
+	limited := slog.New(loglimit.New(log.Handler(), 10*time.Second))
 	for {
 		err := f(ctx)
 		if err == nil || schema.IsFinal(err) {
 			return err
 		}
-		calm.Warn("the schema can not be made yet", "err", err)
+		limited.Warn("creating the schema failed, will retry", "err", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("giving up: %w", err)

@@ -82,7 +82,7 @@ func (s *secure) exec(t *testing.T, format string, args ...any) {
 	}
 }
 
-// user makes a role and returns its Secret.
+// user creates a role and returns its Secret.
 func (s *secure) user(t *testing.T, name, mayCreateOn string) map[string]string {
 	t.Helper()
 	s.exec(t, "CREATE ROLE %s WITH PASSWORD = '%s' AND LOGIN = true", name, password)
@@ -123,7 +123,7 @@ func runSchema(t *testing.T, o storageOptions, more ...string) error {
 	return root.ExecuteContext(t.Context())
 }
 
-// schemas makes tables in every way that the manual promises.
+// schemas creates tables in every way that the documentation describes.
 func (s *secure) schemas(t *testing.T, good storageOptions, guest string) {
 	byAddress, inGiven, inOther := good, good, good
 	byAddress.hosts, byAddress.tlsServerName = []string{s.address}, "localhost"
@@ -137,11 +137,11 @@ func (s *secure) schemas(t *testing.T, good storageOptions, guest string) {
 		}
 	}
 	if err := runSchema(t, inOther); err == nil || !strings.Contains(err.Error(), "guest has no CREATE permission") {
-		t.Errorf("a user without rights gets %v", err)
+		t.Errorf("the error for a user without permissions is %v", err)
 	}
 }
 
-// mistakes are told with the flag or the file that is wrong, and without secrets.
+// mistakes checks that errors name the wrong flag or file, and reveal no secrets.
 func (s *secure) mistakes(t *testing.T, good storageOptions) {
 	stranger := authority.New(t)
 	for name, test := range map[string]struct {
@@ -188,7 +188,7 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 		},
 		"no TLS": {
 			func(o *storageOptions) { o.tls, o.tlsDir = false, "" },
-			[]string{"ended the connection", "--cassandra-tls is not given"},
+			[]string{"ended the connection", "--cassandra-tls is not set"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,13 +204,13 @@ func (s *secure) mistakes(t *testing.T, good storageOptions) {
 				}
 			}
 			if strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "gue55") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error reveals the password: %v", err)
 			}
 		})
 	}
 }
 
-// roundTrip archives, and reads in another process what was stored.
+// roundTrip archives samples, and reads them in another process.
 func roundTrip(t *testing.T, storage storageOptions) {
 	g := NewWithT(t)
 	log := slog.New(slog.DiscardHandler)
@@ -297,7 +297,7 @@ func (s *secure) rotation(t *testing.T, o storageOptions) {
 	g.Expect(runSchema(t, o)).To(Succeed())
 }
 
-// with changes a file of a Secret.
+// with returns a Secret with one file changed.
 func with(files map[string]string, name, text string) map[string]string {
 	files[name] = text
 	return files

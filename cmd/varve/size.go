@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// byteSize is a flag in bytes, with binary suffixes.
+// byteSize is a flag whose value is a number of bytes with an optional binary suffix.
 type byteSize int64
 
 var byteUnits = []struct {

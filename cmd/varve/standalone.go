@@ -23,7 +23,7 @@ import (
 	"varve.dev/varve/groups/standalone"
 )
 
-const standaloneExample = `  # Archive the groups in ./groups, into ./data; edits are taken up at once:
+const standaloneExample = `  # Archive the groups in ./groups into ./data; edits are applied at once:
   varve standalone -f groups --data data
 
   # PVs of an IOC at a fixed address, into a Cassandra cluster:
@@ -40,7 +40,7 @@ const standaloneExample = `  # Archive the groups in ./groups, into ./data; edit
     - {name: "SR01-VA:PRES-01"}
     sampling: {mode: Monitor, deadband: {absolute: 0.01}}`
 
-// standaloneOptions are what the flags of `varve standalone` set.
+// standaloneOptions are the flags of `varve standalone`.
 type standaloneOptions struct {
 	pipelineOptions
 	file, listen string
@@ -54,11 +54,11 @@ func newStandalone() *cobra.Command {
 	var o standaloneOptions
 	cmd := &cobra.Command{
 		Use:   "standalone",
-		Short: "Archive the PVs of ArchiveGroup files, in one process",
-		Long: `Archives the PVs of ArchiveGroup files and serves the archive over HTTP, in one
-process. Files are watched: an edit converges without a restart.
+		Short: "Archive the PVs of ArchiveGroup files in one process",
+		Long: `Archives the PVs of ArchiveGroup files and serves the archive over HTTP, in one process.
+It watches the files and applies edits without a restart.
 
-Channel Access and pvAccess are set up by the usual variables:
+The usual environment variables configure Channel Access and pvAccess:
 ` + epicsVariables + `.`,
 		Example: standaloneExample,
 		Args:    cobra.NoArgs,
@@ -80,10 +80,10 @@ Channel Access and pvAccess are set up by the usual variables:
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "file or directory of ArchiveGroups (needed)")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address to serve HTTP at")
-	f.Var(&o.provider, "provider", "protocol of channels where neither they nor their group say another one: CA or PVA")
-	f.StringVar(&o.pprof, "pprof", "", "address to serve Go profiles at, such as 127.0.0.1:6060; empty: none")
+	f.StringVarP(&o.file, "file", "f", "", "file or directory with ArchiveGroups (required)")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:17665", "address of the HTTP server")
+	f.Var(&o.provider, "provider", "default protocol of channels: CA or PVA")
+	f.StringVar(&o.pprof, "pprof", "", "address of a server for Go profiles, such as 127.0.0.1:6060 (default: none)")
 	o.pipelineOptions.add(f)
 	logs.add(cmd)
 	_ = cmd.MarkFlagRequired("file")
@@ -92,7 +92,7 @@ Channel Access and pvAccess are set up by the usual variables:
 
 func (o *standaloneOptions) check() error {
 	if o.file == "" {
-		return errors.New("--file: it is empty")
+		return errors.New("--file is required")
 	}
 	return o.pipelineOptions.check()
 }
@@ -105,15 +105,15 @@ type server struct {
 	handler http.Handler
 }
 
-// openStandalone acquires everything that can fail for want of something.
+// openStandalone checks the options and acquires all resources.
 func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// A wrong path or nothing but wrong manifests is a mistake of the moment;
-	// later on, capture goes on with what was good.
+	// At the start, a wrong path or only invalid manifests are an error. Later, capture
+	// continues with the last valid groups.
 	if r := manifest.Load(o.file); len(r.Groups) == 0 && r.Err() != nil {
-		return nil, fmt.Errorf("nothing to archive:\n%w", r.Err())
+		return nil, fmt.Errorf("no valid ArchiveGroup:\n%w", r.Err())
 	}
 	s := &server{opts: o}
 	defer func() {
@@ -134,7 +134,7 @@ func openStandalone(ctx context.Context, o *standaloneOptions) (_ *server, err e
 	return s, s.serve(reg)
 }
 
-// serve makes the handler.
+// serve creates the HTTP handler.
 func (s *server) serve(reg *prometheus.Registry) (err error) {
 	s.handler, err = serve.New(&serve.Config{
 		Reader: &query.Reader{
@@ -147,14 +147,14 @@ func (s *server) serve(reg *prometheus.Registry) (err error) {
 	return err
 }
 
-// archive is what all groups have in common.
+// archive returns the settings that all groups share.
 func (s *server) archive() compile.Archive {
 	return compile.Archive{Shards: s.Shards(), Provider: capture.Provider(s.opts.provider), Alone: true}
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-// run archives and serves until parent ends, then stops in order.
+// run archives and serves until parent ends, then stops all parts in order.
 func (s *server) run(parent context.Context) error {
 	defer s.release(s.opts.log)
 	ctx, cancel := context.WithCancelCause(parent)
@@ -185,6 +185,6 @@ func (s *server) profiles(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		s.opts.log.Error("--pprof: profiles are not served", "err", err)
+		s.opts.log.Error("serving profiles at --pprof failed", "err", err)
 	}
 }

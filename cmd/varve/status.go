@@ -23,15 +23,15 @@ func newStatus() *cobra.Command {
 	var interval time.Duration
 	cmd := &cobra.Command{
 		Use:   "status [PV-GLOB]",
-		Short: "Show what is archived, and what is not",
-		Long: `Shows each group, or with --channels or a pattern of names each channel: its
-state, rate, what was stored, and what was dropped for which reason.
+		Short: "Show the state of groups, channels or shard moves",
+		Long: `Shows the state, the rate, and the stored and dropped samples of each group. With
+--channels, --state or a name pattern it shows them for each channel.
 
 With --watch it shows the engines of a cluster's archive and the shards that move
-between them, until Ctrl-C: on a terminal the latest state, in a pipe one block for
-each change. A move goes from Joining (the engine in column TO connects to the PVs) to
-Draining (the one in column FROM writes what it has, and stops). SINCE is when the
-phase began; Ordered is an engine that has not answered yet.`,
+between them, until Ctrl-C: on a terminal the latest state, in a pipe one block per
+change. The phases of a move are Ordered (the engine has not reacted yet), Joining (the
+engine in column TO connects to the PVs) and Draining (the engine in column FROM stores
+its last samples and stops). SINCE is when the phase began.`,
 		Example: `  varve status
   varve status --channels --state searching
   varve status 'SR01-VA:*'
@@ -41,7 +41,7 @@ phase began; Ordered is an engine that has not answered yet.`,
 			if watch {
 				switch {
 				case len(args) > 0 || channels || state != "":
-					return errors.New("--watch: it shows moves of shards; leave PV-GLOB, --channels and --state out")
+					return errors.New("--watch shows shard moves and cannot be combined with PV-GLOB, --channels or --state")
 				case interval < 100*time.Millisecond:
 					return fmt.Errorf("--interval: %v is less than 100ms", interval)
 				}
@@ -62,13 +62,13 @@ phase began; Ordered is an engine that has not answered yet.`,
 	}
 	c.add(cmd)
 	cmd.Flags().BoolVar(&channels, "channels", false, "show every channel")
-	cmd.Flags().StringVar(&state, "state", "", "show channels in this state: searching, connected, disconnected, unsupported or paused")
-	cmd.Flags().BoolVar(&watch, "watch", false, "show shards as they move between engines, until Ctrl-C")
-	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how often --watch asks")
+	cmd.Flags().StringVar(&state, "state", "", "show the channels in this state: searching, connected, disconnected, unsupported or paused")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show engines and shard moves until Ctrl-C")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "interval of --watch")
 	return cmd
 }
 
-// apiSummary and apiChannel are as /api/v1 has them.
+// apiSummary and apiChannel are JSON types of /api/v1.
 type apiSummary struct {
 	Group                     string
 	Channels                  int
@@ -110,7 +110,7 @@ func (c *client) groups(cmd *cobra.Command) error {
 	if err := w.Flush(); err != nil || st.GivenUp == nil {
 		return err
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\nRaw samples from before %s were given up for want of room: at %s the archive took %d of %d bytes.\n",
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\nThe disk guard deleted raw samples from before %s: at %s the archive took %d of %d bytes.\n",
 		st.GivenUp.Before, st.GivenUp.At, st.GivenUp.Size, st.GivenUp.Limit)
 	return err
 }
@@ -149,7 +149,7 @@ func table(out io.Writer, columns ...string) *tabwriter.Writer {
 	return w
 }
 
-// reasons lists counts by reason, such as "deadband 12, rate 3".
+// reasons formats counts by reason, such as "deadband 12, rate 3".
 func reasons(dropped map[string]uint64) string {
 	var parts []string
 	for _, r := range slices.Sorted(maps.Keys(dropped)) {

@@ -16,26 +16,26 @@ import (
 	"varve.dev/varve/cluster/moves"
 )
 
-// watchRows is the most moves that are shown: a screen has no room for more.
+// watchRows is the maximum number of moves shown, so that they fit on a screen.
 const watchRows = 40
 
-// watcher shows again and again who captures the shards of an archive, and which move.
+// watcher repeatedly shows the engines of an archive and the shard moves under way.
 type watcher struct {
-	ask func(context.Context) (moves.State, error)
-	out io.Writer
-	// redraw says that out is a terminal, which shows the latest state only. Else
-	// each change is written below the one before.
+	query func(context.Context) (moves.State, error)
+	out   io.Writer
+	// redraw means that out is a terminal, where only the latest state is shown. Otherwise
+	// each change is appended.
 	redraw bool
 	now    func() time.Time
 }
 
-// watch asks every interval until ctx ends, which is no error.
+// watch shows the state at every interval until ctx ends, which is not an error.
 func (c *client) watch(cmd *cobra.Command, interval time.Duration) error {
 	out := cmd.OutOrStdout()
-	w := &watcher{out: out, redraw: isTerminal(out), now: time.Now, ask: func(context.Context) (state moves.State, err error) {
+	w := &watcher{out: out, redraw: isTerminal(out), now: time.Now, query: func(context.Context) (state moves.State, err error) {
 		err = c.decode(cmd, "/api/v1/shards", &state)
 		if status := (statusError{}); errors.As(err, &status) && status.code == http.StatusNotFound {
-			err = fmt.Errorf("--watch: the archive at %s is not of a cluster, or of an older version: nothing moves there", c.url)
+			err = fmt.Errorf("--watch: the archive at %s is not in a cluster, or too old: it reports no shard moves", c.url)
 		}
 		return state, err
 	}}
@@ -44,11 +44,11 @@ func (c *client) watch(cmd *cobra.Command, interval time.Duration) error {
 	return w.run(cmd.Context(), tick.C)
 }
 
-// run asks at once and at each tick. An archive that goes away later is waited for.
+// run queries at once and at each tick. It fails only if the first query fails.
 func (w *watcher) run(ctx context.Context, tick <-chan time.Time) error {
 	shown := ""
 	for first := true; ; first = false {
-		state, err := w.ask(ctx)
+		state, err := w.query(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -73,12 +73,12 @@ func (w *watcher) run(ctx context.Context, tick <-chan time.Time) error {
 	}
 }
 
-// show writes a state below its time.
+// show writes the time and a state.
 func (w *watcher) show(text string, first bool) error {
 	before := "\n"
 	switch {
 	case w.redraw:
-		before = "\x1b[H\x1b[2J" // to the corner, and nothing else on the screen
+		before = "\x1b[H\x1b[2J" // clear the screen
 	case first:
 		before = ""
 	}
@@ -86,7 +86,7 @@ func (w *watcher) show(text string, first bool) error {
 	return err
 }
 
-// render returns a state as text, which has no time but those in it.
+// render formats a state, without the current time.
 func render(s moves.State) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d shards, %d engines, %d moves\n\n", s.Shards, len(s.Engines), len(s.Moves))
@@ -94,7 +94,7 @@ func render(s moves.State) string {
 	for _, e := range s.Engines {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", e.Engine, e.Capturing, e.Joining, e.Draining)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // cannot fail: out is in memory
 	if len(s.Moves) == 0 {
 		return out.String()
 	}
@@ -114,7 +114,7 @@ func render(s moves.State) string {
 	return out.String()
 }
 
-// isTerminal reports whether people look at what is written.
+// isTerminal reports whether out is a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {

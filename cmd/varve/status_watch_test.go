@@ -22,13 +22,13 @@ var (
 	}
 )
 
-// watched runs a watcher over answers, one per tick, and then ends it, as Ctrl-C does.
+// watched runs a watcher with the given answers, one per tick, then ends it like Ctrl-C, and returns its output.
 func watched(t *testing.T, redraw bool, answers ...any) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := make(chan time.Time, len(answers))
 	var out bytes.Buffer
-	w := &watcher{out: &out, redraw: redraw, now: func() time.Time { return watchTime }, ask: func(context.Context) (moves.State, error) {
+	w := &watcher{out: &out, redraw: redraw, now: func() time.Time { return watchTime }, query: func(context.Context) (moves.State, error) {
 		if len(answers) == 0 {
 			cancel()
 			return moves.State{}, ctx.Err()
@@ -42,13 +42,13 @@ func watched(t *testing.T, redraw bool, answers ...any) string {
 		return next.(moves.State), nil
 	}}
 	if err := w.run(ctx, tick); err != nil {
-		t.Errorf("the container failed: %v", err)
+		t.Errorf("the watcher failed: %v", err)
 	}
 	return out.String()
 }
 
-// TestWatchInAPipe writes each change once, also that the archive was away.
-func TestWatchInAPipe(t *testing.T) {
+// In a pipe, each change is written once, including errors.
+func TestWatchInAPipeWritesEachChangeOnce(t *testing.T) {
 	const stillText = "2026-03-04T05:06:07Z\n2 shards, 1 engines, 0 moves\n\nENGINE  CAPTURING  JOINING  DRAINING\na       2          0        0\n"
 	const joiningText = "2026-03-04T05:06:07Z\n2 shards, 2 engines, 2 moves\n\nENGINE  CAPTURING  JOINING  DRAINING\n" +
 		"a       2          0        0\nb       0          1        0\n\n" +
@@ -62,29 +62,29 @@ func TestWatchInAPipe(t *testing.T) {
 	}
 }
 
-func TestWatchOnATerminal(t *testing.T) {
+func TestWatchOnATerminalRedrawsTheScreen(t *testing.T) {
 	got := watched(t, true, still, still)
 	if screens := strings.Split(got, "\x1b[H\x1b[2J"); len(screens) != 3 || screens[0] != "" || screens[1] != screens[2] {
 		t.Errorf("%q", screens)
 	}
 }
 
-func TestWatchOfManyMoves(t *testing.T) {
+func TestWatchLimitsTheNumberOfMoves(t *testing.T) {
 	many := moves.State{Moves: make([]moves.Move, watchRows+3)}
 	if got := render(many); !strings.HasSuffix(got, "and 3 more\n") || strings.Count(got, "\n") > watchRows+10 {
 		t.Error(got)
 	}
 }
 
-// TestWatchRefuses checks what is said at once: nothing is waited for that will not come.
-func TestWatchRefuses(t *testing.T) {
+// Errors that waiting cannot fix are reported at once.
+func TestWatchReportsMistakesAtOnce(t *testing.T) {
 	alone := httptest.NewServer(http.NotFoundHandler())
 	defer alone.Close()
 	for args, want := range map[string]string{
-		"--watch --channels":           "--watch: it shows moves of shards",
-		"--watch SR:*":                 "leave PV-GLOB",
+		"--watch --channels":           "--watch shows shard moves",
+		"--watch SR:*":                 "cannot be combined with PV-GLOB",
 		"--watch --interval 1ms":       "--interval: 1ms is less than 100ms",
-		"--watch --url " + alone.URL:   "is not of a cluster",
+		"--watch --url " + alone.URL:   "is not in a cluster",
 		"--watch --url http://[::1]:1": "is it running?",
 	} {
 		root := newRoot()

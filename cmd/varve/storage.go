@@ -19,14 +19,14 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// storageOptions say where an archive is kept: in a directory, or in Cassandra
-// where hosts are given.
+// storageOptions select the store of an archive: Cassandra if there are hosts, otherwise a
+// directory.
 type storageOptions struct {
 	dir        string
 	hosts      []string
 	keyspace   string
 	datacenter string
-	// credentials and tlsDir are directories, as Secrets are mounted.
+	// credentials and tlsDir are directories, such as mounted Secrets.
 	credentials   string
 	tls           bool
 	tlsDir        string
@@ -34,22 +34,22 @@ type storageOptions struct {
 }
 
 func (o *storageOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "data", "varve-data", "directory to keep the archive in")
+	f.StringVar(&o.dir, "data", "varve-data", "directory of the archive")
 	o.addCassandra(f)
 }
 
 func (o *storageOptions) addCassandra(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.hosts, "cassandra", nil, "keep the archive in Cassandra: contact points HOST[:PORT],…")
+	f.StringSliceVar(&o.hosts, "cassandra", nil, "store the archive in Cassandra with these contact points: HOST[:PORT],…")
 	f.StringVar(&o.keyspace, "cassandra-keyspace", "varve", "keyspace of the archive")
-	f.StringVar(&o.datacenter, "cassandra-datacenter", "", "data centre to use (default: that of the first contact point)")
+	f.StringVar(&o.datacenter, "cassandra-datacenter", "", "data centre to use (default: the data centre of the first contact point)")
 	f.StringVar(&o.credentials, "cassandra-credentials", "", "directory with the files username and password")
-	f.BoolVar(&o.tls, "cassandra-tls", false, "encrypt connections, and check the servers' certificates")
+	f.BoolVar(&o.tls, "cassandra-tls", false, "use TLS and verify the servers' certificates")
 	f.StringVar(&o.tlsDir, "cassandra-tls-dir", "",
-		"directory with ca.crt (default: the system's authorities), and tls.crt and tls.key where servers ask for a certificate")
-	f.StringVar(&o.tlsServerName, "cassandra-tls-server-name", "", "name in the servers' certificates (default: the address of the server, or a name in --cassandra)")
+		"directory with ca.crt (default: the system's CAs), and with tls.crt and tls.key if the servers require a client certificate")
+	f.StringVar(&o.tlsServerName, "cassandra-tls-server-name", "", "name in the servers' certificates (default: the server's address, or its name in --cassandra)")
 }
 
-// open opens the store, and makes its schema first where that is missing.
+// open opens the store. It creates the schema first if it is missing.
 func (o *storageOptions) open(ctx context.Context, reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
 	if o.locked() {
 		return o.openDirectory(reg, log)
@@ -76,12 +76,11 @@ func (o *storageOptions) openDirectory(reg prometheus.Registerer, log *slog.Logg
 	return st, nil
 }
 
-// reopenEvery is how often Cassandra is tried that is away when its schema is to
-// be made.
+// reopenEvery is the interval of attempts to create the schema while Cassandra is unreachable.
 const reopenEvery = time.Second
 
-// openLate opens a store whose schema is made elsewhere. Cassandra may be away:
-// then the store is open as soon as it can be.
+// openLate opens a store whose schema another process creates. If Cassandra is unreachable, the
+// store opens later, as soon as possible.
 func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (store.Store, error) {
 	if o.locked() {
 		return o.openDirectory(reg, log)
@@ -89,11 +88,11 @@ func (o *storageOptions) openLate(reg prometheus.Registerer, log *slog.Logger) (
 	if _, err := o.cassandra(reg, log); err != nil {
 		return nil, err
 	}
-	calm := slog.New(loglimit.New(log.Handler(), 10*time.Second))
-	return cassandra.Later(func() (cql.Config, error) { return o.cassandra(reg, log) }, calm), nil
+	limited := slog.New(loglimit.New(log.Handler(), 10*time.Second))
+	return cassandra.Later(func() (cql.Config, error) { return o.cassandra(reg, log) }, limited), nil
 }
 
-// cassandra returns the configuration that the flags ask for.
+// cassandra returns the configuration that the flags describe.
 func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) (cfg cql.Config, err error) {
 	cfg = cql.Config{Hosts: o.hosts, Keyspace: o.keyspace, Datacenter: o.datacenter, Registerer: reg, Log: log}
 	if o.credentials != "" {
@@ -103,7 +102,7 @@ func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) 
 		}
 	}
 	if !o.tls && (o.tlsDir != "" || o.tlsServerName != "") {
-		return cfg, errors.New("--cassandra-tls-dir and --cassandra-tls-server-name: they need --cassandra-tls")
+		return cfg, errors.New("--cassandra-tls-dir and --cassandra-tls-server-name require --cassandra-tls")
 	}
 	if o.tls {
 		cfg.TLS = o.tlsConfig
@@ -117,21 +116,22 @@ func (o *storageOptions) cassandra(reg prometheus.Registerer, log *slog.Logger) 
 	return cfg, nil
 }
 
-// locked reports whether the store is one process's alone.
+// locked reports whether only one process can use the store.
 func (o *storageOptions) locked() bool { return len(o.hosts) == 0 }
 
-// where names the place for people.
+// where describes the location of the store for users.
 func (o *storageOptions) where() string {
 	if len(o.hosts) == 0 {
-		return "the directory " + o.dir
+		return "directory " + o.dir
 	}
 	return "Cassandra at " + strings.Join(o.hosts, ",")
 }
 
-// reclaim says how what was deleted becomes free, where it does not by itself soon.
+// reclaim returns what an administrator must do to free the space of deleted data, or "" if
+// nothing is needed.
 func (o *storageOptions) reclaim() string {
 	if o.locked() {
 		return ""
 	}
-	return "run nodetool garbagecollect " + o.keyspace + " on each node of Cassandra"
+	return "run nodetool garbagecollect " + o.keyspace + " on each Cassandra node"
 }

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// login reads the credentials. It is called at each connection, as a Secret's
-// files change while a pod runs.
+// login reads the credentials. It is called for each connection, because the files of a Secret
+// change while a pod runs.
 func (o *storageOptions) login() (username, password string, err error) {
 	if username, err = credential("--cassandra-credentials", o.credentials, "username"); err != nil {
 		return "", "", err
@@ -22,8 +22,8 @@ func (o *storageOptions) login() (username, password string, err error) {
 	return username, password, err
 }
 
-// credential reads one of the credentials in a directory that a flag names. Editors and echo
-// end a file with a newline; spaces may be part of a password.
+// credential reads a credential from a file in a directory. It removes the newline that editors
+// and echo append, but not spaces, which may be part of a password.
 func credential(flag, dir, name string) (string, error) {
 	path := filepath.Join(dir, name)
 	text, err := os.ReadFile(path)
@@ -37,7 +37,7 @@ func credential(flag, dir, name string) (string, error) {
 	return value, nil
 }
 
-// tlsConfig reads the certificates, as login does.
+// tlsConfig reads the certificates for each connection, like login.
 func (o *storageOptions) tlsConfig() (_ *tls.Config, err error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.tlsServerName}
 	if o.tlsDir == "" {
@@ -50,12 +50,12 @@ func (o *storageOptions) tlsConfig() (_ *tls.Config, err error) {
 		return nil, fmt.Errorf("--cassandra-tls-dir: %w", err)
 	}
 	if cfg.RootCAs == nil && cfg.Certificates == nil {
-		return nil, fmt.Errorf("--cassandra-tls-dir: %s has neither ca.crt nor tls.crt and tls.key", o.tlsDir)
+		return nil, fmt.Errorf("--cassandra-tls-dir: %s contains neither ca.crt nor tls.crt and tls.key", o.tlsDir)
 	}
 	return cfg, nil
 }
 
-// authorities returns nil, which stands for the system's, if there is no file.
+// authorities returns the CAs in ca.crt, or nil for the system's CAs if there is no file.
 func (o *storageOptions) authorities() (*x509.CertPool, error) {
 	path := filepath.Join(o.tlsDir, "ca.crt")
 	text, err := os.ReadFile(path)
@@ -67,12 +67,12 @@ func (o *storageOptions) authorities() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate", path)
+		return nil, fmt.Errorf("%s contains no certificate", path)
 	}
 	return pool, nil
 }
 
-// ownCertificate returns none if there are no files.
+// ownCertificate returns the client certificate, or none if there are no files.
 func (o *storageOptions) ownCertificate() ([]tls.Certificate, error) {
 	certPath, keyPath := filepath.Join(o.tlsDir, "tls.crt"), filepath.Join(o.tlsDir, "tls.key")
 	cert, certErr := os.ReadFile(certPath)
@@ -82,9 +82,9 @@ func (o *storageOptions) ownCertificate() ([]tls.Certificate, error) {
 	case noCert && noKey:
 		return nil, nil
 	case noKey:
-		return nil, fmt.Errorf("there is %s, but not its key %s", certPath, keyPath)
+		return nil, fmt.Errorf("%s exists, but its key %s is missing", certPath, keyPath)
 	case noCert:
-		return nil, fmt.Errorf("there is the key %s, but not its certificate %s", keyPath, certPath)
+		return nil, fmt.Errorf("key %s exists, but its certificate %s is missing", keyPath, certPath)
 	case certErr != nil || keyErr != nil:
 		return nil, errors.Join(certErr, keyErr)
 	}
@@ -95,7 +95,7 @@ func (o *storageOptions) ownCertificate() ([]tls.Certificate, error) {
 	return []tls.Certificate{own}, nil
 }
 
-// explain adds to an error of Cassandra which flag is likely to be wrong.
+// explain adds the flag that is probably wrong to an error of Cassandra.
 func (o *storageOptions) explain(err error) error {
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError
@@ -103,21 +103,21 @@ func (o *storageOptions) explain(err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, cql.ErrCredentials) && o.credentials == "":
-		hint = "--cassandra-credentials is not given"
+		hint = "--cassandra-credentials is not set"
 	case errors.Is(err, cql.ErrCredentials), errors.Is(err, cql.ErrForbidden):
-		hint = "--cassandra-credentials " + o.credentials
+		hint = "check --cassandra-credentials " + o.credentials
 	case errors.Is(err, cql.ErrDatacenter):
-		hint = "--cassandra-datacenter " + o.datacenter
+		hint = "check --cassandra-datacenter " + o.datacenter
 	case errors.As(err, &name):
-		hint = "--cassandra-tls-server-name says which name to expect"
+		hint = "set --cassandra-tls-server-name to the name in the certificate"
 	case errors.As(err, &authority):
-		hint = "--cassandra-tls-dir: ca.crt must have the servers' authority"
+		hint = "--cassandra-tls-dir: ca.crt must contain the CA of the servers"
 	case errors.As(err, &plain):
-		hint = "--cassandra-tls: the server does not use TLS at this port"
+		hint = "--cassandra-tls is set, but the server does not use TLS on this port"
 	case errors.Is(err, cql.ErrHungUp) && !o.tls:
-		hint = "--cassandra-tls is not given; the server may expect it"
+		hint = "--cassandra-tls is not set, but the server may require it"
 	case errors.Is(err, cql.ErrTLS), errors.Is(err, cql.ErrHungUp):
-		hint = "--cassandra-tls-dir: tls.crt and tls.key must be what the server asks for"
+		hint = "--cassandra-tls-dir: the server may require another client certificate in tls.crt and tls.key"
 	default:
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/test/authority"
 )
 
-// directory makes a directory of files, as a Secret is mounted.
+// directory creates a directory of files, like a mounted Secret.
 func directory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func writeFile(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-func TestCredentialsAreRead(t *testing.T) {
+func TestCredentialsAreReadFromASecret(t *testing.T) {
 	o := storageOptions{hosts: []string{"h"}, keyspace: "varve", credentials: directory(t, map[string]string{
 		"username": "archiver\n", "password": " with spaces \r\n",
 	})}
@@ -39,7 +39,7 @@ func TestCredentialsAreRead(t *testing.T) {
 	}
 	for _, want := range []string{" with spaces ", "changed"} {
 		if username, password, err := cfg.Login(); username != "archiver" || password != want || err != nil {
-			t.Errorf("the login is %q, %q, %v; the password should be %q", username, password, err, want)
+			t.Errorf("the login is %q, %q, %v; want password %q", username, password, err, want)
 		}
 		writeFile(t, o.credentials, "password", "changed")
 	}
@@ -55,12 +55,12 @@ func TestCredentialsAreRead(t *testing.T) {
 		o.credentials = directory(t, test.files)
 		_, err := o.cassandra(nil, nil)
 		if err == nil || !strings.Contains(err.Error(), "--cassandra-credentials") || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: the error is %v; it should say %q", name, err, test.says)
+			t.Errorf("%s: the error is %v; it want %q", name, err, test.says)
 		}
 	}
 }
 
-func TestCertificatesAreRead(t *testing.T) {
+func TestCertificatesAreReadFromASecret(t *testing.T) {
 	ca := authority.New(t)
 	secret, other := ca.Secret(t), ca.Secret(t)
 	pick := func(names ...string) map[string]string {
@@ -89,7 +89,7 @@ func TestCertificatesAreRead(t *testing.T) {
 		switch {
 		case test.says != "":
 			if err == nil || !strings.Contains(err.Error(), "--cassandra-tls-dir") || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%s: the error is %v; it should say %q", name, err, test.says)
+				t.Errorf("%s: the error is %v; it want %q", name, err, test.says)
 			}
 			continue
 		case err != nil:

@@ -22,12 +22,12 @@ import (
 )
 
 func newStore() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Look after what is stored"}
+	cmd := &cobra.Command{Use: "store", Short: "Maintain stored data"}
 	cmd.AddCommand(newStoreCheck())
 	return cmd
 }
 
-// checkOptions are what the flags of `varve store check` set.
+// checkOptions are the flags of `varve store check`.
 type checkOptions struct {
 	storageOptions
 	pv     string
@@ -42,34 +42,34 @@ func newStoreCheck() *cobra.Command {
 	o := checkOptions{rate: 16 << 20}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Look at every row of an archive, and say what is wrong",
-		Long: `Reads what is stored, decodes it, and compares the rows with each other. It
-changes nothing, unless it is told to.
+		Short: "Check every row of an archive",
+		Long: `Reads and decodes all stored rows, and checks that they are consistent. It changes
+nothing without --repair or --drop-corrupt.
 
-An archive in a directory can be checked while no other process has it open. One in
-Cassandra can be checked at any time; it is read at a bounded rate.
+Stop the archiver before you check an archive in a directory. An archive in Cassandra
+can be checked at any time; --rate limits the load.
 
-The exit code is 0 if nothing is wrong, 1 if something is, and 2 if the check could
-not be done, or not to its end. Ctrl-C ends it with a report of what it has seen.`,
+The exit code is 0 if there are no problems, 1 if there are, and 2 if the check failed or
+was not completed. Ctrl-C stops the check and prints a report of the data checked so far.`,
 		Example: `  varve store check --data /var/lib/varve
   varve store check --cassandra cass-1,cass-2 --pv 'SR01-VA:*' --json
   varve store check --data /var/lib/varve --repair --drop-corrupt ./corrupt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitNotDone} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, exitFailed} })
 	o.add(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&o.pv, "pv", "", "look at these PVs only, and not at the journal: a name, or a pattern with * and ?")
+	f.StringVar(&o.pv, "pv", "", "check only these PVs, without the journal: a name or a pattern with * and ?")
 	f.IntVar(&o.shards, "shards", 64, "number of shards of the archive")
-	f.Var(&o.rate, "rate", "how much is read per second from Cassandra")
-	f.BoolVar(&o.repair, "repair", false, "add to the directory what it lacks of blocks that are there")
-	f.StringVar(&o.dropTo, "drop-corrupt", "", "directory to move blocks to that can not be decoded: their samples are lost, the others can be read again")
-	f.BoolVar(&o.json, "json", false, "report as JSON")
+	f.Var(&o.rate, "rate", "maximum number of bytes read from Cassandra per second")
+	f.BoolVar(&o.repair, "repair", false, "add missing entries of existing blocks to the directory")
+	f.StringVar(&o.dropTo, "drop-corrupt", "", "move corrupt blocks to this directory: their samples are lost, but other samples become readable again")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return cmd
 }
 
-// exitError is an error with an exit code of its own.
+// exitError is an error with a specific exit code.
 type exitError struct {
 	error
 	code int
@@ -77,10 +77,10 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// Exit codes of a check.
+// Exit codes of varve store check.
 const (
 	exitProblems = 1
-	exitNotDone  = 2
+	exitFailed   = 2
 )
 
 func (o *checkOptions) run(cmd *cobra.Command) error {
@@ -92,7 +92,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case err != nil:
-		return exitError{err, exitNotDone}
+		return exitError{err, exitFailed}
 	case report.Problems() > 0:
 		return exitError{fmt.Errorf("%d problems found", report.Problems()), exitProblems}
 	}
@@ -127,10 +127,10 @@ func (o *checkOptions) check(cmd *cobra.Command) (*check.Report, error) {
 	return &report, err
 }
 
-// options returns those that do not depend on the store.
+// options returns the options that do not depend on the store.
 func (o *checkOptions) options(progress io.Writer) (check.Options, error) {
 	if o.shards < 1 || o.shards > 4096 {
-		return check.Options{}, fmt.Errorf("--shards: %d is not in 1 to 4096", o.shards)
+		return check.Options{}, fmt.Errorf("--shards: %d is not between 1 and 4096", o.shards)
 	}
 	opts := check.Options{Shards: o.shards, Repair: o.repair, Progress: func(p check.Progress) {
 		fmt.Fprintf(progress, "%d of %d PVs (%.0f %%), %.0f PVs/s, %d MiB read\n",
@@ -142,12 +142,12 @@ func (o *checkOptions) options(progress io.Writer) (check.Options, error) {
 	return opts, nil
 }
 
-// openExisting opens an archive that is there: it makes none.
+// openExisting opens an existing archive. It creates nothing.
 func (o *checkOptions) openExisting(ctx context.Context) (store.Store, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.locked() {
 		if found, err := filepath.Glob(filepath.Join(o.dir, "MANIFEST-*")); err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("--data: there is no archive in %s", o.dir)
+			return nil, fmt.Errorf("--data: no archive in %s", o.dir)
 		}
 		return o.openDirectory(nil, log)
 	}
@@ -162,7 +162,7 @@ func (o *checkOptions) openExisting(ctx context.Context) (store.Store, error) {
 	return st, nil
 }
 
-// setAside returns what writes the blob of a block to a file, and then deletes the
+// setAside returns a function that writes the blob of a block to a file and then deletes the
 // block.
 func (o *checkOptions) setAside(st store.Store) func(context.Context, store.Block) error {
 	return func(ctx context.Context, b store.Block) error {
@@ -170,7 +170,7 @@ func (o *checkOptions) setAside(st store.Store) func(context.Context, store.Bloc
 			DropBlock(ctx context.Context, k store.BlockKey) error
 		})
 		if !ok {
-			return errors.New("this store can not drop blocks")
+			return errors.New("this store cannot delete single blocks")
 		}
 		if err := os.MkdirAll(o.dropTo, 0o750); err != nil {
 			return err
@@ -210,18 +210,18 @@ func (o *checkOptions) print(w io.Writer, r *check.Report) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Counts)) {
 		if more := r.Counts[kind] - countOf(r.Findings, kind); more > 0 {
-			fmt.Fprintf(w, "%s: there are %d more of %s\n", kind.Severity(), more, kind)
+			fmt.Fprintf(w, "%s: %d more of %s\n", kind.Severity(), more, kind)
 		}
 	}
 	if g := r.GivenUp; g != nil {
-		fmt.Fprintf(w, "note: the disk guard gave up raw samples from before %s; at %s the archive took %d of %d bytes\n",
+		fmt.Fprintf(w, "note: the disk guard deleted raw samples from before %s; at %s the archive took %d of %d bytes\n",
 			g.Before.Format(time.RFC3339), g.At.Format(time.RFC3339), g.Size, g.Limit)
 	}
-	end := "all was looked at"
+	end := "the check is complete"
 	if !r.Complete {
-		end = "the check did not come to its end"
+		end = "the check is incomplete"
 	}
-	_, err := fmt.Fprintf(w, "%d PVs, %d blocks with %d samples, %d marks, %d entries of metadata, %d shards with %d rows to be sealed; %d problems, %d repaired; %s\n",
+	_, err := fmt.Fprintf(w, "%d PVs, %d blocks with %d samples, %d marks, %d metadata entries, %d shards with %d unsealed rows; %d problems, %d repaired; %s\n",
 		r.PVs, r.Blocks, r.Samples, r.Marks, r.Metadata, r.Shards, r.Rows, r.Problems(), r.Repaired, end)
 	return err
 }

@@ -29,8 +29,8 @@ func storeCheck(t *testing.T, args ...string) (code int, out string) {
 	return 0, buf.String()
 }
 
-// newArchive makes an archive of one PV with one block, and one without an entry in
-// the directory, and returns the directory.
+// newArchive creates an archive with one PV that has one block, and one PV without an entry in
+// the directory. It returns the path of the archive.
 func newArchive(t *testing.T, change func(st *pebble.Store, b store.Block)) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "archive")
@@ -59,7 +59,7 @@ func newArchive(t *testing.T, change func(st *pebble.Store, b store.Block)) stri
 	return dir
 }
 
-func TestStoreCheckOfAGoodArchive(t *testing.T) {
+func TestStoreCheckOfAValidArchive(t *testing.T) {
 	dir := newArchive(t, nil)
 	if code, out := storeCheck(t, "--data", dir); code != 0 || !strings.Contains(out, "1 PVs, 1 blocks with 1 samples") {
 		t.Errorf("exit code %d: %s", code, out)
@@ -74,7 +74,7 @@ func TestStoreCheckOfAGoodArchive(t *testing.T) {
 	}
 }
 
-func TestStoreCheckRepairs(t *testing.T) {
+func TestStoreCheckRepairsAnArchive(t *testing.T) {
 	dir := newArchive(t, func(st *pebble.Store, b store.Block) {
 		stray, bad := b, b
 		stray.PV = "STRAY"
@@ -103,14 +103,14 @@ func TestStoreCheckRepairs(t *testing.T) {
 	}
 }
 
-func TestStoreCheckThatCanNotBeDone(t *testing.T) {
+func TestStoreCheckThatCannotRun(t *testing.T) {
 	dir := newArchive(t, nil)
 	empty := t.TempDir()
-	if code, out := storeCheck(t, "--data", empty); code != 2 || !strings.Contains(out, "there is no archive in "+empty) {
-		t.Errorf("an empty directory: exit code %d: %s", code, out)
+	if code, out := storeCheck(t, "--data", empty); code != 2 || !strings.Contains(out, "no archive in "+empty) {
+		t.Errorf("empty directory: exit code %d: %s", code, out)
 	}
 	if files, err := os.ReadDir(empty); err != nil || len(files) != 0 {
-		t.Errorf("it left %d files, %v", len(files), err)
+		t.Errorf("the check left %d files, %v", len(files), err)
 	}
 	st, err := pebble.Open(dir, pebble.Options{})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestStoreCheckThatCanNotBeDone(t *testing.T) {
 	}
 	defer st.Close()
 	if code, out := storeCheck(t, "--data", dir); code != 2 || !strings.Contains(out, "in use") {
-		t.Errorf("an archive in use: exit code %d: %s", code, out)
+		t.Errorf("archive in use: exit code %d: %s", code, out)
 	}
 	for flags, want := range map[string]string{
 		"--shards=0": "--shards", "--nothing": "--nothing", "--cassandra=127.0.0.1:1": "127.0.0.1:1", "--rate=x": "--rate",

@@ -87,8 +87,8 @@ func ready(in Input) (state, bool) {
 		return isTrue(v1alpha1.ReasonPaused, "all channels of the group are paused")
 	}
 	message := "engines capture all channels of the group"
-	if c.Twice > 0 {
-		message += fmt.Sprintf("; %d of them have redundancy 2: see the condition Redundant of the Archiver", c.Twice)
+	if c.Redundant > 0 {
+		message += fmt.Sprintf("; %d of them have redundancy 2: see the condition Redundant of the Archiver", c.Redundant)
 	}
 	return isTrue(v1alpha1.ReasonCaptured, message)
 }
@@ -158,13 +158,13 @@ func conflicted(in Input) (state, bool) {
 	var texts []string
 	reason := v1alpha1.ReasonSharedChannels
 	intro := " also in other groups; the settings that keep more data apply, and one of the groups counts each PV: "
-	if n := in.Compiled.Divided; n > 0 {
+	if n := in.Compiled.DifferentProviders; n > 0 {
 		reason = v1alpha1.ReasonDifferentProviders
 		intro = fmt.Sprintf(" also in other groups, %d of them with another provider; the provider of the oldest group is used: ", n)
 	}
 	for _, c := range in.Compiled.Conflicts {
 		text := c.PV + " (" + strings.Join(c.Groups, ", ")
-		if c.Divided {
+		if c.DifferentProviders {
 			text += "; captured by " + strings.ToUpper(c.Provider.String())
 		}
 		texts = append(texts, text+")")
@@ -191,7 +191,7 @@ func retentionApplied(in Input) (state, bool) {
 		return isFalse(pending(in))
 	}
 	text := compile.Describe(&in.Group.Spec)
-	if n := in.Compiled.Longer; n > 0 {
+	if n := in.Compiled.KeptLonger; n > 0 {
 		text += "; data of " + count(n, "PV") + " is kept longer because of other groups"
 	}
 	return isTrue(v1alpha1.ReasonApplied, text)

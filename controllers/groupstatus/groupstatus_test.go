@@ -72,7 +72,7 @@ func TestConditionsFollowCompilation(t *testing.T) {
 			"Degraded":    "Unknown Compiling: the operator has not processed the group yet",
 			"Conflicted":  "Unknown Compiling: the operator has not processed the group yet",
 		}},
-		{"redundancy", func(in *Input) { in.Compiled.Twice = 2 }, map[string]string{
+		{"redundancy", func(in *Input) { in.Compiled.Redundant = 2 }, map[string]string{
 			"Ready": "True Captured: engines capture all channels of the group; 2 of them have redundancy 2: see the condition Redundant of the Archiver",
 		}},
 		{"edited", func(in *Input) { in.CompiledGeneration = 6 }, map[string]string{
@@ -133,18 +133,18 @@ func TestConditionsFollowCompilation(t *testing.T) {
 		}},
 		{"providers", func(in *Input) {
 			in.Compiled.Conflicts = []compile.Conflict{
-				{PV: "SR:A", Groups: []string{"ops/a", "ops/va"}, Divided: true, Provider: capture.PVA}, {PV: "SR:B", Groups: []string{"ops/va", "ops/b"}},
+				{PV: "SR:A", Groups: []string{"ops/a", "ops/va"}, DifferentProviders: true, Provider: capture.PVA}, {PV: "SR:B", Groups: []string{"ops/va", "ops/b"}},
 			}
-			in.Compiled.Divided = 1
+			in.Compiled.DifferentProviders = 1
 		}, map[string]string{
 			"Conflicted": "True DifferentProviders: 2 PVs also in other groups, 1 of them with another provider; the provider of the oldest group is used: " +
 				"SR:A (ops/a, ops/va; captured by PVA); SR:B (ops/va, ops/b)",
 		}},
 		{"retention", func(in *Input) {
-			in.Compiled.Retention, in.Compiled.Longer = true, 2
+			in.Compiled.Retention, in.Compiled.KeptLonger = true, 2
 			in.Group.Spec.Retention = &v1alpha1.Retention{Raw: new(v1alpha1.Duration("45d"))}
 		}, map[string]string{
-			"RetentionApplied": "True Applied: raw samples are kept for 90d (45d asked); data of 2 PVs is kept longer because of other groups",
+			"RetentionApplied": "True Applied: raw samples are kept for 90d (requested: 45d); data of 2 PVs is kept longer because of other groups",
 		}},
 		{"retention of some channels", func(in *Input) { in.Compiled.Retention = true }, map[string]string{
 			"RetentionApplied": "True Applied: raw samples are kept forever",

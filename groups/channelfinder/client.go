@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Limits of an answer.
+// Limits of queries and their answers.
 const (
-	// MaxChannels is the most channels of a query.
+	// MaxChannels is the maximum number of channels that a query may find.
 	MaxChannels = 1_000_000
-	// pageSize is the number of channels of a request. A service finds no more
-	// than 10,000 at once.
+	// pageSize is the number of channels per request. A service returns at most 10,000
+	// channels at once.
 	pageSize = 5000
-	// maxPage is the longest page that is read, in bytes: a channel comes with
-	// all of its properties.
+	// maxPage is the maximum size of a page in bytes. A page contains all properties of
+	// its channels.
 	maxPage = 64 << 20
-	// pageTimeout bounds one request, queryTimeout all requests of a query.
+	// pageTimeout limits one request, queryTimeout all requests of a query.
 	pageTimeout  = time.Minute
 	queryTimeout = 10 * time.Minute
 )
 
-// Client asks ChannelFinder services. It is safe for concurrent use.
+// Client queries ChannelFinder services. It is safe for concurrent use.
 type Client struct {
 	http     *http.Client
 	pageSize int
@@ -37,7 +37,7 @@ type Client struct {
 	timeout  time.Duration // of a page
 }
 
-// NewClient returns a client. Close frees its connections.
+// NewClient returns a client. Call Close to free its connections.
 func NewClient() *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 1
@@ -50,13 +50,13 @@ func NewClient() *Client {
 // Close frees idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// checkRedirect follows a service that moved on its own host, and nobody else:
-// a URL may have a password in it, and the names decide what is archived.
+// checkRedirect follows redirects only on the same host: the URL may contain a password, and
+// the answer decides what is archived.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	switch {
 	case len(via) > 3:
-		return errors.New("it redirects again and again")
+		return errors.New("it redirects more than 3 times")
 	case to.URL.Hostname() != from.Hostname():
 		return fmt.Errorf("it redirects to another host, %s", to.URL.Hostname())
 	case from.Scheme == "https" && to.URL.Scheme != "https":
@@ -65,36 +65,37 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Names returns the names of the channels that a query finds, sorted, each once.
-// A query that finds nothing is an error: a service that lost its data would
-// otherwise end the capture. Errors have the same text for the same cause.
+// Names returns the names of the channels that a query finds, sorted and without duplicates.
+// A query that finds no channels is an error, because a service that lost its data would
+// otherwise end the capture of its channels. The text of an error depends only on its cause.
 func (c *Client) Names(ctx context.Context, service, query string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	base, err := parseService(service)
 	if err != nil {
-		return nil, fmt.Errorf("reading the URL of ChannelFinder: %w", err)
+		return nil, fmt.Errorf("parsing the URL of ChannelFinder: %w", err)
 	}
-	names, err := c.pages(ctx, base, parseQuery(query))
+	names, err := c.readPages(ctx, base, parseQuery(query))
 	if err == nil && len(names) == 0 {
 		err = errors.New("the query finds no channels")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking ChannelFinder %s for %s: %w", base.Redacted(), query, err)
+		return nil, fmt.Errorf("querying ChannelFinder %s for %s: %w", base.Redacted(), query, err)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
 
-// pages asks for one page after the other. The first one comes from the resource
-// that every service has. It can not reach beyond 10,000 channels, so the others
-// come from the scroll resource, or again from the first one where there is none.
-func (c *Client) pages(ctx context.Context, base *url.URL, q query) ([]string, error) {
-	if q.has("~size") || q.has("~from") { // the user wants that part
-		return c.page(ctx, base.JoinPath("resources", "channels"), q)
+// readPages reads one page after the other. The first page comes from the channels
+// resource, which every service has but which reaches at most 10,000 channels. Further pages
+// come from the scroll resource, or from the channels resource if the service has no scroll
+// resource.
+func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]string, error) {
+	if q.has("~size") || q.has("~from") { // the user asks for a part of the result
+		return c.readPage(ctx, base.JoinPath("resources", "channels"), q)
 	}
 	size := strconv.Itoa(c.pageSize)
-	names, err := c.page(ctx, base.JoinPath("resources", "channels"), q.with("~size", size).with("~from", "0"))
+	names, err := c.readPage(ctx, base.JoinPath("resources", "channels"), q.with("~size", size).with("~from", "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -103,19 +104,19 @@ func (c *Client) pages(ctx context.Context, base *url.URL, q query) ([]string, e
 		var next []string
 		last := names[len(names)-1]
 		if scrolls {
-			next, err = c.page(ctx, base.JoinPath("resources", "scroll", url.PathEscape(last)), q.with("~size", size))
+			next, err = c.readPage(ctx, base.JoinPath("resources", "scroll", url.PathEscape(last)), q.with("~size", size))
 			if status, ok := errors.AsType[*statusError](err); ok && status.code < http.StatusInternalServerError {
-				scrolls = false // an old service, or a name that can not be a part of a path
+				scrolls = false // an old service, or a name that cannot be part of a path
 				continue
 			}
 		} else {
-			next, err = c.page(ctx, base.JoinPath("resources", "channels"), q.with("~size", size).with("~from", strconv.Itoa(len(names))))
+			next, err = c.readPage(ctx, base.JoinPath("resources", "channels"), q.with("~size", size).with("~from", strconv.Itoa(len(names))))
 		}
 		switch {
 		case err != nil:
 			return nil, err
 		case len(next) > 0 && next[len(next)-1] == last:
-			return nil, errors.New("its pages do not come to an end")
+			return nil, errors.New("its pages never end")
 		case len(names)+len(next) > MaxChannels:
 			return nil, fmt.Errorf("the query finds more than %d channels", MaxChannels)
 		}
@@ -124,8 +125,8 @@ func (c *Client) pages(ctx context.Context, base *url.URL, q query) ([]string, e
 	return names, nil
 }
 
-// page makes one request.
-func (c *Client) page(ctx context.Context, at *url.URL, q query) ([]string, error) {
+// readPage makes one request.
+func (c *Client) readPage(ctx context.Context, at *url.URL, q query) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	at.RawQuery = q.encode()
@@ -143,21 +144,21 @@ func (c *Client) page(ctx context.Context, at *url.URL, q query) ([]string, erro
 		return nil, readStatus(resp)
 	}
 	if kind := resp.Header.Get("Content-Type"); kind != "" && !strings.Contains(kind, "json") {
-		return nil, fmt.Errorf("its answer is not JSON but %s", kind)
+		return nil, fmt.Errorf("its answer has the content type %s instead of JSON", kind)
 	}
 	body := &io.LimitedReader{R: resp.Body, N: c.maxPage}
 	names, err := readNames(body)
 	switch {
 	case body.N <= 0:
-		return nil, fmt.Errorf("%d channels of its answer have more than %d bytes", c.pageSize, c.maxPage)
+		return nil, fmt.Errorf("an answer with %d channels has more than %d bytes", c.pageSize, c.maxPage)
 	case err != nil:
 		return nil, fmt.Errorf("reading its answer: %w", c.cause(err))
 	}
 	return names, nil
 }
 
-// readNames takes the names out of an array of channels, or of an object that
-// has one as the scroll resource's answer does.
+// readNames returns the names in an array of channels, or in an object that contains such an
+// array, as the answer of the scroll resource does.
 func readNames(r io.Reader) ([]string, error) {
 	d := json.NewDecoder(r)
 	token, err := d.Token()
@@ -191,7 +192,7 @@ func readNames(r io.Reader) ([]string, error) {
 		}
 		names = append(names, channel.Name)
 	}
-	_, err = d.Token() // the end of the array, which a broken connection loses
+	_, err = d.Token() // the end of the array is missing if the connection broke
 	return names, err
 }
 

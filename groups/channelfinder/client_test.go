@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 			http.Error(w, "<html>now 14:00:01</html>", http.StatusServiceUnavailable)
 		}, "HTTP 503 Service Unavailable"},
 		"401":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "HTTP 401 Unauthorized"},
-		"login":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in</html>") }, "not JSON but text/html"},
+		"login":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in</html>") }, "text/html; charset=utf-8 instead of JSON"},
 		"garbage":  {func(w http.ResponseWriter, _ *http.Request) { answer(w, "SR:A") }, "not a list of channels"},
 		"object":   {func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]int{"a": 1}) }, "it has no channels"},
 		"no names": {func(w http.ResponseWriter, _ *http.Request) { answer(w, []channel{{}}) }, "a channel has no name"},
@@ -117,8 +117,8 @@ func TestErrors(t *testing.T) {
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://other.example/ChannelFinder", http.StatusFound)
 		}, "it redirects to another host, other.example"},
-		"in circles": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "again and again"},
-		"endless":    {func(w http.ResponseWriter, _ *http.Request) { answer(w, tagged("a", numbered(10)...)) }, "do not come to an end"},
+		"in circles": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "more than 3 times"},
+		"endless":    {func(w http.ResponseWriter, _ *http.Request) { answer(w, tagged("a", numbered(10)...)) }, "never end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(tc.handler))
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			for _, want := range []string{"asking ChannelFinder http://varve:xxxxx@", " for ~tag=a: ", tc.want} {
+			for _, want := range []string{"querying ChannelFinder http://varve:xxxxx@", " for ~tag=a: ", tc.want} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want something with %q", err, want)
 				}
@@ -150,8 +150,8 @@ func TestUnreachable(t *testing.T) {
 	server.Close()
 	for _, tc := range []struct{ url, want string }{
 		{server.URL, "connection refused"},
-		{"http://varve:secret@:nowhere", "reading the URL of ChannelFinder"},
-		{"ftp://host", "not http://HOST"},
+		{"http://varve:secret@:nowhere", "parsing the URL of ChannelFinder"},
+		{"ftp://host", "must have the form http://HOST"},
 	} {
 		_, err := client(t).Names(t.Context(), tc.url, "~tag=a")
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// statusError is an answer other than 200.
+// statusError is an answer with a status other than 200.
 type statusError struct {
 	code    int
-	message string // the service's, may be empty
+	message string // message of the service, may be empty
 }
 
 func (e *statusError) Error() string {
@@ -26,7 +26,7 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// readStatus takes the message out of the answer, which has the time in it too.
+// readStatus returns the message of the answer, without the time that the answer also contains.
 func readStatus(resp *http.Response) error {
 	e := &statusError{code: resp.StatusCode}
 	var answer struct {
@@ -44,8 +44,8 @@ func readStatus(resp *http.Response) error {
 	return e
 }
 
-// cause says why there is no answer, without what differs from time to time,
-// such as the port on this side.
+// cause returns why there is no answer, without details that change from time to time, such
+// as the local port.
 func (c *Client) cause(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -56,7 +56,7 @@ func (c *Client) cause(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
-	if get, ok := errors.AsType[*url.Error](err); ok { // has the URL, which Names gives
+	if get, ok := errors.AsType[*url.Error](err); ok { // contains the URL, which Names adds
 		return get.Err
 	}
 	return err

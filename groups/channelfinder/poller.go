@@ -1,12 +1,12 @@
-// Package channelfinder asks ChannelFinder services (4.0 and later) which
-// channels there are, again and again:
+// Package channelfinder queries ChannelFinder services (4.0 and later) for channel names, and
+// repeats the queries. It is one of the sources of an ArchiveGroup's channels:
 //
 //	groups ──Names──▶ Poller ──every 5 min──▶ Client ──HTTP──▶ ChannelFinder
-//	   ▲                │ last good answers
+//	   ▲                │ last valid answers
 //	   └──── changed ───┘
 //
-// While a service is down, or finds nothing, its last answer counts: capture does
-// not depend on it.
+// While a service is down or finds no channels, its last answer stays valid. Capture
+// therefore does not depend on the service.
 package channelfinder
 
 import (
@@ -17,34 +17,34 @@ import (
 	"time"
 )
 
-// Times of polling. Each wait is up to a fifth longer or shorter.
+// Intervals of polling. Each wait is varied by up to 20 %.
 const (
-	every      = 5 * time.Minute  // between answers
+	pollEvery  = 5 * time.Minute  // after an answer
 	retryAfter = 30 * time.Second // after a failure
-	// askAgain after the last call of Names, changed is called, so that whoever
-	// wants the names asks for them; forgetAfter as long nobody does.
-	askAgain    = 30 * time.Minute
+	// If nobody calls Names for a query, the poller calls changed after remindAfter, so that
+	// whoever still needs the names calls Names. It forgets the query after forgetAfter.
+	remindAfter = 30 * time.Minute
 	forgetAfter = time.Hour
-	// atOnce is the number of queries under way at a time.
-	atOnce = 4
+	// parallel is the maximum number of queries under way at a time.
+	parallel = 4
 )
 
-// Failure is why there is no newer answer.
+// Failure tells why there is no newer answer.
 type Failure struct {
-	// Since is when the first request failed after the last good one.
+	// Since is when the first request after the last valid answer failed.
 	Since time.Time
 	Err   error
 }
 
-// Error leaves out the time, so that the text stays the same.
+// Error returns the text without the time, so that it does not change.
 func (f *Failure) Error() string { return f.Err.Error() }
 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Poller has the latest answers to queries. It is safe for concurrent use.
+// Poller holds the latest answers to queries. It is safe for concurrent use.
 type Poller struct {
-	ask     func(ctx context.Context, url, query string) ([]string, error)
+	query   func(ctx context.Context, url, query string) ([]string, error)
 	changed func(url, query string)
 	wake    chan struct{} // has room for one; never closed
 
@@ -58,23 +58,23 @@ type key struct{ url, query string }
 type entry struct {
 	names   []string
 	known   bool
-	failure *Failure // nil after a good answer
+	failure *Failure // nil after a valid answer
 
-	asked    time.Time // by Names
-	reminded bool      // changed was called, since nobody asks any more
-	next     time.Time // when to ask the service
+	used     time.Time // last call of Names
+	reminded bool      // changed was called because nobody called Names
+	next     time.Time // when to query the service
 	underWay bool
 }
 
-// NewPoller returns a poller that asks with Client.Names. It calls changed when
-// what Names returns for a query is different; changed must not block.
-func NewPoller(ask func(ctx context.Context, url, query string) ([]string, error), changed func(url, query string)) *Poller {
-	return &Poller{ask: ask, changed: changed, wake: make(chan struct{}, 1), queries: map[key]*entry{}}
+// NewPoller returns a poller. query is usually Client.Names. The poller calls changed when
+// the result of Names for a query has changed; changed must not block.
+func NewPoller(query func(ctx context.Context, url, query string) ([]string, error), changed func(url, query string)) *Poller {
+	return &Poller{query: query, changed: changed, wake: make(chan struct{}, 1), queries: map[key]*entry{}}
 }
 
-// Names returns the latest answer to a query, which must not be changed, and
-// starts polling. known is false before the first answer. With an error, a
-// *Failure, the answer is an old one. It does not block.
+// Names returns the latest answer to a query, and starts polling. The caller must not change
+// the answer. known is false before the first answer. If err is not nil, it is a *Failure and
+// the answer is outdated. Names does not block.
 func (p *Poller) Names(url, query string) (names []string, known bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,19 +87,18 @@ func (p *Poller) Names(url, query string) (names []string, known bool, err error
 		default:
 		}
 	}
-	e.asked, e.reminded = time.Now(), false
+	e.used, e.reminded = time.Now(), false
 	if e.failure != nil {
 		err = e.failure
 	}
 	return e.names, e.known, err
 }
 
-// Start polls until ctx ends. Its name and its result are those of a
-// controller-runtime Runnable.
+// Start polls until ctx ends. Its signature makes the poller a controller-runtime Runnable.
 func (p *Poller) Start(ctx context.Context) error {
 	var requests sync.WaitGroup
 	defer requests.Wait()
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, parallel)
 	for {
 		due, wait := p.due()
 		for _, k := range due {
@@ -124,18 +123,18 @@ func (p *Poller) Start(ctx context.Context) error {
 	}
 }
 
-// due returns the queries whose time has come, marked as under way, and how long
-// there is nothing more to do. It forgets queries that nobody wants.
+// due returns the queries to make now, and how long to wait afterwards. It marks these
+// queries as under way, and forgets queries that nobody uses.
 func (p *Poller) due() (due []key, wait time.Duration) {
 	now := time.Now()
-	wait = every
-	var quiet []key
+	wait = pollEvery
+	var unused []key
 	p.mu.Lock()
 	for k, e := range p.queries {
-		idle := now.Sub(e.asked)
-		if idle >= askAgain && !e.reminded {
+		idle := now.Sub(e.used)
+		if idle >= remindAfter && !e.reminded {
 			e.reminded = true
-			quiet = append(quiet, k)
+			unused = append(unused, k)
 		}
 		switch {
 		case e.underWay:
@@ -149,23 +148,23 @@ func (p *Poller) due() (due []key, wait time.Duration) {
 		}
 	}
 	p.mu.Unlock()
-	for _, k := range quiet {
+	for _, k := range unused {
 		p.changed(k.url, k.query)
 	}
 	return due, wait
 }
 
-// poll asks once.
+// poll makes one query.
 func (p *Poller) poll(ctx context.Context, k key) {
-	names, err := p.ask(ctx, k.url, k.query)
+	names, err := p.query(ctx, k.url, k.query)
 	if ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
 	e := p.queries[k]
-	changed := e.take(names, err)
+	changed := e.update(names, err)
 	p.mu.Unlock()
-	select { // the next time is known only now
+	select { // the time of the next query is known only now
 	case p.wake <- struct{}{}:
 	default:
 	}
@@ -174,8 +173,8 @@ func (p *Poller) poll(ctx context.Context, k key) {
 	}
 }
 
-// take takes an answer and reports whether it differs from what was known.
-func (e *entry) take(names []string, err error) (changed bool) {
+// update stores an answer, and reports whether it differs from the previous one.
+func (e *entry) update(names []string, err error) (changed bool) {
 	now := time.Now()
 	e.underWay = false
 	if err != nil {
@@ -190,7 +189,7 @@ func (e *entry) take(names []string, err error) (changed bool) {
 		e.failure = &Failure{Since: since, Err: err}
 		return true
 	}
-	e.next = now.Add(jitter(every))
+	e.next = now.Add(jitter(pollEvery))
 	changed = !e.known || e.failure != nil || !slices.Equal(names, e.names)
 	e.names, e.known, e.failure = names, true, nil
 	return changed

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// parseService returns the URL that resources are below.
+// parseService returns the base URL of the service's resources.
 func parseService(service string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(service))
 	if err != nil {
-		if wrong, ok := errors.AsType[*url.Error](err); ok { // its text has the URL, perhaps with a password
+		if wrong, ok := errors.AsType[*url.Error](err); ok { // its text contains the URL, perhaps with a password
 			err = wrong.Err
 		}
 		return nil, err
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, errors.New("it is not http://HOST or https://HOST")
+		return nil, errors.New("the URL must have the form http://HOST or https://HOST")
 	}
 	u.RawQuery, u.Fragment = "", ""
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/resources/channels")
@@ -25,13 +25,13 @@ func parseService(service string) (*url.URL, error) {
 	return u, nil
 }
 
-// query has parameters in the order given, with a name several times if it was.
+// query is a list of parameters in their original order. A name may occur several times.
 type query []parameter
 
 type parameter struct{ name, value string }
 
-// parseQuery reads what a user wrote, encoded for a URL or not: "~name=SR*",
-// "~name=SR%2A". It does not fail: ChannelFinder says what is wrong. A '+' is one.
+// parseQuery parses a query as written by a user, URL-encoded or not: "~name=SR*",
+// "~name=SR%2A". A '+' stays a '+'. parseQuery does not fail: ChannelFinder reports errors.
 func parseQuery(text string) query {
 	var q query
 	for part := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSpace(text), "?"), "&") {

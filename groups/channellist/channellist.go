@@ -1,11 +1,11 @@
-// Package channellist is the form in which channels go from the operator to the
-// engines: compressed lists, named by the hash of their content, in ConfigMaps
-// that never change.
+// Package channellist encodes the channels that the operator assigns to shards, for the
+// engines and the retrieval pods. Channel lists are compressed, named by the hash of their
+// content, and stored in immutable ConfigMaps:
 //
 //	operator: channels of a shard ──split──▶ parts ──Encode──▶ Lists ──▶ ConfigMaps, references in an ArchiveShard
 //	engine:                                channels ◀──Decode── bytes ◀── ConfigMap
 //
-// docs/format/channel-list.md draws the bytes.
+// docs/format/channel-list.md describes the bytes.
 package channellist
 
 import (
@@ -17,32 +17,32 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// List is a part of a shard's channels, as bytes.
+// List is an encoded part of a shard's channels.
 type List struct {
-	// Name is Hash of Data.
+	// Name is the Hash of Data.
 	Name string
 	Data []byte
 	// Channels is the number of channels in Data.
 	Channels int
 }
 
-// MaxSize of a list, in bytes. A ConfigMap holds 1 MiB.
+// MaxSize is the maximum size of a list in bytes. A ConfigMap holds 1 MiB.
 const MaxSize = 900 << 10
 
-// Limits of a list's body, before compression. maxPart is below MaxSize, so
-// that what can not be compressed fits too.
+// Limits of a list's body before compression. maxPart is below MaxSize, so that an
+// incompressible body fits, too.
 const (
 	maxPart = 880 << 10
 	// meanPart is the mean number of channels of a part.
 	meanPart = 32 << 10
 )
 
-// Encode returns the lists of a shard's channels, which must be ordered by PV,
-// each PV once; or of PVs to be deleted, which have no Settings. Equal channels
-// give equal lists, in every process. No channels give no lists.
+// Encode encodes a shard's channels, or PVs to be deleted, which have no Settings. The
+// channels must be sorted by PV, without duplicates. Equal channels give equal lists in
+// every process. Without channels there are no lists.
 //
-// A list ends at a PV whose name says so, if it is not full before. So what is
-// added or removed changes the lists around it, not all that follow.
+// A list ends when it is full, or after a PV whose hash marks the end of a list. An added or
+// removed channel therefore changes only the lists around it, not all lists that follow.
 func Encode(channels []capture.Channel) []List {
 	var lists []List
 	p := newPart()
@@ -56,7 +56,7 @@ func Encode(channels []capture.Channel) []List {
 	for i := range channels {
 		ch := &channels[i]
 		if i > 0 && ch.PV <= channels[i-1].PV {
-			panic("BUG: encoding channels that are not in order")
+			panic("BUG: encoding channels that are not sorted")
 		}
 		if !p.fits(ch) {
 			flush()
@@ -70,11 +70,11 @@ func Encode(channels []capture.Channel) []List {
 	return lists
 }
 
-// isEnd reports whether a list ends after a PV. It takes the upper half of the
-// hash: the lower one chose the shard.
+// isEnd reports whether a list ends after a PV. It uses the upper half of the hash, because
+// the lower half selects the shard.
 func isEnd(pv string) bool { return uint32(xxhash.Sum64String(pv)>>32)%meanPart == 0 }
 
-// Hash names data: 20 hexadecimal digits of its SHA-256.
+// Hash returns the name of data: the first 20 hexadecimal digits of its SHA-256.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:10])

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// class is the JSON form of settings. A reader refuses fields that it does not
-// know: an engine must not archive otherwise than it was asked to.
+// class is the JSON form of settings. Decoding rejects unknown fields, because an engine must
+// not ignore a setting.
 type class struct {
 	Provider   string   `json:"provider,omitempty"`
 	Fields     []string `json:"fields,omitempty"`
@@ -35,7 +35,7 @@ type class struct {
 
 // Words for the values of enumerations, by value.
 var (
-	providers = []string{capture.CA: "", capture.PVA: "PVA"} // as lists were before there was another one
+	providers = []string{capture.CA: "", capture.PVA: "PVA"} // CA is empty for compatibility with older lists
 	modes     = []string{capture.Monitor: "Monitor", capture.Scan: "Scan"}
 	clocks    = []string{capture.SourceClock: "Source", capture.EngineClock: "Engine"}
 	actions   = []string{capture.Restamp: "Restamp", capture.Refuse: "Refuse"}
@@ -64,12 +64,12 @@ func encodeClass(s *capture.Settings) []byte {
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic("BUG: settings that are no JSON: " + err.Error())
+		panic("BUG: encoding settings as JSON: " + err.Error())
 	}
 	return text
 }
 
-// encodeNames takes names apart that are separated by commas.
+// encodeNames splits names that are separated by commas.
 func encodeNames(names string) []string {
 	if names == "" {
 		return nil
@@ -96,7 +96,7 @@ func decodeClass(text []byte) (*capture.Settings, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the object")
+		return nil, errors.New("there are bytes after the object")
 	}
 	return c.settings()
 }
@@ -131,10 +131,10 @@ func (c *class) settings() (*capture.Settings, error) {
 func decodeNames(what string, names []string) (string, error) {
 	for i, name := range names {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == ',' || r > '~' }) {
-			return "", fmt.Errorf("%s %q is no name", what, name)
+			return "", fmt.Errorf("%s %q is not a valid name", what, name)
 		}
 		if i > 0 && name <= names[i-1] {
-			return "", fmt.Errorf("%s %q is not after the one before it", what, name)
+			return "", fmt.Errorf("%s %q is not sorted", what, name)
 		}
 	}
 	return strings.Join(names, ","), nil

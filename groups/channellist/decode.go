@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// Decode returns the channels of a list, ordered by PV. Channels with equal
-// settings share them; they must not be changed.
+// Decode returns the channels of a list, sorted by PV. Channels with equal settings share
+// them; the caller must not change the settings.
 func Decode(data []byte) ([]capture.Channel, error) {
 	body, err := decompress(data)
 	if err != nil {
@@ -29,7 +29,7 @@ func decodeBody(body []byte) ([]capture.Channel, error) {
 	for i := range classes {
 		settings, err := decodeClass(r.bytes(maxClass))
 		if err != nil && r.err == nil {
-			return nil, fmt.Errorf("reading settings %d: %w", i, err)
+			return nil, fmt.Errorf("decoding settings %d: %w", i, err)
 		}
 		classes[i] = settings
 	}
@@ -37,7 +37,7 @@ func decodeBody(body []byte) ([]capture.Channel, error) {
 	for i := range groups {
 		groups[i] = string(r.bytes(maxGroup))
 	}
-	channels := make([]capture.Channel, r.count(4)) // two of a name, two indexes
+	channels := make([]capture.Channel, r.count(4)) // two bytes of a name, two indexes
 	if err := readNames(r, channels); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func decodeBody(body []byte) ([]capture.Channel, error) {
 	return channels, nil
 }
 
-// readNames undoes the front coding. All names are parts of one string.
+// readNames decodes the front-coded names. All names share one string.
 func readNames(r *reader, channels []capture.Channel) error {
 	ends := make([]int, len(channels))
 	var text, name []byte
@@ -67,7 +67,7 @@ func readNames(r *reader, channels []capture.Channel) error {
 			return r.err
 		}
 		if shared > uint64(len(name)) || int(shared)+len(suffix) > pvname.MaxLen {
-			return fmt.Errorf("name %d shares more than there is, or is too long", i)
+			return fmt.Errorf("name %d shares more bytes than the previous name has, or is too long", i)
 		}
 		name = append(name[:shared], suffix...)
 		text = append(text, name...)
@@ -77,17 +77,17 @@ func readNames(r *reader, channels []capture.Channel) error {
 	for i, end := range ends {
 		pv := all[begin:end]
 		if err := pvname.Check(pv); err != nil {
-			return fmt.Errorf("reading name %d: %w", i, err)
+			return fmt.Errorf("decoding name %d: %w", i, err)
 		}
 		if i > 0 && pv <= channels[i-1].PV {
-			return fmt.Errorf("name %d is not after the one before it", i)
+			return fmt.Errorf("name %d is not sorted", i)
 		}
 		channels[i].PV, begin = pv, end
 	}
 	return nil
 }
 
-// at returns the entry of a table whose index is next.
+// at reads an index and returns the table entry with this index.
 func at[T any](r *reader, table []T) (entry T) {
 	i := r.uvarint()
 	if i >= uint64(len(table)) {
@@ -97,7 +97,7 @@ func at[T any](r *reader, table []T) (entry T) {
 	return table[i]
 }
 
-// reader takes a body apart. After an error everything is empty.
+// reader reads a body. After an error it returns zero values.
 type reader struct {
 	rest []byte
 	err  error
@@ -121,7 +121,7 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// count reads a number of things, each of which takes some bytes at least.
+// count reads a number of elements that take at least the given number of bytes each.
 func (r *reader) count(each int) int {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)/each) {
@@ -131,11 +131,11 @@ func (r *reader) count(each int) int {
 	return int(n)
 }
 
-// bytes reads a length and as many bytes, which belong to the body.
+// bytes reads a length and that many bytes. The result aliases the body.
 func (r *reader) bytes(limit int) []byte {
 	n := r.count(1)
 	if n > limit {
-		r.fail(fmt.Errorf("%d bytes are more than %d", n, limit))
+		r.fail(fmt.Errorf("%d bytes exceed the limit of %d", n, limit))
 		return nil
 	}
 	b := r.rest[:n]

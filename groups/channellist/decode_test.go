@@ -37,8 +37,8 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 	for class, want := range map[string]string{
 		`{"mode":"Monitor","codec":"X",` + good + `}`:                                              `unknown field "codec"`,
 		`{"mode":"Monitor","provider":"TCP",` + good + `}`:                                         `provider "TCP" is unknown`,
-		`{"mode":"Monitor","fields":["a,b"],` + good + `}`:                                         `field "a,b" is no name`,
-		`{"mode":"Monitor","properties":["B","A"],` + good + `}`:                                   `property "A" is not after the one before it`,
+		`{"mode":"Monitor","fields":["a,b"],` + good + `}`:                                         `field "a,b" is not a valid name`,
+		`{"mode":"Monitor","properties":["B","A"],` + good + `}`:                                   `property "A" is not sorted`,
 		`{"mode":"Dream",` + good + `}`:                                                            `mode "Dream" is unknown`,
 		`{"mode":"Monitor"}`:                                                                       `clock "" is unknown`,
 		`{"mode":"Monitor","events":["Big"],` + good + `}`:                                         `event "Big" is unknown`,
@@ -48,7 +48,7 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 		`{"mode":"Monitor","raw":"3d",` + good + `}`:                                               `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["10s/3d"],` + good + `}`:                                     `tier "3d" is unknown`,
 		`{"mode":"Monitor","rollups":["1us"],` + good + `}`:                                        "too fine",
-		`{"mode":"Monitor","rollups":["5s","5s"],` + good + `}`:                                    "not after the one before",
+		`{"mode":"Monitor","rollups":["5s","5s"],` + good + `}`:                                    "not sorted",
 		`{"mode":"Monitor","rollups":["1s","2s","3s","4s","5s","6s","7s","8s","9s"],` + good + `}`: "9 rollups",
 		`{"mode":"Monitor",` + good + `} {}`:                                                       "after the object",
 		`[]`:                                                                                       "array",
@@ -79,13 +79,13 @@ func TestWrongBytes(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":              {nil, "does not begin as a channel list"},
-		"something else":       {[]byte("SR:X\nSR:Y\n"), "does not begin as a channel list"},
-		"a newer version":      {newer, "version 2, this program reads version 1"},
+		"nothing":              {nil, "does not start like a channel list"},
+		"something else":       {[]byte("SR:X\nSR:Y\n"), "does not start like a channel list"},
+		"a newer version":      {newer, "version 2, but this program reads version 1"},
 		"a bomb":               {append([]byte("VCL\x01"), big...), "decompress"},
 		"a bomb of two frames": {append([]byte("VCL\x01"), append(twice, twice...)...), "decompress"},
 		"bytes after the end":  {compress(append(slices.Clone(body), 0)), "1 bytes after the end"},
-		"a PV twice":           {compress(twoOf.body()), "not after the one before"},
+		"a PV twice":           {compress(twoOf.body()), "not sorted"},
 		"a name with a space":  {compress(space.body()), "space"},
 		"counts without end":   {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
 	} {

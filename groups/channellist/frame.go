@@ -14,17 +14,17 @@ const (
 	version = 1
 )
 
-// maxBody is the longest body that is read. Longer ones are not written, and
-// may be a few bytes that grow without end.
+// maxBody is the maximum size of a body. Encode never writes a longer one; the limit protects
+// against data that expands without end.
 const maxBody = 1 << 20
 
-// The level and everything else that changes the bytes is fixed: names of lists
-// depend on them. TestBytes notices a library that compresses otherwise.
+// The level and all other options that affect the bytes are fixed, because the names of lists
+// depend on the bytes. TestBytes detects a library version that compresses differently.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(maxBody), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
 	if err != nil {
-		panic("BUG: wrong options of zstd: " + err.Error())
+		panic("BUG: invalid options of zstd: " + err.Error())
 	}
 	return e
 })
@@ -33,12 +33,12 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody), zstd.WithDecoderMaxWindow(maxBody))
 	if err != nil {
-		panic("BUG: wrong options of zstd: " + err.Error())
+		panic("BUG: invalid options of zstd: " + err.Error())
 	}
 	return d
 })
 
-// compress returns a list with a body.
+// compress returns the encoded list of a body.
 func compress(body []byte) []byte {
 	out := append(make([]byte, 0, len(body)/2), magic...)
 	return encoder().EncodeAll(body, append(out, version))
@@ -47,17 +47,17 @@ func compress(body []byte) []byte {
 // decompress returns the body of a list.
 func decompress(data []byte) ([]byte, error) {
 	if len(data) < len(magic)+1 || string(data[:len(magic)]) != magic {
-		return nil, errors.New("it does not begin as a channel list")
+		return nil, errors.New("it does not start like a channel list")
 	}
 	if v := data[len(magic)]; v != version {
-		return nil, fmt.Errorf("it has version %d, this program reads version %d", v, version)
+		return nil, fmt.Errorf("it has version %d, but this program reads version %d", v, version)
 	}
 	body, err := decoder().DecodeAll(data[len(magic)+1:], nil)
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	if len(body) > maxBody {
-		return nil, fmt.Errorf("it has %d bytes when decompressed, more than %d", len(body), maxBody)
+		return nil, fmt.Errorf("it decompresses to %d bytes, more than the limit of %d", len(body), maxBody)
 	}
 	return body, nil
 }

@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// part gathers channels until they make up a list.
+// part collects the channels of one list.
 type part struct {
 	channels int
 	previous string // name of the last channel
@@ -23,8 +23,8 @@ func newPart() *part {
 	return &part{classOf: map[*capture.Settings]int{}, classAt: map[string]int{}, groupAt: map[string]int{}}
 }
 
-// fits reports whether the body stays below maxPart with another channel. It
-// assumes that the channel shares nothing.
+// fits reports whether the body stays below maxPart with another channel. It assumes that the
+// channel shares no prefix, settings or group with others.
 func (p *part) fits(ch *capture.Channel) bool {
 	const numbers = 8 * binary.MaxVarintLen32
 	size := len(p.classes) + len(p.groups) + len(p.names) + len(p.classIndex) + len(p.groupRef)
@@ -34,7 +34,7 @@ func (p *part) fits(ch *capture.Channel) bool {
 	return size+len(ch.PV)+len(ch.Group)+numbers <= maxPart
 }
 
-// Limits of the entries of tables, in bytes: more than they take.
+// Limits of table entries in bytes, above their real sizes.
 const (
 	maxClass = 4 << 10
 	maxGroup = 512
@@ -53,8 +53,8 @@ func (p *part) add(ch *capture.Channel) {
 	p.channels++
 }
 
-// class returns the index of settings. Equal ones that are not shared are one
-// class.
+// class returns the index of settings. Equal settings have the same index, even if they are
+// separate copies.
 func (p *part) class(s *capture.Settings) int {
 	if i, known := p.classOf[s]; known {
 		return i
@@ -80,7 +80,7 @@ func (p *part) group(name string) int {
 	return i
 }
 
-// body returns the bytes that are compressed.
+// body returns the body before compression.
 func (p *part) body() []byte {
 	var out []byte
 	out = binary.AppendUvarint(out, uint64(len(p.classAt)))

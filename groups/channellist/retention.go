@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// encodeTier leaves out forever, as lists did before there was anything else.
+// encodeTier returns "" for Forever, for compatibility with older lists.
 func encodeTier(r store.Tier) string {
 	if r == store.Forever {
 		return ""
@@ -24,10 +24,10 @@ func decodeTier(text string) (store.Tier, error) {
 			return r, nil
 		}
 	}
-	return store.Forever, fmt.Errorf("a tier %q is unknown", text)
+	return store.Forever, fmt.Errorf("tier %q is unknown", text)
 }
 
-// encodeLevels writes a level as its width, and its tier behind a slash.
+// encodeLevels encodes each level as WIDTH or WIDTH/TIER.
 func encodeLevels(levels [store.MaxLevels]store.Level) (out []string) {
 	for _, l := range levels {
 		if l == 0 {
@@ -44,7 +44,7 @@ func encodeLevels(levels [store.MaxLevels]store.Level) (out []string) {
 
 func decodeLevels(texts []string) (out [store.MaxLevels]store.Level, err error) {
 	if len(texts) > len(out) {
-		return out, fmt.Errorf("there are %d rollups, more than %d", len(texts), len(out))
+		return out, fmt.Errorf("there are %d rollups, at most %d are allowed", len(texts), len(out))
 	}
 	for i, text := range texts {
 		width, keep, _ := strings.Cut(text, "/")
@@ -58,7 +58,7 @@ func decodeLevels(texts []string) (out [store.MaxLevels]store.Level, err error) 
 		}
 		out[i] = store.LevelOf(every, tier)
 		if !out[i].Valid() || out[i].Every() != every || i > 0 && every <= out[i-1].Every() {
-			return out, fmt.Errorf("a rollup of %q is too fine, or not after the one before it", text)
+			return out, fmt.Errorf("rollup %q is too fine or not sorted", text)
 		}
 	}
 	return out, nil

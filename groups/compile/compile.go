@@ -1,16 +1,17 @@
-// Package compile turns ArchiveGroups into what engines capture. It is pure: the
-// same groups, in any order, give the same result.
+// Package compile turns ArchiveGroups into the channels that engines capture. It stands
+// between the sources of groups and the engines, in the operator and in the standalone
+// archiver. It is pure: the same groups, in any order, give the same result.
 //
 //	groups, names listed elsewhere ──▶ wants: PV × group × settings
-//	   │ bad names, bad settings             │ sort
+//	   │ invalid names, settings             │ sort
 //	   ▼                                     ▼
 //	Problems            Conflicts ◀── per PV: merge, shard ──▶ Assignment
-//	                                         └── wanted by deleted groups only ──▶ Deletions
+//	                                         └── only in groups being deleted ──▶ Deletions
 //
-// A PV in several groups is captured once, under the settings that keep more, by
-// the provider of the oldest group. Which shard it belongs to depends on its
-// oldest group and its own name only, so that an edit moves nothing else; and on
-// whether some group wants it captured twice, which is done in shards of their own.
+// A PV in several groups is captured once, with the settings that keep more, by the provider
+// of the oldest group. Its shard depends only on its name, on its oldest group, and on
+// whether any group wants two engines to capture it: such PVs have shards of their own. An
+// edit of one PV therefore never moves another PV.
 package compile
 
 import (
@@ -26,43 +27,41 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// MaxTold bounds Conflicts and Problems of a group. Of what goes beyond only the
-// number is kept: 200,000 PVs may be wrong in the same way.
-const MaxTold = 100
+// MaxReported limits the Conflicts and Problems of a group. Beyond the limit they are only
+// counted: 200,000 PVs may have the same problem.
+const MaxReported = 100
 
-// Result is what the engines are to capture, and what to tell the groups.
+// Result is the assignment of channels to shards, and the outcome for each group.
 type Result struct {
-	// Assignment has an entry for every shard below Archive.Shards, also for those
-	// without channels, and for every other one with channels: see
-	// Archive.Replicas. Channels are ordered by PV. Channels with equal settings
-	// share them; they must not be changed.
+	// Assignment has an entry for each shard below Archive.Shards, even without channels,
+	// and for each higher shard that has channels: see Archive.Replicas. Channels are sorted
+	// by PV. Channels with equal settings share them; callers must not change the settings.
 	Assignment map[int][]capture.Channel
-	// Deletions are the PVs whose data is to be deleted, by shard, ordered by
-	// PV. No group that stays names any of them. Group is the oldest of those
-	// that are being deleted; there are no Settings.
+	// Deletions are the PVs whose data must be deleted, by shard, sorted by PV. No remaining
+	// group names any of them. Group is the oldest of the groups being deleted; Settings is
+	// nil.
 	Deletions map[int][]capture.Channel
-	// Groups has what to tell each group, by namespace/name.
+	// Groups has the outcome for each group, by namespace/name.
 	Groups map[string]*Group
-	// NextExpiry is when the next group expires, so that Compile has to run
-	// again; zero if none does.
+	// NextExpiry is when the next group expires and Compile must run again, or zero.
 	NextExpiry time.Time
 }
 
-// Archive is what all groups of an archive have in common.
+// Archive holds the settings that all groups of an archive share.
 type Archive struct {
-	// Shards is the number of shards. It must be positive, and the same for all
-	// time: what is captured moves otherwise.
+	// Shards is the number of shards. It must be positive and must never change, because
+	// PVs would move to other shards.
 	Shards int
-	// Provider of channels where neither they nor their group say another one.
+	// Provider is the default provider of channels.
 	Provider capture.Provider
-	// Alone says that there is one engine and never another: a PV is captured once,
-	// whatever the groups say.
+	// Alone means that there is only one engine. It captures each PV once, whatever
+	// redundancy the groups ask for.
 	Alone bool
 }
 
-// Replicas returns how many engines are to capture a shard. The PVs that one engine
-// captures are in shards 0 to Shards-1, those that two capture in as many shards
-// after these, in the same order.
+// Replicas returns how many engines capture a shard. Shards 0 to Shards-1 hold the PVs that
+// one engine captures. As many shards after these hold the PVs that two engines capture, in
+// the same order.
 func (a Archive) Replicas(shard int) int {
 	if shard < a.Shards {
 		return 1
@@ -70,9 +69,9 @@ func (a Archive) Replicas(shard int) int {
 	return 2
 }
 
-// Compile assigns the channels of groups to shards: those in the groups, and
-// those listed for them by namespace/name. Groups that expired at now or are being
-// deleted are left out.
+// Compile assigns the channels of groups to shards: the channels in the groups, and the names
+// listed for the groups by namespace/name. It ignores groups that have expired at now or are
+// being deleted.
 func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive Archive, now time.Time) Result {
 	shards := archive.Shards
 	if shards <= 0 {
@@ -111,8 +110,8 @@ func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive A
 	return c.result
 }
 
-// oldestFirst orders groups by creation, then by name, so that the order does
-// not depend on who lists them.
+// oldestFirst sorts groups by creation time, then by name, so that the order of the input
+// does not matter.
 func oldestFirst(groups []v1alpha1.ArchiveGroup) []*v1alpha1.ArchiveGroup {
 	sorted := make([]*v1alpha1.ArchiveGroup, len(groups))
 	for i := range groups {
@@ -127,7 +126,7 @@ func oldestFirst(groups []v1alpha1.ArchiveGroup) []*v1alpha1.ArchiveGroup {
 	return sorted
 }
 
-// names is how many names groups have, with what is listed for them.
+// names returns the number of names in the groups, including the listed names.
 func names(groups []v1alpha1.ArchiveGroup, listed map[string]Listed) (n int) {
 	for i := range groups {
 		n += len(groups[i].Spec.Channels) + len(listed[key(&groups[i])].Names)
@@ -148,14 +147,14 @@ type compiler struct {
 	Archive
 	result   Result
 	classes  map[class]*class
-	numbers  map[*capture.Settings]uint64 // a hash of each class
+	numbers  map[*capture.Settings]uint64 // hashes of settings
 	deleting bool                         // some group deletes data
 
-	members []member // that take part, the oldest first
+	members []member // participating groups, the oldest first
 	wants   []want
 }
 
-// member is a group that takes part.
+// member is a participating group.
 type member struct {
 	name string
 	role role
@@ -164,16 +163,16 @@ type member struct {
 	out  *Group
 }
 
-// role is what a group's naming a PV means.
+// role tells what it means that a group names a PV.
 type role uint8
 
 const (
-	captures role = iota // the PV is to be captured
-	keeps                // its data is to be kept: the group has expired
-	deletes              // its data is to be deleted, if nobody else names it
+	captures role = iota // capture the PV
+	keeps                // keep its data: the group has expired
+	deletes              // delete its data, if no other group names the PV
 )
 
-// add collects what a group wants.
+// add collects the wants of a group.
 func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 	m := member{name: key(g), spec: &g.Spec, out: &Group{}}
 	c.result.Groups[m.name] = m.out
@@ -202,17 +201,16 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 		m.out.addProblem("", err.Error())
 	}
 	if m.role == captures && c.Alone && wantsTwice(&g.Spec) {
-		m.out.addProblem("", "redundancy 2 has no effect: there is one engine, which captures each PV once")
+		m.out.addProblem("", "redundancy 2 has no effect: the only engine captures each PV once")
 	}
 	c.members = append(c.members, m)
 	c.addChannels(m, listed.Names)
-	if m.role == keeps { // nothing of it is told
+	if m.role == keeps { // report nothing else about it
 		*m.out = Group{Expired: true}
 	}
 }
 
-// decide says what becomes of one PV. wants are of different groups, the oldest
-// first.
+// decide decides about one PV. Each want belongs to another group, the oldest first.
 func (c *compiler) decide(wants []want) {
 	if !c.deleting {
 		c.assign(wants)
@@ -245,8 +243,8 @@ func ofRole(wants []want, r role, members []member) []want {
 	return out
 }
 
-// assign puts one PV into its shard. wants are of groups that capture it, the
-// oldest first.
+// assign adds one PV to its shard. wants belong to the groups that capture it, the oldest
+// first.
 func (c *compiler) assign(wants []want) {
 	oldest := wants[0]
 	shared, decides := oldest.settings, oldest
@@ -254,7 +252,7 @@ func (c *compiler) assign(wants []want) {
 		var merged class
 		merged, decides = merge(wants)
 		shared = c.share(merged)
-		c.tellConflict(wants, &shared.Settings)
+		c.reportConflict(wants, &shared.Settings)
 	}
 	settings := &shared.Settings
 	shard := c.shard(oldest, shared.twice)
@@ -263,10 +261,10 @@ func (c *compiler) assign(wants []want) {
 		out := c.members[w.age].out
 		out.count(shard, settings.Paused, hash)
 		if shared.twice {
-			out.Twice++
+			out.Redundant++
 		}
 		if w.settings.Retention != settings.Retention {
-			out.Longer++
+			out.KeptLonger++
 		}
 	}
 	c.result.Assignment[shard] = append(c.result.Assignment[shard], capture.Channel{
@@ -276,18 +274,18 @@ func (c *compiler) assign(wants []want) {
 	})
 }
 
-// tellConflict tells every group that wants a PV who else does.
-func (c *compiler) tellConflict(wants []want, merged *capture.Settings) {
-	divided := slices.ContainsFunc(wants, func(w want) bool {
+// reportConflict adds a conflict to every group that names the PV.
+func (c *compiler) reportConflict(wants []want, merged *capture.Settings) {
+	differ := slices.ContainsFunc(wants, func(w want) bool {
 		return w.settings.Provider != merged.Provider && w.settings.Paused == merged.Paused
 	})
-	var names []string // made once, if anybody takes it
+	var names []string // built once, when needed
 	for _, w := range wants {
 		g := c.members[w.age].out
-		if divided {
-			g.Divided++
+		if differ {
+			g.DifferentProviders++
 		}
-		if len(g.Conflicts) >= MaxTold {
+		if len(g.Conflicts) >= MaxReported {
 			g.MoreConflicts++
 			continue
 		}
@@ -296,18 +294,17 @@ func (c *compiler) tellConflict(wants []want, merged *capture.Settings) {
 				names = append(names, c.members[w.age].name)
 			}
 		}
-		g.Conflicts = append(g.Conflicts, Conflict{PV: w.pv, Groups: names, Divided: divided, Provider: merged.Provider})
+		g.Conflicts = append(g.Conflicts, Conflict{PV: w.pv, Groups: names, DifferentProviders: differ, Provider: merged.Provider})
 	}
 }
 
-// class is what a group wants of a PV: its settings, and whether two engines are to
-// capture it.
+// class holds a PV's settings in a group, and whether two engines should capture it.
 type class struct {
 	capture.Settings
 	twice bool
 }
 
-// share returns the one copy of equal classes.
+// share returns the shared copy of a class.
 func (c *compiler) share(of class) *class {
 	shared := c.classes[of]
 	if shared == nil {
@@ -317,7 +314,7 @@ func (c *compiler) share(of class) *class {
 	return shared
 }
 
-// shard returns the shard of a PV, given what the oldest group wants of it.
+// shard returns the shard of a PV, given the want of its oldest group.
 func (c *compiler) shard(oldest want, twice bool) int {
 	shard := pvname.Shard(c.members[oldest.age].key(oldest.pv), c.Shards)
 	if twice {
@@ -326,7 +323,7 @@ func (c *compiler) shard(oldest want, twice bool) int {
 	return shard
 }
 
-// hash is of all that engines are told of a PV.
+// hash returns a hash of everything that engines receive for a PV.
 func (c *compiler) hash(pv string, s *capture.Settings, shard int) uint64 {
 	class, known := c.numbers[s]
 	if !known {

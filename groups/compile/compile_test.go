@@ -125,11 +125,11 @@ func TestProblemsDoNotHideTheRest(t *testing.T) {
 		},
 	})}, nil, Archive{Shards: 4}, now)
 	want := []Problem{
-		{"", "reading shardBy.prefix.regex: error parsing regexp: missing closing ): `(`"},
+		{"", "parsing shardBy.prefix.regex: error parsing regexp: missing closing ): `(`"},
 		{"", "the name is empty"},
 		{"SR X", "the name has a space or control character at byte 2"},
-		{"SR:Y", `"SR:Y" and "SR:Y.VAL" are the same PV: the first one counts`},
-		{"SR:Z", `reading the period: "soon" is not a duration such as 500ms, 10s, 90d or 2y`},
+		{"SR:Y", `"SR:Y" and "SR:Y.VAL" are the same PV; the first entry is used`},
+		{"SR:Z", `parsing the period: "soon" is not a duration such as 500ms, 10s, 90d or 2y`},
 	}
 	if diff := cmp.Diff(want, r.Groups["ns/a"].Problems); diff != "" {
 		t.Error(diff)

@@ -9,59 +9,59 @@ import (
 
 // Group is the outcome for one ArchiveGroup.
 type Group struct {
-	// Expired says that the group's time is over: none of its PVs is captured
-	// on its behalf, and all other fields are zero.
+	// Expired means that the group has expired. No PV is captured on its behalf, and all
+	// other fields are zero.
 	Expired bool
-	// Deleting is the number of PVs whose data is to be deleted with the group.
+	// Deleting is the number of PVs whose data is deleted with the group.
 	Deleting int
-	// Channels counts the group's PVs without Problems; Paused those of them
-	// that are not captured because they are paused.
+	// Channels counts the group's valid PVs. Paused counts those of them that are paused and
+	// therefore not captured.
 	Channels, Paused int
-	// Twice is the number of Channels that two engines are to capture, as this group
-	// or another one asks.
-	Twice int
-	// ByShard counts the Channels of each shard that has some.
+	// Redundant counts the Channels that two engines capture because this group or another
+	// one asks for it.
+	Redundant int
+	// ByShard counts the Channels by shard.
 	ByShard map[int]int
-	// Fingerprint changes with what is to be captured on the group's behalf: PVs,
-	// settings and shards. It is the same for the same groups in one program.
+	// Fingerprint changes when the captured PVs of the group, their settings or their shards
+	// change. It is comparable only within one process.
 	Fingerprint uint64
-	// Conflicts are the group's first PVs that other groups have too, by PV;
-	// MoreConflicts is the number of those left out.
+	// Conflicts are the group's first PVs that are also in other groups, sorted by PV.
+	// MoreConflicts counts the rest.
 	Conflicts     []Conflict
 	MoreConflicts int
-	// Divided is the number of PVs among all those that the groups want by
-	// different providers.
-	Divided int
-	// Problems are what keeps PVs from being archived as asked, by PV;
-	// MoreProblems is the number of those left out.
+	// DifferentProviders counts the PVs in conflict for which the groups ask for different
+	// providers.
+	DifferentProviders int
+	// Problems are the first reasons why PVs are not archived as requested, sorted by PV.
+	// MoreProblems counts the rest.
 	Problems     []Problem
 	MoreProblems int
-	// Retention says that the group limits how long data is kept. Longer is the number
-	// of its PVs of which more is kept, or for longer, as other groups ask.
-	Retention bool
-	Longer    int
+	// Retention means that the group limits how long data is kept. KeptLonger counts its PVs
+	// of which more is kept, or for longer, because other groups ask for it.
+	Retention  bool
+	KeptLonger int
 }
 
-// Conflict is a PV that several groups have.
+// Conflict is a PV that is in several groups.
 type Conflict struct {
 	PV     string
-	Groups []string // namespace/name, the oldest first, which gives the shard
-	// Divided says that the groups want it by different providers. It is captured
-	// by Provider, as the oldest says that is not paused.
-	Divided  bool
-	Provider capture.Provider
+	Groups []string // namespace/name; the first is the oldest and determines the shard
+	// DifferentProviders means that the groups ask for different providers. Provider is the
+	// one in use: that of the oldest group that is not paused.
+	DifferentProviders bool
+	Provider           capture.Provider
 }
 
-// Problem is something wrong with one channel, or with the whole group if PV is
-// empty. The rest of the group is archived.
+// Problem is a problem of one channel, or of the whole group if PV is empty. The rest of the
+// group is archived.
 type Problem struct {
 	PV      string
 	Message string
 }
 
-// count adds a channel, whose PV, settings and shard have a hash.
+// count counts a channel. hash is the hash of its PV, settings and shard.
 func (g *Group) count(shard int, paused bool, hash uint64) {
-	g.Fingerprint += hash // in any order
+	g.Fingerprint += hash // independent of the order
 	g.Channels++
 	if paused {
 		g.Paused++
@@ -73,7 +73,7 @@ func (g *Group) count(shard int, paused bool, hash uint64) {
 }
 
 func (g *Group) addProblem(pv, message string) {
-	if len(g.Problems) >= MaxTold {
+	if len(g.Problems) >= MaxReported {
 		g.MoreProblems++
 		return
 	}
@@ -87,7 +87,7 @@ func (g *Group) addProblems(problems []Problem, more int) {
 	g.MoreProblems += more
 }
 
-// hasRetention reports whether the group, or a channel of it, limits how long
+// hasRetention reports whether the group or one of its channels limits how long
 // data is kept.
 func hasRetention(spec *v1alpha1.ArchiveGroupSpec) bool {
 	return spec.Retention != nil ||

@@ -9,24 +9,24 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// Left is what a shard has to go on capturing until other shards do.
+// Left are channels that a shard must still capture until their new shards do.
 type Left struct {
-	// Channels as the shard had them, ordered by PV.
+	// Channels are the channels with the settings they had in the shard, sorted by PV.
 	Channels []capture.Channel
-	// To are the shards that are to have them, in order.
+	// To are their new shards, sorted.
 	To []int32
 }
 
-// Leaving returns the channels that shards had and that another one has now, by the
-// shard that had them. Those that nobody captures any more are not among them, nor those
-// that are paused. old has channels that shards had, by shard, and may leave out some
-// that they still have; now is a Result's Assignment.
+// Leaving returns the channels that have moved to another shard, by their old shard. It
+// ignores channels that no group captures any longer, and paused channels. old holds previous
+// channels by shard, but need not include channels that the shard still has; now is the
+// Assignment of a Result.
 func Leaving(old, now map[int][]capture.Channel) map[int]Left {
 	gone := missing(old, now)
 	if len(gone) == 0 {
 		return nil
 	}
-	first := make(map[string]int, len(gone)) // place in gone, by PV
+	first := make(map[string]int, len(gone)) // first index in gone, by PV
 	for i := len(gone) - 1; i >= 0; i-- {
 		first[gone[i].PV] = i
 	}
@@ -55,14 +55,13 @@ func Leaving(old, now map[int][]capture.Channel) map[int]Left {
 	return left
 }
 
-// leaver is a channel that a shard has no more.
+// leaver is a channel that a shard no longer has.
 type leaver struct {
 	capture.Channel
 	from int
 }
 
-// missing returns the channels that shards had and have no more, by PV, each once for
-// each shard.
+// missing returns the channels that shards no longer have, sorted by PV, each once per shard.
 func missing(old, now map[int][]capture.Channel) (gone []leaver) {
 	for _, from := range slices.Sorted(maps.Keys(old)) {
 		for _, ch := range old[from] {

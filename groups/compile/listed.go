@@ -1,30 +1,29 @@
 package compile
 
-// Listed is what the sources outside of a group (channelsFrom) came to.
+// Listed is the result of reading the sources of a group outside of its spec (channelsFrom).
 type Listed struct {
-	// Names of PVs as they are written there. Names that are there twice, or in
-	// the group too, do no harm; where two of one PV have different providers,
-	// the first counts.
+	// Names are PV names as written in the sources. Duplicates do no harm. If two names of a
+	// PV have different providers, the first one counts.
 	Names []string
-	// Problems of the sources; MoreProblems is the number of those left out.
+	// Problems are the first problems of the sources. MoreProblems counts the rest.
 	Problems     []Problem
 	MoreProblems int
 }
 
-// Tell adds a problem.
-func (l *Listed) Tell(pv, message string) {
-	if len(l.Problems) >= MaxTold {
+// AddProblem adds a problem.
+func (l *Listed) AddProblem(pv, message string) {
+	if len(l.Problems) >= MaxReported {
 		l.MoreProblems++
 		return
 	}
 	l.Problems = append(l.Problems, Problem{PV: pv, Message: message})
 }
 
-// Add adds what another source came to.
+// Add adds the result of another source.
 func (l *Listed) Add(other Listed) {
 	l.Names = append(l.Names, other.Names...)
 	for _, p := range other.Problems {
-		l.Tell(p.PV, p.Message)
+		l.AddProblem(p.PV, p.Message)
 	}
 	l.MoreProblems += other.MoreProblems
 }

@@ -72,10 +72,10 @@ func TestWhatIsToldIsBounded(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{}), group("b", 0, v1alpha1.ArchiveGroupSpec{})},
 		map[string]Listed{"ns/a": {Names: names}, "ns/b": {Names: names}}, Archive{Shards: 4}, now)
 	for name, g := range r.Groups {
-		if len(g.Conflicts) != MaxTold || len(g.Conflicts)+g.MoreConflicts != n || g.Conflicts[0].PV != "SR:0000" {
+		if len(g.Conflicts) != MaxReported || len(g.Conflicts)+g.MoreConflicts != n || g.Conflicts[0].PV != "SR:0000" {
 			t.Errorf("%s: %d conflicts and %d more", name, len(g.Conflicts), g.MoreConflicts)
 		}
-		if len(g.Problems) != MaxTold || len(g.Problems)+g.MoreProblems != n || !strings.HasPrefix(g.Problems[0].PV, "BAD") {
+		if len(g.Problems) != MaxReported || len(g.Problems)+g.MoreProblems != n || !strings.HasPrefix(g.Problems[0].PV, "BAD") {
 			t.Errorf("%s: %d problems and %d more", name, len(g.Problems), g.MoreProblems)
 		}
 	}

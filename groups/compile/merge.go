@@ -8,12 +8,11 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// merge decides about a PV that one or more groups want, the oldest first. Each
-// setting is the one that keeps more; where none does, as with providers and
-// clocks, the oldest group's. A paused wish does not count beside one that is not.
-// decides is the oldest wish that counts. Retention is that of all: what a paused
-// group has stored is there to stay. Two engines capture
-// the PV if any wish that counts says so.
+// merge merges the wants of one or more groups for a PV, the oldest first. Of each setting it
+// takes the value that keeps more. Where neither does, as with providers and clocks, the
+// oldest group decides. If any want is not paused, paused wants do not count; decides is the
+// oldest want that counts. Two engines capture the PV if any want that counts asks for it.
+// The retention includes paused wants, because the stored data of a paused group must stay.
 func merge(wants []want) (merged class, decides want) {
 	decides = wants[0]
 	for _, w := range wants {
@@ -33,7 +32,7 @@ func merge(wants []want) (merged class, decides want) {
 	return merged, decides
 }
 
-// keepMore returns settings that store whatever a or b would. a is of the older
+// keepMore returns settings that store everything that a or b would store. a belongs to the older
 // group.
 func keepMore(a, b capture.Settings) capture.Settings {
 	out := keepMoreSamples(a, b)
@@ -58,15 +57,15 @@ func keepMore(a, b capture.Settings) capture.Settings {
 	return out
 }
 
-// Most names of a PV in several groups, each of which may give 16: a channel list
-// bounds the size of settings. With more fields, all are subscribed to; more
-// properties than the oldest groups' are left out.
+// Limits for a PV in several groups, each of which may name 16: a channel list limits the size
+// of settings. Beyond maxFields the engine subscribes to all fields; beyond maxProperties the
+// properties of younger groups are left out.
 const (
 	maxFields     = 16
 	maxProperties = 64
 )
 
-// allFields returns the fields of both, of which none means all.
+// allFields returns the union of both lists of fields. An empty list means all fields.
 func allFields(a, b string) string {
 	both := join(a, b)
 	if a == "" || b == "" || len(both) > maxFields {
@@ -75,8 +74,7 @@ func allFields(a, b string) string {
 	return strings.Join(both, ",")
 }
 
-// join returns the names that are in either of two lists, separated by commas;
-// sorted.
+// join returns the sorted union of two comma-separated lists.
 func join(a, b string) []string {
 	all := strings.FieldsFunc(a+","+b, func(r rune) bool { return r == ',' })
 	slices.Sort(all)
@@ -94,7 +92,7 @@ func keepMoreSamples(a, b capture.Settings) capture.Settings {
 		a.Period = min(a.Period, b.Period)
 		return a
 	}
-	a.Absolute = min(a.Absolute, b.Absolute) // 0 is off, which keeps all
+	a.Absolute = min(a.Absolute, b.Absolute) // 0 is off and keeps everything
 	a.Relative = min(a.Relative, b.Relative)
 	if a.MaxRate == 0 || b.MaxRate == 0 {
 		a.MaxRate = 0
@@ -104,7 +102,7 @@ func keepMoreSamples(a, b capture.Settings) capture.Settings {
 	return a
 }
 
-// looser returns the wider of two limits, of which 0 is none.
+// looser returns the wider of two limits; 0 means no limit.
 func looser(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return 0

@@ -10,8 +10,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// ProviderOf returns the provider that a word of the API means: CA unless it is
-// PVA.
+// ProviderOf converts a provider of the API. It is CA unless the word is PVA.
 func ProviderOf(word v1alpha1.Provider) capture.Provider {
 	if word == v1alpha1.PVAccess {
 		return capture.PVA
@@ -19,8 +18,7 @@ func ProviderOf(word v1alpha1.Provider) capture.Provider {
 	return capture.CA
 }
 
-// Name returns a name that means a PV by the provider of its settings, whatever
-// the defaults are.
+// Name returns the PV name prefixed with its provider, so that it does not depend on defaults.
 func Name(ch *capture.Channel) string {
 	if ch.Settings == nil {
 		return ch.PV
@@ -28,8 +26,8 @@ func Name(ch *capture.Channel) string {
 	return ch.Settings.Provider.String() + "://" + ch.PV
 }
 
-// providerOf returns the provider of a name: what stands in front of it, or the
-// channel's, or the group's, or the archive's.
+// providerOf returns the provider of a name: its prefix, or else that of the channel, the
+// group or the archive.
 func providerOf(name string, ch *v1alpha1.Channel, group *v1alpha1.ArchiveGroupSpec, otherwise capture.Provider) capture.Provider {
 	word := v1alpha1.Provider(strings.ToUpper(pvname.Scheme(name)))
 	if ch != nil {
@@ -41,7 +39,7 @@ func providerOf(name string, ch *v1alpha1.Channel, group *v1alpha1.ArchiveGroupS
 	return ProviderOf(word)
 }
 
-// fieldsOf returns the fields of a channel: its own or the group's.
+// fieldsOf returns the fields of a channel, or of its group if the channel has none.
 func fieldsOf(group, channel []v1alpha1.FieldPath) string {
 	if channel == nil {
 		channel = group
@@ -49,13 +47,13 @@ func fieldsOf(group, channel []v1alpha1.FieldPath) string {
 	return joined(channel)
 }
 
-// inMetadata are the properties that the metadata of both protocols have. They
-// are kept in any case, and need no channel of their own.
+// inMetadata are the properties that are part of the metadata of both protocols. They are
+// always kept and need no separate subscription.
 var inMetadata = strings.Fields(`EGU PREC HOPR LOPR HIHI HIGH LOW LOLO DRVH DRVL
 	ZNAM ONAM ZRST ONST TWST THST FRST FVST SXST SVST EIST NIST TEST ELST TVST TTST FTST FFST`)
 
-// propertiesOf returns the properties of a channel, its own or the group's, that
-// do not come with the metadata.
+// propertiesOf returns the properties of a channel, or of its group if the channel has none,
+// without those that are part of the metadata.
 func propertiesOf(group, channel []v1alpha1.Property) string {
 	if channel == nil {
 		channel = group
@@ -65,7 +63,7 @@ func propertiesOf(group, channel []v1alpha1.Property) string {
 	}))
 }
 
-// joined returns names as capture.Settings has them: sorted, each once.
+// joined returns names in the form of capture.Settings: sorted, without duplicates, separated by commas.
 func joined[T ~string](names []T) string {
 	var b strings.Builder
 	for i, name := range slices.Compact(slices.Sorted(slices.Values(names))) {

@@ -66,7 +66,7 @@ func TestFieldsAndProperties(t *testing.T) {
 			t.Errorf("%s: %+v, want fields and properties %q", pv, s, want)
 		}
 	}
-	want := []Problem{{"D", "its fields have no effect: it is captured by Channel Access"}}
+	want := []Problem{{"D", "fields have no effect: the channel is captured by Channel Access"}}
 	if diff := cmp.Diff(want, r.Groups["ns/a"].Problems); diff != "" {
 		t.Error(diff)
 	}
@@ -104,10 +104,10 @@ func TestDividedGroups(t *testing.T) {
 			t.Errorf("Y: %+v: the younger group wants all fields", *y)
 		}
 		names := []string{"ns/old", "ns/young"}
-		want := []Conflict{{PV: "X", Groups: names, Divided: true, Provider: capture.PVA}, {PV: "Y", Groups: names, Provider: capture.PVA}}
+		want := []Conflict{{PV: "X", Groups: names, DifferentProviders: true, Provider: capture.PVA}, {PV: "Y", Groups: names, Provider: capture.PVA}}
 		for _, name := range names {
-			if diff := cmp.Diff(want, r.Groups[name].Conflicts); diff != "" || r.Groups[name].Divided != 1 {
-				t.Errorf("%s: %d divided, %s", name, r.Groups[name].Divided, diff)
+			if diff := cmp.Diff(want, r.Groups[name].Conflicts); diff != "" || r.Groups[name].DifferentProviders != 1 {
+				t.Errorf("%s: %d with different providers, %s", name, r.Groups[name].DifferentProviders, diff)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestAPausedGroupsProviderDoesNotCount(t *testing.T) {
 	if x := byPV(r)["X"].Settings; x.Provider != capture.CA {
 		t.Errorf("X: %+v", *x)
 	}
-	if n := r.Groups["ns/young"].Divided; n != 0 {
+	if n := r.Groups["ns/young"].DifferentProviders; n != 0 {
 		t.Errorf("%d PVs are divided", n)
 	}
 }
@@ -134,7 +134,7 @@ func TestListedForTwoProviders(t *testing.T) {
 	if got["X"].Settings.Provider != capture.PVA || got["Y"].Settings.Provider != capture.CA || got["Z"].Settings.Provider != capture.PVA {
 		t.Errorf("X %+v, Y %+v, Z %+v", *got["X"].Settings, *got["Y"].Settings, *got["Z"].Settings)
 	}
-	want := []Problem{{"X", "it is listed for pva and for ca: the first one counts"}}
+	want := []Problem{{"X", "it is listed for both pva and ca; the first entry is used"}}
 	if diff := cmp.Diff(want, r.Groups["ns/a"].Problems); diff != "" {
 		t.Error(diff)
 	}

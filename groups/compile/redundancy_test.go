@@ -46,10 +46,10 @@ func TestRedundancy(t *testing.T) {
 			t.Errorf("%s is captured by %d engines, want %d", pv, replicas, n)
 		}
 	}
-	if n := r.Groups["ns/once"].Twice; n != 2 {
+	if n := r.Groups["ns/once"].Redundant; n != 2 {
 		t.Errorf("%d PVs of the first group are said to be captured twice, want 2", n)
 	}
-	if n := r.Groups["ns/twice"].Twice; n != 2 {
+	if n := r.Groups["ns/twice"].Redundant; n != 2 {
 		t.Errorf("%d PVs of the second group are said to be captured twice, want 2", n)
 	}
 }
@@ -78,7 +78,7 @@ func TestRedundancyOfOneEngine(t *testing.T) {
 	}
 	for name, told := range map[string]int{"ns/group": 1, "ns/channel": 1, "ns/none": 0} {
 		g := r.Groups[name]
-		if len(g.Problems) != told || told > 0 && !strings.Contains(g.Problems[0].Message, "redundancy 2 has no effect") || g.Twice != 0 {
+		if len(g.Problems) != told || told > 0 && !strings.Contains(g.Problems[0].Message, "redundancy 2 has no effect") || g.Redundant != 0 {
 			t.Errorf("%s is told %+v", name, g)
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// retentionOf rounds up to tiers what a group, or a channel, asks for.
+// retentionOf returns the retention that a group or channel asks for, rounded up to tiers.
 func retentionOf(r *v1alpha1.Retention) (out store.Retention, err error) {
 	if r == nil {
 		return out, nil
 	}
 	if out.Raw, err = tierOf(r.Raw); err != nil {
-		return out, fmt.Errorf("reading retention.raw: %w", err)
+		return out, fmt.Errorf("parsing retention.raw: %w", err)
 	}
 	var levels []store.Level
 	for i := range r.Rollups {
 		every, err := r.Rollups[i].Every.TimeDuration()
 		if err != nil {
-			return out, fmt.Errorf("reading the width of a rollup: %w", err)
+			return out, fmt.Errorf("parsing the width of a rollup: %w", err)
 		}
 		tier, err := tierOf(r.Rollups[i].Keep)
 		if err != nil {
-			return out, fmt.Errorf("reading how long a rollup is kept: %w", err)
+			return out, fmt.Errorf("parsing the retention of a rollup: %w", err)
 		}
 		levels = append(levels, store.LevelOf(every, tier))
 	}
@@ -39,8 +39,8 @@ func tierOf(keep *v1alpha1.Duration) (store.Tier, error) {
 	return store.TierFor(d), err
 }
 
-// keepLonger returns the retention that keeps whatever a or b would: raw samples and
-// each level for as long as either.
+// keepLonger returns the retention that keeps everything that a or b would keep: raw samples
+// and each rollup level for the longer time.
 func keepLonger(a, b store.Retention) store.Retention {
 	return store.Retention{
 		Raw:    longer(a.Raw, b.Raw),
@@ -55,9 +55,9 @@ func longer(a, b store.Tier) store.Tier {
 	return a
 }
 
-// tiers returns levels in order of their width, each width once, and none kept for
-// less than a finer one. Of more than there may be, the two that are closest become
-// one: the finer, kept for as long as either.
+// tiers returns levels sorted by width, each width once. A level is kept at least as long as
+// any finer one. If there are too many, tiers merges the two levels with the closest widths:
+// it takes the finer one, kept for the longer time.
 func tiers(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return l == 0 })
 	slices.SortFunc(levels, func(a, b store.Level) int { return cmp.Compare(a.Every(), b.Every()) })
@@ -82,7 +82,7 @@ func tiers(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	return out
 }
 
-// closest returns the step whose width is closest to that of the next one.
+// closest returns the index of the level whose width is closest to that of the next level.
 func closest(steps []store.Level) int {
 	ratio := func(i int) float64 { return float64(steps[i+1].Every()) / float64(steps[i].Every()) }
 	least := 0
@@ -94,8 +94,8 @@ func closest(steps []store.Level) int {
 	return least
 }
 
-// Describe says for people what the retention of a group comes to: what is kept for
-// how long, and what was asked where that is something else.
+// Describe describes the retention of a group for users: what is kept for how long, and the
+// requested time if it differs.
 func Describe(group *v1alpha1.ArchiveGroupSpec) string {
 	r := cmp.Or(group.Retention, &v1alpha1.Retention{})
 	var b strings.Builder
@@ -110,7 +110,7 @@ func Describe(group *v1alpha1.ArchiveGroupSpec) string {
 		}
 	}
 	if own > 0 {
-		fmt.Fprintf(&b, "; channels with a retention of their own: %d", own)
+		fmt.Fprintf(&b, "; channels with their own retention: %d", own)
 	}
 	return b.String()
 }
@@ -121,10 +121,10 @@ func kept(asked *v1alpha1.Duration) string {
 	case err != nil || asked == nil:
 		return "forever"
 	case tier == store.Forever:
-		return "forever (" + string(*asked) + " asked)"
+		return "forever (requested: " + string(*asked) + ")"
 	}
 	if d, _ := asked.TimeDuration(); d != tier.Keep() {
-		return "for " + tier.String() + " (" + string(*asked) + " asked)"
+		return "for " + tier.String() + " (requested: " + string(*asked) + ")"
 	}
 	return "for " + tier.String()
 }

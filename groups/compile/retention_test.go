@@ -102,7 +102,7 @@ func TestLongerThanAsked(t *testing.T) {
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("1d"), Channels: channels("X", "Y", "Z")}),
 		group("b", 1, v1alpha1.ArchiveGroupSpec{Retention: retention("30d"), Channels: channels("X", "Y")}),
 	}, nil, Archive{Shards: 4}, now)
-	if a, b := r.Groups["ns/a"].Longer, r.Groups["ns/b"].Longer; a != 2 || b != 0 {
+	if a, b := r.Groups["ns/a"].KeptLonger, r.Groups["ns/b"].KeptLonger; a != 2 || b != 0 {
 		t.Errorf("of %d and %d PVs more is kept, want 2 and 0", a, b)
 	}
 }
@@ -110,16 +110,16 @@ func TestLongerThanAsked(t *testing.T) {
 func TestDescribeRetention(t *testing.T) {
 	for want, r := range map[string]*v1alpha1.Retention{
 		"raw samples are kept forever":                                              nil,
-		"raw samples are kept for 90d (45d asked)":                                  retention("45d"),
+		"raw samples are kept for 90d (requested: 45d)":                                  retention("45d"),
 		"raw samples are kept for 1y, rollups of 10s for 2y, rollups of 6h forever": retention("365d", "10s", "2y", "6h", ""),
-		"raw samples are kept forever (50y asked)":                                  retention("50y"),
+		"raw samples are kept forever (requested: 50y)":                                  retention("50y"),
 	} {
 		if got := Describe(&v1alpha1.ArchiveGroupSpec{Retention: r}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	own := &v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "A"}, {Name: "B", Retention: retention("1d")}}}
-	if got := Describe(own); got != "raw samples are kept forever; channels with a retention of their own: 1" {
+	if got := Describe(own); got != "raw samples are kept forever; channels with their own retention: 1" {
 		t.Errorf("%q", got)
 	}
 }

@@ -10,17 +10,15 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// Limits of the IOC's clock where a group gives none. An IOC that is ahead
-// spoils reading up to now, so it gets less; one that is behind may have
-// buffered.
+// Default limits of the IOC's clock. The limit for clocks ahead is narrow, because such samples
+// disturb reads up to the present. A sample that is behind may have been buffered.
 const (
 	defaultAhead  = 5 * time.Minute
 	defaultBehind = 24 * time.Hour
 )
 
-// override returns the group's sampling with the channel's fields over it. A
-// channel that gives a mode takes none of the settings that belong to the
-// group's mode.
+// override returns the group's sampling, overridden by the channel's fields. A channel with
+// its own mode inherits none of the settings that belong to the group's mode.
 func override(group, channel *v1alpha1.Sampling) *v1alpha1.Sampling {
 	if group == nil {
 		return channel
@@ -51,8 +49,8 @@ func override(group, channel *v1alpha1.Sampling) *v1alpha1.Sampling {
 	return &out
 }
 
-// settingsOf fills in the defaults. Settings that do not apply to the mode or
-// the clock are zero, so that equal behaviour is an equal class.
+// settingsOf converts a sampling and fills in the defaults. Settings that do not apply to the
+// mode or the clock are zero, so that equal behaviour gives equal settings.
 func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 	if s == nil {
 		s = &v1alpha1.Sampling{}
@@ -64,7 +62,7 @@ func settingsOf(s *v1alpha1.Sampling) (out capture.Settings, err error) {
 			return out, errors.New("period is required for mode Scan")
 		}
 		if out.Period, err = s.Period.TimeDuration(); err != nil {
-			return out, fmt.Errorf("reading the period: %w", err)
+			return out, fmt.Errorf("parsing the period: %w", err)
 		}
 	} else {
 		if s.Deadband != nil {
@@ -90,10 +88,10 @@ func setClockLimit(out *capture.Settings, limit *v1alpha1.ClockLimit) (err error
 		out.OnClock = capture.Refuse
 	}
 	if out.Ahead, err = durationOr(limit.Ahead, defaultAhead); err != nil {
-		return fmt.Errorf("reading clockLimit.ahead: %w", err)
+		return fmt.Errorf("parsing clockLimit.ahead: %w", err)
 	}
 	if out.Behind, err = durationOr(limit.Behind, defaultBehind); err != nil {
-		return fmt.Errorf("reading clockLimit.behind: %w", err)
+		return fmt.Errorf("parsing clockLimit.behind: %w", err)
 	}
 	return nil
 }
@@ -105,8 +103,8 @@ func durationOr(d *v1alpha1.Duration, otherwise time.Duration) (time.Duration, e
 	return d.TimeDuration()
 }
 
-// redundancyOf returns how many engines a group wants to capture a channel: its own
-// setting or the group's.
+// redundancyOf returns how many engines should capture a channel: its own setting, or else
+// that of its group.
 func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 {
 	if ch.Redundancy != nil {
 		return *ch.Redundancy
@@ -114,8 +112,7 @@ func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 
 	return group.Redundancy
 }
 
-// wantsTwice reports whether a group wants some channel to be captured by two
-// engines.
+// wantsTwice reports whether a group asks for two engines for any of its channels.
 func wantsTwice(spec *v1alpha1.ArchiveGroupSpec) bool {
 	return spec.Redundancy > 1 ||
 		slices.ContainsFunc(spec.Channels, func(ch v1alpha1.Channel) bool { return redundancyOf(spec, &ch) > 1 })

@@ -12,8 +12,8 @@ type keyFunc func(pv string) string
 
 func itself(pv string) string { return pv }
 
-// shardKey returns how a group chooses shards. With an error it is the default,
-// each PV by itself.
+// shardKey returns how a group selects shards. If it returns an error, the function is the
+// default: the key is the PV itself.
 func shardKey(by *v1alpha1.ShardBy, group string) (keyFunc, error) {
 	switch {
 	case by == nil || by.Channel != nil:
@@ -23,15 +23,15 @@ func shardKey(by *v1alpha1.ShardBy, group string) (keyFunc, error) {
 	case by.Prefix != nil:
 		re, err := regexp.Compile(by.Prefix.Regex)
 		if err != nil {
-			return itself, fmt.Errorf("reading shardBy.prefix.regex: %w", err)
+			return itself, fmt.Errorf("parsing shardBy.prefix.regex: %w", err)
 		}
 		return prefixKey(re), nil
 	}
 	return itself, nil
 }
 
-// prefixKey takes the first capture group, or else the whole match. An empty
-// key would put unrelated PVs together, so it counts as no match.
+// prefixKey uses the first capture group as key, or the whole match if there is none. An empty
+// key counts as no match, because it would put unrelated PVs into one shard.
 func prefixKey(re *regexp.Regexp) keyFunc {
 	part := min(re.NumSubexp(), 1)
 	return func(pv string) string {

@@ -9,20 +9,19 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// want is one group's wish for one PV. There is one for every name, so it is
-// small.
+// want is one group's request for one PV. There is one for every name, so it is small.
 type want struct {
 	pv       string
 	settings *class // shared
 	age      int32  // index of the member, 0 is the oldest
-	place    int32  // index in the group's channels, or fromElsewhere and up
+	place    int32  // index in the group's channels, or fromElsewhere plus index in the listed names
 }
 
-// fromElsewhere is the first want.place of names that are listed outside of the
-// group. What the group itself says of a PV counts more.
+// fromElsewhere is the first want.place of names that are listed outside of the group. The
+// group's own channels take precedence over them.
 const fromElsewhere = 1 << 20
 
-// compareWants orders by PV, age of the group, and place in the group.
+// compareWants compares by PV, age of the group, and place in the group.
 func compareWants(a, b want) int {
 	if order := cmp.Compare(a.pv, b.pv); order != 0 {
 		return order
@@ -30,36 +29,36 @@ func compareWants(a, b want) int {
 	return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.place, b.place))
 }
 
-// addChannels collects the wishes of the youngest member.
+// addChannels collects the wants of the youngest member.
 func (c *compiler) addChannels(m member, listed []string) {
-	w := wisher{compiler: c, member: m, age: int32(len(c.members) - 1)}
+	w := wantCollector{compiler: c, member: m, age: int32(len(c.members) - 1)}
 	for i := range m.spec.Channels {
 		ch := &m.spec.Channels[i]
-		w.wish(ch.Name, ch, int32(i))
+		w.addWant(ch.Name, ch, int32(i))
 	}
 	for i, name := range listed {
-		w.wish(name, nil, int32(fromElsewhere+i))
+		w.addWant(name, nil, int32(fromElsewhere+i))
 	}
 	if len(m.spec.Fields) > 0 && !w.pva && len(m.spec.Channels)+len(listed) > 0 {
 		m.out.addProblem("", "fields have no effect: no channel of the group is captured by pvAccess")
 	}
 }
 
-// wisher collects the wishes of one member.
-type wisher struct {
+// wantCollector collects the wants of one member.
+type wantCollector struct {
 	*compiler
 	member
 	age int32
-	pva bool // there is a channel of pvAccess
+	pva bool // a channel is captured by pvAccess
 
-	// classes are the settings of channels that have none of their own, by
-	// provider, and what is wrong with them; made when asked for.
+	// classes are the settings of channels without settings of their own, by provider; errs
+	// are their errors. They are built when first needed.
 	classes [capture.NumProviders]*class
 	errs    [capture.NumProviders]error
 }
 
-// wish adds the wish for a name. ch is nil for a name from elsewhere.
-func (w *wisher) wish(name string, ch *v1alpha1.Channel, place int32) {
+// addWant adds the want for a name. ch is nil for a name from elsewhere.
+func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) {
 	pv := pvname.Canonical(name)
 	if err := pvname.Check(pv); err != nil {
 		w.out.addProblem(pv, err.Error())
@@ -72,14 +71,14 @@ func (w *wisher) wish(name string, ch *v1alpha1.Channel, place int32) {
 		return
 	}
 	if ch != nil && len(ch.Fields) > 0 && provider != capture.PVA {
-		w.out.addProblem(pv, "its fields have no effect: it is captured by Channel Access")
+		w.out.addProblem(pv, "fields have no effect: the channel is captured by Channel Access")
 	}
 	w.pva = w.pva || provider == capture.PVA
 	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
 }
 
-// settings are those of a channel, or of all that have none of their own.
-func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
+// settings returns the settings of a channel. Channels without settings of their own share them.
+func (w *wantCollector) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
 	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil) {
 		return w.channelSettings(w.spec, ch, p)
 	}
@@ -89,7 +88,7 @@ func (w *wisher) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, err
 	return w.classes[p], w.errs[p]
 }
 
-// channelSettings are those of a channel in a group.
+// channelSettings returns the settings of a channel in a group.
 func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
 	sampling := group.Sampling
 	if ch.Sampling != nil {
@@ -114,8 +113,7 @@ func (c *compiler) channelSettings(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha
 	return c.share(class{Settings: settings, twice: !c.Alone && redundancyOf(group, ch) > 1}), nil
 }
 
-// withoutDuplicates leaves one wish of each group, the first. wants are of one
-// PV, in order.
+// withoutDuplicates keeps the first want of each group. All wants are for one PV, sorted.
 func (c *compiler) withoutDuplicates(wants []want) []want {
 	if len(wants) == 1 {
 		return wants
@@ -132,10 +130,10 @@ func (c *compiler) withoutDuplicates(wants []want) []want {
 		case m.role != captures:
 		case w.place < fromElsewhere:
 			channels := m.spec.Channels
-			m.out.addProblem(w.pv, fmt.Sprintf("%q and %q are the same PV: the first one counts",
+			m.out.addProblem(w.pv, fmt.Sprintf("%q and %q are the same PV; the first entry is used",
 				channels[before.place].Name, channels[w.place].Name))
 		case before.place >= fromElsewhere && w.settings.Provider != before.settings.Provider:
-			m.out.addProblem(w.pv, fmt.Sprintf("it is listed for %s and for %s: the first one counts",
+			m.out.addProblem(w.pv, fmt.Sprintf("it is listed for both %s and %s; the first entry is used",
 				before.settings.Provider, w.settings.Provider))
 		}
 	}

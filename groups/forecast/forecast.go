@@ -1,9 +1,9 @@
-// Package forecast says what groups' retention would do to an archive, before it is
-// applied:
+// Package forecast predicts what the retention of groups would do to an archive, before the
+// groups are applied. The command varve retention plan prints the result:
 //
 //	groups ─▶ compile.Compile ─▶ PV → retention ─┐
-//	                                             ├─▶ per group: what stays, moves, goes
-//	store ─▶ directory, blocks of some PVs ──────┘
+//	                                             ├─▶ per group: stored, moved, deleted data
+//	store ─▶ directory, blocks of sampled PVs ───┘
 package forecast
 
 import (
@@ -21,13 +21,13 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a forecast needs of a store.
+// Store is the part of a store that a forecast reads.
 type Store interface {
 	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
 	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
 }
 
-// Amount is so much of stored data.
+// Amount is an amount of stored data.
 type Amount struct{ Samples, Bytes int64 }
 
 func (a *Amount) add(b *store.Block) {
@@ -40,82 +40,83 @@ func (a *Amount) join(o Amount) {
 	a.Bytes += o.Bytes
 }
 
-// Fate is what becomes of blocks.
-type Fate struct {
-	// Stored are all, by tier.
+// Outcome is the predicted outcome for a set of blocks.
+type Outcome struct {
+	// Stored is the data stored today, by tier.
 	Stored [store.NumTiers]Amount
-	// Move are those that are copied to another tier, Go those that are older than it
-	// keeps: they are deleted.
-	Move, Go Amount
-	// Oldest and Gone are the times, in ns since 1970, of the first sample, and up to
-	// when samples go; 0 if there is none, or none goes.
-	Oldest, Gone int64
+	// Move is the data that is copied to another tier. Delete is the data that is deleted
+	// because it is older than the new tier keeps it.
+	Move, Delete Amount
+	// Oldest is the time of the first sample, and DeletedUntil the time of the last deleted
+	// sample, in ns since 1970; 0 if there is none.
+	Oldest, DeletedUntil int64
 }
 
 // PV is the forecast of one PV.
 type PV struct {
 	Name string
-	// Asked says that a group names it; then it is to be kept as Retention says.
-	Asked     bool
+	// InGroup means that a group names the PV. Retention is then its future retention.
+	InGroup   bool
 	Retention store.Retention
-	Fate
+	Outcome
 }
 
-// Group is the forecast of the PVs that one group decides about.
+// Group is the forecast of the PVs whose settings one group decides.
 type Group struct {
-	// Name is namespace/name, or empty: of PVs that no group names.
+	// Name is namespace/name, or "" for the PVs that no group names.
 	Name string
-	// PVs is how many it decides about. Of WithData there is some, of Moving on another
-	// tier than it is to be kept on.
+	// PVs is the number of PVs. WithData counts those with stored data, Moving those with
+	// data on another tier than their future one.
 	PVs, WithData, Moving int
-	// Looked are those whose blocks were looked at, by name. Fate is of all that have
-	// data: the sum of those, scaled up if they are not all.
-	Looked []PV
-	Fate
+	// Sampled are the PVs whose blocks were read, sorted by name. Outcome is their sum,
+	// scaled up to all PVs with data.
+	Sampled []PV
+	Outcome
 }
 
-// Options of a forecast.
+// Options are the options of a forecast.
 type Options struct {
-	// Only is a group to look at alone; empty: all.
+	// Only limits the forecast to one group; "" means all groups.
 	Only string
-	// Most is the number of PVs of a group whose blocks are looked at; 0 is all.
-	Most int
-	Now  time.Time
-	// Progress is told of how many PVs of all were looked at; nil: nobody is.
+	// MaxPVs is the number of PVs per group whose blocks are read; 0 means all.
+	MaxPVs int
+	Now    time.Time
+	// Progress is called after each PV, with the number of PVs read and their total. It may
+	// be nil.
 	Progress func(done, all int)
 }
 
-// Make looks into a store. The assignment is that of the groups to be.
+// Make makes a forecast for the assignment of the future groups, from the contents of a store.
 func Make(ctx context.Context, st Store, assignment map[int][]capture.Channel, o Options) ([]Group, error) {
-	m := maker{store: st, opts: o, now: o.Now.UnixNano(), asked: map[string]*capture.Channel{}, groups: map[string]*drawn{}}
+	m := maker{store: st, opts: o, now: o.Now.UnixNano(), assigned: map[string]*capture.Channel{}, groups: map[string]*groupSample{}}
 	for _, channels := range assignment {
 		for i := range channels {
-			m.asked[channels[i].PV] = &channels[i]
+			m.assigned[channels[i].PV] = &channels[i]
 			m.group(channels[i].Group).PVs++
 		}
 	}
-	if err := m.draw(ctx); err != nil {
+	if err := m.sample(ctx); err != nil {
 		return nil, fmt.Errorf("reading the directory: %w", err)
 	}
 	all, done := 0, 0
 	for _, g := range m.groups {
-		all += len(g.some)
+		all += len(g.channels)
 	}
 	var out []Group
 	for _, name := range slices.Sorted(maps.Keys(m.groups)) {
 		g := m.groups[name]
-		slices.SortFunc(g.some, func(a, b store.Channel) int { return cmp.Compare(a.PV, b.PV) })
-		for i := range g.some {
-			pv, err := m.pv(ctx, &g.some[i])
+		slices.SortFunc(g.channels, func(a, b store.Channel) int { return cmp.Compare(a.PV, b.PV) })
+		for i := range g.channels {
+			pv, err := m.predict(ctx, &g.channels[i])
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", g.some[i].PV, err)
+				return nil, fmt.Errorf("reading blocks of %s: %w", g.channels[i].PV, err)
 			}
-			g.Looked = append(g.Looked, pv)
+			g.Sampled = append(g.Sampled, pv)
 			if done++; o.Progress != nil {
 				o.Progress(done, all)
 			}
 		}
-		g.sum()
+		g.total()
 		out = append(out, g.Group)
 	}
 	return out, nil
@@ -123,33 +124,33 @@ func Make(ctx context.Context, st Store, assignment map[int][]capture.Channel, o
 
 // maker is one run of Make.
 type maker struct {
-	store  Store
-	opts   Options
-	now    int64
-	asked  map[string]*capture.Channel
-	groups map[string]*drawn
+	store    Store
+	opts     Options
+	now      int64
+	assigned map[string]*capture.Channel // by PV
+	groups   map[string]*groupSample
 }
 
-// drawn is a group, and those of its PVs to look at.
-type drawn struct {
+// groupSample is a group with a random sample of its PVs.
+type groupSample struct {
 	Group
-	some []store.Channel
-	rng  *rand.Rand
+	channels []store.Channel
+	rng      *rand.Rand
 }
 
-func (m *maker) group(name string) *drawn {
+func (m *maker) group(name string) *groupSample {
 	if m.groups[name] == nil && m.opts.Only != "" && m.opts.Only != name {
-		return &drawn{rng: rand.New(rand.NewPCG(1, 1))} // nobody looks at it
+		return &groupSample{rng: rand.New(rand.NewPCG(1, 1))} // not part of the result
 	}
 	if m.groups[name] == nil {
-		m.groups[name] = &drawn{Group: Group{Name: name}, rng: rand.New(rand.NewPCG(1, 1))}
+		m.groups[name] = &groupSample{Group: Group{Name: name}, rng: rand.New(rand.NewPCG(1, 1))}
 	}
 	return m.groups[name]
 }
 
-// draw reads the directory, and draws the PVs to look at: each of a group with the
-// same probability.
-func (m *maker) draw(ctx context.Context) error {
+// sample reads the directory and selects the PVs whose blocks are read. Each PV of a group is
+// selected with the same probability.
+func (m *maker) sample(ctx context.Context) error {
 	for ch, err := range m.store.Channels(ctx) {
 		if err != nil {
 			return err
@@ -158,29 +159,29 @@ func (m *maker) draw(ctx context.Context) error {
 			continue
 		}
 		name := ""
-		asked := m.asked[ch.PV]
-		if asked != nil {
-			name = asked.Group
+		assigned := m.assigned[ch.PV]
+		if assigned != nil {
+			name = assigned.Group
 		}
 		g := m.group(name)
-		if asked == nil {
+		if assigned == nil {
 			g.PVs++
 		}
 		g.WithData++
-		if asked != nil && m.elsewhere(&ch, asked.Settings.Retention.Raw) {
+		if assigned != nil && m.isOnOtherTier(&ch, assigned.Settings.Retention.Raw) {
 			g.Moving++
 		}
-		if n := m.opts.Most; n == 0 || len(g.some) < n {
-			g.some = append(g.some, ch)
+		if n := m.opts.MaxPVs; n == 0 || len(g.channels) < n {
+			g.channels = append(g.channels, ch)
 		} else if i := g.rng.IntN(g.WithData); i < n {
-			g.some[i] = ch
+			g.channels[i] = ch
 		}
 	}
 	return nil
 }
 
-// elsewhere reports whether blocks of a PV may stand on another tier.
-func (m *maker) elsewhere(ch *store.Channel, than store.Tier) bool {
+// isOnOtherTier reports whether blocks of a PV may be on another tier.
+func (m *maker) isOnOtherTier(ch *store.Channel, than store.Tier) bool {
 	for b := range store.InUse(ch.Starts, m.now, m.now) {
 		if b.Tier() != than {
 			return true
@@ -189,11 +190,11 @@ func (m *maker) elsewhere(ch *store.Channel, than store.Tier) bool {
 	return false
 }
 
-// pv looks at the blocks of a PV.
-func (m *maker) pv(ctx context.Context, ch *store.Channel) (PV, error) {
+// predict makes the forecast of one PV.
+func (m *maker) predict(ctx context.Context, ch *store.Channel) (PV, error) {
 	pv := PV{Name: ch.PV}
-	if asked := m.asked[ch.PV]; asked != nil {
-		pv.Asked, pv.Retention = true, asked.Settings.Retention
+	if assigned := m.assigned[ch.PV]; assigned != nil {
+		pv.InGroup, pv.Retention = true, assigned.Settings.Retention
 	}
 	for b := range store.InUse(ch.Starts, m.now, m.now) {
 		for blk, err := range m.store.Blocks(ctx, ch.PV, b, math.MinInt64, math.MaxInt64) {
@@ -215,38 +216,38 @@ func (p *PV) add(b *store.Block, now int64) {
 	}
 	to := p.Retention.Raw
 	switch {
-	case !p.Asked || at == to:
+	case !p.InGroup || at == to:
 	case to != store.Forever && to.Longest().Of(b.End).End() <= now-int64(to.Keep()):
-		p.Go.add(b)
-		p.Gone = max(p.Gone, b.End)
+		p.Delete.add(b)
+		p.DeletedUntil = max(p.DeletedUntil, b.End)
 	default:
 		p.Move.add(b)
 	}
 }
 
-// sum sums up what was looked at, and scales it to all that is stored.
-func (g *drawn) sum() {
-	for i := range g.Looked {
-		f := &g.Looked[i].Fate
+// total adds up the sampled PVs, and scales the sum to all PVs with data.
+func (g *groupSample) total() {
+	for i := range g.Sampled {
+		f := &g.Sampled[i].Outcome
 		for r := range f.Stored {
 			g.Stored[r].join(f.Stored[r])
 		}
 		g.Move.join(f.Move)
-		g.Go.join(f.Go)
+		g.Delete.join(f.Delete)
 		if f.Oldest != 0 && (g.Oldest == 0 || f.Oldest < g.Oldest) {
 			g.Oldest = f.Oldest
 		}
-		g.Gone = max(g.Gone, f.Gone)
+		g.DeletedUntil = max(g.DeletedUntil, f.DeletedUntil)
 	}
-	if len(g.Looked) == 0 {
+	if len(g.Sampled) == 0 {
 		return
 	}
-	scale := float64(g.WithData) / float64(len(g.Looked))
+	scale := float64(g.WithData) / float64(len(g.Sampled))
 	for r := range g.Stored {
 		g.Stored[r].scale(scale)
 	}
 	g.Move.scale(scale)
-	g.Go.scale(scale)
+	g.Delete.scale(scale)
 }
 
 func (a *Amount) scale(by float64) {

@@ -34,10 +34,10 @@ func TestConfigMapsBesideGroups(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, want := range []string{
-		`b.yaml: namespace "default" has a ConfigMap "pvs" in ` + filepath.Join(dir, "a.yaml") + ` already`,
+		`b.yaml: namespace "default" already has a ConfigMap "pvs" in ` + filepath.Join(dir, "a.yaml"),
 		`c.yaml:3: metadata.name: Invalid value: "Not_OK"`,
-		`c.yaml:8: reading a ConfigMap: strict decoding error: unknown field "dta"`,
-		`c.yaml:16: reading a ConfigMap: `,
+		`c.yaml:8: decoding a ConfigMap: strict decoding error: unknown field "dta"`,
+		`c.yaml:16: decoding a ConfigMap: `,
 	} {
 		if !mention(r.Errors, want) {
 			t.Errorf("not said: %s\nsaid: %v", want, r.Errors)

@@ -17,13 +17,13 @@ import (
 
 // document is one YAML document of a file.
 type document struct {
-	line int // of its first line, from 1
-	// text has an empty line for each line of the file before the document, so
-	// that line numbers of the YAML parser are the file's.
+	line int // number of its first line, from 1
+	// text starts with an empty line for each line of the file before the document, so that
+	// the line numbers of the YAML parser are those of the file.
 	text []byte
 }
 
-// split cuts a file at lines that begin with "---".
+// split splits a file at lines that start with "---".
 func split(content []byte) []document {
 	var docs []document
 	begin, line := 0, 1
@@ -55,31 +55,31 @@ func isSeparator(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// parse returns the objects of a file and its errors.
+// parse returns the objects and the errors of a file.
 func parse(file string, content []byte) (found objects, errs []error) {
 	for _, doc := range split(content) {
 		obj, err := doc.decode()
 		if err != nil {
 			line := doc.line
-			if p, ok := errors.AsType[placed](err); ok {
+			if p, ok := errors.AsType[lineError](err); ok {
 				line = p.line
 			}
 			errs = append(errs, &Error{File: file, Line: line, Err: err})
 			continue
 		}
-		if obj == nil { // comments only
+		if obj == nil { // only comments
 			continue
 		}
-		wrong := found.add(obj)
+		invalid := found.add(obj)
 		name := nameOf(obj)
-		for _, err := range wrong {
+		for _, err := range invalid {
 			errs = append(errs, &Error{File: file, Line: doc.lineOf(fieldOf(err)), Group: name, Err: err})
 		}
 	}
 	return found, errs
 }
 
-// decode returns the document's object, nil if it has none.
+// decode returns the document's object, or nil if it has none.
 func (d document) decode() (map[string]any, error) {
 	text, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil {
@@ -92,27 +92,27 @@ func (d document) decode() (map[string]any, error) {
 	if err := utiljson.Unmarshal(text, &obj); err != nil {
 		var wrongType *json.UnmarshalTypeError
 		if errors.As(err, &wrongType) {
-			return nil, fmt.Errorf("the document is not an object but of type %s", wrongType.Value)
+			return nil, fmt.Errorf("the document is of type %s instead of an object", wrongType.Value)
 		}
 		return nil, fmt.Errorf("decoding: %w", err)
 	}
 	return obj, nil
 }
 
-// placed is what the YAML library says, with the line taken out of it.
-type placed struct {
+// lineError is an error of the YAML library, with the line number separated from the text.
+type lineError struct {
 	line int
 	text string
 }
 
-func (p placed) Error() string { return p.text }
+func (e lineError) Error() string { return e.text }
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 func yamlError(err error) error {
 	var noNumber *json.UnsupportedValueError
 	if errors.As(err, &noNumber) {
-		return fmt.Errorf("a number is %s: only finite numbers can be given", noNumber.Str)
+		return fmt.Errorf("a number is %s: only finite numbers are allowed", noNumber.Str)
 	}
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.Join(strings.Fields(text), " ")
@@ -124,10 +124,10 @@ func yamlError(err error) error {
 	if err != nil {
 		return errors.New(text)
 	}
-	return placed{line: line, text: text[:at[0]] + text[at[1]:]}
+	return lineError{line: line, text: text[:at[0]] + text[at[1]:]}
 }
 
-// nameOf returns the name of a group that may be wrong in any way.
+// nameOf returns the name of a group, which may be invalid in any way.
 func nameOf(obj map[string]any) string {
 	if obj["kind"] != v1alpha1.KindArchiveGroup {
 		return ""

@@ -97,10 +97,10 @@ func TestOneBadFileDoesNotHideTheOthers(t *testing.T) {
 	want := []string{
 		`a.yaml:15: ArchiveGroup "bad": spec.channels[0].name: Invalid value: "A B": spec.channels[0].name in body should match '^\S+$'`,
 		`b.yaml:8: yaml: did not find expected node content`,
-		`c.yaml:9: apiVersion is "v1" and kind is "Pod": only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1 are read from files`,
-		`c.yaml:12: the document is not an object but of type array`,
-		`d.yaml: ArchiveGroup "good": namespace "default" has a group of this name in a.yaml already`,
-		`e.yaml:1: apiVersion is missing and kind is missing: only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1 are read from files`,
+		`c.yaml:9: apiVersion is "v1" and kind is "Pod": files may contain only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1`,
+		`c.yaml:12: the document is of type array instead of an object`,
+		`d.yaml: ArchiveGroup "good": namespace "default" already has a group of this name in a.yaml`,
+		`e.yaml:1: apiVersion is missing and kind is missing: files may contain only ArchiveGroup of varve.dev/v1alpha1 and ConfigMap of v1`,
 		`e.yaml:11: yaml: unmarshal errors: key "paused" already set in map`,
 		`f.yaml: reading the file: no such file or directory`,
 	}

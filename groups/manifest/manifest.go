@@ -1,17 +1,17 @@
-// Package manifest reads ArchiveGroups from YAML files, with the checks that a
-// cluster makes, and the ConfigMaps that they take names from. It watches the
-// files for changes.
+// Package manifest reads ArchiveGroups from YAML files, and the ConfigMaps that they take
+// names from. It applies the same checks as a cluster, and watches the files for changes. It
+// feeds the standalone archiver and varve retention plan:
 //
 //	directory ──list──▶ files ──split──▶ documents ──check──▶ objects ──merge──▶ Result
 //	    ▲                 │ errors          │ errors     │ errors     │ errors      │
 //	    └── fsnotify,     └─────────────────┴────────────┴────────────┴────────────▶┘
-//	        and a look now and then
+//	        periodic reads
 //
-// Documents are checked by the schema and the CEL rules of the CRD itself, so
-// that a wrong manifest gets the same message with and without a cluster.
+// The schema and the CEL rules of the CRD itself check the documents, so an invalid manifest
+// gets the same message with and without a cluster.
 //
-// Absence never stops capture: while a file can not be read or is wrong, and
-// while the directory can not be listed, the groups read before stay.
+// A missing file never stops capture at once: while a file is unreadable or invalid, and while
+// the directory cannot be listed, the groups read before stay in effect.
 package manifest
 
 import (
@@ -25,24 +25,24 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Result is what the files of a path say.
+// Result is the content of the files of a path.
 type Result struct {
-	// Groups are the valid groups, ordered by file and place in it, and then
-	// the stale ones. Results share them: do not change them.
+	// Groups are the valid groups, in the order of files and documents, followed by the stale
+	// groups. Results share them: do not change them.
 	Groups []v1alpha1.ArchiveGroup
 	// ConfigMaps are the valid ConfigMaps, in the same order. Results share them.
 	ConfigMaps []*corev1.ConfigMap
-	// Stale names the groups (namespace/name) that are what they were before
-	// their file went wrong.
+	// Stale are the names (namespace/name) of groups whose file has become invalid. They
+	// keep their last valid content.
 	Stale []string
-	// Errors are all that is wrong, in the same order; most are of type *Error.
+	// Errors are all errors, in the same order. Most are of type *Error.
 	Errors []error
 }
 
-// Err joins the errors, one per line; nil if there are none.
+// Err joins the errors, one per line. It returns nil if there are none.
 func (r Result) Err() error { return errors.Join(r.Errors...) }
 
-// Equal reports whether two results say the same.
+// Equal reports whether two results are equal.
 func (r Result) Equal(o Result) bool {
 	return equality.Semantic.DeepEqual(r.Groups, o.Groups) &&
 		equality.Semantic.DeepEqual(r.ConfigMaps, o.ConfigMaps) &&
@@ -50,15 +50,15 @@ func (r Result) Equal(o Result) bool {
 		slices.EqualFunc(r.Errors, o.Errors, func(a, b error) bool { return a.Error() == b.Error() })
 }
 
-// Error is something wrong at a place in a file.
+// Error is an error at a place in a file.
 type Error struct {
 	File  string
-	Line  int    // from 1; 0 if unknown
+	Line  int    // line number from 1; 0 if unknown
 	Group string // name of the ArchiveGroup; empty if unknown
 	Err   error
 }
 
-// Error returns "file:line: ArchiveGroup "name": what is wrong".
+// Error returns "file:line: ArchiveGroup "name": cause".
 func (e *Error) Error() string {
 	s := e.File
 	if e.Line > 0 {
@@ -73,8 +73,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load reads a file, or the *.yaml, *.yml and *.json files of a directory (not
-// of those below it). It returns all valid objects, and all errors beside them.
+// Load reads a file, or the *.yaml, *.yml and *.json files of a directory (not of its
+// subdirectories). It returns all valid objects together with all errors.
 func Load(path string) Result {
 	result, _ := newReader(path).read()
 	return result

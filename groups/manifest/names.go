@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// checkNames finds what a schema can not: names that are no PV's, and a PV
-// that is written in two ways.
+// checkNames finds errors that a schema cannot find: invalid PV names, and a PV that occurs
+// under two names.
 func checkNames(channels []v1alpha1.Channel) []error {
 	var errs []error
 	first := make(map[string]int, len(channels))

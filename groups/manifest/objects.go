@@ -12,14 +12,14 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// objects are what files have.
+// objects are the objects in files.
 type objects struct {
 	groups     []*v1alpha1.ArchiveGroup
 	configMaps []*corev1.ConfigMap
 }
 
-// add takes an object, or says what is wrong with it. An object without a
-// namespace gets the one that kubectl would give it. add changes obj.
+// add adds an object, or returns what is wrong with it. An object without a namespace gets
+// the one that kubectl would use. add changes obj.
 func (o *objects) add(obj map[string]any) []error {
 	if meta, ok := obj["metadata"].(map[string]any); ok && meta["namespace"] == nil {
 		meta["namespace"] = "default"
@@ -40,7 +40,7 @@ func (o *objects) add(obj map[string]any) []error {
 		}
 		return errs
 	}
-	return []error{fmt.Errorf("apiVersion is %v and kind is %v: only %s of %s and ConfigMap of v1 are read from files",
+	return []error{fmt.Errorf("apiVersion is %v and kind is %v: files may contain only %s of %s and ConfigMap of v1",
 		quote(obj["apiVersion"]), quote(obj["kind"]), kind, version)}
 }
 
@@ -51,11 +51,11 @@ func quote(v any) string {
 	return "missing"
 }
 
-// checkConfigMap returns a ConfigMap, or what is wrong with it.
+// checkConfigMap returns the ConfigMap, or what is wrong with it.
 func checkConfigMap(obj map[string]any) (*corev1.ConfigMap, []error) {
 	cm := &corev1.ConfigMap{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj, cm, true); err != nil {
-		return nil, []error{fmt.Errorf("reading a ConfigMap: %w", err)}
+		return nil, []error{fmt.Errorf("decoding a ConfigMap: %w", err)}
 	}
 	var errs []error
 	for _, err := range metavalidation.ValidateObjectMeta(&cm.ObjectMeta, true, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
@@ -64,25 +64,25 @@ func checkConfigMap(obj map[string]any) (*corev1.ConfigMap, []error) {
 	return cm, errs
 }
 
-// stale returns the objects that were there before and that fresh has not.
+// stale returns the objects of o that are missing in fresh.
 func (o objects) stale(fresh objects) objects {
 	return objects{groups: missing(o.groups, fresh.groups), configMaps: missing(o.configMaps, fresh.configMaps)}
 }
 
 func missing[T metav1.Object](before, now []T) (out []T) {
-	said := map[string]bool{}
+	present := map[string]bool{}
 	for _, obj := range now {
-		said[key(obj)] = true
+		present[key(obj)] = true
 	}
 	for _, obj := range before {
-		if !said[key(obj)] {
+		if !present[key(obj)] {
 			out = append(out, obj)
 		}
 	}
 	return out
 }
 
-func (o objects) and(more objects) objects {
+func (o objects) with(more objects) objects {
 	return objects{
 		groups:     append(o.groups[:len(o.groups):len(o.groups)], more.groups...),
 		configMaps: append(o.configMaps[:len(o.configMaps):len(o.configMaps)], more.configMaps...),

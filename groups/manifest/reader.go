@@ -18,35 +18,35 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// maxFileSize bounds what is read of a file. A group of 1,000 channels with
-// settings of their own has about 200 KiB.
+// maxFileSize is the maximum size of a file. A group of 1,000 channels with their own settings
+// has about 200 KiB.
 const maxFileSize = 64 << 20
 
-// goneAfter is the number of reads in a row in which a file must be missing
-// before its groups are removed: editors and git replace files in two steps.
+// goneAfter is the number of consecutive reads in which a file must be missing before its
+// groups are removed. Editors and git replace files in two steps.
 const goneAfter = 2
 
-// reader reads a path again and again, and remembers what was valid.
+// reader reads a path repeatedly, and remembers the last valid objects.
 type reader struct {
 	path  string
 	files map[string]*file
 }
 
-// file is what was read of a file.
+// file is the last known content of a file.
 type file struct {
 	content []byte
 	fresh   objects // valid now
-	stale   objects // valid before; their document may be wrong now
+	stale   objects // valid before; their document may be invalid now
 	errs    []error
-	missing int // reads in a row
+	missing int // consecutive reads in which the file was missing
 }
 
 func newReader(path string) *reader {
 	return &reader{path: filepath.Clean(path), files: map[string]*file{}}
 }
 
-// read returns what the files say now. If again, a file may be about to vanish
-// or come back, and the caller should read again soon.
+// read returns the current content of the files. If again is true, a file is missing but may
+// come back, and the caller should read again soon.
 func (r *reader) read() (result Result, again bool) {
 	names, err := r.list()
 	if err == nil {
@@ -62,11 +62,11 @@ func (r *reader) read() (result Result, again bool) {
 	return result, again
 }
 
-// list returns the files to read. On an error nothing is known about any file.
+// list returns the files to read. After an error the state of all files is unknown.
 func (r *reader) list() ([]string, error) {
 	info, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) && r.files[r.path] != nil {
-		// A single file that was there. It is gone only if its directory says so.
+		// The path was a single file. It is gone only if its directory can be read.
 		_, listErr := os.ReadDir(filepath.Dir(r.path))
 		if listErr == nil {
 			return nil, nil
@@ -91,8 +91,8 @@ func (r *reader) list() ([]string, error) {
 	return names, nil
 }
 
-// isManifest leaves out hidden names, such as editors' temporary files and the
-// directories that a mounted ConfigMap's files are links into, and kustomize's.
+// isManifest reports whether a file is a manifest. It excludes hidden names, such as temporary
+// files of editors and the directories behind a mounted ConfigMap, and kustomization files.
 func isManifest(name string) bool {
 	switch filepath.Ext(name) {
 	case ".yaml", ".yml", ".json":
@@ -101,7 +101,7 @@ func isManifest(name string) bool {
 	return false
 }
 
-// forgetMissing removes files that are not listed any more.
+// forgetMissing removes files that have been missing for goneAfter reads.
 func (r *reader) forgetMissing(names []string) (again bool) {
 	for name, f := range r.files {
 		if slices.Contains(names, name) {
@@ -140,7 +140,7 @@ func readBounded(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		var cause *fs.PathError
-		if errors.As(err, &cause) { // the path is said already
+		if errors.As(err, &cause) { // Error already contains the path
 			return nil, fmt.Errorf("reading the file: %w", cause.Err)
 		}
 		return nil, err
@@ -151,23 +151,23 @@ func readBounded(name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the file: %w", err)
 	}
 	if len(content) > maxFileSize {
-		return nil, fmt.Errorf("the file has more than %d MiB", maxFileSize>>20)
+		return nil, fmt.Errorf("the file is larger than %d MiB", maxFileSize>>20)
 	}
 	return content, nil
 }
 
-// keep takes what a file says now. If something is wrong with it, the objects
-// that it no longer says stay: their document may be the wrong one.
+// keep stores the content of a file. If the file has errors, its previous objects that are
+// missing now stay in effect: the invalid document may be theirs.
 func (f *file) keep(fresh objects, errs []error) {
 	var stale objects
 	if len(errs) > 0 {
-		stale = f.fresh.and(f.stale).stale(fresh)
+		stale = f.fresh.with(f.stale).stale(fresh)
 	}
 	f.fresh, f.stale, f.errs = fresh, stale, errs
 }
 
-// merge puts the objects of all files together. Of an object that is written
-// twice the first counts; one that is valid counts before one that was.
+// merge merges the objects of all files. If an object occurs twice, the first one counts.
+// Valid objects take precedence over stale ones.
 func (r *reader) merge() Result {
 	var result Result
 	groups, configMaps := collector[*v1alpha1.ArchiveGroup]{}, collector[*corev1.ConfigMap]{}
@@ -177,13 +177,13 @@ func (r *reader) merge() Result {
 		result.Errors = append(result.Errors, f.errs...)
 		for _, g := range f.fresh.groups {
 			if other, twice := groups.add(g, name); twice {
-				err := fmt.Errorf("namespace %q has a group of this name in %s already", g.Namespace, other)
+				err := fmt.Errorf("namespace %q already has a group of this name in %s", g.Namespace, other)
 				result.Errors = append(result.Errors, &Error{File: name, Group: g.Name, Err: err})
 			}
 		}
 		for _, cm := range f.fresh.configMaps {
 			if other, twice := configMaps.add(cm, name); twice {
-				err := fmt.Errorf("namespace %q has a ConfigMap %q in %s already", cm.Namespace, cm.Name, other)
+				err := fmt.Errorf("namespace %q already has a ConfigMap %q in %s", cm.Namespace, cm.Name, other)
 				result.Errors = append(result.Errors, &Error{File: name, Err: err})
 			}
 		}
@@ -205,14 +205,14 @@ func (r *reader) merge() Result {
 	return result
 }
 
-// collector gathers objects of one kind, each name once.
+// collector collects objects of one kind, each name once.
 type collector[T metav1.Object] struct {
 	objects []T
 	where   map[string]string // file, by key
 }
 
-// add takes an object unless there is one of its name, and returns in which
-// file.
+// add adds an object. If one with the same name exists, add does not add it and returns the
+// file of the other one.
 func (c *collector[T]) add(obj T, file string) (other string, twice bool) {
 	if other, twice = c.where[key(obj)]; twice {
 		return other, true

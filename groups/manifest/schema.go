@@ -26,31 +26,31 @@ import (
 	"varve.dev/varve/charts"
 )
 
-// checker does what an API server does to an object that is created: defaults,
-// unknown fields, metadata, schema, list types, CEL rules, in this order.
+// checker checks an object as an API server does when it is created: defaults, unknown fields,
+// metadata, schema, list types and CEL rules, in this order.
 type checker struct {
 	structural *schema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// groupChecker is made once, since compiling the rules takes a while. The CRD is
-// a part of the program.
+// groupChecker is created once, because compiling the rules takes some time. The CRD is
+// embedded in the program.
 var groupChecker = sync.OnceValue(func() *checker {
 	c, err := newChecker(charts.ArchiveGroupCRD)
 	if err != nil {
-		panic("BUG: the embedded CRD is wrong: " + err.Error())
+		panic("BUG: the embedded CRD is invalid: " + err.Error())
 	}
 	return c
 })
 
-func newChecker(definition []byte) (*checker, error) {
+func newChecker(crdYAML []byte) (*checker, error) {
 	var external apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(definition, &external); err != nil {
+	if err := yaml.UnmarshalStrict(crdYAML, &external); err != nil {
 		return nil, fmt.Errorf("decoding the CRD: %w", err)
 	}
 	if n := len(external.Spec.Versions); n != 1 {
-		return nil, fmt.Errorf("the CRD has %d versions", n)
+		return nil, fmt.Errorf("the CRD has %d versions instead of 1", n)
 	}
 	var v apiextensions.CustomResourceValidation
 	err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(external.Spec.Versions[0].Schema, &v, nil)
@@ -90,7 +90,7 @@ func (c *checker) check(obj map[string]any) (*v1alpha1.ArchiveGroup, []error) {
 	return group, nil
 }
 
-// unknownFieldError is about a field that the schema does not have.
+// unknownFieldError names a field that the schema does not have.
 type unknownFieldError string
 
 func (e unknownFieldError) Error() string { return fmt.Sprintf("unknown field %q", string(e)) }
@@ -130,12 +130,12 @@ func (c *checker) validate(obj map[string]any) []error {
 	return out
 }
 
-// errRulesSkipped is what the API server adds when blocksRules.
+// errRulesSkipped is the error that the API server adds if blocksRules returns true.
 var errRulesSkipped = errors.New("some validation rules were not checked because the object was invalid; " +
 	"correct the existing errors to complete validation")
 
-// blocksRules reports whether the object is too wrong for CEL, as the API server
-// sees it.
+// blocksRules reports whether the object has errors that prevent the CEL rules from running,
+// by the same criteria as the API server.
 func blocksRules(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {
@@ -147,7 +147,7 @@ func blocksRules(errs field.ErrorList) bool {
 	return false
 }
 
-// fieldOf returns the path of the field that an error is about, or "".
+// fieldOf returns the path of the field that an error refers to, or "".
 func fieldOf(err error) string {
 	var unknown unknownFieldError
 	if errors.As(err, &unknown) {

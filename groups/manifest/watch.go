@@ -9,21 +9,21 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Times of a watch.
+// Intervals of a watch.
 const (
-	// settle is how long nothing must happen before files are read: whoever
-	// writes is done then.
-	settle = 200 * time.Millisecond
-	// maxSettle bounds it.
-	maxSettle = 2 * time.Second
-	// lookEvery is the time between reads without an event. Network file
-	// systems and links into other directories tell nothing.
-	lookEvery = 10 * time.Second
+	// quietTime is how long there must be no events before files are read, so that writers
+	// are done.
+	quietTime = 200 * time.Millisecond
+	// maxDelay limits the delay of a read by further events.
+	maxDelay = 2 * time.Second
+	// readEvery is the time between reads without an event. Network file systems and links
+	// into other directories send no events.
+	readEvery = 10 * time.Second
 )
 
-// Watch reads path as Load does, and again after every change, until ctx is
-// done. It calls changed with the first result and with every other one, one
-// at a time. Groups stay through errors: see the package.
+// Watch reads path like Load, and again after every change, until ctx ends. It calls changed
+// with the first result and with every different one, one call at a time. Groups survive
+// errors: see the package comment.
 func Watch(ctx context.Context, path string, changed func(Result)) {
 	r := newReader(path)
 	n := newNotifier(r.path)
@@ -39,7 +39,7 @@ func Watch(ctx context.Context, path string, changed func(Result)) {
 	}
 }
 
-// notifier says when to read again.
+// notifier decides when to read again.
 type notifier struct {
 	path    string
 	watcher *fsnotify.Watcher // nil if the system has none left
@@ -56,8 +56,8 @@ func newNotifier(path string) *notifier {
 	return n
 }
 
-// arm watches the directory, also one that took the place of another. Without a
-// watch the look now and then remains, so errors need no more.
+// arm watches the directory, even if it has been replaced. It ignores errors, because files are
+// read periodically anyway.
 func (n *notifier) arm() {
 	if n.watcher == nil {
 		return
@@ -75,12 +75,12 @@ func (n *notifier) close() {
 	}
 }
 
-// wait returns when it is time to read, soon if asked so; false if ctx is done.
+// wait waits until it is time to read again, soon if requested. It returns false if ctx ends.
 func (n *notifier) wait(ctx context.Context, soon bool) bool {
 	defer n.arm()
-	d := lookEvery
+	d := readEvery
 	if soon {
-		d = settle
+		d = quietTime
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -95,9 +95,9 @@ func (n *notifier) wait(ctx context.Context, soon bool) bool {
 			return true
 		case <-n.events:
 			if latest.IsZero() {
-				latest = time.Now().Add(maxSettle)
+				latest = time.Now().Add(maxDelay)
 			}
-			timer.Reset(min(settle, time.Until(latest)))
+			timer.Reset(min(quietTime, time.Until(latest)))
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// Parse returns the names in all keys of a ConfigMap, one per line. A '#' at the
-// start of a line or after a space begins a comment.
+// Parse returns the names in all keys of a ConfigMap, one name per line. A '#' at the start of
+// a line or after a space starts a comment.
 func Parse(cm *corev1.ConfigMap) compile.Listed {
 	var out compile.Listed
 	for _, key := range slices.Sorted(maps.Keys(cm.BinaryData)) {
-		out.Tell("", fmt.Sprintf("ConfigMap %q, key %q: it is binary data, not text, and is not read", cm.Name, key))
+		out.AddProblem("", fmt.Sprintf("ConfigMap %q, key %q: binary data is ignored; use text with one name per line", cm.Name, key))
 	}
 	for _, key := range slices.Sorted(maps.Keys(cm.Data)) {
-		text := strings.TrimPrefix(cm.Data[key], "\ufeff") // as some editors write
+		text := strings.TrimPrefix(cm.Data[key], "\ufeff") // byte order mark of some editors
 		number := 0
 		for line := range strings.Lines(text) {
 			number++
@@ -28,7 +28,7 @@ func Parse(cm *corev1.ConfigMap) compile.Listed {
 				continue
 			}
 			if problem := check(name); problem != "" {
-				out.Tell("", fmt.Sprintf("ConfigMap %q, key %q, line %d: %s %s", cm.Name, key, number, quote(name), problem))
+				out.AddProblem("", fmt.Sprintf("ConfigMap %q, key %q, line %d: %s %s", cm.Name, key, number, quote(name), problem))
 				continue
 			}
 			out.Names = append(out.Names, name)
@@ -37,7 +37,7 @@ func Parse(cm *corev1.ConfigMap) compile.Listed {
 	return out
 }
 
-// withoutComment returns what a line says.
+// withoutComment returns a line without its comment and surrounding spaces.
 func withoutComment(line string) string {
 	for i := 0; i < len(line); i++ {
 		if line[i] == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t') {

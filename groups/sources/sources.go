@@ -1,13 +1,12 @@
-// Package sources finds the names of PVs that groups take from elsewhere. It is
-// pure: what was read is handed in.
+// Package sources resolves channelsFrom: it finds the PV names that groups take from ConfigMaps
+// and ChannelFinder, as input of compile. It is pure: the caller passes the data in.
 //
 //	channelsFrom ─┬─ configMap ──────▶ Parse ──┐
 //	              ├─ channelFinder ──▶ names ──┼─▶ compile.Listed: names, problems
-//	              └─ source not there ▶ Held ──┘
+//	              └─ missing source ──▶ Held ──┘
 //
-// A source that is not there, or does not answer, ends nothing: what the group
-// has captured so far is captured until the source is back or the group no longer
-// names it.
+// A source that is missing or does not answer ends no capture: the channels captured for the
+// group so far stay captured until the source is back or the group no longer names it.
 package sources
 
 import (
@@ -21,36 +20,34 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// State is what is known of a ConfigMap.
+// State is the state of a ConfigMap.
 type State int
 
 const (
-	// Missing says that there is none.
+	// Missing means that the ConfigMap does not exist.
 	Missing State = iota
-	// Unlabelled says that there is one without the label v1alpha1.LabelChannels, so its
-	// content was not read.
+	// Unlabelled means that it lacks the label v1alpha1.LabelChannels, so its content was not
+	// read.
 	Unlabelled
-	// Found says that its content was read.
+	// Found means that its content was read.
 	Found
 )
 
-// Lookup gives what was read.
+// Lookup gives access to the sources.
 type Lookup struct {
-	// ConfigMap returns a ConfigMap; it may be nil unless it was Found.
+	// ConfigMap returns a ConfigMap, which may be nil unless it is Found.
 	ConfigMap func(namespace, name string) (*corev1.ConfigMap, State)
-	// ChannelFinder returns the latest answer to a query. known is false before
-	// the first one; err says why there is none, or no newer one.
+	// ChannelFinder returns the latest answer to a query. known is false before the first
+	// answer; err tells why there is no answer, or no newer one.
 	ChannelFinder func(url, query string) (names []string, known bool, err error)
-	// Held returns the PVs that are captured for a group (namespace/name) now, or
-	// that are being deleted for it, with the provider in front. It is asked where
-	// a source is not there: on a cluster from the channel lists of the
-	// ArchiveShards. It may be nil.
+	// Held returns the PVs that are currently captured for a group (namespace/name), or being
+	// deleted for it, prefixed with their providers. List calls it if a source is missing. In
+	// a cluster the names come from the channel lists of the ArchiveShards. It may be nil.
 	Held func(group string) []string
 }
 
-// List returns what the sources of a group came to. known is false if some of
-// them have not answered for the first time, so that names may be missing that
-// nobody has taken away.
+// List returns the names and problems of a group's sources. known is false if a source has
+// never answered, so that names may be missing that nobody has removed.
 func List(g *v1alpha1.ArchiveGroup, from Lookup) (out compile.Listed, known bool) {
 	l := lister{group: g, from: from, known: true}
 	for _, source := range g.Spec.ChannelsFrom {
@@ -73,11 +70,11 @@ type lister struct {
 	from   Lookup
 	out    compile.Listed
 	known  bool
-	absent bool // some source is not there
+	absent bool // a source is missing
 }
 
-// hold adds the names of what is captured, but of PVs that are listed: there, they
-// may have another provider now.
+// hold adds the names of captured PVs, except for PVs that a source lists: their provider may
+// have changed there.
 func (l *lister) hold(names []string) {
 	listed := make(map[string]bool, len(l.out.Names))
 	for _, name := range l.out.Names {
@@ -95,10 +92,10 @@ func (l *lister) configMap(name string) {
 	switch state {
 	case Missing:
 		l.absent = true
-		l.out.Tell("", fmt.Sprintf("ConfigMap %q is missing; what is captured stays so until it is there or channelsFrom does not name it", name))
+		l.out.AddProblem("", fmt.Sprintf("ConfigMap %q is missing; captured channels stay captured until it exists or channelsFrom no longer names it", name))
 	case Unlabelled:
 		l.absent = true
-		l.out.Tell("", fmt.Sprintf("ConfigMap %q has no label %s, so it is not read: kubectl label configmap --namespace %s %s %s=true",
+		l.out.AddProblem("", fmt.Sprintf("ConfigMap %q has no label %s, so it is not read; to label it, run: kubectl label configmap --namespace %s %s %s=true",
 			name, v1alpha1.LabelChannels, l.group.Namespace, name, v1alpha1.LabelChannels))
 	case Found:
 		l.out.Add(Parse(cm))
@@ -109,9 +106,9 @@ func (l *lister) channelFinder(source *v1alpha1.ChannelFinderSource) {
 	names, known, err := l.from.ChannelFinder(source.URL, source.Query)
 	switch {
 	case err != nil && known:
-		l.out.Tell("", err.Error()+"; its last answer is used")
+		l.out.AddProblem("", err.Error()+"; the last answer stays in use")
 	case err != nil:
-		l.out.Tell("", err.Error()+"; what is captured stays so until it answers")
+		l.out.AddProblem("", err.Error()+"; captured channels stay captured until it answers")
 	}
 	if !known {
 		l.known, l.absent = false, true
@@ -119,26 +116,26 @@ func (l *lister) channelFinder(source *v1alpha1.ChannelFinderSource) {
 	}
 	for _, name := range names {
 		if problem := check(name); problem != "" {
-			l.out.Tell("", fmt.Sprintf("ChannelFinder %s: %s %s", source.URL, quote(name), problem))
+			l.out.AddProblem("", fmt.Sprintf("ChannelFinder %s: %s %s", source.URL, quote(name), problem))
 			continue
 		}
 		l.out.Names = append(l.out.Names, name)
 	}
 }
 
-// check says what is wrong with a name that a group does not have inline, where
-// the API server refuses it.
+// check returns what is wrong with a name from a source, or "". The API server checks only the
+// names in the group itself.
 func check(name string) string {
 	if strings.ContainsAny(name, " \t") {
-		return "has a space in it"
+		return "contains a space"
 	}
 	if err := pvname.Check(pvname.Canonical(name)); err != nil {
-		return "can not be archived: " + err.Error()
+		return "cannot be archived: " + err.Error()
 	}
 	return ""
 }
 
-// quote shows a name that may be of any length.
+// quote quotes a name, shortened if it is long.
 func quote(name string) string {
 	const most = 80
 	if len(name) > most {

@@ -40,9 +40,9 @@ func TestParse(t *testing.T) {
 			"wrong names", []string{"SR:A", "SR:B\n\nSR A\n" + long + "\n.VAL\npva://SR:IMG\nSR:C"},
 			[]string{"SR:A", "SR:B", "pva://SR:IMG", "SR:C"},
 			[]string{
-				`ConfigMap "pvs", key "key1", line 3: "SR A" has a space in it`,
-				`ConfigMap "pvs", key "key1", line 4: "` + long[:80] + `"… can not be archived: the name has 257 bytes, more than 256`,
-				`ConfigMap "pvs", key "key1", line 5: ".VAL" can not be archived: the name is empty`,
+				`ConfigMap "pvs", key "key1", line 3: "SR A" contains a space`,
+				`ConfigMap "pvs", key "key1", line 4: "` + long[:80] + `"… cannot be archived: the name has 257 bytes, more than 256`,
+				`ConfigMap "pvs", key "key1", line 5: ".VAL" cannot be archived: the name is empty`,
 			},
 		},
 	} {
@@ -67,7 +67,7 @@ func TestBinaryDataIsRefused(t *testing.T) {
 	cm := configMap("pvs", "SR:A")
 	cm.BinaryData = map[string][]byte{"pvs.gz": {0x1f, 0x8b}}
 	got := Parse(cm)
-	if want := []string{`ConfigMap "pvs", key "pvs.gz": it is binary data, not text, and is not read`}; !cmp.Equal(messages(got), want) {
+	if want := []string{`ConfigMap "pvs", key "pvs.gz": binary data is ignored; use text with one name per line`}; !cmp.Equal(messages(got), want) {
 		t.Error(messages(got))
 	}
 	if !cmp.Equal(got.Names, []string{"SR:A"}) {
@@ -100,7 +100,7 @@ func TestList(t *testing.T) {
 		known bool
 		err   error
 	}
-	down := errors.New("asking ChannelFinder http://cf: connection refused")
+	down := errors.New("querying ChannelFinder http://cf: connection refused")
 	both := map[string]*corev1.ConfigMap{"one": configMap("one", "SR:A"), "two": configMap("two", "SR:B")}
 	for _, tc := range []struct {
 		name     string
@@ -114,25 +114,25 @@ func TestList(t *testing.T) {
 		{
 			"a ConfigMap is missing", map[string]*corev1.ConfigMap{"two": both["two"]}, answer{[]string{"SR:C"}, true, nil},
 			[]string{"SR:B", "SR:C", "pva://SR:HELD"}, true,
-			[]string{`ConfigMap "one" is missing; what is captured stays so until it is there or channelsFrom does not name it`},
+			[]string{`ConfigMap "one" is missing; captured channels stay captured until it exists or channelsFrom no longer names it`},
 		},
 		{
 			"a ConfigMap without the label", map[string]*corev1.ConfigMap{"one": nil, "two": both["two"]}, answer{nil, true, nil},
 			[]string{"SR:B", "pva://SR:HELD"}, true,
-			[]string{`ConfigMap "one" has no label varve.dev/channels, so it is not read: kubectl label configmap --namespace ops one varve.dev/channels=true`},
+			[]string{`ConfigMap "one" has no label varve.dev/channels, so it is not read; to label it, run: kubectl label configmap --namespace ops one varve.dev/channels=true`},
 		},
 		{
 			"ChannelFinder goes away", both, answer{[]string{"SR:C"}, true, down}, []string{"SR:A", "SR:B", "SR:C"}, true,
-			[]string{"asking ChannelFinder http://cf: connection refused; its last answer is used"},
+			[]string{"querying ChannelFinder http://cf: connection refused; the last answer stays in use"},
 		},
 		{
 			"ChannelFinder was never there", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false,
-			[]string{"asking ChannelFinder http://cf: connection refused; what is captured stays so until it answers"},
+			[]string{"querying ChannelFinder http://cf: connection refused; captured channels stay captured until it answers"},
 		},
 		{"ChannelFinder is being asked", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
 		{
 			"ChannelFinder has a wrong name", both, answer{[]string{"SR C", "SR:D"}, true, nil}, []string{"SR:A", "SR:B", "SR:D"}, true,
-			[]string{`ChannelFinder http://cf: "SR C" has a space in it`},
+			[]string{`ChannelFinder http://cf: "SR C" contains a space`},
 		},
 	} {
 		got, known := List(group(), Lookup{

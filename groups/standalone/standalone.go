@@ -1,5 +1,5 @@
-// Package standalone drives an engine from ArchiveGroup files, as the operator
-// does from a cluster:
+// Package standalone drives the engine of varve standalone from ArchiveGroup files. It does in
+// one process what operator and agents do in a cluster:
 //
 //	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
 //	                 ▲                 ▲                 │
@@ -21,23 +21,23 @@ import (
 	"varve.dev/varve/groups/sources"
 )
 
-// Driver keeps what is captured equal to what the files of a path say.
+// Driver keeps the engine's assignment up to date with the files of a path.
 type Driver struct {
 	// Path is a file, or a directory of files.
 	Path string
-	// Archive is what the groups have in common.
+	// Archive holds the settings that all groups share.
 	Archive compile.Archive
-	// Apply takes every assignment: of all shards, and all to be sealed.
+	// Apply receives every assignment. It always contains all shards, all sealed by this engine.
 	Apply func(engine.Assignment)
 	Log   *slog.Logger
 
 	files    manifest.Result
 	finder   *channelfinder.Poller
 	compiled compile.Result
-	told     map[string]bool // messages that the log has and that still hold
+	logged   map[string]bool // messages that were logged and still apply
 }
 
-// Run applies the groups, and again after each change, until ctx ends.
+// Run applies the groups, and repeats it after each change, until ctx ends.
 func (d *Driver) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := channelfinder.NewClient()
@@ -45,7 +45,7 @@ func (d *Driver) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer cancel()
-	results := make(chan manifest.Result) // never closed: Run takes from it until ctx ends
+	results := make(chan manifest.Result) // never closed: Run receives from it until ctx ends
 	parts.Go(func() {
 		manifest.Watch(ctx, d.Path, func(r manifest.Result) {
 			select {
@@ -54,7 +54,7 @@ func (d *Driver) Run(ctx context.Context) {
 			}
 		})
 	})
-	answers := make(chan struct{}, 1) // never closed: the poller says that it has something new
+	answers := make(chan struct{}, 1) // never closed: the poller signals new answers
 	d.finder = channelfinder.NewPoller(client.Names, func(string, string) {
 		select {
 		case answers <- struct{}{}:
@@ -80,7 +80,7 @@ func (d *Driver) Run(ctx context.Context) {
 	}
 }
 
-// apply compiles the groups and returns when to do so again; zero: after a change.
+// apply compiles and applies the groups. It returns when the next group expires, or zero.
 func (d *Driver) apply() time.Time {
 	listed := map[string]compile.Listed{}
 	for i := range d.files.Groups {
@@ -98,11 +98,11 @@ func (d *Driver) apply() time.Time {
 	}
 	d.Apply(a)
 	d.Log.Info("groups applied", "groups", len(d.files.Groups), "channels", channels, "errors", len(d.files.Errors))
-	d.tell()
+	d.logProblems()
 	return d.compiled.NextExpiry
 }
 
-// lookup finds ConfigMaps in the files, which need no label.
+// lookup finds ConfigMaps in the files. They need no label.
 func (d *Driver) lookup() sources.Lookup {
 	return sources.Lookup{
 		ConfigMap: func(namespace, name string) (*corev1.ConfigMap, sources.State) {
@@ -118,7 +118,7 @@ func (d *Driver) lookup() sources.Lookup {
 	}
 }
 
-// held returns the PVs that are captured for a group, with their providers.
+// held returns the PVs that are captured for a group, prefixed with their providers.
 func (d *Driver) held(group string) (names []string) {
 	for _, channels := range d.compiled.Assignment {
 		for i := range channels {

@@ -205,15 +205,15 @@ func TestNamesFromChannelFinder(t *testing.T) {
 func TestWhatIsNotActedOnIsLogged(t *testing.T) {
 	p := start(t)
 	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")
-	p.eventually("SR:A SR:B SR:C/90d", "raw samples are kept for 90d (45d asked)")
-	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete is acted on in a cluster only")
+	p.eventually("SR:A SR:B SR:C/90d", "raw samples are kept for 90d (requested: 45d)")
+	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete works only in a cluster")
 }
 
 // An edit of retention reaches the engine, and the log says what it comes to.
 func TestRetentionFollowsTheFile(t *testing.T) {
 	p := start(t)
 	p.group("one", "  retention: {raw: 5d}\n", "SR:A", "SR:B")
-	p.eventually("SR:A/7d SR:B/7d", "raw samples are kept for 7d (5d asked)")
+	p.eventually("SR:A/7d SR:B/7d", "raw samples are kept for 7d (requested: 5d)")
 	p.group("two", "  retention: {raw: 1y, rollups: [{every: 1m, keep: 2y}]}\n", "SR:B")
 	p.eventually("SR:A/7d SR:B/1y", "raw samples are kept for 1y, rollups of 1m for 2y")
 	p.group("one", "", "SR:A", "SR:B")

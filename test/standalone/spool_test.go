@@ -45,7 +45,7 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	a.GoOn(3 * time.Second)
 	stop := outage{name: "SIGTERM while Cassandra is away", from: time.Now()}
 	a.Stop()
-	if !regexp.MustCompile(`samples wait in the spool.*samples=[1-9]`).MatchString(a.Log.String()) {
+	if !regexp.MustCompile(`samples remain in the spool.*samples=[1-9]`).MatchString(a.Log.String()) {
 		t.Errorf("at its end it does not say that samples wait:\n%s", a.Log.Tail())
 	}
 	node.Resume(t)
