@@ -120,7 +120,7 @@ func TestProvidersOfGroups(t *testing.T) {
 	p.group("two", "  provider: PVA\n", "SR:C", "ca://SR:D")
 	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
 	p.group("three", "", "SR:C")
-	p.eventually("SR:A SR:B SR:C SR:D", "groups want a PV by different providers") // three comes before two
+	p.eventually("SR:A SR:B SR:C SR:D", "groups request a PV by different providers") // three comes before two
 	p.group("three", "", "SR:D")
 	p.eventually("SR:A SR:B SR:D pva://SR:C", "")
 }
