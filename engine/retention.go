@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/relocation"
 	"varve.dev/varve/engine/sample"
-	"varve.dev/varve/engine/seal"
 )
 
 // keepAsAsked tells the sealers how long the channels that are captured are kept.
 func (e *Engine) keepAsAsked() {
 	e.sealCfg.Retention, e.sealCfg.Captured = e.capture.Retention, e.capture.InShard
-	e.sealCfg.Expired, e.sealCfg.Moves = e.capture.Expired, new(seal.Pace)
+	e.sealCfg.Expired, e.sealCfg.Pace = e.capture.Expired, new(relocation.Pace)
 	e.sealCfg.Last = func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
 		return query.LastInBlocks(ctx, e.opts.Store, pv, at)
 	}

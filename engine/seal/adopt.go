@@ -12,41 +12,40 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// rowsExpire is more than the time for which any store keeps journal rows.
+// rowsExpire is longer than any store keeps journal rows.
 const rowsExpire = 7 * 24 * time.Hour
 
 // adoptBytes is how many bytes of samples are gathered before they are sealed.
 const adoptBytes = 32 << 20
 
-// look adopts what writers left that are closed or dead. Those that live have
-// their rows sealed at checkpoints only, or their blocks would be written again
-// every few seconds.
-func (s *Shard) look(ctx context.Context) error { return s.adopt(ctx, false) }
+// adoptEnded seals the rows of writers that are closed or dead. The rows of living writers are
+// sealed only at checkpoints, or their blocks would be rewritten every few seconds.
+func (s *Shard) adoptEnded(ctx context.Context) error { return s.adopt(ctx, false) }
 
-// adopt seals the rows of other writers of the shard that are not sealed yet: of
-// all, or only of those that live no more. Rows of a writer thought dead may still
-// appear: they are found the next time. Of its own rows it gives up those that
-// others have sealed.
+// adopt seals the unsealed rows of other writers of the shard: of all writers, or only of
+// those that are closed or dead. Rows of a writer that was wrongly taken for dead may still
+// appear: the next call finds them. adopt also releases the samples of this engine that others
+// have sealed.
 func (s *Shard) adopt(ctx context.Context, all bool) error {
-	s.claims.before, s.claims.at = s.claims.at, time.Now().UnixNano()
+	s.positions.begin()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
 	if err != nil {
 		return err
 	}
-	if err := s.checkRank(claims); err != nil {
+	if err := s.checkLeader(claims); err != nil {
 		return err
 	}
-	if err := s.foreign(ctx, claims); err != nil {
+	if err := s.reviseAfterOthers(ctx, claims); err != nil {
 		return err
 	}
-	s.keepWatch(claims)
+	s.unwatchGone(claims)
 	defer func() { s.watching.Store(len(s.watched) > 0) }()
 	for _, c := range claims {
 		if c.Writer == s.shardJournal.Writer() {
 			s.shardJournal.GiveUp(c.Sealed)
 			continue
 		}
-		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.silent(c)
+		dead := !c.Closed && !s.cfg.Ours(c.Writer) && s.isSilent(c)
 		if !all && !c.Closed && !dead {
 			continue
 		}
@@ -64,9 +63,9 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 			return err
 		}
 		if err := got.add(row); err != nil {
-			// Nothing can bring the bytes back; the rest must not wait for them.
+			// The bytes cannot be recovered, and the other rows must not wait for them.
 			s.cfg.Metrics.Corrupt.Inc()
-			s.cfg.Log.Error("a journal row can not be read; its samples are lost", "shard", s.shardJournal.Shard,
+			s.cfg.Log.Error("a journal row cannot be read; its samples are lost", "shard", s.shardJournal.Shard,
 				"writer", c.Writer.String(), "position", uint64(row.At), "err", err)
 		}
 		if got.bytes > adoptBytes {
@@ -81,14 +80,14 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 	if !c.Closed && !dead {
 		return nil
 	}
-	return s.dismiss(ctx, c, &got)
+	return s.dropClaim(ctx, c, &got)
 }
 
-// gathering is what was read of a writer's rows.
+// gathering is what was read of a writer's rows and is not sealed yet.
 type gathering struct {
 	byPV       map[string][]*sample.Run
 	bytes      int
-	at, sealed store.Position // of the latest row read, and sealed
+	at, sealed store.Position // of the latest row that was read, and that is sealed
 	flushed    int64          // time of the latest row
 }
 
@@ -130,18 +129,18 @@ func (s *Shard) sealGathered(ctx context.Context, c store.Claim, g *gathering) e
 	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, c.Writer, g.at); err != nil {
 		return err
 	}
-	s.noteRaised(c.Writer, g.at)
+	s.positions.noteRaised(c.Writer, g.at)
 	s.cfg.Metrics.Adopted.Add(float64(len(parts)))
 	clear(g.byPV)
 	g.sealed, g.bytes = g.at, 0
 	return nil
 }
 
-// dismiss forgets a writer that closed, or that died: of whose death it tells.
-// A writer that only seemed dead claims the shard again before it goes on.
-func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error {
+// dropClaim drops the claim of a writer that closed or died, and marks its death if it died.
+// A writer that only seemed dead claims the shard again before it sends another row.
+func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) error {
 	if c.Closed && g.sealed < c.Last && time.Now().UnixNano()-c.Alive < int64(rowsExpire) {
-		return nil // its last rows can not be read yet
+		return nil // its last rows cannot be read yet
 	}
 	if !c.Closed {
 		if err := s.cfg.Died(ctx, s.shardJournal.Shard, lastSaved(&c, g), time.Now().UnixNano()); err != nil {
@@ -149,14 +148,14 @@ func (s *Shard) dismiss(ctx context.Context, c store.Claim, g *gathering) error 
 		}
 	}
 	delete(s.watched, c.Writer)
-	delete(s.claims.sealed, c.Writer)
+	delete(s.positions.sealed, c.Writer)
 	c.Sealed = g.sealed
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
 // lastSaved returns up to when nothing is missing of a writer that died. A row that was
-// flushed later need not have all that came before it: others may have been under way, or in
-// the spool.
+// flushed later is no proof that all earlier samples are there: their rows may have been under
+// way, or in the spool.
 func lastSaved(c *store.Claim, g *gathering) int64 {
 	if c.Saved != 0 {
 		return c.Saved
@@ -164,15 +163,15 @@ func lastSaved(c *store.Claim, g *gathering) int64 {
 	return g.flushed // a claim of an earlier version
 }
 
-// keepWatch forgets the lives of writers that have no claim.
-func (s *Shard) keepWatch(claims []store.Claim) {
+// unwatchGone stops watching writers that have no claim any more.
+func (s *Shard) unwatchGone(claims []store.Claim) {
 	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool {
 		return !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == w })
 	})
 }
 
-// silent reports whether a writer has given no sign of life for long enough.
-func (s *Shard) silent(c store.Claim) bool {
+// isSilent reports whether a writer has given no sign of life for long enough.
+func (s *Shard) isSilent(c store.Claim) bool {
 	if l, known := s.watched[c.Writer]; known && l.sign == c.Alive {
 		return time.Since(l.seen) >= s.cfg.Silence
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -18,15 +18,14 @@ const carryBytes = 16 << 10
 type carrying struct {
 	carriedForward int64 // start of the latest bucket that has its carried-forward sample
 	of             int64 // the time of that sample
-	begun          int64 // start of the latest bucket that has anything
-	unsure         bool  // others may have sealed samples, or begun buckets
-	behind         []behind
+	begun          int64 // start of the latest bucket that has any block
+	unsure         bool  // other sealers may have sealed samples, or begun buckets
+	late           []lateRun
 }
 
-// behind is a run in which buckets may have begun that have no block of it, or after it:
-// what they begin with may be older than the samples from some one on, or than a part
-// of them.
-type behind struct {
+// lateRun is a run with samples, from an index on, that may be later than the samples which
+// existing buckets carry forward.
+type lateRun struct {
 	run  *sample.Run
 	from int
 }
@@ -34,14 +33,14 @@ type behind struct {
 // restart forgets which buckets have a carried-forward sample.
 func (c *carrying) restart() { c.carriedForward = math.MinInt64 }
 
-// bare is a carried-forward block without its value, which is large, on a tier where the block
-// that has it expires before the carried-forward one does.
-type bare struct {
+// valueless is a carried-forward block without its large value, on a tier where the block that
+// has the value expires first.
+type valueless struct {
 	key  store.BlockKey
 	time int64 // of the sample
 }
 
-// toCarry returns sample i of a run as it is copied into buckets: without its value if
+// toCarry returns sample i of a run as buckets carry it forward: without its value if
 // that is large.
 func toCarry(r *sample.Run, i int) sample.Sample {
 	c := r.At(i)
@@ -53,9 +52,9 @@ func toCarry(r *sample.Run, i int) sample.Sample {
 	return c
 }
 
-// carry returns the block with which a bucket begins, unless it has one: a copy
-// of the last sample before it, which End is the time of. A large value is left out:
-// readers follow the time to it. Where it would expire before the copy, fill adds it.
+// carry returns the block with which a bucket begins, unless the bucket has one: a copy
+// of the last sample before it. End is the time of that sample. The copy leaves out a large value:
+// readers find it by the time. If the value would expire before the copy, fillValues adds it.
 func (s *series) carry(b store.Bucket) []store.Block {
 	s.begun = max(s.begun, b.Start())
 	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carriedForward > b.Start() || s.carriedForward == b.Start() && s.of >= s.last.Time {
@@ -67,54 +66,49 @@ func (s *series) carry(b store.Bucket) []store.Block {
 	return []store.Block{s.carryInto(b, r)}
 }
 
-// carryInto returns the block that carries a sample, a run of one, into a bucket.
+// carryInto returns the block that carries a sample, a run of one, forward into a bucket.
 func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
 	r.Tags[0] |= sample.CarriedForward
 	key := s.newKey(b, b.Start())
 	if r.Tags[0]&sample.Elsewhere != 0 && b.Tier() != store.Forever {
-		s.bare = append(s.bare, bare{key, r.Times[0]})
+		s.valueless = append(s.valueless, valueless{key, r.Times[0]})
 	}
-	return carriedForwardBlock(key, r)
+	return layout.EncodeCarriedForward(key, r)
 }
 
-// carriedForwardBlock returns a block of one carried-forward sample.
-func carriedForwardBlock(key store.BlockKey, r *sample.Run) store.Block {
-	nan := math.NaN()
-	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}
-}
-
-// noteLate keeps a run if buckets may have begun after its first sample that is kept.
+// noteLate keeps a run if buckets may have begun after the first of its samples that has not
+// expired.
 func (s *series) noteLate(r *sample.Run, now int64) {
-	from := sort.Search(r.Len(), func(i int) bool { return !expired(s.bucket(r.Times[i]), now) })
+	from := sort.Search(r.Len(), func(i int) bool { return !layout.Expired(s.bucket(r.Times[i]), now) })
 	if from < r.Len() && (s.unsure || r.Times[from] < s.begun) {
-		s.behind = append(s.behind, behind{r, from})
+		s.late = append(s.late, lateRun{r, from})
 	}
 }
 
-// doubt has all series look into the store again: another sealer was at work.
-func (s *Shard) doubt() {
+// distrustSeries makes all series read the store again, because another sealer was at work.
+func (s *Shard) distrustSeries() {
 	for _, ser := range s.series {
 		ser.unsure = true
 	}
 }
 
-// carryLate carries samples that came late into the buckets that had begun after them
-// with an older one. It comes after their blocks were acknowledged, and before memory
-// gives them up.
+// carryLate carries late samples forward into the buckets that had begun after them with an older
+// one. It is called after the blocks of the samples were acknowledged, and before memory releases
+// them.
 func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
 	var todo []*series
 	for _, p := range parts {
-		if ser := s.series[p.pv]; len(ser.behind) > 0 && !slices.Contains(todo, ser) { // a PV has a part of each type
+		if ser := s.series[p.pv]; len(ser.late) > 0 && !slices.Contains(todo, ser) { // a PV has a part of each type
 			todo = append(todo, ser)
 		}
 	}
-	err := s.insist(ctx, "carrying late samples", func() error {
+	err := s.retry(ctx, "carrying late samples", func() error {
 		return inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
-			if err := s.refresh(ctx, ser); err != nil {
+			if err := ser.entry.Refresh(ctx, s.cfg.Store, ser.pv); err != nil {
 				return err
 			}
-			for ; len(ser.behind) > 0; ser.behind = ser.behind[1:] {
-				if err := s.carryOn(ctx, ser, ser.behind[0], now); err != nil {
+			for ; len(ser.late) > 0; ser.late = ser.late[1:] {
+				if err := s.carryRun(ctx, ser, ser.late[0], now); err != nil {
 					return err
 				}
 			}
@@ -127,21 +121,21 @@ func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
 	return err
 }
 
-// carryOn carries samples into the buckets that begin after them, each that of a run
-// which is the last one before it.
-func (s *Shard) carryOn(ctx context.Context, ser *series, late behind, now int64) error {
+// carryRun carries samples of a run forward into the buckets that begin after them. Each bucket
+// gets the last sample before it.
+func (s *Shard) carryRun(ctx context.Context, ser *series, late lateRun, now int64) error {
 	type tiers struct {
 		size store.BucketSize
 		tier store.Tier
 	}
-	done := map[tiers]int{} // buckets that begin after the sample of this number, plus 1, lack nothing
-	for b := range store.InUse(ser.known.Starts, now, max(now, ser.begun)) {
+	done := map[tiers]int{} // if n: buckets that begin after sample n-1 lack nothing
+	for b := range store.InUse(ser.entry.Starts, now, max(now, ser.begun)) {
 		of := tiers{b.Size(), b.Tier()}
 		n := sort.Search(late.run.Len(), func(i int) bool { return late.run.Times[i] >= b.Start() })
 		if n <= late.from || done[of] == n {
 			continue
 		}
-		lacks, last, err := s.beginning(ctx, ser.pv, b, late.run.Times[n-1])
+		lacks, last, err := s.checkBeginning(ctx, ser.pv, b, late.run.Times[n-1])
 		if err != nil {
 			return err
 		}
@@ -160,10 +154,10 @@ func (s *Shard) carryOn(ctx context.Context, ser *series, late behind, now int64
 	return nil
 }
 
-// beginning reports whether a bucket begins with a carried-forward sample older than some time,
-// and whether no bucket after it can, as this one has samples, or a later carried-forward one.
-// Of a bucket that has none, readers look at those before.
-func (s *Shard) beginning(ctx context.Context, pv string, b store.Bucket, t int64) (lacks, last bool, err error) {
+// checkBeginning reports whether a bucket begins with a carried-forward sample older than a time.
+// last reports that no later bucket can, because this one has samples, or carries a later one
+// forward. If a bucket is empty, readers look at the buckets before it.
+func (s *Shard) checkBeginning(ctx context.Context, pv string, b store.Bucket, t int64) (lacks, last bool, err error) {
 	for blk, err := range s.cfg.Store.Blocks(ctx, pv, b, math.MinInt64, b.End()-1) {
 		switch {
 		case err != nil:

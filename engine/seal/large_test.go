@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/layout/layouttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 	"varve.dev/varve/test/testclock"
@@ -31,14 +32,14 @@ func images(size int, times ...int64) *sample.Run {
 // stands. A sealer holds no large value from one checkpoint to the next.
 func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
-		ser, sh := newSeries(store.Hour), shelf{}
-		sh.put(t, plan(ser, images(c.size, noon+5, noon+hour+7)))
-		sh.put(t, ser.carry(store.Hour.Of(noon+3*hour)))
+		ser, sh := newSeries(store.Hour), layouttest.Blocks{}
+		sh.Put(t, plan(ser, images(c.size, noon+5, noon+hour+7)))
+		sh.Put(t, ser.carry(store.Hour.Of(noon+3*hour)))
 		if got := carriedForward(t, sh); fmt.Sprint(got) != "[1 from 0+5 3 from 1+7]" {
 			t.Fatalf("carried: %v", got)
 		}
 		for _, b := range sh {
-			if r := decoded(t, b); b.Count == 0 {
+			if r := layouttest.Decode(t, b); b.Count == 0 {
 				if n := len(r.Value(0)); n != c.copied || (r.Tags[0]&sample.Elsewhere != 0) != (n == 0) {
 					t.Errorf("of a value of %d bytes %d are carried forward, with tag %x", c.size, n, r.Tags[0])
 				}
@@ -55,17 +56,17 @@ func TestBlocksOfLargeValues(t *testing.T) {
 	for _, c := range []struct{ size, values, blocks int }{
 		{100, 1000, 2}, {fullBytes / 4, 8, 2}, {fullBytes/2 + 1, 4, 4}, {fullBytes, 3, 3}, {1 << 20, 3, 3},
 	} {
-		ser, sh := newSeries(store.Day), shelf{}
+		ser, sh := newSeries(store.Day), layouttest.Blocks{}
 		r := images(c.size)
 		for i := range c.values {
 			one := images(c.size, noon+int64(i))
 			r.AppendRange(one, 0, 1)
 		}
-		sh.put(t, plan(ser, r))
+		sh.Put(t, plan(ser, r))
 		if len(sh) != c.blocks {
 			t.Errorf("%d values of %d bytes take %d blocks, not %d", c.values, c.size, len(sh), c.blocks)
 		}
-		if n := len(sh.all(t)); n != c.values {
+		if n := len(sh.Samples(t)); n != c.values {
 			t.Errorf("%d of %d values of %d bytes are in blocks", n, c.values, c.size)
 		}
 	}

@@ -133,7 +133,7 @@ func (m *mill) pass(g *grinder) {
 
 func (m *mill) takeRole(g *grinder) {
 	g.shard = NewShard(g.shardJournal, g.shard.cfg)
-	if !g.shard.takeRole(context.Background()) {
+	if !g.shard.becomeLeader(context.Background()) {
 		m.t.Error("the role is not taken")
 	}
 }

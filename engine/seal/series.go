@@ -1,19 +1,19 @@
 package seal
 
 import (
-	"math"
 	"slices"
 	"sort"
 	"time"
 
 	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/layout"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
 
-// Limits of a block: it is full at whichever comes first. A value that is larger
-// has a block of its own. A block that a checkpoint leaves half full grows no more: it
-// would be written again at each until it is full, and read as one of two.
+// Limits of a block: it is full at whichever it reaches first. A larger value has a block of its
+// own. A block that is half full at the end of a checkpoint does not grow any more, because each
+// further checkpoint would rewrite it until it is full.
 const (
 	fullSamples = 4096
 	fullBytes   = 64 << 10
@@ -22,19 +22,14 @@ const (
 )
 
 // series is what a sealer remembers of a PV: the block that still grows, and
-// what the next bucket begins with.
+// the sample with which the next bucket begins.
 type series struct {
 	pv     string
 	writer store.WriterID
-	n      uint32 // of the latest block
-	round  int    // of the sealer when it was last written
+	n      uint32 // number of the latest block
+	round  int    // the sealer's round in which the series was last written
 
-	rolling bool          // rolls is read from the store
-	rolls   []*rolled     // by level
-	asked   []store.Level // the PV is to have
-	late    recently
-
-	known store.Channel // what the directory holds, acknowledged
+	entry layout.Entry // the directory entry, as acknowledged
 	tier  store.Tier
 	sized bool // size is chosen
 	size  store.BucketSize
@@ -44,12 +39,12 @@ type series struct {
 	last     sample.Sample
 	lastType sample.Type // Unknown: last is not set
 	carrying
-	bare []bare
+	valueless []valueless
 }
 
-// moveTo puts the series on a tier. The block that was open on another one is closed,
-// and what is written next begins with a carried-forward sample.
-func (s *series) moveTo(r store.Tier) {
+// changeTier puts the series on a tier. It closes a block that is open on another tier. The next
+// block on the new tier follows a carried-forward sample.
+func (s *series) changeTier(r store.Tier) {
 	if s.tier != r {
 		s.tier, s.open = r, nil
 		s.carrying.restart()
@@ -57,19 +52,19 @@ func (s *series) moveTo(r store.Tier) {
 	}
 }
 
-// bucket returns the one that a sample of a time goes to.
+// bucket returns the bucket to which a sample of a time belongs.
 func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
-// plan returns the blocks that store the samples of a run, and takes them as
-// written. The run is normalized on the way. Samples in buckets that have expired are
-// left out. They are counted, but for the PV's last one, which is about to be carried forward.
+// plan normalizes a run, returns the blocks that store its samples, and counts them as
+// written. It leaves out samples in expired buckets. It returns their number, but does not count
+// the PV's last one, which is about to be carried forward.
 func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) {
 	r.Normalize()
 	s.noteLate(r, now)
 	for from := 0; from < r.Len(); {
 		b := s.bucket(r.Times[from])
 		to := from + sort.Search(r.Len()-from, func(i int) bool { return r.Times[from+i] >= b.End() })
-		if expired(b, now) {
+		if layout.Expired(b, now) {
 			old += to - from
 		} else {
 			blocks = append(blocks, s.carry(b)...)
@@ -78,14 +73,14 @@ func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) 
 		s.remember(r, to-1)
 		from = to
 	}
-	if old > 0 && s.last.Time == r.Times[r.Len()-1] && expired(s.bucket(s.last.Time), now) {
+	if old > 0 && s.last.Time == r.Times[r.Len()-1] && layout.Expired(s.bucket(s.last.Time), now) {
 		old--
 	}
 	return blocks, old
 }
 
-// remember keeps a sample as the PV's last one, unless it is older; of a large one
-// only where it stands.
+// remember keeps a sample as the PV's last one, unless it is older than that. It does not keep a
+// large value.
 func (s *series) remember(r *sample.Run, i int) {
 	if s.lastType != sample.Unknown && r.Times[i] < s.last.Time {
 		return
@@ -93,11 +88,11 @@ func (s *series) remember(r *sample.Run, i int) {
 	s.last, s.lastType = toCarry(r, i), r.Type
 }
 
-// planBucket stores samples from (inclusive) to to (exclusive), which stand in
+// planBucket stores samples from (inclusive) to to (exclusive), which belong to
 // one bucket.
 func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store.Block {
 	o := s.open
-	if o != nil && o.Bucket > b { // all late
+	if o != nil && o.Bucket > b { // all samples are late
 		return s.closed(b, r, from, to)
 	}
 	if o == nil || o.Bucket != b || o.Type != r.Type {
@@ -116,7 +111,7 @@ func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store
 func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	for from < to {
 		next := from + fits(r, from, to)
-		blocks = append(blocks, encode(s.newKey(b, r.Times[from]), r, from, next))
+		blocks = append(blocks, layout.Encode(s.newKey(b, r.Times[from]), r, from, next))
 		from = next
 	}
 	return blocks
@@ -138,7 +133,7 @@ func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []sto
 	}
 	for from < to {
 		next := from + fits(r, from, to)
-		blk := encode(key, r, from, next)
+		blk := layout.Encode(key, r, from, next)
 		blocks = append(blocks, blk)
 		s.open = &blk
 		if done(r, from, next) {
@@ -170,7 +165,7 @@ func fits(r *sample.Run, from, to int) int {
 	return n
 }
 
-// done reports whether a block grows no more.
+// done reports whether a block does not grow any more.
 func done(r *sample.Run, from, to int) bool {
 	if to-from >= doneSamples {
 		return true
@@ -182,106 +177,31 @@ func done(r *sample.Run, from, to int) bool {
 	return size >= doneBytes
 }
 
-// encode makes a block of samples from (inclusive) to to (exclusive).
-func encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
-	part := r
-	if from > 0 || to < r.Len() {
-		part = new(sample.Run)
-		r.Part(part, from, to)
-	}
-	b := store.Block{
-		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.Append(nil, part),
-	}
-	b.Min, b.Max, b.Sum = aggregates(part)
-	return b
-}
-
-// aggregates returns the least, greatest and sum of the values that are
-// numbers; NaN if there is none.
-func aggregates(r *sample.Run) (low, high, sum float64) {
-	if !r.Type.Numeric() {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
-	low, high, n := math.Inf(1), math.Inf(-1), 0
-	for i := range r.Len() {
-		v := r.Float(i)
-		if math.IsNaN(v) {
-			continue
-		}
-		n++
-		low, high, sum = min(low, v), max(high, v), sum+v
-	}
-	if n == 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
-	return low, high, sum
-}
-
-// resize chooses the size of the buckets for the samples of a run, from the
-// rate at which the PV fills them. A change of size closes the open block.
+// resize chooses the bucket size for the samples of a run, from the rate at which the PV fills
+// buckets. A change of size closes the open block.
 func (s *series) resize(r *sample.Run, now int64) {
 	span := max(time.Duration(slices.Max(r.Times)-slices.Min(r.Times)), time.Minute)
 	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
 	longest := s.tier.Longest()
 	if !s.sized {
-		s.sized, s.rate, s.size = true, rate, chooseSize(rate, longest)
-		if len(s.known.Starts) > 0 {
-			s.size = reviseSize(s.smallest(), rate, true, longest)
+		s.sized, s.rate, s.size = true, rate, layout.ChooseSize(rate, longest)
+		if len(s.entry.Starts) > 0 {
+			s.size = layout.ReviseSize(s.entry.ShortestSize(), rate, true, longest)
 		}
 		return
 	}
 	s.rate += (rate - s.rate) / 4
 	was, ended := s.size, s.open == nil || s.open.Bucket.End() <= now
-	if s.size = reviseSize(s.size, s.rate, ended, longest); s.size != was {
+	if s.size = layout.ReviseSize(s.size, s.rate, ended, longest); s.size != was {
 		s.open = nil
 	}
 }
 
-// smallest returns the shortest size that the directory lists.
-func (s *series) smallest() store.BucketSize {
-	size := store.Year
-	for _, b := range s.known.Starts {
-		size = min(size, b.Size())
-	}
-	return size
-}
-
-// recall takes a sample from the store as the PV's last one, unless the series knows a
-// later one: another sealer has sealed it. A series that has seen none has the size in
-// use.
+// recall takes a sample from the store, which another sealer has sealed, as the PV's last one,
+// unless the series knows a later one. A series without a size takes the shortest in use.
 func (s *series) recall(r *sample.Run) {
 	s.remember(r, r.Len()-1)
 	if !s.sized {
-		s.size = min(s.smallest(), s.tier.Longest())
+		s.size = min(s.entry.ShortestSize(), s.tier.Longest())
 	}
-}
-
-// missing returns what the directory must hold before blocks are written, and
-// does not: an entry to add, or false.
-func (s *series) missing(shard int, blocks []store.Block) (store.Channel, bool) {
-	c := store.Channel{PV: s.pv}
-	if len(blocks) > 0 && !slices.Contains(s.known.Shards, shard) {
-		c.Shards = []int{shard}
-	}
-	for i := range blocks {
-		if b := blocks[i].Bucket; !begun(s.known.Starts, b) && !begun(c.Starts, b) {
-			c.Starts = append(c.Starts, b)
-		}
-		if t := blocks[i].Type; !slices.Contains(s.known.Types, t) && !slices.Contains(c.Types, t) {
-			c.Types = append(c.Types, t)
-		}
-	}
-	return c, len(c.Shards)+len(c.Starts)+len(c.Types) > 0
-}
-
-// begun reports whether blocks may stand in a bucket, after the starts listed.
-func begun(starts []store.Bucket, b store.Bucket) bool {
-	return slices.ContainsFunc(starts, func(s store.Bucket) bool { return s.Span() == b.Span() && s <= b })
-}
-
-// added notes that the directory holds an entry.
-func (s *series) added(c store.Channel) {
-	s.known.Shards = append(s.known.Shards, c.Shards...)
-	s.known.Starts = append(s.known.Starts, c.Starts...)
-	s.known.Types = append(s.known.Types, c.Types...)
 }

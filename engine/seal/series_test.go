@@ -2,13 +2,12 @@ package seal
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
-	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/layout/layouttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
@@ -17,76 +16,6 @@ const (
 	hour = int64(time.Hour)
 	noon = 1_700_006_400 * int64(time.Second) // a full hour
 )
-
-// shelf is what the store would hold: the latest version of each block.
-type shelf map[store.BlockKey]store.Block
-
-// put stores blocks as they are acknowledged, one by one, and checks what must
-// hold at every moment.
-func (sh shelf) put(t *testing.T, blocks []store.Block) {
-	t.Helper()
-	for _, b := range blocks {
-		r := decoded(t, b)
-		if old, ok := sh[b.BlockKey]; ok {
-			now := keys(r)
-			for key := range keys(decoded(t, old)) {
-				if !now[key] {
-					t.Fatalf("block %v lost a sample as it grew", b.BlockKey)
-				}
-			}
-		}
-		sh[b.BlockKey] = b
-		if b.Count == 0 {
-			continue
-		}
-		if r.Len() != b.Count || b.End != r.Times[r.Len()-1] || !slices.IsSorted(r.Times) {
-			t.Fatalf("block %v: count %d, end %d; its blob holds %d samples from %d to %d",
-				b.BlockKey, b.Count, b.End, r.Len(), r.Times[0], r.Times[r.Len()-1])
-		}
-		if r.Times[0] < b.Bucket.Start() || b.End >= b.Bucket.End() || b.Start != r.Times[0] {
-			t.Fatalf("block %v has samples from %d to %d", b.BlockKey, r.Times[0], b.End)
-		}
-	}
-}
-
-func decoded(t *testing.T, b store.Block) *sample.Run {
-	t.Helper()
-	r := &sample.Run{}
-	if err := block.Decode(r, b.Blob); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func keys(r *sample.Run) map[string]bool {
-	set := map[string]bool{}
-	for i := range r.Len() {
-		s := r.At(i)
-		if s.Tag&sample.CarriedForward == 0 {
-			set[fmt.Sprintf("%v %d %d %d %s", r.Type, s.Time, s.Tag, s.Word, s.Bytes)] = true
-		}
-	}
-	return set
-}
-
-// all returns the samples on the shelf.
-func (sh shelf) all(t *testing.T) map[string]bool {
-	set := map[string]bool{}
-	for _, b := range sh {
-		for k := range keys(decoded(t, b)) {
-			set[k] = true
-		}
-	}
-	return set
-}
-
-func numbers(times ...int64) *sample.Run {
-	r := &sample.Run{Type: sample.Float64}
-	for _, t := range times {
-		r.Append(&sample.Sample{Time: t, Word: math.Float64bits(float64(t % 1000))})
-	}
-	return r
-}
 
 func newSeries(size store.BucketSize) *series {
 	return &series{pv: "A", writer: store.WriterID{1}, sized: true, size: size}
@@ -103,7 +32,7 @@ func plan(s *series, r *sample.Run) []store.Block {
 func TestPlanKeepsEverySample(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		ser, sh, want := newSeries(store.Hour), shelf{}, map[string]bool{}
+		ser, sh, want := newSeries(store.Hour), layouttest.Blocks{}, map[string]bool{}
 		now := noon
 		for range 8 {
 			r := &sample.Run{Type: []sample.Type{sample.Float64, sample.Float64, sample.String}[rng.IntN(3)]}
@@ -121,11 +50,11 @@ func TestPlanKeepsEverySample(t *testing.T) {
 					r.Append(&s)
 				}
 			}
-			for k := range keys(r) {
+			for k := range layouttest.Samples(r) {
 				want[k] = true
 			}
-			sh.put(t, plan(ser, r))
-			got := sh.all(t)
+			sh.Put(t, plan(ser, r))
+			got := sh.Samples(t)
 			if len(got) != len(want) {
 				t.Fatalf("seed %d: %d different samples stored, want %d", seed, len(got), len(want))
 			}
@@ -141,18 +70,18 @@ func TestBlocksGrowUntilHalfFull(t *testing.T) {
 		{2500, 4, 10_000},
 		{5000, 3, 10_904}, // 904, which are left of the first 4,096 and 904, twice
 	} {
-		ser, sh, written := newSeries(store.Day), shelf{}, 0
+		ser, sh, written := newSeries(store.Day), layouttest.Blocks{}, 0
 		for i := range 10_000 / tc.each {
-			r := numbers()
+			r := layouttest.Numbers()
 			for j := range tc.each {
-				s := numbers(noon + int64(i*tc.each+j)*1e6).At(0)
+				s := layouttest.Numbers(noon + int64(i*tc.each+j)*1e6).At(0)
 				r.Append(&s)
 			}
 			blocks := plan(ser, r)
 			for _, b := range blocks {
 				written += b.Count
 			}
-			sh.put(t, blocks)
+			sh.Put(t, blocks)
 		}
 		if len(sh) != tc.blocks || written > tc.written {
 			t.Errorf("10,000 samples, %d at a time, stand in %d blocks, want %d; %d were written, want %d",
@@ -162,28 +91,28 @@ func TestBlocksGrowUntilHalfFull(t *testing.T) {
 }
 
 func TestEachBucketBeginsWithTheSampleBefore(t *testing.T) {
-	ser, sh := newSeries(store.Hour), shelf{}
-	sh.put(t, plan(ser, numbers(noon+5, noon+6, noon+hour+7)))
+	ser, sh := newSeries(store.Hour), layouttest.Blocks{}
+	sh.Put(t, plan(ser, layouttest.Numbers(noon+5, noon+6, noon+hour+7)))
 	if got := carriedForward(t, sh); !slices.Equal(got, []string{"1 from 0+6"}) {
 		t.Fatalf("carried: %v", got)
 	}
-	sh.put(t, ser.carry(store.Hour.Of(noon+hour+1)))
-	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
-	sh.put(t, ser.carry(store.Hour.Of(noon+5*hour)))
-	sh.put(t, plan(ser, numbers(noon+5*hour+9)))
+	sh.Put(t, ser.carry(store.Hour.Of(noon+hour+1)))
+	sh.Put(t, ser.carry(store.Hour.Of(noon+5*hour)))
+	sh.Put(t, ser.carry(store.Hour.Of(noon+5*hour)))
+	sh.Put(t, plan(ser, layouttest.Numbers(noon+5*hour+9)))
 	if got := carriedForward(t, sh); !slices.Equal(got, []string{"1 from 0+6", "5 from 1+7"}) {
 		t.Fatalf("carried: %v", got)
 	}
 }
 
-// carriedForward lists carriedForward-forward samples as "hour they stand in from hour+ns of origin".
-func carriedForward(t *testing.T, sh shelf) []string {
+// carriedForward lists carried-forward samples as "hour of the bucket from hour+ns of the sample".
+func carriedForward(t *testing.T, sh layouttest.Blocks) []string {
 	var out []string
 	for key, b := range sh {
 		if b.Count > 0 {
 			continue
 		}
-		r := decoded(t, b)
+		r := layouttest.Decode(t, b)
 		if r.Len() != 1 || r.Tags[0]&sample.CarriedForward == 0 || key.Start != key.Bucket.Start() || b.End != r.Times[0] {
 			t.Fatalf("a block without samples: %+v", b)
 		}
@@ -194,39 +123,42 @@ func carriedForward(t *testing.T, sh shelf) []string {
 	return out
 }
 
-func TestAggregates(t *testing.T) {
-	r := numbers(1, 2, 3, 5)
-	r.Words[1] = math.Float64bits(math.NaN())
-	if low, high, sum := aggregates(r); low != 1 || high != 5 || sum != 9 {
-		t.Errorf("min %v, max %v, sum %v", low, high, sum)
+// What is too old to be kept is counted and left out; the present value is carried forward.
+func TestSamplesThatAreTooOld(t *testing.T) {
+	ser, sh := newSeries(store.Hour), layouttest.Blocks{}
+	ser.tier = store.Keep1d
+	old := noon - 100*hour
+	blocks, expired := ser.plan(layouttest.Numbers(old, old+1, old+5*hour), noon)
+	sh.Put(t, append(blocks, ser.carry(ser.bucket(noon))...))
+	if got := carriedForward(t, sh); expired != 2 || !slices.Equal(got, []string{"0 from -95+0"}) {
+		t.Errorf("%d expired, carried: %v", expired, got)
 	}
-	for _, r := range []*sample.Run{{Type: sample.Enum, Times: []int64{1}, Words: []uint64{1}}, {Type: sample.String}} {
-		if low, _, _ := aggregates(r); !math.IsNaN(low) {
-			t.Errorf("%v has a minimum of %v", r.Type, low)
-		}
+	blocks, expired = ser.plan(layouttest.Numbers(old+2, noon+7), noon)
+	sh.Put(t, blocks)
+	if n := len(sh.Samples(t)); expired != 1 || n != 1 {
+		t.Errorf("%d expired, %d stored", expired, n)
+	}
+	if blocks, expired := newSeries(store.Hour).plan(layouttest.Numbers(old), noon); expired != 0 || len(blocks) != 1 {
+		t.Errorf("kept forever, %d expire", expired)
 	}
 }
 
-func TestBucketSizes(t *testing.T) {
-	for _, tc := range []struct {
-		perSecond, bytes float64
-		want             store.BucketSize
-	}{
-		{1. / 86400 / 30, 60, store.Year}, {0.01, 10, store.Year}, {0.1, 5, store.Year}, {1, 5, store.Month},
-		{10, 5, store.Day}, {100, 3, store.Hour}, {10000, 3, store.Hour},
-	} {
-		rate := tc.perSecond * tc.bytes
-		if got := chooseSize(rate, store.Year); got != tc.want {
-			t.Errorf("%g samples/s of %g bytes: %v, want %v", tc.perSecond, tc.bytes, got, tc.want)
+// A change of the tier closes the block and begins a bucket there with the last sample.
+func TestAChangeOfTheTier(t *testing.T) {
+	ser, sh := newSeries(store.Year), layouttest.Blocks{}
+	sh.Put(t, plan(ser, layouttest.Numbers(noon+5, noon+6)))
+	ser.changeTier(store.Keep1d)
+	sh.Put(t, plan(ser, layouttest.Numbers(noon+7, noon+hour+8)))
+	ser.changeTier(store.Forever)
+	sh.Put(t, plan(ser, layouttest.Numbers(noon+hour+9)))
+	for key := range sh {
+		if want := key.Bucket.Tier() == store.Forever && key.Start != noon+hour+9; want != (key.Bucket.Size() == store.Year) {
+			t.Errorf("a block of %d stands in a %v on tier %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Tier())
 		}
 	}
-	if got := reviseSize(store.Year, 1000, false, store.Year); got != store.Hour {
-		t.Errorf("a rate too high for a year stays in %v", got)
-	}
-	if got := reviseSize(store.Day, 5, false, store.Year); got != store.Day {
-		t.Errorf("a size changes to %v before its bucket ends", got)
-	}
-	if got := reviseSize(store.Hour, 4, true, store.Year); got != store.Month {
-		t.Errorf("a low rate goes on with %v", got)
+	ser.changeTier(store.Keep7d)
+	sh.Put(t, ser.carry(ser.bucket(noon+3*hour)))
+	if n, got := len(sh.Samples(t)), carriedForward(t, sh); n != 5 || len(sh) != 6 || !slices.Equal(got, []string{"1 from 0+7", "3 from 1+9"}) {
+		t.Errorf("%d samples in %d blocks, of which are carried forward %v", n, len(sh), got)
 	}
 }

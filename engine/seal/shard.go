@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -12,11 +11,13 @@ import (
 	"time"
 
 	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/relocation"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/tiling"
 )
 
-// Store is what a sealer needs of a store.
+// Store is the part of a store that a sealer needs.
 type Store interface {
 	Claims(ctx context.Context, shard int) ([]store.Claim, error)
 	Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error
@@ -39,37 +40,38 @@ type Config struct {
 	Store Store
 	// Every is the time between two checkpoints of a shard.
 	Every time.Duration
-	// Memory is the account of the shardJournals. Above half of its limit checkpoints
+	// Memory is the account of the shard journals. Above half of its limit checkpoints
 	// follow each other closely.
 	Memory *journal.Memory
-	// Slots bounds how many shards are at a checkpoint at once: its capacity.
+	// Slots bounds, by its capacity, how many shards are at a checkpoint at once.
 	Slots chan struct{}
 	// Silence is how long a writer gives no sign of life before it counts as
-	// dead; 0 where a lock on the store says that no other writer lives.
+	// dead; 0 if a lock on the store guarantees that no other writer lives.
 	Silence time.Duration
-	// Ours reports whether a writer is of this process, and lives: a shard that is
-	// taken again may have another one, which is being closed.
+	// Ours reports whether a writer is of this process, and lives. A shard that the engine
+	// holds again may have another such writer, which is being closed.
 	Ours func(w store.WriterID) bool
 	// Died marks that a writer ended without closing: nothing is known of the shard
-	// from its last sign of life until now (ns since 1970). It returns when that is
+	// from its last sign of life until now (ns since 1970). It returns when the mark is
 	// durable; after an error it is called again.
 	Died func(ctx context.Context, shard int, from, to int64) error
-	// Retention returns how long a PV is to be kept; false for one that is not
-	// captured here, whose blocks stay where they are. Nil: all are kept forever.
+	// Retention returns how long a PV is to be kept. It is false for a PV that is not
+	// captured here: its blocks stay where they are. Nil: all PVs are kept forever.
 	Retention func(pv string) (store.Retention, bool)
-	// Captured returns the PVs of a shard that are captured here. What is stored of
-	// them moves when their retention changes. Nil: nothing moves.
+	// Captured returns the PVs of a shard that are captured here. Their blocks migrate
+	// to another tier when their retention changes. Nil: nothing migrates.
 	Captured func(shard int) []string
-	// Last returns the last sample of a PV at or before a time, in ns since 1970, as
-	// far as it is sealed: a run of one sample, or nil. It may be nil itself.
+	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970: a
+	// run of one sample, or nil if there is none. It may be nil itself.
 	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
-	// Cutoff returns the time, in ns since 1970, before which raw samples are given up for
-	// want of room. It never falls; nil: none are.
+	// Cutoff returns the deletion cutoff, in ns since 1970: raw samples before it are
+	// deleted to free disk space. It never falls. Nil: there is none.
 	Cutoff func() int64
-	// Expired is told of samples of the shardJournal that are too old to be kept. It may be nil.
+	// Expired is called with the number of samples of the shard journal that were too old to
+	// be kept. It may be nil.
 	Expired func(pv string, n int)
-	// Moves is shared, as stored data moves from tier to tier; needed with Captured.
-	Moves *Pace
+	// Pace is shared, and limits the rate of tier migrations. It is needed with Captured.
+	Pace *relocation.Pace
 	// DropAfter is how long a bucket stays after it was copied to another tier; 0 is
 	// an hour.
 	DropAfter time.Duration
@@ -80,42 +82,42 @@ type Config struct {
 const (
 	// pressedEvery is the time between checkpoints when memory is short.
 	pressedEvery = 5 * time.Second
-	// watchEvery is the time between two looks at writers that may be dead.
+	// watchEvery is the time between two checks of writers that may be dead.
 	watchEvery = 2 * time.Second
-	// followEvery is the time between two looks at what others have sealed, and at who
-	// seals.
+	// followEvery is the time between two checks of what others have sealed, and of who
+	// leads.
 	followEvery = 5 * time.Second
 	// journalBytes is how much may be written to the journal before the next
-	// checkpoint: who takes over, or reads without asking the engine, reads it all.
+	// checkpoint, because a successor, and a reader that cannot ask the engine, reads it all.
 	journalBytes = 256 << 20
 )
 
-// Shard seals one shard, or follows another engine that does. Run or Follow is
-// its only goroutine, but for Delete.
+// Shard seals one shard, or follows another engine that does. Only one goroutine calls Run or
+// Follow; any goroutine may call Delete and DropBefore.
 type Shard struct {
 	cfg          *Config
 	shardJournal *journal.ShardJournal
-	turn         chan struct{} // held by who works with what follows: its capacity is 1
+	turn         chan struct{} // of capacity 1: its holder may use the fields up to vacantSince
 
-	writer  store.WriterID // of the blocks: nobody else writes, or wrote, as this one
-	n       uint32         // the highest number of a block of the series that were forgotten
-	series  map[string]*series
-	round   int                     // counts checkpoints
-	watched map[store.WriterID]life // writers that have neither closed nor died
-	tiers   []store.Tier            // that the store had at tiersAt
-	tiersAt time.Time
-	moves   moves
-	claims  looks // at what others seal
-	term    store.Term
-	vacant  time.Time // since when nobody was seen to seal; zero: somebody does
+	writer    store.WriterID // of the blocks: nobody else writes, or ever wrote, as this one
+	n         uint32         // the highest block number of the series that were forgotten
+	series    map[string]*series
+	tiles     *tiling.Shard
+	blocks    *relocation.Shard
+	round     int                     // counts checkpoints
+	watched   map[store.WriterID]life // writers that have neither closed nor died
+	tiers     []store.Tier            // that the store had at tiersAt
+	tiersAt   time.Time
+	positions positions
+	term      store.Term
+	// vacantSince is when the shard was first seen without a leader; zero: it has one.
+	vacantSince time.Time
 
-	// Of what follows, Run looks without the turn.
-	written   atomic.Uint64 // by the shardJournal, before the latest checkpoint
-	watching  atomic.Bool   // there are watched ones
-	outranked atomic.Bool   // another engine took the role
+	// Run reads the following fields without the turn.
+	written    atomic.Uint64 // bytes of the shard journal before the latest checkpoint
+	watching   atomic.Bool   // there are watched writers
+	superseded atomic.Bool   // another engine leads
 }
-
-func (c *Config) dropAfter() time.Duration { return cmp.Or(c.DropAfter, dropAfter) }
 
 func (c *Config) retention(pv string) (store.Retention, bool) {
 	if c.Retention == nil {
@@ -131,40 +133,50 @@ func (c *Config) last(ctx context.Context, pv string, at int64) (*sample.Run, er
 	return c.Last(ctx, pv, at)
 }
 
-// life is the latest sign of life of a writer, and when it was first seen here.
-// Comparing signs with each other, and only the observer's own clock with
-// itself, makes clocks that differ harmless.
+// life is the latest sign of life of a writer, and when it was first seen here. Clocks that
+// differ do no harm, because signs are compared only with each other, and the observer's own
+// clock only with itself.
 type life struct {
 	sign int64
 	seen time.Time
 }
 
-// NewShard returns the sealer of a shardJournal's shard.
+// NewShard returns the sealer of a shard journal's shard.
 func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
-	return &Shard{
+	s := &Shard{
 		cfg: cfg, shardJournal: shardJournal, turn: make(chan struct{}, 1), writer: store.NewWriter(),
 		series: map[string]*series{}, watched: map[store.WriterID]life{},
 	}
+	s.blocks = relocation.New(relocation.Config{
+		Store: cfg.Store, Shard: shardJournal.Shard, Writer: shardJournal.Writer(), CheckLeader: s.checkLeader,
+		Tiers: func() []store.Tier { return s.tiers }, Retention: cfg.retention, Captured: cfg.Captured, Last: cfg.last,
+		Cutoff: cfg.Cutoff, Ours: cfg.Ours, Pace: cfg.Pace, DropAfter: cfg.DropAfter, Metrics: cfg.Metrics.Relocation, Log: cfg.Log,
+	})
+	s.tiles = tiling.New(tiling.Config{
+		Store: cfg.Store, Shard: shardJournal.Shard, Every: cfg.Every, Retention: cfg.retention, Cutoff: s.blocks.Cutoff,
+		Retry: s.retry, Metrics: cfg.Metrics.Tiling, Log: cfg.Log,
+	})
+	return s
 }
 
-// Run takes the role of the sealer, seals what other writers left, then makes
-// checkpoints until ctx ends, or another engine has taken the role: then outranked is
-// true. It is called once: a checkpoint that ctx interrupts may have stored what heads
-// hold and a sealer no longer knows of. That is harmless, as doubles are.
-func (s *Shard) Run(ctx context.Context) (outranked bool) {
-	if !s.takeRole(ctx) {
+// Run becomes the leader, seals what other writers left, then makes
+// checkpoints until ctx ends, or another engine leads: then it returns true. It is called
+// once: a checkpoint that ctx interrupts may have stored samples that heads still
+// hold and the sealer no longer knows of. Such duplicates are harmless.
+func (s *Shard) Run(ctx context.Context) (superseded bool) {
+	if !s.becomeLeader(ctx) {
 		return false
 	}
 	defer func() {
 		s.turn <- struct{}{} // a deletion may be under way
-		s.tellWaiting(0)
+		s.blocks.Stop()
 		<-s.turn
 	}()
-	last, looked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // shards take turns
-	s.checkpoint(ctx, s.look)
+	last, checked := time.Now().Add(-rand.N(s.cfg.Every)), time.Now() // spreads the checkpoints of an engine's shards
+	s.checkpoint(ctx, s.adoptEnded)
 	tick := time.NewTicker(min(time.Second, s.cfg.Every))
 	defer tick.Stop()
-	for !s.outranked.Load() {
+	for !s.superseded.Load() {
 		select {
 		case <-ctx.Done():
 			return false
@@ -173,38 +185,48 @@ func (s *Shard) Run(ctx context.Context) (outranked bool) {
 		if s.shardJournal.TakeHeavy() {
 			s.checkpoint(ctx, s.sealHeavy)
 		}
-		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.pressed() {
+		if age := time.Since(last); age >= s.cfg.Every || age >= pressedEvery && s.isPressed() {
 			s.checkpoint(ctx, s.Checkpoint)
-			last, looked = time.Now(), time.Now()
-		} else if s.watching.Load() && time.Since(looked) >= watchEvery {
-			s.checkpoint(ctx, s.look)
-			looked = time.Now()
+			last, checked = time.Now(), time.Now()
+		} else if s.watching.Load() && time.Since(checked) >= watchEvery {
+			s.checkpoint(ctx, s.adoptEnded)
+			checked = time.Now()
 		}
-		s.move(ctx)
+		s.migrate(ctx)
 	}
 	return true
 }
 
-// pressed reports whether too much waits in memory, or in the journal. From a
-// quarter of the memory on it is so for some shards at a time, so that not all of an
-// engine encode at once, and capture has to wait for the processor.
-func (s *Shard) pressed() bool {
-	const someOf = 16
-	return s.shortOfMemory() || s.shardJournal.Written()-s.written.Load() > journalBytes ||
-		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(someOf) == 0
+// migrate continues tier migrations for a short time, if it gets the shard's turn.
+func (s *Shard) migrate(ctx context.Context) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return
+	}
+	s.blocks.Migrate(ctx)
 }
 
-// Watching reports whether there are claims of other engines, which have not been found
-// dead.
+// isPressed reports whether too much waits in memory, or in the journal. Above a quarter of the
+// memory limit it is true for a random part of the shards at a time. So not all shards of an
+// engine encode at once, which would leave capture without the processor.
+func (s *Shard) isPressed() bool {
+	const oneOf = 16
+	return s.isShortOfMemory() || s.shardJournal.Written()-s.written.Load() > journalBytes ||
+		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(oneOf) == 0
+}
+
+// Watching reports whether there are claims of other engines that were not found dead.
 func (s *Shard) Watching() bool { return s.watching.Load() }
 
-// overloaded reports whether samples come faster than they are sealed, so that decimation
-// has to wait: readers do without.
-func (s *Shard) overloaded() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4*3 }
+// isOverloaded reports whether samples come faster than they are sealed. Then rollups have to
+// wait, and readers compute them.
+func (s *Shard) isOverloaded() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4*3 }
 
-func (s *Shard) shortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
+func (s *Shard) isShortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
 
-// checkpoint waits for a slot, runs f and reports how it ended.
+// checkpoint waits for the shard's turn and a slot, runs f, and reports how it ended.
 func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	for _, place := range []chan struct{}{s.turn, s.cfg.Slots} {
 		select {
@@ -217,25 +239,26 @@ func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	start := time.Now()
 	err := f(ctx)
 	s.cfg.Metrics.Duration.Observe(time.Since(start).Seconds())
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errOutranked) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errSuperseded) {
 		s.cfg.Metrics.Failures.Inc()
-		s.cfg.Log.Warn("sealing a shard failed; it will be tried again", "shard", s.shardJournal.Shard, "err", err)
+		s.cfg.Log.Warn("sealing a shard failed; the sealer retries", "shard", s.shardJournal.Shard, "err", err)
 	}
 }
 
-// Checkpoint seals the rows that other writers added, and everything the shardJournal
-// has made durable.
+// Checkpoint seals the rows that other writers added, and everything that the shard journal
+// has made durable. Then it completes rollups and queues tier migrations.
 func (s *Shard) Checkpoint(ctx context.Context) error {
 	s.round++
+	s.tiles.BeginCheckpoint()
 	if err := s.adopt(ctx, true); err != nil {
 		return err
 	}
 	if err := s.sealOwn(ctx); err != nil {
 		return err
 	}
-	if s.overloaded() {
-		s.putOff()
-	} else if err := s.rollOn(ctx); err != nil {
+	if s.isOverloaded() {
+		s.tiles.PutOff()
+	} else if err := s.tiles.Complete(ctx); err != nil {
 		return err
 	}
 	for pv, ser := range s.series {
@@ -243,10 +266,10 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 			s.forget(pv) // nobody captures it any more
 		}
 	}
-	if err := s.lookAtTiers(ctx); err != nil {
+	if err := s.refreshTiers(ctx); err != nil {
 		return err
 	}
-	s.queueMoves()
+	s.blocks.QueueMigrations()
 	return nil
 }
 
@@ -265,25 +288,43 @@ func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 	for _, pv := range pvs {
 		s.forget(pv)
 	}
-	s.moves.forget(pvs)
+	s.blocks.Forget(pvs)
 	return inParallel(ctx, pvs, s.cfg.Store.Delete)
 }
 
-// forget drops what is known of a PV. Numbers of blocks are not used again.
+// DropBefore deletes the blocks of a PV, whose directory entry is c, in the buckets that end
+// after one time and at or before the deletion cutoff. It returns how many buckets had some, and
+// how many bytes they took, even if it fails. Some buckets stay: see relocation.Shard.
+func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
+	d := s.blocks.PlanDeletion(c, after, cutoff)
+	if d == nil {
+		return 0, 0, nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return 0, 0, ctx.Err()
+	}
+	return d.Run(ctx)
+}
+
+// forget drops what is known of a PV. Block numbers are not used again.
 func (s *Shard) forget(pv string) {
 	if ser := s.series[pv]; ser != nil {
 		s.n = max(s.n, ser.n)
 		delete(s.series, pv)
 	}
+	s.tiles.Forget(pv)
 }
 
 // Limits of what is encoded and written at once.
 const (
 	batchHeads = 256      // PVs
-	batchBytes = 32 << 20 // of samples, or one that is larger
+	batchBytes = 32 << 20 // of samples, or one sample that is larger
 )
 
-// sealOwn seals everything that the shardJournal has made durable.
+// sealOwn seals everything that the shard journal has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
 	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
 	if err := s.sealHeads(ctx, s.shardJournal.Heads()); err != nil {
@@ -293,18 +334,18 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 	if err := s.cfg.Store.Seal(ctx, s.shardJournal.Shard, s.shardJournal.Writer(), to); err != nil {
 		return err
 	}
-	s.noteRaised(s.shardJournal.Writer(), to)
+	s.positions.noteRaised(s.shardJournal.Writer(), to)
 	return nil
 }
 
-// sealHeavy seals what PVs of large values have made durable, so that memory and
-// readers do not hold it until the next checkpoint. Blocks of large values are full
-// at once; so nothing is written again, as it would be of other PVs.
+// sealHeavy seals the durable samples of PVs with large values, so that memory and
+// readers do not hold them until the next checkpoint. Blocks of large values are full
+// at once. So nothing is written twice, as blocks of other PVs would be.
 func (s *Shard) sealHeavy(ctx context.Context) error {
 	return s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
 }
 
-// sealHeads seals what heads hold now that is durable, in batches of bounded size.
+// sealHeads seals the samples of heads that are durable now, in batches of bounded size.
 func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
 	due := make([]int, len(heads))
 	for i, h := range heads {

@@ -3,121 +3,170 @@ package seal
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"varve.dev/varve/engine/layout"
+	"varve.dev/varve/engine/retry"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
+	"varve.dev/varve/engine/tiling"
 )
 
-// part is what there is to seal of a PV: a run of one type, which may be empty.
+// part is the samples of one type of a PV that are to be sealed. The run may be empty.
 type part struct {
 	pv  string
 	run *sample.Run
 }
 
-// write stores the parts as blocks, and carries the last sample of each PV into
-// the present bucket. Unless it is nil, tell is told of samples that are too old to be
-// kept. It returns when all is acknowledged; it fails only when ctx ends.
-func (s *Shard) write(ctx context.Context, parts []part, tell func(pv string, n int)) error {
+// write stores the parts as blocks, and carries the last sample of each PV forward into
+// the present bucket. Unless it is nil, report is called with the number of samples that are too
+// old to be kept. write returns when all is acknowledged; it fails only if ctx ends.
+//
+// The order of its steps makes it safe that readers, and a successor after a crash, see any state
+// in between: directory, blocks, late carried-forward samples, rollups. The caller raises sealed
+// positions, and releases memory, after all of them.
+func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) error {
 	if err := s.load(ctx, parts); err != nil {
 		return err
 	}
-	if err := s.loadRolls(ctx, parts); err != nil {
+	if err := s.tiles.Load(ctx, s.tilingParts(parts)); err != nil {
 		return err
 	}
-	now, cutoff := time.Now().UnixNano(), s.cutoff()
-	var blocks []store.Block
-	var missing []store.Channel
-	samples, expired := 0, 0
-	for i := range parts {
-		p := &parts[i]
-		ser := s.series[p.pv]
-		ser.round = s.round
-		ser.moveTo(s.tier(ser))
-		var of []store.Block
-		if p.run.Len() > 0 {
-			ser.resize(p.run, now)
-			run, refused := ser.refuse(p.run, cutoff)
-			planned, old := ser.plan(run, now)
-			if old+refused > 0 && tell != nil {
-				tell(p.pv, old+refused)
-			}
-			of, samples, expired = planned, samples+run.Len()-old, expired+old+refused
-			p.run = run
-		}
-		if ser.lastType != sample.Unknown {
-			of = append(of, ser.carry(ser.bucket(now))...)
-		}
-		if c, ok := ser.missing(s.shardJournal.Shard, of); ok {
-			missing = append(missing, c)
-			ser.added(c)
-		}
-		blocks = append(blocks, of...)
-	}
-	// What is planned counts as written, so it must be: there is no way back.
-	err := s.insist(ctx, "adding to the directory", func() error {
-		return inParallel(ctx, missing, func(ctx context.Context, c store.Channel) error {
+	now := time.Now().UnixNano()
+	p := s.plan(parts, now, s.blocks.Cutoff(), report)
+	// What is planned counts as written, so it must be written: there is no way back.
+	err := s.retry(ctx, "adding to the directory", func() error {
+		return inParallel(ctx, p.missing, func(ctx context.Context, c store.Channel) error {
 			return s.cfg.Store.AddChannel(ctx, c)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	blocks = latest(blocks)
-	if err := s.insist(ctx, "writing blocks", func() error { return s.cfg.Store.PutBlocks(ctx, blocks...) }); err != nil {
+	blocks := latest(p.blocks)
+	if err := s.retry(ctx, "writing blocks", func() error { return s.cfg.Store.PutBlocks(ctx, blocks...) }); err != nil {
 		return err
 	}
 	if err := s.carryLate(ctx, parts, now); err != nil {
 		return err
 	}
-	if err := s.roll(ctx, parts); err != nil {
+	if err := s.tiles.BlocksAcknowledged(ctx, s.tilingParts(parts)); err != nil {
 		return err
 	}
-	s.cfg.Metrics.wrote(blocks, samples)
-	s.cfg.Metrics.Expired.Add(float64(expired))
-	return s.fill(ctx, parts)
+	s.cfg.Metrics.wrote(blocks, p.samples)
+	s.cfg.Metrics.Expired.Add(float64(p.expired))
+	return s.fillValues(ctx, parts)
 }
 
-// fill writes carried-forward samples of large values again that have none, where the value
-// would expire before them. It holds one at a time.
-func (s *Shard) fill(ctx context.Context, parts []part) error {
+// tilingParts returns what package tiling is to know of parts.
+func (s *Shard) tilingParts(parts []part) []tiling.Part {
+	out := make([]tiling.Part, len(parts))
+	for i, p := range parts {
+		ser := s.series[p.pv]
+		out[i] = tiling.Part{PV: p.pv, Run: p.run, Entry: &ser.entry, Bucket: ser.bucket}
+	}
+	return out
+}
+
+// planned is what a write stores.
+type planned struct {
+	blocks           []store.Block
+	missing          []store.Channel // what the directory must list before
+	samples, expired int
+}
+
+// plan plans the blocks of parts. It replaces the run of each part by the samples after the
+// deletion cutoff.
+func (s *Shard) plan(parts []part, now, cutoff int64, report func(pv string, n int)) *planned {
+	out := new(planned)
+	for i := range parts {
+		p := &parts[i]
+		ser := s.series[p.pv]
+		ser.round = s.round
+		ser.changeTier(s.tier(ser))
+		var blocks []store.Block
+		if p.run.Len() > 0 {
+			ser.resize(p.run, now)
+			run, refused := ser.refuse(p.run, cutoff)
+			planned, old := ser.plan(run, now)
+			if old+refused > 0 && report != nil {
+				report(p.pv, old+refused)
+			}
+			blocks, out.samples, out.expired = planned, out.samples+run.Len()-old, out.expired+old+refused
+			p.run = run
+		}
+		if ser.lastType != sample.Unknown {
+			blocks = append(blocks, ser.carry(ser.bucket(now))...)
+		}
+		if c, ok := ser.entry.Missing(ser.pv, s.shardJournal.Shard, blocks); ok {
+			out.missing = append(out.missing, c)
+			ser.entry.Add(c)
+		}
+		out.blocks = append(out.blocks, blocks...)
+	}
+	return out
+}
+
+// refuse returns a run without the samples in buckets before the deletion cutoff, and
+// their number. It keeps the last sample of a PV, however old, because that is carried forward.
+// So rollups of that time do not change either: the samples they were computed from are gone.
+func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused int) {
+	if cutoff == math.MinInt64 || slices.Min(r.Times) >= cutoff {
+		return r, 0
+	}
+	r.Normalize()
+	n := sort.Search(r.Len(), func(i int) bool { return s.bucket(r.Times[i]).End() > cutoff })
+	if n == r.Len() && (s.lastType == sample.Unknown || s.last.Time < r.Times[n-1]) {
+		n--
+	}
+	rest = new(sample.Run)
+	if n < r.Len() {
+		r.Part(rest, n, r.Len())
+	}
+	return rest, n
+}
+
+// fillValues rewrites carried-forward samples without their large value if the value would expire
+// before them. It holds one value at a time.
+func (s *Shard) fillValues(ctx context.Context, parts []part) error {
 	for _, p := range parts {
 		ser := s.series[p.pv]
-		for _, b := range ser.bare {
-			err := s.insist(ctx, "carrying a large value", func() error {
-				r, err := s.cfg.last(ctx, ser.pv, b.time)
-				if err != nil || r == nil || r.Times[0] != b.time {
+		for _, v := range ser.valueless {
+			err := s.retry(ctx, "carrying a large value forward", func() error {
+				r, err := s.cfg.last(ctx, ser.pv, v.time)
+				if err != nil || r == nil || r.Times[0] != v.time {
 					return err
 				}
 				r.Tags[0] |= sample.CarriedForward
-				return s.cfg.Store.PutBlocks(ctx, carriedForwardBlock(b.key, r))
+				return s.cfg.Store.PutBlocks(ctx, layout.EncodeCarriedForward(v.key, r))
 			})
 			if err != nil {
 				return err
 			}
 		}
-		ser.bare = nil
+		ser.valueless = nil
 	}
 	return nil
 }
 
-// tier returns that on which a PV is to be kept, or the next longer one that the store
+// tier returns the tier on which a PV is to be kept, or the next longer one that the store
 // has.
 func (s *Shard) tier(ser *series) store.Tier {
 	r, captured := s.cfg.retention(ser.pv)
 	if !captured {
-		r.Raw = lastTier(ser.known.Starts)
+		r.Raw = layout.LastTier(ser.entry.Starts)
 	}
-	return available(s.tiers, r.Raw)
+	return layout.AvailableTier(s.tiers, r.Raw)
 }
 
-// lookAtTiers finds out which tiers the store has. Some are made when they are needed,
-// by another process.
-func (s *Shard) lookAtTiers(ctx context.Context) error {
+// refreshTiers reads which tiers the store has. Another process creates some when they are
+// needed.
+func (s *Shard) refreshTiers(ctx context.Context) error {
 	if len(s.tiers) == store.NumTiers || s.tiers != nil && time.Since(s.tiersAt) < time.Minute {
 		return nil
 	}
@@ -128,7 +177,7 @@ func (s *Shard) lookAtTiers(ctx context.Context) error {
 	return err
 }
 
-// load makes sure that the series of all parts know what the directory holds, and the
+// load makes sure that the series of all parts know their directory entry, and the
 // last sample of the PV, which another sealer may have sealed.
 func (s *Shard) load(ctx context.Context, parts []part) error {
 	var unsure []*series
@@ -140,19 +189,19 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 			unsure = append(unsure, ser)
 		}
 	}
-	return s.insist(ctx, "reading the directory", func() error {
-		if err := s.lookAtTiers(ctx); err != nil {
+	return s.retry(ctx, "reading the directory", func() error {
+		if err := s.refreshTiers(ctx); err != nil {
 			return err
 		}
 		return inParallel(ctx, unsure, func(ctx context.Context, ser *series) error {
 			c, found, err := s.cfg.Store.Channel(ctx, ser.pv)
-			ser.known = c
+			ser.entry.Channel = c
 			if err != nil || !found {
 				return err
 			}
 			r, err := s.cfg.last(ctx, ser.pv, time.Now().UnixNano())
 			if r != nil {
-				ser.moveTo(s.tier(ser))
+				ser.changeTier(s.tier(ser))
 				ser.recall(r)
 			}
 			return err
@@ -160,23 +209,20 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 	})
 }
 
-// insist calls f until it succeeds or ctx ends.
-func (s *Shard) insist(ctx context.Context, what string, f func() error) error {
-	const first, longest = 100 * time.Millisecond, 5 * time.Second
-	for pause := first; ; pause = min(2*pause, longest) {
+// retry calls f until it succeeds or ctx ends. doing says what f does.
+func (s *Shard) retry(ctx context.Context, doing string, f func() error) error {
+	for backoff := (retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}); ; {
 		err := f()
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", doing, err)
 		}
 		s.cfg.Metrics.Retries.Inc()
-		s.cfg.Log.Warn("sealing: the store refuses; trying again", "doing", what, "shard", s.shardJournal.Shard, "err", err)
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, err)
-		case <-time.After(pause/2 + rand.N(pause)):
+		s.cfg.Log.Warn("sealing: an operation of the store failed; the sealer retries", "doing", doing, "shard", s.shardJournal.Shard, "err", err)
+		if !backoff.Wait(ctx) {
+			return fmt.Errorf("%s: %w", doing, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/query"
+	"varve.dev/varve/engine/relocation"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/seal"
 	"varve.dev/varve/engine/store"
@@ -66,7 +67,7 @@ func (w *world) launch() *engine {
 	e.cfg = seal.Config{Store: e.line, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: silence,
 		Ours:      func(store.WriterID) bool { return false },
 		Died:      func(context.Context, int, int64, int64) error { return nil },
-		Retention: e.retention, Captured: func(int) []string { return e.captured() }, Moves: new(seal.Pace), DropAfter: dropAfter,
+		Retention: e.retention, Captured: func(int) []string { return e.captured() }, Pace: new(relocation.Pace), DropAfter: dropAfter,
 		Last: func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
 			return query.LastInBlocks(ctx, e.line, pv, at)
 		},

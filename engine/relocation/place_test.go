@@ -1,4 +1,4 @@
-package seal
+package relocation
 
 import (
 	"fmt"
@@ -8,9 +8,41 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/varve/engine/layout"
+	"varve.dev/varve/engine/layout/layouttest"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
 )
+
+const (
+	hour = int64(time.Hour)
+	noon = 1_700_006_400 * int64(time.Second) // a full hour
+)
+
+// writer writes blocks of random length, as sealers do.
+type writer struct {
+	rng  *rand.Rand
+	size store.BucketSize
+	tier store.Tier
+	n    uint32
+}
+
+// blocks returns blocks of the samples of a run.
+func (w *writer) blocks(r *sample.Run) (blocks []store.Block) {
+	r.Normalize()
+	for from := 0; from < r.Len(); {
+		b := w.size.Of(r.Times[from]).In(w.tier)
+		to, longest := from+1, from+1+w.rng.IntN(300)
+		for to < min(r.Len(), longest) && r.Times[to] < b.End() {
+			to++
+		}
+		w.n++
+		key := store.BlockKey{PV: "A", Bucket: b, Start: r.Times[from], Writer: store.WriterID{1}, N: w.n}
+		blocks = append(blocks, layout.Encode(key, r, from, to))
+		from = to
+	}
+	return blocks
+}
 
 // TestPlaceKeepsEverySample moves the blocks of random runs from any size and tier to
 // any other. What is there to be kept stands there, in blocks that stand in a bucket
@@ -19,8 +51,7 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		tier := func() store.Tier { return store.Tier(rng.IntN(store.NumTiers)) }
-		ser := newSeries(store.BucketSize(rng.IntN(4)))
-		ser.tier = tier()
+		from := writer{rng: rng, size: store.BucketSize(rng.IntN(4)), tier: tier()}
 		now := noon
 		var old []store.Block
 		want := map[string]bool{}
@@ -38,32 +69,28 @@ func TestPlaceKeepsEverySample(t *testing.T) {
 			for i := range r.Len() {
 				if one := (&sample.Run{Type: r.Type}); to.keeps(r.Times[i]) {
 					one.AppendRange(r, i, i+1)
-					for k := range keys(one) {
+					for k := range layouttest.Samples(one) {
 						want[k] = true
 					}
 				}
 			}
-			blocks, _ := ser.plan(r, noon)
-			old = append(old, blocks...)
+			old = append(old, from.blocks(r)...)
 		}
-		sh := shelf{}
+		sh := layouttest.Blocks{}
 		for range 2 {
-			for i := range latest(old) {
-				if old[i].Count == 0 {
-					continue
-				}
+			for i := range old {
 				placed, err := to.place(&old[i])
 				if err != nil {
 					t.Fatal(err)
 				}
-				sh.put(t, placed)
+				sh.Put(t, placed)
 			}
-			if got := sh.all(t); len(got) != len(want) {
+			if got := sh.Samples(t); len(got) != len(want) {
 				t.Fatalf("seed %d: %d samples stand on the new tier, want %d", seed, len(got), len(want))
 			}
 		}
 		for key := range sh {
-			if key.Bucket.Tier() != to.tier || key.Bucket.Size() != to.size || expired(key.Bucket, to.now) {
+			if key.Bucket.Tier() != to.tier || key.Bucket.Size() != to.size || layout.Expired(key.Bucket, to.now) {
 				t.Fatalf("seed %d: a block stands in bucket %v of tier %v", seed, key.Bucket, key.Bucket.Tier())
 			}
 		}
@@ -93,21 +120,21 @@ func TestPlaceCarriedForward(t *testing.T) {
 		{"for ever", store.Hour.Of(at(19, 3)).In(store.Keep1d), destination{store.Year, store.Forever, now, math.MinInt64}, at(-100, 3), true, "sample -100 ", ""},
 	} {
 		for _, bare := range []bool{false, true} {
-			r := numbers(tc.time)
+			r := layouttest.Numbers(tc.time)
 			r.Tags[0] |= sample.CarriedForward
 			want := tc.want
 			if bare {
 				r.Tags[0] |= sample.Elsewhere
 				want = tc.bareWant
 			}
-			b := carriedForwardBlock(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.WriterID{1}, N: 7}, r)
+			b := layout.EncodeCarriedForward(store.BlockKey{PV: "A", Bucket: tc.from, Start: tc.from.Start(), Writer: store.WriterID{1}, N: 7}, r)
 			got := ""
 			for _, p := range tc.to.placeCarriedForward(&b, r, tc.only) {
 				kind := "sample"
 				if p.Count == 0 {
 					kind = "carried"
 				}
-				run := decoded(t, p)
+				run := layouttest.Decode(t, p)
 				if (run.Tags[0]&sample.CarriedForward != 0) != (p.Count == 0) || run.Times[0] != tc.time || p.End != tc.time || p.N != 7 || p.Bucket.Tier() != tc.to.tier {
 					t.Errorf("%s: block %+v with tag %x", tc.name, p.BlockKey, run.Tags[0])
 				}
@@ -135,10 +162,10 @@ func TestSizesOfBucketsThatMove(t *testing.T) {
 		{store.Hour, 100, true, store.Forever, store.Year},
 		{store.Hour, 100, true, store.Keep90d, store.Day},
 		{store.Hour, 1 << 20, true, store.Forever, store.Day},
-		{store.Hour, target, true, store.Forever, store.Hour},
-		{store.Hour, target + 1, false, store.Forever, store.Hour},
-		{store.Day, target + 1, false, store.Keep1y, store.Day},
-		{store.Year, target + 1, false, store.Keep7d, store.Hour},
+		{store.Hour, layout.TargetBytes, true, store.Forever, store.Hour},
+		{store.Hour, layout.TargetBytes + 1, false, store.Forever, store.Hour},
+		{store.Day, layout.TargetBytes + 1, false, store.Keep1y, store.Day},
+		{store.Year, layout.TargetBytes + 1, false, store.Keep7d, store.Hour},
 		{store.Year, 100, true, store.Keep30d, store.Day},
 	} {
 		if got := sizeFor(tc.from.Of(noon), tc.bytes, tc.all, tc.to); got != tc.want {
@@ -147,42 +174,9 @@ func TestSizesOfBucketsThatMove(t *testing.T) {
 	}
 }
 
-func TestTiersInUse(t *testing.T) {
-	all := make([]store.Tier, store.NumTiers)
-	for i := range all {
-		all[i] = store.Tier(i)
-	}
-	for _, tc := range []struct {
-		has        []store.Tier
-		want, gets store.Tier
-	}{
-		{all, store.Keep7d, store.Keep7d}, {all, store.Forever, store.Forever}, {nil, store.Keep7d, store.Forever},
-		{[]store.Tier{store.Forever, store.Keep1d, store.Keep90d, store.Keep1y}, store.Keep7d, store.Keep90d},
-		{[]store.Tier{store.Forever, store.Keep1d}, store.Keep7d, store.Forever},
-	} {
-		if got := available(tc.has, tc.want); got != tc.gets {
-			t.Errorf("of %v, what is to be kept on %v is kept on %v, want %v", tc.has, tc.want, got, tc.gets)
-		}
-	}
-	year := 365 * 24 * hour
-	for _, tc := range []struct {
-		starts []store.Bucket
-		want   store.Tier
-	}{
-		{nil, store.Forever},
-		{[]store.Bucket{store.Day.Of(noon), store.Hour.Of(noon + year).In(store.Keep1d)}, store.Keep1d},
-		{[]store.Bucket{store.Day.Of(noon).In(store.Keep90d), store.Hour.Of(noon + hour).In(store.Keep1d)}, store.Keep90d},
-		{[]store.Bucket{store.Day.Of(noon + year), store.Hour.Of(noon + year).In(store.Keep1d), store.Hour.Of(noon).In(store.Keep1y)}, store.Forever},
-	} {
-		if got := lastTier(tc.starts); got != tc.want {
-			t.Errorf("a PV that nobody captures stays on %v, want %v", got, tc.want)
-		}
-	}
-}
-
 // The way through what is to be moved has every bucket of another tier that is not
 // expired, once, by time.
-func TestOtherTiers(t *testing.T) {
+func TestOnOtherTiers(t *testing.T) {
 	now := noon + 10*24*hour
 	starts := []store.Bucket{
 		store.Day.Of(noon), store.Day.Of(noon + 48*hour), // listed twice in a year
@@ -190,11 +184,11 @@ func TestOtherTiers(t *testing.T) {
 		store.Day.Of(noon).In(store.Keep7d),                  // wanted
 		store.Month.Of(noon - 400*24*hour).In(store.Keep30d), // of a year that has expired
 	}
-	got := otherTiers(starts, store.Keep7d, now)
+	got := onOtherTiers(starts, store.Keep7d, now)
 	hours, days := 0, 0
 	for _, b := range got {
 		switch {
-		case b.Size() == store.Hour && b.Tier() == store.Keep1d && !expired(b, now):
+		case b.Size() == store.Hour && b.Tier() == store.Keep1d && !layout.Expired(b, now):
 			hours++
 		case b.Size() == store.Day && b.Tier() == store.Forever:
 			days++
@@ -207,45 +201,5 @@ func TestOtherTiers(t *testing.T) {
 	}
 	if days != 12 || hours < 24+24 || hours > 24+25 { // until a day from now
 		t.Errorf("%d days and %d hours", days, hours)
-	}
-}
-
-// What is too old to be kept is counted and left out; the present value is carried forward.
-func TestSamplesThatAreTooOld(t *testing.T) {
-	ser, sh := newSeries(store.Hour), shelf{}
-	ser.tier = store.Keep1d
-	old := noon - 100*hour
-	blocks, expired := ser.plan(numbers(old, old+1, old+5*hour), noon)
-	sh.put(t, append(blocks, ser.carry(ser.bucket(noon))...))
-	if got := carriedForward(t, sh); expired != 2 || !slices.Equal(got, []string{"0 from -95+0"}) {
-		t.Errorf("%d expired, carried: %v", expired, got)
-	}
-	blocks, expired = ser.plan(numbers(old+2, noon+7), noon)
-	sh.put(t, blocks)
-	if n := len(sh.all(t)); expired != 1 || n != 1 {
-		t.Errorf("%d expired, %d stored", expired, n)
-	}
-	if blocks, expired := newSeries(store.Hour).plan(numbers(old), noon); expired != 0 || len(blocks) != 1 {
-		t.Errorf("kept forever, %d expire", expired)
-	}
-}
-
-// A change of the tier closes the block and begins a bucket there with the last sample.
-func TestAChangeOfTheTier(t *testing.T) {
-	ser, sh := newSeries(store.Year), shelf{}
-	sh.put(t, plan(ser, numbers(noon+5, noon+6)))
-	ser.moveTo(store.Keep1d)
-	sh.put(t, plan(ser, numbers(noon+7, noon+hour+8)))
-	ser.moveTo(store.Forever)
-	sh.put(t, plan(ser, numbers(noon+hour+9)))
-	for key := range sh {
-		if want := key.Bucket.Tier() == store.Forever && key.Start != noon+hour+9; want != (key.Bucket.Size() == store.Year) {
-			t.Errorf("a block of %d stands in a %v on tier %v", key.Start-noon, key.Bucket.Size(), key.Bucket.Tier())
-		}
-	}
-	ser.moveTo(store.Keep7d)
-	sh.put(t, ser.carry(ser.bucket(noon+3*hour)))
-	if n, got := len(sh.all(t)), carriedForward(t, sh); n != 5 || len(sh) != 6 || !slices.Equal(got, []string{"1 from 0+7", "3 from 1+9"}) {
-		t.Errorf("%d samples in %d blocks, of which are carried forward %v", n, len(sh), got)
 	}
 }

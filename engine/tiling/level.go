@@ -1,4 +1,4 @@
-package seal
+package tiling
 
 import (
 	"context"
@@ -21,20 +21,20 @@ const (
 	overlap = time.Minute
 	// writeAfter is for how long bins wait for others before they are written.
 	writeAfter = time.Hour
-	// distrust is for how long before now a new sealer computes bins again that it
+	// recomputeWindow is for how long before now a new sealer computes bins again that it
 	// finds: another one may have ended in the middle of its work.
-	distrust = time.Hour
+	recomputeWindow = time.Hour
 	// reach is how far ahead of the clock tiles are looked for.
 	reach = 24 * time.Hour
 )
 
-// rolled is what a sealer knows of the rollups of a PV on one level.
+// level is what a sealer knows of the rollups of a PV on one level.
 //
 //	tiles ── from ── pending bins ── accumulator: the open bin ── last ── not fed ──▶
 //	      └─ through ≥ from: what tiles claim
 //
 // Samples after last that are sealed and not fed make it lag; blocks have them.
-type rolled struct {
+type level struct {
 	level   store.Level
 	width   int64
 	through int64     // up to where tiles are complete
@@ -57,63 +57,8 @@ type rolled struct {
 	edge      edge      // of that read
 }
 
-// loadRolls makes sure that the series of all parts know of their levels: of those
-// asked for, and of those that a PV had once, whose tiles must not lack a late sample
-// either. It comes before the directory hears of new blocks.
-func (s *Shard) loadRolls(ctx context.Context, parts []part) error {
-	var fresh []*series
-	for _, p := range parts {
-		ser := s.series[p.pv]
-		if ser.asked = s.asked(ser.pv); !ser.rolling && (len(ser.asked) > 0 || len(ser.known.Levels) > 0) {
-			ser.rolling = true
-			fresh = append(fresh, ser)
-		}
-	}
-	err := s.insist(ctx, "reading rollups", func() error {
-		return inParallel(ctx, fresh, func(ctx context.Context, ser *series) error {
-			ser.rolls = nil
-			for _, l := range ser.known.Levels {
-				if !l.Valid() {
-					continue
-				}
-				r, err := s.findTiles(ctx, ser, l)
-				if err != nil {
-					return err
-				}
-				ser.rolls = append(ser.rolls, r)
-			}
-			return nil
-		})
-	})
-	for _, p := range parts {
-		ser := s.series[p.pv]
-		for _, l := range ser.asked {
-			if !slices.ContainsFunc(ser.rolls, func(r *rolled) bool { return r.level == l }) {
-				r := newRolled(l)
-				r.warm = len(ser.known.Starts) == 0 // nothing was sealed ever
-				ser.rolls = append(ser.rolls, r)
-			}
-		}
-	}
-	return err
-}
-
-// asked returns the levels that a PV is to have.
-func (s *Shard) asked(pv string) (levels []store.Level) {
-	r, captured := s.cfg.retention(pv)
-	if !captured {
-		return nil
-	}
-	for _, l := range r.Levels {
-		if l.Valid() {
-			levels = append(levels, l)
-		}
-	}
-	return levels
-}
-
-func newRolled(l store.Level) *rolled {
-	r := &rolled{level: l, width: int64(l.Every()), written: time.Now(), newest: math.MinInt64}
+func newLevel(l store.Level) *level {
+	r := &level{level: l, width: int64(l.Every()), written: time.Now(), newest: math.MinInt64}
 	r.from = rollup.Floor(scan.Earliest, r.width)
 	r.through = r.from
 	r.acc.Reset(r.width)
@@ -122,14 +67,14 @@ func newRolled(l store.Level) *rolled {
 
 // findTiles returns what the store has of a level: it looks for the latest tile, in
 // steps that grow, back to where the directory begins.
-func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*rolled, error) {
-	r := newRolled(l)
+func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*level, error) {
+	r := newLevel(l)
 	now := time.Now().UnixNano()
-	if len(ser.known.Starts) == 0 {
+	if len(ser.entry.Starts) == 0 {
 		r.warm = true
 		return r, nil
 	}
-	first := l.Tile(ser.earliest())
+	first := l.Tile(ser.entry.Earliest())
 	for hi, step := l.Tile(now+int64(reach)), store.Tile(1); hi >= first; hi, step = hi-step, 4*step {
 		found := false
 		for row, err := range s.cfg.Store.Rollups(ctx, ser.pv, l, max(first, hi-step+1), hi) {
@@ -145,64 +90,24 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*rol
 			r.through, r.stored, r.stamp = t.Through, len(t.Bins), row.Stamp
 		}
 		if found {
-			r.from = min(r.through, rollup.Floor(now-int64(distrust), r.width))
+			r.from = min(r.through, rollup.Floor(now-int64(recomputeWindow), r.width))
 			return r, nil
 		}
 	}
 	return r, nil
 }
 
-// earliest returns the first instant of the buckets in the directory, which has some.
-func (s *series) earliest() int64 {
-	t := int64(scan.Latest)
-	for _, b := range s.known.Starts {
-		t = min(t, b.Start())
-	}
-	return t
-}
-
 // corrupt tells of a tile that can not be read: it is computed again as far as there
 // are samples.
 func (s *Shard) corrupt(row *store.Rollup, err error) {
 	s.cfg.Metrics.Corrupt.Inc()
-	s.cfg.Log.Error("a tile of a rollup can not be read", "shard", s.shardJournal.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
+	s.cfg.Log.Error("a tile of a rollup can not be read", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 
-// roll takes samples into the rollups after the blocks that hold them were
-// acknowledged, and before their positions rise: bins in tiles are brought up to date,
-// others take up what comes in order.
-func (s *Shard) roll(ctx context.Context, parts []part) error {
-	if err := s.insist(ctx, "reading rollups", func() error { return s.compareTiles(ctx, parts) }); err != nil {
-		return err
-	}
-	now := time.Now().UnixNano()
-	for _, p := range parts {
-		ser := s.series[p.pv]
-		if len(ser.rolls) == 0 || p.run.Len() == 0 {
-			continue
-		}
-		old := sort.Search(p.run.Len(), func(i int) bool { return !expired(ser.bucket(p.run.Times[i]), now) })
-		late := old
-		for _, r := range ser.rolls {
-			late = max(late, r.take(p.run, old, slices.Contains(ser.asked, r.level)))
-		}
-		if late == old {
-			continue
-		}
-		times := p.run.Times[old:late]
-		ser.late.note(s.round, times)
-		err := s.insist(ctx, "bringing rollups up to date", func() error { return s.repair(ctx, ser, times) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take feeds the samples of a run as far as they are in order. Those before old are in
+// feedInOrder feeds the samples of a run as far as they are in order. Those before old are in
 // no block, as they have expired; the last of them is carried forward if it is the first that
 // the PV has. It returns up to which one they are in tiles that claim to be complete.
-func (r *rolled) take(run *sample.Run, old int, asked bool) (late int) {
+func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
 	r.newest, r.fed = max(r.newest, run.Times[run.Len()-1]), time.Now()
 	late = max(old, sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= r.through }))
 	if !asked {
@@ -227,7 +132,7 @@ func (r *rolled) take(run *sample.Run, old int, asked bool) (late int) {
 
 // feed adds the samples of a run from (inclusive) on, and keeps a copy of the
 // accumulator as it was before the latest ones.
-func (r *rolled) feed(run *sample.Run, from int) {
+func (r *level) feed(run *sample.Run, from int) {
 	before := run.Times[run.Len()-1] - int64(overlap)
 	cut := from + sort.Search(run.Len()-from, func(i int) bool { return run.Times[from+i] > before })
 	r.add(run, from, cut)
@@ -238,7 +143,7 @@ func (r *rolled) feed(run *sample.Run, from int) {
 }
 
 // add adds samples to the accumulator, and what that closes to the pending bins.
-func (r *rolled) add(run *sample.Run, from, to int) {
+func (r *level) add(run *sample.Run, from, to int) {
 	n := len(r.pending)
 	r.pending = r.acc.Add(r.pending, run, from, to)
 	r.keep(n)
@@ -246,7 +151,7 @@ func (r *rolled) add(run *sample.Run, from, to int) {
 
 // keep removes, of the pending bins from the n-th on, those that are in tiles, or come
 // before there are any.
-func (r *rolled) keep(n int) {
+func (r *level) keep(n int) {
 	k := n
 	for k < len(r.pending) && r.pending[k].Start < r.from {
 		k++
@@ -255,7 +160,7 @@ func (r *rolled) keep(n int) {
 }
 
 // stepBack makes the accumulator one that did not see samples from a time on.
-func (r *rolled) stepBack(t int64) {
+func (r *level) stepBack(t int64) {
 	if last, begun := r.base.Last(); r.base.Width() == 0 || !begun || last >= t {
 		r.chill()
 		return
@@ -266,14 +171,14 @@ func (r *rolled) stepBack(t int64) {
 }
 
 // chill forgets what is not in tiles.
-func (r *rolled) chill() {
+func (r *level) chill() {
 	r.warm, r.lags, r.pending, r.atBase = false, false, nil, 0
 	r.acc.Reset(r.width)
 	r.base.Reset(0)
 }
 
 // wrote notes that tiles are complete up to a time: pending bins before are in them.
-func (r *rolled) wrote(to int64) {
+func (r *level) wrote(to int64) {
 	n := sort.Search(len(r.pending), func(i int) bool { return r.pending[i].Start >= to })
 	r.pending = slices.Delete(r.pending, 0, n)
 	r.atBase = max(0, r.atBase-n)
@@ -281,7 +186,7 @@ func (r *rolled) wrote(to int64) {
 }
 
 // rememberBase makes the copy of the accumulator the same as that is now.
-func (r *rolled) rememberBase() {
+func (r *level) rememberBase() {
 	r.base.Copy(&r.acc)
 	r.atBase = len(r.pending)
 }
@@ -291,7 +196,7 @@ var errForeign = errors.New("another sealer wrote the tile")
 
 // reload looks at the tiles of a level again. What is not in tiles that this sealer
 // wrote is forgotten, and computed again: others may have claimed bins without it.
-func (s *Shard) reload(ctx context.Context, ser *series, r *rolled) error {
+func (s *Shard) reload(ctx context.Context, ser *series, r *level) error {
 	found, err := s.findTiles(ctx, ser, r.level)
 	if err != nil {
 		return err
@@ -301,56 +206,8 @@ func (s *Shard) reload(ctx context.Context, ser *series, r *rolled) error {
 }
 
 // become makes r what the store has, and forgets what is in no tile of this sealer's.
-func (r *rolled) become(found *rolled) {
+func (r *level) become(found *level) {
 	found.warm, found.from = false, min(found.from, r.from)
 	found.newest, found.fed, found.unsure = r.newest, r.fed, r.unsure
 	*r = *found
-}
-
-// span is a range of times, both ends included.
-type span struct{ first, last int64 }
-
-// recently is the times of samples that came late, in two rounds of checkpoints.
-type recently struct {
-	round       int
-	now, before []span
-}
-
-// note adds times, which are sorted.
-func (l *recently) note(round int, times []int64) {
-	if l.round != round {
-		l.round, l.before, l.now = round, l.now, nil
-	}
-	l.now = addSpan(l.now, span{times[0], times[len(times)-1]})
-}
-
-// spansOf joins times, which are sorted, that are no further apart than a gap.
-func spansOf(times []int64, gap int64) (spans []span) {
-	for _, t := range times {
-		if n := len(spans); n > 0 && t-spans[n-1].last <= gap {
-			spans[n-1].last = t
-		} else {
-			spans = append(spans, span{t, t})
-		}
-	}
-	return spans
-}
-
-// mostSpans bounds a list of spans: those beyond are joined.
-const mostSpans = 16
-
-// addSpan adds a span to some, joined with those that it overlaps.
-func addSpan(spans []span, s span) []span {
-	spans = slices.DeleteFunc(spans, func(o span) bool {
-		if o.first > s.last || s.first > o.last {
-			return false
-		}
-		s = span{min(s.first, o.first), max(s.last, o.last)}
-		return true
-	})
-	if n := len(spans); n >= mostSpans {
-		s = span{min(s.first, spans[n-1].first), max(s.last, spans[n-1].last)}
-		spans = spans[:n-1]
-	}
-	return append(spans, s)
 }

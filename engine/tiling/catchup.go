@@ -1,4 +1,4 @@
-package seal
+package tiling
 
 import (
 	"context"
@@ -27,13 +27,13 @@ const (
 	mostPending = 4 * store.TileBins
 )
 
-// rollOn completes the rollups of all PVs, at the end of a checkpoint: it catches up
+// Complete completes the rollups of all PVs, at the end of a checkpoint: it catches up
 // with samples that were not fed, and writes the bins that are due. PVs that nobody
 // captures any more have all their bins written.
-func (s *Shard) rollOn(ctx context.Context) error {
+func (s *Shard) Complete(ctx context.Context) error {
 	var todo []*series
 	for _, ser := range s.series {
-		if len(ser.rolls) > 0 && (s.ended(ser) || slices.ContainsFunc(ser.rolls, func(r *rolled) bool { return r.active(ser) && r.waits() })) {
+		if len(ser.levels) > 0 && (s.ended(ser) || slices.ContainsFunc(ser.levels, func(r *level) bool { return r.active(ser) && r.waits() })) {
 			todo = append(todo, ser)
 		}
 	}
@@ -42,7 +42,7 @@ func (s *Shard) rollOn(ctx context.Context) error {
 	var mu sync.Mutex
 	var failed error
 	_ = inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
-		if err := s.rollPV(ctx, ser, &budget); err != nil {
+		if err := s.completeSeries(ctx, ser, &budget); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			failed = fmt.Errorf("rolling up %s: %w", ser.pv, err) // the others go on
@@ -56,11 +56,11 @@ func (s *Shard) rollOn(ctx context.Context) error {
 // forgotten is computed from blocks later.
 const maxPending = 1024
 
-// putOff leaves rollups for a later checkpoint.
-func (s *Shard) putOff() {
+// PutOff leaves rollups for a later checkpoint.
+func (s *Shard) PutOff() {
 	s.cfg.Metrics.PutOff.Inc()
 	for _, ser := range s.series {
-		for _, r := range ser.rolls {
+		for _, r := range ser.levels {
 			if len(r.pending) > maxPending {
 				r.chill()
 			}
@@ -72,31 +72,31 @@ func (s *Shard) putOff() {
 func (s *Shard) ended(ser *series) bool { return ser.round < s.round }
 
 // active reports whether the PV is to have the level.
-func (r *rolled) active(ser *series) bool { return slices.Contains(ser.asked, r.level) }
+func (r *level) active(ser *series) bool { return slices.Contains(ser.asked, r.level) }
 
 // waits reports whether there may be something to do for a level.
-func (r *rolled) waits() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.idle() }
+func (r *level) waits() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.idle() }
 
 // idle reports whether the open bin waits for samples that do not come.
-func (r *rolled) idle() bool { return !r.shut() && time.Since(r.fed) >= writeAfter }
+func (r *level) idle() bool { return !r.shut() && time.Since(r.fed) >= writeAfter }
 
 // shut reports whether the open bin is closed.
-func (r *rolled) shut() bool {
+func (r *level) shut() bool {
 	last, begun := r.acc.Last()
 	through, _ := r.acc.Through()
 	return !begun || through > last
 }
 
-// rollPV completes the rollups of a PV. If another sealer writes them at the same time,
+// completeSeries completes the rollups of a PV. If another sealer writes them at the same time,
 // what this one adds to theirs is computed at once, unless they do so again and again.
-func (s *Shard) rollPV(ctx context.Context, ser *series, budget *atomic.Int64) error {
+func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.Int64) error {
 	for tries := 3; ; {
 		n, done, err := s.catchUp(ctx, ser)
 		if err != nil {
 			return err
 		}
 		overtaken := false
-		for _, r := range ser.rolls {
+		for _, r := range ser.levels {
 			if !r.active(ser) {
 				continue
 			}
@@ -120,7 +120,7 @@ func (s *Shard) rollPV(ctx context.Context, ser *series, budget *atomic.Int64) e
 // catchUp feeds samples in blocks to the accumulators that lag, from the one on that
 // is furthest behind. It returns how many it read, and whether all have caught up.
 func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err error) {
-	behind := slices.DeleteFunc(slices.Clone(ser.rolls), func(r *rolled) bool { return r.warm && !r.lags || !r.active(ser) })
+	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.active(ser) })
 	if len(behind) == 0 {
 		return 0, true, nil
 	}
@@ -138,7 +138,7 @@ func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err
 	last := int64(math.MinInt64)
 	done = true
 	err = s.read(ctx, ser, from, scan.Latest, func(run *sample.Run, i, j int) bool {
-		full := n >= rereadOf || slices.ContainsFunc(behind, (*rolled).full)
+		full := n >= rereadOf || slices.ContainsFunc(behind, (*level).full)
 		if full && run.Times[i] > last { // not between samples of equal time
 			done = false
 			return false
@@ -159,11 +159,11 @@ func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err
 }
 
 // full reports whether enough bins wait in memory. Those of the latest minute always do.
-func (r *rolled) full() bool { return len(r.pending) >= mostPending+int(int64(overlap)/r.width) }
+func (r *level) full() bool { return len(r.pending) >= mostPending+int(int64(overlap)/r.width) }
 
 // position returns from where on an accumulator that lags needs samples. If it knows
 // nothing, it begins with what is held there.
-func (s *Shard) position(ctx context.Context, ser *series, r *rolled) (int64, error) {
+func (s *Shard) position(ctx context.Context, ser *series, r *level) (int64, error) {
 	if last, begun := r.acc.Last(); r.warm && begun {
 		r.after, r.edge.passed = last, true
 		return last + 1, nil
@@ -180,7 +180,7 @@ func (s *Shard) position(ctx context.Context, ser *series, r *rolled) (int64, er
 }
 
 // follow adds samples that the accumulator has not seen.
-func (r *rolled) follow(run *sample.Run, i, j int) {
+func (r *level) follow(run *sample.Run, i, j int) {
 	i += sort.Search(j-i, func(k int) bool { return run.Times[i+k] > r.after })
 	r.from = r.edge.pass(run, i, j, r.from, r.width)
 	before := r.newest - int64(overlap)
@@ -193,7 +193,7 @@ func (r *rolled) follow(run *sample.Run, i, j int) {
 }
 
 // caughtUp ends a read: of all that there is, or of a part.
-func (r *rolled) caughtUp(done bool) {
+func (r *level) caughtUp(done bool) {
 	if last, begun := r.acc.Last(); begun && last <= r.newest-int64(overlap) {
 		r.rememberBase()
 	}
@@ -203,21 +203,21 @@ func (r *rolled) caughtUp(done bool) {
 }
 
 // writeDue writes the bins of a level that are due, or all that are closed.
-func (s *Shard) writeDue(ctx context.Context, ser *series, r *rolled, all bool) error {
+func (s *Shard) writeDue(ctx context.Context, ser *series, r *level, all bool) error {
 	hi := r.due(time.Now(), all, s.ended(ser))
 	if hi <= r.from {
 		return nil
 	}
-	if !slices.Contains(ser.known.Levels, r.level) {
+	if !slices.Contains(ser.entry.Levels, r.level) {
 		c := store.Channel{PV: ser.pv, Levels: []store.Level{r.level}}
 		if err := s.cfg.Store.AddChannel(ctx, c); err != nil {
 			return err
 		}
-		ser.known.Levels = append(ser.known.Levels, r.level)
+		ser.entry.Add(c)
 	}
 	n := sort.Search(len(r.pending), func(i int) bool { return r.pending[i].Start >= hi })
 	last, err := s.apply(ctx, ser, r, &patch{
-		level: r.level, lo: r.from, hi: hi, bins: r.pending[:n], stamp: s.claims.at, through: r.through, latest: r.stamp,
+		level: r.level, lo: r.from, hi: hi, bins: r.pending[:n], stamp: s.at, through: r.through, latest: r.stamp,
 	})
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (s *Shard) writeDue(ctx context.Context, ser *series, r *rolled, all bool) 
 
 // due returns up to where bins are to be written now; no more than r.from if none are.
 // Bins of the latest minute wait: samples that come late or twice are mostly so young.
-func (r *rolled) due(now time.Time, all, ended bool) int64 {
+func (r *level) due(now time.Time, all, ended bool) int64 {
 	if ended || r.idle() {
 		n := len(r.pending)
 		r.pending = r.acc.Close(r.pending, math.MaxInt64)

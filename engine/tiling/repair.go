@@ -1,4 +1,4 @@
-package seal
+package tiling
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
 	if err := s.refresh(ctx, ser); err != nil {
 		return err
 	}
-	for _, r := range ser.rolls {
+	for _, r := range ser.levels {
 		for _, sp := range spansOf(times, r.width*store.TileBins/4) {
 			if err := s.repairSpan(ctx, ser, r, sp); err != nil {
 				return err
@@ -29,7 +29,7 @@ func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
 	return nil
 }
 
-func (s *Shard) repairSpan(ctx context.Context, ser *series, r *rolled, sp span) error {
+func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) error {
 	if sp.first >= r.through {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *rolled, sp span)
 // completeTo returns where the bins that are to be computed begin, at a time at most:
 // where the tile that has it ends to be complete. Another sealer may have written it
 // meanwhile, and know of less than this one.
-func (s *Shard) completeTo(ctx context.Context, pv string, r *rolled, at int64) (int64, error) {
+func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at int64) (int64, error) {
 	t, _, err := s.tile(ctx, pv, r.level, r.level.Tile(at))
 	if t != nil {
 		at = min(at, t.Through)
@@ -96,8 +96,8 @@ type edge struct {
 // edgeOf returns the edge of a PV, which is behind if nothing has expired, or was given
 // up for want of disk.
 func (s *Shard) edgeOf(ser *series) edge {
-	whole := max(s.cutoff(), scan.WholeSince(ser.known.Starts, time.Now().UnixNano()))
-	return edge{whole: whole, passed: whole <= ser.earliest()}
+	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, time.Now().UnixNano()))
+	return edge{whole: whole, passed: whole <= ser.entry.Earliest()}
 }
 
 // first returns the first bin, from one that begins at lo on, of which all samples are
@@ -127,7 +127,7 @@ func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
 }
 
 // nextBin returns the end of the first bin in tiles that begins at or after a time.
-func (s *Shard) nextBin(ctx context.Context, pv string, r *rolled, from int64) (end int64, found bool, err error) {
+func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (end int64, found bool, err error) {
 	if from >= r.through {
 		return 0, false, nil
 	}
@@ -149,7 +149,7 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *rolled, from int64) (
 
 // compute returns the bins that begin in [from, hi), from the samples in blocks. It
 // raises from to the first one that can be computed.
-func (s *Shard) compute(ctx context.Context, ser *series, r *rolled, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
+func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
 	e := s.edgeOf(ser)
 	if from = e.first(lo, r.width); from >= hi {
 		return nil, hi, nil
@@ -176,12 +176,12 @@ func (s *Shard) compute(ctx context.Context, ser *series, r *rolled, lo, hi int6
 // before returns the last bin in tiles that begins before lo, up to where they must be
 // complete: with what it ends, the bin at lo begins. Blocks tell that as well, but for
 // late samples: buckets that had begun do not carry them, and they may have expired.
-func (s *Shard) before(ctx context.Context, ser *series, r *rolled, lo int64) (before *rollup.Bin, err error) {
+func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (before *rollup.Bin, err error) {
 	if lo > r.through {
 		return nil, nil
 	}
 	l := r.level
-	first := l.Tile(ser.earliest())
+	first := l.Tile(ser.entry.Earliest())
 	for hi, step := l.Tile(lo-1), store.Tile(2); hi >= first && before == nil; hi, step = hi-step, 4*step {
 		for row, err := range s.cfg.Store.Rollups(ctx, ser.pv, l, max(first, hi-step+1), hi) {
 			if err != nil {
@@ -200,20 +200,16 @@ func (s *Shard) before(ctx context.Context, ser *series, r *rolled, lo int64) (b
 	return before, nil
 }
 
-// refresh reads the directory entry of a PV, before its samples are: blocks may have
-// moved to other buckets.
+// refresh reads the directory entry of a PV, before its blocks are read: blocks may have moved to
+// other buckets.
 func (s *Shard) refresh(ctx context.Context, ser *series) error {
-	c, _, err := s.cfg.Store.Channel(ctx, ser.pv)
-	if err == nil {
-		ser.known = c
-	}
-	return err
+	return ser.entry.Refresh(ctx, s.cfg.Store, ser.pv)
 }
 
 // read feeds the sealed samples of a PV, after those of the last time before a range.
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
-	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.known.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
+	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.entry.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {
 		n += j - i
 		return feed(r, i, j)
 	})

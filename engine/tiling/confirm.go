@@ -1,4 +1,4 @@
-package seal
+package tiling
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type draft struct {
 }
 
 // note notes how a tile is left, and whether it was as it had been left before.
-func (s *Shard) note(r *rolled, t *stamped, stamp int64) {
+func (s *Shard) note(r *level, t *stamped, stamp int64) {
 	if r.unsure == nil {
 		r.unsure = map[store.Tile]draft{}
 	}
@@ -30,8 +30,8 @@ func (s *Shard) note(r *rolled, t *stamped, stamp int64) {
 func (s *Shard) confirm(ctx context.Context) error {
 	var due []*series
 	for _, ser := range s.series {
-		for _, r := range ser.rolls {
-			if !s.others() {
+		for _, r := range ser.levels {
+			if !s.mayHaveOthers() {
 				r.unsure = nil
 			}
 			if len(r.unsure) > 0 {
@@ -41,7 +41,7 @@ func (s *Shard) confirm(ctx context.Context) error {
 		}
 	}
 	return inParallel(ctx, due, func(ctx context.Context, ser *series) error {
-		for _, r := range ser.rolls {
+		for _, r := range ser.levels {
 			if err := s.confirmTiles(ctx, ser, r); err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func (s *Shard) confirm(ctx context.Context) error {
 	})
 }
 
-func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *rolled) error {
+func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) error {
 	for _, at := range slices.Sorted(maps.Keys(r.unsure)) {
 		d := r.unsure[at]
 		if d.round == s.round {
@@ -80,18 +80,18 @@ func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *rolled) error 
 
 // compareTiles finds out whether another sealer went on with the tiles of PVs: what is
 // in order for this one may be late for them.
-func (s *Shard) compareTiles(ctx context.Context, parts []part) error {
-	if !s.others() {
+func (s *Shard) compareTiles(ctx context.Context, parts []Part) error {
+	if !s.mayHaveOthers() {
 		return nil
 	}
 	due := map[*series]bool{}
 	for _, p := range parts {
-		if p.run.Len() > 0 && len(s.series[p.pv].rolls) > 0 {
-			due[s.series[p.pv]] = true
+		if p.Run.Len() > 0 && len(s.series[p.PV].levels) > 0 {
+			due[s.series[p.PV]] = true
 		}
 	}
 	return inParallel(ctx, slices.Collect(maps.Keys(due)), func(ctx context.Context, ser *series) error {
-		for _, r := range ser.rolls {
+		for _, r := range ser.levels {
 			found, err := s.findTiles(ctx, ser, r.level)
 			if err != nil {
 				return err

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/sample"
 	"varve.dev/varve/engine/store"
@@ -16,8 +19,9 @@ import (
 type old struct {
 	t *testing.T
 	*Shard
-	st  *pebble.Store
-	ser *series
+	st    *pebble.Store
+	ser   *series
+	asked int64 // the cutoff
 }
 
 func newOld(t *testing.T) *old {
@@ -27,7 +31,10 @@ func newOld(t *testing.T) *old {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	return &old{t: t, st: st, ser: newSeries(store.Day), Shard: &Shard{cfg: &Config{Store: st}, turn: make(chan struct{}, 1)}}
+	o := &old{t: t, st: st, ser: newSeries(store.Day)}
+	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: st})
+	o.Shard = NewShard(shardJournal, &Config{Store: st, Cutoff: func() int64 { return o.asked }, Metrics: NewMetrics(prometheus.NewRegistry())})
+	return o
 }
 
 // day returns a time in the n-th day.
@@ -40,8 +47,8 @@ func (o *old) seal(r *sample.Run, to int) {
 	for n := range to + 1 {
 		blocks = append(blocks, o.ser.carry(store.Day.Of(dayOf(n)))...)
 	}
-	entry, _ := o.ser.missing(0, blocks)
-	o.ser.added(entry)
+	entry, _ := o.ser.entry.Missing(o.ser.pv, 0, blocks)
+	o.ser.entry.Add(entry)
 	if err := o.st.AddChannel(o.t.Context(), entry); err != nil {
 		o.t.Fatal(err)
 	}
@@ -149,22 +156,22 @@ func TestTheLastSampleIsNotGivenUp(t *testing.T) {
 func TestACutoffToComeIsHarmless(t *testing.T) {
 	o := newOld(t)
 	now := time.Now().UnixNano()
-	o.cfg.Cutoff = func() int64 { return math.MaxInt64 }
-	if f := o.cutoff(); f > now-23*hour {
+	o.asked = math.MaxInt64
+	if f := o.blocks.Cutoff(); f > now-23*hour {
 		t.Errorf("the cutoff is %v ago", time.Duration(now-f))
 	}
 	r := images(5, now-72*hour, now-72*hour+1, now-hour, now)
-	rest, n := newSeries(store.Hour).refuse(r, o.cutoff())
+	rest, n := newSeries(store.Hour).refuse(r, o.blocks.Cutoff())
 	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
 		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
 	}
 	// The only sample of a PV is carried forward, however old; a second one is not the last.
 	ser := newSeries(store.Hour)
-	if rest, n := ser.refuse(images(5, 7, 8), o.cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
+	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
 		t.Errorf("of a PV's first samples, which are old, %d are refused", n)
 	}
 	ser.plan(images(5, now), now)
-	if rest, n := ser.refuse(images(5, 7, 8), o.cutoff()); n != 2 || rest.Len() != 0 {
+	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 2 || rest.Len() != 0 {
 		t.Errorf("of late samples %d are refused", n)
 	}
 }

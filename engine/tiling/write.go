@@ -1,4 +1,4 @@
-package seal
+package tiling
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ type patched struct {
 
 // apply writes the tiles that a patch changes, if they are other ones then. Bins
 // outside of it stay as they are.
-func (s *Shard) apply(ctx context.Context, ser *series, r *rolled, p *patch) (last patched, err error) {
+func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (last patched, err error) {
 	tiles, err := s.tiles(ctx, ser, p)
 	if err != nil {
 		return last, err
@@ -54,7 +54,7 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *rolled, p *patch) (la
 			rows = append(rows, store.Rollup{PV: ser.pv, Level: p.level, Tile: t.Tile.Tile, Stamp: stamp, Blob: blob})
 		}
 	}
-	s.cfg.Metrics.rolled(rows, len(p.bins))
+	s.cfg.Metrics.wrote(rows, len(p.bins))
 	return last, s.cfg.Store.PutRollups(ctx, rows...)
 }
 
@@ -77,7 +77,7 @@ type stamped struct {
 func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.Tile]*stamped, error) {
 	l := p.level
 	there := map[store.Tile]*stamped{}
-	first := max(l.Tile(p.lo), l.Tile(ser.earliest()))
+	first := max(l.Tile(p.lo), l.Tile(ser.entry.Earliest()))
 	for row, err := range s.cfg.Store.Rollups(ctx, ser.pv, l, first, l.Tile(p.hi-1)) {
 		if err != nil {
 			return nil, err

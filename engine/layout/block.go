@@ -1,0 +1,50 @@
+package layout
+
+import (
+	"math"
+
+	"varve.dev/varve/engine/block"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Encode returns a block of samples from (inclusive) to to (exclusive) of a run.
+func Encode(key store.BlockKey, r *sample.Run, from, to int) store.Block {
+	part := r
+	if from > 0 || to < r.Len() {
+		part = new(sample.Run)
+		r.Part(part, from, to)
+	}
+	b := store.Block{
+		BlockKey: key, End: r.Times[to-1], Count: to - from, Type: r.Type, Blob: block.Append(nil, part),
+	}
+	b.Min, b.Max, b.Sum = aggregates(part)
+	return b
+}
+
+// EncodeCarriedForward returns a block that holds one carried-forward sample, and counts none.
+func EncodeCarriedForward(key store.BlockKey, r *sample.Run) store.Block {
+	nan := math.NaN()
+	return store.Block{BlockKey: key, End: r.Times[0], Type: r.Type, Min: nan, Max: nan, Sum: nan, Blob: block.Append(nil, r)}
+}
+
+// aggregates returns the minimum, maximum and sum of the values that are numbers, or NaN if
+// there is none.
+func aggregates(r *sample.Run) (low, high, sum float64) {
+	if !r.Type.Numeric() {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	low, high, n := math.Inf(1), math.Inf(-1), 0
+	for i := range r.Len() {
+		v := r.Float(i)
+		if math.IsNaN(v) {
+			continue
+		}
+		n++
+		low, high, sum = min(low, v), max(high, v), sum+v
+	}
+	if n == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	return low, high, sum
+}

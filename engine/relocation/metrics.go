@@ -1,0 +1,45 @@
+package relocation
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"varve.dev/varve/engine/store"
+)
+
+// Metrics of all shards of an engine. They are part of the metrics of sealing.
+type Metrics struct {
+	// Moved counts the blocks that were copied to another tier, MovedBytes their bytes, and
+	// Left the buckets that were dropped after that.
+	Moved, MovedBytes, Left prometheus.Counter
+	// Waiting is the number of PVs whose blocks may have to migrate, or whose copied buckets
+	// wait to be dropped.
+	Waiting prometheus.Gauge
+	// Failures and Corrupt are shared with the sealers of the engine.
+	Failures, Corrupt prometheus.Counter
+}
+
+// NewMetrics registers the metrics, and adds those that are shared.
+func NewMetrics(reg prometheus.Registerer, failures, corrupt prometheus.Counter) *Metrics {
+	f := promauto.With(reg)
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Namespace: "varve", Subsystem: "seal", Name: name, Help: help})
+	}
+	return &Metrics{
+		Moved:      counter("moved_blocks_total", "Blocks copied to the retention tier that their group asks for."),
+		MovedBytes: counter("moved_bytes_total", "Bytes of the blocks copied to the retention tier that their group asks for."),
+		Left:       counter("left_buckets_total", "Buckets deleted after their blocks were copied to another retention tier."),
+		Waiting: f.NewGauge(prometheus.GaugeOpts{
+			Namespace: "varve", Subsystem: "seal", Name: "moves_waiting",
+			Help: "PVs whose blocks may have to migrate to another retention tier, or whose copied buckets wait to be deleted.",
+		}),
+		Failures: failures, Corrupt: corrupt,
+	}
+}
+
+func (m *Metrics) moved(blocks []store.Block) {
+	m.Moved.Add(float64(len(blocks)))
+	for i := range blocks {
+		m.MovedBytes.Add(float64(len(blocks[i].Blob)))
+	}
+}

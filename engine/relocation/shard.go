@@ -1,0 +1,85 @@
+package relocation
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"math"
+	"time"
+
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/store"
+)
+
+// Store is the part of a store that relocation needs.
+type Store interface {
+	Claims(ctx context.Context, shard int) ([]store.Claim, error)
+	PutBlocks(ctx context.Context, blocks ...store.Block) error
+	Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error]
+	LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (store.Block, bool, error)
+	DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error)
+	AddChannel(ctx context.Context, c store.Channel) error
+	Channel(ctx context.Context, pv string) (store.Channel, bool, error)
+}
+
+// Config is what a Shard is made of. All but the description of the shard itself is the same for
+// all shards of an engine.
+type Config struct {
+	Store Store
+	// Shard is the shard whose blocks are relocated, and Writer the one that holds it here.
+	Shard  int
+	Writer store.WriterID
+	// CheckLeader returns an error if claims show that another engine seals the shard.
+	CheckLeader func(claims []store.Claim) error
+	// Tiers returns the tiers that the store has.
+	Tiers func() []store.Tier
+	// Retention returns how long a PV is to be kept. It is false for a PV that is not
+	// captured here: its blocks stay where they are.
+	Retention func(pv string) (store.Retention, bool)
+	// Captured returns the PVs of a shard that are captured here. Nil: nothing migrates.
+	Captured func(shard int) []string
+	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970: a
+	// run of one sample, or nil.
+	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
+	// Cutoff returns the deletion cutoff, in ns since 1970: raw samples before it are
+	// deleted to free disk space. Nil: there is none.
+	Cutoff func() int64
+	// Ours reports whether a writer is of this process, and lives.
+	Ours func(w store.WriterID) bool
+	// Pace is shared by the shards of an engine. It is needed with Captured.
+	Pace *Pace
+	// DropAfter is how long a bucket stays after it was copied to another tier; 0 is an hour.
+	DropAfter time.Duration
+	Metrics   *Metrics
+	Log       *slog.Logger
+}
+
+// Shard relocates the stored blocks of one shard. The caller holds the shard's turn in every
+// call, but for Cutoff and PlanDeletion: so sealing, migration and deletion exclude each other.
+type Shard struct {
+	cfg Config
+	migrations
+}
+
+// New returns a Shard that has nothing to do yet.
+func New(cfg Config) *Shard {
+	cfg.DropAfter = cmp.Or(cfg.DropAfter, dropAfter)
+	return &Shard{cfg: cfg}
+}
+
+// minAge is how old raw samples must be before they are deleted to free disk space, whatever
+// cutoff an engine with a wrong clock may have written.
+const minAge = 24 * time.Hour
+
+// limitCutoff returns a deletion cutoff that spares what is younger than minAge.
+func limitCutoff(cutoff int64) int64 { return min(cutoff, time.Now().Add(-minAge).UnixNano()) }
+
+// Cutoff returns the deletion cutoff, in ns since 1970: nothing is written to buckets that end at
+// or before it, and nothing migrates there. It is math.MinInt64 if there is none.
+func (s *Shard) Cutoff() int64 {
+	if s.cfg.Cutoff == nil {
+		return math.MinInt64
+	}
+	return limitCutoff(s.cfg.Cutoff())
+}

@@ -1,0 +1,120 @@
+package tiling
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/store"
+)
+
+// News is what a sealer's latest read of the shard's claims shows of other sealers.
+type News struct {
+	// At is when the sealer read the claims, and Before is when it read them the time
+	// before, both in ns since 1970.
+	At, Before int64
+	// Others says that another engine seals, or began to seal and has not said that it
+	// follows since.
+	Others bool
+	// Raised are the sealed positions that rose since the read before without this sealer's
+	// doing.
+	Raised []Raised
+	// Gone says that a claim is gone since the read before, and its rows with it.
+	Gone bool
+}
+
+// Raised is a sealed position that another sealer raised.
+type Raised struct {
+	Writer    store.WriterID
+	After, To store.Position
+}
+
+// Any reports whether another sealer sealed samples.
+func (n *News) Any() bool { return len(n.Raised) > 0 || n.Gone }
+
+// mayHaveOthers reports whether another engine may have sealed since the checkpoint before the
+// last one. What was written since then is checked once more.
+func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
+
+// Revise accounts for the work of other sealers of the shard, which the accumulators and tiles
+// of this one lack. If the journal rows that they sealed are still there, it revises the PVs in
+// those rows. If not, it revises all PVs since the read before.
+func (s *Shard) Revise(ctx context.Context, news *News) error {
+	s.at = news.At
+	if news.Others || news.Any() {
+		s.met, s.metAt = true, s.round
+	}
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
+	spans := map[string][]span{}
+	for _, r := range news.Raised {
+		if err := s.addSealedTimes(ctx, r, spans); err != nil {
+			return err
+		}
+	}
+	if news.Gone {
+		s.addToAll(spans, span{news.Before - int64(s.cfg.Every), time.Now().UnixNano()})
+	}
+	for _, pv := range slices.Sorted(maps.Keys(spans)) {
+		if err := s.reviseSeries(ctx, s.series[pv], spans[pv]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSealedTimes adds the times, by PV, of the samples in journal rows that another sealer
+// sealed.
+func (s *Shard) addSealedTimes(ctx context.Context, raised Raised, spans map[string][]span) error {
+	for row, err := range s.cfg.Store.Journal(ctx, s.cfg.Shard, raised.Writer, raised.After) {
+		if err != nil {
+			return err
+		}
+		if row.At > raised.To {
+			break
+		}
+		runs, err := journal.Decode(row)
+		if err != nil {
+			continue // the engine that sealed the row has reported it
+		}
+		for _, r := range runs {
+			if ser := s.series[r.PV]; ser == nil || len(ser.levels) == 0 || r.Run.Len() == 0 {
+				continue
+			}
+			spans[r.PV] = addSpan(spans[r.PV], span{slices.Min(r.Run.Times), slices.Max(r.Run.Times)})
+		}
+	}
+	return nil
+}
+
+// addToAll adds a span to all PVs.
+func (s *Shard) addToAll(spans map[string][]span, sp span) {
+	for pv, ser := range s.series {
+		if len(ser.levels) > 0 {
+			spans[pv] = addSpan(spans[pv], sp)
+		}
+	}
+}
+
+// reviseSeries recomputes the bins of a PV for the times of samples that another sealer sealed,
+// and of those that this one sealed late at the same time.
+func (s *Shard) reviseSeries(ctx context.Context, ser *series, spans []span) error {
+	if err := s.refresh(ctx, ser); err != nil {
+		return err
+	}
+	spans = slices.Concat(spans, ser.late.now, ser.late.before)
+	for _, r := range ser.levels {
+		if err := s.reload(ctx, ser, r); err != nil {
+			return err
+		}
+		for _, sp := range spans {
+			if err := s.repairSpan(ctx, ser, r, sp); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

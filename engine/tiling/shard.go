@@ -1,0 +1,203 @@
+package tiling
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"sort"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"varve.dev/varve/engine/layout"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/scan"
+	"varve.dev/varve/engine/store"
+)
+
+// Store is the part of a store that tiling needs.
+type Store interface {
+	scan.Store
+	layout.Directory
+	AddChannel(ctx context.Context, c store.Channel) error
+	Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error]
+	PutRollups(ctx context.Context, rows ...store.Rollup) error
+	Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
+}
+
+// Config is what a Shard is made of. All but the number of the shard is the same for all shards
+// of an engine.
+type Config struct {
+	Store Store
+	// Shard is the number of the shard.
+	Shard int
+	// Every is the time between two checkpoints of the shard.
+	Every time.Duration
+	// Retention returns the levels that a PV is to have; false for a PV that is not captured
+	// here.
+	Retention func(pv string) (store.Retention, bool)
+	// Cutoff returns the time, in ns since 1970, before which raw samples are deleted.
+	Cutoff func() int64
+	// Retry calls f until it succeeds or ctx ends. doing says what f does.
+	Retry   func(ctx context.Context, doing string, f func() error) error
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+// Part is the samples of one type of a PV that are sealed in one go.
+type Part struct {
+	PV string
+	// Run is normalized once its blocks are acknowledged. It may have no sample.
+	Run *sample.Run
+	// Entry is the directory entry as the sealer knows it. The sealer adds what its blocks
+	// need, the tiler adds levels, and both refresh it.
+	Entry *layout.Entry
+	// Bucket returns the bucket to which a sample of a time belongs.
+	Bucket func(t int64) store.Bucket
+}
+
+// Shard keeps the tiles of one shard up to date. The caller holds the shard's turn in every call.
+type Shard struct {
+	cfg    Config
+	series map[string]*series
+	round  int // counts checkpoints
+
+	// at is when the sealer last read the claims, in ns since 1970: the stamp of bins that
+	// are computed in order.
+	at int64
+	// metAt is the checkpoint in which another sealer was last seen, or seen to have sealed;
+	// met says that there was one.
+	metAt int
+	met   bool
+}
+
+// series is the state of the rollups of a PV.
+type series struct {
+	pv     string
+	entry  *layout.Entry
+	bucket func(t int64) store.Bucket
+	round  int // the latest checkpoint in which the PV was captured
+
+	loaded bool          // levels are read from the store
+	levels []*level      // all that the PV has, or is to have
+	asked  []store.Level // the levels that the PV is to have
+	late   recently
+}
+
+// New returns a Shard that knows no tiles yet.
+func New(cfg Config) *Shard { return &Shard{cfg: cfg, series: map[string]*series{}} }
+
+// BeginCheckpoint begins another round of PVs: those that no Load names in it are no longer
+// captured.
+func (s *Shard) BeginCheckpoint() { s.round++ }
+
+// Forget drops what is known of a PV.
+func (s *Shard) Forget(pv string) { delete(s.series, pv) }
+
+// Load makes sure that the levels of all parts' PVs are known: those asked for, and those that a
+// PV once had, because their tiles must not lack a late sample either. The sealer calls it before
+// it adds new blocks to the directory.
+func (s *Shard) Load(ctx context.Context, parts []Part) error {
+	var fresh []*series
+	for i := range parts {
+		p := &parts[i]
+		ser := s.series[p.PV]
+		if ser == nil {
+			ser = &series{pv: p.PV}
+			s.series[p.PV] = ser
+		}
+		ser.entry, ser.bucket = p.Entry, p.Bucket
+		if ser.asked = s.askedLevels(ser.pv); !ser.loaded && (len(ser.asked) > 0 || len(ser.entry.Levels) > 0) {
+			ser.loaded = true
+			fresh = append(fresh, ser)
+		}
+	}
+	err := s.cfg.Retry(ctx, "reading rollups", func() error {
+		return inParallel(ctx, fresh, func(ctx context.Context, ser *series) error {
+			ser.levels = nil
+			for _, l := range ser.entry.Levels {
+				if !l.Valid() {
+					continue
+				}
+				r, err := s.findTiles(ctx, ser, l)
+				if err != nil {
+					return err
+				}
+				ser.levels = append(ser.levels, r)
+			}
+			return nil
+		})
+	})
+	for i := range parts {
+		ser := s.series[parts[i].PV]
+		for _, l := range ser.asked {
+			if !slices.ContainsFunc(ser.levels, func(r *level) bool { return r.level == l }) {
+				r := newLevel(l)
+				r.warm = len(ser.entry.Starts) == 0 // nothing was ever sealed
+				ser.levels = append(ser.levels, r)
+			}
+		}
+		if err == nil {
+			ser.round = s.round
+		}
+	}
+	return err
+}
+
+// askedLevels returns the levels that a PV is to have.
+func (s *Shard) askedLevels(pv string) (levels []store.Level) {
+	r, captured := s.cfg.Retention(pv)
+	if !captured {
+		return nil
+	}
+	for _, l := range r.Levels {
+		if l.Valid() {
+			levels = append(levels, l)
+		}
+	}
+	return levels
+}
+
+// BlocksAcknowledged adds samples to the rollups. The sealer calls it after the blocks that hold
+// the samples were acknowledged, and before it raises their sealed positions. Bins that tiles
+// already claim are recomputed and written before it returns; samples in order are added to the
+// accumulators.
+func (s *Shard) BlocksAcknowledged(ctx context.Context, parts []Part) error {
+	if err := s.cfg.Retry(ctx, "reading rollups", func() error { return s.compareTiles(ctx, parts) }); err != nil {
+		return err
+	}
+	now := time.Now().UnixNano()
+	for i := range parts {
+		run := parts[i].Run
+		ser := s.series[parts[i].PV]
+		if len(ser.levels) == 0 || run.Len() == 0 {
+			continue
+		}
+		old := sort.Search(run.Len(), func(i int) bool { return !layout.Expired(ser.bucket(run.Times[i]), now) })
+		late := old
+		for _, r := range ser.levels {
+			late = max(late, r.feedInOrder(run, old, slices.Contains(ser.asked, r.level)))
+		}
+		if late == old {
+			continue
+		}
+		times := run.Times[old:late]
+		ser.late.note(s.round, times)
+		err := s.cfg.Retry(ctx, "bringing rollups up to date", func() error { return s.repair(ctx, ser, times) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inParallel calls f for all items, a few at a time.
+func inParallel[T any](ctx context.Context, items []T, f func(context.Context, T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, item := range items {
+		g.Go(func() error { return f(ctx, item) })
+	}
+	return g.Wait()
+}
