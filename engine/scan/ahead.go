@@ -6,16 +6,17 @@ import (
 	"sync"
 )
 
-// aheadBytes is how many bytes of blobs wait to be decoded; or one blob, if it has more.
+// aheadBytes bounds the bytes of blobs in a queue; a larger blob is alone in it.
 const aheadBytes = 1 << 20
 
-// ahead reads a sequence of sources ahead of who decodes them, so that the store works
-// on the next ones meanwhile:
+// ahead reads a sequence of sources ahead of the merge, so that the store reads the next
+// ones while the merge decodes:
 //
 //	store ──▶ goroutine ── queue: bounded by bytes ──▶ next
 //
-// It is one block ahead at first, and further the more were asked for: who wants little
-// has little read. Its goroutine ends with the sequence, or at stop.
+// It is one block ahead at first. The more blocks the merge has taken, the further ahead it
+// reads, so that a short read reads few blocks. Its goroutine ends with the sequence or at
+// stop.
 type ahead struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
@@ -24,7 +25,7 @@ type ahead struct {
 	changed sync.Cond
 	queue   []fetched
 	bytes   int  // of the queue
-	taken   int  // from it, so far
+	taken   int  // number of elements taken from the queue so far
 	ended   bool // nothing will be added to the queue
 	stopped bool
 }
@@ -42,7 +43,7 @@ func (f *fetched) size() int {
 	return len(f.source.blk.Blob)
 }
 
-// readAhead begins to read a sequence. The caller calls stop.
+// readAhead starts reading a sequence. The caller must call stop.
 func readAhead(ctx context.Context, read func(context.Context) iter.Seq2[*source, error]) *ahead {
 	a := &ahead{done: make(chan struct{})}
 	a.changed.L = &a.mu
@@ -62,8 +63,8 @@ func readAhead(ctx context.Context, read func(context.Context) iter.Seq2[*source
 	return a
 }
 
-// put adds to the queue, and waits until there is room for more. It is false once the
-// rest is not wanted.
+// put adds an element to the queue and waits until there is room for more. It returns false
+// after stop.
 func (a *ahead) put(f fetched) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +95,7 @@ func (a *ahead) next() (f fetched, ok bool) {
 	return f, true
 }
 
-// all yields what is left of the sequence.
+// all yields the rest of the sequence.
 func (a *ahead) all(yield func(*source, error) bool) {
 	for {
 		f, ok := a.next()
@@ -104,7 +105,7 @@ func (a *ahead) all(yield func(*source, error) bool) {
 	}
 }
 
-// stop lets go of the rest, and waits until nothing reads it any more.
+// stop drops the rest of the sequence and waits until its goroutine has ended.
 func (a *ahead) stop() {
 	a.cancel()
 	a.mu.Lock()

@@ -10,14 +10,14 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// reach is how many buckets of each size are looked at for the last sample
-// before a range. Normally the first one has it, at worst as a carried-forward copy; the
-// others are for PVs that nobody captured for some time.
+// reach is the number of buckets of each size that a scan reads to find the last sample
+// before its range. Normally the first bucket has that sample or a carried-forward copy of
+// it. The others are for PVs that no engine captured for some time.
 var reach = [...]int{store.Hour: 7 * 24, store.Day: 366, store.Month: 120, store.Year: 20}
 
-// lookBack raises floor to where the last sample at or before the range can be,
-// and finds the latest carried-forward copy. Long buckets come first: what they tell
-// spares the walk through short ones.
+// lookBack raises floor to the earliest time of the last sample at or before the range,
+// and finds the latest carried-forward copy. It begins with long buckets, because a result
+// from them saves the walk through short ones.
 func (sc *Scan) lookBack(ctx context.Context) error {
 	for i := range slices.Backward(sc.sizes) {
 		s := &sc.sizes[i]
@@ -39,17 +39,17 @@ func (sc *Scan) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// lookAhead finds what carried-forward samples tell that no other does: those of buckets that
-// begin after the range. The bucket that the sample itself stood in may have expired,
-// or the sample was older than its tier keeps when it came. It is the last one before
-// the range, or one in it. Of each size and tier the first bucket that holds something
-// has it.
+// lookAhead finds samples that exist only as carried-forward copies, in buckets that begin
+// after the start of the range. The bucket of such a sample has expired, or the sample was
+// already older than its tier keeps samples when it arrived. The sample is the last one
+// before the range, or one in it. The first bucket with blocks, of each size and tier, has
+// the copy.
 func (sc *Scan) lookAhead(ctx context.Context) error {
 	nothing := !sc.Inside && sc.seen == Earliest && sc.carriedForward == nil
 	for i := range sc.sizes {
 		s := &sc.sizes[i]
-		if !nothing && s.stretches[0].first.Start() <= sc.From {
-			continue // what stood before the range is there
+		if !nothing && s.segments[0].first.Start() <= sc.From {
+			continue // buckets before the range still exist
 		}
 		ahead, n := *s, 0
 		ahead.since = sc.From
@@ -72,15 +72,15 @@ func (sc *Scan) lookAhead(ctx context.Context) error {
 	at := sc.carriedForward.Times[0]
 	sc.carriedForward = nil
 	if sc.seen > at {
-		return nil // it is not the last one
+		return nil // another sample is later
 	}
 	r, err := sc.follow(ctx, at)
 	sc.carriedForward = r
 	return err
 }
 
-// beginsWith takes up the carried-forward samples with which a bucket begins that is after the
-// start of the range. It reports whether the bucket has any block.
+// beginsWith keeps the carried-forward samples at the beginning of a bucket that begins
+// after the start of the range. It reports whether the bucket has any block.
 func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err error) {
 	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, Earliest, b.End()-1) {
 		if err != nil {
@@ -95,10 +95,10 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 			return false, errorIn(&blk, err)
 		}
 		switch {
-		case r.Tags[0]&sample.CarriedForward == 0: // it is read in its turn
+		case r.Tags[0]&sample.CarriedForward == 0: // the merge reads it later
 		case r.Times[0] < sc.From:
 			sc.carry(r, 0)
-		case r.Tags[0]&sample.Elsewhere == 0: // else it stands in the range, or is gone
+		case r.Tags[0]&sample.Elsewhere == 0: // otherwise the value is in the range, or deleted
 			r.Tags[0] &^= sample.CarriedForward
 			sc.Unsealed = append(sc.Unsealed, r)
 		}
@@ -106,8 +106,8 @@ func (sc *Scan) beginsWith(ctx context.Context, b store.Bucket) (found bool, err
 	return found, nil
 }
 
-// follow finds the sample of a time that a carried-forward one without a value stands for: the
-// last one of that time. It returns nil if that is gone.
+// follow finds the sample that a carried-forward one without a value refers to: the last
+// one of its time. It returns nil if that sample is deleted.
 func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err error) {
 	for i := range sc.sizes {
 		b := sc.sizes[i].of(at)
@@ -133,7 +133,7 @@ func (sc *Scan) follow(ctx context.Context, at int64) (found *sample.Run, err er
 	return found, nil
 }
 
-// lookInto asks a bucket for its last sample at or before the range.
+// lookInto reads the last sample of a bucket at or before the start of the range.
 func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err error) {
 	blk, found, err := sc.Store.LastBlock(ctx, sc.PV, b, sc.From)
 	if err != nil || !found {
@@ -152,8 +152,8 @@ func (sc *Scan) lookInto(ctx context.Context, b store.Bucket) (found bool, err e
 	return true, sc.lookAtCarriedForward(ctx, b, r.Times[i])
 }
 
-// lookAtCarriedForward keeps the latest of the carried-forward samples in a bucket, one of
-// which is of time t: several writers may have carried one forward.
+// lookAtCarriedForward keeps the latest of the carried-forward samples in a bucket. One of
+// them has the time t. Several writers may have carried a sample forward.
 func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int64) error {
 	for blk, err := range sc.Store.Blocks(ctx, sc.PV, b, t, sc.From) {
 		if err != nil {
@@ -170,8 +170,8 @@ func (sc *Scan) lookAtCarriedForward(ctx context.Context, b store.Bucket, t int6
 	return nil
 }
 
-// lastIn decodes a block and returns where its last sample at or before the
-// range stands; -1 if it has none.
+// lastIn decodes a block. It returns the index of the last sample at or before the start
+// of the range, or -1 if there is none.
 func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	r := new(sample.Run)
 	if err := block.Decode(r, blk.Blob); err != nil {
@@ -180,7 +180,8 @@ func (sc *Scan) lastIn(blk *store.Block) (*sample.Run, int, error) {
 	return r, sort.Search(r.Len(), func(i int) bool { return r.Times[i] > sc.From }) - 1, nil
 }
 
-// carry keeps a carried-forward sample if it is the latest; of one time that with a value.
+// carry keeps a carried-forward sample if it is the latest. Of two with the same time it
+// keeps the one with a value.
 func (sc *Scan) carry(r *sample.Run, i int) {
 	if c := sc.carriedForward; c != nil && (c.Times[0] > r.Times[i] || c.Times[0] == r.Times[i] && c.Tags[0]&sample.Elsewhere == 0) {
 		return

@@ -15,13 +15,13 @@ import (
 
 // source is samples of one type, sorted by time, that take part in a merge.
 type source struct {
-	// start is a time that no sample is before, but for carried-forward ones.
+	// start is a lower bound of the times, except for carried-forward samples.
 	start int64
-	// blk is decoded into run when the merge comes to it; nil if run is set.
+	// blk is decoded into run when the merge reaches it. It is nil if run is set.
 	blk *store.Block
 	run *sample.Run
-	own bool // run was decoded here: its memory may be used again
-	at  int  // next sample of run
+	own bool // run was decoded here, and its memory can be reused
+	at  int  // index of the next sample of run
 }
 
 func (s *source) time() int64 { return s.run.Times[s.at] }
@@ -40,10 +40,9 @@ func errorIn(b *store.Block, err error) error {
 	return fmt.Errorf("reading block %d of writer %v in %v bucket %d: %w", b.N, b.Writer, b.Bucket.Size(), b.Bucket, err)
 }
 
-// sources yields everything that may overlap the range, or hold the last sample
-// before it, sorted by start. Fresh samples are younger than blocks of equal
-// start, and come after. Blocks of all sizes and tiers are read at once, ahead of who
-// asks for them.
+// sources yields all sources that may overlap the range or hold the last sample before it,
+// sorted by start. Unsealed samples are newer than blocks with the same start, and follow
+// them. Blocks of all sizes and tiers are read concurrently, ahead of the merge.
 func (sc *Scan) sources(ctx context.Context) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
 		seqs := make([]iter.Seq2[*source, error], 0, len(sc.sizes)+1)
@@ -63,8 +62,8 @@ func (sc *Scan) sources(ctx context.Context) iter.Seq2[*source, error] {
 	}
 }
 
-// ofSize yields the blocks in the buckets of one size and tier, reading each when it
-// is its turn.
+// ofSize yields the blocks in the buckets of one size and tier. It reads one bucket after
+// another.
 func (sc *Scan) ofSize(ctx context.Context, s sized) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
 		for b := range s.upTo(sc.To) {
@@ -93,7 +92,7 @@ func (sc *Scan) ofFresh() iter.Seq2[*source, error] {
 	}
 }
 
-// byStart merges sequences that are sorted by start. Of equal starts, that of an
+// byStart merges sequences that are sorted by start. If starts are equal, the source of the
 // earlier sequence comes first.
 func byStart(seqs []iter.Seq2[*source, error]) iter.Seq2[*source, error] {
 	return func(yield func(*source, error) bool) {
@@ -133,7 +132,7 @@ func (h *head) advance() (ok bool) {
 	return ok
 }
 
-// start puts an error before everything.
+// start returns the start of the source. An error sorts before all sources.
 func (h *head) start() int64 {
 	if h.err != nil {
 		return math.MinInt64

@@ -51,8 +51,8 @@ func (sc *Scan) within(feed Feed) Feed {
 	}
 }
 
-// feedTime feeds all samples that have the time of a carried-forward one: a copy tells of one
-// of them only. Where they are gone, it feeds the copy.
+// feedTime feeds all samples with the time of a carried-forward one, because the copy stands
+// for only one of them. If they are deleted, it feeds the copy.
 func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed Feed) (more bool, err error) {
 	more = true
 	found := false
@@ -68,12 +68,13 @@ func (sc *Scan) feedTime(ctx context.Context, carriedForward *sample.Run, feed F
 	return feed(carriedForward, 0, 1), nil
 }
 
-// WholeSince returns from when on everything is in blocks that ever was and is kept,
-// by what the directory says and the time now. Before, buckets have expired, or what
-// came was too old to be kept; or what was on another tier, and too old for a shorter
-// one, went when the PV came to that, which begins where the directory lists it first.
-// It is Earliest if all is kept forever. If the directory lists something before, the value held at that time is
-// not known for sure: a late sample is not carried forward into buckets that had begun.
+// WholeSince returns the time, in ns since 1970, from which on the sealed samples of a PV
+// are complete, from the buckets in the directory and the time now. Before that time,
+// buckets have expired, or samples arrived too late to be kept, or samples were deleted
+// when the PV moved to a tier that keeps them for a shorter time. A tier begins with its
+// first bucket in the directory. WholeSince returns Earliest if all samples are kept
+// forever. If the directory lists buckets before the returned time, the value held at that
+// time is uncertain, because a late sample is not carried forward into existing buckets.
 func WholeSince(starts []store.Bucket, now int64) int64 {
 	var begins [store.NumTiers]int64 // by tier, as the directory lists it first
 	whole, earliest := int64(Earliest), int64(Latest)

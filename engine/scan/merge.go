@@ -9,26 +9,25 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// merger merges sources by time and removes doubles. Only sources that overlap
-// are decoded at a time:
+// merger merges sources by time and removes duplicates. It decodes only the sources that
+// overlap at one time:
 //
 //	sources, by start ──▶ ahead ──▶ active: those that overlap ──▶ emit
 //
-// Where one source stands alone its samples pass as they are, without a look at
-// each.
+// Where sources do not overlap, their samples pass in whole segments, not one by one.
 type merger struct {
-	from, to int64 // samples outside are left out
-	// emit takes samples i to j (exclusive) of a run, in order of time. They are
-	// valid until it returns. It reports whether to go on.
+	from, to int64 // samples outside of these times are left out
+	// emit receives samples i to j (exclusive) of a run, in order of time. They are valid
+	// until it returns. It reports whether to continue.
 	emit func(r *sample.Run, i, j int) bool
 
 	ahead  *source // the next source, or nil
 	active []*source
-	idle   []*sample.Run // memory of sources that are used up
+	idle   []*sample.Run // memory of exhausted sources, for reuse
 	tied   []tie
 }
 
-// tie is a sample that has the same time as others.
+// tie is one of several samples with the same time.
 type tie struct {
 	run *sample.Run
 	i   int
@@ -62,9 +61,8 @@ func (m *merger) run(sources iter.Seq2[*source, error]) error {
 	}
 }
 
-// earliest returns the time of the first sample that waits, and that of the
-// first sample of any other source, active or ahead. With no active source both
-// are the end of time.
+// earliest returns the time of the next sample, and the earliest time of any other source,
+// active or ahead. Without an active source first is the end of time.
 func (m *merger) earliest() (first, rest int64) {
 	first, rest = math.MaxInt64, math.MaxInt64
 	for _, s := range m.active {
@@ -89,7 +87,7 @@ func (m *merger) activate() error {
 			return err
 		}
 	}
-	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.CarriedForward != 0 { // copies of what stands elsewhere
+	for s.at < s.run.Len() && s.run.Tags[s.at]&sample.CarriedForward != 0 { // copies of samples in other buckets
 		s.at++
 	}
 	s.at += sort.Search(s.run.Len()-s.at, func(i int) bool { return s.run.Times[s.at+i] >= m.from })
@@ -109,7 +107,7 @@ func (m *merger) memory() *sample.Run {
 	return r
 }
 
-// release removes the sources that are used up.
+// release removes exhausted sources.
 func (m *merger) release() {
 	m.active = slices.DeleteFunc(m.active, func(s *source) bool {
 		if s.at < s.run.Len() {
@@ -122,8 +120,8 @@ func (m *merger) release() {
 	})
 }
 
-// step emits the samples at time t, and those before rest if they are all of one
-// source. It reports whether to go on.
+// step emits the samples at time t. If only one source has samples before rest, it emits
+// all of these. It reports whether to continue.
 func (m *merger) step(t, rest int64) (more bool) {
 	if t > m.to {
 		return false

@@ -8,21 +8,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sized is a bucket size in use on a tier, where its buckets can hold blocks, by time,
-// and from when on those are of interest.
+// sized is a bucket size on a tier, with the segments of its buckets that can hold blocks,
+// by time. The scan reads them from the time since on.
 type sized struct {
-	size      store.BucketSize
-	tier      store.Tier
-	stretches []stretch
-	since     int64
+	size     store.BucketSize
+	tier     store.Tier
+	segments []segment
+	since    int64
 }
 
-// stretch is buckets of one size and tier, one after the other.
-type stretch struct{ first, last store.Bucket }
+// segment is a sequence of adjacent buckets of one size and tier.
+type segment struct{ first, last store.Bucket }
 
-// bySize sorts out where blocks can be: from the earliest start of each span to
-// the end of the span, as far as they are not expired at a time. Sizes come in order,
-// the shortest first.
+// bySize returns the buckets that can hold blocks, by size and tier, the shortest size
+// first: those from the earliest start in each span to the end of the span, without those
+// that are expired by the time now.
 func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	starts = slices.DeleteFunc(slices.Clone(starts), func(b store.Bucket) bool { return !b.Size().Valid() || !b.Tier().Valid() })
 	slices.SortFunc(starts, func(a, b store.Bucket) int {
@@ -31,10 +31,10 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 	var before store.Span
 	for i, b := range starts {
 		if i > 0 && b.Span() == before {
-			continue // it began earlier
+			continue // an earlier start of this span came before
 		}
 		before = b.Span()
-		st := stretch{max(b, oldest(b.Size(), b.Tier(), now)), b.Span().Last()}
+		st := segment{max(b, oldest(b.Size(), b.Tier(), now)), b.Span().Last()}
 		if st.first > st.last {
 			continue
 		}
@@ -42,7 +42,7 @@ func bySize(starts []store.Bucket, since, now int64) (out []sized) {
 			out = append(out, sized{size: b.Size(), tier: b.Tier(), since: since})
 		}
 		s := &out[len(out)-1]
-		s.stretches = append(s.stretches, st)
+		s.segments = append(s.segments, st)
 	}
 	return out
 }
@@ -55,14 +55,14 @@ func oldest(size store.BucketSize, r store.Tier, now int64) store.Bucket {
 	return size.Of(now - int64(r.Keep())).In(r)
 }
 
-// of returns the bucket that holds a time.
+// of returns the bucket of a time.
 func (s *sized) of(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
-// upTo yields the buckets in use, by time, from the one that holds since on to
-// the one that holds a time.
+// upTo yields the buckets in use, by time, from the bucket of since to the bucket of a
+// time.
 func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
-		for _, st := range s.stretches {
+		for _, st := range s.segments {
 			for b := max(st.first, s.of(s.since)); b <= min(st.last, s.of(to)); b = b.Next() {
 				if !yield(b) {
 					return
@@ -72,11 +72,10 @@ func (s *sized) upTo(to int64) iter.Seq[store.Bucket] {
 	}
 }
 
-// backFrom yields the buckets in use, the latest first, from the one that holds
-// a time.
+// backFrom yields the buckets in use, the latest first, from the bucket of a time on.
 func (s *sized) backFrom(t int64) iter.Seq[store.Bucket] {
 	return func(yield func(store.Bucket) bool) {
-		for _, st := range slices.Backward(s.stretches) {
+		for _, st := range slices.Backward(s.segments) {
 			for b := min(st.last, s.of(t)); b >= st.first; b = b.Prev() {
 				if !yield(b) {
 					return
@@ -88,5 +87,5 @@ func (s *sized) backFrom(t int64) iter.Seq[store.Bucket] {
 
 // inUse reports whether a bucket can hold blocks.
 func (s *sized) inUse(b store.Bucket) bool {
-	return slices.ContainsFunc(s.stretches, func(st stretch) bool { return st.first <= b && b <= st.last })
+	return slices.ContainsFunc(s.segments, func(st segment) bool { return st.first <= b && b <= st.last })
 }

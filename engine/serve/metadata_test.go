@@ -116,7 +116,7 @@ func TestTypeInfo(t *testing.T) {
 			Count: 100, Host: "ioc2:5075", Rate: 2, Received: 30, Dropped: [sample.NumReasons]uint64{sample.Overrun: 3},
 			Metadata: &sample.Metadata{Units: "counts", Properties: []sample.Property{{Name: "DESC", Value: "a \xb5 strip"}}}},
 	}
-	ask := func(path string) (got map[string]any) {
+	fetchObject := func(path string) (got map[string]any) {
 		t.Helper()
 		code, text := r.get(path)
 		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
@@ -138,14 +138,14 @@ func TestTypeInfo(t *testing.T) {
 		},
 		"/retrieval/bpl/getMetadata?pv=X": {"DBRType": "DBR_SCALAR_DOUBLE", "EGU": "mA", "PREC": "2", "HIHI": "5.0", "DESC": "the beam"},
 	} {
-		got := ask(path)
+		got := fetchObject(path)
 		for k, v := range want {
 			if fmt.Sprint(got[k]) != fmt.Sprint(v) {
 				t.Errorf("%s: %s is %v, not %v", path, k, got[k], v)
 			}
 		}
 	}
-	for k, v := range ask("/retrieval/bpl/getMetadata?pv=V") {
+	for k, v := range fetchObject("/retrieval/bpl/getMetadata?pv=V") {
 		if _, text := v.(string); !text {
 			t.Errorf("%s of the metadata is %v, which is not a string", k, v)
 		}

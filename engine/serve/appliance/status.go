@@ -60,8 +60,8 @@ func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := splitNames(q["pv"])
-	if len(asked) == 0 {
+	requested := splitNames(q["pv"])
+	if len(requested) == 0 {
 		match, err := matcher(q)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
 		return h.Reader.Names(r.Context(), match, limit)
 	}
 	var names []string
-	for _, name := range asked {
+	for _, name := range requested {
 		if !request.IsGlob(name) {
 			names = append(names, name)
 			continue
