@@ -33,7 +33,7 @@ import (
 // The API server of all tests, or nil if KUBEBUILDER_ASSETS is not set.
 var (
 	apiServer *rest.Config
-	crdPaths  = []string{filepath.Join("..", "config", "crd")}
+	crdPaths  = []string{filepath.Join("..", "charts", "varve-operator", "files", "crds")}
 )
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }

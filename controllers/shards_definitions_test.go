@@ -30,7 +30,7 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 	}
 	install := func() {
 		GinkgoHelper()
-		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{Paths: []string{filepath.Join("..", "config", "crd")}, MaxTime: patience})
+		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{Paths: []string{filepath.Join("..", "charts", "varve-operator", "files", "crds")}, MaxTime: patience})
 		Expect(err).NotTo(HaveOccurred())
 	}
 

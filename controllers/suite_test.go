@@ -48,7 +48,7 @@ var _ = BeforeSuite(func() {
 
 	env := &envtest.Environment{
 		Scheme:                   scheme,
-		CRDDirectoryPaths:        []string{filepath.Join("..", "config", "crd")},
+		CRDDirectoryPaths:        []string{filepath.Join("..", "charts", "varve-operator", "files", "crds")},
 		ErrorIfCRDPathMissing:    true,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: patience},
 		ControlPlaneStartTimeout: patience,

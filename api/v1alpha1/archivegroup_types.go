@@ -84,8 +84,7 @@ type ArchiveGroupSpec struct {
 	// +optional
 	Sampling *Sampling `json:"sampling,omitempty"`
 
-	// enabledBy archives the group only while another PV meets a condition. It is not supported
-	// yet.
+	// enabledBy (not supported yet) archives the group only while another PV meets a condition.
 	// +optional
 	EnabledBy *Gate `json:"enabledBy,omitempty"`
 

@@ -7,8 +7,8 @@ package v1alpha1
 // Channel is one PV with its own settings. Each setting that is given replaces the group's
 // setting.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('ca://') || self.provider == 'CA'",fieldPath=".provider",message="provider must be CA or empty: the name starts with ca://"
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('pva://') || self.provider == 'PVA'",fieldPath=".provider",message="provider must be PVA or empty: the name starts with pva://"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('ca://') || self.provider == 'CA'",fieldPath=".provider",message="provider must be CA or unset: the name starts with ca://"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || !self.name.startsWith('pva://') || self.provider == 'PVA'",fieldPath=".provider",message="provider must be PVA or unset: the name starts with pva://"
 // +kubebuilder:validation:XValidation:rule="!has(self.fields) || !self.name.startsWith('ca://') && (!has(self.provider) || self.provider == 'PVA')",fieldPath=".fields",message="fields requires provider PVA"
 type Channel struct {
 	// name is the name of the PV. The prefix ca:// or pva:// selects the provider. The suffix

@@ -64,7 +64,7 @@ func newSite(t *testing.T, storage storageOptions) *site {
 	p.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	logKubernetes(slog.New(slog.DiscardHandler))
 	p.env = &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: []string{filepath.Join("..", "..", "charts", "varve-operator", "files", "crds")}, ErrorIfCRDPathMissing: true,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}

@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 		{"channels: [{name: 'a b'}]", `spec.channels[0].name: Invalid value: "a b"`},
 		{"channels: [{name: X}, {name: ca://X.VAL}]", `spec.channels[1].name: Duplicate value: "ca://X.VAL": the same PV as "X" (spec.channels[0])`},
 		{"channels: [{name: .VAL}]", `spec.channels[0].name: Invalid value: ".VAL": the name is empty`},
-		{"channels: [{name: pva://X, provider: CA}]", "spec.channels[0].provider: Invalid value: provider must be PVA or empty: the name starts with pva://"},
+		{"channels: [{name: pva://X, provider: CA}]", "spec.channels[0].provider: Invalid value: provider must be PVA or unset: the name starts with pva://"},
 		{"provider: TCP", `spec.provider: Unsupported value: "TCP"`},
 		{"provider: CA, fields: [value]", "spec.fields: Invalid value: spec.fields requires provider PVA"},
 		{channel("provider: CA, fields: [value]"), "spec.channels[0].fields: Invalid value: fields requires provider PVA"},

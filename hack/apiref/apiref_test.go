@@ -31,7 +31,7 @@ spec:
           metadata: {type: object}
           spec:
             type: object
-            description: spec is what is asked for. It is needed.
+            description: spec defines the thing. It is required.
             required: [size]
             x-kubernetes-validations:
             - {rule: "true", message: size and part go together}
@@ -70,11 +70,11 @@ Thing is a thing.
 
 | field | type | meaning |
 |---|---|---|
-| ` + "`spec`" + ` | [object](#thing-spec) | spec is what is asked for. |
+| ` + "`spec`" + ` | [object](#thing-spec) | spec defines the thing. |
 
 ### Thing spec
 
-spec is what is asked for. It is needed.
+spec defines the thing. It is required.
 
 | field | type | meaning |
 |---|---|---|

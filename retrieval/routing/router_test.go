@@ -99,7 +99,7 @@ func newSite(t *testing.T) *site {
 	s := &site{WithT: NewWithT(t), t: t, port: freePort(t)}
 	s.SetDefaultEventuallyTimeout(2 * time.Minute)
 	env := &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: []string{filepath.Join("..", "..", "charts", "varve-operator", "files", "crds")}, ErrorIfCRDPathMissing: true,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 2 * time.Minute},
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
