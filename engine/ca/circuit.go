@@ -30,7 +30,8 @@ type circuit struct {
 	client *Client
 	began  time.Time
 
-	// mu guards the fields that follow, and is held while a sink is called.
+	// mu guards the fields that follow, and is held while a sink is called. All methods
+	// that handle messages run under it, called by batch.
 	mu    sync.Mutex
 	slots []slot   // by the number that a channel and its subscription have here
 	free  []uint32 // free slots

@@ -150,7 +150,7 @@ func (k *Kernel) unsubscribe(ch *Channel) Circuit {
 	}
 	if ch.circuit == nil {
 		k.queue.Remove(&ch.entry)
-		k.prober.Remove(&ch.entry)
+		k.prober.RemoveLocked(&ch.entry)
 		k.removeLocked(ch)
 	}
 	return ch.circuit
@@ -179,7 +179,7 @@ func (k *Kernel) SearchAgain(ch *Channel) {
 	}
 	ch.circuit = nil
 	k.enqueueLocked(ch, now.Add(search.Jitter(ch.entry.Delay())))
-	k.prober.Add(&ch.entry)
+	k.prober.AddLocked(&ch.entry)
 }
 
 // Answer is a server's answer to a search: it has a channel.
@@ -228,7 +228,7 @@ func (k *Kernel) assign(a Answer) (circuit Circuit, ch *Channel) {
 // assignLocked gives a channel that is searched for to a circuit. Attach follows.
 func (k *Kernel) assignLocked(ch *Channel, to Circuit) {
 	k.queue.Found(&ch.entry)
-	k.prober.Remove(&ch.entry)
+	k.prober.RemoveLocked(&ch.entry)
 	ch.Enter(Connecting)
 	ch.circuit = to
 }
@@ -279,7 +279,7 @@ func (k *Kernel) circuitLocked(server netip.AddrPort) Circuit {
 func (k *Kernel) startLocked(server netip.AddrPort, conn net.Conn) Circuit {
 	circuit := k.protocol.NewCircuit(NewLink(k, server, conn))
 	k.circuits[server] = circuit
-	k.prober.CircuitStarted(server)
+	k.prober.CircuitStartedLocked(server)
 	k.wg.Go(func() { circuit.link().run(circuit) })
 	return circuit
 }
@@ -325,7 +325,7 @@ type Stats struct {
 func (k *Kernel) Stats() Stats {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s := Stats{Channels: len(k.channels), Searched: k.queue.Len(), Circuits: len(k.circuits), LostServers: k.prober.Len()}
+	s := Stats{Channels: len(k.channels), Searched: k.queue.Len(), Circuits: len(k.circuits), LostServers: k.prober.LenLocked()}
 	for _, ch := range k.channels {
 		if ch.circuit != nil {
 			s.Attached++

@@ -247,11 +247,11 @@ func (l *Link) Done() <-chan struct{} { return l.done }
 // Idle implements search.Circuit.
 func (l *Link) Idle() bool { return errors.Is(context.Cause(l.ctx), errIdle) }
 
-// Pin implements search.NameCircuit.
-func (l *Link) Pin() { l.pinned = true }
+// PinLocked implements search.NameCircuit.
+func (l *Link) PinLocked() { l.pinned = true }
 
-// TakesSearches implements search.NameCircuit.
-func (l *Link) TakesSearches() bool { return l.takesSearches && l.ctx.Err() == nil }
+// TakesSearchesLocked implements search.NameCircuit.
+func (l *Link) TakesSearchesLocked() bool { return l.takesSearches && l.ctx.Err() == nil }
 
 // End implements search.NameCircuit.
 func (l *Link) End() (up bool, cause error) {

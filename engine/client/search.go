@@ -52,7 +52,7 @@ func (k *Kernel) nextSearch() (due time.Time, ok bool) {
 func (k *Kernel) searchRound() bool {
 	k.mu.Lock()
 	batches, names := k.queue.Round(time.Now())
-	servers := k.nameServers.Ready()
+	servers := k.nameServers.ReadyLocked()
 	k.mu.Unlock()
 	if names == 0 {
 		return false

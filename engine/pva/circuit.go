@@ -33,7 +33,8 @@ type circuit struct {
 	client *Client
 	order  atomic.Uint32 // proto.FlagBig, if the server asks for it
 
-	// mu guards the fields that follow, and is held while a sink is called.
+	// mu guards the fields that follow, and is held while a sink is called. All methods
+	// that handle messages run under it, called by batch.
 	mu      sync.Mutex
 	ready   bool     // the server let the client in
 	over    bool     // no channel may be attached

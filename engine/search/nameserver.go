@@ -14,10 +14,10 @@ import (
 // NameCircuit is a circuit to a name server. Channels that the server has itself share
 // it, but it stays open without channels.
 type NameCircuit interface {
-	// Pin keeps the circuit open without channels, and TakesSearches reports whether
-	// the server takes searches now. Both need NameServerConfig.Mu.
-	Pin()
-	TakesSearches() bool
+	// PinLocked keeps the circuit open without channels, and TakesSearchesLocked reports
+	// whether the server takes searches now. The lock is NameServerConfig.Mu.
+	PinLocked()
+	TakesSearchesLocked() bool
 	// SendSearches sends searches for the names of batches.
 	SendSearches(batches []Batch)
 	// Done returns a channel that is closed when the circuit has ended. End then
@@ -65,11 +65,11 @@ func NewNameServers(list []string, config NameServerConfig) (*NameServers, error
 	return n, nil
 }
 
-// Ready returns the circuits that take searches now. It needs Mu.
-func (n *NameServers) Ready() []NameCircuit {
+// ReadyLocked returns the circuits that take searches now. The lock is Mu.
+func (n *NameServers) ReadyLocked() []NameCircuit {
 	var out []NameCircuit
 	for _, s := range n.servers {
-		if s.circuit != nil && s.circuit.TakesSearches() {
+		if s.circuit != nil && s.circuit.TakesSearchesLocked() {
 			out = append(out, s.circuit)
 		}
 	}
@@ -136,8 +136,8 @@ func (n *NameServers) pin(s *nameServer, address netip.AddrPort) (circuit NameCi
 		return nil, false
 	}
 	s.circuit = circuit
-	circuit.Pin()
-	if circuit.TakesSearches() { // else the circuit hastens the search when it does
+	circuit.PinLocked()
+	if circuit.TakesSearchesLocked() { // else the circuit hastens the search when it does
 		n.Hasten()
 	}
 	return circuit, true

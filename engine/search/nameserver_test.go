@@ -18,11 +18,11 @@ type named struct {
 	done       chan struct{}
 }
 
-func (n *named) Pin()                  { n.pinned = true }
-func (n *named) TakesSearches() bool   { return n.up }
-func (n *named) SendSearches([]Batch)  {}
-func (n *named) Done() <-chan struct{} { return n.done }
-func (n *named) End() (bool, error)    { return n.up, errors.New("it ended") }
+func (n *named) PinLocked()                { n.pinned = true }
+func (n *named) TakesSearchesLocked() bool { return n.up }
+func (n *named) SendSearches([]Batch)      {}
+func (n *named) Done() <-chan struct{}     { return n.done }
+func (n *named) End() (bool, error)        { return n.up, errors.New("it ended") }
 
 func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -65,16 +65,16 @@ func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 		}
 		hosts.set("ns", "10.0.0.1", "10.0.0.2")
 		got := after(2*MaxDelay, func() {
-			if up = true; hastened > 0 || len(list.Ready()) > 0 {
-				t.Errorf("hastened %d times, %d ready", hastened, len(list.Ready()))
+			if up = true; hastened > 0 || len(list.ReadyLocked()) > 0 {
+				t.Errorf("hastened %d times, %d ready", hastened, len(list.ReadyLocked()))
 			}
 		})
 		if len(got) < 2 || got[0] != "10.0.0.1:5" || got[1] != "10.0.0.2:5" {
 			t.Errorf("tried %v", got)
 		}
 		before := len(after(2*MaxDelay, func() {
-			if !last.pinned || len(list.Ready()) != 1 || hastened != 1 {
-				t.Errorf("pinned %v, %d ready, hastened %d times", last.pinned, len(list.Ready()), hastened)
+			if !last.pinned || len(list.ReadyLocked()) != 1 || hastened != 1 {
+				t.Errorf("pinned %v, %d ready, hastened %d times", last.pinned, len(list.ReadyLocked()), hastened)
 			}
 		}))
 		if n := len(after(time.Hour, func() { close(last.done) })) - before; n > 0 {

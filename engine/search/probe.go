@@ -81,11 +81,11 @@ func NewProber(ctx context.Context, config ProberConfig) *Prober {
 	return &Prober{ProberConfig: config, ctx: ctx, servers: map[netip.AddrPort]*lostServer{}}
 }
 
-// Len returns the number of lost servers.
-func (p *Prober) Len() int { return len(p.servers) }
+// LenLocked returns the number of lost servers.
+func (p *Prober) LenLocked() int { return len(p.servers) }
 
-// Add adds a name that the client searches for because it lost the name's Home.
-func (p *Prober) Add(e *Entry) {
+// AddLocked adds a name that the client searches for because it lost the name's Home.
+func (p *Prober) AddLocked(e *Entry) {
 	if !e.Home.IsValid() || p.ctx.Err() != nil {
 		return
 	}
@@ -104,8 +104,8 @@ func (e *Entry) LostAt(server netip.AddrPort) bool {
 	return e.lost != nil && e.lost.address == server
 }
 
-// Remove removes a name that the client no longer searches for.
-func (p *Prober) Remove(e *Entry) {
+// RemoveLocked removes a name that the client no longer searches for.
+func (p *Prober) RemoveLocked(e *Entry) {
 	s := e.lost
 	if s == nil {
 		return
@@ -116,8 +116,8 @@ func (p *Prober) Remove(e *Entry) {
 	}
 }
 
-// CircuitStarted notes that there is a circuit to a server.
-func (p *Prober) CircuitStarted(server netip.AddrPort) {
+// CircuitStartedLocked notes that there is a circuit to a server.
+func (p *Prober) CircuitStartedLocked(server netip.AddrPort) {
 	if s := p.servers[server]; s != nil {
 		s.signal()
 	}

@@ -55,7 +55,7 @@ func (v *visit) RequestLost(names []*Entry) {
 			panic("BUG: requested a name that is not lost")
 		}
 		if v.has {
-			v.prober.Remove(e)
+			v.prober.RemoveLocked(e)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func newHome(ctx context.Context, n int) *home {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for range n {
-		h.prober.Add(&Entry{Home: homeAddr})
+		h.prober.AddLocked(&Entry{Home: homeAddr})
 	}
 	return h
 }
@@ -125,8 +125,8 @@ func TestChannelsOfAServerThatComesBackAreRequestedInSteps(t *testing.T) {
 			t.Errorf("%d probes in a minute", dials)
 		}
 		h.after(idleTimeout+5*time.Second, func() {
-			if len(h.requested) != 3 || h.requested[0] != requestNames || h.prober.Len() > 0 {
-				t.Errorf("requested %v names, %d lost servers are left", h.requested, h.prober.Len())
+			if len(h.requested) != 3 || h.requested[0] != requestNames || h.prober.LenLocked() > 0 {
+				t.Errorf("requested %v names, %d lost servers are left", h.requested, h.prober.LenLocked())
 			}
 		})
 	})
@@ -137,8 +137,8 @@ func TestServerThatComesBackWithoutTheNamesIsForgotten(t *testing.T) {
 		h := newHome(t.Context(), 10)
 		h.after(time.Minute, func() { h.back = true })
 		before := h.after(idleTimeout+5*time.Second, func() {
-			if h.prober.Len() > 0 || h.circuit != nil {
-				t.Errorf("%d lost servers, circuit %v", h.prober.Len(), h.circuit)
+			if h.prober.LenLocked() > 0 || h.circuit != nil {
+				t.Errorf("%d lost servers, circuit %v", h.prober.LenLocked(), h.circuit)
 			}
 		})
 		if after := h.after(time.Hour, func() {}); after != before {
