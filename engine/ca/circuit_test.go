@@ -153,7 +153,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := len(server.sessions); got != 2 || r.Drops[sample.TooLarge] != 1 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // what was taken for its payload
+		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // what counted as its payload
 			t.Errorf("suspects %v", got)
 		}
 	}, server)

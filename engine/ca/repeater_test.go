@@ -161,7 +161,7 @@ func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
 		t.Error("a client of another host was registered")
 	}
 	for i := range uint16(maxListeners + 10) {
-		// No socket is there, which the second message would show.
+		// No client listens there, which only a second message would show.
 		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = clienttest.Listen(t)
 	}
 	rep.register(clienttest.Listen(t).LocalAddr().(*net.UDPAddr).AddrPort())

@@ -28,14 +28,14 @@ type script struct {
 	// lacks has the names that the server does not have; if silent is set, it has none.
 	lacks  map[string]bool
 	silent atomic.Bool
-	// units are those of all its channels.
+	// units is the unit of all its channels.
 	units string
 
 	sessions []*session
 	requests [32]atomic.Int32 // by command
 }
 
-// session is a circuit as the server has it.
+// session is the server's end of a circuit.
 type session struct {
 	*script
 	conn net.Conn

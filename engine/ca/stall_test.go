@@ -150,7 +150,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		testclock.Advance(time.Second)
 		session := server.last()
 		var burst []byte
-		for range 200 { // 20,000 a second: twice of what the sink takes
+		for range 200 { // 20,000 a second: twice as many as the sink takes
 			burst = append(burst, session.update(1, session.subs[0])...)
 		}
 		for range 1000 {

@@ -288,7 +288,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := server.circuits(); got != 2 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if !slices.Contains(r.Calls(), "suspect 31s") { // what was taken for its payload
+		if !slices.Contains(r.Calls(), "suspect 31s") { // what counted as its payload
 			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)

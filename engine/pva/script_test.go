@@ -42,7 +42,7 @@ type script struct {
 	requests  [32]atomic.Int32  // by command
 }
 
-// session is a circuit as the server has it.
+// session is the server's end of a circuit.
 type session struct {
 	*script
 	conn  net.Conn
