@@ -56,7 +56,7 @@ const (
 )
 
 // payloadTypes maps our types to payload types. Integers that fit no integer type of the
-// Appliance become doubles, as in the Appliance's own pvAccess client.
+// Appliance become float64, as in the Appliance's own pvAccess client.
 var payloadTypes = [...]byte{
 	sample.Bool: pbByte, sample.Int8: pbByte, sample.Uint8: pbByte, sample.Int16: pbShort, sample.Uint16: pbInt,
 	sample.Int32: pbInt, sample.Uint32: pbDouble, sample.Int64: pbDouble, sample.Uint64: pbDouble,
