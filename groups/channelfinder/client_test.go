@@ -30,7 +30,7 @@ func numbered(n int) (names []string) {
 	return names
 }
 
-func TestQueries(t *testing.T) {
+func TestQueriesAreSentAsWritten(t *testing.T) {
 	s := serve(t, append(tagged("archive", "SR:A", "SR:B", "BO:A", "SR:C+1"), tagged("", "SR:D")...)...)
 	for query, want := range map[string][]string{
 		"~tag=archive":              {"BO:A", "SR:A", "SR:B", "SR:C+1"},
@@ -51,7 +51,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-func TestPages(t *testing.T) {
+func TestAllPagesAreRead(t *testing.T) {
 	for _, n := range []int{1, 9, 10, 11, 20, 95} {
 		s := serve(t, tagged("archive", numbered(n)...)...)
 		for _, s.noScroll = range []bool{false, true} {
@@ -63,8 +63,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Services find 10,000 channels at once and refuse to go further by number.
-func TestManyChannels(t *testing.T) {
+// Services return at most 10,000 channels at once, and refuse larger offsets.
+func TestMoreChannelsThanAServiceFindsAtOnce(t *testing.T) {
 	s := serve(t, tagged("archive", numbered(23_000)...)...)
 	c := client(t)
 	c.pageSize = pageSize
@@ -77,12 +77,12 @@ func TestManyChannels(t *testing.T) {
 	}
 	s.noScroll = true
 	if _, err = c.Names(t.Context(), s.url(), "~tag=archive"); err == nil || !strings.Contains(err.Error(), "Max search window exceeded") {
-		t.Errorf("an old service: %v", err)
+		t.Errorf("old service: %v", err)
 	}
 }
 
-// Errors name the URL, the query and the cause, in the same words each time.
-func TestErrors(t *testing.T) {
+// Errors name the URL, the query and the cause, and their text does not vary.
+func TestErrorsNameTheCause(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	for name, tc := range map[string]struct {
@@ -135,17 +135,17 @@ func TestErrors(t *testing.T) {
 			}
 			for _, want := range []string{"querying ChannelFinder http://varve:xxxxx@", " for ~tag=a: ", tc.want} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%v, want something with %q", err, want)
+					t.Errorf("%v, want it to contain %q", err, want)
 				}
 			}
 			if strings.Contains(err.Error(), "14:00") {
-				t.Errorf("the error has a time: %v", err)
+				t.Errorf("the error contains a time: %v", err)
 			}
 		})
 	}
 }
 
-func TestUnreachable(t *testing.T) {
+func TestErrorsOfUnreachableServices(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	for _, tc := range []struct{ url, want string }{

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// finder answers as it is told to, and counts.
+// finder is a fake service with a settable answer. It counts queries and changes.
 type finder struct {
 	mu      sync.Mutex
 	names   []string
@@ -95,7 +95,7 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 			t.Fatalf("while the service is down: %q, %v, %v", names, known, err)
 		}
 		if late := failure.Since.Sub(down); late < 0 || late > 7*time.Minute {
-			t.Errorf("it is said to fail since %v after it did", late)
+			t.Errorf("the failure is reported %v after it began", late)
 		}
 		if asked, changes := f.counts(); changes != 1 || asked < 20 || asked > 50 {
 			t.Errorf("%d requests and %d changes while the service is down", asked, changes)
@@ -105,12 +105,12 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 		testclock.Advance(time.Minute)
 		names, _, err = p.Names("u", "q")
 		if !slices.Equal(names, []string{"SR:A", "SR:B"}) || err != nil {
-			t.Errorf("when it is back: %q, %v", names, err)
+			t.Errorf("after the service is back: %q, %v", names, err)
 		}
 	})
 }
 
-func TestPollerTellsChangesOnly(t *testing.T) {
+func TestPollerReportsOnlyChanges(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
 		p.Names("u", "q")
@@ -127,9 +127,9 @@ func TestPollerTellsChangesOnly(t *testing.T) {
 	})
 }
 
-// Nobody tells the Poller that a group is gone. It asks whoever might still want
-// a query, by changed, before it forgets it.
-func TestPollerForgets(t *testing.T) {
+// The poller does not learn when a group is deleted. Before it forgets a query, it calls
+// changed, so that whoever still needs the query uses it again.
+func TestPollerForgetsUnusedQueries(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
 		p.Names("u", "q")
@@ -142,13 +142,13 @@ func TestPollerForgets(t *testing.T) {
 		p.Names("u", "q")
 		testclock.Advance(55 * time.Minute)
 		if _, known, _ := p.Names("u", "q"); !known {
-			t.Error("a query is forgotten that somebody asked for")
+			t.Error("the poller forgot a query that is in use")
 		}
 		testclock.Advance(2 * time.Hour)
 		f.counts()
 		testclock.Advance(time.Hour)
 		if asked, _ := f.counts(); asked != 0 {
-			t.Errorf("%d requests of a query that nobody wants", asked)
+			t.Errorf("%d requests for an unused query", asked)
 		}
 		if _, known, _ := p.Names("u", "q"); known {
 			t.Error("a forgotten query has an answer")
@@ -156,8 +156,8 @@ func TestPollerForgets(t *testing.T) {
 	})
 }
 
-// A slow service does not keep others waiting.
-func TestPollerAsksAtTheSameTime(t *testing.T) {
+// A slow service does not delay the queries to others.
+func TestPollerQueriesServicesInParallel(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
 		for _, q := range []string{"1", "2", "3", "4"} {

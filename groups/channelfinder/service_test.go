@@ -77,7 +77,7 @@ func serve(t *testing.T, channels ...channel) *service {
 
 func (s *service) url() string { return s.URL + "/ChannelFinder" }
 
-// find returns the channels that a request asks for, and how far it reaches.
+// find returns the channels of a request, and the index of the last one.
 func (s *service) find(r *http.Request, after string) (found []channel, reach int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func answer(w http.ResponseWriter, v any) {
 	}
 }
 
-// fail answers as Spring does, with the time.
+// fail answers like Spring, including the time.
 func fail(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

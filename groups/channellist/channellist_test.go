@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// everything has no zero field.
+// everything is a channel whose settings have no zero field.
 var everything = capture.Settings{
 	Provider: capture.PVA, Fields: "dimension,value.x", Properties: "DESC,SCAN",
 	Mode: capture.Scan, Period: 1500 * time.Millisecond, Events: capture.EventLog | capture.EventAlarm | capture.EventValue,
@@ -28,9 +28,9 @@ var everything = capture.Settings{
 
 var monitor = capture.Settings{Events: capture.EventLog | capture.EventAlarm, Ahead: 5 * time.Minute, Behind: 24 * time.Hour}
 
-// plant returns channels with names as accelerators have them, in order: of all
-// that a rule would give, some.
-func plant(n int) []capture.Channel {
+// machineChannels returns sorted channels with typical accelerator names: a subset of the names
+// that a naming rule generates.
+func machineChannels(n int) []capture.Channel {
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
 	areas := []string{"SR", "BO", "LT", "BT", "FE", "ID"}
 	devices := []string{"VA-IMG", "VA-GV", "PS-QF", "PS-QD", "PS-COR", "DI-BPM", "RF-CAV", "MG-TEMP"}
@@ -77,7 +77,7 @@ func decodeAll(t *testing.T, lists []List) []capture.Channel {
 }
 
 func TestRoundTrip(t *testing.T) {
-	many := plant(5000)
+	many := machineChannels(5000)
 	for name, channels := range map[string][]capture.Channel{
 		"nothing": nil,
 		"one":     {{PV: "SR:X", Group: "ops/a", Settings: &everything}},
@@ -93,8 +93,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A field of settings that lists do not carry would be lost on the way.
-func TestEverySettingIsCarried(t *testing.T) {
+// A field of settings that lists do not contain would be lost.
+func TestEverySettingIsEncoded(t *testing.T) {
 	v := reflect.ValueOf(everything)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
@@ -110,7 +110,7 @@ func TestEverySettingIsCarried(t *testing.T) {
 	}
 }
 
-// The most names that a PV in several groups can have.
+// The maximum number of names that a PV in several groups can have must fit.
 func TestTheLargestSettingsFit(t *testing.T) {
 	s := everything
 	var fields, properties []string
@@ -134,14 +134,13 @@ func TestEqualSettingsAreShared(t *testing.T) {
 	again := monitor
 	got := decodeAll(t, Encode([]capture.Channel{{PV: "A", Settings: &monitor}, {PV: "B", Settings: &again}, {PV: "C", Settings: &everything}}))
 	if got[0].Settings != got[1].Settings || got[0].Settings == got[2].Settings {
-		t.Error("settings are not classes")
+		t.Error("equal settings are encoded more than once")
 	}
 }
 
-// TestBytes fixes the bytes: other ones would give every list of every archive
-// another name.
+// TestBytes pins the bytes: other bytes would rename every list of every archive.
 func TestBytes(t *testing.T) {
-	lists := Encode(plant(10_000))
+	lists := Encode(machineChannels(10_000))
 	var names []string
 	for _, l := range lists {
 		names = append(names, l.Name)
@@ -167,7 +166,7 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 		s.Absolute = rng.Float64()
 		distinct = append(distinct, capture.Channel{PV: fmt.Sprintf("%05d", i), Group: fmt.Sprint("ops/", rng.Uint64()), Settings: &s})
 	}
-	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "plant": plant(300_000)} {
+	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "plant": machineChannels(300_000)} {
 		lists := Encode(channels)
 		if len(lists) < 2 || len(lists) > 64 {
 			t.Errorf("%s: %d lists", name, len(lists))
@@ -183,9 +182,9 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 	}
 }
 
-// Adding and removing PVs changes the lists around them, wherever they are.
+// Adding or removing PVs changes only the lists around them.
 func TestEditsChangeFewLists(t *testing.T) {
-	channels := plant(300_000)
+	channels := machineChannels(300_000)
 	before := Encode(channels)
 	old := map[string]bool{}
 	for _, l := range before {
@@ -213,7 +212,7 @@ func TestEditsChangeFewLists(t *testing.T) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	channels := plant(200_000 / 64)
+	channels := machineChannels(200_000 / 64)
 	lists := Encode(channels)
 	bytes := 0
 	for _, l := range lists {
@@ -228,7 +227,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	channels := plant(200_000 / 64)
+	channels := machineChannels(200_000 / 64)
 	lists := Encode(channels)
 	b.ReportAllocs()
 	for b.Loop() {

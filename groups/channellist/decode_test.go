@@ -23,16 +23,16 @@ func list(class string) []byte {
 	return compress(append(body, 0, 0))
 }
 
-// An engine must not archive otherwise than it was asked to, so what it does not
-// know it refuses, and goes on with the list that it has.
-func TestUnknownSettingsAreRefused(t *testing.T) {
+// An engine must not ignore settings. It rejects a list with unknown settings, and continues
+// with its current list.
+func TestUnknownSettingsAreRejected(t *testing.T) {
 	const good = `"clock":"Source","onClock":"Restamp"`
 	old, err := Decode(list(`{"mode":"Monitor",` + good + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := old[0].Settings.Provider; p != capture.CA {
-		t.Errorf("a list that says nothing of a provider means %v", p)
+		t.Errorf("the default provider of a list is %v", p)
 	}
 	for class, want := range map[string]string{
 		`{"mode":"Monitor","codec":"X",` + good + `}`:                                              `unknown field "codec"`,
@@ -54,13 +54,13 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 		`[]`:                                                                                       "array",
 	} {
 		if _, err := Decode(list(class)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want something with %q", class, err, want)
+			t.Errorf("%s: %v, want it to contain %q", class, err, want)
 		}
 	}
 }
 
-func TestWrongBytes(t *testing.T) {
-	good := Encode(plant(100))[0].Data
+func TestCorruptListsAreRejected(t *testing.T) {
+	good := Encode(machineChannels(100))[0].Data
 	newer := slices.Clone(good)
 	newer[3]++
 	big := encoder().EncodeAll(make([]byte, 64<<20), nil)
@@ -90,16 +90,16 @@ func TestWrongBytes(t *testing.T) {
 		"counts without end":   {compress(binary.AppendUvarint(nil, 1<<62)), "truncated"},
 	} {
 		if _, err := Decode(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want something with %q", name, err, tc.want)
+			t.Errorf("%s: %v, want it to contain %q", name, err, tc.want)
 		}
 	}
 }
 
-func TestTruncation(t *testing.T) {
-	data := Encode(plant(50))[0].Data
+func TestTruncatedListsAreRejected(t *testing.T) {
+	data := Encode(machineChannels(50))[0].Data
 	for n := range data {
 		if _, err := Decode(data[:n]); err == nil {
-			t.Fatalf("the first %d of %d bytes are a list", n, len(data))
+			t.Fatalf("the first %d of %d bytes decode as a list", n, len(data))
 		}
 	}
 	body, err := decompress(data)
@@ -108,13 +108,13 @@ func TestTruncation(t *testing.T) {
 	}
 	for n := range body {
 		if _, err := decodeBody(body[:n]); err == nil {
-			t.Fatalf("the first %d of %d bytes are a body", n, len(body))
+			t.Fatalf("the first %d of %d bytes decode as a body", n, len(body))
 		}
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(Encode(plant(20))[0].Data)
+	f.Add(Encode(machineChannels(20))[0].Data)
 	f.Add(list("null"))
 	f.Add([]byte("VCL\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -129,10 +129,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDecodeBody leaves out the compression, whose checksum stops most of what
-// FuzzDecode tries.
+// FuzzDecodeBody skips the compression, because its checksum rejects most inputs of FuzzDecode.
 func FuzzDecodeBody(f *testing.F) {
-	body, err := decompress(Encode(plant(20))[0].Data)
+	body, err := decompress(Encode(machineChannels(20))[0].Data)
 	if err != nil {
 		f.Fatal(err)
 	}

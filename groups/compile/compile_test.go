@@ -31,7 +31,7 @@ func channels(names ...string) []v1alpha1.Channel {
 	return out
 }
 
-// byPV returns what is captured, whatever the shard.
+// byPV returns the captured channels of all shards, by PV.
 func byPV(r Result) map[string]capture.Channel {
 	out := map[string]capture.Channel{}
 	for _, list := range r.Assignment {
@@ -42,7 +42,7 @@ func byPV(r Result) map[string]capture.Channel {
 	return out
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultSettings(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("ca://SR:X.VAL")})}, nil, Archive{Shards: 8}, now)
 	want := capture.Channel{PV: "SR:X", Group: "ns/a", Settings: &capture.Settings{
 		Mode:   capture.Monitor,
@@ -67,10 +67,10 @@ func TestEqualSettingsAreShared(t *testing.T) {
 	}, nil, Archive{Shards: 4}, now)
 	got := byPV(r)
 	if got["A"].Settings != got["B"].Settings || got["A"].Settings != got["C"].Settings {
-		t.Error("equal settings are not one class")
+		t.Error("equal settings are not shared")
 	}
 	if got["A"].Settings == got["D"].Settings {
-		t.Error("different settings are one class")
+		t.Error("different settings are shared")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestExpiredGroupsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestPaused(t *testing.T) {
+func TestPausedChannelsAreCounted(t *testing.T) {
 	no := false
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{
 		Paused:   true,

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// deleted returns a group that is being deleted, and waits for its data to be.
+// deleted returns a group that is being deleted together with its data.
 func deleted(name string, minutes int, spec v1alpha1.ArchiveGroupSpec) v1alpha1.ArchiveGroup {
 	spec.DeletionPolicy = v1alpha1.DeleteData
 	g := group(name, minutes, spec)
@@ -20,7 +20,7 @@ func deleted(name string, minutes int, spec v1alpha1.ArchiveGroupSpec) v1alpha1.
 	return g
 }
 
-// deletions returns what is to be deleted, for whom.
+// deletions returns the PVs to delete and their groups.
 func deletions(r Result) map[string]string {
 	out := map[string]string{}
 	for _, list := range r.Deletions {
@@ -31,7 +31,7 @@ func deletions(r Result) map[string]string {
 	return out
 }
 
-func TestDataThatNobodyElseNamesIsDeleted(t *testing.T) {
+func TestDataOfPVsInNoOtherGroupIsDeleted(t *testing.T) {
 	past := ptr(metav1.NewTime(now.Add(-time.Hour)))
 	r := Compile([]v1alpha1.ArchiveGroup{
 		deleted("old", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("SR:MINE", "SR:CAPTURED", "SR:PAUSED", "SR:EXPIRED", "SR:RETAINED", "SR:BOTH", "SR BAD")}),
@@ -49,18 +49,18 @@ func TestDataThatNobodyElseNamesIsDeleted(t *testing.T) {
 		t.Errorf("captured: %v", got)
 	}
 	if n, m := r.Groups["ns/old"].Deleting, r.Groups["ns/also"].Deleting; n != 4 || m != 1 {
-		t.Errorf("%d and %d PVs are said to be deleted", n, m)
+		t.Errorf("%d and %d PVs count as being deleted", n, m)
 	}
 	if g := r.Groups["ns/living"]; len(g.Conflicts) != 0 || g.Channels != 1 {
-		t.Errorf("the living group: %+v", g)
+		t.Errorf("the remaining group: %+v", g)
 	}
 	if diff := cmp.Diff(&Group{Expired: true}, r.Groups["ns/expired"]); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Without the finalizer nobody would wait, and with policy Retain nobody asked.
-func TestDataIsDeletedOnlyIfAskedFor(t *testing.T) {
+// Data stays without the finalizer, and with policy Retain.
+func TestDataIsDeletedOnlyOnRequest(t *testing.T) {
 	spec := v1alpha1.ArchiveGroupSpec{Channels: channels("SR:A", "SR:B")}
 	retained := deleted("a", 0, spec)
 	retained.Spec.DeletionPolicy = v1alpha1.RetainData
@@ -78,12 +78,12 @@ func TestDataIsDeletedOnlyIfAskedFor(t *testing.T) {
 		}
 	}
 	if r := Compile([]v1alpha1.ArchiveGroup{living}, nil, Archive{Shards: 4}, now); len(r.Deletions) != 0 || len(byPV(r)) != 2 {
-		t.Errorf("a living group: deleted %v", deletions(r))
+		t.Errorf("a group that is not being deleted: deleted %v", deletions(r))
 	}
 }
 
-// The shard that captured a PV has its writer, so it deletes the data.
-func TestDeletionsAreOfTheShardThatHadThePV(t *testing.T) {
+// The shard that captured a PV also deletes its data.
+func TestTheShardThatCapturedAPVDeletesItsData(t *testing.T) {
 	const shards = 16
 	spec := v1alpha1.ArchiveGroupSpec{
 		ShardBy:  &v1alpha1.ShardBy{Prefix: &v1alpha1.ShardByPrefix{Regex: "^[^:]+"}},

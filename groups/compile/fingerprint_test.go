@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-func TestFingerprint(t *testing.T) {
+func TestTheFingerprintChangesWithTheCapturedChannels(t *testing.T) {
 	spec := func(names ...string) v1alpha1.ArchiveGroupSpec {
 		return v1alpha1.ArchiveGroupSpec{Channels: channels(names...)}
 	}
@@ -22,10 +22,10 @@ func TestFingerprint(t *testing.T) {
 
 	before := of(group("a", 0, spec("X", "Y")), group("b", 1, spec("Z")))
 	if of(group("a", 0, spec("Y", "X")), group("b", 1, spec("Z"))) != before {
-		t.Error("the order of PVs changes it")
+		t.Error("the order of PVs changes the fingerprint")
 	}
 	if of(group("a", 0, spec("X", "Y")), group("c", 2, spec("V"))) != before {
-		t.Error("a group that shares no PV changes it")
+		t.Error("a group without common PVs changes the fingerprint")
 	}
 	for name, changed := range map[string]uint64{
 		"a PV more":                     of(group("a", 0, spec("X", "Y", "Z"))),
@@ -36,7 +36,7 @@ func TestFingerprint(t *testing.T) {
 		"settings of a group in common": of(group("a", 0, scan), group("b", 1, spec("X"))),
 	} {
 		if changed == before {
-			t.Errorf("%s does not change it", name)
+			t.Errorf("%s does not change the fingerprint", name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// of returns channels of a setting.
+// of returns channels with the given settings.
 func of(s *capture.Settings, pvs ...string) (out []capture.Channel) {
 	for _, pv := range pvs {
 		out = append(out, capture.Channel{PV: pv, Group: "ns/g", Settings: s})
@@ -20,7 +20,7 @@ func of(s *capture.Settings, pvs ...string) (out []capture.Channel) {
 	return out
 }
 
-func TestLeaving(t *testing.T) {
+func TestLeavingChannelsAreThoseThatChangeTheirShard(t *testing.T) {
 	was, is, paused := &capture.Settings{MaxRate: 1}, &capture.Settings{MaxRate: 2}, &capture.Settings{Paused: true}
 	old := map[int][]capture.Channel{
 		0: of(was, "A", "BACK", "GONE", "PAUSES", "STAYS", "Z"),
@@ -47,9 +47,9 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// Whatever groups become, every PV that is captured before and after has the shard
-// that it was in before, or goes on there as leaving until the new one is told.
-func TestNothingIsCapturedByNobody(t *testing.T) {
+// After any change of groups, each PV that is captured before and after is still in its
+// previous shard, or leaving it.
+func TestNoChangeOfGroupsInterruptsCapture(t *testing.T) {
 	archive := Archive{Shards: 16}
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -80,7 +80,7 @@ func TestNothingIsCapturedByNobody(t *testing.T) {
 				to, wanted := shards[ch.PV]
 				pauses := ch.Settings.Paused || wanted && byPV(after)[ch.PV].Settings.Paused
 				if want := wanted && (!pauses || to == shard); goesOn[ch.PV] != want {
-					t.Fatalf("seed %d: shard %d goes on with %s: %v, want %v", seed, shard, ch.PV, goesOn[ch.PV], want)
+					t.Fatalf("seed %d: shard %d keeps %s: %v, want %v", seed, shard, ch.PV, goesOn[ch.PV], want)
 				}
 				if goesOn[ch.PV] && to != shard && !slices.Contains(left[shard].To, int32(to)) {
 					t.Fatalf("seed %d: shard %d does not wait for shard %d", seed, shard, to)
@@ -90,7 +90,7 @@ func TestNothingIsCapturedByNobody(t *testing.T) {
 	}
 }
 
-// An edit of a large archive must not take long to be found without effect on others.
+// Finding the leaving channels of a large archive must be fast.
 func BenchmarkLeaving(b *testing.B) {
 	const shards, each = 4096, 250
 	all := map[int][]capture.Channel{}

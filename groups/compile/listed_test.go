@@ -61,9 +61,8 @@ func TestChannelsAreCountedByShard(t *testing.T) {
 	}
 }
 
-// What is wrong with every one of 200,000 PVs takes no more memory than what is
-// wrong with some.
-func TestWhatIsToldIsBounded(t *testing.T) {
+// Problems of 200,000 PVs must not take more memory than problems of a few.
+func TestProblemsAndConflictsAreBounded(t *testing.T) {
 	const n = 1000
 	var names []string
 	for i := range n {

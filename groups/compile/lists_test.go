@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// big returns 20 groups, whose PVs are listed elsewhere.
+// big returns 20 groups whose PVs come from other sources.
 func big(pvs int) ([]v1alpha1.ArchiveGroup, map[string]Listed) {
 	const groups = 20
 	var out []v1alpha1.ArchiveGroup
@@ -44,8 +44,7 @@ func lists(r Result) map[int][]string {
 	return out
 }
 
-// An edit of 10 of 50,000 PVs writes the lists of the shards of these PVs, and
-// no other.
+// An edit of 10 out of 50,000 PVs changes only the lists of their shards.
 func TestEditChangesTheListsOfItsShards(t *testing.T) {
 	const shards = 64
 	groups, listed := big(50_000)

@@ -59,7 +59,7 @@ func TestConflictingSettings(t *testing.T) {
 	}
 }
 
-func TestConflictsAreToldToBothGroups(t *testing.T) {
+func TestConflictsAreReportedToBothGroups(t *testing.T) {
 	young := group("a", 5, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Y"), ShardBy: &v1alpha1.ShardBy{Group: &v1alpha1.ShardByGroup{}}})
 	old := group("b", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X", "Z")})
 	r := Compile([]v1alpha1.ArchiveGroup{young, old}, nil, Archive{Shards: 64}, now)
@@ -73,23 +73,23 @@ func TestConflictsAreToldToBothGroups(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff("X", r.Assignment[pvname.Shard("X", 64)][0].PV); diff != "" {
-		t.Error("the shard is not the older group's:", diff)
+		t.Error("the shard is not that of the older group:", diff)
 	}
 	if got := byPV(r)["X"].Group; got != "ns/b" {
-		t.Errorf("%s decides", got)
+		t.Errorf("group %s decides the settings", got)
 	}
 }
 
-// Of two groups that are the same age, the name decides: files have no age.
+// Between two groups of the same age the name decides, because files have no age.
 func TestGroupsOfOneAge(t *testing.T) {
 	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
 	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, Archive{Shards: 4}, now))["X"].Group; got != "ns/one" {
-		t.Errorf("%s decides", got)
+		t.Errorf("group %s decides the settings", got)
 	}
 }
 
-// Pausing a group pauses nothing that another group wants, and what it asked
-// for does not count meanwhile.
+// Pausing a group does not pause the PVs of other groups. Its settings do not count while it is
+// paused.
 func TestPausedConflict(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("paused", 0, v1alpha1.ArchiveGroupSpec{Paused: true, Channels: channels("X")}),

@@ -58,7 +58,7 @@ func TestOrderOfGroupsDoesNotMatter(t *testing.T) {
 		want := Compile(groups, nil, Archive{Shards: 16}, now)
 		rng.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 		if got := Compile(groups, nil, Archive{Shards: 16}, now); !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d: another order of groups, another result", seed)
+			t.Fatalf("seed %d: the result depends on the order of groups", seed)
 		}
 	}
 }
@@ -75,11 +75,11 @@ func TestEveryPVIsInOneShard(t *testing.T) {
 		for shard, list := range Compile(groups, nil, Archive{Shards: 16}, now).Assignment {
 			for i, ch := range list {
 				if !want[ch.PV] {
-					t.Fatalf("seed %d: %s is in shard %d and elsewhere, or nobody wants it", seed, ch.PV, shard)
+					t.Fatalf("seed %d: %s is in shard %d and in another one, or in no group", seed, ch.PV, shard)
 				}
 				delete(want, ch.PV)
 				if i > 0 && list[i-1].PV >= ch.PV {
-					t.Fatalf("seed %d: shard %d is not in order", seed, shard)
+					t.Fatalf("seed %d: shard %d is not sorted", seed, shard)
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func TestEveryPVIsInOneShard(t *testing.T) {
 	}
 }
 
-// An edit of one PV writes one channel list only, so it must change one shard.
+// An edit of one PV must change only one shard, so that it writes only one channel list.
 func TestEditChangesOneShard(t *testing.T) {
 	const shards = 16
 	for seed := range uint64(50) {

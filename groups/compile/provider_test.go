@@ -12,9 +12,9 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// What stands in front of a name counts more than the channel's provider, that
-// more than the group's, and that more than the archive's.
-func TestProviders(t *testing.T) {
+// The prefix of a name takes precedence over the channel's provider, then the group's, then the
+// archive's.
+func TestPrecedenceOfProviders(t *testing.T) {
 	const ca, pva = v1alpha1.ChannelAccess, v1alpha1.PVAccess
 	for _, tc := range []struct {
 		name           string
@@ -72,7 +72,7 @@ func TestFieldsAndProperties(t *testing.T) {
 	}
 }
 
-func TestFieldsWithoutEffectAreTold(t *testing.T) {
+func TestFieldsWithoutEffectAreReported(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Fields: []v1alpha1.FieldPath{"value"}, Channels: channels("A")}),
 		group("b", 0, v1alpha1.ArchiveGroupSpec{Fields: []v1alpha1.FieldPath{"value"}, Channels: channels("B", "pva://C")}),
@@ -87,9 +87,8 @@ func TestFieldsWithoutEffectAreTold(t *testing.T) {
 	}
 }
 
-// Of groups that want a PV by different providers, the oldest wins that is not
-// paused.
-func TestDividedGroups(t *testing.T) {
+// If groups request different providers for a PV, the oldest group that is not paused decides.
+func TestGroupsWithDifferentProviders(t *testing.T) {
 	old := group("old", 0, v1alpha1.ArchiveGroupSpec{
 		Provider: v1alpha1.PVAccess, Fields: []v1alpha1.FieldPath{"value"}, Properties: []v1alpha1.Property{"SCAN"}, Channels: channels("X", "Y"),
 	})
@@ -122,12 +121,13 @@ func TestAPausedGroupsProviderDoesNotCount(t *testing.T) {
 		t.Errorf("X: %+v", *x)
 	}
 	if n := r.Groups["ns/young"].DifferentProviders; n != 0 {
-		t.Errorf("%d PVs are divided", n)
+		t.Errorf("%d PVs with different providers", n)
 	}
 }
 
-// Of the names listed for one group the first counts, and the group hears of it.
-func TestListedForTwoProviders(t *testing.T) {
+// If a group's sources list a PV with two providers, the first one counts, and the group gets a
+// problem.
+func TestAPVListedWithTwoProviders(t *testing.T) {
 	listed := map[string]Listed{"ns/a": {Names: []string{"pva://X", "X", "ca://Y", "Y.VAL", "ca://Z"}}}
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("pva://Z")})}, listed, Archive{Shards: 4}, now)
 	got := byPV(r)
@@ -140,7 +140,7 @@ func TestListedForTwoProviders(t *testing.T) {
 	}
 }
 
-// However many groups name a PV, its settings fit a channel list.
+// The settings of a PV fit into a channel list, however many groups name it.
 func TestMergedNamesAreBounded(t *testing.T) {
 	var groups []v1alpha1.ArchiveGroup
 	for i := range 20 {

@@ -19,9 +19,9 @@ func shardsOf(r Result) map[string]int {
 	return out
 }
 
-// What two engines are to capture is in shards of its own, in the place that it would
-// have: by the oldest group's shardBy.
-func TestRedundancy(t *testing.T) {
+// PVs that two engines capture are in separate shards, at the same position as without
+// redundancy: by shardBy of the oldest group.
+func TestRedundantPVsHaveShardsOfTheirOwn(t *testing.T) {
 	archive := Archive{Shards: 8}
 	once, twice := int32(1), int32(2)
 	prefix := &v1alpha1.ShardBy{Prefix: &v1alpha1.ShardByPrefix{Regex: "^P[0-9]"}}
@@ -47,15 +47,14 @@ func TestRedundancy(t *testing.T) {
 		}
 	}
 	if n := r.Groups["ns/once"].Redundant; n != 2 {
-		t.Errorf("%d PVs of the first group are said to be captured twice, want 2", n)
+		t.Errorf("%d PVs of the first group count as redundant, want 2", n)
 	}
 	if n := r.Groups["ns/twice"].Redundant; n != 2 {
-		t.Errorf("%d PVs of the second group are said to be captured twice, want 2", n)
+		t.Errorf("%d PVs of the second group count as redundant, want 2", n)
 	}
 }
 
-// Without a PV that asks for it there are as many shards as ever, so that nothing is
-// made for redundancy.
+// Without redundant PVs there are no additional shards.
 func TestShardsWithoutRedundancy(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("A")})}, nil, Archive{Shards: 8}, now)
 	if len(r.Assignment) != 8 {
@@ -63,8 +62,8 @@ func TestShardsWithoutRedundancy(t *testing.T) {
 	}
 }
 
-// Where there is one engine only, PVs are captured once, and the group is told so.
-func TestRedundancyOfOneEngine(t *testing.T) {
+// A single engine captures each PV once, and the group gets a problem.
+func TestRedundancyHasNoEffectWithOneEngine(t *testing.T) {
 	twice := int32(2)
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("group", 0, v1alpha1.ArchiveGroupSpec{Redundancy: 2, Channels: channels("A")}),
@@ -79,12 +78,12 @@ func TestRedundancyOfOneEngine(t *testing.T) {
 	for name, told := range map[string]int{"ns/group": 1, "ns/channel": 1, "ns/none": 0} {
 		g := r.Groups[name]
 		if len(g.Problems) != told || told > 0 && !strings.Contains(g.Problems[0].Message, "redundancy 2 has no effect") || g.Redundant != 0 {
-			t.Errorf("%s is told %+v", name, g)
+			t.Errorf("%s: %+v", name, g)
 		}
 	}
 }
 
-// Data is deleted by who sealed it.
+// The shard that sealed the data deletes it.
 func TestDeletionOfRedundantPVs(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		deleted("g", 0, v1alpha1.ArchiveGroupSpec{Redundancy: 2, Channels: channels("A")}),

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// retention is one of the API: raw, then every and keep of rollups; "" is forever.
+// retention returns an API retention: raw, then every and keep of each rollup; "" means forever.
 func retention(raw string, rollups ...string) *v1alpha1.Retention {
 	keep := func(d string) *v1alpha1.Duration {
 		if d == "" {
@@ -25,7 +25,7 @@ func retention(raw string, rollups ...string) *v1alpha1.Retention {
 	return r
 }
 
-// levels are widths and tiers in turn.
+// levels returns levels from pairs of width and tier.
 func levels(of ...any) (out [store.MaxLevels]store.Level) {
 	for i := 0; i < len(of); i += 2 {
 		out[i/2] = store.LevelOf(of[i].(time.Duration), of[i+1].(store.Tier))
@@ -51,7 +51,7 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 		}
 	}
 	if got["B"].Settings != got["E"].Settings || got["C"].Settings != got["F"].Settings {
-		t.Error("equal retention makes several classes")
+		t.Error("equal retention is not shared")
 	}
 	for name, want := range map[string]bool{"ns/a": true, "ns/b": true, "ns/c": false} {
 		if r.Groups[name].Retention != want {
@@ -60,7 +60,7 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 	}
 }
 
-// A PV in two groups is kept for as long as either asks, also if one is paused.
+// A PV in two groups is kept for the longer time, even if one of them is paused.
 func TestTheLongerRetentionWins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b *v1alpha1.Retention
@@ -96,23 +96,23 @@ func TestTheLongerRetentionWins(t *testing.T) {
 	}
 }
 
-// A group is told of how many PVs more is kept than it asks for.
-func TestLongerThanAsked(t *testing.T) {
+// A group counts the PVs that are kept longer than it requests.
+func TestPVsKeptLongerThanRequestedAreCounted(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("1d"), Channels: channels("X", "Y", "Z")}),
 		group("b", 1, v1alpha1.ArchiveGroupSpec{Retention: retention("30d"), Channels: channels("X", "Y")}),
 	}, nil, Archive{Shards: 4}, now)
 	if a, b := r.Groups["ns/a"].KeptLonger, r.Groups["ns/b"].KeptLonger; a != 2 || b != 0 {
-		t.Errorf("of %d and %d PVs more is kept, want 2 and 0", a, b)
+		t.Errorf("%d and %d PVs are kept longer, want 2 and 0", a, b)
 	}
 }
 
 func TestDescribeRetention(t *testing.T) {
 	for want, r := range map[string]*v1alpha1.Retention{
 		"raw samples are kept forever":                                              nil,
-		"raw samples are kept for 90d (requested: 45d)":                                  retention("45d"),
+		"raw samples are kept for 90d (requested: 45d)":                             retention("45d"),
 		"raw samples are kept for 1y, rollups of 10s for 2y, rollups of 6h forever": retention("365d", "10s", "2y", "6h", ""),
-		"raw samples are kept forever (requested: 50y)":                                  retention("50y"),
+		"raw samples are kept forever (requested: 50y)":                             retention("50y"),
 	} {
 		if got := Describe(&v1alpha1.ArchiveGroupSpec{Retention: r}); got != want {
 			t.Errorf("%q, want %q", got, want)

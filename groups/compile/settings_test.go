@@ -12,7 +12,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// base is what the defaults give.
+// base returns the default settings, changed by change.
 func base(change func(*capture.Settings)) capture.Settings {
 	s := capture.Settings{Events: capture.EventLog | capture.EventAlarm, Ahead: 5 * time.Minute, Behind: 24 * time.Hour}
 	change(&s)

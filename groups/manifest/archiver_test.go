@@ -37,7 +37,7 @@ func archiver(t *testing.T, c *checker, name, spec string) map[string]any {
 	return obj
 }
 
-func TestArchivers(t *testing.T) {
+func TestArchiversAreValidated(t *testing.T) {
 	const (
 		external = "storage: {cassandra: {external: {contactPoints: ['cassandra:9042']}}}"
 		embedded = "storage: {embedded: {}}"
@@ -73,7 +73,7 @@ func TestArchivers(t *testing.T) {
 	}
 }
 
-func TestWhatAnArchiverCanNotChange(t *testing.T) {
+func TestImmutableFieldsOfAnArchiver(t *testing.T) {
 	const external = "cassandra: {external: {contactPoints: [a]}, keyspace: ring}"
 	c := archivers(t)
 	for _, tc := range []struct{ from, to, want string }{

@@ -40,7 +40,7 @@ func TestConfigMapsBesideGroups(t *testing.T) {
 		`c.yaml:16: decoding a ConfigMap: `,
 	} {
 		if !mention(r.Errors, want) {
-			t.Errorf("not said: %s\nsaid: %v", want, r.Errors)
+			t.Errorf("missing error: %s\nerrors: %v", want, r.Errors)
 		}
 	}
 	if len(r.Errors) != 4 {
@@ -48,8 +48,8 @@ func TestConfigMapsBesideGroups(t *testing.T) {
 	}
 }
 
-// A ConfigMap that went wrong keeps what it said, as groups do.
-func TestConfigMapsOfWrongFilesStay(t *testing.T) {
+// An invalid ConfigMap keeps its last valid content, like groups.
+func TestConfigMapsOfInvalidFilesKeepTheirContent(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.yaml", configMapOf("pvs", "SR:A"))
 	r := newReader(dir)

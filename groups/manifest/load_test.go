@@ -118,7 +118,7 @@ func TestLoadFile(t *testing.T) {
 	}
 }
 
-func TestLoadNothing(t *testing.T) {
+func TestLoadWithoutFiles(t *testing.T) {
 	if err := Load(filepath.Join(t.TempDir(), "missing")).Err(); err == nil || !strings.Contains(err.Error(), "missing: no such file or directory") {
 		t.Error(err)
 	}

@@ -18,7 +18,7 @@ spec: {archiverRef: {name: main}, %s}
 
 func channel(settings string) string { return fmt.Sprintf("channels: [{name: X, %s}]", settings) }
 
-func TestAccepted(t *testing.T) {
+func TestValidSpecsAreAccepted(t *testing.T) {
 	for _, spec := range []string{
 		"channels: []",
 		`channels: [{name: "ca://SR01-VA:PRES-01.VAL"}, {name: "X.DESC"}, {name: 'X.{"dbnd":{"abs":1}}'}]`,
@@ -49,8 +49,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// Each is refused with one message, which names the field and says why.
-func TestRefused(t *testing.T) {
+// Each spec is rejected with one message that names the field and the reason.
+func TestInvalidSpecsAreRejected(t *testing.T) {
 	for _, tc := range []struct{ spec, want string }{
 		// Wrong.
 		{"sampling: {mode: Scan}", "spec.sampling.period: Required value: period is required for mode Scan"},
@@ -140,8 +140,8 @@ func mention(errs []error, text string) bool {
 	return false
 }
 
-// The largest group there can be stays within the budget of the API server.
-func TestLargestGroup(t *testing.T) {
+// The largest possible group stays within the CEL cost budget of the API server.
+func TestTheLargestGroupFitsTheCostBudget(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, `{name: "%s%04d", provider: PVA, fields: [`+names("f%02d_"+strings.Repeat("x", 60))+`], properties: [`+names("P%02d"+strings.Repeat("X", 29))+`], `+

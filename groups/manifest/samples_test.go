@@ -2,8 +2,8 @@ package manifest
 
 import "testing"
 
-// The samples are what newcomers copy, and what `make demo` archives.
-func TestSamples(t *testing.T) {
+// Newcomers copy the samples, and `make demo` archives them.
+func TestSamplesAreValid(t *testing.T) {
 	r := Load("../../config/samples")
 	if err := r.Err(); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func watch(t *testing.T, path string) *watching {
 	return w
 }
 
-// until waits for a result with these groups and so many errors.
+// until waits for a result with the given groups and number of errors.
 func (w *watching) until(errs int, groups ...string) {
 	w.t.Helper()
 	deadline := time.After(2 * time.Minute)
@@ -83,8 +83,8 @@ func TestWatchDirectory(t *testing.T) {
 	w.until(0, "default/b B:1")
 }
 
-// A file that went wrong keeps what it said; what is right in it counts.
-func TestWatchKeepsGroupsOfWrongFiles(t *testing.T) {
+// An invalid file keeps its last valid groups; its valid documents still apply.
+func TestWatchKeepsGroupsOfInvalidFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := write(t, dir, "a.yaml", manifestOf("a", "A:1")+"---\n"+manifestOf("b", "B:1"))
@@ -176,8 +176,7 @@ func TestWatchFile(t *testing.T) {
 	w.until(0, "default/a A:3")
 }
 
-// A file that is missing in one read only, as while an editor replaces it, was
-// never gone.
+// A file that is missing in a single read, as while an editor replaces it, does not count as gone.
 func TestFileIsGoneAfterTwoReads(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "a.yaml", manifestOf("a", "A:1"))

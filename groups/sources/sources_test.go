@@ -22,7 +22,7 @@ func configMap(name string, data ...string) *corev1.ConfigMap {
 	return cm
 }
 
-func TestParse(t *testing.T) {
+func TestParseOfConfigMaps(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for _, tc := range []struct {
 		name     string
@@ -63,7 +63,7 @@ func messages(l compile.Listed) (out []string) {
 	return out
 }
 
-func TestBinaryDataIsRefused(t *testing.T) {
+func TestBinaryDataIsIgnored(t *testing.T) {
 	cm := configMap("pvs", "SR:A")
 	cm.BinaryData = map[string][]byte{"pvs.gz": {0x1f, 0x8b}}
 	got := Parse(cm)
@@ -82,7 +82,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// group names all kinds of sources.
+// group returns a group with all kinds of sources.
 func group() *v1alpha1.ArchiveGroup {
 	return &v1alpha1.ArchiveGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "va"},
@@ -94,7 +94,7 @@ func group() *v1alpha1.ArchiveGroup {
 	}
 }
 
-func TestList(t *testing.T) {
+func TestListKeepsChannelsOfMissingSources(t *testing.T) {
 	type answer struct {
 		names []string
 		known bool

@@ -21,8 +21,8 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// plant is a directory of groups, and what a Driver makes of it.
-type plant struct {
+// fixture is a directory of groups with a Driver, and the assignment that the Driver applied.
+type fixture struct {
 	t   *testing.T
 	dir string
 
@@ -31,14 +31,14 @@ type plant struct {
 	log     bytes.Buffer
 }
 
-// Write takes what is logged.
-func (p *plant) Write(b []byte) (int, error) {
+// Write receives the log.
+func (p *fixture) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.Write(b)
 }
 
-func (p *plant) apply(a engine.Assignment) {
+func (p *fixture) apply(a engine.Assignment) {
 	var names []string
 	for _, shard := range a {
 		for _, ch := range shard.Channels {
@@ -58,7 +58,7 @@ func (p *plant) apply(a engine.Assignment) {
 	p.mu.Unlock()
 }
 
-func (p *plant) group(file, more string, pvs ...string) {
+func (p *fixture) group(file, more string, pvs ...string) {
 	p.t.Helper()
 	text := "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + file +
 		"}\nspec:\n  archiverRef: {name: main}\n" + more + "  channels:\n"
@@ -72,7 +72,7 @@ func (p *plant) group(file, more string, pvs ...string) {
 
 // eventually waits until the PVs captured are the given ones, and the log has a
 // text.
-func (p *plant) eventually(pvs, logged string) {
+func (p *fixture) eventually(pvs, logged string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
@@ -82,13 +82,13 @@ func (p *plant) eventually(pvs, logged string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("captured are %q, want %q; the log is to have %q:\n%s", applied, pvs, logged, log)
+			p.t.Fatalf("the engine captures %q, want %q; the log must contain %q:\n%s", applied, pvs, logged, log)
 		}
 	}
 }
 
-func start(t *testing.T) *plant {
-	p := &plant{t: t, dir: t.TempDir()}
+func start(t *testing.T) *fixture {
+	p := &fixture{t: t, dir: t.TempDir()}
 	p.group("one", "", "SR:B", "SR:A")
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &Driver{Path: p.dir, Archive: compile.Archive{Shards: 8}, Apply: p.apply, Log: slog.New(slog.NewTextHandler(p, nil))}
@@ -99,14 +99,14 @@ func start(t *testing.T) *plant {
 	return p
 }
 
-func TestEditsConverge(t *testing.T) {
+func TestEditsAreApplied(t *testing.T) {
 	p := start(t)
 	p.group("two", "", "SR:C", "SR:A")
 	p.eventually("SR:A SR:B SR:C", "a PV is in several groups")
 	p.group("one", "", "SR:D")
 	p.eventually("SR:A SR:C SR:D", "")
 	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
-	p.eventually("SR:A SR:C SR:D", "two.yaml") // what is wrong is named, and nothing ends
+	p.eventually("SR:A SR:C SR:D", "two.yaml") // the error names the file, and no capture ends
 	p.group("two", "", "SR:E")
 	p.eventually("SR:D SR:E", "")
 	if err := os.Remove(filepath.Join(p.dir, "one.yaml")); err != nil {
@@ -148,14 +148,14 @@ func TestAProblemIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func (p *plant) file(name, text string) {
+func (p *fixture) file(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// from is a group that takes its names from elsewhere.
+// from returns a group that takes its names from a source.
 func from(name, source string) string {
 	return "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: " + name +
 		"}\nspec:\n  archiverRef: {name: main}\n  channelsFrom: [" + source + "]\n"
@@ -201,15 +201,15 @@ func TestNamesFromChannelFinder(t *testing.T) {
 	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
 }
 
-// What has no effect without a cluster is said, and what retention comes to.
-func TestWhatIsNotActedOnIsLogged(t *testing.T) {
+// Settings without effect outside of a cluster are logged, and so is the retention.
+func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 	p := start(t)
 	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")
 	p.eventually("SR:A SR:B SR:C/90d", "raw samples are kept for 90d (requested: 45d)")
 	p.eventually("SR:A SR:B SR:C/90d", "deletionPolicy Delete works only in a cluster")
 }
 
-// An edit of retention reaches the engine, and the log says what it comes to.
+// An edit of the retention reaches the engine, and the log describes the new retention.
 func TestRetentionFollowsTheFile(t *testing.T) {
 	p := start(t)
 	p.group("one", "  retention: {raw: 5d}\n", "SR:A", "SR:B")
