@@ -34,12 +34,12 @@ const (
 	maxElements = 1 << 21    // 16 MiB
 )
 
-// Config says what a Server serves, and where. Addresses are host:port in IPv4.
+// Config selects the PVs and addresses of a Server. Addresses are host:port in IPv4.
 type Config struct {
 	// Listen is the address of Channel Access: of circuits, and of searches by UDP. An
 	// empty one is DefaultListen; port 0 takes a free one.
 	Listen string
-	// PVAListen is that of pvAccess. An empty one leaves pvAccess out.
+	// PVAListen is the address of pvAccess. If it is empty, the server has no pvAccess.
 	PVAListen string
 	// PVASearch is another address for searches of pvAccess by UDP, which several servers
 	// of a host can share: the port that clients broadcast to is 5076. An empty one

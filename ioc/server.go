@@ -110,5 +110,5 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// isClosed reports whether an error says that the server ends.
+// isClosed reports whether an error means that the server is shutting down.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -20,7 +20,7 @@ const bindTries = 16
 // maxDatagram is the largest payload of UDP.
 const maxDatagram = 1<<16 - 1
 
-// protocol is what a service speaks.
+// protocol is the protocol of a service.
 type protocol interface {
 	// Serve serves one client until it hangs up or conn is closed, and closes conn.
 	Serve(conn net.Conn) error

@@ -100,7 +100,7 @@ func TestWatchKeepsGroupsOfInvalidFiles(t *testing.T) {
 	write(t, dir, "a.yaml", "{")
 	w.until(1, "default/a A:2", "default/b B:1")
 
-	// A link to nothing can not be read, but it is there.
+	// A dangling link cannot be read, but it exists.
 	remove(t, path)
 	if err := os.Symlink("nowhere", path); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func appendReadFail(dst []byte, t proto.DBR, status proto.Status, ioid uint32) [
 	return proto.AppendValue(dst, t, false, &sample.Sample{}, nil)
 }
 
-// check returns why a channel can not be read as type t.
+// check returns why a channel cannot be read as type t, or nil.
 func (c *session) check(ch *channel, t proto.DBR, count uint32) (proto.Status, string) {
 	switch {
 	case ch == nil:

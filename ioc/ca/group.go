@@ -24,7 +24,7 @@ type subscription struct {
 // size returns the bytes of the subscription's frame.
 func (s *subscription) size() int { return frameSize(s.typ, int(s.elements)) }
 
-// frameSize returns the bytes of a message with so many elements of a type.
+// frameSize returns the size of a message with the given number of elements of a type.
 func frameSize(t proto.DBR, elements int) int {
 	size := proto.Padded(t.PayloadSize(elements))
 	if size >= 0xffff || elements > 0xffff {

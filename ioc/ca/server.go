@@ -13,7 +13,7 @@ import (
 // readSize is the bytes of a read; any request fits.
 const readSize = 32 << 10
 
-// Server is what all clients share. It does not change.
+// Server holds what all clients share. It does not change.
 type Server struct {
 	Set *sim.Set
 	// Addr is where circuits connect.

@@ -19,7 +19,7 @@ const (
 	NoTurn = time.Duration(math.MaxInt64)
 )
 
-// Config is what all circuits of a server share.
+// Config holds what all circuits of a server share.
 type Config struct {
 	Schedule *sim.Schedule
 	Counts   *Counts

@@ -18,7 +18,7 @@ type subscription struct {
 	state  state
 }
 
-// state is what is special about a subscription, in bits.
+// state is a bit set of the special properties of a subscription.
 type state uint8
 
 const (

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// role says what fills a field.
+// role tells which data fills a field.
 type role uint8
 
 const (

@@ -21,7 +21,7 @@ const (
 	fromServer = proto.FlagServer // and little-endian
 )
 
-// Server is what all clients share. It does not change.
+// Server holds what all clients share. It does not change.
 type Server struct {
 	set      *sim.Set
 	addr     netip.AddrPort // where circuits connect

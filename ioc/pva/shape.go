@@ -11,7 +11,7 @@ import (
 // headSize is the bytes of a MONITOR before the changed fields.
 const headSize = proto.HeaderSize + 4 + 1
 
-// shape is what a client gets of PVs of a kind if it asks for some of the fields.
+// shape is the structure that a client receives for PVs of a kind when it requests some of the fields.
 // It belongs to one session.
 type shape struct {
 	layout *layout

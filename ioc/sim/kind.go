@@ -8,10 +8,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Kind is what a simulated PV does.
+// Kind is the behaviour of a simulated PV.
 type Kind uint8
 
-// Kinds of PVs. Value says what each does.
+// Kinds of PVs. Value documents their behaviour.
 const (
 	Ramp Kind = iota
 	Sine
@@ -32,7 +32,7 @@ const (
 	alarmHiHi = 90 // HIHI, of severity MAJOR
 )
 
-// trait is what the PVs of a kind have in common.
+// trait holds the common properties of the PVs of a kind.
 type trait struct {
 	name string
 	typ  sample.Type

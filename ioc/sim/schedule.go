@@ -8,7 +8,7 @@ const (
 	maxSlices = 1000
 )
 
-// Schedule says when which updates are due. PV index is in slice index % slices.
+// Schedule tells which updates are due at which time. PV index is in slice index % slices.
 // Turns are numbered: turn n updates the PVs of slice n % slices for tick
 // n / slices. Times are in nanoseconds since the start, at which turn 0 was due.
 //

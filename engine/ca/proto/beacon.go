@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// Beacon is what a server broadcasts while it is up (RSRV_IS_UP).
+// Beacon is the message that a server broadcasts while it is up (RSRV_IS_UP).
 type Beacon struct {
 	// Server is unspecified if it is where the beacon came from. Its port is 0 if
 	// it is the usual one.

@@ -24,7 +24,7 @@ const (
 	lastDBR   = CTRL*numNative + Double
 )
 
-// Form is what comes before the value: nothing, or alarm, time, or limits.
+// Form tells what precedes the value: nothing, or alarm, time, or limits.
 const (
 	Plain DBR = iota
 	STS

@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// ErrTruncated says that a payload is smaller than its type and count need.
+// ErrTruncated means that a payload is smaller than its type and count require.
 var ErrTruncated = errors.New("the payload is smaller than its value")
 
 // DecodeTime decodes the payload of a value of type t, which is in TIME form,
@@ -36,7 +36,7 @@ func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scra
 	return scratch, decodeScalar(s, t.Native(), count, value)
 }
 
-// decodeScalar decodes the first element of value. A scalar can not be empty.
+// decodeScalar decodes the first element of value. A scalar cannot be empty.
 func decodeScalar(s *sample.Sample, native DBR, count uint32, value []byte) error {
 	need := native.ElemSize()
 	if native == String { // servers may send one without the bytes behind its NUL

@@ -80,7 +80,7 @@ func readHeader(b []byte, h *Header) (int, error) {
 	return ExtendedHeaderSize, nil
 }
 
-// AppendHeader appends h, in the extended form only where the short one can not
+// AppendHeader appends h, in the extended form only where the short one cannot
 // hold it. The caller has made h.Size a multiple of 8.
 func AppendHeader(dst []byte, h Header) []byte {
 	size, count := h.Size, h.Count

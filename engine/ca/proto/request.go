@@ -80,7 +80,7 @@ func AppendEventCancel(dst []byte, t DBR, count, sid, sub uint32) []byte {
 func AppendEcho(dst []byte) []byte { return AppendHeader(dst, Header{Command: CmdEcho}) }
 
 // AppendEventsOff appends a request to send updates of no subscription of the
-// circuit: the client can not keep up.
+// circuit: the client cannot keep up.
 func AppendEventsOff(dst []byte) []byte { return AppendHeader(dst, Header{Command: CmdEventsOff}) }
 
 // AppendEventsOn ends what AppendEventsOff began.

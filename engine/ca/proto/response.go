@@ -77,7 +77,7 @@ func AppendError(dst []byte, cid uint32, status Status, request Header, text str
 	return appendZeros(dst, size-len(quoted)-len(text))
 }
 
-// Failure is what an ERROR message tells. It is a Go error.
+// Failure is the content of an ERROR message. It is a Go error.
 type Failure struct {
 	Status  Status
 	Request Header // Size is what the request said; its payload is not repeated

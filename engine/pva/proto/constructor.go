@@ -15,7 +15,7 @@ func newType(c Code, id string, members []any) *Type {
 	return t.mustMeasure()
 }
 
-// Of returns the type of a code that needs no more than that.
+// Of returns the type of a code that describes a type completely.
 func Of(c Code) *Type {
 	if t := plain[c]; t != nil {
 		return t
@@ -41,7 +41,7 @@ func (t *Type) mustMeasure() *Type {
 	return t
 }
 
-// plain are the types that their code says all of, by code.
+// plain holds the types that their code describes completely, by code.
 var plain = func() (types [256]*Type) {
 	for c := range codeNames {
 		switch c {

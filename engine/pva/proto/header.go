@@ -116,7 +116,7 @@ var (
 	ErrShort = errors.New("the frame is cut short")
 	// ErrTooLarge: the payload is larger than the bound.
 	ErrTooLarge = errors.New("the payload is larger than allowed")
-	// ErrMagic: the bytes are no frame; the stream can not be followed.
+	// ErrMagic means that the bytes are not a frame; the rest of the stream cannot be decoded.
 	ErrMagic = errors.New("not a pvAccess message")
 )
 

@@ -7,7 +7,7 @@ const (
 	SubInit = 0x08
 	// SubDestroy ends an operation, after the answer to it or by itself.
 	SubDestroy = 0x10
-	// SubGet in PUT asks for the value instead.
+	// SubGet in PUT requests the value instead.
 	SubGet = 0x40
 	// SubPipeline in the SubInit of MONITOR says that updates are to be acknowledged,
 	// and by itself acknowledges some.
@@ -91,7 +91,7 @@ func (a Answer) HasStatus(c Command) bool {
 	return c != CmdMonitor || a.Sub&(SubInit|SubDestroy) != 0
 }
 
-// ParseAnswer takes the head of an answer. A status follows if HasStatus says so.
+// ParseAnswer parses the head of an answer. A status follows if HasStatus is true.
 // If that is no failure, what Sub says comes next: a type (SubInit), or of GET and
 // MONITOR the changed fields, their values and, of MONITOR, those that were overrun.
 // Nothing need come after the status of the last answer to MONITOR. GET_FIELD has no

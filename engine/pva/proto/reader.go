@@ -2,7 +2,7 @@ package proto
 
 import "errors"
 
-// ErrTruncated says that a payload ends before what it must hold.
+// ErrTruncated means that a payload ends too early.
 var ErrTruncated = errors.New("the message is cut short")
 
 // Reader takes fields off a payload. The first one that is cut short or wrong
@@ -110,7 +110,7 @@ const (
 
 var errSize = errors.New("a size of more than 2³¹ − 2")
 
-// Size takes a size. null is set where it says null, as a union without a value.
+// Size reads a size. null is true if the size is null, as for a union without a value.
 func (r *Reader) Size() (n int, null bool) {
 	switch first := r.Uint8(); first {
 	case sizeNull:

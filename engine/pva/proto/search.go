@@ -13,14 +13,14 @@ type GUID [12]byte
 
 // Flags of a Search.
 const (
-	// SearchReply asks servers that lack all of the channels to answer, too.
+	// SearchReply requests an answer also from servers that have none of the channels.
 	SearchReply = 0x01
 	// SearchUnicast says that the datagram was sent to one host, which passes it on
 	// to the other servers there.
 	SearchUnicast = 0x80
 )
 
-// Search asks which of some channels a server has. By UDP the answer goes to
+// Search asks a server which of the given channels it has. By UDP the answer goes to
 // ReplyTo, or to where the request came from if that has no address.
 type Search struct {
 	Sequence uint32
@@ -79,7 +79,7 @@ func FinishSearch(dst []byte, start, channels int) []byte {
 	return End(dst, start)
 }
 
-// ParseSearch takes a SEARCH. ReplyTo has no address if it says so.
+// ParseSearch parses a SEARCH. ReplyTo has no address if the message contains none.
 func ParseSearch(r *Reader) (s Search, err error) {
 	s.Sequence, s.Flags = r.Uint32(), r.Uint8()
 	r.Bytes(3)
@@ -94,7 +94,7 @@ func ParseSearch(r *Reader) (s Search, err error) {
 	return s, r.err
 }
 
-// SearchResponse says which of the channels of a SEARCH a server has.
+// SearchResponse tells which channels of a SEARCH a server has.
 type SearchResponse struct {
 	GUID     GUID
 	Sequence uint32
@@ -136,7 +136,7 @@ func AppendSearchResponse(dst []byte, s *SearchResponse, f Flags) []byte {
 	return End(dst, start)
 }
 
-// Beacon is what a server sends to the broadcast addresses as long as it is up.
+// Beacon is the message that a server sends to the broadcast addresses while it is up.
 type Beacon struct {
 	GUID     GUID
 	Sequence uint8

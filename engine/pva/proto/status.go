@@ -2,7 +2,7 @@ package proto
 
 import "fmt"
 
-// StatusKind says how a request went.
+// StatusKind is the outcome of a request.
 type StatusKind uint8
 
 // Kinds of a Status.

@@ -2,7 +2,7 @@ package proto
 
 import "errors"
 
-// PartKind says what Walk has come to.
+// PartKind tells which kind of part Walk has reached.
 type PartKind uint8
 
 // Kinds of a Part.
