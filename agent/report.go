@@ -113,7 +113,7 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 	for i := range r.Shards {
 		st := a.cfg.Engine.ShardStatus(r.Shards[i].Index)
 		r.Shards[i].Channels, r.Shards[i].Connected = st.Channels, st.States[capture.Connected]
-		r.Shards[i].SteadilyConnected, r.Shards[i].Unreachable = st.Lit, st.Dark
+		r.Shards[i].SteadilyConnected, r.Shards[i].Unreachable = st.SteadilyConnected, st.Unreachable
 		r.Shards[i].SamplesPerSecond, r.Shards[i].BytesPerSecond = st.Rate, st.BytesPerSecond
 		r.Shards[i].Sealing = st.Sealing
 	}

@@ -13,32 +13,31 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Shard is what an engine is to do with one shard.
+// Shard defines what an engine does with one shard.
 type Shard struct {
-	// Channels are captured. With none the shard stays held.
+	// Channels are the channels to capture. A shard without channels is still held.
 	Channels []capture.Channel
-	// Seal says that this engine turns the journal of the shard into blocks, its
-	// own rows and those of others. Without it the engine journals only, and gives
-	// up samples when another has sealed them.
+	// Seal says that this engine turns the journal of the shard into blocks: its own rows
+	// and those of other engines. Otherwise the engine only journals, and drops samples
+	// from memory once another engine has sealed them.
 	Seal bool
 }
 
-// Assignment is all that an engine is to hold, by index of the shard.
+// Assignment defines all that an engine holds, by shard.
 type Assignment map[int]Shard
 
-// Apply makes an assignment the one that is held. Shards that are new in it are
-// claimed. Those no longer listed are released: their capture ends, without a
-// mark, as another engine goes on with it; what they hold is made durable, and
-// their claims are closed, which takes as long as the store is away. A shard may
-// be listed again at any time. A PV that moves from one shard to another keeps
-// its subscription.
+// Apply makes the engine hold exactly an assignment. The engine claims shards that are new
+// in it, and releases shards that are no longer listed: it ends their capture without a
+// mark, because another engine continues it, makes their samples durable, and closes their
+// claims. A release takes as long as the store is unreachable. A shard may be listed again
+// at any time. A PV that moves to another shard keeps its subscription.
 func (e *Engine) Apply(a Assignment) {
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	if e.ended {
 		return
 	}
-	fresh := e.take(a)
+	fresh := e.addHoldings(a)
 	channels := make(capture.Assignment, len(a))
 	for shard, s := range a {
 		channels[shard] = s.Channels
@@ -48,26 +47,26 @@ func (e *Engine) Apply(a Assignment) {
 	defer e.mu.Unlock()
 	for shard, h := range e.held {
 		if s, listed := a[shard]; listed {
-			h.order(s.Seal)
+			h.setSealing(s.Seal)
 		} else {
-			e.leave(shard)
+			e.releaseLocked(shard)
 		}
 	}
-	// Only now: a sealer that finds a dead writer marks the channels captured.
+	// This comes last, because a sealer that finds a dead writer marks the captured channels.
 	for _, h := range fresh {
-		if e.begin != nil {
-			e.begin(h)
+		if e.runHolding != nil {
+			e.runHolding(h)
 		}
 	}
 }
 
-// take makes holdings for the shards that have none, and returns them.
-func (e *Engine) take(a Assignment) (fresh []*holding) {
+// addHoldings creates holdings for the shards that have none, and returns them.
+func (e *Engine) addHoldings(a Assignment) (fresh []*holding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for shard := range a {
 		if e.held[shard] == nil {
-			h := newHolding(shard, e.shardJournalConfig)
+			h := newHolding(shard, e.journalConfig)
 			e.held[shard] = h
 			fresh = append(fresh, h)
 		}
@@ -75,23 +74,23 @@ func (e *Engine) take(a Assignment) (fresh []*holding) {
 	return fresh
 }
 
-// shardJournal returns the shardJournal of a shard that is held.
+// shardJournal returns the journal of a shard that is held.
 func (e *Engine) shardJournal(shard int) *journal.ShardJournal {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.held[shard].shardJournal
+	return e.held[shard].journal
 }
 
-// drop ends a holding whose claim is closed. Nobody looks at it meanwhile.
-func (e *Engine) drop(h *holding) {
+// forgetHolding removes a holding whose claim is closed. No reader uses it meanwhile.
+func (e *Engine) forgetHolding(h *holding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaving = slices.DeleteFunc(e.leaving, func(o *holding) bool { return o == h })
-	h.shardJournal.Forget()
+	h.journal.Forget()
 }
 
-// all yields all holdings. It needs the lock.
-func (e *Engine) all(yield func(*holding) bool) {
+// allLocked yields all holdings.
+func (e *Engine) allLocked(yield func(*holding) bool) {
 	for _, h := range e.held {
 		if !yield(h) {
 			return
@@ -104,23 +103,23 @@ func (e *Engine) all(yield func(*holding) bool) {
 	}
 }
 
-// holds reports whether a writer is that of a holding, or of the spool.
-func (e *Engine) holds(w store.WriterID) bool {
+// owns reports whether a writer ID belongs to a holding or to the spool.
+func (e *Engine) owns(w store.WriterID) bool {
 	if e.opts.Spool != nil && e.opts.Spool.Owns(w) {
 		return true
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for h := range e.all {
-		if h.shardJournal.Writer() == w {
+	for h := range e.allLocked {
+		if h.journal.Writer() == w {
 			return true
 		}
 	}
 	return false
 }
 
-// Held returns, sorted, the shards that are listed, those that were and are not
-// flushed and closed yet, and those of which samples wait in the spool.
+// Held returns, sorted, the shards that are listed, those that are being released, and
+// those with samples in the spool.
 func (e *Engine) Held() []int {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -130,20 +129,20 @@ func (e *Engine) Held() []int {
 			shards[shard] = true
 		}
 	}
-	for h := range e.all {
-		shards[h.shardJournal.Shard] = true
+	for h := range e.allLocked {
+		shards[h.journal.Shard] = true
 	}
 	return slices.Sorted(maps.Keys(shards))
 }
 
-// Waiting returns the shards of which samples wait here that the store did not take when
-// they were due, and for how long at least.
+// Waiting returns the shards with samples that the store has not taken when they were due,
+// and the least time for which they have been waiting.
 func (e *Engine) Waiting() map[int]time.Duration {
 	waiting := map[int]time.Duration{}
 	e.mu.RLock()
-	for h := range e.all {
-		if h.shardJournal.Failing() && h.shardJournal.Unsaved() > 0 {
-			waiting[h.shardJournal.Shard] = 0
+	for h := range e.allLocked {
+		if h.journal.Failing() && h.journal.Unsaved() > 0 {
+			waiting[h.journal.Shard] = 0
 		}
 	}
 	e.mu.RUnlock()
@@ -161,14 +160,14 @@ func (e *Engine) Sealing() map[int]bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	sealing := make(map[int]bool, len(e.held))
-	for shard := range e.sealed {
+	for shard := range e.sealersLocked {
 		sealing[shard] = true
 	}
 	return sealing
 }
 
-// sealed yields the shards that are sealed here, with their sealers. It needs the lock.
-func (e *Engine) sealed(yield func(int, *seal.Shard) bool) {
+// sealersLocked yields the shards that this engine seals, with their sealers.
+func (e *Engine) sealersLocked(yield func(int, *seal.Shard) bool) {
 	for shard, h := range e.held {
 		if s := h.sealerNow(); s != nil && !yield(shard, s) {
 			return
@@ -176,35 +175,35 @@ func (e *Engine) sealed(yield func(int, *seal.Shard) bool) {
 	}
 }
 
-// ShardStatus is what an engine does with a shard.
+// ShardStatus is the state of a shard in an engine.
 type ShardStatus struct {
 	capture.ShardStatus
-	// Held, as Engine.Held has it.
+	// Held says that Engine.Held lists the shard.
 	Held bool
-	// Claimed says that the claim stands in the store: others can find the rows.
+	// Claimed says that the claim stands in the store, so that readers find the rows.
 	Claimed bool
-	// Sealing says that the shard is being sealed by this engine.
+	// Sealing says that this engine seals the shard.
 	Sealing bool
 	// Unsaved counts the samples that the store has not acknowledged yet.
 	Unsaved int
 }
 
-// ShardStatus counts anew.
+// ShardStatus returns the present state of a shard.
 func (e *Engine) ShardStatus(shard int) ShardStatus {
 	s := ShardStatus{ShardStatus: e.capture.ShardStatus(shard), Unsaved: e.spooledIn(shard)}
 	s.Held = s.Unsaved > 0
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for h := range e.all {
-		if h.shardJournal.Shard == shard {
+	for h := range e.allLocked {
+		if h.journal.Shard == shard {
 			s.Held = true
-			s.Unsaved += h.shardJournal.Unsaved()
+			s.Unsaved += h.journal.Unsaved()
 		}
 	}
 	if h := e.held[shard]; h != nil {
 		s.Sealing = h.sealerNow() != nil
 		select {
-		case <-h.shardJournal.Claimed():
+		case <-h.journal.Claimed():
 			s.Claimed = true
 		default:
 		}
@@ -212,10 +211,10 @@ func (e *Engine) ShardStatus(shard int) ShardStatus {
 	return s
 }
 
-// died marks, for each PV of a shard, that the writer before ended without
-// closing: between two times (ns since 1970) samples may be missing. A PV that
-// this engine had connected all the time misses none.
-func (e *Engine) died(ctx context.Context, shard int, from, to int64) error {
+// markDied marks for each PV of a shard that the previous writer ended without closing its
+// claim, so that samples between two times (ns since 1970) may be missing. It skips PVs
+// to which this engine was connected all the time.
+func (e *Engine) markDied(ctx context.Context, shard int, from, to int64) error {
 	var marks []store.PVMark
 	for _, pv := range e.capture.InShard(shard) {
 		if s, ok := e.capture.Status(pv); ok && s.State == capture.Connected && s.Since <= from {

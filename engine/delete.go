@@ -8,22 +8,22 @@ import (
 
 // Errors of Delete.
 var (
-	// ErrCaptured: a PV is still captured, so its data would come back.
+	// ErrCaptured is returned if a PV is still captured, because its data would come back.
 	ErrCaptured = errors.New("the PV is being captured")
-	// ErrNotSealing: only an engine that seals a shard can delete from it.
+	// ErrNotSealing is returned if this engine does not seal the shard.
 	ErrNotSealing = errors.New("the shard is not sealed by this engine")
-	// ErrSpooled: what waits in the spool would bring data back.
+	// ErrSpooled is returned if samples in the spool would bring data back.
 	ErrSpooled = errors.New("samples of the shard wait in the spool")
 )
 
-// Delete deletes everything that is stored of PVs of a shard, whose capture has
-// ended. Before that it makes a checkpoint, so that no row that is not sealed yet
-// brings samples back. It may be repeated, and must be after an error.
+// Delete deletes all stored data of PVs of a shard. Their capture must have ended. Delete
+// first makes a checkpoint, so that no unsealed row brings samples back. It may be
+// repeated, and must be repeated after an error.
 //
-// What another writer of the shard holds in memory at that moment, it journals
-// later: an engine that has not heard yet that the capture has ended, or a zombie.
-// Such samples are stored as of a PV that begins anew, in the directory for all
-// to see, until Delete is called again.
+// Another writer of the shard may still hold samples in memory and journal them later: an
+// engine that has not yet been notified that the capture has ended, or a zombie. Such
+// samples are stored as those of a new PV, which the directory lists until Delete is
+// called again.
 func (e *Engine) Delete(ctx context.Context, shard int, pvs []string) error {
 	for _, pv := range pvs {
 		if _, captured := e.capture.Shard(pv); captured {
@@ -40,11 +40,11 @@ func (e *Engine) Delete(ctx context.Context, shard int, pvs []string) error {
 	if sealer == nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, ErrNotSealing)
 	}
-	// Marks of the PVs may wait to be written.
+	// Marks of the PVs may still be queued.
 	if err := e.marks.Sync(ctx); err != nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, err)
 	}
-	if err := h.shardJournal.Sync(ctx); err != nil {
+	if err := h.journal.Sync(ctx); err != nil {
 		return fmt.Errorf("deleting from shard %d: %w", shard, err)
 	}
 	if e.spooledIn(shard) > 0 {

@@ -5,8 +5,8 @@ import (
 	"varve.dev/varve/engine/seal"
 )
 
-// watchDisks makes the disk guard, which sealers follow.
-func (e *Engine) watchDisks() {
+// addDiskGuard creates the disk guard. Sealers apply its decisions.
+func (e *Engine) addDiskGuard() {
 	e.guard = guard.New(guard.Config{
 		Store: e.opts.Store, Limits: guard.Limits{Bytes: e.opts.DiskLimit}, Shards: e.opts.Shards, Engine: e.writer,
 		Sealers: e.sealers, Captured: e.capture.Shard, Reclaim: e.opts.Reclaim, Registerer: e.opts.Registerer, Log: e.opts.Log,
@@ -16,17 +16,17 @@ func (e *Engine) watchDisks() {
 
 var _ guard.Sealer = (*seal.Shard)(nil)
 
-// sealers returns those of the shards that are sealed now.
+// sealers returns the sealers of the shards that this engine seals now.
 func (e *Engine) sealers() map[int]guard.Sealer {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	out := map[int]guard.Sealer{}
-	for shard, s := range e.sealed {
+	for shard, s := range e.sealersLocked {
 		out[shard] = s
 	}
 	return out
 }
 
-// DiskGuard returns what the disk guard of this engine does; its Reason is empty while
-// another engine decides.
+// DiskGuard returns the status of this engine's disk guard. Its Reason is empty while the
+// guard of another engine decides.
 func (e *Engine) DiskGuard() guard.Status { return e.guard.Status() }

@@ -1,5 +1,5 @@
-// Package engine is the data plane of Varve: it captures the PVs of the shards
-// that it holds, and keeps their samples in a store.
+// Package engine is the data plane of Varve: it captures the PVs of the shards that it
+// holds, and stores their samples.
 //
 //	             Apply(Assignment)
 //	                   ▼
@@ -9,11 +9,11 @@
 //	                                      │  └▶ seal.Shard ──────────┘
 //	       query.Reader ── Recent ────────┘
 //
-// A shard is held from the Apply that first lists it until, no longer listed, its
-// samples are durable and its claim is closed. Several engines may hold a shard:
-// each journals it, and those that are told to seal it do.
+// An engine holds a shard from the Apply that first lists it until the shard is no longer
+// listed, its samples are durable, and its claim is closed. Several engines may hold a
+// shard. Each of them journals it; those whose assignment says so also seal it.
 //
-// Nothing below it knows of Kubernetes: the operator's agent and `varve
+// No package below engine knows Kubernetes: the agent of an engine pod and `varve
 // standalone` drive the same Engine.
 package engine
 
@@ -36,36 +36,37 @@ import (
 	"varve.dev/varve/engine/watchdog"
 )
 
-// Options of an Engine. Zero values mean the defaults named.
+// Options configure an Engine. Zero values mean the defaults named.
 type Options struct {
 	Store   store.Store
 	Sources capture.Sources
-	// Shards is the number of shards of the archive; DefaultShards by default. It must
-	// stay the same for the life of an archive.
+	// Shards is the number of shards of the archive; default DefaultShards. It must never
+	// change during the life of an archive.
 	Shards int
 	// Flush is the longest time a sample waits for its journal row; default 500 ms.
 	Flush time.Duration
 	// Checkpoint is the time between two checkpoints of a shard; default 15 min.
 	Checkpoint time.Duration
-	// Memory bounds the samples that are in no block yet, in bytes; default 1 GiB.
+	// Memory limits the bytes of samples that are in no block yet; default 1 GiB.
 	Memory int64
-	// Spool takes samples while the store is away; nil: they wait in memory. It is open,
-	// and nobody else's; who opened it closes it.
+	// Spool takes samples while the store is unreachable. If it is nil, they wait in memory.
+	// The caller opens it for this engine alone, and closes it afterwards.
 	Spool *spool.Spool
-	// DiskLimit is how many bytes the archive may take before the oldest raw samples go;
-	// 0: as many as the settings of the store's servers say, if they do. Reclaim is what an
-	// administrator can do to have their room become free; empty: it does by itself.
+	// DiskLimit is how many bytes the archive may take before the oldest raw samples are
+	// deleted. 0 means the limit from the settings of the store's servers, if they have one.
+	// Reclaim says what an administrator can do to free the disk space of deleted samples;
+	// it is empty if the space becomes free by itself.
 	DiskLimit int64
 	Reclaim   string
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
-	// Exclusive says that the store is locked: no other engine writes to it.
+	// Exclusive says that the store is locked, so that no other engine writes to it.
 	Exclusive  bool
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// DefaultShards is the number of shards of an archive that says nothing else.
+// DefaultShards is the number of shards of an archive unless configured otherwise.
 const DefaultShards = 64
 
 func (o *Options) setDefaults() {
@@ -80,10 +81,10 @@ func (o *Options) setDefaults() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Log = slog.New(loglimit.New(o.Log.Handler(), complainEvery))
+	o.Log = slog.New(loglimit.New(o.Log.Handler(), warnEvery))
 }
 
-// silence is how long another writer must be silent to count as dead.
+// silence returns how long a writer must be silent to count as dead.
 func (o *Options) silence() time.Duration {
 	if o.Exclusive {
 		return 0
@@ -97,68 +98,68 @@ func setDefault[T comparable](v *T, def T) {
 	}
 }
 
-// complainEvery is how often the log has the same warning: all shards have one
-// while the store is away.
-const complainEvery = 10 * time.Second
+// warnEvery is how often the same warning may be logged. While the store is unreachable,
+// all shards log one.
+const warnEvery = 10 * time.Second
 
 // rowBytes is the size of a journal row's body before compression.
 const rowBytes = 256 << 10
 
-// Engine captures and stores. Create it with New and keep it going with Run.
+// Engine captures and stores samples. New creates it, and Run operates it.
 type Engine struct {
-	opts               Options
-	writer             store.WriterID
-	marks              *mark.Log
-	capture            *capture.Manager
-	memory             *journal.Memory
-	journal            *journal.Metrics
-	shardJournalConfig *journal.Config
-	sealCfg            *seal.Config
-	guard              *guard.Guard
-	watchdog           *watchdog.Watchdog
+	opts           Options
+	writer         store.WriterID
+	marks          *mark.Log
+	capture        *capture.Manager
+	memory         *journal.Memory
+	journalMetrics *journal.Metrics
+	journalConfig  *journal.Config
+	sealCfg        *seal.Config
+	guard          *guard.Guard
+	watchdog       *watchdog.Watchdog
 
-	applying sync.Mutex // held by Apply, and by Run while it begins and ends
+	applying sync.Mutex // held by Apply, and by Run while it starts and stops
 
-	mu      sync.RWMutex     // guards what follows; taken after applying
-	held    map[int]*holding // by shard: those listed
-	leaving []*holding       // released, and not done with yet
-	begin   func(*holding)   // keeps a holding going; nil before Run
-	ended   bool
+	mu         sync.RWMutex     // guards the fields below; taken after applying
+	held       map[int]*holding // listed shards
+	leaving    []*holding       // released, but not flushed and closed yet
+	runHolding func(*holding)   // starts a goroutine that runs a holding; nil before Run
+	ended      bool
 }
 
-// New returns an engine that captures nothing yet. It does not touch the store.
+// New returns an engine that captures nothing yet. It does not access the store.
 func New(opts Options) *Engine {
 	opts.setDefaults()
 	e := &Engine{
 		opts: opts, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
 	}
 	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
-	e.journal = journal.NewMetrics(opts.Registerer, e.memory)
-	e.shardJournalConfig = &journal.Config{
+	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
+	e.journalConfig = &journal.Config{
 		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
-		Lost: e.marks.Add, Metrics: e.journal, Log: opts.Log,
+		Lost: e.marks.Add, Metrics: e.journalMetrics, Log: opts.Log,
 	}
 	if opts.Spool != nil {
-		e.shardJournalConfig.Spool = opts.Spool
+		e.journalConfig.Spool = opts.Spool
 	}
 	e.sealCfg = &seal.Config{
 		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Silence: opts.silence(), Ours: e.holds, Died: e.died, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
 	}
 	e.capture = capture.NewManager(capture.Config{
 		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
 	})
-	e.keepAsAsked()
-	e.watchDisks()
+	e.configureRetention()
+	e.addDiskGuard()
 	e.addWatchdog()
 	e.register(opts.Registerer)
 	return e
 }
 
-// Run journals and seals until ctx ends. Then it stops the capture, makes every
-// sample durable and closes its claims. It returns the number of samples that
-// could not be made durable within the grace period. Apply may be called before,
-// and does nothing afterwards.
+// Run journals and seals until ctx ends. Then it stops the capture, makes every sample
+// durable and closes its claims. It returns the number of samples that could not be made
+// durable within the grace period. Apply may be called before Run. After Run has ended,
+// Apply does nothing.
 func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
@@ -176,7 +177,7 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	defer timer.Stop()
 	e.stop()
 	if e.opts.Spool != nil {
-		marking.Go(func() { e.hurry(marksSoft, kill) })
+		marking.Go(func() { e.endGraceEarly(marksSoft, kill) })
 	}
 	holding.Wait()
 	stopSpool()
@@ -185,12 +186,12 @@ func (e *Engine) Run(ctx context.Context) (unsaved int) {
 	return int(left.Load())
 }
 
-// Capture returns the manager, for statuses and totals.
+// Capture returns the capture manager, for statuses and totals.
 func (e *Engine) Capture() *capture.Manager { return e.capture }
 
 // Shards returns the number of shards of the archive.
 func (e *Engine) Shards() int { return e.opts.Shards }
 
-// Writer identifies the process: the marks it writes carry it. Rows and blocks
-// carry writers of their own.
+// Writer returns the writer ID of the process, which its marks carry. Rows and blocks
+// carry writer IDs of their own.
 func (e *Engine) Writer() store.WriterID { return e.writer }

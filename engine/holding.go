@@ -10,33 +10,35 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// holding is a shard from its taking to its release. Each has a shardJournal, and so a
-// claim, of its own: a shard that is taken again while the store is away, and the
-// claim of the time before is still open, has two. So no claim is opened again
-// once it was closed, and the rows of each have positions that rise.
+// holding is a shard from the time it is first listed to the end of its release. Each
+// holding has its own shard journal and thus its own claim. A shard that is listed again
+// while an earlier claim is still open, because the store is unreachable, has two
+// holdings. So a closed claim is never opened again, and the positions of a writer's rows
+// only rise.
 type holding struct {
-	shardJournal *journal.ShardJournal
+	journal *journal.ShardJournal
 
 	mu      sync.Mutex
-	ordered bool               // to seal
-	orders  int                // counts changes of that
-	sealing bool               // seals, or is about to, and does not follow
-	endTerm context.CancelFunc // ends what it does now
-	sealer  *seal.Shard        // while it does seal
+	ordered bool               // the assignment says to seal
+	orders  int                // counts changes of ordered
+	sealing bool               // the present or next term seals; otherwise it follows
+	endTerm context.CancelFunc // ends the present term
+	sealer  *seal.Shard        // while the term seals
 
 	release  context.CancelFunc
 	released context.Context // ended by release
 }
 
 func newHolding(shard int, cfg *journal.Config) *holding {
-	h := &holding{shardJournal: journal.NewShardJournal(shard, store.NewWriter(), cfg), endTerm: func() {}}
+	h := &holding{journal: journal.NewShardJournal(shard, store.NewWriter(), cfg), endTerm: func() {}}
 	h.released, h.release = context.WithCancel(context.Background())
 	return h
 }
 
-// order says whether the engine is to seal the shard from now on. An order counts when it
-// is given: later on the role may pass to another engine, or come from one that died.
-func (h *holding) order(sealing bool) {
+// setSealing orders the engine to seal the shard or to stop sealing it. Only a change of
+// the order has an effect. Later the leadership may pass to another engine through the
+// store, or from an engine that died, without an order.
+func (h *holding) setSealing(sealing bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ordered == sealing {
@@ -58,35 +60,35 @@ func (h *holding) sealerNow() *seal.Shard {
 }
 
 // shared reports whether other engines hold the shard: one of them seals it, or there are
-// claims of writers that live.
+// claims of live writers.
 func (h *holding) shared() bool {
 	s := h.sealerNow()
 	return s == nil || s.Watching()
 }
 
-// run journals and seals, or follows, until the release. Then it makes every
-// sample durable and closes the claim, for which it has until hard ends. It
-// returns the number of samples that are not durable.
+// run journals, and seals or follows, until the release. Then it makes every sample durable
+// and closes the claim, until hard ends. It returns the number of samples that are not
+// durable.
 func (h *holding) run(hard context.Context, cfg *seal.Config) (unsaved int) {
 	soft, flush := context.WithCancel(hard)
 	defer flush()
 	var journalling sync.WaitGroup
-	journalling.Go(func() { unsaved = h.shardJournal.Run(soft, hard) })
+	journalling.Go(func() { unsaved = h.journal.Run(soft, hard) })
 	for h.released.Err() == nil {
-		h.term(cfg)
+		h.runTerm(cfg)
 	}
 	flush()
 	journalling.Wait()
 	return unsaved
 }
 
-// term seals or follows until the role passes, by order or in the store, or until the
-// release. A sealer is new in each term: one that was interrupted does not know what it
-// has written.
-func (h *holding) term(cfg *seal.Config) {
+// runTerm seals or follows until the leadership passes, by an order or in the store, or
+// until the release. Each term has a new sealer, because an interrupted sealer does not
+// know what it has written.
+func (h *holding) runTerm(cfg *seal.Config) {
 	ctx, end := context.WithCancel(h.released)
 	defer end()
-	s := seal.NewShard(h.shardJournal, cfg)
+	s := seal.NewShard(h.journal, cfg)
 	h.mu.Lock()
 	h.endTerm = end
 	sealing, orders := h.sealing, h.orders
@@ -107,32 +109,32 @@ func (h *holding) term(cfg *seal.Config) {
 	}
 	h.mu.Unlock()
 	if passed {
-		cfg.Log.Info("the sealing of a shard passed in the store", "shard", h.shardJournal.Shard, "sealing", !sealing)
+		cfg.Log.Info("the leadership of a shard changed in the store", "shard", h.journal.Shard, "sealing", !sealing)
 	}
 }
 
-// start keeps the holdings going that there are, and from now on each that is
-// made, as goroutines of wg. The count is of samples that were lost at the end.
+// start runs the present holdings, and from now on each new one, in goroutines of wg.
+// unsaved counts the samples that are lost at the end.
 func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomic.Int64) {
 	unsaved = new(atomic.Int64)
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.begin = func(h *holding) {
+	e.runHolding = func(h *holding) {
 		wg.Go(func() {
 			n := h.run(hard, e.sealCfg)
 			unsaved.Add(int64(n))
 			if n == 0 {
-				e.drop(h)
+				e.forgetHolding(h)
 			}
 		})
 	}
 	for _, h := range e.held {
-		e.begin(h)
+		e.runHolding(h)
 	}
 	for _, h := range e.leaving {
-		e.begin(h)
+		e.runHolding(h)
 	}
 	return unsaved
 }
@@ -146,12 +148,12 @@ func (e *Engine) stop() {
 	defer e.mu.Unlock()
 	e.ended = true
 	for shard := range e.held {
-		e.leave(shard)
+		e.releaseLocked(shard)
 	}
 }
 
-// leave releases a shard. It needs the lock.
-func (e *Engine) leave(shard int) {
+// releaseLocked releases a shard.
+func (e *Engine) releaseLocked(shard int) {
 	h := e.held[shard]
 	delete(e.held, shard)
 	e.leaving = append(e.leaving, h)

@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// register adds the metrics of the shards.
+// register registers the metrics of the shards.
 func (e *Engine) register(reg prometheus.Registerer) {
 	gauge := func(name, help string, count func() int) {
 		promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "varve", Subsystem: "engine", Name: name, Help: help},
@@ -15,12 +15,12 @@ func (e *Engine) register(reg prometheus.Registerer) {
 				return float64(count())
 			})
 	}
-	gauge("shards_held", "Shards that this engine is to hold.", func() int { return len(e.held) })
+	gauge("shards_held", "Shards that this engine is assigned.", func() int { return len(e.held) })
 	gauge("shards_sealing", "Shards that this engine seals.", func() (n int) {
-		for range e.sealed {
+		for range e.sealersLocked {
 			n++
 		}
 		return n
 	})
-	gauge("shards_leaving", "Shards that were released, and are not flushed and closed yet.", func() int { return len(e.leaving) })
+	gauge("shards_leaving", "Shards that were released, but are not flushed and closed yet.", func() int { return len(e.leaving) })
 }

@@ -10,12 +10,13 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Busy reports whether memory is short, so that readers are to do without this engine.
+// Busy reports whether memory is short, so that readers should use the journal instead of
+// this engine.
 func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 
-// Recent implements query.Recent. The engine knows only in which shard it captures a PV
-// now: samples of one that it has given up may wait in its spool, and are found if the
-// question names it.
+// Recent implements query.Recent. The engine knows only the shard in which it captures a
+// PV now. Samples of a shard that it has given up may wait in its spool; Recent finds them
+// if the request names that shard.
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	shard, captured := e.capture.Shard(q.PV)
 	held := query.Held{Known: captured}
@@ -28,26 +29,25 @@ func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	return held
 }
 
-// addShardJournals adds what the shardJournals hold of a PV.
+// addShardJournals adds the samples of a PV in the shard journals.
 func (e *Engine) addShardJournals(held *query.Held, pv string) {
-	// The lock is kept until all is copied: a shardJournal that is being released forgets
-	// its samples when nobody can count on it to hold them.
+	// The lock is held until all samples are copied: a shard journal that is being released
+	// forgets its samples only when no reader relies on it.
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for h := range e.all {
-		held.Covers = append(held.Covers, h.shardJournal.Writer())
-		held.Runs = append(held.Runs, h.shardJournal.Recent(pv)...)
+	for h := range e.allLocked {
+		held.Covers = append(held.Covers, h.journal.Writer())
+		held.Runs = append(held.Runs, h.journal.Recent(pv)...)
 	}
 }
 
-// Status returns a snapshot of a PV that is captured. It never fails.
+// Status returns a snapshot of a captured PV. It never fails.
 func (e *Engine) Status(_ context.Context, pv string) (capture.Status, bool, error) {
 	s, captured := e.capture.Status(pv)
 	return s, captured, nil
 }
 
-// Statuses yields snapshots of all PVs that are captured, sorted by name. It never
-// fails.
+// Statuses yields snapshots of all captured PVs, sorted by name. It never fails.
 func (e *Engine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		for s := range e.capture.Statuses() {
@@ -58,45 +58,45 @@ func (e *Engine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	}
 }
 
-// Summary is what became of all samples since the start.
+// Summary counts what became of all samples since the start.
 type Summary struct {
 	capture.Totals
-	// Stored samples are acknowledged by the store, and not expired before they were
-	// sealed; Pending ones are in memory only.
+	// Stored samples are acknowledged by the store and did not expire before they were
+	// sealed. Pending samples are not acknowledged yet.
 	Stored, Pending uint64
-	// Spooled samples wait on disk, also those of processes before: of its own, the
-	// Pending ones have them, too.
+	// Spooled samples wait on disk. They include samples of earlier processes. Those of
+	// this process also count as Pending.
 	Spooled int
-	// JournalBytes are acknowledged.
+	// JournalBytes is the size of acknowledged journal rows.
 	JournalBytes uint64
-	// MemoryBytes are taken by samples that are in no block yet.
+	// MemoryBytes is the memory of samples that are in no block yet.
 	MemoryBytes int64
 }
 
-// Unsaved counts the samples that the store has not acknowledged yet: those in
-// memory, and those of this process in the spool.
+// Unsaved counts the samples that the store has not acknowledged yet: those in memory, and
+// those of this process in the spool.
 func (e *Engine) Unsaved() int { return e.inMemory() + int(e.spooled().Kept) }
 
 // inMemory counts the samples that are neither in the store nor in the spool.
 func (e *Engine) inMemory() (n int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for h := range e.all {
-		n += h.shardJournal.Unsaved()
+	for h := range e.allLocked {
+		n += h.journal.Unsaved()
 	}
 	return n
 }
 
-// Storage says, in a stable text that begins with a word for programs, why the
-// store does not take samples; it is empty while it does. The log has more.
+// Storage returns why the store does not take samples, or "" while it does. The text is
+// stable and begins with a word for programs. The log has details.
 func (e *Engine) Storage() string {
 	if p, ok := e.opts.Store.(*store.Pending); ok && p.State() != "" {
 		return p.State()
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for h := range e.all {
-		if !h.shardJournal.Failing() {
+	for h := range e.allLocked {
+		if !h.journal.Failing() {
 			continue
 		}
 		if s := e.opts.Spool; s != nil && s.Failure() != nil {
@@ -107,14 +107,15 @@ func (e *Engine) Storage() string {
 	return ""
 }
 
-// Summary counts anew. Received = Stored + Pending + the sum of Dropped, but for
-// samples held back until their scan time, and for what moves while it counts.
+// Summary returns the present counts. Received = Stored + Pending + the sum of Dropped,
+// apart from samples held back until their scan time, and from samples that move during
+// the call.
 func (e *Engine) Summary() Summary {
 	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
 	s.Pending = uint64(e.Unsaved())
-	s.Stored, s.JournalBytes = e.journal.Samples.Load(), e.journal.Bytes.Load()
+	s.Stored, s.JournalBytes = e.journalMetrics.Samples.Load(), e.journalMetrics.Bytes.Load()
 	s.Stored -= min(s.Stored, s.Dropped[sample.Expired])
-	s.Dropped[sample.Overflow] += e.journal.Dropped.Load()
+	s.Dropped[sample.Overflow] += e.journalMetrics.Dropped.Load()
 	spooled := e.spooled()
 	s.Stored += spooled.Sent
 	s.Dropped[sample.Overflow] += spooled.Dropped

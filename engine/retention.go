@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// keepAsAsked tells the sealers how long the channels that are captured are kept.
-func (e *Engine) keepAsAsked() {
+// configureRetention gives the sealers access to the retention of captured channels.
+func (e *Engine) configureRetention() {
 	e.sealCfg.Retention, e.sealCfg.Captured = e.capture.Retention, e.capture.InShard
 	e.sealCfg.Expired, e.sealCfg.Pace = e.capture.Expired, new(relocation.Pace)
 	e.sealCfg.Last = func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
@@ -22,33 +22,33 @@ func (e *Engine) keepAsAsked() {
 }
 
 const (
-	// expireEvery is how often the store is told to delete what has expired.
+	// expireEvery is how often the store deletes expired samples.
 	expireEvery = time.Hour
-	// expireLater is for how long what has expired stays: longer than a read takes
-	// that began before.
-	expireLater = time.Hour
+	// expireDelay is how long expired samples stay. It is longer than a read that began
+	// before they expired.
+	expireDelay = time.Hour
 )
 
-// expire has the store delete what has expired, again and again, until ctx ends.
+// expire makes the store delete expired samples periodically until ctx ends.
 func (e *Engine) expire(ctx context.Context) {
 	f := promauto.With(e.opts.Registerer)
 	took := f.NewGauge(prometheus.GaugeOpts{
 		Namespace: "varve", Subsystem: "engine", Name: "expire_seconds",
-		Help: "Time that it took to delete what has expired, the latest time.",
+		Help: "Duration of the latest deletion of expired samples.",
 	})
 	failures := f.NewCounter(prometheus.CounterOpts{
 		Namespace: "varve", Subsystem: "engine", Name: "expire_failures_total",
-		Help: "Times that deleting what has expired failed. It is tried again an hour later.",
+		Help: "Failed deletions of expired samples. The next try is an hour later.",
 	})
 	tick := time.NewTicker(expireEvery)
 	defer tick.Stop()
 	for {
 		begun := time.Now()
-		err := e.opts.Store.Expire(ctx, begun.Add(-expireLater).UnixNano())
+		err := e.opts.Store.Expire(ctx, begun.Add(-expireDelay).UnixNano())
 		took.Set(time.Since(begun).Seconds())
 		if err != nil && ctx.Err() == nil {
 			failures.Inc()
-			e.opts.Log.Warn("what has expired was not deleted; it will be tried again", "err", err)
+			e.opts.Log.Warn("expired samples could not be deleted; the next try is in an hour", "err", err)
 		}
 		select {
 		case <-tick.C:

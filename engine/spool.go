@@ -13,22 +13,22 @@ import (
 	"varve.dev/varve/engine/spool"
 )
 
-// startSpool writes what shardJournals spool until the function returned is called, and
-// sends it to the store until ctx ends.
+// startSpool starts writing the rows that shard journals put into the spool, until stop is
+// called, and sends them to the store until ctx ends.
 func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	s := e.opts.Spool
 	if s == nil {
 		return func() {}
 	}
-	writing, end := context.WithCancel(context.WithoutCancel(hard)) // shardJournals spool what is left when hard ends
+	writing, end := context.WithCancel(context.WithoutCancel(hard)) // shard journals spool their last samples when hard ends
 	var wg, draining sync.WaitGroup
 	wg.Go(func() { s.Run(writing) })
 	draining.Go(func() {
 		s.Drain(ctx, spool.Target{
 			Store:  e.opts.Store,
-			Stored: func(pv string, n uint64) { e.capture.Settle(pv, n, 0) },
+			Stored: func(pv string, n uint64) { e.capture.CountSpooled(pv, n, 0) },
 			Lost: func(pv string, ours uint64, m sample.Mark) {
-				e.capture.Settle(pv, 0, ours)
+				e.capture.CountSpooled(pv, 0, ours)
 				e.marks.Add(pv, m)
 			},
 		})
@@ -40,9 +40,10 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	}
 }
 
-// hurry ends the grace period once it is of no use: all is on the disk, and the store
-// does not take the rest either. Nobody captures meanwhile. It returns when ctx ends.
-func (e *Engine) hurry(ctx context.Context, end context.CancelFunc) {
+// endGraceEarly ends the grace period once waiting is pointless: all samples are on the
+// disk, and the store does not take them. The capture has ended before. It returns when
+// ctx ends.
+func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -57,7 +58,7 @@ func (e *Engine) hurry(ctx context.Context, end context.CancelFunc) {
 	}
 }
 
-// spooled returns what became of samples in the spool.
+// spooled returns what became of spooled samples.
 func (e *Engine) spooled() spool.Counts {
 	if e.opts.Spool == nil {
 		return spool.Counts{}
@@ -73,10 +74,10 @@ func (e *Engine) spooledIn(shard int) int {
 	return e.opts.Spool.Waiting(shard)
 }
 
-// addSpooled adds the samples of a PV that wait in the spool: in the shards that the
-// question names, those where it is captured now, and that which its name says. It is called
-// after memory was looked at: samples go from there to the spool, and from the spool to
-// the journal, which is read later.
+// addSpooled adds the samples of a PV that wait in the spool, in the shards that the
+// request names, the shard that captures the PV now, and the shard of the PV's name. It
+// must be called after memory was read, because samples move from memory to the spool,
+// and from the spool to the journal, which the reader reads last.
 func (e *Engine) addSpooled(held *query.Held, q *query.RecentRequest) {
 	if e.opts.Spool == nil {
 		return
@@ -85,8 +86,8 @@ func (e *Engine) addSpooled(held *query.Held, q *query.RecentRequest) {
 	slices.Sort(shards)
 	runs, err := e.opts.Spool.Recent(q.PV, q.From, q.To, slices.Compact(shards)...)
 	if err != nil {
-		held.Missing, held.MissingFrom = fmt.Errorf("%w for what waits in its spool: %w", query.ErrNoAnswer, err), query.Earliest
+		held.Missing, held.MissingFrom = fmt.Errorf("%w for samples in its spool: %w", query.ErrNoAnswer, err), query.Earliest
 	}
-	// In the order of arrival, but for what was durable before the store went away.
+	// In order of arrival, apart from samples that were durable before the outage.
 	held.Runs = append(runs, held.Runs...)
 }

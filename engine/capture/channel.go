@@ -11,37 +11,37 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// channel is one PV that is captured: the sink of its subscription.
+// channel is one captured PV. It is the sink of the PV's subscription.
 type channel struct {
-	// What a sample touches comes first, in two cache lines: with many PVs, waiting
-	// for memory is most of the work.
-	mu           sync.Mutex
-	m            *Manager
-	shardJournal *journal.ShardJournal
-	head         *journal.Head // nil until a type is known
-	received     uint64
-	filter       filter // with the settings
+	// The fields that every sample touches come first, in two cache lines: with many
+	// PVs, waiting for memory takes most of the time.
+	mu       sync.Mutex
+	m        *Manager
+	journal  *journal.ShardJournal
+	head     *journal.Head // nil until a type is known
+	received uint64
+	filter   filter // holds the settings
 
 	ledger ledger
 	scan   scanner
 	pv     string
 	group  string
-	shard  int          // belongs to the manager's lock
+	shard  int          // guarded by the manager's lock
 	sub    Subscription // nil while paused
 
 	state    State
 	since    int64
 	cause    string
 	info     ChannelInfo
-	meta     *sample.Metadata // as it was told, with the properties
+	meta     *sample.Metadata // from the source, with the properties added
 	props    properties
 	connects uint64
 	losses   uint64 // connections lost
 	rate     rate   // of samples received
 
-	old    []*journal.Head // given up, and perhaps not empty yet
-	stored uint64          // by heads that were given up and emptied
-	shed   uint64          // lost for want of memory by those
+	old    []*journal.Head // retired heads that may not be empty yet
+	stored uint64          // samples stored by retired heads that are empty
+	shed   uint64          // samples that those heads dropped for lack of memory
 }
 
 // Connected implements Sink.
@@ -54,10 +54,10 @@ func (c *channel) Connected(info ChannelInfo) {
 		c.connects++
 	}
 	if info.Type == sample.Unknown {
-		c.shut(c.enter(Unsupported, "values of type "+info.TypeName+" can not be archived"))
+		c.closeHead(c.setStateLocked(Unsupported, "values of type "+info.TypeName+" cannot be archived"))
 		return
 	}
-	now := c.enter(Connected, "")
+	now := c.setStateLocked(Connected, "")
 	c.filter.fresh = true
 	if c.rate.at == 0 {
 		c.rate = rate{at: now}
@@ -65,48 +65,49 @@ func (c *channel) Connected(info ChannelInfo) {
 	if was != Connected {
 		c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Connected, Text: info.Host})
 	}
-	c.open(info.Type, now)
-	if len(c.props.all) > 0 && c.props.told == nil {
-		c.metadataChanged()
+	c.openHead(info.Type, now)
+	if len(c.props.all) > 0 && c.props.base == nil {
+		c.scheduleMetadataLocked()
 	}
 }
 
-// open makes sure that the head takes samples of a type.
-func (c *channel) open(t sample.Type, now int64) {
+// openHead makes sure that the head takes samples of a type.
+func (c *channel) openHead(t sample.Type, now int64) {
 	if c.head != nil {
 		if c.head.Type() == t {
 			return
 		}
-		c.changeType(t.String(), now)
+		c.changeTypeLocked(t.String(), now)
 		if c.meta != nil && hasNone(t) {
-			c.tell(bare(&c.info)) // that of the old type is not in force any more
+			c.setMetadataLocked(bare(&c.info)) // the metadata of the old type no longer applies
 		}
 	}
-	c.head = c.shardJournal.Open(c.pv, t)
+	c.head = c.journal.Open(c.pv, t)
 	c.filter = filter{set: c.filter.set, typ: t, fresh: true}
 }
 
-// shut ends the head: no values of a type come that can be archived.
-func (c *channel) shut(now int64) {
+// closeHead retires the head, because values of a type follow that cannot be archived.
+func (c *channel) closeHead(now int64) {
 	if c.head != nil {
-		c.changeType(c.info.TypeName+", which can not be archived", now)
+		c.changeTypeLocked(c.info.TypeName+", which cannot be archived", now)
 	}
 	c.filter = filter{set: c.filter.set}
 }
 
-// changeType marks that values of another type follow, and ends the head with
-// what is held for it. The samples of both types in one slot of a scan are kept.
-func (c *channel) changeType(to string, now int64) {
+// changeTypeLocked marks that values of another type follow, and retires the head. It
+// first appends the sample held for the current scan slot, so a slot may keep a sample
+// of each type.
+func (c *channel) changeTypeLocked(to string, now int64) {
 	if c.scan.holding {
-		c.keep(&c.scan.held)
+		c.appendSample(&c.scan.held)
 		c.scan.holding = false
 	}
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.TypeChanged, Text: c.head.Type().String() + " to " + to})
-	c.retire()
+	c.retireHead()
 }
 
-// retire gives up the head. Its samples go on their way without it.
-func (c *channel) retire() {
+// retireHead gives up the head. The shard journal keeps and writes its samples.
+func (c *channel) retireHead() {
 	if c.head != nil {
 		c.head.Retire()
 		c.old = append(c.old, c.head)
@@ -114,9 +115,9 @@ func (c *channel) retire() {
 	}
 }
 
-// settle sums up what became of the samples of all heads, and forgets those
-// that are empty for good.
-func (c *channel) settle() (stored, shed uint64) {
+// countOutcomes sums up what became of the samples of all heads, and forgets retired
+// heads that are empty.
+func (c *channel) countOutcomes() (stored, shed uint64) {
 	c.old = slices.DeleteFunc(c.old, func(h *journal.Head) bool {
 		done := h.Done()
 		if done {
@@ -153,23 +154,23 @@ func (c *channel) Sample(s *sample.Sample) {
 		return
 	}
 	if c.filter.set.Mode == Monitor {
-		c.keep(s)
+		c.appendSample(s)
 		return
 	}
-	if passed := c.scan.offer(s, c.filter.set.Period, c.keep); passed > 0 {
+	if passed := c.scan.offer(s, c.filter.set.Period, c.appendSample); passed > 0 {
 		c.ledger.drop(sample.Scan, passed, arrival)
 	}
 }
 
-// keep hands a sample on.
-func (c *channel) keep(s *sample.Sample) { c.shardJournal.Append(c.head, c.filter.typ, s) }
+// appendSample appends a sample to the head.
+func (c *channel) appendSample(s *sample.Sample) { c.journal.Append(c.head, c.filter.typ, s) }
 
-// tick gives out the sample held for a scan time that has passed.
+// tick appends the sample held for a scan time that has passed.
 func (c *channel) tick(end int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.head != nil && c.filter.set.Mode == Scan {
-		c.scan.tick(end, c.filter.set.Period, c.keep)
+		c.scan.tick(end, c.filter.set.Period, c.appendSample)
 	}
 }
 
@@ -187,11 +188,11 @@ func (c *channel) Suspect(from, to int64) {
 	now := c.m.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.suspectLoss(from, to, now, c.mark)
+	c.ledger.suspectLoss(from, to, now, c.addMark)
 }
 
-// mark adds a mark of the channel.
-func (c *channel) mark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
+// addMark adds a mark of the channel.
+func (c *channel) addMark(m sample.Mark) { c.m.marks.Add(c.pv, m) }
 
 // Disconnected implements Sink.
 func (c *channel) Disconnected(cause error) {
@@ -207,32 +208,32 @@ func (c *channel) Disconnected(cause error) {
 	switch c.state {
 	case Connected:
 		c.losses++
-		now := c.enter(Disconnected, text)
-		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
+		now := c.setStateLocked(Disconnected, text)
+		c.addMark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: text})
 	case Unsupported:
 		c.losses++
-		c.enter(Disconnected, strings.TrimPrefix(text+"; ", "; ")+"its values, of type "+c.info.TypeName+", can not be archived")
+		c.setStateLocked(Disconnected, strings.TrimPrefix(text+"; ", "; ")+"its values, of type "+c.info.TypeName+", cannot be archived")
 	default:
-		c.cause = text // still searching: why it does not succeed
+		c.cause = text // still searching; the text says why it has not succeeded
 	}
 }
 
-// move sends what comes from now on to another shardJournal. What the old one holds, it
-// keeps and seals.
-func (c *channel) move(to *journal.ShardJournal) {
+// moveTo makes later samples go to another shard journal. The old one keeps and seals
+// the samples that it holds.
+func (c *channel) moveTo(to *journal.ShardJournal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shardJournal == to {
+	if c.journal == to {
 		return
 	}
-	c.shardJournal = to
+	c.journal = to
 	if h := c.head; h != nil {
-		c.retire()
+		c.retireHead()
 		c.head = to.Open(c.pv, h.Type())
 	}
 }
 
-// configure brings the channel to settings: it subscribes, or not while paused.
+// configure applies settings: it subscribes, resubscribes, or unsubscribes a paused channel.
 func (c *channel) configure(ch Channel) {
 	c.mu.Lock()
 	old, sub, started := c.filter.set, c.sub, c.since != 0
@@ -240,7 +241,7 @@ func (c *channel) configure(ch Channel) {
 	resubscribe := sub != nil && (c.filter.set.Paused || c.filter.set.subscription() != old.subscription())
 	subscribe := !c.filter.set.Paused && (sub == nil || resubscribe)
 	if c.filter.set.Mode != Scan && c.scan.holding {
-		c.scan.give(old.Period, c.keep)
+		c.scan.give(old.Period, c.appendSample)
 	}
 	c.mu.Unlock()
 
@@ -253,10 +254,10 @@ func (c *channel) configure(ch Channel) {
 	if subscribe {
 		c.subscribe(started && old.Paused, "the settings of the subscription changed")
 	}
-	c.follow(ch.Settings, old.Provider != ch.Settings.Provider)
+	c.subscribeProperties(ch.Settings, old.Provider != ch.Settings.Provider)
 }
 
-// resubscribe makes a new subscription in place of the one there is.
+// resubscribe replaces the current subscription with a new one.
 func (c *channel) resubscribe(why string) {
 	c.mu.Lock()
 	subscribed := c.sub != nil
@@ -267,13 +268,14 @@ func (c *channel) resubscribe(why string) {
 	}
 }
 
-// subscribe says why, if the channel is connected.
+// subscribe creates a subscription. If the channel was connected, the mark of the
+// disconnection says why.
 func (c *channel) subscribe(resumed bool, why string) {
 	c.mu.Lock()
 	was := c.state
-	now := c.enter(Searching, "")
+	now := c.setStateLocked(Searching, "")
 	if was == Connected {
-		c.mark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: why})
+		c.addMark(sample.Mark{Time: now, Kind: sample.Disconnected, Text: why})
 	}
 	c.mu.Unlock()
 	if resumed {
@@ -282,7 +284,7 @@ func (c *channel) subscribe(resumed bool, why string) {
 	set := c.filter.set
 	source := c.m.sources[set.Provider]
 	if source == nil {
-		c.Disconnected(errors.New("this engine does not speak " + set.Provider.String()))
+		c.Disconnected(errors.New("this engine has no client for provider " + set.Provider.String()))
 		return
 	}
 	sub := source.Subscribe(c.pv, SubscribeOptions{Events: set.Events, Fields: set.subscribedFields()}, c)
@@ -291,7 +293,8 @@ func (c *channel) subscribe(resumed bool, why string) {
 	c.mu.Unlock()
 }
 
-// unsubscribe must be called without the lock: it waits for calls of the sink.
+// unsubscribe closes the subscription. The caller must not hold the lock, because
+// closing waits for calls of the sink.
 func (c *channel) unsubscribe() {
 	c.mu.Lock()
 	sub := c.sub
@@ -304,23 +307,23 @@ func (c *channel) unsubscribe() {
 
 func (c *channel) pause() {
 	c.mu.Lock()
-	now := c.enter(Paused, "")
+	now := c.setStateLocked(Paused, "")
 	c.mu.Unlock()
 	c.m.marks.Add(c.pv, sample.Mark{Time: now, Kind: sample.Paused, Text: c.group})
 }
 
-// close ends the capture; samples stay in the shardJournal.
+// close ends the capture. Samples stay in the shard journal.
 func (c *channel) close() {
 	c.unsubscribe()
-	c.unfollow()
+	c.unsubscribeProperties()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scan.holding && c.head != nil {
-		c.scan.give(c.filter.set.Period, c.keep)
+		c.scan.give(c.filter.set.Period, c.appendSample)
 	}
-	c.ledger.take(c.mark)
-	c.ledger.settle(c.m.now(), c.mark)
-	c.retire()
+	c.ledger.emitLosses(c.addMark)
+	c.ledger.emitSuspicion(c.m.now(), c.addMark)
+	c.retireHead()
 }
 
 // period returns the scan period, 0 for a monitored channel.
@@ -330,8 +333,8 @@ func (c *channel) period() time.Duration {
 	return c.filter.set.Period
 }
 
-// enter changes the state. It needs the lock.
-func (c *channel) enter(s State, cause string) (now int64) {
+// setStateLocked changes the state and returns the time.
+func (c *channel) setStateLocked(s State, cause string) (now int64) {
 	now = c.m.now()
 	if c.state != s || c.since == 0 {
 		c.state, c.since = s, now
@@ -340,13 +343,13 @@ func (c *channel) enter(s State, cause string) (now int64) {
 	return now
 }
 
-// report marks the losses gathered and brings the rate up to date.
+// report marks the losses gathered so far and updates the rate.
 func (c *channel) report() {
 	now := c.m.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ledger.take(c.mark)
-	c.ledger.settle(now-int64(suspicionGap), c.mark)
+	c.ledger.emitLosses(c.addMark)
+	c.ledger.emitSuspicion(now-int64(suspicionGap), c.addMark)
 	c.rate.update(now, c.received)
 }
 
@@ -363,7 +366,7 @@ func (c *channel) status() Status {
 		HasLast: c.filter.has, Last: c.filter.last, Metadata: c.meta,
 	}
 	var shed uint64
-	st.Stored, shed = c.settle()
+	st.Stored, shed = c.countOutcomes()
 	st.Stored -= min(st.Stored, st.Dropped[sample.Expired])
 	st.Dropped[sample.Overflow] += shed
 	if len(st.Last.Bytes) > maxLast {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// clocks calls functions at the multiples of periods, each in a goroutine that
-// belongs to the clocks.
+// clocks calls functions at the multiples of periods. It owns a goroutine for each
+// period.
 type clocks struct {
-	running map[time.Duration]func() // stops a clock, and waits for it
+	running map[time.Duration]func() // by period: stops the clock and waits for it
 }
 
-// every calls f, unless the period has a clock already, a delay after each
-// multiple of the period since 1970, with that multiple in ns.
+// every starts a clock for a period unless there is one. The clock calls f a delay after
+// each multiple of the period since 1970, and passes that multiple in ns.
 func (c *clocks) every(period, delay time.Duration, f func(end int64)) {
 	if c.running[period] != nil {
 		return
@@ -38,7 +38,7 @@ func (c *clocks) every(period, delay time.Duration, f func(end int64)) {
 	c.running[period] = func() { close(stop); wg.Wait() }
 }
 
-// keep stops the clocks whose periods are not wanted.
+// keep stops the clocks of all periods that are not wanted.
 func (c *clocks) keep(wanted map[time.Duration]bool) {
 	for p, stop := range c.running {
 		if !wanted[p] {

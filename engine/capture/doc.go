@@ -1,4 +1,4 @@
-// Package capture decides what is archived of what the sources deliver.
+// Package capture decides which samples of the sources are archived.
 //
 //	Assignment ──▶ Manager.Apply ──▶ channel per PV ──▶ Source.Subscribe
 //	                                    ▲                     │ Sink
@@ -9,10 +9,10 @@
 //
 //	property per field of the record ──▶ Source.Subscribe ──▶ Sample ──▶ metadata, marks
 //
-// A channel that comes back with another type goes on at once, in another head
-// and with a mark; what was held of the old type is stored first.
+// If a channel reconnects with another type, its samples go to a new head at once, and a
+// mark notes the change. Samples of the old type are stored first.
 //
-// A channel's filters are pure: they depend on the settings, the sample, its
-// time of arrival and the sample stored before, so two engines that see the
-// same updates under the source's clock keep the same samples.
+// A channel's filters are pure functions of the settings, the sample, its time of arrival
+// and the previously stored sample. So two engines that see the same updates under the
+// source's clock keep the same samples.
 package capture

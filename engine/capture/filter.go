@@ -6,21 +6,21 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// filter decides which samples of a channel are kept. It never blocks and
-// allocates only to remember long values.
+// filter decides which samples of a channel are kept. It never blocks, and it allocates
+// only to remember long values.
 type filter struct {
 	set     *Settings
 	typ     sample.Type
 	fresh   bool          // the next sample is the first since the channel connected
 	has     bool          // last is set
-	lastSrc int64         // time of last as the source gave it
-	last    sample.Sample // the latest one kept
-	slot    int64         // of last, for maxRate
+	lastSrc int64         // the source's time of last
+	last    sample.Sample // the latest sample kept
+	slot    int64         // the rate slot of last, for MaxRate
 }
 
-// keep tells whether a sample that arrived at a time (ns since 1970) is kept,
-// and else why not. It gives the sample the engine's time where the rule of
-// clocks says so.
+// keep reports whether to keep a sample that arrived at a time (ns since 1970), and the
+// reason if not. It replaces the sample's time with the engine's where the clock settings
+// require it.
 func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
 	if len(s.Bytes) > MaxValueBytes {
 		return sample.TooLarge, false
@@ -44,7 +44,7 @@ func (f *filter) keep(s *sample.Sample, arrival int64) (sample.Reason, bool) {
 	return 0, true
 }
 
-// size returns the bytes of the value kept last; 0 if there is none.
+// size returns the bytes of the last kept value, or 0 if there is none.
 func (f *filter) size() int {
 	switch {
 	case !f.has:
@@ -55,11 +55,11 @@ func (f *filter) size() int {
 	return len(f.last.Bytes)
 }
 
-// MaxValueBytes is the largest value that is archived: 16 MiB of elements, and
-// what a structure has beside them. Larger ones would not fit a journal row.
+// MaxValueBytes is the largest value that is archived: 16 MiB of elements and the
+// overhead of a structure. A larger value would not fit into a journal row.
 const MaxValueBytes = 17 << 20
 
-// duplicate reports whether the source sent the sample kept last once more.
+// duplicate reports whether the source sent the last kept sample again.
 func (f *filter) duplicate(s *sample.Sample) bool {
 	if !f.has || s.Time != f.lastSrc {
 		return false
@@ -69,8 +69,8 @@ func (f *filter) duplicate(s *sample.Sample) bool {
 	return f.last.Same(&again)
 }
 
-// clock applies the rule of clocks; false means refused. Only the distance of
-// the source's time from the arrival counts, never the sample before.
+// clock applies the clock settings. It reports false if they refuse the sample. Only the
+// distance between the source's time and the arrival counts, never the previous sample.
 func (f *filter) clock(s *sample.Sample, arrival int64) bool {
 	if f.set.Clock == EngineClock {
 		s.Time, s.Tag = arrival, s.Tag|sample.EngineClock
@@ -88,7 +88,7 @@ func (f *filter) clock(s *sample.Sample, arrival int64) bool {
 	return true
 }
 
-// withinDeadband compares a value with the one kept last. Two NaN are equal.
+// withinDeadband compares a value with the last kept one. Two NaN count as equal.
 func (f *filter) withinDeadband(s *sample.Sample) bool {
 	if f.set.Absolute == 0 && f.set.Relative == 0 || !f.typ.Numeric() {
 		return false
@@ -104,7 +104,7 @@ func (f *filter) withinDeadband(s *sample.Sample) bool {
 	return f.set.Absolute > 0 && d <= f.set.Absolute || f.set.Relative > 0 && d <= f.set.Relative*math.Abs(was)
 }
 
-// rateSlot numbers the slots of 1/MaxRate s of source time.
+// rateSlot returns the number of the slot of 1/MaxRate s of source time.
 func (f *filter) rateSlot(t int64) int64 { return int64(math.Floor(float64(t) / 1e9 * f.set.MaxRate)) }
 
 func (f *filter) remember(s *sample.Sample, source int64) {

@@ -112,8 +112,8 @@ func TestClockOfTheEngine(t *testing.T) {
 	}
 }
 
-// Two engines that see the same updates must choose the same samples, whatever
-// they saw before and however late their timers are.
+// Two engines that see the same updates choose the same samples, whatever they saw before
+// and however late their timers are.
 func TestScanChoosesTheLastOfEachSlot(t *testing.T) {
 	const period = 10 * time.Second
 	at := func(s float64) int64 { return int64(s * 1e9) }
@@ -137,7 +137,7 @@ func TestScanChoosesTheLastOfEachSlot(t *testing.T) {
 			}
 		}
 		if len(got) != len(want) || passed != uint64(len(arrivals)-len(want)) {
-			t.Fatalf("%s: chose %v and passed over %d, want %v", name, got, passed, want)
+			t.Fatalf("%s: chose %v and dropped %d, want %v", name, got, passed, want)
 		}
 		for i := range want {
 			if got[i] != want[i] {

@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// ledger counts the samples of a channel that were dropped. Losses are gathered
-// into one mark per reason until they are taken.
+// ledger counts the dropped samples of a channel. It gathers losses into one mark per
+// reason until emitLosses is called.
 type ledger struct {
 	dropped [sample.NumReasons]uint64
 	open    [sample.NumReasons]loss
@@ -17,13 +17,13 @@ type ledger struct {
 	suspect   suspicion
 }
 
-// loss is a run of lost samples that has no mark yet.
+// loss is a series of lost samples that has no mark yet.
 type loss struct {
 	count    uint64
 	from, to int64 // arrival, ns since 1970
 }
 
-// drop counts n samples dropped at a time.
+// drop counts n samples that were dropped at a time.
 func (l *ledger) drop(r sample.Reason, n uint64, at int64) {
 	l.dropped[r] += n
 	if !r.Loss() {
@@ -37,15 +37,15 @@ func (l *ledger) drop(r sample.Reason, n uint64, at int64) {
 	o.to = at
 }
 
-// suspicion is a time in which the server may have dropped updates, and that has
+// suspicion is a time range in which the server may have dropped updates, and which has
 // no mark yet.
 type suspicion struct {
 	open     bool
 	from, to int64 // ns since 1970
-	latest   int64 // when it was last added to
+	latest   int64 // when the range was last extended
 }
 
-// Suspicions that are no further apart become one mark, unless it gets too long.
+// Suspicions that are at most suspicionGap apart become one mark of at most suspicionMax.
 const (
 	suspicionGap = 10 * time.Second
 	suspicionMax = time.Minute
@@ -71,16 +71,16 @@ func (s *suspicion) mark() sample.Mark {
 	}
 }
 
-// settle gives out a suspicion that nothing was added to since a time.
-func (l *ledger) settle(before int64, emit func(sample.Mark)) {
+// emitSuspicion emits a suspicion that was not extended since a time.
+func (l *ledger) emitSuspicion(before int64, emit func(sample.Mark)) {
 	if s := &l.suspect; s.open && s.latest <= before {
 		emit(s.mark())
 		*s = suspicion{}
 	}
 }
 
-// take gives out the losses since the last call, as marks.
-func (l *ledger) take(emit func(sample.Mark)) {
+// emitLosses emits the losses since the previous call as marks.
+func (l *ledger) emitLosses(emit func(sample.Mark)) {
 	for r := range l.open {
 		if o := &l.open[r]; o.count > 0 {
 			emit(sample.Mark{Time: o.from, End: o.to, Kind: sample.Lost, Reason: sample.Reason(r), Count: o.count})
@@ -92,12 +92,12 @@ func (l *ledger) take(emit func(sample.Mark)) {
 // rate is the growth of a count per second, smoothed over about half a minute.
 type rate struct {
 	perSecond float64
-	at        int64 // of the last update, ns since 1970
+	at        int64 // time of the last update, ns since 1970
 	count     uint64
 	begun     bool
 }
 
-// update takes the count at a time.
+// update adds the count at a time.
 func (r *rate) update(now int64, count uint64) {
 	seconds := float64(now-r.at) / 1e9
 	if seconds <= 0 {

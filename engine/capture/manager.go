@@ -16,17 +16,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Marks takes marks and metadata; it must not block. mark.Log is one.
+// Marks takes marks and metadata. It must not block. mark.Log implements it.
 type Marks interface {
 	Add(pv string, m sample.Mark)
 	Metadata(pv string, at int64, m *sample.Metadata)
 }
 
-// Config of a Manager.
+// Config configures a Manager.
 type Config struct {
 	Sources Sources
-	// ShardJournal returns the shardJournal of a shard: the same one for as long as assignments
-	// list the shard.
+	// ShardJournal returns the journal of a shard. It returns the same one for as long as
+	// assignments list the shard.
 	ShardJournal func(shard int) *journal.ShardJournal
 	Marks        Marks
 	// Now returns the engine's time in ns since 1970; nil means time.Now.
@@ -48,17 +48,17 @@ type Manager struct {
 	mu       sync.RWMutex
 	channels map[string]*channel
 	shards   map[int]map[*channel]struct{}
-	gone     Totals // of channels that were removed
+	gone     Totals // of removed channels
 
 	unwritten unwritten
 
 	scans, reports clocks
 }
 
-// reportEvery is how often rates are computed and losses marked.
+// reportEvery is how often rates are computed and losses are marked.
 const reportEvery = 10 * time.Second
 
-// NewManager returns a manager that captures nothing yet.
+// NewManager returns a Manager that captures nothing yet.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
 		sources: cfg.Sources, shardJournal: cfg.ShardJournal, marks: cfg.Marks, now: cfg.Now, log: cfg.Log,
@@ -74,8 +74,8 @@ func NewManager(cfg Config) *Manager {
 	return m
 }
 
-// Apply makes the assignment the one that is captured: it starts, changes and
-// ends the capture of single channels, and leaves all others alone.
+// Apply captures exactly the channels of an assignment. It starts, changes and ends the
+// capture of single channels, and leaves all others alone.
 func (m *Manager) Apply(a Assignment) {
 	m.apply.Lock()
 	defer m.apply.Unlock()
@@ -84,7 +84,7 @@ func (m *Manager) Apply(a Assignment) {
 	for _, shard := range slices.Sorted(maps.Keys(a)) {
 		for _, ch := range a[shard] {
 			wanted[ch.PV] = true
-			m.place(shard, ch)
+			m.addOrChange(shard, ch)
 			if ch.Settings.Mode == Scan {
 				periods[ch.Settings.Period] = true
 			}
@@ -98,10 +98,10 @@ func (m *Manager) Apply(a Assignment) {
 	m.schedule(periods)
 }
 
-// schedule runs a clock for each period that a channel is scanned at.
+// schedule runs a clock for each scan period.
 func (m *Manager) schedule(periods map[time.Duration]bool) {
 	for p := range periods {
-		delay := min(p/10, 500*time.Millisecond) // updates of the slot may be under way
+		delay := min(p/10, 500*time.Millisecond) // updates of the slot may still arrive
 		m.scans.every(p, delay, func(end int64) { m.tick(p, end) })
 	}
 	m.scans.keep(periods)
@@ -115,25 +115,25 @@ func (m *Manager) tick(period time.Duration, end int64) {
 	}
 }
 
-// place starts or changes the capture of a channel.
-func (m *Manager) place(shard int, ch Channel) {
+// addOrChange starts or changes the capture of a channel.
+func (m *Manager) addOrChange(shard int, ch Channel) {
 	m.mu.Lock()
 	c := m.channels[ch.PV]
 	if c == nil {
-		c = &channel{pv: ch.PV, m: m, shardJournal: m.shardJournal(shard), filter: filter{set: ch.Settings}, group: ch.Group}
+		c = &channel{pv: ch.PV, m: m, journal: m.shardJournal(shard), filter: filter{set: ch.Settings}, group: ch.Group}
 		m.channels[ch.PV] = c
-		m.enter(shard, c)
+		m.enterShardLocked(shard, c)
 	} else if c.shard != shard {
-		m.leave(c)
-		m.enter(shard, c)
+		m.leaveShardLocked(c)
+		m.enterShardLocked(shard, c)
 	}
 	m.mu.Unlock()
-	c.move(m.shardJournal(shard))
+	c.moveTo(m.shardJournal(shard))
 	c.configure(ch)
 }
 
-// Resubscribe ends the subscription of a PV and makes another one, for the reason given,
-// which is marked. It does nothing for a PV that is paused, or not captured.
+// Resubscribe replaces the subscription of a PV with a new one and marks why. It does
+// nothing for a PV that is paused or not captured.
 func (m *Manager) Resubscribe(pv, why string) {
 	m.apply.Lock()
 	defer m.apply.Unlock()
@@ -145,8 +145,8 @@ func (m *Manager) Resubscribe(pv, why string) {
 	}
 }
 
-// enter puts a channel into a shard. It needs the lock.
-func (m *Manager) enter(shard int, c *channel) {
+// enterShardLocked adds a channel to a shard.
+func (m *Manager) enterShardLocked(shard int, c *channel) {
 	if m.shards[shard] == nil {
 		m.shards[shard] = map[*channel]struct{}{}
 	}
@@ -154,8 +154,8 @@ func (m *Manager) enter(shard int, c *channel) {
 	c.shard = shard
 }
 
-// leave takes a channel out of its shard. It needs the lock.
-func (m *Manager) leave(c *channel) {
+// leaveShardLocked removes a channel from its shard.
+func (m *Manager) leaveShardLocked(c *channel) {
 	delete(m.shards[c.shard], c)
 	if len(m.shards[c.shard]) == 0 {
 		delete(m.shards, c.shard)
@@ -171,7 +171,7 @@ func (m *Manager) remove(c *channel) {
 	defer m.mu.Unlock()
 	m.gone.add(c)
 	delete(m.channels, c.pv)
-	m.leave(c)
+	m.leaveShardLocked(c)
 }
 
 // InShard returns the PVs that are captured in a shard.
@@ -188,16 +188,18 @@ func (m *Manager) InShard(shard int) (pvs []string) {
 type ShardStatus struct {
 	Channels int
 	States   [NumStates]int
-	// Lit are connected, and Dark are not, for SteadyAfter at least. Paused ones are
-	// neither.
-	Lit, Dark int
-	// Rate is the samples/s received, smoothed, and BytesPerSecond of their values: a
-	// channel's latest one counts for all.
+	// SteadilyConnected and Unreachable count the channels that have been connected, or
+	// not connected, for at least SteadyAfter. Paused channels count as neither.
+	SteadilyConnected, Unreachable int
+	// Rate is the number of samples received per second, smoothed. BytesPerSecond is the
+	// rate of their bytes; all samples of a channel count with the size of its latest
+	// value.
 	Rate, BytesPerSecond float64
 }
 
-// SteadyAfter is how long a channel has been connected, or not, to count as Lit or Dark:
-// longer than two engines may take to tell of it.
+// SteadyAfter is how long a channel must have been connected, or not connected, to count
+// in ShardStatus.SteadilyConnected or Unreachable. It is longer than two engines may take
+// to report a change.
 const SteadyAfter = 30 * time.Second
 
 // ShardStatus sums up the channels that are captured in a shard.
@@ -213,9 +215,9 @@ func (m *Manager) ShardStatus(shard int) (s ShardStatus) {
 		switch {
 		case c.since > steady || c.state == Paused:
 		case c.state == Connected || c.state == Unsupported:
-			s.Lit++
+			s.SteadilyConnected++
 		default:
-			s.Dark++
+			s.Unreachable++
 		}
 		s.Rate += c.rate.perSecond
 		s.BytesPerSecond += c.rate.perSecond * float64(c.filter.size())
@@ -235,7 +237,7 @@ func (m *Manager) Shard(pv string) (shard int, captured bool) {
 	return c.shard, true
 }
 
-// Retention returns how long the samples of a PV are kept; false if it is not
+// Retention returns how long the samples of a PV are kept, and false if the PV is not
 // captured.
 func (m *Manager) Retention(pv string) (r store.Retention, captured bool) {
 	m.mu.RLock()
@@ -249,8 +251,8 @@ func (m *Manager) Retention(pv string) (r store.Retention, captured bool) {
 	return c.filter.set.Retention, true
 }
 
-// Expired counts samples of a PV that were stored in the journal, and are too old to
-// be kept in blocks.
+// Expired counts samples of a PV that were stored in the journal but are too old to be
+// kept in blocks.
 func (m *Manager) Expired(pv string, n int) {
 	m.mu.RLock()
 	c := m.channels[pv]
@@ -263,7 +265,7 @@ func (m *Manager) Expired(pv string, n int) {
 	c.ledger.drop(sample.Expired, uint64(n), m.now())
 }
 
-// Names yields the PVs being captured, in no particular order.
+// Names yields the captured PVs, in no particular order.
 func (m *Manager) Names() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, c := range m.snapshot() {
@@ -298,7 +300,7 @@ func (m *Manager) Statuses() iter.Seq[Status] {
 	}
 }
 
-// Close ends the capture of all channels. Their samples stay in the shardJournals.
+// Close ends the capture of all channels. Their samples stay in the shard journals.
 func (m *Manager) Close() {
 	m.apply.Lock()
 	defer m.apply.Unlock()

@@ -23,7 +23,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// script is a source whose updates the test sends itself.
+// script is a source whose updates the test sends.
 type script struct {
 	mu    sync.Mutex
 	sinks map[string]Sink
@@ -63,13 +63,13 @@ func (s *script) take() string {
 	return calls
 }
 
-// notes gathers marks, as "PV kind", and metadata.
+// notes records marks, as "PV kind", and metadata.
 type notes struct {
 	mu    sync.Mutex
 	all   []string
 	last  map[string]sample.Mark
 	meta  map[string][]*sample.Metadata
-	since map[string]int64 // of the latest metadata
+	since map[string]int64 // time of the latest metadata, by PV
 }
 
 func (n *notes) Add(pv string, m sample.Mark) {
@@ -103,7 +103,7 @@ func (n *notes) Metadata(pv string, at int64, m *sample.Metadata) {
 	n.since[pv] = at
 }
 
-// sunk is a store that acknowledges everything.
+// sunk is a store that acknowledges everything and keeps nothing.
 type sunk struct{}
 
 func (sunk) Claims(context.Context, int) ([]store.Claim, error) { return nil, nil }
@@ -112,13 +112,13 @@ func (sunk) PutJournal(context.Context, store.JournalRow) error { return nil }
 
 type rig struct {
 	*Manager
-	source        *script // of Channel Access
-	pva           *script
-	marks         *notes
-	shardJournals []*journal.ShardJournal
+	source   *script // of Channel Access
+	pva      *script
+	marks    *notes
+	journals []*journal.ShardJournal
 }
 
-// inManager runs a test of a manager with two shards, in fake time.
+// inManager runs a test of a manager with two shards in fake time.
 func inManager(t *testing.T, f func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := journal.NewMemory(1 << 20)
@@ -128,11 +128,11 @@ func inManager(t *testing.T, f func(r *rig)) {
 			Lost: r.marks.Add, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)}
 		var wg sync.WaitGroup
 		for i := range 2 {
-			shardJournal := journal.NewShardJournal(i, store.WriterID{byte(i + 1)}, cfg)
-			r.shardJournals = append(r.shardJournals, shardJournal)
-			wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
+			j := journal.NewShardJournal(i, store.WriterID{byte(i + 1)}, cfg)
+			r.journals = append(r.journals, j)
+			wg.Go(func() { j.Run(ctx, t.Context()) })
 		}
-		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, ShardJournal: func(s int) *journal.ShardJournal { return r.shardJournals[s] },
+		r.Manager = NewManager(Config{Sources: Sources{CA: r.source, PVA: r.pva}, ShardJournal: func(s int) *journal.ShardJournal { return r.journals[s] },
 			Marks: r.marks, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		defer func() {
 			r.Close()
@@ -234,7 +234,7 @@ func TestAChannelsLife(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotBeArchivedSaysSo(t *testing.T) {
+func TestUnsupportedTypesAreReported(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A")})
 		r.source.sinks["A"].Connected(ChannelInfo{TypeName: "NTTable"})
@@ -256,7 +256,7 @@ func TestScanStoresOnePerPeriod(t *testing.T) {
 		}
 		st := r.status(t, "A")
 		if st.Stored < 6 || st.Stored > 7 || st.Stored+st.Dropped[sample.Scan] < 63 {
-			t.Fatalf("in 65 s: %d stored, %d passed over", st.Stored, st.Dropped[sample.Scan])
+			t.Fatalf("in 65 s: %d stored, %d dropped by the scan", st.Stored, st.Dropped[sample.Scan])
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
 			}
 			return n
 		}
-		if a, b := counts(r.shardJournals[0]), counts(r.shardJournals[1]); a != 5 || b != 5 {
+		if a, b := counts(r.journals[0]), counts(r.journals[1]); a != 5 || b != 5 {
 			t.Fatalf("the shard journals hold %d and %d samples, want 5 and 5", a, b)
 		}
 		testclock.Advance(time.Second)
@@ -288,7 +288,7 @@ func TestAMoveToAnotherShardKeepsCapturing(t *testing.T) {
 	})
 }
 
-func TestWhatAShardTakes(t *testing.T) {
+func TestShardStatusSumsUpRates(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B", "C"), 1: groupOf(Settings{}, "D")})
 		a, b := r.connect("A", sample.Float64), r.connect("B", sample.Float64.Array())
@@ -309,7 +309,7 @@ func TestWhatAShardTakes(t *testing.T) {
 	})
 }
 
-func TestTotalsKeepWhatWasRemoved(t *testing.T) {
+func TestTotalsIncludeRemovedChannels(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B")})
 		for _, pv := range []string{"A", "B"} {

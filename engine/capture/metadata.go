@@ -10,9 +10,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Metadata waits to be written until all properties are known, so that a channel
-// that connects gives one entry; and after an entry, so that a property that
-// changes all the time does not fill the store.
+// Metadata is written only once all properties are known, so that a channel that connects
+// causes one entry. The next entry must wait, so that a property that changes all the
+// time does not fill the store.
 const (
 	writeEvery  = time.Second
 	waitForAll  = 30 * time.Second
@@ -23,34 +23,34 @@ const (
 func (c *channel) Metadata(m *sample.Metadata) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell(m)
+	c.setMetadataLocked(m)
 }
 
-// tell takes metadata. It needs the lock.
-func (c *channel) tell(m *sample.Metadata) {
-	c.props.told = m
-	c.meta = c.withProperties()
+// setMetadataLocked sets the metadata from the source.
+func (c *channel) setMetadataLocked(m *sample.Metadata) {
+	c.props.base = m
+	c.meta = c.withPropertiesLocked()
 	if len(c.props.all) == 0 {
 		c.m.marks.Metadata(c.pv, c.m.now(), c.meta)
 		return
 	}
-	c.metadataChanged()
+	c.scheduleMetadataLocked()
 }
 
-// metadataChanged lets the metadata be written soon. It needs the lock.
-func (c *channel) metadataChanged() {
+// scheduleMetadataLocked makes writeMetadata write the metadata soon.
+func (c *channel) scheduleMetadataLocked() {
 	if c.props.since == 0 {
 		c.props.since = c.m.now()
 	}
 	c.m.unwritten.add(c)
 }
 
-// withProperties returns the metadata told, with the properties. It needs the lock.
-func (c *channel) withProperties() *sample.Metadata {
+// withPropertiesLocked returns the metadata from the source with the properties added.
+func (c *channel) withPropertiesLocked() *sample.Metadata {
 	if len(c.props.all) == 0 {
-		return c.props.told
+		return c.props.base
 	}
-	m := *c.props.told
+	m := *c.props.base
 	m.Properties = slices.Clone(m.Properties)
 	for _, p := range c.props.all {
 		if p.of != sample.Unknown {
@@ -61,50 +61,50 @@ func (c *channel) withProperties() *sample.Metadata {
 	return &m
 }
 
-// writeWhenDue writes the metadata if it is time. It reports false if it has to be
-// asked again.
+// writeWhenDue writes the metadata if it is due. It reports false if it must be called
+// again.
 func (c *channel) writeWhenDue(now int64) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.props.told == nil && c.state != Connected {
-		c.props.since = 0 // it begins when the channel connects
+	if c.props.base == nil && c.state != Connected {
+		c.props.since = 0 // set again when the channel connects
 	}
 	since := c.props.since
 	if since == 0 {
 		return true
 	}
 	wait := waitForAll
-	if c.complete() {
+	if c.completeLocked() {
 		wait = writeEvery
 	}
 	if now-since < int64(wait) || c.props.written != 0 && now-c.props.written < int64(waitBetween) {
 		return false
 	}
-	c.writeMetadata(now)
+	c.writeMetadataLocked(now)
 	return true
 }
 
-// writeMetadata needs the lock.
-func (c *channel) writeMetadata(now int64) {
-	if c.props.told == nil {
-		c.props.told = bare(&c.info)
+// writeMetadataLocked writes the metadata.
+func (c *channel) writeMetadataLocked(now int64) {
+	if c.props.base == nil {
+		c.props.base = bare(&c.info)
 	}
-	c.meta = c.withProperties()
+	c.meta = c.withPropertiesLocked()
 	c.m.marks.Metadata(c.pv, c.props.since, c.meta)
 	c.props.since, c.props.written = 0, now
 }
 
-// complete reports whether metadata and all properties are known.
-func (c *channel) complete() bool {
-	return (c.props.told != nil || hasNone(c.info.Type)) &&
+// completeLocked reports whether the metadata and all properties are known.
+func (c *channel) completeLocked() bool {
+	return (c.props.base != nil || hasNone(c.info.Type)) &&
 		!slices.ContainsFunc(c.props.all, func(p *property) bool { return !p.known() })
 }
 
-// hasNone reports whether values of a type may have no metadata: strings of Channel
-// Access have none.
+// hasNone reports whether values of a type may have no metadata, as strings of Channel
+// Access.
 func hasNone(t sample.Type) bool { return t.Elem() == sample.String }
 
-// bare returns the metadata of a channel whose source gives none.
+// bare returns the metadata of a channel whose source provides none.
 func bare(info *ChannelInfo) *sample.Metadata {
 	m := &sample.Metadata{Type: info.Type, Count: info.Count, Host: info.Host}
 	none := math.NaN()
@@ -112,8 +112,8 @@ func bare(info *ChannelInfo) *sample.Metadata {
 	return m
 }
 
-// unwritten are the channels whose metadata changed and is to be written. Its lock
-// is taken after a channel's.
+// unwritten is the set of channels whose changed metadata must be written. Its lock is
+// taken after a channel's lock.
 type unwritten struct {
 	mu       sync.Mutex
 	channels map[*channel]struct{}
@@ -125,8 +125,8 @@ func (u *unwritten) add(c *channel) {
 	u.channels[c] = struct{}{}
 }
 
-// take empties it.
-func (u *unwritten) take() map[*channel]struct{} {
+// takeAll empties the set and returns its channels.
+func (u *unwritten) takeAll() map[*channel]struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := u.channels
@@ -137,7 +137,7 @@ func (u *unwritten) take() map[*channel]struct{} {
 // writeMetadata writes the metadata that is due.
 func (m *Manager) writeMetadata() {
 	now := m.now()
-	for c := range m.unwritten.take() {
+	for c := range m.unwritten.takeAll() {
 		if !c.writeWhenDue(now) {
 			m.unwritten.add(c)
 		}

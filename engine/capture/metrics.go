@@ -6,19 +6,19 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Totals sums up all channels, also those that were removed.
+// Totals sums up all channels, including removed ones.
 type Totals struct {
 	Channels  int
 	States    [NumStates]int
 	Received  uint64
 	Dropped   [sample.NumReasons]uint64
-	Suspected uint64 // times that an IOC may have dropped updates unseen
+	Suspected uint64 // times that an IOC may have dropped updates without reporting it
 	LostLinks uint64
-	// Properties are subscribed to besides the channels.
+	// Properties counts the fields of records with subscriptions besides the channels.
 	Properties int
 }
 
-// add sums up what a channel counted.
+// add adds the counts of a channel.
 func (t *Totals) add(c *channel) {
 	t.Received += c.received
 	t.LostLinks += c.losses
@@ -28,8 +28,8 @@ func (t *Totals) add(c *channel) {
 	}
 }
 
-// Totals counts anew; its cost is that of a walk over all channels. Samples lost
-// for want of memory are counted by the journal.
+// Totals sums up all channels, so its cost grows with their number. The journal counts
+// samples dropped for lack of memory.
 func (m *Manager) Totals() Totals {
 	m.mu.RLock()
 	t := m.gone
@@ -45,8 +45,8 @@ func (m *Manager) Totals() Totals {
 	return t
 }
 
-// collector computes the metrics of a manager when they are asked for, so that
-// counting costs nothing per sample.
+// collector computes the metrics of a manager when they are scraped, so that counting
+// costs nothing per sample.
 type collector struct{ m *Manager }
 
 var (

@@ -9,32 +9,31 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// properties are the fields of a channel's record that are kept with its
-// metadata. They are guarded by the channel's lock; all is changed by configure
-// and close only.
+// properties are the fields of a channel's record that are kept with its metadata. The
+// channel's lock guards them. Only configure and close change all.
 type properties struct {
-	all []*property // by name
-	// told is the metadata that the source gave; nil before, and for types that have
-	// none.
-	told *sample.Metadata
-	// since is the time of the first change that is not written; 0 if there is none.
+	all []*property // sorted by name
+	// base is the metadata from the source. It is nil before the source has sent any, and
+	// for types that have none.
+	base *sample.Metadata
+	// since is the time of the first change that is not written yet, or 0.
 	since int64
-	// written is when an entry was written last.
+	// written is when the last entry was written.
 	written int64
 }
 
-// property is one of them: the sink of its subscription.
+// property is one field of the record. It is the sink of the field's subscription.
 type property struct {
 	c    *channel
 	name string
 	sub  Subscription
 
-	// What follows is guarded by the channel's lock.
-	typ    sample.Type // of the samples that come
+	// The fields below are guarded by the channel's lock.
+	typ    sample.Type // of the samples that arrive
 	labels []string    // of an enumeration
 	value  sample.Sample
-	of     sample.Type // of value; Unknown: there is none yet
-	never  bool        // its type can not be archived
+	of     sample.Type // type of value; Unknown if there is no value yet
+	never  bool        // values of its type cannot be archived
 }
 
 // Connected implements Sink.
@@ -53,7 +52,7 @@ func (p *property) Sample(s *sample.Sample) {
 		return
 	}
 	p.value.Word, p.value.Bytes, p.of = s.Word, append(p.value.Bytes[:0], head...), p.typ
-	p.c.metadataChanged()
+	p.c.scheduleMetadataLocked()
 }
 
 // Metadata implements Sink.
@@ -62,27 +61,27 @@ func (p *property) Metadata(m *sample.Metadata) {
 	defer p.c.mu.Unlock()
 	if !slices.Equal(p.labels, m.Labels) {
 		p.labels = m.Labels
-		p.c.metadataChanged()
+		p.c.scheduleMetadataLocked()
 	}
 }
 
-// Dropped implements Sink. Of a property the latest value counts.
+// Dropped implements Sink. Only the latest value of a property counts.
 func (p *property) Dropped(sample.Reason, uint64) {}
 
 // Suspect implements Sink.
 func (p *property) Suspect(int64, int64) {}
 
-// Disconnected implements Sink. The value is what was known last.
+// Disconnected implements Sink. The property keeps its last known value.
 func (p *property) Disconnected(error) {}
 
-// known reports whether nothing more has to come to show the value.
+// known reports whether all that is needed to show the value has arrived.
 func (p *property) known() bool {
 	return p.never || p.of != sample.Unknown && (p.of != sample.Enum || p.labels != nil)
 }
 
-// follow subscribes to the properties of settings, and ends the subscriptions of
-// others; of all, if the channel is to be told anew what it is.
-func (c *channel) follow(set *Settings, anew bool) {
+// subscribeProperties subscribes to the properties of settings, and ends the other
+// subscriptions. If anew is true, it replaces all subscriptions.
+func (c *channel) subscribeProperties(set *Settings, anew bool) {
 	names := set.subscribed()
 	if len(names)+len(c.props.all) == 0 {
 		return
@@ -107,13 +106,13 @@ func (c *channel) follow(set *Settings, anew bool) {
 	c.props.all = all
 	switch {
 	case anew || set.Paused:
-		c.props.told = nil
+		c.props.base = nil
 	case changed:
-		c.metadataChanged()
+		c.scheduleMetadataLocked()
 	}
 }
 
-// subscribeTo subscribes to a property, where there is a source.
+// subscribeTo subscribes to a property if there is a source for its provider.
 func (c *channel) subscribeTo(name string, provider Provider) *property {
 	p := &property{c: c, name: name, sub: nothing{}}
 	if source := c.m.sources[provider]; source != nil {
@@ -122,21 +121,21 @@ func (c *channel) subscribeTo(name string, provider Provider) *property {
 	return p
 }
 
-// nothing is the subscription that an engine without a source has.
+// nothing is the subscription to a property without a source.
 type nothing struct{}
 
 // Close implements Subscription.
 func (nothing) Close() {}
 
-// unfollow ends the subscriptions, and writes what was not written.
-func (c *channel) unfollow() {
+// unsubscribeProperties ends the subscriptions and writes metadata that was not written.
+func (c *channel) unsubscribeProperties() {
 	for _, p := range c.props.all {
 		p.sub.Close()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.props.since != 0 && c.complete() {
-		c.writeMetadata(c.m.now())
+	if c.props.since != 0 && c.completeLocked() {
+		c.writeMetadataLocked(c.m.now())
 	}
 	c.props = properties{}
 }

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// told returns the metadata entries of a PV, as "NAME=VALUE …" with the unit first.
-func (r *rig) told(pv string) (out []string) {
+// entries returns the metadata entries of a PV, as "NAME=VALUE …" with the unit first.
+func (r *rig) entries(pv string) (out []string) {
 	r.marks.mu.Lock()
 	defer r.marks.mu.Unlock()
 	for _, m := range r.marks.meta[pv] {
@@ -28,7 +28,7 @@ func (r *rig) told(pv string) (out []string) {
 
 func (r *rig) expect(t *testing.T, pv string, want ...string) {
 	t.Helper()
-	if got := r.told(pv); !slices.Equal(got, want) {
+	if got := r.entries(pv); !slices.Equal(got, want) {
 		t.Fatalf("metadata of %s: %q, want %q", pv, got, want)
 	}
 }
@@ -42,7 +42,7 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 			t.Fatalf("subscriptions: %s", got)
 		}
 		if o := r.source.opts["A.DESC"]; o.Events != EventValue {
-			t.Fatalf("properties are asked for with %+v", o)
+			t.Fatalf("properties are subscribed to with %+v", o)
 		}
 		channel := r.connect("A.HIGH", sample.Float64)
 		channel.Metadata(&sample.Metadata{Units: "mbar"})
@@ -51,7 +51,7 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 		send(desc, "pressure")
 		scan.Sample(&sample.Sample{Time: 1, Word: 2})
 		testclock.Advance(5 * time.Second)
-		r.expect(t, "A.HIGH") // MDEL is to come
+		r.expect(t, "A.HIGH") // MDEL has no value yet
 		mdel.Sample(&sample.Sample{Time: 1, Word: math.Float64bits(0.25)})
 		testclock.Advance(2 * time.Second)
 		first := "mbar DESC=pressure MDEL=0.25 SCAN=1 second"
@@ -60,7 +60,7 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 			t.Fatalf("the status has %+v", m.Properties)
 		}
 
-		// The same value again, as after an alarm or a reconnect, is no change.
+		// The same value again, as after an alarm or a reconnect, causes no entry.
 		send(desc, "pressure")
 		desc.Disconnected(errors.New("gone"))
 		desc.Connected(ChannelInfo{Type: sample.String, Count: 1})
@@ -76,7 +76,7 @@ func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 	})
 }
 
-func TestAPropertyThatNobodyServesHoldsMetadataUpForSomeTimeOnly(t *testing.T) {
+func TestAPropertyThatNoServerHasDelaysMetadataForALimitedTime(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC,NOPE"}, "A")})
 		at := time.Now().UnixNano()
@@ -95,7 +95,7 @@ func TestAPropertyThatNobodyServesHoldsMetadataUpForSomeTimeOnly(t *testing.T) {
 	})
 }
 
-// Strings of Channel Access have no metadata, but properties.
+// Strings of Channel Access have no metadata, but they have properties.
 func TestPropertiesOfAString(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
@@ -113,7 +113,7 @@ func TestPropertiesOfAString(t *testing.T) {
 }
 
 // A property that changes all the time must not fill the store.
-func TestRestlessProperties(t *testing.T) {
+func TestARestlessPropertyCausesFewEntries(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "VAL"}, "A")})
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{})
@@ -122,7 +122,7 @@ func TestRestlessProperties(t *testing.T) {
 			sink.Sample(&sample.Sample{Time: int64(i), Word: uint64(i)})
 			testclock.Advance(100 * time.Millisecond)
 		}
-		if n := len(r.told("A")); n < 9 || n > 12 {
+		if n := len(r.entries("A")); n < 9 || n > 12 {
 			t.Fatalf("%d entries in 100 s", n)
 		}
 	})
@@ -160,7 +160,7 @@ func TestPropertiesFollowTheSettings(t *testing.T) {
 	})
 }
 
-// Of a channel that was paused, the properties are as they were until it is back.
+// While a channel is paused, its properties keep their last values.
 func TestPausingWritesNoMetadata(t *testing.T) {
 	inManager(t, func(r *rig) {
 		set := Settings{Properties: "DESC"}
@@ -178,23 +178,23 @@ func TestPausingWritesNoMetadata(t *testing.T) {
 	})
 }
 
-// In pvAccess the description comes with the metadata.
-func TestProvidersAndTheirProperties(t *testing.T) {
+// pvAccess metadata contains the description, so it needs no subscription.
+func TestPropertiesFollowAChangeOfTheProvider(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC,MDEL"}, "A")})
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{})
 		if r.source.take() != "+A +A.DESC +A.MDEL" || r.pva.take() != "" {
-			t.Fatal("not by Channel Access")
+			t.Fatal("the PV is not captured through Channel Access")
 		}
 		r.Apply(Assignment{0: groupOf(Settings{Provider: PVA, Fields: "value", Properties: "DESC,MDEL"}, "A")})
 		if ca, pva := r.source.take(), r.pva.take(); ca != "-A -A.DESC -A.MDEL" || pva != "+A +A.MDEL" {
 			t.Fatalf("Channel Access %q, pvAccess %q", ca, pva)
 		}
 		if o := r.pva.opts["A"]; o.Fields != "value,alarm,timeStamp" {
-			t.Errorf("fields asked for: %q", o.Fields)
+			t.Errorf("subscribed fields: %q", o.Fields)
 		}
 		if o := r.pva.opts["A.MDEL"]; o.Fields != "" {
-			t.Errorf("fields of a property asked for: %q", o.Fields)
+			t.Errorf("subscribed fields of a property: %q", o.Fields)
 		}
 		if st := r.status(t, "A"); st.Provider != PVA || st.State != Searching {
 			t.Errorf("%+v", st)

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-func TestResubscribe(t *testing.T) {
+func TestResubscribeReplacesTheSubscriptionWithAMark(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: append(groupOf(Settings{}, "A"), groupOf(Settings{Paused: true}, "P")...)})
 		r.connect("A", sample.Float64).Sample(&sample.Sample{Time: r.now(), Word: 1})

@@ -6,12 +6,12 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// scanner holds back the samples of a channel in Scan mode, and gives out the
-// last one of each slot of time that ends at a multiple of the period.
+// scanner holds back the samples of a channel in Scan mode. It emits the last sample of
+// each time slot; slots end at the multiples of the period.
 type scanner struct {
-	held    sample.Sample // the latest of the slot at hand
+	held    sample.Sample // the latest sample of the current slot
 	holding bool
-	done    int64 // end of the latest slot given out
+	done    int64 // end of the last slot whose sample was emitted
 }
 
 // slotEnd returns the first multiple of the period at or after a time.
@@ -24,12 +24,12 @@ func slotEnd(t int64, period time.Duration) int64 {
 	return end
 }
 
-// offer takes a sample. If it begins another slot, the one held before is given
-// out through emit. It reports how many samples were passed over: 0 or 1.
+// offer takes a sample. If the sample begins a new slot, offer emits the held sample. It
+// returns how many samples were dropped: 0 or 1.
 func (sc *scanner) offer(s *sample.Sample, period time.Duration, emit func(*sample.Sample)) (passed uint64) {
 	end := slotEnd(s.Time, period)
 	if end <= sc.done {
-		return 1 // its slot was given out: the sample is late
+		return 1 // the sample is late: its slot has ended
 	}
 	if sc.holding {
 		if slotEnd(sc.held.Time, period) < end {
@@ -44,7 +44,7 @@ func (sc *scanner) offer(s *sample.Sample, period time.Duration, emit func(*samp
 	return passed
 }
 
-// tick gives out what is held of the slots that ended at or before a time.
+// tick emits the held sample if its slot ended at or before a time.
 func (sc *scanner) tick(end int64, period time.Duration, emit func(*sample.Sample)) {
 	if sc.holding && slotEnd(sc.held.Time, period) <= end {
 		sc.give(period, emit)

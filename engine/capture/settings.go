@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Provider is the protocol that a channel is captured by.
+// Provider is the protocol through which a channel is captured.
 type Provider uint8
 
 // Providers.
@@ -22,75 +22,75 @@ const (
 
 var providerNames = [NumProviders]string{"ca", "pva"}
 
-// String returns the name used in front of PVs: ca, pva.
+// String returns the prefix of PV names that selects the provider: ca or pva.
 func (p Provider) String() string { return providerNames[p] }
 
-// Mode is how samples are taken from updates.
+// Mode is how samples are chosen from updates.
 type Mode uint8
 
 const (
 	// Monitor keeps every update that the filters pass.
 	Monitor Mode = iota
-	// Scan keeps the value at each multiple of the period since 1970, so that two
-	// engines choose the same samples.
+	// Scan keeps the value at each multiple of the period since 1970, so that two engines
+	// choose the same samples.
 	Scan
 )
 
-// Clock is whose time a sample gets.
+// Clock is the clock that gives a sample its time.
 type Clock uint8
 
 const (
-	// SourceClock is the IOC's.
+	// SourceClock is the IOC's clock.
 	SourceClock Clock = iota
-	// EngineClock is the engine's, at arrival.
+	// EngineClock is the engine's clock at the arrival of the sample.
 	EngineClock
 )
 
-// ClockAction is what happens to a sample whose source time is further from its
-// arrival than the limits.
+// ClockAction is what happens to a sample whose source time is further from its arrival
+// than the limits allow.
 type ClockAction uint8
 
 const (
-	// Restamp stores it under the engine's clock.
+	// Restamp stores the sample with the engine's time.
 	Restamp ClockAction = iota
-	// Refuse drops it, counted as sample.Clock.
+	// Refuse drops the sample and counts it as sample.Clock.
 	Refuse
 )
 
-// Settings are how a channel is sampled. They are comparable and shared by all
-// channels of a class.
+// Settings define how a channel is sampled. They are comparable, and all channels of a
+// class share them.
 type Settings struct {
 	Provider Provider
-	// Fields of a pvAccess structure to archive, sorted and separated by commas;
-	// empty means all. Alarm and time stamp come along. Properties are fields of the record, such as DESC,
-	// whose values are kept with the metadata, sorted and separated by commas.
+	// Fields are the fields of a pvAccess structure to archive, sorted and separated by
+	// commas; empty means all. Alarm and time stamp are always included. Properties are
+	// fields of the record, such as DESC, whose values are kept with the metadata. They are
+	// also sorted and separated by commas.
 	Fields, Properties string
 
 	Mode   Mode
 	Period time.Duration // of Scan
 	Events Events        // of Monitor; 0 means EventLog|EventAlarm
 
-	// Deadbands: an update is dropped if it differs from the last stored value by
-	// no more than Absolute, or by no more than Relative × |last stored value|.
-	// 0 switches one off. Changes of alarm always pass.
+	// Absolute and Relative are deadbands: an update is dropped if it differs from the
+	// last stored value by at most Absolute, or by at most Relative × |last stored value|.
+	// 0 switches a deadband off. Alarm changes always pass.
 	Absolute, Relative float64
-	// MaxRate is the most samples per second of source time; 0 is no limit.
+	// MaxRate is the most samples per second of source time; 0 means no limit.
 	MaxRate float64
 
 	Clock Clock
-	// Ahead and Behind limit how far the source time may be from the arrival;
-	// 0 is no limit. The first sample after connecting is kept however old.
+	// Ahead and Behind limit the distance of the source time from the arrival; 0 means no
+	// limit. The first sample after connecting is kept regardless of its age.
 	Ahead, Behind time.Duration
 	OnClock       ClockAction
 
 	Paused bool
 
-	// Retention says how long samples are kept once they are stored. The capture does
-	// not depend on it.
+	// Retention defines how long stored samples are kept. It does not affect the capture.
 	Retention store.Retention
 }
 
-// subscription returns the settings that need another subscription when they change.
+// subscription returns the settings that require a new subscription when they change.
 func (s *Settings) subscription() Settings {
 	return Settings{Provider: s.Provider, Events: s.Events, Fields: s.Fields}
 }
@@ -109,8 +109,8 @@ func (s *Settings) subscribedFields() string {
 	return strings.Join(fields, ",")
 }
 
-// subscribed returns the properties that need a subscription of their own. The
-// description is a part of pvAccess metadata.
+// subscribed returns the properties that need subscriptions of their own. pvAccess
+// metadata already contains the description.
 func (s *Settings) subscribed() (names []string) {
 	if s.Paused || s.Properties == "" {
 		return nil
@@ -123,7 +123,7 @@ func (s *Settings) subscribed() (names []string) {
 	return names
 }
 
-// String returns the settings in the words of an ArchiveGroup.
+// String returns the settings in the terms of an ArchiveGroup.
 func (s *Settings) String() string {
 	if s.Mode == Scan {
 		return "Scan " + s.Period.String()
@@ -133,11 +133,11 @@ func (s *Settings) String() string {
 
 // Channel is one PV to capture.
 type Channel struct {
-	PV       string // canonical
-	Group    string // namespace/name of the ArchiveGroup that decides
+	PV       string // canonical name
+	Group    string // namespace/name of the ArchiveGroup whose settings are used
 	Settings *Settings
 }
 
-// Assignment is all that an engine is to capture: channels by shard. A shard
-// that is not listed is not captured by this engine.
+// Assignment holds all channels that an engine captures, by shard. The engine does not
+// capture shards that are not listed.
 type Assignment map[int][]Channel

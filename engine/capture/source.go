@@ -6,22 +6,21 @@ import (
 
 // Source is a client of one protocol: engine/ca, engine/pva.
 type Source interface {
-	// Subscribe starts to search for a channel and, whenever it is connected,
-	// to monitor it. It returns at once; what happens is told to the sink, until
-	// the subscription is closed.
+	// Subscribe starts to search for a channel and monitors it whenever it is connected.
+	// It returns at once. The sink is notified until the subscription is closed.
 	Subscribe(name string, opts SubscribeOptions, sink Sink) Subscription
 	// Close ends all subscriptions and waits for the source's goroutines.
 	Close() error
 }
 
-// Sources are the sources by provider; nil where there is none.
+// Sources holds the source of each provider, or nil if there is none.
 type Sources [NumProviders]Source
 
-// SubscribeOptions are what a protocol can filter at the server.
+// SubscribeOptions are the filters that a protocol can apply at the server.
 type SubscribeOptions struct {
-	// Events are the event classes to ask for.
+	// Events are the requested event classes.
 	Events Events
-	// Fields of a pvAccess structure, separated by commas; empty means all.
+	// Fields are fields of a pvAccess structure, separated by commas; empty means all.
 	Fields string
 }
 
@@ -38,37 +37,36 @@ const (
 
 // Subscription is one monitored channel.
 type Subscription interface {
-	// Close ends the subscription. No call of the sink begins after it returned.
+	// Close ends the subscription. No call of the sink begins after Close has returned.
 	Close()
 }
 
-// Sink takes what a source has to tell of a channel. Its methods are called one
-// at a time, from a goroutine that reads the network for many channels: they
-// must not block. A source calls Connected, then Sample any number of times,
-// then Disconnected; and again. If only the type changes, it calls Connected
-// once more.
+// Sink receives the events of a channel. A source calls its methods one at a time, from a
+// goroutine that reads the network for many channels, so they must not block. A source
+// calls Connected, then Sample any number of times, then Disconnected, and starts over. If
+// only the type changes, it calls Connected again.
 type Sink interface {
-	// Connected says that the channel was found and is monitored. The first
-	// sample that follows is the channel's value, however old it is.
+	// Connected reports that the channel was found and is monitored. The next sample is
+	// the channel's value, regardless of its age.
 	Connected(info ChannelInfo)
 	// Sample delivers an update. s and its bytes are valid until it returns.
 	Sample(s *sample.Sample)
 	// Metadata delivers the channel's metadata, after connecting and on changes.
 	// The sink may keep m.
 	Metadata(m *sample.Metadata)
-	// Dropped says that n updates were not delivered.
+	// Dropped reports that n updates were not delivered.
 	Dropped(r sample.Reason, n uint64)
-	// Suspect says that the server may have dropped updates unseen between two
-	// times, in ns since 1970: the circuit stalled, and the protocol does not tell.
+	// Suspect reports that the server may have dropped updates between two times, in ns
+	// since 1970: the circuit stalled, and the protocol does not report lost updates.
 	Suspect(from, to int64)
-	// Disconnected says that no updates come any more; cause is for people.
+	// Disconnected reports that no more updates arrive. cause explains it to users.
 	Disconnected(cause error)
 }
 
-// ChannelInfo is what a source knows of a channel that connected.
+// ChannelInfo is what a source knows about a connected channel.
 type ChannelInfo struct {
-	// Type of the samples that follow; Unknown if the source can not deliver
-	// values of the channel's type, which TypeName then names.
+	// Type is the type of the samples that follow. It is Unknown if the source cannot
+	// deliver values of the channel's type; TypeName then names that type.
 	Type     sample.Type
 	TypeName string
 	// Count is the number of elements, 1 for a scalar.

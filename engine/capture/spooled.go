@@ -1,8 +1,9 @@
 package capture
 
-// Settle counts samples of a PV that waited outside of heads: stored ones, and ones
-// that were lost for want of room. A PV that is captured no more has no counts.
-func (m *Manager) Settle(pv string, stored, lost uint64) {
+// CountSpooled counts samples of a PV that left the spool: those that were stored, and
+// those that were dropped because the spool was full. It ignores PVs that are no longer
+// captured.
+func (m *Manager) CountSpooled(pv string, stored, lost uint64) {
 	m.mu.RLock()
 	c := m.channels[pv]
 	m.mu.RUnlock()

@@ -5,20 +5,20 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// State is where a channel is in its life.
+// State is the state of a channel.
 type State uint8
 
 // States of a channel.
 const (
-	// Searching: never connected since the engine took the channel.
+	// Searching means that the channel has not connected since this engine captures it.
 	Searching State = iota
-	// Connected: updates flow.
+	// Connected means that the channel is monitored.
 	Connected
-	// Disconnected: was connected before.
+	// Disconnected means that the channel was connected before.
 	Disconnected
-	// Unsupported: connected, but values of its type can not be archived.
+	// Unsupported means that the channel is connected, but its type cannot be archived.
 	Unsupported
-	// Paused by its group.
+	// Paused means that the channel's group is paused.
 	Paused
 
 	// NumStates is the number of states.
@@ -30,10 +30,10 @@ var stateNames = [NumStates]string{"searching", "connected", "disconnected", "un
 // String returns the name used in APIs.
 func (s State) String() string { return stateNames[s] }
 
-// maxLast is the largest value in a Status, in bytes: lists of them are long.
+// maxLast is the largest value in a Status, in bytes. Lists of statuses are long.
 const maxLast = 4 << 10
 
-// Status is a snapshot of one channel for people and APIs.
+// Status is a snapshot of one channel, for users and APIs.
 type Status struct {
 	PV       string
 	Group    string // namespace/name of the ArchiveGroup whose settings are used
@@ -44,28 +44,27 @@ type Status struct {
 	// Cause says why the channel is not connected, if known.
 	Cause string
 	Host  string
-	// Type of the samples; Unknown before the first connection, and if values of
-	// the channel's type, which TypeName is, can not be archived.
+	// Type is the type of the samples. It is Unknown before the first connection, and if
+	// values of the channel's type, TypeName, cannot be archived.
 	Type     sample.Type
 	TypeName string
 	Count    int
-	// Settings in force, for people: "Monitor", "Scan 10s".
+	// Sampling describes the settings in force for users: "Monitor", "Scan 10s".
 	Sampling  string
 	Retention store.Retention
-	// Rate is the samples/s received, smoothed over about a minute.
+	// Rate is the number of samples received per second, smoothed over about a minute.
 	Rate float64
-	// Connects counts the times the channel connected; LostConnections how
-	// often it was lost.
+	// Connects counts connections; LostConnections counts those that were lost.
 	Connects, LostConnections uint64
-	// Received = Stored + pending in memory + the sum of Dropped. Expired samples
-	// leave Stored, if this engine seals them.
+	// Received equals Stored + samples in memory + the sum of Dropped. If this engine
+	// seals expired samples, they move from Stored to Dropped.
 	Received, Stored uint64
 	Dropped          [sample.NumReasons]uint64
-	// Suspected counts the times that the IOC may have dropped updates unseen,
-	// which Dropped[sample.Overrun] does not have.
+	// Suspected counts the times that the IOC may have dropped updates without reporting
+	// it. Dropped[sample.Overrun] does not include these updates.
 	Suspected uint64
-	// Last is the latest sample accepted; HasLast is false before the first. A value
-	// of more than 4 KiB is left out, with sample.Elsewhere.
+	// Last is the latest accepted sample; HasLast is false before the first. A value of
+	// more than 4 KiB is omitted, with the tag sample.Elsewhere.
 	HasLast  bool
 	Last     sample.Sample
 	Metadata *sample.Metadata

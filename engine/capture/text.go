@@ -8,11 +8,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// maxPropertyBytes bounds the value of a property, and its text.
+// maxPropertyBytes limits the value of a property, and its text.
 const maxPropertyBytes = 1024
 
-// text returns a value of a type for people: the label of a state, elements of an
-// array with spaces between them.
+// text returns a value as text for users: the label of a state, or the elements of an
+// array separated by spaces.
 func text(t sample.Type, s *sample.Sample, labels []string) string {
 	switch {
 	case t == sample.String:
@@ -38,7 +38,7 @@ func text(t sample.Type, s *sample.Sample, labels []string) string {
 	return t.String()
 }
 
-// clean returns text whose last rune may be cut.
+// clean returns text without a last rune that is cut off.
 func clean(b []byte) string {
 	for i := 0; i < utf8.UTFMax && !utf8.Valid(b) && len(b) == maxPropertyBytes-i; i++ {
 		b = b[:len(b)-1]

@@ -15,9 +15,9 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// runs tells the samples that a shardJournal holds of a PV, as "type: values".
+// runs returns the samples that a shard journal holds of a PV, as "type: values".
 func (r *rig) runs(shard int, pv string) (out []string) {
-	for _, run := range r.shardJournals[shard].Recent(pv) {
+	for _, run := range r.journals[shard].Recent(pv) {
 		words := []string{run.Type.String() + ":"}
 		for i := range run.Len() {
 			if s := run.At(i); run.Type == sample.String {
@@ -35,8 +35,8 @@ func num(sink Sink, at time.Time, v float64) {
 	sink.Sample(&sample.Sample{Time: at.UnixNano(), Word: math.Float64bits(v)})
 }
 
-// The archive goes on under the new type at once: nothing is lost of either, and
-// what filters remember of the old values does not count.
+// Samples of the new type are archived at once. None of either type is lost, and the
+// values that filters remember of the old type have no effect.
 func TestATypeChangesWhileConnected(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Absolute: 10}, "A")})
@@ -73,7 +73,7 @@ func TestATypeChangesWhileConnected(t *testing.T) {
 	})
 }
 
-// What a scan holds of the old type is stored, and the slot goes on with the new.
+// The held sample of the old type is stored, and the slot goes on with the new type.
 func TestATypeChangesInAScan(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
@@ -101,9 +101,9 @@ func TestATypeChangesInAScan(t *testing.T) {
 	})
 }
 
-// A type that can not be archived is seen for as long as it is there, and what was
-// captured before is stored.
-func TestATypeThatCanNotBeArchivedComesAndGoes(t *testing.T) {
+// The status shows a type that cannot be archived while it lasts, and samples captured
+// before are stored.
+func TestATypeThatCannotBeArchivedComesAndGoes(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
 		sink := r.connect("A", sample.Float64)
@@ -114,7 +114,7 @@ func TestATypeThatCanNotBeArchivedComesAndGoes(t *testing.T) {
 		if st.State != Unsupported || st.TypeName != "union" || !strings.Contains(st.Cause, "union") || st.Dropped[sample.Unsupported] != 1 {
 			t.Fatalf("%+v", st)
 		}
-		if m := r.marks.latest("A"); m.Kind != sample.TypeChanged || m.Text != "float64 to union, which can not be archived" {
+		if m := r.marks.latest("A"); m.Kind != sample.TypeChanged || m.Text != "float64 to union, which cannot be archived" {
 			t.Fatalf("%+v", m)
 		}
 		if got, want := r.runs(0, "A"), []string{"float64: 1"}; !slices.Equal(got, want) {
@@ -133,8 +133,8 @@ func TestATypeThatCanNotBeArchivedComesAndGoes(t *testing.T) {
 	})
 }
 
-// Two names of one record are two PVs, and a field of it is a third.
-func TestAliasesAndFields(t *testing.T) {
+// Two names of one record are two PVs, and a field of the record is a third.
+func TestAliasesAndFieldsAreSeparatePVs(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "REC", "ALIAS", "REC.HIGH", "REC.NAME$")})
 		want := "+REC +REC.DESC +ALIAS +ALIAS.DESC +REC.HIGH +REC.DESC +REC.NAME$ +REC.DESC"
@@ -162,7 +162,7 @@ func TestSuspectedLosses(t *testing.T) {
 			sink.Suspect(from, time.Now().UnixNano())
 		}
 		begin := time.Now().UnixNano()
-		for range 10 { // adjacent: one mark
+		for range 10 { // adjacent suspicions: one mark
 			stall(2 * time.Second)
 			testclock.Advance(time.Second)
 		}
@@ -171,11 +171,11 @@ func TestSuspectedLosses(t *testing.T) {
 		if m := r.marks.latest("A"); m.Kind != sample.Lost || m.Reason != sample.Overrun || m.Count != 0 || m.Time != begin || m.End != end {
 			t.Errorf("%+v, want one from %d to %d", m, begin, end)
 		}
-		for range 600 { // without end: a mark per minute
+		for range 600 { // a suspicion without end: a mark per minute
 			stall(time.Second)
 		}
 		r.connect("B", sample.Float64).Suspect(1, 2)
-		r.Apply(Assignment{}) // at once, at the end
+		r.Apply(Assignment{}) // the end of the capture emits the rest at once
 		count := func(pv string) (n int) {
 			for _, m := range r.marks.kinds() {
 				if m == pv+" lost" {
