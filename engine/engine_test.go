@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// taps is a source whose updates the test sends itself, to all who subscribed.
+// taps is a source whose updates the test sends to all subscriptions.
 type taps struct {
 	mu    sync.Mutex
 	sinks map[string][]capture.Sink

@@ -265,7 +265,7 @@ func TestTheRolePassesWithoutOrders(t *testing.T) {
 	wantAll(t, fleet{b, c}.reader(st), "A", sent, "in the end")
 }
 
-// TestNobodySeals: who does not seal has to when memory is short.
+// An engine that is not ordered to seal must seal nevertheless when memory is short.
 func TestNobodySeals(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	l := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Memory: 1 << 18})
@@ -275,7 +275,7 @@ func TestNobodySeals(t *testing.T) {
 		ioc.send("A", sent, sent+1000)
 		eventually(t, "memory is given up", func() bool { return l.Unsaved() == 0 && l.Summary().MemoryBytes < 1<<17 })
 	}
-	wantAll(t, l.reader, "A", n, "sealed by who does not seal")
+	wantAll(t, l.reader, "A", n, "sealed without an order")
 	if s := l.Summary(); s.Dropped[sample.Overflow] != 0 {
 		t.Errorf("%d samples were dropped", s.Dropped[sample.Overflow])
 	}

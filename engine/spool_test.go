@@ -134,8 +134,8 @@ func (e inShards) Recent(ctx context.Context, q query.RecentRequest) query.Held 
 	return held
 }
 
-// What waits of a shard that an engine has given up is read by who knows the shard, as
-// PVs need not be in the shard that their name says.
+// A reader that names the shard finds samples in the spool of an engine that has given up
+// the shard. A PV need not be in the shard of its name.
 func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	st := openStore(t)
 	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, vfs.NewMem())})
@@ -156,8 +156,8 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	wantAll(t, reader, "A", 9000, "when the spool is empty")
 }
 
-// What waits on a disk that can not be read is no hole in an answer, but an error.
-func TestASpoolThatCanNotBeRead(t *testing.T) {
+// If the disk with spooled samples cannot be read, a read fails instead of omitting them.
+func TestASpoolThatCannotBeReadFailsReads(t *testing.T) {
 	var broken atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if broken.Load() && op.Kind == errorfs.OpFileReadAt {

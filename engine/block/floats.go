@@ -80,7 +80,7 @@ func decimals(words []uint64, ints []int64) (e int, ok bool) {
 	return e, true
 }
 
-// maxShortExponent is the greatest exponent that is looked for in a short column.
+// maxShortExponent is the greatest exponent that is tried in a short column.
 const maxShortExponent = 15
 
 // goodBits is a size with which a coding is taken without looking at others; bigBits

@@ -135,8 +135,8 @@ func neighbour(v float64, i int) float64 {
 	return math.Float64frombits(math.Float64bits(v) + uint64(int64(i)))
 }
 
-// matches counts the values that a coding gives back; it may stop when they can not be
-// more than most.
+// matches counts the values that a coding gives back; it may stop when their number cannot
+// exceed most.
 func (p *probe) matches(c *coding, most int) (n int) {
 	for i, v := range p.floats {
 		var back float64

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A model foretells each value of a column from those before it or from its place;
-// what is left, the residuals, is packed. The numbers are stored.
+// A model predicts each value of a column from the previous values or from its index.
+// The differences, called residuals, are packed. The numbers are stored.
 const (
 	plain  = 0 // nothing: the values themselves
 	delta  = 1 // the value before
@@ -25,7 +25,7 @@ type model struct {
 	bits float64
 }
 
-// Samples for estimates are up to sampleWindows stretches of sampleWindow values.
+// Estimates use up to sampleWindows segments of sampleWindow values each.
 const sampleWindows, sampleWindow = 4, 64
 
 // chooseModel finds the model with the smallest residuals, and divides vals by their
@@ -153,7 +153,7 @@ func (m *model) divide(vals []int64) {
 }
 
 // inverseOf returns the inverse of an odd number modulo 2^64, by Newton's method: each
-// turn doubles the bits that are right, three at first.
+// iteration doubles the number of correct bits, which is three at first.
 func inverseOf(odd int64) int64 {
 	x := odd
 	for range 5 {

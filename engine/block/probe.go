@@ -7,10 +7,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// probe is a sample of a column of floats: up to four stretches of neighbours.
+// probe is a sample of a column of floats: up to four segments of adjacent values.
 type probe struct {
 	words  []uint64
-	window int // length of a stretch
+	window int // length of a segment
 	ints   []int64
 	except []int64
 	floats []float64 // the words that are numbers
@@ -21,11 +21,11 @@ const probeWindow = 32
 // take makes the probe of a column of at least short words.
 func (p *probe) take(t sample.Type, words []uint64) {
 	p.words, p.window = p.words[:0], min(len(words), probeWindow)
-	stretches := min(sampleWindows, len(words)/probeWindow)
-	for i := range stretches {
+	segments := min(sampleWindows, len(words)/probeWindow)
+	for i := range segments {
 		at := 0
 		if i > 0 {
-			at = (len(words) - p.window) * i / (stretches - 1)
+			at = (len(words) - p.window) * i / (segments - 1)
 		}
 		p.words = append(p.words, words[at:at+p.window]...)
 	}

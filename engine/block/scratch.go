@@ -11,7 +11,7 @@ import (
 
 // scratch is the memory in which columns are made, kept from one block to the next.
 type scratch struct {
-	// ints is the column at hand, at least as long as the block.
+	// ints is the current column. It is at least as long as the block.
 	ints []int64
 	// columns is of what a column is made of: the lengths of runs, say.
 	columns []int64

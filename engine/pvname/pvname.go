@@ -1,6 +1,6 @@
-// Package pvname has the canonical form of channel names. Keys, hashes,
-// conflict checks and queries all use it, so that a PV written in two ways is
-// archived once and found under either:
+// Package pvname defines the canonical form of channel names. Keys, hashes, conflict
+// checks and queries all use it, so that a PV written in two ways is archived once and
+// found under both names:
 //
 //	ca://SR01:PRES.VAL ──▶ Canonical ──▶ SR01:PRES
 //	                   ──▶ Scheme ─────▶ ca
@@ -19,15 +19,15 @@ import (
 // MaxLen is the longest name accepted, in bytes.
 const MaxLen = 256
 
-// Canonical returns the canonical form of a name: without ca:// or pva://, which
-// is a setting, and without a trailing .VAL, which is the default field. Other
-// fields and modifiers (.DESC, .VAL$, .{"ts":{}}) stay. An alias is a name of its own.
+// Canonical returns the canonical form of a name. It removes ca:// or pva://, which is a
+// setting, and a trailing .VAL, which is the default field. Other fields and modifiers
+// (.DESC, .VAL$, .{"ts":{}}) stay. An alias is a name of its own.
 func Canonical(name string) string {
 	_, name = split(name)
 	return strings.TrimSuffix(name, ".VAL")
 }
 
-// Scheme returns the provider that stands in front of a name: ca, pva or nothing.
+// Scheme returns the provider prefix of a name: ca, pva or nothing.
 func Scheme(name string) string {
 	scheme, _ := split(name)
 	return scheme
@@ -43,15 +43,14 @@ func split(name string) (scheme, rest string) {
 	return "", name
 }
 
-// Record returns the record that a canonical name is a field of: what stands
-// before the first dot, which is in no record's name. For the name of a record
-// that is the name itself.
+// Record returns the record of a canonical name: the part before the first dot. Names of
+// records contain no dots.
 func Record(name string) string {
 	record, _, _ := strings.Cut(name, ".")
 	return record
 }
 
-// Check returns an error that says what is wrong with a canonical name.
+// Check returns an error that says why a canonical name is invalid, or nil.
 func Check(name string) error {
 	switch {
 	case name == "":
@@ -67,7 +66,7 @@ func Check(name string) error {
 	return nil
 }
 
-// Shard returns the shard in [0, shards) of a shard key, which is the canonical
-// name unless a group says otherwise. The hash is fixed for all time: stored
-// journals depend on it.
+// Shard returns the shard in [0, shards) of a shard key. The key is the canonical name
+// unless a group sets another one. The hash must never change, because stored journals
+// depend on it.
 func Shard(key string, shards int) int { return int(xxhash.Sum64String(key) % uint64(shards)) }

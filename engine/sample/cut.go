@@ -2,9 +2,8 @@ package sample
 
 import "slices"
 
-// Cut removes samples from (inclusive) to to (exclusive), moving those behind them.
-// As with DropFirst, the memory of Bytes is let go of, and columns that are mostly
-// room give it back.
+// Cut removes the samples in [from, to) and moves those behind them. As with DropFirst,
+// the memory of Bytes is released, and columns that are mostly empty shrink.
 func (r *Run) Cut(from, to int) {
 	if from == to {
 		return

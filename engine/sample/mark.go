@@ -2,33 +2,33 @@ package sample
 
 import "fmt"
 
-// Reason says why a sample that was received is not in the archive. The first
-// group, and Expired, is what the user asked for; the others are loss.
+// Reason says why a received sample is not in the archive. The first group of reasons,
+// and Expired, are what the user requested; the others are losses.
 type Reason uint8
 
 // Reasons. The numbers are stored in marks.
 const (
-	// Deadband: the value was within the deadband of the one stored before.
+	// Deadband means that the value was within the deadband of the last stored value.
 	Deadband Reason = iota
-	// Rate: more samples than maxRate in a slot of source time.
+	// Rate means that there were more samples than maxRate in a slot of source time.
 	Rate
-	// Scan: an update between two scan times.
+	// Scan means that the update came between two scan times.
 	Scan
-	// Duplicate: the same sample again, as after a reconnect.
+	// Duplicate means that the source sent the same sample again, as after a reconnect.
 	Duplicate
-	// Clock: the source time was outside the limits, and the group refuses such.
+	// Clock means that the source time was outside the limits and the group refuses it.
 	Clock
-	// Overflow: the store was away for longer than memory lasted.
+	// Overflow means that the store was unreachable until memory, or the spool, was full.
 	Overflow
-	// TooLarge: one value larger than a stored row may be.
+	// TooLarge means that the value is larger than a stored row may be.
 	TooLarge
-	// Overrun: the IOC's own queue dropped updates before they were sent.
+	// Overrun means that the IOC's own queue dropped updates before they were sent.
 	Overrun
-	// Unsupported: a value of a type that cannot be archived yet.
+	// Unsupported means that values of this type cannot be archived.
 	Unsupported
-	// Malformed: bytes that do not decode.
+	// Malformed means that the bytes do not decode.
 	Malformed
-	// Expired: older than its group keeps samples, when it was to be put into a block.
+	// Expired means that the sample was older than its retention when it was sealed.
 	Expired
 
 	// NumReasons is the number of reasons.
@@ -48,28 +48,28 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
-// Loss reports whether a drop for this reason loses something the user asked to
-// keep, so that it is marked in the archive.
+// Loss reports whether a drop for this reason loses a sample that the user wanted to
+// keep. The archive marks losses.
 func (r Reason) Loss() bool { return r >= Clock && r != Expired }
 
-// MarkKind is what a Mark tells.
+// MarkKind is the kind of a Mark.
 type MarkKind uint8
 
 // Kinds of marks. The numbers are stored.
 const (
-	// Connected: updates flow from Time on.
+	// Connected means that updates arrive from Time on.
 	Connected MarkKind = iota + 1
-	// Disconnected: none from Time on.
+	// Disconnected means that no updates arrive from Time on.
 	Disconnected
-	// Paused and Resumed: the group was paused, or is captured again.
+	// Paused and Resumed mean that the group was paused, or is captured again.
 	Paused
 	Resumed
-	// Lost: Count samples from Time to End are missing, for Reason.
+	// Lost means that Count samples from Time to End are missing for Reason.
 	Lost
-	// TypeChanged: values from Time on have another type.
+	// TypeChanged means that values from Time on have another type.
 	TypeChanged
-	// Died: the writer that captured the channel ended without closing; from
-	// Time (its last sign of life) to End (the takeover) samples may be missing.
+	// Died means that the writer that captured the channel ended without closing its
+	// claim. Samples may be missing from Time, its last sign of life, to End, the takeover.
 	Died
 )
 
@@ -86,12 +86,12 @@ func (k MarkKind) String() string {
 	return fmt.Sprintf("mark(%d)", uint8(k))
 }
 
-// Mark records why there is no data, or why data changed its nature.
+// Mark records why there are no samples, or why their type changed.
 type Mark struct {
 	// Time and End are in nanoseconds since 1970; End is 0 for a point in time.
 	Time, End int64
 	Kind      MarkKind
 	Reason    Reason // of Lost
 	Count     uint64 // of Lost
-	Text      string // for people: an address, a type, an error
+	Text      string // for users: an address, a type, an error
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Metadata is what a channel tells about its values. A limit that the channel
-// does not have is NaN.
+// Metadata is what a channel reports about its values. A limit that the channel does not
+// have is NaN.
 type Metadata struct {
 	Units                   string
 	Precision               int
@@ -18,7 +18,7 @@ type Metadata struct {
 	Type                    Type
 	Count                   int    // elements; 1 for a scalar
 	Host                    string // address of the IOC
-	// Properties are fields of the record that are kept with the metadata, by name.
+	// Properties are fields of the record that are kept with the metadata, sorted by name.
 	Properties []Property
 }
 
@@ -39,7 +39,7 @@ func (m *Metadata) SetLimits(l [8]float64) {
 	m.AlarmLow, m.AlarmHigh, m.ControlLow, m.ControlHigh = l[4], l[5], l[6], l[7]
 }
 
-// Equal reports whether m and o say the same of the values; the host may differ.
+// Equal reports whether m and o describe the values in the same way; the host may differ.
 func (m *Metadata) Equal(o *Metadata) bool {
 	a, b := m.Limits(), o.Limits()
 	return m.Units == o.Units && m.Precision == o.Precision && m.Type == o.Type && m.Count == o.Count &&

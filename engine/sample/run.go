@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// Run is a run of samples of one channel and one type, as columns of equal
-// length. Its order is that of arrival until Sort is called.
+// Run is a series of samples of one channel and one type, as columns of equal length.
+// They are in order of arrival until Normalize is called.
 //
 // Words holds the values of a Fixed type. For other types the value of sample i
 // is Bytes[Ends[i-1]:Ends[i]], with Ends[-1] taken as 0.
@@ -24,17 +24,17 @@ type Run struct {
 // Len returns the number of samples.
 func (r *Run) Len() int { return len(r.Times) }
 
-// Size returns the bytes of memory the samples take.
+// Size returns the bytes of memory that the samples take.
 func (r *Run) Size() int { return 12*len(r.Times) + 8*len(r.Words) + 4*len(r.Ends) + len(r.Bytes) }
 
-// Reset empties the run and sets its type, keeping its memory.
+// Reset empties the run and sets its type. It keeps the memory.
 func (r *Run) Reset(t Type) {
 	r.Type = t
 	r.Times, r.Tags, r.Words = r.Times[:0], r.Tags[:0], r.Words[:0]
 	r.Ends, r.Bytes = r.Ends[:0], r.Bytes[:0]
 }
 
-// Append adds a sample, copying its bytes.
+// Append adds a sample and copies its bytes.
 func (r *Run) Append(s *Sample) {
 	r.Times = append(r.Times, s.Time)
 	r.Tags = append(r.Tags, s.Tag)
@@ -46,7 +46,7 @@ func (r *Run) Append(s *Sample) {
 	r.Ends = append(r.Ends, uint32(len(r.Bytes)))
 }
 
-// At returns sample i. Its Bytes are the run's own: valid until the run changes.
+// At returns sample i. Its Bytes belong to the run and are valid until the run changes.
 func (r *Run) At(i int) Sample {
 	s := Sample{Time: r.Times[i], Tag: r.Tags[i]}
 	if r.Type.Fixed() {
@@ -65,8 +65,7 @@ func (r *Run) Value(i int) []byte {
 // Float returns sample i of a Fixed type as a number.
 func (r *Run) Float(i int) float64 { return Float(r.Type, r.Words[i]) }
 
-// AppendRange adds the samples from (inclusive) to to (exclusive) of o, which
-// has the same type.
+// AppendRange adds the samples in [from, to) of o, which must have the same type.
 func (r *Run) AppendRange(o *Run, from, to int) {
 	r.Times = append(r.Times, o.Times[from:to]...)
 	r.Tags = append(r.Tags, o.Tags[from:to]...)
@@ -85,7 +84,7 @@ func (r *Run) AppendRange(o *Run, from, to int) {
 	}
 }
 
-// start returns where the value of sample i begins in Bytes.
+// start returns the offset in Bytes at which the value of sample i begins.
 func (r *Run) start(i int) uint32 {
 	if i == 0 {
 		return 0
@@ -93,8 +92,8 @@ func (r *Run) start(i int) uint32 {
 	return r.Ends[i-1]
 }
 
-// DropFirst removes the first n samples, moving the rest to the front. The memory
-// of Bytes is let go of, and not changed: others may look at it (see Share).
+// DropFirst removes the first n samples and moves the rest to the front. The memory of
+// Bytes is released but not changed, because other runs may share it (see Share).
 func (r *Run) DropFirst(n int) {
 	if n == 0 {
 		return
@@ -113,11 +112,11 @@ func (r *Run) DropFirst(n int) {
 	}
 }
 
-// keptRoom is the room for elements that a column keeps in any case when some go.
+// keptRoom is the capacity that a column always keeps when elements are removed.
 const keptRoom = 64
 
-// dropFirst removes the first n elements. A column that is mostly room after that
-// gives it back: of many PVs, the room for what was sealed would be most of the memory.
+// dropFirst removes the first n elements. A column that is mostly empty afterwards shrinks;
+// with many PVs, the capacity left by sealed samples would be most of the memory.
 func dropFirst[E any](column []E, n int) []E {
 	rest := column[n:]
 	if cap(column) > 2*len(rest)+keptRoom {
@@ -126,8 +125,8 @@ func dropFirst[E any](column []E, n int) []E {
 	return slices.Delete(column, 0, n)
 }
 
-// Share returns a copy whose Bytes are r's own memory, which may be large. It stays
-// as it is while r grows or loses its first samples, and must not be written to.
+// Share returns a copy that shares the memory of r's Bytes, which may be large. The copy
+// stays unchanged while r grows or drops its first samples. Nobody may write to its Bytes.
 func (r *Run) Share() *Run {
 	c := *r
 	c.Bytes = nil
@@ -136,8 +135,8 @@ func (r *Run) Share() *Run {
 	return &c
 }
 
-// Part sets p to samples from (inclusive) to to (exclusive) of r. Of its memory only
-// Bytes are r's own, as those of Share.
+// Part sets p to the samples in [from, to) of r. It shares only the memory of r's Bytes,
+// as Share does.
 func (r *Run) Part(p *Run, from, to int) {
 	p.Reset(r.Type)
 	p.Times = append(p.Times, r.Times[from:to]...)
@@ -154,7 +153,7 @@ func (r *Run) Part(p *Run, from, to int) {
 	}
 }
 
-// LastBefore returns the last time at or before at; if there is none, math.MinInt64.
+// LastBefore returns the last time at or before at, or math.MinInt64 if there is none.
 func (r *Run) LastBefore(at int64) int64 {
 	last := int64(math.MinInt64)
 	for _, t := range r.Times {
@@ -166,8 +165,8 @@ func (r *Run) LastBefore(at int64) int64 {
 }
 
 // Within returns the samples with times in [from, to] and those at the last time at or
-// before from, in their order; r itself if that is all. Of its memory only Bytes may be r's
-// own, as those of Share.
+// before from, in their order. It returns r itself if these are all samples. Otherwise it
+// shares at most the memory of r's Bytes, as Share does.
 func (r *Run) Within(from, to int64) *Run {
 	first := r.LastBefore(from)
 	out := &Run{Type: r.Type}
@@ -197,7 +196,7 @@ func (r *Run) Clone() *Run {
 	}
 }
 
-// same reports whether samples i and j are the same one of the set.
+// same reports whether samples i and j are duplicates.
 func (r *Run) same(i, j int) bool {
 	if r.Times[i] != r.Times[j] || (r.Tags[i]^r.Tags[j])&^CarriedForward != 0 {
 		return false
@@ -208,8 +207,8 @@ func (r *Run) same(i, j int) bool {
 	return bytes.Equal(r.Value(i), r.Value(j))
 }
 
-// Normalize sorts the run by time, keeping the order of arrival among equal
-// times, and removes every sample that stands there twice.
+// Normalize sorts the run by time, keeps the order of arrival among equal times, and
+// removes duplicates.
 func (r *Run) Normalize() {
 	if r.normal() {
 		return
@@ -220,7 +219,7 @@ func (r *Run) Normalize() {
 	}
 	sort.SliceStable(order, func(a, b int) bool { return r.Times[order[a]] < r.Times[order[b]] })
 	out := Run{Type: r.Type}
-	kept := 0 // start in order of the samples of the time at hand
+	kept := 0 // index in order of the first kept sample of the current time
 	for i, k := range order {
 		if r.Times[k] != r.Times[order[kept]] {
 			kept = i
@@ -232,7 +231,7 @@ func (r *Run) Normalize() {
 	*r = out
 }
 
-// normal reports whether times strictly rise, so that there is nothing to do.
+// normal reports whether times strictly rise, so that Normalize has nothing to do.
 func (r *Run) normal() bool {
 	for i := 1; i < len(r.Times); i++ {
 		if r.Times[i] <= r.Times[i-1] {

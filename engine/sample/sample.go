@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Sample is one value of a channel. The type is known from the context: a
-// channel's current type, or the Run the sample stands in.
+// Sample is one value of a channel. Its type is known from the context: the channel's
+// current type, or the Run that holds the sample.
 type Sample struct {
 	// Time is in nanoseconds since 1970-01-01 UTC.
 	Time int64
@@ -33,7 +33,7 @@ func Float(t Type, word uint64) float64 {
 	return float64(int64(word))
 }
 
-// Same reports whether s and o, of one type, are the same sample of the set.
+// Same reports whether s and o, of one type, are duplicates.
 func (s *Sample) Same(o *Sample) bool {
 	return s.Time == o.Time && (s.Tag^o.Tag)&^CarriedForward == 0 && s.Word == o.Word && bytes.Equal(s.Bytes, o.Bytes)
 }
@@ -48,7 +48,7 @@ func AppendStrings(dst []byte, elems ...string) []byte {
 }
 
 // Strings returns the elements of a string array's value. It stops at the first
-// element that is cut short.
+// incomplete element.
 func Strings(b []byte) []string {
 	var out []string
 	for len(b) > 0 {
@@ -62,8 +62,8 @@ func Strings(b []byte) []string {
 	return out
 }
 
-// Word returns element i of an array value of type t as a word, as Sample.Word
-// has it. Elements of t must be of fixed width, and i in range.
+// Word returns element i of an array value of type t in the form of Sample.Word. The
+// elements of t must be of fixed width, and i must be in range.
 func Word(t Type, b []byte, i int) uint64 {
 	switch t.Elem() {
 	case Bool, Uint8:

@@ -28,20 +28,20 @@ func (s Severity) String() string {
 	return fmt.Sprintf("severity(%d)", uint8(s))
 }
 
-// Tag is what comes with a value beside its time, packed in a word: bits 0–15
-// alarm status, 16–19 alarm severity, 24 up the flags below.
+// Tag holds the alarm and the flags of a sample, packed in a word: bits 0–15 alarm status,
+// 16–19 alarm severity, 24 up the flags below.
 type Tag uint32
 
 // Flags of a Tag.
 const (
-	// EngineClock says that the time is the engine's, not the IOC's.
+	// EngineClock says that the time is the engine's and not the IOC's.
 	EngineClock Tag = 1 << 24
-	// CarriedForward marks the copy of the last sample before a bucket which the
-	// bucket begins with. It is outside all counts, and never shown twice.
+	// CarriedForward marks the copy of the last earlier sample with which a bucket begins.
+	// It is not counted, and readers never show it twice.
 	CarriedForward Tag = 1 << 25
-	// Elsewhere marks a sample without its value, which is too large to be copied: a
-	// carried-forward one, whose value stands in a block of the sample's own time; and the
-	// latest one in a channel's state.
+	// Elsewhere marks a sample without its value, because the value is too large to copy.
+	// A carried-forward sample's value stands in a block of the sample's own time. The
+	// latest sample in a channel's state can also lack its value.
 	Elsewhere Tag = 1 << 26
 )
 

@@ -35,8 +35,8 @@ var typeNames = [...]string{
 	Enum: "enum", String: "string", Struct: "struct",
 }
 
-// elemSizes are the widths in bytes of the elements in an array value; 0 marks
-// the types of variable size, whose elements carry a length.
+// elemSizes are the widths in bytes of the elements in an array value. 0 marks types of
+// variable size, whose elements carry a length.
 var elemSizes = [...]int{
 	Bool: 1, Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8,
 	Float32: 4, Float64: 8, Enum: 2, String: 0, Struct: 0,
@@ -45,24 +45,24 @@ var elemSizes = [...]int{
 // Array returns the type of arrays of t.
 func (t Type) Array() Type { return t | arrayBit }
 
-// Elem returns the element type: t itself for a scalar.
+// Elem returns the element type, which is t itself for a scalar.
 func (t Type) Elem() Type { return t &^ arrayBit }
 
 // IsArray reports whether values of t are arrays.
 func (t Type) IsArray() bool { return t&arrayBit != 0 }
 
-// Valid reports whether t is a type this version knows.
+// Valid reports whether this version knows t.
 func (t Type) Valid() bool { return t.Elem() > Unknown && t.Elem() <= lastElem }
 
-// Fixed reports whether a value of t fits a 64-bit word: every scalar but
-// strings and structures. All other values are bytes.
+// Fixed reports whether a value of t fits into a 64-bit word, as every scalar but strings
+// and structures does. All other values are bytes.
 func (t Type) Fixed() bool { return !t.IsArray() && t.Elem() < String && t != Unknown }
 
-// Numeric reports whether a scalar of t can be read as a number, so that
-// deadbands, block minima and rollups apply to it. Enumerations are not numbers.
+// Numeric reports whether a scalar of t can be read as a number, so that deadbands, block
+// minima and rollups apply to it. Enumerations are not numeric.
 func (t Type) Numeric() bool { return t.Fixed() && t != Enum }
 
-// ElemSize returns the width in bytes of one array element, 0 for strings and
+// ElemSize returns the width in bytes of one array element, or 0 for strings and
 // structures.
 func (t Type) ElemSize() int {
 	if !t.Valid() {
@@ -71,7 +71,7 @@ func (t Type) ElemSize() int {
 	return elemSizes[t.Elem()]
 }
 
-// String returns the name users see, such as "float64" or "int16[]".
+// String returns the name that users see, such as "float64" or "int16[]".
 func (t Type) String() string {
 	if e := t.Elem(); int(e) < len(typeNames) {
 		if t.IsArray() {
