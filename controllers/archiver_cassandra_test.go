@@ -144,7 +144,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 	},
 		Entry("more replicas than nodes", `{size: 2, replicationFactor: 3}`, "spec.storage.cassandra.managed.replicationFactor"),
 		Entry("fewer nodes than racks", `{size: 1, racks: [{name: r1}, {name: r2}]}`, "spec.storage.cassandra.managed.size"),
-		Entry("an old version", `{version: 4.1.7}`, "version is 5.0 or newer"),
+		Entry("an old version", `{version: 4.1.7}`, "version must be 5.0 or newer"),
 		Entry("no version", `{version: five}`, "spec.storage.cassandra.managed.version"),
 		Entry("no nodes", `{size: 0}`, "spec.storage.cassandra.managed.size"),
 		Entry("a heap as large as the memory", `{heapSize: 4Gi, resources: {limits: {memory: 4Gi}}}`, "spec.storage.cassandra.managed.heapSize"),
@@ -172,7 +172,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		}
 		external := u.DeepCopy()
 		Expect(unstructured.SetNestedMap(external.Object, decoded(`{external: {contactPoints: [cassandra]}}`), "spec", "storage", "cassandra")).To(Succeed())
-		Expect(k8s.Update(ctx, external)).To(MatchError(ContainSubstring("make another Archiver")))
+		Expect(k8s.Update(ctx, external)).To(MatchError(ContainSubstring("create another Archiver")))
 	})
 })
 

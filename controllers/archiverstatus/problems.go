@@ -146,7 +146,7 @@ func shardObjects(in *Input) []problem {
 		return nil
 	}
 	return []problem{{v1alpha1.ReasonShardObjectMissing, fmt.Sprintf(
-		"engines continue to capture %d shards whose ArchiveShard is missing or does not name them; the operator creates it again", len(orphaned))}}
+		"engines continue to capture %d shards whose ArchiveShard is missing or does not name them", len(orphaned))}}
 }
 
 func enginesAre(n int) string {
