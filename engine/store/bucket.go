@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BucketSize is the span of time whose blocks of a PV share a partition. The
-// numbers are stored.
+// BucketSize is the length of the span of time whose blocks of a PV share a
+// partition. The numbers are stored.
 type BucketSize uint8
 
 // Bucket sizes. A year has 365 days, a month 30.
@@ -26,7 +26,7 @@ var bucketSpans = [numBucketSizes]time.Duration{
 
 var bucketNames = [numBucketSizes]string{"hour", "day", "month", "year"}
 
-// Valid reports whether the size is one this version knows.
+// Valid reports whether this version knows the size.
 func (s BucketSize) Valid() bool { return int(s) < numBucketSizes }
 
 // Span returns the length of time of a bucket.
@@ -50,14 +50,14 @@ func (s BucketSize) Of(t int64) Bucket {
 	return Bucket(i<<3 | int64(s))
 }
 
-// Bucket is a span of time whose blocks are kept equally long. It is a number of
-// two parts: the tier times 2⁵⁶, and, added to that, the size in the low 3 bits with
-// how many spans after 1970-01-01 UTC it begins above them, negative before 1970. So
-// buckets of one tier and one size sort by time.
+// Bucket is a span of time whose blocks are kept equally long. It is the sum of two
+// numbers. The first is the tier times 2⁵⁶. The second has the size in its low 3 bits;
+// above them it counts how many spans after 1970-01-01 UTC the bucket begins, negative
+// before 1970. So buckets of one tier and one size sort by time.
 type Bucket int64
 
-// tierShift is where the tier stands in a bucket; half says how far the rest goes,
-// up and down.
+// tierShift is the position of the tier in a bucket. half is the bound of the other
+// number, up and down.
 const (
 	tierShift = 56
 	half      = 1 << (tierShift - 1)
@@ -69,7 +69,7 @@ func (b Bucket) In(r Tier) Bucket { return b.place() + Bucket(r)<<tierShift }
 // Tier returns how long the blocks of the bucket are kept.
 func (b Bucket) Tier() Tier { return Tier((b + half) >> tierShift) }
 
-// place is the bucket without its tier.
+// place returns the bucket without its tier.
 func (b Bucket) place() Bucket { return b - (b+half)>>tierShift<<tierShift }
 
 // Size returns the size.
@@ -81,8 +81,8 @@ func (b Bucket) Start() int64 { return int64(b.place()>>3) * int64(b.Size().Span
 // End returns the first instant after the bucket in ns since 1970.
 func (b Bucket) End() int64 { return b.Next().Start() }
 
-// Expires returns when the blocks of the bucket go, all together, in ns since 1970;
-// ok is false if never.
+// Expires returns when the blocks of the bucket expire, all together, in ns since 1970.
+// ok is false if they never do.
 func (b Bucket) Expires() (at int64, ok bool) {
 	if b.Tier() == Forever {
 		return 0, false
@@ -90,7 +90,7 @@ func (b Bucket) Expires() (at int64, ok bool) {
 	return later(b.Start(), b.Size().Span()+b.Tier().Keep()), true
 }
 
-// later returns t + by, or the greatest number if that is less.
+// later returns t + by, or the greatest number if the sum exceeds it.
 func later(t int64, by time.Duration) int64 {
 	if t > math.MaxInt64-int64(by) {
 		return math.MaxInt64
@@ -98,19 +98,19 @@ func later(t int64, by time.Duration) int64 {
 	return t + int64(by)
 }
 
-// Next returns the bucket of the same size and tier that follows.
+// Next returns the following bucket of the same size and tier.
 func (b Bucket) Next() Bucket { return b + 8 }
 
-// Prev returns the bucket of the same size and tier before.
+// Prev returns the preceding bucket of the same size and tier.
 func (b Bucket) Prev() Bucket { return b - 8 }
 
-// Span returns the span the bucket is in: that of the year it begins in.
+// Span returns the span of the bucket: the span of the year in which it begins.
 func (b Bucket) Span() Span {
 	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Tier()))
 }
 
-// Span is the buckets of one size and tier that begin in one year of 365 days. It is
-// a number like that of a bucket of a year, but with their size.
+// Span stands for the buckets of one size and tier that begin in one year of 365 days. It
+// is the number of that year's bucket with the size of the span's buckets.
 type Span int64
 
 // Size returns the size of the buckets.

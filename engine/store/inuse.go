@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// InUse yields the buckets in which blocks can stand after the starts of a directory
-// entry, up to a time, and that are not expired at another; both in ns since 1970.
-// Those of one span come one after the other.
+// InUse yields the buckets that can hold blocks of a PV, given the starts of its directory
+// entry. It leaves out buckets that begin after until and buckets that are expired at now;
+// both are in ns since 1970. The buckets of a span follow each other.
 func InUse(starts []Bucket, now, until int64) iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		listed := map[Span]bool{}

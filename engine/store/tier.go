@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Tier is how long rows are kept, a step of the retention tiers. What a group asks
-// for is rounded up to one, so that the rows of a table expire together, and whole
-// files go with them. The numbers are stored.
+// Tier is a retention tier: it says how long rows are kept. The retention that a group
+// requests is rounded up to a tier, so that the rows of a table expire together and the
+// store can delete whole files. The numbers are stored.
 type Tier uint8
 
 // Tiers. A year has 365 days.
@@ -36,8 +36,8 @@ var tierKeeps = [NumTiers]time.Duration{
 
 var tierNames = [NumTiers]string{"forever", "1d", "7d", "30d", "90d", "1y", "2y", "5y", "10y"}
 
-// TierFor returns the tier that keeps rows for at least as long as asked, and no
-// longer than it must. 0 is forever.
+// TierFor returns the shortest tier that keeps rows for at least the given time. 0 is
+// forever.
 func TierFor(keep time.Duration) Tier {
 	if keep <= 0 {
 		return Forever
@@ -50,7 +50,7 @@ func TierFor(keep time.Duration) Tier {
 	return Forever
 }
 
-// ParseTier returns the tier of a name that String gives.
+// ParseTier returns the tier with a name, as String returns it.
 func ParseTier(name string) (Tier, error) {
 	if i := slices.Index(tierNames[:], name); i >= 0 {
 		return Tier(i), nil
@@ -58,20 +58,20 @@ func ParseTier(name string) (Tier, error) {
 	return Forever, fmt.Errorf("tier %q is none of %s", name, strings.Join(tierNames[:], ", "))
 }
 
-// Valid reports whether the tier is one this version knows.
+// Valid reports whether this version knows the tier.
 func (r Tier) Valid() bool { return int(r) < NumTiers }
 
-// Keep returns how long rows are kept after the end of their bucket or tile; 0 is
+// Keep returns how long rows are kept after the end of their bucket or tile. 0 is
 // forever.
 func (r Tier) Keep() time.Duration { return tierKeeps[r] }
 
-// Longer reports whether rows are kept longer than on another tier.
+// Longer reports whether the tier keeps rows longer than another one.
 func (r Tier) Longer(than Tier) bool {
 	return r != than && (r == Forever || than != Forever && r > than)
 }
 
-// Longest returns the longest bucket that the tier has. As a bucket expires whole,
-// none is longer than a tenth of the time that it is kept.
+// Longest returns the longest bucket of the tier. A bucket expires whole, so none is
+// longer than a tenth of the time for which it is kept.
 func (r Tier) Longest() BucketSize {
 	for s := Year; s > Hour; s-- {
 		if r == Forever || s.Span() <= r.Keep()/10 {

@@ -10,8 +10,8 @@ import (
 
 var dropBlock = onTiers("DELETE FROM block_@ WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ?")
 
-// DropBlock deletes one block. It is for blocks that can not be read. Parts of its blob
-// that stand apart stay until the bucket goes.
+// DropBlock deletes one block that cannot be read. Parts of its blob that are stored out
+// of line stay until the bucket is deleted.
 func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
 	return s.write(ctx, write{operation: "deletion", stmt: dropBlock[k.Bucket.Tier()], values: blockKey(&k)})
 }
@@ -22,7 +22,7 @@ func (s *Store) JournalTTL(ctx context.Context) (time.Duration, error) {
 	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",
 		s.cfg.Keyspace).ScanContext(withOperation(ctx, "journal_ttl"), &seconds)
 	if err != nil {
-		return 0, fmt.Errorf("asking how long the journal is kept: %w", err)
+		return 0, fmt.Errorf("reading how long the journal is kept: %w", err)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

@@ -23,12 +23,13 @@ var (
 	dropOlder     = onTiers(`DELETE FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
 
-	// addReach tells a reader how far back to look for a block that overlaps a range:
-	// the base 2 logarithm of the time from its start to its end, rounded up. A
-	// partition has those of all its blocks, and the largest is for all of them. So
-	// the reach of a partition only grows, and is never read to be written; and yet
-	// its timestamps are those of the rows beside it: with lower ones, which would
-	// make the largest win by themselves, no SSTable of the table could ever go whole.
+	// addReach tells a reader how far back to search for a block that overlaps a range:
+	// the base 2 logarithm of the time from the block's start to its end, rounded up. A
+	// partition has a set of these of all its blocks, and the largest holds for all of
+	// them. So the reach of a partition only grows and is written without being read. Its
+	// timestamps are those of the rows beside it. With lower timestamps, which would make
+	// the largest reach win by themselves, no SSTable of the table could ever be deleted
+	// whole.
 	addReach = onTiers("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )
 
@@ -52,29 +53,29 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	})
 }
 
-// putOutOfLine writes a block whose blob stands in parts, apart from its bucket: one
-// that holds images would be far larger than a partition should be. In order,
-// each step acknowledged before the next:
+// putOutOfLine writes a block whose blob is stored out of line: in parts, in a partition
+// of their own. A bucket with the images themselves would be far larger than a partition
+// should be. Each step is acknowledged before the next:
 //
-//  1. a note that parts of the block may exist, for Delete to find them
-//  2. the parts, under the stamp of this write
-//  3. the row that has their size and stamp, from which on readers see it
-//  4. away with parts of older stamps: of the block before it grew, or of a write
-//     that was broken off
+//  1. Write a note that parts of the block may exist, so that Delete finds them.
+//  2. Write the parts, under the stamp of this write.
+//  3. Write the row with their size and stamp. From now on readers see the block.
+//  4. Delete parts with older stamps: of the block before it grew, or of an interrupted
+//     write.
 //
-// All have one timestamp, and the stamp is the same number. On a tier, notes and parts
-// outlive their row. What may cross:
+// All writes have the same timestamp, and the stamp is the same number. On a tier, notes
+// and parts outlive their row. These operations may overlap:
 //
-//   - A reader between 2 and 3 sees the row before, and parts of its stamp: never
-//     bytes of two writes. One that has read that row before 3, and its parts
-//     after 4, finds some missing and reads the row again.
-//   - This writer ends anywhere: until 3 nothing of it is seen. Its next try has
-//     another stamp, and 4 takes what the one before left.
-//   - Delete has a timestamp of its own for all rows of a bucket: those of a write
-//     go altogether, or stay altogether, in whatever order the servers get them.
-//     Its note stays unless Delete saw it, so that it finds the parts the next time.
-//   - A try that timed out still arrives after the next one ended: its row loses
-//     against the later timestamp, and its parts against the deletion of 4.
+//   - A reader between 2 and 3 sees the previous row and the parts of its stamp, and never
+//     bytes of two writes. A reader that has read that row before 3, and reads its parts
+//     after 4, finds parts missing and reads the row again.
+//   - The writer may end at any step. Readers see nothing of the write before 3. The
+//     writer's next try has another stamp, and its step 4 deletes the parts of this one.
+//   - Delete uses one timestamp for all rows of a bucket. So all rows of a write are
+//     deleted or none, in whatever order the servers receive them. The note stays unless
+//     Delete saw it, so that the next Delete finds the parts.
+//   - A try that timed out may arrive after the next try has ended. Its row loses against
+//     the later timestamp, and its parts lose against the deletion in step 4.
 func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error {
 	r, ttl := b.Bucket.Tier(), s.longer(s.ttl(b.Bucket.Expires()))
 	err := s.write(ctx, write{operation: "block_apart", stmt: noteOutOfLine[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
@@ -90,14 +91,14 @@ func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error
 	return s.write(ctx, write{operation: "block_part", stmt: dropOlder[r], values: append(blockKey(&b.BlockKey), t), timestamp: t})
 }
 
-// putRow writes the row of a block, whose last column is the blob or its stamp,
-// and how far the block reaches, as one mutation of their partition.
+// putRow writes the row of a block, whose last column is the blob or its stamp, and the
+// reach of the block, as one mutation of their partition.
 func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTier, last any, size int) error {
 	r, ttl := b.Bucket.Tier(), s.ttl(b.Bucket.Expires())
 	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
 		int(b.Type), b.Min, b.Max, b.Sum, len(b.Blob), last, ttl)
 	reach := b.End - b.Start
-	if reach <= 0 { // that of one sample, or of a carried-forward one
+	if reach <= 0 { // a block of one sample, or of a carried-forward sample
 		return s.write(ctx, write{operation: "block", stmt: stmt[r], values: insert, size: size, timestamp: t})
 	}
 	return s.bounded(ctx, "block", size, func(ctx context.Context) error {
@@ -113,7 +114,7 @@ func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTie
 // log2 returns the base 2 logarithm of a positive number, rounded up.
 func log2(n int64) int8 { return int8(bits.Len64(uint64(n) - 1)) }
 
-// exp2 returns 2 to the power of n, or the greatest number if that is less.
+// exp2 returns 2 to the power of n, or the greatest number if the power exceeds it.
 func exp2(n int8) int64 {
 	if n > 62 {
 		return math.MaxInt64

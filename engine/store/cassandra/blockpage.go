@@ -22,22 +22,22 @@ var (
 	readLast  = onTiers(blockColumns + "start <= ? ORDER BY start DESC LIMIT 1")
 )
 
-// page is rows of blocks that follow each other.
+// page holds the rows of consecutive blocks.
 type page struct {
 	rows []row
-	next []byte // where the next page begins; empty: there is none
+	next []byte // where the next page begins; empty if there is none
 	err  error
 }
 
-// page reads blocks that start in [from, to]: the first of them, or those that follow a
-// page before.
+// page reads blocks that start in [from, to]: the first ones, or those after the previous
+// page.
 func (s *Store) page(ctx context.Context, pv string, b store.Bucket, from, to int64, rows int, next []byte) page {
 	it := s.statement(readRange[b.Tier()], pv, int64(b), from, to).PageSize(rows).PageState(next).
 		IterContext(withOperation(ctx, "blocks"))
 	return scanPage(it, pv, b)
 }
 
-// latest reads the block that starts last, at a time or before.
+// latest reads the last of the blocks that start at or before a time.
 func (s *Store) latest(ctx context.Context, pv string, b store.Bucket, at int64) page {
 	return scanPage(s.query(ctx, "blocks", 1, readLast[b.Tier()], pv, int64(b), at), pv, b)
 }
@@ -55,7 +55,7 @@ func scanPage(it *gocql.Iter, pv string, b store.Bucket) (p page) {
 	return p
 }
 
-// pages yields the wanted blocks of a page, and of those that follow it.
+// pages yields the wanted blocks of a page and of the following pages.
 func (s *Store) pages(ctx context.Context, pv string, b store.Bucket, from, to int64, p page, want func(end int64) bool) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for rows := firstRows; ; {
@@ -69,7 +69,7 @@ func (s *Store) pages(ctx context.Context, pv string, b store.Bucket, from, to i
 				if !s.whole(ctx, &p.rows[i], want, yield) {
 					return
 				}
-				p.rows[i].Blob = nil // the caller's
+				p.rows[i].Blob = nil // the caller owns it
 			}
 			if len(p.next) == 0 {
 				return
@@ -80,8 +80,8 @@ func (s *Store) pages(ctx context.Context, pv string, b store.Bucket, from, to i
 	}
 }
 
-// whole yields the block of a row, if it is wanted, with its blob from wherever it
-// stands. It reports whether to go on.
+// whole yields the block of a row, if it is wanted, with its blob, which may be stored out
+// of line. It reports whether to continue.
 func (s *Store) whole(ctx context.Context, r *row, want func(end int64) bool, yield func(store.Block, error) bool) bool {
 	if !want(r.End) {
 		return true
@@ -98,7 +98,7 @@ func (s *Store) whole(ctx context.Context, r *row, want func(end int64) bool, yi
 	return yield(r.Block, nil)
 }
 
-// row is a block as its row has it.
+// row is a block as read from its row.
 type row struct {
 	store.Block
 	size  int
@@ -153,9 +153,9 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 // gatherTries bounds how often a block is read again because it changed meanwhile.
 const gatherTries = 10
 
-// gather reads the blob of a row from its parts. If they are not those that the
-// row speaks of, the block was written again since the row was read, or it was
-// deleted, and there is false.
+// gather reads the blob of a row from its parts. Parts are missing if the block was
+// written again since the row was read; then gather reads the row again. It reports false
+// if the block was deleted.
 func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 	for range gatherTries {
 		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp, 0), r.size); !errors.Is(err, ErrTorn) {

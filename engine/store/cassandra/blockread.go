@@ -18,14 +18,15 @@ import (
 
 // Limits of what a read of blocks holds in memory.
 const (
-	headerPage = 1000 // of a range
-	lastPage   = 100  // going back from a time
-	nearRows   = 4    // the latest before a time: mostly they tell enough
+	headerPage = 1000 // headers per page of a range
+	lastPage   = 100  // headers per page when reading back from a time
+	nearRows   = 4    // headers of the latest blocks before a time: mostly these are enough
 	sliceBytes = 4 << 20
 	sliceRows  = 256
 
-	// A page of blocks has firstRows, and more as long as sliceBytes should be enough
-	// for blobs as large as those before: 16 MiB at most if they are not.
+	// The first page of blocks has firstRows rows. Later pages have more, as long as blobs
+	// of the sizes seen so far fit into sliceBytes. If they turn out larger, a page has at
+	// most 16 MiB.
 	firstRows = sliceBytes / schema.BlockInline
 	mostRows  = 4 * firstRows
 )
@@ -36,22 +37,22 @@ type header struct {
 	writer []byte
 	n      int64
 	end    int64
-	size   int // 0 if the blob stands apart
+	size   int // 0 if the blob is stored out of line
 }
 
 func (h *header) is(r *row) bool {
 	return h.start == r.Start && bytes.Equal(h.writer, r.Writer[:]) && h.n == int64(r.N)
 }
 
-// Blocks implements store.Store. It asks at once for
+// Blocks implements store.Store. It requests at the same time
 //
-//	headers of the latest blocks that start before the range, and how far blocks reach
+//	headers of the latest blocks that start before the range, and the reach of the bucket
 //	the latest of these blocks
 //	blocks that start in the range, page by page
 //
-// or only for the last, if the range begins with the bucket. Mostly one block reaches into
-// a range from before: all is there after one answer. Blobs that stand apart are read one
-// by one, as they are asked for.
+// If the range begins with the bucket, it requests only the blocks in the range. Mostly one
+// earlier block reaches into the range, so one round trip is enough. Blobs that are stored
+// out of line are read one by one, when the caller gets to them.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		if there, err := s.has(ctx, b.Tier()); err != nil || !there {
@@ -80,7 +81,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	}
 }
 
-// into yields the blocks that start before a time, and reach to it or further.
+// into yields the blocks that start before a time and end at or after it.
 func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		near, err := s.near(ctx, pv, b, from-1)
@@ -108,7 +109,7 @@ func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64)
 			}
 			for blk, err := range s.slice(ctx, pv, b, slice) {
 				if err == nil && !want(blk.End) {
-					continue // it was not there when the headers were read
+					continue // it was written after the headers were read
 				}
 				if !yield(blk, err) || err != nil {
 					return
@@ -118,8 +119,8 @@ func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64)
 	}
 }
 
-// LastBlock implements store.Store. It goes back from the latest start for as
-// long as an earlier block could reach further.
+// LastBlock implements store.Store. It reads back from the latest start for as long as an
+// earlier block could end later.
 func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
 	if there, err := s.has(ctx, b.Tier()); err != nil || !there {
 		return blk, false, err
@@ -152,8 +153,8 @@ func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int
 	return blk, false, nil
 }
 
-// furthest returns the header of the block that ends last, of those that start at a time
-// or before.
+// furthest returns the header of the block that ends last, of the blocks that start at or
+// before a time.
 func (s *Store) furthest(ctx context.Context, pv string, b store.Bucket, at, reach int64) (last header, err error) {
 	found := false
 	for h, err := range s.headers(ctx, pv, b, math.MinInt64, at, downward, lastPage) {
@@ -170,7 +171,7 @@ func (s *Store) furthest(ctx context.Context, pv string, b store.Bucket, at, rea
 	return last, nil
 }
 
-// back returns t - by, or the least number if that is less.
+// back returns t - by, or the least number if the difference is below it.
 func back(t, by int64) int64 {
 	if t < math.MinInt64+by {
 		return math.MinInt64
@@ -180,12 +181,12 @@ func back(t, by int64) int64 {
 
 var (
 	readReach = onTiers("SELECT reaches FROM block_@ WHERE pv = ? AND bucket = ? LIMIT 1")
-	// Archives of version 2 have the longest time itself.
+	// Archives of version 2 have the longest time itself, in the column reach.
 	readOldReach = "SELECT reaches, reach FROM block_forever WHERE pv = ? AND bucket = ? LIMIT 1"
 )
 
-// reach returns a time that is no shorter than from start to end of any block in a
-// bucket, and less than twice as long as that of the longest; -1 if it holds no block.
+// reach returns a time that is at least as long as any block in a bucket, and less than
+// twice as long as the longest. It returns -1 if the bucket holds no block.
 func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, error) {
 	there, err := s.has(ctx, b.Tier())
 	if err == nil && !there {
@@ -209,7 +210,7 @@ func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, er
 	return longest(reach, reaches), nil
 }
 
-// longest returns the reach of a bucket, by what its columns have.
+// longest returns the reach of a bucket, given the columns of its partition.
 func longest(reach int64, reaches []int8) int64 {
 	for _, n := range reaches {
 		reach = max(reach, exp2(n))
@@ -249,15 +250,15 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 	}
 }
 
-// near is what there is just before a time.
+// near describes the blocks just before a time.
 type near struct {
-	headers []header // of the latest blocks that start there or before, the latest first
-	ended   bool     // there are no others
-	last    row      // the first of them, if it has not changed meanwhile
+	headers []header // of the latest blocks that start at or before the time, the latest first
+	ended   bool     // no other block starts at or before it
+	last    row      // the latest of them, unless it has changed meanwhile
 	reach   int64    // of the bucket
 }
 
-// since reports whether all blocks are among the headers that start at a time or later.
+// since reports whether the headers include all blocks that start at or after a time.
 func (n *near) since(start int64) bool {
 	return n.ended || n.headers[len(n.headers)-1].start < start
 }
@@ -277,8 +278,8 @@ var readNear = func() perTier {
 	return p
 }()
 
-// near reads what there is before a time. How far blocks reach is a column of their
-// partition, which each row comes with.
+// near reads the blocks before a time. The reach is a static column of their partition,
+// which every row includes.
 func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (near, error) {
 	last := ask(func() page { return s.latest(ctx, pv, b, at) })
 	var n near
@@ -313,14 +314,14 @@ func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (
 	return n, nil
 }
 
-// span is a run of blocks that follow each other in their partition.
+// span is a run of consecutive blocks of a partition.
 type span struct {
 	first, last header
 	rows, bytes int
 }
 
-// spans gathers the wanted ones of headers, in order, into spans of bounded size
-// that hold no others.
+// spans groups the wanted headers, in order, into spans of bounded size. No span includes
+// an unwanted block.
 func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq2[span, error] {
 	return func(yield func(span, error) bool) {
 		var sp span
@@ -351,6 +352,6 @@ func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq
 	}
 }
 
-// isOutOfLine reports whether a blob stands in parts. A block that was apart and is so
-// no more, as it was written again, keeps its stamp.
+// isOutOfLine reports whether a blob is stored in parts. A block that was once stored out
+// of line, and was written again in its row, keeps its stamp.
 func isOutOfLine(size int, stamp int64) bool { return size > schema.BlockInline && stamp != 0 }

@@ -11,11 +11,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// forgetSealed is how long the sealed position of a dropped writer stays, in
-// seconds: should the writer only have been paused, it goes on from there.
+// forgetSealed is how long the sealed position of a dropped writer is kept, in seconds. A
+// writer that was only paused continues from there.
 const forgetSealed = int(30 * 24 * time.Hour / time.Second)
 
-// claimRows is the size of a page: shards have few writers.
+// claimRows is the number of claims per page. A shard has few writers.
 const claimRows = 1000
 
 // PutClaim implements store.Store.
@@ -48,7 +48,7 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	var claims []store.Claim
 	for {
 		var writer []byte
-		var epoch, stamp *int64 // null: only the position of a dropped writer is left
+		var epoch, stamp *int64 // null if only the position of a dropped writer is left
 		var last, sealed, sealing int64
 		c := store.Claim{Shard: shard}
 		if !it.Scan(&writer, &epoch, &c.Since, &c.Alive, &c.Closed, &last, &sealed, &sealing, &c.Saved, &stamp) {
@@ -71,10 +71,10 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return claims, nil
 }
 
-// DropClaim implements store.Store. It deletes what was written up to the claim that was
-// read, by the clock of its writer: with that of whoever drops it, a claim that is newer
-// could go as well. Journal rows are left to their TTL: deleting them would cost more than
-// it frees.
+// DropClaim implements store.Store. The timestamp of the deletion is that of the claim that
+// was read, which is by the clock of the writer. With a timestamp of this process's clock it
+// could delete a newer claim too. Journal rows expire by their TTL; deleting them would cost
+// more than it frees.
 func (s *Store) DropClaim(ctx context.Context, c store.Claim) error {
 	err := s.write(ctx, write{
 		operation: "claim",
@@ -85,7 +85,7 @@ func (s *Store) DropClaim(ctx context.Context, c store.Claim) error {
 	if err != nil || c.Sealed == 0 {
 		return err
 	}
-	// Of two cells of one timestamp, that with a TTL wins.
+	// Of two cells with the same timestamp, the one with a TTL wins.
 	return s.write(ctx, write{
 		operation: "sealed",
 		stmt:      "UPDATE claim USING TTL ? SET sealed = ? WHERE shard = ? AND writer = ?",

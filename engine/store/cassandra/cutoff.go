@@ -11,8 +11,9 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// PutCutoff implements store.Store. Before is its own timestamp, so that the highest
-// wins, whoever wrote it.
+// PutCutoff implements store.Store. Before is its own timestamp, so the highest wins,
+// whichever engine wrote it. The stored names are those of earlier versions, which called
+// the cutoff a floor.
 func (s *Store) PutCutoff(ctx context.Context, f store.Cutoff) error {
 	if f.Before > 0 {
 		err := s.write(ctx, write{
@@ -76,9 +77,9 @@ func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.Cutof
 	return shardProgress, nil
 }
 
-// Limit implements store.Store: the sum of what each node of the datacenter has as
-// data_disk_usage_max_disk_size. One that does not answer makes it fail; a user who may
-// not ask gets none.
+// Limit implements store.Store. It returns the sum of data_disk_usage_max_disk_size over
+// the nodes of the datacenter. It fails if a node does not answer, and returns 0 if the
+// user may not read the setting.
 func (s *Store) Limit(ctx context.Context) (bytes int64, err error) {
 	for _, h := range s.session.GetHosts() {
 		if h.DataCenter() != s.cfg.Datacenter {

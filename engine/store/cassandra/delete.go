@@ -19,12 +19,12 @@ var (
 	readNotes  = onTiers("SELECT start, writer, n FROM block_apart_@ WHERE pv = ? AND bucket = ?")
 )
 
-// Delete implements store.Store. It asks every bucket that may hold blocks, the
-// directory being what names them, before it deletes from it: most hold none, and
-// each deletion leaves a tombstone. Buckets that have expired it leaves alone.
+// Delete implements store.Store. It reads every bucket that may hold blocks, according to
+// the directory, before it deletes from it: most buckets hold none, and each deletion leaves
+// a tombstone. It skips buckets that have expired.
 //
-// Deletions have the time of this process's clock: what a process whose clock is
-// ahead has written a moment before may stay, until Delete is called again.
+// The timestamps of deletions are by this process's clock. Rows that a process with a clock
+// ahead of it has just written may stay until Delete is called again.
 func (s *Store) Delete(ctx context.Context, pv string) error {
 	c, found, err := s.Channel(ctx, pv)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket)
 	return nil
 }
 
-// DropBucket implements store.Store. The deletion has the timestamp given, which what is
-// younger wins against, whenever it arrives.
+// DropBucket implements store.Store. The deletion has the timestamp before, so younger rows
+// win against it, whenever they arrive.
 func (s *Store) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
 	t := before / int64(time.Microsecond)
 	if bytes, err = s.bytesBefore(ctx, pv, b, t); err == nil {
@@ -78,14 +78,14 @@ func (s *Store) DropBucket(ctx context.Context, pv string, b store.Bucket, befor
 	return bytes, nil
 }
 
-// bytesBefore returns the bytes of the blobs in a bucket whose rows have a timestamp up
-// to t, in all replicas.
+// bytesBefore returns the bytes, in all replicas, of the blobs in a bucket whose rows have
+// a timestamp up to t.
 func (s *Store) bytesBefore(ctx context.Context, pv string, b store.Bucket, t int64) (bytes int64, err error) {
 	if there, err := s.has(ctx, b.Tier()); err != nil || !there {
 		return 0, err
 	}
 	it := s.query(ctx, "block_sizes", headerPage, readSizes[b.Tier()], pv, int64(b))
-	var written *int64 // null: the partition has nothing but its reach
+	var written *int64 // null if the partition has only its reach
 	for size := int64(0); it.Scan(&size, &written); {
 		if written != nil && *written <= t {
 			bytes += size
@@ -107,13 +107,14 @@ func (s *Store) replicas() int64 {
 	return n
 }
 
-// deleteBucket deletes what was written up to a timestamp: the blocks first, so that none
-// is seen without its parts, and the notes that parts exist last. Of these it deletes
-// only what it has seen: see putOutOfLine.
+// deleteBucket deletes the rows of a bucket that were written up to a timestamp. It deletes
+// blocks first, so that no reader sees a block without its parts, then parts, and last the
+// notes of them. It deletes only notes that it has read: see putOutOfLine.
 //
-// The reach of a partition stays, as one that is too great does no harm. In archives
-// of version 2 its timestamp is far below those of a clock, so the tombstone of the
-// whole partition would hide later ones for good, and readers would miss blocks.
+// The reach of a partition stays, because a reach that is too great does no harm. A tombstone
+// of the whole partition would: in archives of version 2 the timestamp of a reach is far
+// below those of a clock, so the tombstone would hide later reaches for good, and readers
+// would miss blocks.
 func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t int64) error {
 	r := b.Tier()
 	reach, err := s.reach(ctx, pv, b)
@@ -142,7 +143,7 @@ func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t i
 	return nil
 }
 
-// notes yields the blocks of a bucket that parts may exist of.
+// notes yields the keys of the blocks in a bucket that may have parts.
 func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[store.BlockKey, error] {
 	return func(yield func(store.BlockKey, error) bool) {
 		it := s.query(ctx, "block_notes", headerPage, readNotes[b.Tier()], pv, int64(b))
@@ -157,7 +158,7 @@ func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[
 			}
 		}
 		if err := it.Close(); err != nil {
-			yield(store.BlockKey{}, fmt.Errorf("reading which blocks of %s stand apart: %w", pv, err))
+			yield(store.BlockKey{}, fmt.Errorf("reading which blocks of %s are stored out of line: %w", pv, err))
 		}
 	}
 }

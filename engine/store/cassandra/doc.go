@@ -6,28 +6,27 @@
 //	   ├─ Put…, Seal ─▶ bytes in flight bounded ─▶ LOCAL_QUORUM, own timestamp ─▶ replicas
 //	   └─ sequences ◀── pages of bounded size ◀── LOCAL_QUORUM ◀── replicas
 //
-// All statements are prepared, idempotent, and sent to a replica. One that fails
-// is tried on another replica; after that its error is returned, within seconds,
-// and the caller repeats it for as long as it likes. Where a node is silent, others are
-// asked as well. Connections come back by themselves, and nodes that join and leave are
-// followed.
+// All statements are prepared, idempotent, and sent to a replica. If a statement fails, it
+// is tried on another replica; after that its error is returned, within seconds, and the
+// caller repeats it for as long as it likes. If a node is silent, other nodes are asked too.
+// The driver reconnects by itself and follows nodes that join and leave.
 //
-// A blob of up to 512 KiB in the journal, and 128 KiB in a block, stands in its
-// row. A larger one is cut into parts of 512 KiB in a partition of their own:
+// A blob of up to 512 KiB in the journal, and 128 KiB in a block, is stored in its row. A
+// larger one is stored out of line, in parts of 512 KiB in a partition of their own:
 //
 //	PutJournal: parts ──▶ row with their size
 //	PutBlocks:  note ──▶ parts, under a stamp ──▶ row with size and stamp ──▶ older stamps go
 //
-// Each step is acknowledged before the next, so whoever sees a row sees all its
-// parts, by the overlap of quorums: parts are read after the row. PutJournal and
-// putOutOfLine say what else may happen in between.
+// Each step is acknowledged before the next, and parts are read after the row. So, because
+// quorums overlap, a reader that sees a row sees all its parts. PutJournal and putOutOfLine
+// say what else may happen in between.
 //
-// Writes carry timestamps of a clock that strictly rises within the process, so
-// that of two writes of one row the later wins. A sealed position is its own
-// timestamp: the highest wins, whoever wrote it and in whatever order; and a rollup's
+// Writes carry timestamps of a clock that strictly rises within the process, so of two
+// writes of one row the later wins. A sealed position is its own timestamp, so the highest
+// position wins, whichever writer wrote it and in whatever order. The timestamp of a rollup
 // is its stamp.
 //
-// Blocks and rollups of each tier of the retention tiers have tables of their own,
-// whose rows all expire, in about the order in which they were written: files go whole.
-// schema.tierOptions says what that takes.
+// Each retention tier has tables of its own for blocks and rollups. All their rows expire,
+// in about the order in which they were written, so Cassandra deletes whole files. See
+// schema.tierOptions.
 package cassandra

@@ -11,14 +11,14 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// journalPage is how many rows of the journal are read at a time: a row has up
-// to schema.PartBytes, and mostly less than a quarter of a MiB.
+// journalPage is how many rows of the journal are read at a time. A row has at most
+// schema.PartBytes, and mostly less than a quarter of a MiB.
 const journalPage = 16
 
-// PutJournal implements store.Store. The parts of a large row are acknowledged
-// before the row is sent that has their size: who sees that, sees them, and a
-// row that was broken off is not seen at all. Sending it again writes the same
-// parts. They are kept for longer than the row, which is how both expire.
+// PutJournal implements store.Store. The parts of a large row are acknowledged before the
+// row with their size is sent. So a reader that sees the row sees its parts, and no reader
+// sees an interrupted write. Repeating the write writes the same parts. Parts are kept for
+// longer than their row.
 func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 	if len(r.Blob) > store.MaxBlob {
 		return fmt.Errorf("writing a journal row of %d bytes: %w", len(r.Blob), store.ErrTooLarge)
@@ -38,12 +38,12 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 	return s.write(ctx, row)
 }
 
-// Journal implements store.Store. The partition of the position may be gone, as
-// its rows expire; the ones after it are written one after another. The next one is asked
-// for as soon as there is reason to think that it holds rows: with that of the position,
-// which may be empty, and with the rows of one after it. A writer may have gone on to it
-// after the one before was read: as it does so once its rows there are acknowledged, what
-// was missed is found when that is read again.
+// Journal implements store.Store. The partition of the position may be empty, because its
+// rows expire. The writer fills the following partitions one after another. Journal requests
+// the next partition early if it may hold rows: together with the partition of the position,
+// and when a later partition turns out to hold rows. The writer may have moved on to the
+// next partition after the previous one was read. It does so once its rows in the previous
+// one are acknowledged, so Journal finds missed rows by reading the previous one again.
 func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -83,7 +83,7 @@ func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after 
 	}
 }
 
-// partition asks for the rows of partition n after a position.
+// partition requests the rows of partition n after a position.
 func (s *Store) partition(ctx context.Context, shard int, w store.WriterID, n uint32, after store.Position) *gocql.Iter {
 	from := uint32(0)
 	if n == after.N() {
@@ -94,13 +94,13 @@ func (s *Store) partition(ctx context.Context, shard int, w store.WriterID, n ui
 		shard, w[:], int64(n), int64(from))
 }
 
-// journalRows yields the rows of partition n, and closes it.
+// journalRows yields the rows of partition n and closes the iterator.
 func (s *Store) journalRows(ctx context.Context, shard int, w store.WriterID, n uint32, it *gocql.Iter) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
 		var err error
 		for {
 			var seq int64
-			var size int // of a blob in parts, or null
+			var size int // of a blob in parts; null for other rows
 			r := store.JournalRow{Shard: shard, Writer: w}
 			if !it.Scan(&seq, &r.Index, &r.Blob, &size) {
 				break

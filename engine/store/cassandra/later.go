@@ -10,10 +10,9 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// Later returns a store that is opened as soon as the cluster answers and has the
-// schema. The configuration is asked for at each try. State
-// of the store tells what it waits for; it begins with a word that programs can
-// rely on.
+// Later returns a store that is opened as soon as the cluster answers and has the schema.
+// Each try calls config. The store's State says what it waits for and begins with a word
+// that programs can rely on.
 func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	return store.OpenLater(func(ctx context.Context) (store.Store, error) {
 		cfg, err := config()
@@ -22,7 +21,7 @@ func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 			st, err = Open(ctx, cfg)
 		}
 		if err != nil {
-			log.Warn("the archive can not be opened; trying again", "err", err)
+			log.Warn("opening the archive failed; trying again", "err", err)
 			return nil, err
 		}
 		log.Info("the archive is open", "keyspace", st.cfg.Keyspace)
@@ -30,7 +29,7 @@ func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	}, waiting)
 }
 
-// waiting says what an error of Open means, in a stable text.
+// waiting returns the State for an error of Open, a stable text.
 func waiting(err error) string {
 	switch {
 	case errors.Is(err, schema.ErrNoSchema):
@@ -44,7 +43,7 @@ func waiting(err error) string {
 	case errors.Is(err, cql.ErrForbidden):
 		return "Forbidden: Cassandra does not let the user read the keyspace"
 	case errors.Is(err, cql.ErrTLS):
-		return "TLSFailed: one side does not take the other's certificate, or does not use TLS; the log tells more"
+		return "TLSFailed: one side does not accept the other's certificate, or does not use TLS; see the log"
 	}
 	return "StorageAway: Cassandra does not answer"
 }

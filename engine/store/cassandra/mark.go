@@ -25,8 +25,7 @@ func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
 	})
 }
 
-// text returns s as CQL's text must be; it comes from IOCs, which may send any
-// bytes.
+// text returns s as valid UTF-8, which CQL's text must be. IOCs may send any bytes.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Marks implements store.Store.

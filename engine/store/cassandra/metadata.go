@@ -58,7 +58,7 @@ func (s *Store) Metadata(ctx context.Context, pv string, from, to int64) iter.Se
 	return s.metadata(ctx, pv, metadataPage, "AND time >= ? AND time <= ? ORDER BY time ASC", from, to)
 }
 
-// metadata yields the entries of a PV that a condition selects.
+// metadata yields the entries of a PV that match a condition.
 func (s *Store) metadata(ctx context.Context, pv string, page int, where string, values ...any) iter.Seq2[store.PVMetadata, error] {
 	return func(yield func(store.PVMetadata, error) bool) {
 		it := s.query(ctx, "metadata_read", page, metadataColumns+where, append([]any{pv}, values...)...)
@@ -71,7 +71,7 @@ func (s *Store) metadata(ctx context.Context, pv string, page int, where string,
 				break
 			}
 			if len(limits) != len(m.Limits()) {
-				_ = it.Close() // what is wrong is known
+				_ = it.Close() // the error is known already
 				yield(store.PVMetadata{}, fmt.Errorf("reading metadata of %s: %d limits, not %d", pv, len(limits), len(m.Limits())))
 				return
 			}

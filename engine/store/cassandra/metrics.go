@@ -12,9 +12,9 @@ import (
 
 const namespace, subsystem = "varve", "cassandra"
 
-// metrics of a store. Requests count pages and retries each.
+// metrics are the metrics of a store. Each page and each retry counts as a request.
 type metrics struct {
-	set *prometheus.Registry // holds all of them, to be registered as one
+	set *prometheus.Registry // holds all metrics, so that they are registered as one
 
 	seconds  *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
@@ -23,7 +23,7 @@ type metrics struct {
 	read     prometheus.Counter
 	inFlight prometheus.Gauge
 
-	nodes *nodes // is told how long they take
+	nodes *nodes // is notified how long requests take
 }
 
 func newMetrics() *metrics {
@@ -43,7 +43,7 @@ func newMetrics() *metrics {
 		}, []string{"operation", "reason"}),
 		retries: f.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "retries_total",
-			Help: "Attempts at requests after the first, as it failed or was slow.",
+			Help: "Attempts at requests after the first, because it failed or was slow.",
 		}),
 		written: f.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "written_bytes_total",
@@ -60,7 +60,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// operation is the key under which a context names what a request is for.
+// operation is the key of the name of a request's operation in its context.
 type operation struct{}
 
 func withOperation(ctx context.Context, name string) context.Context {
@@ -94,7 +94,7 @@ func (m *metrics) observe(operation string, host *gocql.HostInfo, took time.Dura
 	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
 }
 
-// whyFailed sorts errors of requests.
+// whyFailed returns the reason label for an error of a request.
 func whyFailed(err error) string {
 	var refused gocql.RequestError
 	switch {
@@ -116,7 +116,7 @@ func whyFailed(err error) string {
 	return "refused"
 }
 
-// showNodes adds how many nodes are up and down.
+// showNodes adds gauges of how many nodes are up and down.
 func (m *metrics) showNodes(count func() (up, down int)) {
 	nodes := func(state string, read func() int) {
 		promauto.With(m.set).NewGaugeFunc(prometheus.GaugeOpts{

@@ -8,32 +8,32 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Limits of how long a node is waited for alone.
+// Bounds of how long one node is awaited before a second one is asked.
 const (
 	leastWait   = 500 * time.Millisecond
 	waitMedians = 8
-	// silentFor is how long a node that was waited for in vain is asked last.
+	// silentFor is how long a node that did not answer is asked last.
 	silentFor = 5 * time.Second
 )
 
 // rounds is how often a request goes through the nodes.
 const rounds = 1 + maxRetries
 
-// nodes has the driver send a request to a replica of its partition, then to the other
-// replicas, then to any node that is up. All are of one datacenter: a quorum of another
-// one is not one here.
+// nodes is the driver's policy of which nodes get a request: a replica of its partition,
+// then the other replicas, then any node that is up. All are in one datacenter, because only
+// a quorum of the archive's datacenter counts.
 //
-// A process that is killed ends its connections, but a machine that dies or hangs just
-// does not answer, for the 10 or 20 s that the other nodes take to notice. Each request
-// to it would wait until it times out. So if a node is silent for far longer than nodes
-// take, a second is asked as well, and a third, as the second may wait for the first.
-// The answer that is there first counts, and a node that gave none is asked last for
-// some time. Where all nodes are slow, the wait is longer, so that a busy cluster is
-// not asked everything several times.
+// The connections of a killed process close at once. But a machine that dies or hangs just
+// does not answer, for the 10 or 20 s that the other nodes take to notice, and each request
+// to it would time out. So if a node is silent for much longer than answers usually take, a
+// second node gets the request too, and then a third, because the second may wait for the
+// first. The first answer counts, and a node that gave none is asked last for some time.
+// When all nodes are slow, the wait is longer, so that a busy cluster does not get every
+// request several times.
 type nodes struct {
 	gocql.HostSelectionPolicy
 
-	median atomic.Int64 // of the times that answers take, about, in ns
+	median atomic.Int64 // approximate median of the times that answers take, in ns
 
 	mu     sync.RWMutex
 	silent map[string]time.Time // until when, by host id
@@ -46,9 +46,9 @@ func newNodes() *nodes {
 	}
 }
 
-// Pick implements gocql.HostSelectionPolicy. Having gone through all nodes, it begins
-// again: if it came to an end, a second attempt that finds no node would fail the
-// request, while the first is under way.
+// Pick implements gocql.HostSelectionPolicy. After all nodes it starts again. If it ended
+// there, a second attempt that found no node would fail the request while the first is
+// still in flight.
 func (n *nodes) Pick(q gocql.ExecutableStatement) gocql.NextHost {
 	next, round := n.HostSelectionPolicy.Pick(q), 1
 	var last []gocql.SelectedHost
@@ -81,7 +81,7 @@ func (n *nodes) Delay() time.Duration {
 	return max(leastWait, waitMedians*time.Duration(n.median.Load()))
 }
 
-// observe takes note of how long a request took, and whether it was answered.
+// observe records how long a request took and whether it was answered.
 func (n *nodes) observe(host *gocql.HostInfo, took time.Duration, err error) {
 	if err != nil {
 		if took >= leastWait {
@@ -96,9 +96,9 @@ func (n *nodes) observe(host *gocql.HostInfo, took time.Duration, err error) {
 		delete(n.silent, host.HostID())
 		n.mu.Unlock()
 	}
-	// The median is where as many answers pull it up as down: those that came late for
-	// a node that hangs count as one each. That one of two at a time is forgotten
-	// matters not.
+	// Each answer moves the estimate of the median up or down by the same step, so a few
+	// very late answers of a node that hangs count as one each. Of two concurrent updates
+	// one may be lost, which does not matter.
 	median := n.median.Load()
 	step := median/32 + int64(time.Microsecond)
 	if int64(took) < median {

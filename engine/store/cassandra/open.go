@@ -23,12 +23,12 @@ type Store struct {
 	metrics  *metrics
 
 	tiers                atomic.Uint32 // bit r is set if tier r has its tables
-	shortestTTL, outlive time.Duration // as the constants are; tests have less time
+	shortestTTL, outlive time.Duration // the constants of these names; tests set shorter ones
 }
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the cluster. Where the cause is not that the cluster is away,
+// Open connects to the cluster. If it fails for another reason than an unreachable cluster,
 // the error wraps schema.ErrNoSchema, schema.ErrVersion, cql.ErrDatacenter, cql.ErrCredentials, cql.ErrForbidden
 // or cql.ErrTLS.
 func Open(ctx context.Context, config cql.Config) (*Store, error) {
@@ -51,7 +51,7 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	cluster.QueryObserver, cluster.BatchObserver = s.metrics, s.metrics
 	cluster.HostFilter = gocql.DataCenterHostFilter(cfg.Datacenter)
 	cluster.PoolConfig.HostSelectionPolicy = s.metrics.nodes
-	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // which replicas there are is all that is asked
+	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // only the replicas are needed
 	if s.session, err = cfg.Connect(cluster, false); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,8 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	return s, nil
 }
 
-// check returns the datacenter to use, and the tiers that have tables, if all is well.
+// check returns the datacenter to use and the tiers that have tables, or why the archive
+// cannot be opened.
 func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32, err error) {
 	session, err := c.Probe()
 	if err != nil {
@@ -83,7 +84,7 @@ func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32,
 	return datacenter, tiers, err
 }
 
-// countNodes returns how many nodes of the datacenter this process has connections to, and
+// countNodes returns to how many nodes of the datacenter this process has connections, and
 // to how many it has none.
 func (s *Store) countNodes() (up, down int) {
 	for _, h := range s.session.GetHosts() {

@@ -72,7 +72,7 @@ func TestOutages(t *testing.T) {
 	w.check(t, open(t, cfg))
 }
 
-// wait is how long a node is away: the driver's clock can not be another.
+// wait is how long a node is away: the driver's clock cannot be another.
 func wait(d time.Duration) { <-time.After(d) }
 
 // elsewhere checks that Open says who does not answer.

@@ -9,17 +9,17 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// Limits of the parts of one blob under way at a time.
+// Limits of the parts of one blob that are in flight at a time.
 const (
-	partsWritten = 8 // leaves room in the bytes in flight for other writes
+	partsWritten = 8 // this leaves room for other writes in the bytes in flight
 	partsRead    = 8 // rows of a page
 )
 
-// ErrTorn says that parts of a blob are not there.
+// ErrTorn says that parts of a blob are missing.
 var ErrTorn = errors.New("parts of a blob are missing")
 
-// partition is where the parts of a blob stand: the values of its key, to which
-// the number of the part is added, and the statements that use them.
+// partition is where the parts of a blob are stored: the values of its key, to which the
+// number of the part is appended, and the statements that use them.
 type partition struct {
 	operation    string
 	insert, read string
@@ -44,7 +44,7 @@ var (
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp = ?`)
 )
 
-// blockParts has a ttl for writing.
+// blockParts returns the partition of a block's parts. The TTL is for writing.
 func blockParts(k *store.BlockKey, stamp int64, ttl int) partition {
 	return partition{
 		operation: "block_part",
@@ -56,13 +56,13 @@ func blockParts(k *store.BlockKey, stamp int64, ttl int) partition {
 	}
 }
 
-// blockKey returns the primary key of a block. The slice is the caller's own.
+// blockKey returns the primary key of a block. The caller owns the slice.
 func blockKey(k *store.BlockKey) []any {
 	return append(make([]any, 0, 8), k.PV, int64(k.Bucket), k.Start, k.Writer[:], int64(k.N))
 }
 
-// putParts writes a blob in parts, each waiting for room in the bytes in flight,
-// and returns when a quorum has them all.
+// putParts writes a blob in parts and returns when a quorum has all of them. Each part
+// waits for room in the bytes in flight.
 func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestamp int64) error {
 	n := (len(blob) + schema.PartBytes - 1) / schema.PartBytes
 	return each(ctx, n, partsWritten, func(ctx context.Context, i int) error {
@@ -81,7 +81,7 @@ func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestam
 	})
 }
 
-// getParts returns a blob of a size from its parts, or ErrTorn.
+// getParts returns a blob with a size from its parts, or ErrTorn if parts are missing.
 func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, error) {
 	if size < 0 || size > store.MaxBlob {
 		return nil, fmt.Errorf("a blob of %d bytes: %w", size, store.ErrTooLarge)

@@ -12,11 +12,11 @@ import (
 // parallel is how many rows of one call are written at a time.
 const parallel = 32
 
-// rowOverhead is about what a row takes in a request beside its blob, in bytes.
+// rowOverhead is about how many bytes a row takes in a request besides its blob.
 const rowOverhead = 256
 
-// write is a statement that writes one row of about size bytes. A timestamp of 0
-// stands for the clock's next.
+// write is a statement that writes one row of about size bytes. If timestamp is 0, the
+// clock's next is used.
 type write struct {
 	operation string
 	stmt      string
@@ -64,21 +64,21 @@ func each(ctx context.Context, n, limit int, f func(ctx context.Context, i int) 
 	return g.Wait()
 }
 
-// statement returns a statement that other nodes are asked for where the first is
-// silent.
+// statement returns a query that is sent to other nodes too if the first is silent.
 func (s *Store) statement(stmt string, values ...any) *gocql.Query {
 	return s.session.Query(stmt, values...).SetSpeculativeExecutionPolicy(s.metrics.nodes)
 }
 
-// query returns a reading statement whose pages have pageSize rows.
+// query begins to read, in pages of pageSize rows.
 func (s *Store) query(ctx context.Context, operation string, pageSize int, stmt string, values ...any) *gocql.Iter {
-	// Rows are read when they are wanted: fetching the next page early would
-	// double what is held.
+	// A page is read when the caller gets to it. Fetching it earlier would double the
+	// memory in use.
 	return s.statement(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
 }
 
-// ask begins to read, and returns what waits for the answer, as often as it is called. The
-// caller waits at least once, and sees to it that it ends.
+// ask calls read in the background and returns a function that waits for the answer. It may
+// be called several times. The caller must call it at least once and make sure that read
+// ends.
 func ask[T any](read func() T) (answer func() T) {
 	got := make(chan T, 1)
 	go func() { got <- read() }()

@@ -6,11 +6,11 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// maxRetries is how often a request is tried again. The caller repeats a write
-// anyway, so this is only for what another replica can answer.
+// maxRetries is how often the driver repeats a request. Callers repeat writes anyway, so
+// this is only for errors that another replica may not have.
 const maxRetries = 2
 
-// retries is the driver's policy. All our statements are idempotent.
+// retries is the driver's retry policy. All statements of this package are idempotent.
 type retries struct{}
 
 // Attempt implements gocql.RetryPolicy.
@@ -22,12 +22,12 @@ func (retries) Attempt(q gocql.RetryableQuery) bool {
 func (retries) GetRetryType(err error) gocql.RetryType {
 	var refused gocql.RequestError
 	if !errors.As(err, &refused) {
-		return gocql.RetryNextHost // a connection that broke, or did not answer
+		return gocql.RetryNextHost // the connection broke, or nobody answered
 	}
 	switch refused.Code() {
 	case gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeServer,
 		gocql.ErrCodeReadTimeout, gocql.ErrCodeWriteTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure:
 		return gocql.RetryNextHost
 	}
-	return gocql.Rethrow // it would be refused again
+	return gocql.Rethrow // another node would refuse it too
 }

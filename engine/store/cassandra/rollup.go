@@ -11,15 +11,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// tilesPerPart is how many tiles share a partition: 3 MB as a rule, and never more
-// than 50 MB.
+// tilesPerPart is how many tiles share a partition. A partition usually has 3 MB, and at
+// most 50 MB.
 const tilesPerPart = 256
 
-// rollupPage is of rows that have a blob of MaxRollup bytes each, at most.
+// rollupPage is the number of rows per page. Each has at most store.MaxRollup bytes.
 const rollupPage = 32
 
-// A row has no column for its stamp: it is the timestamp of its blob, so that the
-// later one of two wins, and is whole, without reading first.
+// The stamp of a row is the timestamp of its blob, not a column of its own. So of two
+// writes the one with the later stamp wins, whole, without a read before it.
 var (
 	insertRollup = onTiers(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
 		USING TIMESTAMP ? AND TTL ?`)
@@ -29,7 +29,7 @@ var (
 	dropRollups = onTiers("DELETE FROM rollup_@ WHERE pv = ? AND level = ? AND part = ?")
 )
 
-// part returns the partition, of those of its level, that a tile is in.
+// part returns the number of the partition, within its level, that holds a tile.
 func part(t store.Tile) int64 {
 	p := int64(t) / tilesPerPart
 	if int64(t)%tilesPerPart < 0 {
@@ -53,7 +53,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 		r := &rows[i]
 		blob := r.Blob
 		if blob == nil {
-			blob = []byte{} // nil would be no column, which has no timestamp
+			blob = []byte{} // a nil blob would write no column, and so no timestamp
 		}
 		return s.write(ctx, write{
 			operation: "rollup",
@@ -109,8 +109,8 @@ func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, 
 	}
 }
 
-// deleteRollups deletes the rollups of a PV, partition by partition: those that the
-// times named in the directory fall into, and that have not expired.
+// deleteRollups deletes the rollups of a PV. It visits the partitions that can hold tiles
+// according to the directory and that have not expired.
 func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 	t := s.clock.Next()
 	for _, l := range c.Levels {
@@ -133,8 +133,8 @@ func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 	return nil
 }
 
-// deletePart deletes the tiles of a partition, if there are any: most have none,
-// and each deletion leaves a tombstone.
+// deletePart deletes the tiles of a partition, if it has any: most have none, and each
+// deletion leaves a tombstone.
 func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, timestamp int64) error {
 	it := s.query(ctx, "rollups", 1, findRollup[l.Tier()], pv, int64(l), p)
 	there := it.Scan(new(int64))
@@ -150,8 +150,8 @@ func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, tim
 // run is a range of partitions, both ends included.
 type run struct{ first, last int64 }
 
-// partsOf returns the partitions of a level that tiles may stand in, by the starts
-// in the directory; those that have expired left out.
+// partsOf returns the partitions of a level that may hold tiles, given the starts in the
+// directory. It leaves out partitions that have expired.
 func (s *Store) partsOf(l store.Level, starts []store.Bucket) (runs []run) {
 	oldest := int64(math.MinInt64)
 	if keep := l.Tier().Keep(); keep > 0 {

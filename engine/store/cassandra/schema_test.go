@@ -173,7 +173,7 @@ func TestTiersAreAdded(t *testing.T) {
 	}
 }
 
-// Servers that can not let rows expire late enough are found before there are any.
+// Servers that cannot let rows expire late enough are found before there are any.
 func TestLongTiersNeedTheServersToLetThem(t *testing.T) {
 	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Size implements store.Store. Every node of the datacenter is asked for what
-// the keyspace takes there, in MiB, memtables not counted; one that does not
-// answer makes it fail.
+// Size implements store.Store. It asks every node of the datacenter how many MiB the
+// keyspace takes there, without memtables. It fails if a node does not answer.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	var mebibytes int64
 	for _, h := range s.session.GetHosts() {

@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// perTier is a statement for the tables of each tier.
+// perTier holds a statement for each tier.
 type perTier [store.NumTiers]string
 
-// onTiers returns a statement for each tier, whose name stands where it has an @.
+// onTiers returns a statement for each tier, with the tier's name in place of each @.
 func onTiers(stmt string) (p perTier) {
 	for r := range p {
 		p[r] = strings.ReplaceAll(stmt, "@", store.Tier(r).String())
@@ -23,16 +23,16 @@ func onTiers(stmt string) (p perTier) {
 
 // Bounds of a row's time to live.
 const (
-	// shortestTTL is for rows that are written late. It also keeps one that has
-	// expired already from having a TTL of 0, which is forever, or of less, which
+	// shortestTTL is the TTL of rows that are written late. A row that has already
+	// expired would otherwise get a TTL of 0, which means forever, or a negative one, which
 	// Cassandra refuses.
 	shortestTTL = time.Hour
-	// longestTTL is Cassandra's own.
+	// longestTTL is the longest TTL that Cassandra accepts.
 	longestTTL = 20 * 365 * 24 * time.Hour
 )
 
-// ttl returns the seconds that a row has to live which goes at a time, if ever: what
-// an Expires returns. 0 is forever, as in CQL.
+// ttl returns the TTL, in seconds, of a row that expires at a time, if ok; both are as an
+// Expires method returns them. 0 is forever, as in CQL.
 func (s *Store) ttl(expires int64, ok bool) int {
 	if !ok {
 		return 0
@@ -42,7 +42,7 @@ func (s *Store) ttl(expires int64, ok bool) int {
 	return int(min(max(left, s.shortestTTL), longestTTL-s.outlive) / time.Second)
 }
 
-// longer returns a ttl for what rows of some ttl can not be read without.
+// longer returns the TTL of the rows that rows with a TTL cannot be read without.
 func (s *Store) longer(ttl int) int {
 	if ttl == 0 {
 		return 0
@@ -64,8 +64,8 @@ func (s *Store) Tiers(ctx context.Context) ([]store.Tier, error) {
 	return tiers, nil
 }
 
-// has reports whether a tier has its tables. They may have been made after the
-// store was opened, so one that is missing is looked for again.
+// has reports whether a tier has its tables. They may have been made after the store was
+// opened, so has checks again for a missing tier.
 func (s *Store) has(ctx context.Context, r store.Tier) (bool, error) {
 	if !r.Valid() {
 		return false, nil
@@ -78,7 +78,7 @@ func (s *Store) has(ctx context.Context, r store.Tier) (bool, error) {
 	return s.tiers.Load()>>r&1 != 0, nil
 }
 
-// need returns what is wrong if a tier has no tables.
+// need returns an error if a tier has no tables.
 func (s *Store) need(ctx context.Context, r store.Tier) error {
 	there, err := s.has(ctx, r)
 	if err == nil && !there {
@@ -88,14 +88,14 @@ func (s *Store) need(ctx context.Context, r store.Tier) error {
 	return err
 }
 
-// findTiers looks which tiers have tables, and keeps it.
+// findTiers reads which tiers have tables and keeps the result.
 func (s *Store) findTiers(ctx context.Context) error {
 	tiers, err := schema.Tiers(withOperation(ctx, "tiers"), s.session, s.cfg.Keyspace)
 	if err == nil {
-		s.tiers.Or(tiers) // a set that only grows, whoever looked last
+		s.tiers.Or(tiers) // tiers are only ever added
 	}
 	return err
 }
 
-// Expire implements store.Store: rows expire by themselves.
+// Expire implements store.Store. Rows expire by themselves.
 func (s *Store) Expire(context.Context, int64) error { return nil }

@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// PutBlocks implements store.Store. Headers stand apart from blobs, so that those
-// of a bucket are read without passing over its blobs.
+// PutBlocks implements store.Store. Headers and blobs have tables of their own, so that
+// the headers of a bucket can be read without its blobs.
 func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	s.dropping.RLock()
 	defer s.dropping.RUnlock()
@@ -98,14 +98,13 @@ func headers(ctx context.Context, snap *pebble.Snapshot, pv string, b store.Buck
 	}
 }
 
-// header is a block without its blob, and when it was written, in ns since 1970: 0 if
-// that was before version 4.
+// header is a block without its blob.
 type header struct {
 	store.Block
-	written int64
+	written int64 // in ns since 1970; 0 if a version before 4 wrote the block
 }
 
-// headerRows yields what headers does, with the times of writing.
+// headerRows yields the same blocks as headers, with the times when they were written.
 func headerRows(ctx context.Context, db reading, pv string, b store.Bucket, to int64) iter.Seq2[header, error] {
 	lower := bucketKey(tableHeader, pv, b)
 	upper := after(appendInt64(bytes.Clone(lower), to))

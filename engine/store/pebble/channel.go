@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Each element of a set in the directory has a key of its own, so that adding
-// one needs no reading. setPV stands for the entry itself.
+// Each element of a set in the directory has a key of its own, so that an element is
+// added without reading the set. setPV stands for the entry itself.
 const (
 	setPV byte = iota
 	setShards
@@ -85,7 +85,7 @@ func (s *Store) channels(ctx context.Context, prefix []byte) iter.Seq2[store.Cha
 	}
 }
 
-// element is one of a set of a PV.
+// element is an element of a set of a PV.
 type element struct {
 	pv  string
 	set byte

@@ -24,9 +24,9 @@ func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
 	})
 }
 
-// Seal implements store.Store. Rows up to the position before are deleted: those
-// up to the new one stay until the next Seal, for readers that have just looked
-// up the position before.
+// Seal implements store.Store. It deletes the rows up to the previous position. The rows
+// up to the new position stay until the next Seal, for readers that have just read the
+// previous position.
 func (s *Store) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
@@ -41,7 +41,7 @@ func (s *Store) Seal(ctx context.Context, shard int, w store.WriterID, to store.
 	})
 }
 
-// sealed returns the position under a key; 0 if there is none.
+// sealed returns the position stored under a key, or 0 if there is none.
 func (s *Store) sealed(key []byte) (store.Position, error) {
 	v, closer, err := s.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {

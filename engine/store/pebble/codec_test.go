@@ -106,7 +106,7 @@ func again[T any](t *testing.T, v []byte, decode func(*T, []byte) error, encode 
 		return
 	}
 	if err := decode(&second, encode(nil, &first)); err != nil {
-		t.Errorf("a %T that was encoded again can not be decoded: %v", first, err)
+		t.Errorf("a %T that was encoded again cannot be decoded: %v", first, err)
 	}
 	if diff := cmp.Diff(first, second, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("a %T changes (-was +is):\n%s", first, diff)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// commit writes a batch that fill fills, all or nothing, and returns when it is
+// commit writes the batch that fill fills, all or nothing, and returns when it is
 // durable.
 func (s *Store) commit(ctx context.Context, table string, fill func(*pebble.Batch) error) error {
 	err := ctx.Err()
@@ -30,12 +30,12 @@ func (s *Store) commit(ctx context.Context, table string, fill func(*pebble.Batc
 	return nil
 }
 
-// reading is what both the database and a snapshot of it offer.
+// reading is the part of a database that its snapshots have too.
 type reading interface {
 	NewIterWithContext(ctx context.Context, o *pebble.IterOptions) (*pebble.Iterator, error)
 }
 
-// entry is a key and its value, valid until the sequence goes on.
+// entry is a key and its value. Both are valid until the sequence continues.
 type entry struct{ key, value []byte }
 
 // scan yields the entries from lower (inclusive) to upper (exclusive), in order.
@@ -61,8 +61,8 @@ func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry,
 	}
 }
 
-// decoded yields what decode makes of entries, up to the first error, which says
-// what was being read.
+// decoded yields the entries as decode returns them, up to the first error. The error
+// says what was being read.
 func decoded[T any](entries iter.Seq2[entry, error], what string, decode func(entry) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range entries {

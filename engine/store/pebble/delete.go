@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Delete implements store.Store. All goes at once.
+// Delete implements store.Store. It deletes everything in one batch.
 func (s *Store) Delete(ctx context.Context, pv string) error {
 	return s.commit(ctx, "deletion", func(b *pebble.Batch) error {
 		var errs []error
@@ -23,8 +23,8 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 	})
 }
 
-// DropBucket implements store.Store. Nothing is written to blocks between the look at
-// when that was done, and the deletion.
+// DropBucket implements store.Store. No block is written between reading when the blocks
+// were written and deleting them.
 func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, before int64) (bytes int64, err error) {
 	s.dropping.Lock()
 	defer s.dropping.Unlock()

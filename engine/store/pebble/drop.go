@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// DropBlock deletes one block. It is for blocks that can not be read.
+// DropBlock deletes one block that cannot be read.
 func (s *Store) DropBlock(ctx context.Context, k store.BlockKey) error {
 	return s.commit(ctx, "deletion", func(b *pebble.Batch) error { return dropBlock(b, &k) })
 }

@@ -14,7 +14,7 @@ import (
 // expireBatch is how many bytes of deletions are committed at once.
 const expireBatch = 256 << 10
 
-// Tiers implements store.Store: it has them all.
+// Tiers implements store.Store. The store has all tiers.
 func (s *Store) Tiers(context.Context) ([]store.Tier, error) {
 	tiers := make([]store.Tier, store.NumTiers)
 	for i := range tiers {
@@ -23,15 +23,16 @@ func (s *Store) Tiers(context.Context) ([]store.Tier, error) {
 	return tiers, nil
 }
 
-// Expire implements store.Store. For each span of buckets, and each level, that the
-// directory lists it looks for the first row; where nothing is due, that is all.
+// Expire implements store.Store. It seeks the first row of each span of buckets and of
+// each level that the directory lists. If none of their rows has expired, it does nothing
+// else.
 //
-// Only buckets that are seen are deleted, each by its own range of keys: buckets of
-// several sizes lie between each other, so a range over many of them could take one
-// that is not due and is just being written.
+// It deletes each bucket that it finds by the bucket's own range of keys. The keys of
+// buckets of several sizes are interleaved, so a range over many buckets could delete one
+// that has not expired and is just being written.
 func (s *Store) Expire(ctx context.Context, now int64) error {
 	e := expiry{Store: s, ctx: ctx, now: now, batch: s.db.NewBatch()}
-	defer func() { _ = e.batch.Close() }() // what is left of it is not wanted
+	defer func() { _ = e.batch.Close() }() // uncommitted deletions are dropped
 	for c, err := range s.Channels(ctx) {
 		if err == nil {
 			err = e.channel(&c)
@@ -51,7 +52,7 @@ type expiry struct {
 	batch *pebble.Batch // deletions not committed yet
 }
 
-// flush commits the batch if it has more bytes than some.
+// flush commits the batch if it has more than a number of bytes.
 func (e *expiry) flush(more int) error {
 	if e.batch.Empty() || e.batch.Len() <= more {
 		return nil
@@ -75,13 +76,13 @@ func (e *expiry) channel(c *store.Channel) error {
 	return e.flush(expireBatch)
 }
 
-// buckets deletes those from first to the end of its span that are due.
+// buckets deletes the expired buckets from first to the end of its span.
 func (e *expiry) buckets(pv string, first store.Bucket) error {
 	tier := first.Tier()
 	if tier == store.Forever || !tier.Valid() {
 		return nil
 	}
-	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last that is due
+	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last that has expired
 	last := min(ended, first.Span().Last())
 	if last < first {
 		return nil
@@ -109,7 +110,7 @@ func (e *expiry) buckets(pv string, first store.Bucket) error {
 	return it.Error()
 }
 
-// tiles deletes those of a level that are due.
+// tiles deletes the expired tiles of a level.
 func (e *expiry) tiles(pv string, l store.Level) error {
 	if l.Tier() == store.Forever || !l.Valid() {
 		return nil

@@ -22,13 +22,14 @@ const (
 	tableCutoffProgress = 'w'
 )
 
-// A key is built by appending its parts; all sort as what they stand for.
+// A key is built by appending its parts. Each part sorts like the value it stands for.
 
 func appendUint32(k []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(k, v) }
 
 func appendUint64(k []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(k, v) }
 
-// appendInt64 flips the sign bit, so that negative numbers sort first.
+// appendInt64 appends a number with its sign bit flipped, so that negative numbers sort
+// first.
 func appendInt64(k []byte, v int64) []byte { return appendUint64(k, uint64(v)^1<<63) }
 
 func int64At(k []byte) int64 { return int64(binary.BigEndian.Uint64(k) ^ 1<<63) }
@@ -43,14 +44,14 @@ func journalKey(shard int, w store.WriterID, at store.Position) []byte {
 	return appendUint64(writerKey(tableJournal, shard, w), uint64(at))
 }
 
-// pvKey has the length of the name before it, so that no PV's keys begin with
-// the key of another.
+// pvKey returns the start of all keys of a PV in a table. It has the length of the name
+// before the name, so that no PV's keys begin with the key of another PV.
 func pvKey(table byte, pv string) []byte {
 	k := make([]byte, 0, 64+len(pv))
 	return append(appendUint32(append(k, table), uint32(len(pv))), pv...)
 }
 
-// pvOf returns the name in a key that pvKey begins, and the rest of the key.
+// pvOf returns the PV's name in a key that begins with pvKey, and the rest of the key.
 func pvOf(k []byte) (pv string, rest []byte, ok bool) {
 	if len(k) < 5 {
 		return "", nil, false
@@ -71,7 +72,7 @@ func blockKey(table byte, k *store.BlockKey) []byte {
 	return appendUint32(append(key, k.Writer[:]...), k.N)
 }
 
-// The end of a block's key, after its bucket.
+// blockTail is the length of a block's key after its bucket.
 const blockTail = 8 + len(store.WriterID{}) + 4
 
 func levelKey(pv string, l store.Level) []byte {
@@ -87,12 +88,12 @@ func markKey(m *store.PVMark) []byte {
 	return append(k, m.Writer[:]...)
 }
 
-// The end of a mark's key, after its PV.
+// markTail is the length of a mark's key after its PV.
 const markTail = 8 + 2 + len(store.WriterID{})
 
 func metadataKey(pv string, t int64) []byte { return appendInt64(pvKey(tableMetadata, pv), t) }
 
-// after returns the least key that is greater than all that begin with a prefix.
+// after returns the least key that is greater than all keys with a prefix.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

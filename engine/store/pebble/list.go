@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// PVs yields the names of all PVs that have an entry in the directory, blocks, marks
-// or metadata: a name that has several is yielded several times.
+// PVs yields the names of all PVs that have a directory entry, blocks, marks or metadata.
+// A PV that has several of these is yielded several times.
 func (s *Store) PVs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, table := range []byte{tableChannel, tableHeader, tableMark, tableMetadata} {
@@ -50,9 +50,9 @@ func (s *Store) Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, 
 	}
 }
 
-// prefixes yields the different beginnings of the keys that have a prefix, in order;
-// length says how much of a key is its beginning. It seeks from one to the next, and
-// passes over all keys between.
+// prefixes yields the distinct longer prefixes of the keys that have a prefix, in order.
+// length returns the length of a key's longer prefix. prefixes seeks from one to the next
+// and skips the keys between.
 func (s *Store) prefixes(ctx context.Context, prefix []byte, length func(key []byte) int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// logger passes on what Pebble says. It talks of every file it makes, which is
-// for debugging.
+// logger passes Pebble's messages on. Pebble reports every file that it writes, which is
+// useful for debugging only.
 type logger struct{ log *slog.Logger }
 
 // Infof implements pebble.Logger.
@@ -19,10 +19,10 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Error("pebble reports an error", "message", fmt.Sprintf(format, args...))
 }
 
-// Fatalf implements pebble.Logger. Pebble calls it when it can not go on, as when
-// the WAL can not be written, and it must not return: what was acknowledged is on
-// disk, and is there after a restart.
+// Fatalf implements pebble.Logger. Pebble calls it when it cannot continue, for example
+// when it cannot write the WAL. Fatalf must not return. Acknowledged rows are on disk and
+// are there after a restart.
 func (l logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
-	panic("pebble can not go on: " + fmt.Sprintf(format, args...))
+	panic("pebble cannot continue: " + fmt.Sprintf(format, args...))
 }

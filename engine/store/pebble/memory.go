@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// OpenMemory opens an empty archive that is kept in memory and ends with Close. It is
-// for tests: nothing in it waits for a clock, so it does in a synctest bubble.
+// OpenMemory opens an empty archive in memory, which Close discards. It is for tests:
+// nothing in it waits for a clock, so it works in a synctest bubble.
 func OpenMemory() (*Store, error) {
 	fs := vfs.NewMem()
 	lock, err := pebble.LockDirectory("", fs)
@@ -20,8 +20,8 @@ func OpenMemory() (*Store, error) {
 	opts := dbOptions(lock, slog.New(slog.DiscardHandler))
 	opts.FS = fs
 	opts.MemTableSize = 1 << 20
-	// The default one looks for work ten times per second: also of a time that is only
-	// pretended, and goes by in no time.
+	// The default scheduler polls ten times per second. In a synctest bubble, where time
+	// passes at once, that would never end.
 	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	db, err := pebble.Open("", opts)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics of a store. Figures of Pebble are read when they are collected.
+// metrics are the metrics of a store. Pebble's own are read when they are collected.
 type metrics struct {
 	registerer prometheus.Registerer
 	seconds    *prometheus.HistogramVec
@@ -39,9 +39,9 @@ func newMetrics(reg prometheus.Registerer, db *pebble.DB) *metrics {
 		m.seconds, m.errors, m.bytes,
 		gauge("disk_bytes", "Bytes on disk.",
 			func(p *pebble.Metrics) float64 { return float64(p.DiskSpaceUsage()) }),
-		gauge("compaction_debt_bytes", "Bytes that compactions have yet to go through.",
+		gauge("compaction_debt_bytes", "Bytes that compactions must still process.",
 			func(p *pebble.Metrics) float64 { return float64(p.Compact.EstimatedDebt) }),
-		gauge("read_amplification", "Files and sublevels that a read goes through.",
+		gauge("read_amplification", "Files and sublevels that a read must search.",
 			func(p *pebble.Metrics) float64 { return float64(p.ReadAmp()) }),
 	}
 	if reg != nil {
@@ -50,7 +50,7 @@ func newMetrics(reg prometheus.Registerer, db *pebble.DB) *metrics {
 	return m
 }
 
-// wrote notes a commit that began at start.
+// wrote counts a commit that began at start.
 func (m *metrics) wrote(table string, bytes int, start time.Time, err error) {
 	if err != nil {
 		m.errors.WithLabelValues(table).Inc()
@@ -60,7 +60,7 @@ func (m *metrics) wrote(table string, bytes int, start time.Time, err error) {
 	m.bytes.WithLabelValues(table).Add(float64(bytes))
 }
 
-// close takes the metrics away: those of Pebble can not be read after it closed.
+// close unregisters the metrics. Pebble's cannot be read after the database is closed.
 func (m *metrics) close() {
 	if m.registerer == nil {
 		return

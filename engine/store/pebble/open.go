@@ -15,21 +15,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Version is the version of keys and values that this package writes. It reads
-// version 1 as well, whose metadata has no properties, version 2, which has no
-// rollups and no tiers but forever, version 3, whose blocks do not say when they were
-// written, and version 4, whose claims have no terms of sealers, and makes them version 5:
-// a program that knows only the earlier one refuses it then. Others are refused.
+// Version is the version of keys and values that this package writes. Open upgrades
+// archives of earlier versions; programs that know only an earlier version refuse them
+// from then on. The earlier versions are: 1, whose metadata has no properties; 2, which has
+// no rollups and only the tier forever; 3, whose blocks do not say when they were written;
+// and 4, whose claims have no terms. Open refuses any other version.
 const Version = 5
 
 // ErrInUse is returned by Open for a directory that another store has open.
 var ErrInUse = errors.New("the directory is in use by another store")
 
-// Options configure a store. The zero value does.
+// Options configure a store. The zero value is usable.
 type Options struct {
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
-	// Log gets what Pebble says; nil for nothing.
+	// Log gets Pebble's messages; nil for none.
 	Log *slog.Logger
 }
 
@@ -39,17 +39,17 @@ type Store struct {
 	lock    *pebble.Lock
 	metrics *metrics
 
-	claiming [64]sync.Mutex // by shard: makes comparing a claim and dropping it one step
-	sealing  sync.Mutex     // makes reading a position and raising it one step
-	rolling  sync.Mutex     // makes reading a rollup's stamp and writing a later one one step
+	claiming [64]sync.Mutex // by shard: held while a claim is compared and dropped
+	sealing  sync.Mutex     // held while a position is read and raised
+	rolling  sync.Mutex     // held while a rollup's stamp is read and a later rollup is written
 
-	dropping sync.RWMutex // held, for reading, by who writes blocks
+	dropping sync.RWMutex // held for reading while blocks are written
 }
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the archive in a directory, which is made if it does not exist. The
-// directory is the store's until Close; another Open of it fails with ErrInUse.
+// Open opens the archive in a directory and creates the directory if it does not exist.
+// The store locks the directory until Close; another Open fails with ErrInUse.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -79,8 +79,8 @@ func open(dir string, opts Options) (*Store, error) {
 	return &Store{db: db, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
 }
 
-// lockDirectory takes the lock of a directory. Systems differ in how they say
-// that it is held; they do not say so of a directory that can not be written.
+// lockDirectory locks a directory. Systems report in different ways that another process
+// holds the lock, so it is taken for held if the directory can be written.
 func lockDirectory(dir string) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, vfs.Default)
 	if err != nil && canWrite(dir) {
@@ -104,13 +104,14 @@ func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 		// Fixed, so that a newer Pebble does not change files without notice.
 		FormatMajorVersion: pebble.FormatTableFormatV6,
 		Logger:             logger{log},
-		// Room for journal rows, most of which are sealed, and deleted, before they
-		// would reach a sorted file. Pebble keeps some WALs of this size to use again.
+		// Room for journal rows: most of them are sealed and deleted before they would
+		// reach a sorted file. Pebble keeps some WALs of this size for reuse.
 		MemTableSize: 16 << 20,
 	}
 }
 
-// checkVersion refuses an archive of another version, and marks a new one.
+// checkVersion refuses an archive of an unknown version, upgrades one of an earlier
+// version, and marks a new one.
 func checkVersion(db *pebble.DB) error {
 	key := []byte{tableSchema}
 	v, closer, err := db.Get(key)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Reclaim gives back the room of blocks that were deleted, now: by itself, Pebble does so
-// when what is written later comes to be merged with the files that have them. That can
-// take long, as these are large, and the deletions are small.
+// Reclaim frees the disk space of deleted blocks now. Without it, Pebble frees the space
+// when a compaction merges later writes with the files that hold the blocks. That can take
+// long, because these files are large and the deletions are small.
 func (s *Store) Reclaim(ctx context.Context) error {
 	for _, table := range []byte{tableBlob, tableHeader} {
 		prefix := []byte{table}

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// errCorrupt is returned for a key or value that is not as this package writes it.
+// errCorrupt is returned for a key or value that this package cannot have written.
 var errCorrupt = errors.New("corrupt entry")
 
 func appendFloat(v []byte, f float64) []byte { return appendUint64(v, math.Float64bits(f)) }
@@ -18,8 +18,8 @@ func appendString(v []byte, s string) []byte {
 	return append(binary.AppendUvarint(v, uint64(len(s))), s...)
 }
 
-// reader takes a value apart. After the first field that is cut short all are
-// zero, and end reports it.
+// reader reads the fields of a value. After the first truncated field all fields are
+// zero, and end returns an error.
 type reader struct {
 	rest []byte
 	bad  bool
@@ -73,7 +73,7 @@ func (r *reader) varint() int64 {
 
 func (r *reader) string() string { return string(r.bytes(r.uvarint())) }
 
-// end returns errCorrupt if a field was cut short, or bytes are left.
+// end returns errCorrupt if a field was truncated or bytes are left.
 func (r *reader) end() error {
 	if r.bad || len(r.rest) > 0 {
 		return errCorrupt
@@ -134,13 +134,14 @@ func decodeHeader(b *store.Block, v []byte) error {
 	return r.end()
 }
 
-// headerBytes is the length of a header. After it stands, from version 4 on, when the
-// block was written, in ns since 1970.
+// headerBytes is the length of a header. From version 4 on it is followed by the time when
+// the block was written, in ns since 1970.
 const headerBytes = 8 + 4 + 1 + 3*8
 
 func appendWritten(v []byte, t int64) []byte { return appendUint64(v, uint64(t)) }
 
-// cutWritten takes the time of writing from the end of a header; 0 if it has none.
+// cutWritten splits a value into the header and the time when the block was written, which
+// is 0 if the value has none.
 func cutWritten(v []byte) (fields []byte, t int64) {
 	if len(v) != headerBytes+8 {
 		return v, 0
@@ -172,8 +173,8 @@ func decodeMark(m *sample.Mark, v []byte) error {
 	return r.end()
 }
 
-// metadataForm begins metadata that has properties; before version 2 it began
-// with the type, which is never this, and ended with the labels.
+// metadataForm is the first byte of metadata with properties. Metadata of version 1 begins
+// with the type, which never has this value, and ends with the labels.
 const metadataForm = 0x7f
 
 func appendMetadata(v []byte, m *sample.Metadata) []byte {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Clock gives out timestamps of writes.
+// Clock returns timestamps for writes.
 type Clock struct {
 	Now  func() time.Time
 	last atomic.Int64
 }
 
-// Next returns the time in µs since 1970, or 1 more than it returned before if
-// that is later.
+// Next returns the time in µs since 1970, or 1 more than the last timestamp if that is
+// later.
 func (c *Clock) Next() int64 {
 	for {
 		last := c.last.Load()

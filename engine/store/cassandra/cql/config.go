@@ -18,44 +18,43 @@ import (
 
 // Config says where the cluster is and how to use it. Only Hosts is required.
 type Config struct {
-	// Hosts are addresses of some nodes, host or host:port; the others are found.
+	// Hosts are addresses of some nodes, as host or host:port. The driver finds the others.
 	Hosts []string
 	// Keyspace defaults to "varve".
 	Keyspace string
-	// Datacenter is the one to use; by default that of the host that answers.
+	// Datacenter is the datacenter to use; by default that of the host that answers.
 	Datacenter string
 	// ReplicationFactor is for schema.Create; by default 3, or the number of
 	// nodes in the datacenter if that is less.
 	ReplicationFactor int
 	// JournalTTL is for schema.Create: how long journal rows are kept, 1 day by
-	// default. What is not sealed by then is lost.
+	// default. Samples that are not sealed by then are lost.
 	JournalTTL time.Duration
-	// Tiers are for schema.Create: those of the retention tiers that get tables. By
-	// default a new archive has all, and one that is there those it has. Forever always
-	// does, and a later call can add others.
+	// Tiers are for schema.Create: the retention tiers that get tables. By default a new
+	// archive gets all tiers, and an existing one keeps the tiers it has. Forever always
+	// gets tables, and a later call can add tiers.
 	Tiers []store.Tier
 
-	// Login returns the user name and password; nil for none. It is asked at each
-	// connection: a password may change while a store is open.
+	// Login returns the user name and password; nil for none. It is called for each
+	// connection, because a password may change while a store is open.
 	Login func() (username, password string, err error)
-	// TLS is used if it is not nil. It is asked at each connection as well:
-	// certificates are renewed. Without a ServerName, a node's certificate must
-	// have the node's address, or the name of one of Hosts.
+	// TLS returns the TLS configuration; nil for no TLS. It is called for each connection,
+	// because certificates are renewed. Without a ServerName, a node's certificate must
+	// have the node's address or the name of one of Hosts.
 	TLS func() (*tls.Config, error)
 
 	// Timeout of one attempt at a request, and of connecting; 5 s by default.
 	Timeout time.Duration
-	// InFlightBytes bounds the bytes of writes that wait for an answer; 16 MiB
-	// by default. More writes wait.
+	// InFlightBytes bounds the bytes of writes that wait for an answer; 16 MiB by default.
+	// Further writes wait.
 	InFlightBytes int64
 
-	// Now is the clock for timestamps of writes, and for how long they have to live;
-	// time.Now by default.
+	// Now is the clock for the timestamps and the TTLs of writes; time.Now by default.
 	Now func() time.Time
 
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
-	// Log gets what the driver says; nil for nothing.
+	// Log gets the driver's messages; nil for none.
 	Log *slog.Logger
 }
 
@@ -73,10 +72,10 @@ const protocol = 5
 // reconnectEvery is how often nodes that are down are tried.
 const reconnectEvery = time.Second
 
-// keyspaceName is what CQL takes without quotes.
+// keyspaceName matches the names that CQL accepts without quotes.
 var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
-// Complete returns the configuration with defaults, or what is wrong with it.
+// Complete returns the configuration with defaults filled in, or an error if it is invalid.
 func (c Config) Complete() (Config, error) {
 	c.Keyspace = cmp.Or(c.Keyspace, defaultKeyspace)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
@@ -94,30 +93,30 @@ func (c Config) Complete() (Config, error) {
 	case !keyspaceName.MatchString(c.Keyspace):
 		return c, fmt.Errorf("keyspace %q is not a name of up to 48 small letters, digits and underscores", c.Keyspace)
 	case c.JournalTTL < time.Hour:
-		return c, fmt.Errorf("journal rows must be kept for 1 h at least, not %v", c.JournalTTL)
+		return c, fmt.Errorf("journal rows must be kept for at least 1 h, not %v", c.JournalTTL)
 	case slices.ContainsFunc(c.Tiers, func(r store.Tier) bool { return !r.Valid() }):
-		return c, fmt.Errorf("one of the tiers %v is none", c.Tiers)
+		return c, fmt.Errorf("one of the tiers %v does not exist", c.Tiers)
 	case c.Timeout < 0 || c.InFlightBytes < 0 || c.ReplicationFactor < 0:
 		return c, errors.New("a timeout, bound or replication factor is negative")
 	}
 	return c, nil
 }
 
-// Validate returns what is wrong with the configuration, without asking the
+// Validate returns an error if the configuration is invalid. It does not connect to the
 // cluster.
 func (c Config) Validate() error {
 	_, err := c.Complete()
 	return err
 }
 
-// Cluster returns the driver's configuration of what all connections share.
+// Cluster returns the driver's configuration that all connections share.
 func (c *Config) Cluster() *gocql.ClusterConfig {
 	cluster := gocql.NewCluster(c.Hosts...)
 	cluster.ProtoVersion = protocol
 	cluster.Timeout, cluster.ConnectTimeout = c.Timeout, c.Timeout
 	cluster.Consistency = gocql.LocalQuorum
 	cluster.DefaultIdempotence = true
-	cluster.WriteCoalesceWaitTime = 0 // requests are few and large: each would wait up to 200 µs for others
+	cluster.WriteCoalesceWaitTime = 0 // requests are few and large, and each would wait up to 200 µs for others
 	cluster.Logger = logger{c.Log}
 	cluster.ReconnectInterval = reconnectEvery
 	cluster.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: reconnectEvery / 2}
@@ -129,7 +128,7 @@ func (c *Config) Cluster() *gocql.ClusterConfig {
 	return cluster
 }
 
-// authenticator is what a new connection logs in with.
+// authenticator returns what a new connection logs in with.
 func (c *Config) authenticator(*gocql.HostInfo) (gocql.Authenticator, error) {
 	username, password, err := c.Login()
 	return gocql.PasswordAuthenticator{Username: username, Password: password}, err

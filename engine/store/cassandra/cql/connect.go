@@ -14,7 +14,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Connect makes a session. A probe takes the most care to find out why it fails.
+// Connect makes a session. With probing it takes more care to find out why it fails.
 func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
 	failures := &connectFailures{}
 	cluster.ConnectObserver = failures
@@ -24,7 +24,7 @@ func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Ses
 	session, err := cluster.CreateSession()
 	switch {
 	case err != nil && strings.Contains(err.Error(), "host was filtered"):
-		return nil, fmt.Errorf("connecting to Cassandra: of %s, those that answer are in another datacenter",
+		return nil, fmt.Errorf("connecting to Cassandra: the hosts of %s that answer are in another datacenter",
 			strings.Join(cluster.Hosts, ", "))
 	case err != nil:
 		return nil, fmt.Errorf("connecting to Cassandra at %s: %w", strings.Join(cluster.Hosts, ", "), failures.explain(err))
@@ -32,15 +32,15 @@ func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Ses
 	return session, nil
 }
 
-// connectFailures keeps why connections failed: the driver's own error has it as
-// text only.
+// connectFailures keeps why connections failed, because the driver's own error has it only
+// as text.
 type connectFailures struct {
 	mu   sync.Mutex
 	last error
 }
 
-// ObserveConnect implements gocql.ConnectObserver. What an administrator must
-// change is not hidden by another node that is away.
+// ObserveConnect implements gocql.ConnectObserver. A failure that an administrator must fix
+// is not hidden by another node that is unreachable.
 func (f *connectFailures) ObserveConnect(o gocql.ObservedConnect) {
 	if o.Err != nil {
 		f.note(reason(o.Err))
@@ -55,8 +55,8 @@ func (f *connectFailures) note(err error) {
 	}
 }
 
-// explain returns why no session could be made. The driver's error is for when
-// it did not come as far as to connect.
+// explain returns why no session could be made. It returns the driver's error if the driver
+// did not try to connect.
 func (f *connectFailures) explain(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,8 +66,8 @@ func (f *connectFailures) explain(err error) error {
 	return err
 }
 
-// notingDialer makes connections that note why they end: as often as not, all that
-// the driver says of one that a node ends is that nobody answered.
+// notingDialer makes connections that note why they end. If a node ends a connection, the
+// driver often says only that nobody answered.
 type notingDialer struct {
 	dialer
 	failures *connectFailures
@@ -110,8 +110,8 @@ func (c *notingConn) note(err error) {
 	}
 }
 
-// telling ranks reasons for which connections fail: those that do not pass are
-// above those that may have been set wrong, and those above all others.
+// telling ranks why connections fail. Failures that last rank above those that may come
+// from a wrong configuration, and those rank above all others.
 func telling(err error) int {
 	switch {
 	case errors.Is(err, ErrCredentials), errors.Is(err, ErrTLS):
@@ -122,7 +122,7 @@ func telling(err error) int {
 	return 0
 }
 
-// reason makes the error of a connection one of this package's, where it can.
+// reason returns the error of this package that the error of a connection means, if any.
 func reason(err error) error {
 	var refused gocql.RequestError
 	switch {
@@ -138,14 +138,14 @@ func reason(err error) error {
 	return err
 }
 
-// unknowing reports whether a node refuses a user because it can not learn, at this moment, who that is
-// or what they may: too few replicas of system_auth are up.
+// unknowing reports whether a node refuses a user because it cannot look the user up at this
+// moment: too few replicas of system_auth are up.
 func unknowing(refused gocql.RequestError) bool {
 	return strings.HasPrefix(refused.Message(), "Unable to perform auth")
 }
 
-// ofTLS reports whether an error is about certificates or TLS. With version 1.3
-// a node refuses a client's certificate after the handshake.
+// ofTLS reports whether an error is about certificates or TLS. With TLS 1.3 a node refuses a
+// client's certificate only after the handshake.
 func ofTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError
@@ -154,7 +154,8 @@ func ofTLS(err error) bool {
 		errors.As(err, &op) && op.Op == "remote error" // an alert
 }
 
-// Permitted makes the error of a statement that the user may not run ErrForbidden.
+// Permitted returns ErrForbidden in place of the error of a statement that the user may not
+// run.
 func Permitted(err error) error {
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized && !unknowing(refused) {

@@ -12,10 +12,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// dialer makes connections, with TLS or without. Most nodes are found by address,
-// whatever contact point was given; so a certificate is good for a node if it has
-// the address, or the name of a contact point, or the name that the configuration
-// asks for, which then is the only one.
+// dialer makes connections, with TLS or without. The driver finds most nodes by address,
+// even if the contact points are names. So a node's certificate is accepted if it has the
+// node's address or the name of a contact point. If the configuration has a ServerName, the
+// certificate must have that name.
 type dialer struct {
 	tls     func() (*tls.Config, error) // nil for none
 	names   []string                    // of contact points
@@ -28,7 +28,7 @@ func (c *Config) dialer() dialer {
 
 // DialHost implements gocql.HostDialer.
 func (d *dialer) DialHost(ctx context.Context, host *gocql.HostInfo) (*gocql.DialedHost, error) {
-	// The driver sets no limit, and a node that hangs accepts connections still.
+	// The driver sets no time-out, and a node that hangs still accepts connections.
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", host.ConnectAddressAndPort())
@@ -51,8 +51,8 @@ func (d *dialer) DialHost(ctx context.Context, host *gocql.HostInfo) (*gocql.Dia
 	return &gocql.DialedHost{Conn: conn, DisableCoalesce: true}, nil
 }
 
-// expectOneOf returns a configuration that takes a certificate with any of the
-// names. Package tls itself can look for one only.
+// expectOneOf returns a configuration that accepts a certificate with any of the names.
+// Package tls itself checks only one name.
 func expectOneOf(cfg *tls.Config, names []string) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.InsecureSkipVerify = true // VerifyConnection checks the same, and is never skipped
@@ -82,7 +82,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) err
 	return x509.HostnameError{Certificate: chain[0], Host: strings.Join(names, " or ")}
 }
 
-// contactNames returns those hosts that are given by name.
+// contactNames returns the hosts that are given by name.
 func contactNames(hosts []string) (names []string) {
 	for _, h := range hosts {
 		if host, _, err := net.SplitHostPort(h); err == nil {

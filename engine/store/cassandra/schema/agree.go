@@ -18,18 +18,18 @@ const (
 	agreeEvery = 200 * time.Millisecond
 )
 
-// schemaSession connects to the one node that schemas are to be changed through. The
-// caller closes the session.
+// schemaSession connects to the one node through which schemas are changed. The caller
+// closes the session.
 //
-// Cassandra makes a table anew where a node is asked for it that does not know it yet,
-// even IF NOT EXISTS, and from then on the other one's rows are out of sight. So:
+// If a node does not know a table yet, Cassandra creates the table again, even with IF NOT
+// EXISTS, and hides the rows of the first one from then on. So:
 //
-//   - Nodes that answer must agree first. One that was away while tables were made
-//     may come back and be asked before it has heard of them.
-//   - Of those, all processes choose the one of the least id. Two that make a schema
-//     at a time ask the same node, which does one thing after another.
+//   - The nodes that answer must agree first. A node that was unreachable while tables were
+//     made may come back and be asked before it has learned of them.
+//   - Of these nodes, all processes choose the one with the lowest ID. Two processes that
+//     make a schema at the same time ask the same node, which serializes their statements.
 //
-// A node that is away is not waited for: it learns the schema from the others.
+// It does not wait for unreachable nodes. They learn the schema from the others.
 func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	session, err := c.Probe()
 	if err != nil {
@@ -51,8 +51,8 @@ func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	return c.Probe(node)
 }
 
-// agree waits until all nodes of a datacenter that answer have the same schema, and
-// returns the address of the one of the least id.
+// agree waits until all nodes of a datacenter that answer have the same schema. It returns
+// the address of the node with the lowest ID.
 func (c *target) agree(ctx context.Context, dc string) (node string, err error) {
 	r, err := c.rollCall(ctx, dc)
 	if err != nil {
@@ -61,12 +61,12 @@ func (c *target) agree(ctx context.Context, dc string) (node string, err error) 
 	return r.answer[0], nil
 }
 
-// roll is which nodes of a datacenter answer, in the order of their ids, and which do
-// not: their addresses.
+// roll has the addresses of the nodes of a datacenter that answer and of those that do not,
+// both in the order of their IDs.
 type roll struct{ answer, away []string }
 
-// rollCall returns which nodes answer, once these have the same schema. It asks
-// them one by one: what a node knows of another may be from before that went away.
+// rollCall returns which nodes answer, once they have the same schema. It asks each node
+// itself, because what a node knows of another one may be out of date.
 func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	cluster := c.Cluster()
 	cluster.NumConns = 1
@@ -93,7 +93,7 @@ func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	}
 }
 
-// schemas returns which nodes have which version of the schema, of those that answer.
+// schemas returns which nodes answer, and the addresses of those by schema version.
 func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
 	versions = map[string][]string{}
 	hosts := session.GetHosts()
@@ -116,7 +116,7 @@ func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string)
 	return r, versions
 }
 
-// disagreement names the nodes of each version.
+// disagreement returns a text with the nodes of each schema version.
 func disagreement(versions map[string][]string) string {
 	if len(versions) == 0 {
 		return "no node answers"
@@ -126,5 +126,5 @@ func disagreement(versions map[string][]string) string {
 		groups = append(groups, strings.Join(nodes, ", "))
 	}
 	slices.Sort(groups)
-	return strings.Join(groups, " | ") + " have different ones; nodetool describecluster tells more"
+	return strings.Join(groups, " | ") + " have different schemas; see nodetool describecluster"
 }

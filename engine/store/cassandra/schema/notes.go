@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// notes are rows of schema_version beside that of the tables: what Replicate has to
-// remember. Like samples they are read and written by quorum, and repaired. A note that is
-// not there is 0.
+// notes are rows of schema_version besides the version of the tables. In them Replicate
+// remembers its progress. Like samples they are read and written by quorum, and repaired. A
+// missing note is 0.
 type notes struct {
 	session  *gocql.Session
 	keyspace string // of the archive
 	values   map[string]int
-	clock    cql.Clock // above all timestamps that were read: a clock that is behind must not lose notes
+	clock    cql.Clock // ahead of all timestamps that were read, so that a slow clock loses no notes
 }
 
 // Names of notes.
@@ -35,12 +35,12 @@ func (c *target) readNotes(ctx context.Context, session *gocql.Session) (*notes,
 		n.clock.NotBefore(stamp)
 	}
 	if err := it.Close(); err != nil {
-		return nil, fmt.Errorf("reading what is noted of replication: %w", cql.Permitted(err))
+		return nil, fmt.Errorf("reading the notes of replication: %w", cql.Permitted(err))
 	}
 	return n, nil
 }
 
-// put changes a note.
+// put writes a note if it changes.
 func (n *notes) put(ctx context.Context, part string, value int) error {
 	if n.values[part] == value {
 		return nil
@@ -48,7 +48,7 @@ func (n *notes) put(ctx context.Context, part string, value int) error {
 	err := n.session.Query("INSERT INTO "+n.keyspace+".schema_version (part, version) VALUES (?, ?)", part, value).
 		Consistency(gocql.LocalQuorum).WithTimestamp(n.clock.Next()).ExecContext(ctx)
 	if err != nil {
-		return fmt.Errorf("noting %s: %w", part, cql.Permitted(err))
+		return fmt.Errorf("writing the note %q: %w", part, cql.Permitted(err))
 	}
 	n.values[part] = value
 	return nil

@@ -18,25 +18,26 @@ import (
 // Limits of a repair.
 const (
 	repairParallel = 4                     // slices of the ring at a time
-	repairPage     = 8 << 20 / BlockInline // rows of a page, of blocks
-	repairRows     = 256                   // and where there are no blobs
-	// Slices hold about sliceMebibytes; window of them are repaired, and then noted.
+	repairPage     = 8 << 20 / BlockInline // blocks per page
+	repairRows     = 256                   // rows per page of tables without blobs
+	// A slice holds about sliceMebibytes. After repairWindow slices the position is noted.
 	sliceMebibytes = 4
 	leastSlices    = 4
 	mostSlices     = 1 << 16
 	repairWindow   = 16
-	// whole is the mark of a table that is repaired. One in part has the position in the ring
-	// up to which it is, from 1.
+	// whole is the note of a table that is repaired. A smaller note is the position in the
+	// ring, from 1, up to which the table is repaired.
 	whole = math.MaxInt32
 )
 
-// repair makes all replicas of tables equal: it reads every row from all of them at a time,
-// which has Cassandra write to each what it lacks before it answers.
+// repair makes all replicas of tables equal. It reads every row from all replicas at once, so
+// Cassandra writes to each replica what it lacks before it answers.
 //
 //	a table's ring:  ├──┼──┼──┼──┤  slices, some at a time ──▶ pages, at ALL ──▶ replicas
 //	                 ▲ noted
 //
-// What is noted is not read again by a call that follows. Where a replica is away, it waits.
+// A later call does not read slices again that are noted. While a replica is unreachable,
+// repair waits.
 func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairTable) error {
 	session, err := r.cfg.repairSession(r.dc)
 	if err != nil {
@@ -61,7 +62,7 @@ func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairT
 	return nil
 }
 
-// repairSession is for requests that need all replicas.
+// repairSession returns a session for requests that need all replicas.
 func (c *target) repairSession(dc string) (*gocql.Session, error) {
 	cluster := c.Cluster()
 	cluster.Consistency = gocql.All
@@ -70,7 +71,7 @@ func (c *target) repairSession(dc string) (*gocql.Session, error) {
 	return c.Connect(cluster, false)
 }
 
-// walk is one repair.
+// walk is one run of repair.
 type walk struct {
 	*replicator
 	session *gocql.Session
@@ -82,7 +83,7 @@ type walk struct {
 	rows        atomic.Int64 // read
 }
 
-// table repairs a table, from where it is noted to have come.
+// table repairs a table from its noted position on.
 func (w *walk) table(ctx context.Context, t *repairTable) error {
 	slices := min(max(int64(leastSlices), t.mebibytes/sliceMebibytes), mostSlices)
 	width := (whole + slices - 1) / slices
@@ -107,13 +108,13 @@ func (w *walk) table(ctx context.Context, t *repairTable) error {
 			return err
 		}
 		if time.Since(w.told) >= tellEvery {
-			w.tell(t, float64(from)/whole)
+			w.logProgress(t, float64(from)/whole)
 		}
 	}
 	return nil
 }
 
-// token returns the token at a position in the ring, of whole.
+// token returns the token at a position in the ring, which is a number up to whole.
 func token(position int64) int64 {
 	if position >= whole {
 		return math.MaxInt64
@@ -121,8 +122,8 @@ func token(position int64) int64 {
 	return math.MinInt64 + position<<33
 }
 
-// tell logs how far it is.
-func (w *walk) tell(t *repairTable, share float64) {
+// logProgress logs how far the repair is.
+func (w *walk) logProgress(t *repairTable, share float64) {
 	w.told = time.Now()
 	took := time.Since(w.began)
 	all := w.done + share*float64(t.mebibytes+1)
@@ -131,8 +132,8 @@ func (w *walk) tell(t *repairTable, share float64) {
 		"rows", w.rows.Load(), "disk_mib_per_second", int(speed), "left", time.Duration(float64(time.Second)*(w.total-all)/speed).Round(time.Second))
 }
 
-// slice repairs what stands between two tokens. Where a page is too much for the nodes, it
-// asks for less.
+// slice repairs the rows between two tokens. If a page is too large for the nodes, it
+// requests smaller pages.
 func (w *walk) slice(ctx context.Context, t *repairTable, from, to int64) error {
 	var next []byte
 	for part := 1; ; {
@@ -152,14 +153,14 @@ func (w *walk) slice(ctx context.Context, t *repairTable, from, to int64) error 
 	}
 }
 
-// page repairs a page of rows, and returns where the next one begins.
+// page repairs a page of rows and returns where the next page begins.
 func (w *walk) page(ctx context.Context, t *repairTable, from, to int64, rows int, state []byte) (next []byte, err error) {
 	it := w.session.Query(t.stmt, from, to).PageSize(rows).PageState(state).IterContext(ctx)
 	w.rows.Add(int64(it.NumRows()))
 	return it.PageState(), it.Close()
 }
 
-// await waits before a page is tried again, or returns why there is no use.
+// await waits before a page is tried again. It returns an error if another try is useless.
 func (w *walk) await(ctx context.Context, cause error) error {
 	var refused gocql.RequestError
 	if errors.As(cause, &refused) {
@@ -178,7 +179,7 @@ func (w *walk) await(ctx context.Context, cause error) error {
 		}
 	}
 	if len(away) > 0 {
-		cause = fmt.Errorf("a repair needs all replicas, and %s is away: %w", strings.Join(away, ", "), cause)
+		cause = fmt.Errorf("a repair needs all replicas, and %s is unreachable: %w", strings.Join(away, ", "), cause)
 	}
 	return w.pause(ctx, cause)
 }

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// repairTable is a table to be repaired.
+// repairTable is a table that is repaired.
 type repairTable struct {
 	keyspace, name string
 	mode           string // its read_repair
@@ -25,8 +25,9 @@ type repairTable struct {
 
 func (t *repairTable) note() string { return repairNote(t.keyspace, t.name) }
 
-// repairable returns the tables of keyspaces, once reads repair them. Of an archive's, those
-// of most tiers are made otherwise: see tierOptions; restore undoes it.
+// repairable returns the tables of keyspaces after it has set them to be repaired by reads.
+// The tables of most tiers of an archive are created without read repair: see tierOptions.
+// restore undoes the change.
 func (r *replicator) repairable(ctx context.Context, session *gocql.Session, subjects []subject) (out []*repairTable, err error) {
 	for _, s := range subjects {
 		tables, err := tablesOf(ctx, session, s.keyspace)
@@ -50,7 +51,7 @@ func (r *replicator) repairable(ctx context.Context, session *gocql.Session, sub
 	return out, nil
 }
 
-// restore has reads leave the tables of tiers as they are again.
+// restore switches read repair off again for the tables of tiers.
 func (r *replicator) restore(ctx context.Context, session *gocql.Session) error {
 	tables, err := tablesOf(ctx, session, r.cfg.Keyspace)
 	if err != nil {
@@ -79,7 +80,7 @@ func ownTables() map[string]bool {
 	return names
 }
 
-// expiring reports whether a table is one of those that tierOptions has reads not repair.
+// expiring reports whether tierOptions switches read repair off for a table.
 func expiring(name string) bool {
 	for r := range store.Tier(store.NumTiers) {
 		if r != store.Forever && slices.ContainsFunc(tierTables, func(t tierTable) bool { return t.of(r) == name }) {
@@ -114,9 +115,9 @@ func tablesOf(ctx context.Context, session *gocql.Session, keyspace string) (out
 	return out, nil
 }
 
-// prepare makes the statement. Cassandra repairs the columns that are asked for, and no
-// others; but it compares them before it masks them, so that blobs need not be sent here.
-// Without regular columns, rows have nothing but their keys.
+// prepare makes the statement. Cassandra repairs only the columns that a query selects. It
+// compares them before it masks them, so blobs are masked and need not be sent here. In a
+// table without regular columns, rows have nothing but their keys.
 func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error {
 	it := session.Query("SELECT column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?",
 		t.keyspace, t.name).IterContext(ctx)
@@ -145,16 +146,16 @@ func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error
 		columns = keys
 	}
 	token := "token(" + strings.Join(keys, ", ") + ")"
-	// Each repair has a text of its own: a node keeps with a prepared statement what the table's
-	// read_repair was when it was prepared, or when the node started.
+	// Each repair has a statement text of its own, because a node keeps the table's read_repair
+	// of the time when it prepared the statement, or when the node started.
 	t.stmt = fmt.Sprintf("SELECT %s FROM %s.%s WHERE %s > ? AND %s <= ? /* repair %d */",
 		strings.Join(columns, ", "), t.keyspace, named(t.name), token, token, time.Now().UnixNano())
 	t.rows = pageOf(t.name)
 	return nil
 }
 
-// pageOf returns how many rows of a table a replica can send at a time: 4 MiB as a rule, and
-// 8 MiB at most.
+// pageOf returns how many rows of a table a replica can send at a time: usually 4 MiB, and at
+// most 8 MiB.
 func pageOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "journal_part"), strings.HasPrefix(name, "block_part"):
@@ -167,14 +168,15 @@ func pageOf(name string) int {
 	return repairRows
 }
 
-// errPartitioner is for a cluster that is none of the last fifteen years.
+// errPartitioner is returned for clusters with a partitioner that was the default fifteen
+// years ago.
 var errPartitioner = errors.New("only rings of the Murmur3Partitioner can be repaired")
 
-// measure finds how much of the disks of all nodes the tables take, as far as the nodes say.
+// measure reads how much disk space the tables take on all nodes, as far as the nodes say.
 func measure(ctx context.Context, session *gocql.Session, dc string, tables []*repairTable) error {
 	var partitioner string
 	if err := session.Query("SELECT partitioner FROM system.local").ScanContext(ctx, &partitioner); err != nil {
-		return fmt.Errorf("asking for the partitioner: %w", err)
+		return fmt.Errorf("reading the partitioner: %w", err)
 	}
 	if !strings.HasSuffix(partitioner, "Murmur3Partitioner") {
 		return fmt.Errorf("%w, and not of %s", errPartitioner, partitioner)

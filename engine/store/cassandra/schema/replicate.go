@@ -17,36 +17,38 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// settleFor is longer than a request takes, whatever comes of it: a node that has
-// learnt of a change has ended by then what it began before.
+// settleFor is longer than a request takes, whether it succeeds or not. When it has passed,
+// a node that has learned of a change has finished the requests that it began before.
 const settleFor = 15 * time.Second
 
-// Limits of trying again.
+// Bounds of repeated tries.
 const (
 	replicateEvery = time.Second
 	patience       = 10 * time.Minute
 	tellEvery      = 10 * time.Second
 )
 
-// Replication is how Replicate goes about it.
+// Replication has the options of Replicate.
 type Replication struct {
-	// Patience is how long to go on while nothing gets better, as while nodes are away;
-	// 10 min by default.
+	// Patience is how long Replicate continues without progress, for example while nodes are
+	// unreachable; 10 min by default.
 	Patience time.Duration
 
-	// For tests: another settleFor; and no repairs, which is wrong.
+	// settle replaces settleFor, and unrepaired leaves out the repairs, which is wrong. Both
+	// are for tests.
 	settle     time.Duration
 	unrepaired bool
 }
 
-// Replicate brings the archive to config.ReplicationFactor replicas in its datacenter, one by
-// one, each followed by a repair of all tables: docs/design/replication.md tells why no reader
-// misses a sample meanwhile. A call that was broken off is taken up by the next. One
-// process may call it at a time.
+// Replicate changes the number of replicas of the archive in its datacenter to
+// config.ReplicationFactor. It changes the number by one at a time and repairs all tables
+// after each step. docs/design/replication.md explains why no reader misses a sample
+// meanwhile. The next call continues an interrupted one. Only one process may call it at a
+// time.
 //
 //	ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted ──▶ the next, or the end
 //
-// What the users of Cassandra are kept in has as many replicas then, but no more than three.
+// The keyspace of Cassandra's users gets the same number of replicas, but at most three.
 func Replicate(ctx context.Context, config cql.Config, how Replication) error {
 	cfg, err := complete(config)
 	if err != nil {
@@ -87,16 +89,17 @@ func Replicate(ctx context.Context, config cql.Config, how Replication) error {
 type replicator struct {
 	cfg target
 	how Replication
-	log *slog.Logger // of which warnings come now and then
+	log *slog.Logger // rate-limited
 	dc  string
 
-	progressed atomic.Int64 // when something got better last, in ns since 1970
-	noAuth     bool         // system_auth is left as it is
+	progressed atomic.Int64 // time of the last progress, in ns since 1970
+	noAuth     bool         // system_auth is not changed
 }
 
 func (r *replicator) progress() { r.progressed.Store(time.Now().UnixNano()) }
 
-// pause waits before something is tried again that failed, or gives up.
+// pause waits before a failed step is tried again. It returns an error once there was no
+// progress for too long.
 func (r *replicator) pause(ctx context.Context, cause error) error {
 	if time.Since(time.Unix(0, r.progressed.Load())) > r.how.Patience {
 		return fmt.Errorf("giving up after %v: %w", r.how.Patience, cause)
@@ -114,7 +117,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// subject is a keyspace that is to have a number of replicas.
+// subject is a keyspace that should have a number of replicas.
 type subject struct {
 	keyspace string
 	wanted   int
@@ -122,8 +125,8 @@ type subject struct {
 	standing
 }
 
-// advance does what is next, to all keyspaces at a time. It reports whether that was the
-// end.
+// advance takes the next step for all keyspaces. It reports whether there was nothing left to
+// do.
 func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	session, err := r.cfg.schemaSession(ctx)
 	if err != nil {
@@ -160,11 +163,11 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	}
 	switch {
 	case altered:
-		return false, nil // as one repair does for all
+		return false, nil // one repair then serves all
 	case len(repairs) > 0:
 		return false, r.settleAll(ctx, session, notes, repairs)
 	}
-	return true, r.others(ctx, session, &top)
+	return true, r.alterOthers(ctx, session, &top)
 }
 
 // subjects returns the keyspaces that are changed step by step.
@@ -178,7 +181,7 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 		return out, nil
 	}
 	users, err := r.subject(ctx, session, top, notes, "system_auth", min(defaultReplicas, r.cfg.ReplicationFactor))
-	if err == nil { // who may read it is a superuser
+	if err == nil { // only superusers may read it
 		err = cql.Permitted(session.Query("SELECT role FROM system_auth.roles LIMIT 1").IterContext(ctx).Close())
 	}
 	switch {
@@ -186,7 +189,7 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 		r.leaveAuth(err)
 	case err != nil:
 		return nil, err
-	case users.settled != 0 || users.present != users.wanted: // else it was made so
+	case users.settled != 0 || users.present != users.wanted: // otherwise it had this number from the start
 		out = append(out, users)
 	}
 	return out, nil
@@ -205,11 +208,11 @@ func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *c
 	return s, nil
 }
 
-// alter sets a number of replicas. What is noted before is true whether the statement
-// comes to be run or not.
+// alter sets a number of replicas. The notes that it writes first hold whether the statement
+// runs or not.
 func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *notes, s *subject, to int) error {
 	if to > s.present {
-		if err := r.cfg.enough(ctx, r.dc, to); err != nil {
+		if err := r.cfg.requireNodes(ctx, r.dc, to); err != nil {
 			return err
 		}
 	}
@@ -238,30 +241,30 @@ func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *n
 	return err
 }
 
-// leaveAuth leaves the users of Cassandra to the administrator.
+// leaveAuth leaves system_auth, which has the users of Cassandra, to the administrator.
 func (r *replicator) leaveAuth(why error) {
 	r.noAuth = true
-	r.log.Warn("the keyspace system_auth is left as it is: who may log in depends on the nodes that have it", "err", why)
+	r.log.Warn("the keyspace system_auth keeps its replicas; logging in depends on the nodes that hold it", "err", why)
 }
 
-// ErrNodes is that a datacenter has fewer nodes that answer than replicas are asked for.
+// ErrNodes says that fewer nodes of a datacenter answer than replicas are requested.
 var ErrNodes = errors.New("too few nodes for the replicas")
 
-// enough returns an error unless a datacenter has so many nodes that answer.
-func (c *target) enough(ctx context.Context, dc string, nodes int) error {
+// requireNodes returns ErrNodes unless a number of nodes of a datacenter answer.
+func (c *target) requireNodes(ctx context.Context, dc string, nodes int) error {
 	roll, err := c.rollCall(ctx, dc)
 	if err == nil && len(roll.answer) < nodes {
 		away := ""
 		if len(roll.away) > 0 {
-			away = "; these are away: " + strings.Join(roll.away, ", ")
+			away = "; unreachable: " + strings.Join(roll.away, ", ")
 		}
 		err = fmt.Errorf("%w: datacenter %s has %d that answer, and %d are needed%s", ErrNodes, dc, len(roll.answer), nodes, away)
 	}
 	return err
 }
 
-// settleAll makes all replicas of keyspaces equal, and notes it. Nodes go by the number in
-// force from then on.
+// settleAll makes all replicas of keyspaces equal and notes it. From then on their number is
+// settled.
 func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
 	var several []subject
 	for _, s := range subjects {
@@ -278,7 +281,7 @@ func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, note
 		return err
 	}
 	if len(several) > 0 && len(roll.away) > 0 {
-		return fmt.Errorf("repairing the replicas: these nodes are away: %s", strings.Join(roll.away, ", "))
+		return fmt.Errorf("repairing the replicas: these nodes are unreachable: %s", strings.Join(roll.away, ", "))
 	}
 	if err := sleep(ctx, r.how.settle); err != nil {
 		return err
@@ -297,8 +300,8 @@ func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, note
 	return r.noteSettled(ctx, session, notes, subjects)
 }
 
-// noteSettled notes the end of a repair, unless somebody has changed the number of replicas
-// meanwhile.
+// noteSettled notes the end of a repair. It returns an error if another process has changed
+// the number of replicas meanwhile.
 func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
@@ -330,9 +333,9 @@ func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, no
 	return nil
 }
 
-// others gives as many replicas to keyspaces in which Cassandra keeps what it says of itself. No
-// reader depends on that, so there are no steps.
-func (r *replicator) others(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
+// alterOthers gives the same number of replicas, at most three, to the keyspaces of
+// Cassandra's own records. No reader depends on them, so the number changes in one step.
+func (r *replicator) alterOthers(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	wanted := min(defaultReplicas, r.cfg.ReplicationFactor)
 	for _, keyspace := range []string{"system_distributed", "system_traces"} {
 		now, err := readReplication(ctx, session, keyspace)
@@ -345,7 +348,7 @@ func (r *replicator) others(ctx context.Context, session *gocql.Session, top *cq
 		}
 		err = setReplicas(ctx, session, keyspace, now, r.dc, wanted)
 		if errors.Is(err, cql.ErrForbidden) {
-			r.log.Warn("a keyspace of Cassandra's own is left as it is", "err", err)
+			r.log.Warn("a keyspace of Cassandra's own keeps its replicas", "err", err)
 		} else if err != nil {
 			return err
 		}

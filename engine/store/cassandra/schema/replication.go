@@ -14,18 +14,19 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// ErrReplication is that a keyspace is replicated in a way that can not be changed by
-// single replicas of a datacenter.
-var ErrReplication = errors.New("the keyspace's replication can not be changed step by step")
+// ErrReplication says that a keyspace is replicated in a way that cannot be changed by one
+// replica of a datacenter at a time.
+var ErrReplication = errors.New("the keyspace's replication cannot be changed step by step")
 
-// replication is that of a keyspace, as Cassandra has it: a class and its options.
+// replication is the replication of a keyspace as Cassandra stores it: a class and its
+// options.
 type replication map[string]string
 
 func readReplication(ctx context.Context, session *gocql.Session, keyspace string) (replication, error) {
 	var r replication
 	err := session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace).ScanContext(ctx, (*map[string]string)(&r))
 	if err != nil {
-		return nil, fmt.Errorf("asking how keyspace %s is replicated: %w", keyspace, err)
+		return nil, fmt.Errorf("reading the replication of keyspace %s: %w", keyspace, err)
 	}
 	return r, nil
 }
@@ -35,9 +36,9 @@ func (r replication) is(class string) bool {
 	return r["class"] == class || strings.HasSuffix(r["class"], "."+class)
 }
 
-// of returns how many replicas a datacenter has. Without datacenters, which is how
-// Cassandra makes keyspaces of its own, one replica is where it would be with them; of
-// more that can not be said.
+// of returns how many replicas a datacenter has. Cassandra creates its own keyspaces with
+// SimpleStrategy, which ignores datacenters. With one replica that makes no difference; with
+// more replicas it is an error.
 func (r replication) of(dc string, top *cql.Topology) (int, error) {
 	given := r[dc]
 	if r.is("SimpleStrategy") {
@@ -54,8 +55,8 @@ func (r replication) of(dc string, top *cql.Topology) (int, error) {
 	return n, nil
 }
 
-// with returns the CQL of a replication in which a datacenter has n replicas, and others
-// as many as before.
+// with returns the CQL of a replication that gives a datacenter n replicas and changes no
+// other datacenter.
 func (r replication) with(dc string, n int) string {
 	out := map[string]string{dc: strconv.Itoa(n)}
 	if r.is("NetworkTopologyStrategy") {
@@ -72,13 +73,13 @@ func (r replication) with(dc string, n int) string {
 	return cql + "}"
 }
 
-// quoted returns a string of CQL.
+// quoted returns s as a CQL string.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// named returns a name of CQL, as it is written.
+// named returns s as a CQL name.
 func named(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// setReplicas has a datacenter hold n replicas of a keyspace.
+// setReplicas gives a keyspace n replicas in a datacenter.
 func setReplicas(ctx context.Context, session *gocql.Session, keyspace string, r replication, dc string, n int) error {
 	err := session.Query("ALTER KEYSPACE " + keyspace + " WITH replication = " + r.with(dc, n)).ExecContext(ctx)
 	if err != nil {

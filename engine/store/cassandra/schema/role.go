@@ -10,17 +10,19 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// ErrRoles is that the servers keep no roles, or that a role must not be changed.
-var ErrRoles = errors.New("the role can not be made")
+// ErrRoles says that the servers have no roles, or that a role must not be changed.
+var ErrRoles = errors.New("the role cannot be created")
 
 // Role is a user that engines and retrieval log in as.
 type Role struct{ Name, Password string }
 
-// views are what engines ask of each node beside the archive: what it takes, and may take.
+// views are the tables of Cassandra's own that engines read from each node: how much disk
+// space the archive takes, and may take.
 var views = []string{"system_views.disk_usage", "system_views.settings"}
 
-// GrantRole makes a role, unless it is there, sets its password, and lets it read and write
-// the archive's tables; neither make or change tables, nor read those of others.
+// GrantRole creates a role if it does not exist, sets its password, and lets it read and
+// write the archive's tables. The role may not create or change tables, or read other
+// keyspaces.
 func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 	cfg, err := complete(config)
 	if err != nil {
@@ -37,12 +39,12 @@ func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 	known := err == nil
 	switch {
 	case !known && !errors.Is(err, gocql.ErrNotFound):
-		return fmt.Errorf("looking for role %s: %w", role.Name, cql.Permitted(err))
+		return fmt.Errorf("reading role %s: %w", role.Name, cql.Permitted(err))
 	case super:
 		return fmt.Errorf("%w: %s is a superuser, which engines must not be", ErrRoles, role.Name)
 	}
 	name := named(role.Name)
-	// Not both: Cassandra lets a password be set once in 5 s.
+	// Only one of the two statements: Cassandra allows one change of a password in 5 s.
 	set := "CREATE ROLE IF NOT EXISTS " + name + " WITH SUPERUSER = false AND"
 	if known {
 		set = "ALTER ROLE " + name + " WITH"
@@ -57,13 +59,13 @@ func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 	}
 	for _, stmt := range statements {
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
-			return fmt.Errorf("making role %s: %w", role.Name, unsupported(cql.Permitted(err)))
+			return fmt.Errorf("creating role %s: %w", role.Name, unsupported(cql.Permitted(err)))
 		}
 	}
 	return nil
 }
 
-// unsupported makes an error of servers without roles ErrRoles.
+// unsupported returns ErrRoles in place of the error of servers without roles.
 func unsupported(err error) error {
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {

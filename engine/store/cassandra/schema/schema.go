@@ -20,13 +20,12 @@ func complete(c cql.Config) (target, error) {
 	return target{c}, err
 }
 
-// schemaTimeout is for one statement: a change is agreed on by all nodes.
+// schemaTimeout is the time-out of one statement. All nodes must agree on a change.
 const schemaTimeout = time.Minute
 
-// Create creates the keyspace and its tables, as far as they do not exist,
-// adds to those of an earlier version what they lack, and returns when all nodes that
-// answer have them. Several processes may run it at a time. Nothing else creates
-// tables.
+// Create creates the keyspace and those tables that do not exist, upgrades the tables of an
+// earlier version, and returns when all nodes that answer have them. Several processes may
+// call it at the same time. Nothing else creates tables.
 func Create(ctx context.Context, config cql.Config) error {
 	cfg, err := complete(config)
 	if err != nil {
@@ -60,8 +59,8 @@ func Create(ctx context.Context, config cql.Config) error {
 	return cfg.noteVersion(ctx, session)
 }
 
-// change makes the keyspace, unless there is one, and runs statements in it. It returns
-// when all nodes that answer know.
+// change creates the keyspace if it does not exist and runs statements in it. It returns when
+// all nodes that answer have the changes.
 func (c *target) change(ctx context.Context, session *gocql.Session, top *cql.Topology, statements []string) error {
 	made, err := c.makeKeyspace(ctx, session, top)
 	if err != nil {
@@ -78,17 +77,17 @@ func (c *target) change(ctx context.Context, session *gocql.Session, top *cql.To
 	return c.noteReplicas(ctx, session, top)
 }
 
-// noteVersion comes last, so that a schema with a version is whole.
+// noteVersion writes the version. It is called last, so a schema with a version is complete.
 func (c *target) noteVersion(ctx context.Context, session *gocql.Session) error {
 	err := session.Query("INSERT INTO "+c.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", Version).
 		Consistency(gocql.Quorum).ExecContext(ctx)
 	if err != nil {
-		return fmt.Errorf("noting the schema version: %w", err)
+		return fmt.Errorf("writing the schema version: %w", err)
 	}
 	return nil
 }
 
-// makeKeyspace makes the keyspace, unless there is one.
+// makeKeyspace creates the keyspace if it does not exist.
 func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *cql.Topology) (made bool, err error) {
 	var name string
 	err = session.Query("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", c.Keyspace).ScanContext(ctx, &name)
@@ -96,10 +95,10 @@ func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 	case err == nil:
 		return false, nil
 	case !errors.Is(err, gocql.ErrNotFound):
-		return false, fmt.Errorf("looking for keyspace %s: %w", c.Keyspace, err)
+		return false, fmt.Errorf("reading whether keyspace %s exists: %w", c.Keyspace, err)
 	}
 	if c.ReplicationFactor > 0 {
-		if err := c.enough(ctx, top.Local, c.ReplicationFactor); err != nil {
+		if err := c.requireNodes(ctx, top.Local, c.ReplicationFactor); err != nil {
 			return false, err
 		}
 	}
@@ -109,7 +108,8 @@ func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 	return true, nil
 }
 
-// statements returns the DDL, in order, that a schema of some version needs; 0 is none.
+// statements returns the DDL, in order, that upgrades a schema of a version. Version 0 means
+// that there is no schema.
 func (c *target) statements(ctx context.Context, session *gocql.Session, version int) (out []string, err error) {
 	ttl, err := c.journalTTL(ctx, session)
 	if err != nil {
@@ -150,13 +150,13 @@ func tableNames(ctx context.Context, session *gocql.Session, keyspace string) (m
 		names[name] = true
 	}
 	if err := it.Close(); err != nil {
-		return nil, fmt.Errorf("looking for the tables of keyspace %s: %w", keyspace, err)
+		return nil, fmt.Errorf("reading the tables of keyspace %s: %w", keyspace, err)
 	}
 	return names, nil
 }
 
-// journalTTL returns how long the rows of the journal are kept, if there is one,
-// or else are to be.
+// journalTTL returns how long the rows of the existing journal are kept, or the configured
+// time if there is no journal yet.
 func (c *target) journalTTL(ctx context.Context, session *gocql.Session) (time.Duration, error) {
 	var seconds int
 	err := session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal'",
@@ -165,7 +165,7 @@ func (c *target) journalTTL(ctx context.Context, session *gocql.Session) (time.D
 	case errors.Is(err, gocql.ErrNotFound):
 		return c.JournalTTL, nil
 	case err != nil:
-		return 0, fmt.Errorf("asking how long the journal of keyspace %s is kept: %w", c.Keyspace, err)
+		return 0, fmt.Errorf("reading how long the journal of keyspace %s is kept: %w", c.Keyspace, err)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }
@@ -173,8 +173,9 @@ func (c *target) journalTTL(ctx context.Context, session *gocql.Session) (time.D
 // defaultReplicas is how many replicas a keyspace gets where the cluster has that many nodes.
 const defaultReplicas = 3
 
-// createKeyspace is not for a keyspace that exists: even IF NOT EXISTS takes the
-// right to make any, which a user with a keyspace of its own need not have.
+// createKeyspace returns the statement that creates the keyspace. It must not run if the
+// keyspace exists: even IF NOT EXISTS needs the permission to create any keyspace, which a
+// user with a keyspace of its own may lack.
 func (c *target) createKeyspace(top *cql.Topology) string {
 	replicas := c.ReplicationFactor
 	if replicas == 0 {
@@ -184,7 +185,7 @@ func (c *target) createKeyspace(top *cql.Topology) string {
 		c.Keyspace, top.Local, replicas)
 }
 
-// noteReplicas notes that a keyspace has all on as many replicas as it was made with.
+// noteReplicas notes that all rows of a new keyspace are on all its replicas.
 func (c *target) noteReplicas(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	now, err := readReplication(ctx, session, c.Keyspace)
 	if err != nil {

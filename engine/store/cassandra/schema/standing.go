@@ -1,38 +1,38 @@
 package schema
 
-// standing is how many replicas a keyspace has, and what is noted of it: see
-// docs/design/replication.md. While settled is noted alone, all that was acknowledged
-// is on a quorum of so many replicas. With step as well, it is on a quorum of the one
-// number of replicas or of the other, which is one more or less.
+// standing is how many replicas a keyspace has, and what is noted about them: see
+// docs/design/replication.md. While only settled is noted, all acknowledged rows are on a
+// quorum of that number of replicas. If step is noted too, they are on a quorum of settled
+// or of step replicas; the two differ by one.
 type standing struct {
-	present int // in force
-	nodes   int // that the datacenter has, up or not
+	present int // replicas, by the keyspace's replication
+	nodes   int // of the datacenter, up or down
 
-	settled, step int // notes; 0: there is none
+	settled, step int // notes; 0 if there is none
 }
 
-// deed is what Replicate does to a keyspace next.
+// deed is the next action of Replicate on a keyspace.
 type deed int
 
 const (
 	nothing deed = iota
-	alter        // change how many replicas it has, by one
-	compare      // repair all replicas that it has, and note that
+	alter        // change the number of replicas by one
+	compare      // repair all replicas and note that they are equal
 )
 
-// next returns what brings a keyspace closer to a number of replicas, and with alter
-// the number to set.
+// next returns the action that brings a keyspace closer to a number of replicas. For alter it
+// also returns the number to set.
 func (s standing) next(wanted int) (deed, int) {
 	low, high := s.noted()
 	switch {
 	case s.present > s.nodes && wanted < s.present:
-		return alter, s.present - 1 // each node has all, now and then
+		return alter, s.present - 1 // every node holds every row, before and after
 	case s.present < low || s.present > high:
 		if s.present > 1 {
-			return compare, 0 // somebody else has changed it
-		} // else one replica is whole by itself
+			return compare, 0 // another program has changed it
+		} // one replica needs no repair
 	case s.step != 0:
-		// To and fro between the two is safe without a repair.
+		// Changing between the two noted numbers is safe without a repair.
 		if to := min(max(wanted, low), high); to != s.present {
 			return alter, to
 		}
@@ -47,8 +47,8 @@ func (s standing) next(wanted int) (deed, int) {
 	return nothing, 0
 }
 
-// noted returns the numbers of replicas that all that was acknowledged may have been
-// acknowledged with, 0 if nobody knows.
+// noted returns the least and the greatest number of replicas with which rows may have been
+// acknowledged. They are 0 if that is unknown.
 func (s standing) noted() (low, high int) {
 	switch {
 	case s.settled == 0:
@@ -59,7 +59,7 @@ func (s standing) noted() (low, high int) {
 	return min(s.settled, s.step), max(s.settled, s.step)
 }
 
-// noting returns the notes to make before so many replicas are set.
+// noting returns the notes to write before a number of replicas is set.
 func (s standing) noting(to int) (settled, step int) {
 	low, high := s.noted()
 	known := low <= s.present && s.present <= high

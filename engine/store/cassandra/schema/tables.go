@@ -7,31 +7,33 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Sizes of what stands in one row, in bytes. Blobs of blocks that are larger than
-// BlockInline, and of journal rows that are larger than PartBytes, are cut into
-// parts of PartBytes, which stand in a partition of their own.
+// Sizes of what is stored in one row, in bytes. Blobs of blocks that are larger than
+// BlockInline, and of journal rows that are larger than PartBytes, are stored out of line: in
+// parts of PartBytes, in a partition of their own.
 const (
 	PartBytes   = 512 << 10
 	BlockInline = 128 << 10
 )
 
-// Outlive is how much longer than rows is kept what they can not be read without: more
-// than lies between the writing of the two, and between the clocks of nodes.
+// Outlive is how much longer parts and notes are kept than the rows that cannot be read
+// without them. It is more than the time between writing the two, and more than the
+// difference between the clocks of nodes.
 const Outlive = time.Hour
 
-// table is a table: its name, its columns and key, and its options, WITH and all.
+// table is a table: its name, its columns and key, and its options, including WITH.
 type table struct{ name, columns, options string }
 
 func (t *table) create(keyspace string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s (%s)%s", keyspace, t.name, t.columns, t.options)
 }
 
-// Columns named as CQL's own words have longer names.
+// tables are the tables that exist once. Columns whose names would be CQL keywords have
+// longer names.
 var tables = []table{
 	{name: "schema_version", columns: `part text PRIMARY KEY, version int`},
 
-	// No row has a marker: one whose columns are deleted is gone, whatever
-	// timestamp the deletion of its sealed position has.
+	// Rows are written without a row marker: a row whose columns are deleted is gone,
+	// whatever timestamp the deletion of its sealed position has.
 	{name: "claim", columns: `
 	shard int, writer blob, epoch bigint, since bigint, alive bigint, closed boolean, last bigint, sealed bigint, sealing bigint, saved bigint,
 	PRIMARY KEY (shard, writer)`},
@@ -43,8 +45,9 @@ var tables = []table{
 	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
 	PRIMARY KEY (pv, time, kind, reason, writer)`},
 
-	// The cutoff is in the static columns of the one partition, part 'floor'. That before
-	// which all is given up has itself as timestamp.
+	// The cutoff is in the static columns of the only partition, part 'floor'; earlier
+	// versions called the cutoff a floor, and the names are stored. The column before is its
+	// own timestamp.
 	{name: "disk_guard", columns: `
 	part text, shard int, floor bigint, buckets bigint, bytes bigint,
 	before bigint static, raised bigint static, raised_by blob static, size bigint static, max_size bigint static,
@@ -58,8 +61,8 @@ var tables = []table{
 	PRIMARY KEY (pv, time)`, options: ` WITH CLUSTERING ORDER BY (time DESC)`},
 }
 
-// journalTables returns the tables of a journal whose rows are kept for some time.
-// size is that of a blob that stands in parts.
+// journalTables returns the tables of a journal whose rows are kept for a time. The column
+// size is that of a blob that is stored in parts.
 func journalTables(ttl time.Duration) []table {
 	return []table{
 		{"journal", `
@@ -71,11 +74,11 @@ func journalTables(ttl time.Duration) []table {
 	}
 }
 
-// journalOptions: each table has one TTL, so that whole SSTables expire, in windows
-// of a 24th of the time rows are kept. Rows are small in number and large, and are
-// read from memtables mostly. min_threshold keeps a window from being compacted over
-// and over; blobs are compressed already. gc_grace_seconds is no shorter than hints
-// live.
+// journalOptions returns the options of a journal table. Each table has one TTL, so that
+// whole SSTables expire, in windows of a 24th of the time for which rows are kept. Rows are
+// few and large, and mostly read from memtables. min_threshold keeps a window from being
+// compacted over and over. Blobs are already compressed. gc_grace_seconds is at least as long
+// as hints live.
 func journalOptions(keep, ttl time.Duration) string {
 	return fmt.Sprintf(` WITH compression = {'enabled': 'false'} AND gc_grace_seconds = 10800
 AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS',
@@ -89,7 +92,7 @@ type tierTable struct{ prefix, columns string }
 
 func (t *tierTable) of(r store.Tier) string { return t.prefix + "_" + r.String() }
 
-// tierTables are those of one tier. A block has a body, or a stamp: see putOutOfLine. To
+// tierTables are the tables of one tier. A block has a body, or a stamp: see putOutOfLine. To
 // reaches see addReach.
 var tierTables = []tierTable{
 	{"block", `
@@ -122,18 +125,18 @@ func tablesFor(r store.Tier) []table {
 	return out
 }
 
-// oldReach is a column of version 2, which its archives have.
+// oldReach is a column of version 2 that its archives still have.
 const oldReach = ", reach bigint static"
 
-// tierOptions: SSTables of a window hold rows that expire within the time of a window
-// and a bucket, and go whole. Two things could keep them: a row that never expires, of
-// which there is none; and a newer SSTable that has rows as old as theirs, which is
-// why read_repair is off: it would write old rows again. What a reader gets does not
-// depend on it, as all that is acknowledged stands on a quorum.
+// tierOptions returns the options of the tables of a tier. The SSTables of a window hold rows
+// that expire within the time of a window and a bucket, so they are deleted whole. Two things
+// could keep an SSTable: a row that never expires, of which there is none, and a newer SSTable
+// with rows as old as its own. Read repair would write old rows again, so it is off. Readers do
+// not need it, because acknowledged rows are on a quorum.
 //
-// gc_grace_seconds is how long rows stay after they expired, and how long a node may
-// miss a deletion without bringing what was deleted back for good. What is kept for less
-// is gone by then anyway: so it is no longer than rows live, and no shorter than hints.
+// gc_grace_seconds is how long rows stay after they have expired, and how long a node may miss
+// a deletion without bringing deleted rows back for good. Rows that are kept for a shorter time
+// are gone by then anyway, so it is at most as long as rows live, and at least as long as hints.
 func tierOptions(r store.Tier) string {
 	const common = ` WITH compression = {'enabled': 'false'}`
 	if r == store.Forever {
@@ -146,7 +149,7 @@ AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_un
 		int(grace.Seconds()), window)
 }
 
-// migration is what tables of the version before lack.
+// migration has the changes that upgrade tables to a version.
 type migration struct {
 	to      int
 	changes []string
@@ -158,12 +161,12 @@ var migrations = []migration{
 		"block_forever ADD IF NOT EXISTS stamp bigint",
 		"metadata ADD IF NOT EXISTS properties frozen<map<text, text>>",
 	}},
-	// Version 2 had in block_forever, where it stays, a static column reach: see
-	// addReach.
+	// Version 2 had a static column reach in block_forever, where it stays: see addReach in
+	// package cassandra.
 	{3, []string{
 		"block_forever ADD IF NOT EXISTS reaches set<tinyint> static",
 		"channel ADD IF NOT EXISTS levels set<bigint>",
 	}},
-	// Version 4 has another table, disk_guard.
+	// Version 4 added the table disk_guard.
 	{5, []string{"claim ADD IF NOT EXISTS sealing bigint", "claim ADD IF NOT EXISTS saved bigint"}},
 }

@@ -13,11 +13,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ErrCompatibility is that the servers do not let rows expire as late as a tier asks for.
+// ErrCompatibility says that the servers refuse rows that expire as late as a tier needs.
 var ErrCompatibility = errors.New("cassandra refuses rows that expire after 2038-01-19")
 
-// tiersFor returns the tiers that a schema of some version gets tables for, 0 being
-// none yet.
+// tiersFor returns the tiers that a schema of a version gets tables for. Version 0 means that
+// there is no schema yet.
 func (c *target) tiersFor(version int) []store.Tier {
 	tiers := append([]store.Tier{store.Forever}, c.Tiers...)
 	if len(c.Tiers) == 0 && version < tierVersion {
@@ -29,12 +29,12 @@ func (c *target) tiersFor(version int) []store.Tier {
 	return slices.Compact(tiers)
 }
 
-// served is how long an archive should serve before the servers must be set otherwise.
+// served is how long an archive should work before its servers need other settings.
 const served = 5 * 365 * 24 * time.Hour
 
-// checkExpiry returns ErrCompatibility if the servers will soon refuse rows that expire
-// as late as those of some tiers. Where they do not say, as they are not to be asked,
-// they can still refuse a write.
+// checkExpiry returns ErrCompatibility if the servers will soon refuse rows that expire as
+// late as those of some tiers. If the user may not read the setting, checkExpiry returns nil,
+// and the servers may refuse a write later.
 func (c *target) checkExpiry(ctx context.Context, session *gocql.Session, tiers []store.Tier) error {
 	var mode string
 	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'storage_compatibility_mode'").ScanContext(ctx, &mode)
@@ -59,10 +59,11 @@ func (c *target) checkExpiry(ctx context.Context, session *gocql.Session, tiers 
 		ErrCompatibility, mode, strings.Join(long, ", "))
 }
 
-// end32 is when a row can expire at the latest unless storage_compatibility_mode is NONE.
+// end32 is the latest time at which a row can expire unless storage_compatibility_mode is
+// NONE.
 var end32 = time.Date(2038, 1, 19, 3, 14, 6, 0, time.UTC)
 
-// Tiers returns the tiers that have all their tables: bit r is for tier r.
+// Tiers returns the tiers that have all their tables, as bits: bit r stands for tier r.
 func Tiers(ctx context.Context, session *gocql.Session, keyspace string) (tiers uint32, err error) {
 	there, err := tableNames(ctx, session, keyspace)
 	if err != nil {

@@ -18,12 +18,12 @@ var (
 	ErrVersion = errors.New("the archive's schema has another version")
 )
 
-// Version is the version of the tables that this package uses. Version 1 had
-// no blobs in parts, and no properties in metadata; version 2 no tier but forever, and
-// no rollups; version 3 no cutoff; version 4 no terms of sealers.
+// Version is the version of the tables that this package makes. Version 1 had no blobs in
+// parts and no properties in metadata; version 2 had only the tier forever and no rollups;
+// version 3 had no cutoff; version 4 had no terms of sealers.
 const Version = 5
 
-// tierVersion is the first one whose archives have tiers.
+// tierVersion is the first version with tiers.
 const tierVersion = 3
 
 // Check returns the tiers that have tables, as bits: bit r stands for tier r. It returns
@@ -47,7 +47,7 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	if err == nil {
 		read := session.Query("SELECT version FROM " + keyspace + ".schema_version WHERE part = 'tables'")
 		err = read.ScanContext(ctx, &version)
-		if errors.Is(err, gocql.ErrNotFound) { // a replica that is new may not have it yet
+		if errors.Is(err, gocql.ErrNotFound) { // a new replica may not have it yet
 			err = read.Consistency(gocql.Quorum).ScanContext(ctx, &version)
 		}
 	}
@@ -60,8 +60,8 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	return version, nil
 }
 
-// beingMade reports whether a table could not be read that a node has the name of: it
-// is made at this moment.
+// beingMade reports whether a table could not be read because it is being created: the node
+// knows its name only.
 func beingMade(err error) bool {
 	var refused gocql.RequestError
 	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
