@@ -128,29 +128,36 @@ func (r *Recorder) Floats() []float64 {
 	return out
 }
 
+// ignore is a sink that ignores all calls.
+type ignore struct{}
+
+func (ignore) Connected(capture.ChannelInfo) {}
+func (ignore) Sample(*sample.Sample)         {}
+func (ignore) Metadata(*sample.Metadata)     {}
+func (ignore) Suspect(int64, int64)          {}
+func (ignore) Dropped(sample.Reason, uint64) {}
+func (ignore) Disconnected(error)            {}
+
 // Tally is a sink that counts; for many channels.
 type Tally struct {
+	ignore
 	Connects atomic.Int64
 	Samples  atomic.Uint64
 }
 
-// Connected implements capture.Sink, as do the methods that follow.
+// Connected implements capture.Sink.
 func (c *Tally) Connected(capture.ChannelInfo) { c.Connects.Add(1) }
-func (c *Tally) Sample(*sample.Sample)         { c.Samples.Add(1) }
-func (c *Tally) Metadata(*sample.Metadata)     {}
-func (c *Tally) Suspect(int64, int64)          {}
-func (c *Tally) Dropped(sample.Reason, uint64) {}
-func (c *Tally) Disconnected(error)            {}
+
+// Sample implements capture.Sink.
+func (c *Tally) Sample(*sample.Sample) { c.Samples.Add(1) }
 
 // Counter is a sink that costs next to nothing; for benchmarks.
-type Counter struct{ N, Sum uint64 }
+type Counter struct {
+	ignore
+	N, Sum uint64
+}
 
-// Connected implements capture.Sink, as do the methods that follow.
-func (c *Counter) Connected(capture.ChannelInfo) {}
-func (c *Counter) Metadata(*sample.Metadata)     {}
-func (c *Counter) Suspect(int64, int64)          {}
-func (c *Counter) Dropped(sample.Reason, uint64) {}
-func (c *Counter) Disconnected(error)            {}
+// Sample implements capture.Sink.
 func (c *Counter) Sample(s *sample.Sample) {
 	c.N++
 	c.Sum += s.Word
