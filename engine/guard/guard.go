@@ -82,7 +82,8 @@ type Guard struct {
 	metrics *metrics
 	cutoff  atomic.Int64
 	last    taken
-	said    *int64 // the limit by the servers; nil: they have not told it
+	// lastLimit is the last answer of the servers; nil: they have not answered yet.
+	lastLimit *int64
 
 	mu     sync.Mutex
 	status Status
@@ -114,14 +115,14 @@ func (g *Guard) Status() Status {
 	return g.status
 }
 
-// Run looks at the archive again and again, until ctx ends.
+// Run inspects the archive once per Config.Every, until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
 	tick := time.NewTicker(g.cfg.Every)
 	defer tick.Stop()
 	for {
 		if err := g.Look(ctx); err != nil && ctx.Err() == nil {
 			g.metrics.failures.Inc()
-			g.cfg.Log.Warn("the disk guard could not do its work; it tries again", "err", err)
+			g.cfg.Log.Warn("inspecting the archive for the disk guard failed; it retries", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -131,7 +132,7 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look follows the cutoff that stands, and decides if it is up to this engine to do so.
+// Look follows the present cutoff, and decides about the next one if this engine seals shard 0.
 func (g *Guard) Look(ctx context.Context) error {
 	f, found, err := g.cfg.Store.Cutoff(ctx)
 	if err != nil {
@@ -140,7 +141,7 @@ func (g *Guard) Look(ctx context.Context) error {
 	sealers := g.cfg.Sealers()
 	_, decides := sealers[0]
 	if !found && !decides {
-		g.tell(Status{})
+		g.setStatus(Status{})
 		return nil
 	}
 	shardProgress, err := g.cfg.Store.CutoffProgress(ctx)
@@ -148,28 +149,28 @@ func (g *Guard) Look(ctx context.Context) error {
 		return err
 	}
 	if found {
-		g.raised(f.Before)
+		g.publish(f.Before)
 		if shardProgress, err = g.follow(ctx, f.Before, sealers, shardProgress); err != nil {
 			return err
 		}
 	}
 	if !decides {
-		g.tell(Status{Cutoff: f.Before})
+		g.setStatus(Status{Cutoff: f.Before})
 		return nil
 	}
 	return g.decide(ctx, f, shardProgress)
 }
 
-// raised makes the cutoff known to sealers before anything is given up, so that they write
-// nothing there afterwards.
-func (g *Guard) raised(cutoff int64) {
+// publish makes the cutoff known to sealers before anything is deleted, so that they write
+// nothing before it afterwards.
+func (g *Guard) publish(cutoff int64) {
 	if cutoff > g.cutoff.Load() {
 		g.cutoff.Store(cutoff)
 		g.metrics.cutoff.Set(float64(cutoff) / 1e9)
 	}
 }
 
-// decide looks at the size, and raises the cutoff if it must.
+// decide compares the size with the limit, and raises the cutoff if necessary.
 func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []store.CutoffProgress) error {
 	limits := g.cfg.Limits
 	var size int64
@@ -181,9 +182,9 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 		size, err = g.cfg.Store.Size(ctx)
 	}
 	if err != nil {
-		g.tell(Status{
+		g.setStatus(Status{
 			Reason: SizeUnknown, Text: err.Error(), Limit: limits.Bytes, Cutoff: f.Before,
-			Message: "nothing is given up, as the size of the archive is not known: " + err.Error(),
+			Message: "nothing is deleted because the size of the archive is not known: " + err.Error(),
 		})
 		return nil
 	}
@@ -210,38 +211,38 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 	return g.act(ctx, &s, &d, limits.Bytes, size)
 }
 
-// limit returns that of the store's servers, or what they said before if they do not answer.
+// limit returns the limit of the store's servers, or their last answer if they do not answer.
 func (g *Guard) limit(ctx context.Context) (int64, error) {
 	n, err := g.cfg.Store.Limit(ctx)
 	switch {
 	case err == nil:
-		g.said = &n
-	case g.said != nil:
-		return *g.said, nil
+		g.lastLimit = &n
+	case g.lastLimit != nil:
+		return *g.lastLimit, nil
 	}
 	return n, err
 }
 
-// act does what was decided.
+// act carries out a decision.
 func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int64) error {
 	st := Status{Reason: d.Reason, Size: size, Limit: limit, Waiting: d.Waiting, Cutoff: d.Cutoff.Before}
 	if d.Raised {
 		d.Cutoff.By = g.cfg.Engine
 		g.last = taken{from: max(s.Begins, s.Cutoff.Before), to: d.Cutoff.Before, given: s.Given}
 		g.metrics.rounds.Inc()
-		g.cfg.Log.Warn("the disk guard gives up raw samples: the archive comes near its limit", "before", when(d.Cutoff.Before),
+		g.cfg.Log.Warn("the disk guard deletes the oldest raw samples because the archive is near its size limit", "before", when(d.Cutoff.Before),
 			"size", size, "limit", limit, "need", d.Need, "waiting", d.Waiting)
 	}
 	if st.Message = g.message(s, d, limit, size); d.Reason == WaitingForRoom {
 		st.Text = g.cfg.Reclaim
 	}
 	waited := g.Status().Reason == WaitingForRoom
-	g.tell(st)
+	g.setStatus(st)
 	if d.Cutoff.Before != 0 && d.Cutoff != s.Cutoff {
 		if err := g.cfg.Store.PutCutoff(ctx, d.Cutoff); err != nil {
 			return fmt.Errorf("raising the cutoff: %w", err)
 		}
-		g.raised(d.Cutoff.Before)
+		g.publish(d.Cutoff.Before)
 	}
 	if st.Reason == WaitingForRoom && !waited {
 		return g.reclaim(ctx)
@@ -249,7 +250,7 @@ func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int6
 	return nil
 }
 
-// reclaim has the store make room free, once enough was given up.
+// reclaim makes the store free disk space, once enough was deleted.
 func (g *Guard) reclaim(ctx context.Context) error {
 	r, ok := g.cfg.Store.(Reclaimer)
 	if !ok {
@@ -257,16 +258,16 @@ func (g *Guard) reclaim(ctx context.Context) error {
 	}
 	begun := time.Now()
 	if err := r.Reclaim(ctx); err != nil {
-		return fmt.Errorf("making room free: %w", err)
+		return fmt.Errorf("freeing disk space: %w", err)
 	}
-	g.cfg.Log.Info("the store has made room free", "took", time.Since(begun).Round(time.Millisecond).String())
+	g.cfg.Log.Info("the store has freed disk space", "took", time.Since(begun).Round(time.Millisecond).String())
 	return nil
 }
 
 func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 	cutoff, use := "", fmt.Sprintf("the archive takes %s of %s", inBytes(size), inBytes(limit))
 	if d.Cutoff.Before != 0 {
-		cutoff = "; raw samples from before " + when(d.Cutoff.Before) + " are given up"
+		cutoff = "; raw samples before " + when(d.Cutoff.Before) + " are deleted"
 	}
 	switch d.Reason {
 	case NoLimit:
@@ -274,7 +275,7 @@ func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 	case BelowLimit:
 		return use + cutoff
 	case WaitingForRoom:
-		m := use + cutoff + fmt.Sprintf("; waits for %s of them to become free", inBytes(d.Waiting))
+		m := use + cutoff + fmt.Sprintf("; waiting for %s of deleted samples to become free", inBytes(d.Waiting))
 		if g.cfg.Reclaim != "" {
 			m += ": " + g.cfg.Reclaim
 		}
@@ -283,13 +284,13 @@ func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 		return use + cutoff + "; what is left is younger than " + g.cfg.Limits.Youngest.String() + ", and stays"
 	}
 	if s.Behind > 0 {
-		cutoff += fmt.Sprintf("; %d of %d shards have yet to do so", s.Behind, g.cfg.Shards)
+		cutoff += fmt.Sprintf("; %d of %d shards have not followed yet", s.Behind, g.cfg.Shards)
 	}
 	return use + cutoff
 }
 
-// tell makes a status the one to see. What is new of it is logged.
-func (g *Guard) tell(st Status) {
+// setStatus sets the status, and logs a change of its reason.
+func (g *Guard) setStatus(st Status) {
 	g.mu.Lock()
 	was := g.status
 	g.status = st

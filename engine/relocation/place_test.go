@@ -44,9 +44,9 @@ func (w *writer) blocks(r *sample.Run) (blocks []store.Block) {
 	return blocks
 }
 
-// TestPlaceKeepsEverySample moves the blocks of random runs from any size and tier to
-// any other. What is there to be kept stands there, in blocks that stand in a bucket
-// each, under keys of their own, and again under the same keys when it is repeated.
+// TestPlaceKeepsEverySample copies the blocks of random runs from any size and tier to any other.
+// Every sample that is to be kept is there, in blocks that each belong to one bucket. A second copy
+// has the same keys.
 func TestPlaceKeepsEverySample(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -151,7 +151,7 @@ func TestPlaceCarriedForward(t *testing.T) {
 	}
 }
 
-func TestSizesOfBucketsThatMove(t *testing.T) {
+func TestSizesOfMigratedBuckets(t *testing.T) {
 	for _, tc := range []struct {
 		from  store.BucketSize
 		bytes int
@@ -174,8 +174,7 @@ func TestSizesOfBucketsThatMove(t *testing.T) {
 	}
 }
 
-// The way through what is to be moved has every bucket of another tier that is not
-// expired, once, by time.
+// onOtherTiers returns every bucket of another tier that has not expired, once, by time.
 func TestOnOtherTiers(t *testing.T) {
 	now := noon + 10*24*hour
 	starts := []store.Bucket{

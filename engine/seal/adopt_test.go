@@ -16,15 +16,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ledgerOf is a store that holds claims, and no rows.
-type ledgerOf struct {
+// claimStore is a store with claims and without rows.
+type claimStore struct {
 	Store
 	mu     sync.Mutex
 	claims map[store.WriterID]store.Claim
 	reads  map[store.WriterID]int // of the journal
 }
 
-func (l *ledgerOf) Claims(context.Context, int) ([]store.Claim, error) {
+func (l *claimStore) Claims(context.Context, int) ([]store.Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []store.Claim
@@ -34,36 +34,36 @@ func (l *ledgerOf) Claims(context.Context, int) ([]store.Claim, error) {
 	return out, nil
 }
 
-func (l *ledgerOf) PutClaim(_ context.Context, c store.Claim) error {
+func (l *claimStore) PutClaim(_ context.Context, c store.Claim) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.claims[c.Writer] = c
 	return nil
 }
 
-func (l *ledgerOf) DropClaim(_ context.Context, c store.Claim) error {
+func (l *claimStore) DropClaim(_ context.Context, c store.Claim) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.claims, c.Writer)
 	return nil
 }
 
-func (l *ledgerOf) holds(w store.WriterID) bool {
+func (l *claimStore) holds(w store.WriterID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, ok := l.claims[w]
 	return ok
 }
 
-func (l *ledgerOf) Tiers(context.Context) ([]store.Tier, error) {
+func (l *claimStore) Tiers(context.Context) ([]store.Tier, error) {
 	return []store.Tier{store.Forever}, nil
 }
 
-func (l *ledgerOf) PutJournal(context.Context, store.JournalRow) error { return nil }
+func (l *claimStore) PutJournal(context.Context, store.JournalRow) error { return nil }
 
-func (l *ledgerOf) Seal(context.Context, int, store.WriterID, store.Position) error { return nil }
+func (l *claimStore) Seal(context.Context, int, store.WriterID, store.Position) error { return nil }
 
-func (l *ledgerOf) Journal(_ context.Context, _ int, w store.WriterID, _ store.Position) iter.Seq2[store.JournalRow, error] {
+func (l *claimStore) Journal(_ context.Context, _ int, w store.WriterID, _ store.Position) iter.Seq2[store.JournalRow, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads[w]++
@@ -75,7 +75,7 @@ func (l *ledgerOf) Journal(_ context.Context, _ int, w store.WriterID, _ store.P
 func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alive, dying, closed := store.WriterID{1}, store.WriterID{2}, store.WriterID{3}
-		claims := &ledgerOf{claims: map[store.WriterID]store.Claim{
+		claims := &claimStore{claims: map[store.WriterID]store.Claim{
 			alive: {Writer: alive}, dying: {Writer: dying}, closed: {Writer: closed, Closed: true},
 		}, reads: map[store.WriterID]int{}}
 		mem := journal.NewMemory(1 << 20)
@@ -117,7 +117,7 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 			t.Errorf("before a checkpoint journals were read as often as %v: want none of a writer that lives", claims.reads)
 		}
 		if want := []int64{begun.Add(15*time.Second).UnixNano() - behind}; !slices.Equal(deaths, want) {
-			t.Errorf("deaths told: %v, want one, from its last sign of life: %v", deaths, want)
+			t.Errorf("deaths marked: %v, want one, from its last sign of life: %v", deaths, want)
 		}
 		cancel()
 		wg.Wait()

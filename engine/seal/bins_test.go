@@ -12,7 +12,7 @@ import (
 )
 
 // Recent implements query.Recent, with the memory of the engines that live, or of one.
-func (m *mill) Recent(_ context.Context, q query.RecentRequest) query.Held {
+func (m *simulation) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
 		if m.rng.IntN(4) > 0 {
@@ -22,10 +22,10 @@ func (m *mill) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	return h
 }
 
-func (m *mill) reader() *query.Reader { return &query.Reader{Store: m.st, Recent: m, Shards: 1} }
+func (m *simulation) reader() *query.Reader { return &query.Reader{Store: m.st, Recent: m, Shards: 1} }
 
-// draw reads a random range as bins, and compares them with those of its samples.
-func (m *mill) draw(pv string) {
+// compareBins reads a random range as bins, and compares them with those of its samples.
+func (m *simulation) compareBins(pv string) {
 	m.t.Helper()
 	now := time.Now().UnixNano()
 	from := now - m.rng.Int64N(int64(time.Duration(1+m.rng.IntN(40))*time.Hour))
@@ -59,7 +59,7 @@ func (m *mill) draw(pv string) {
 	if err != nil || stored && n != m.count(pv, from, to) {
 		m.t.Fatalf("%s: %d samples are counted, not %d (%v)\n%v", pv, n, m.count(pv, from, to), err, m.trace)
 	}
-	want := m.drawn(pv, from, to, width, now, empty)
+	want := m.binsOfSamples(pv, from, to, width, now, empty)
 	if len(got) != len(want) {
 		m.t.Fatalf("%s: %d bins of %v (empty: %v), the samples say %d\n%v", pv, len(got), time.Duration(width), empty, len(want), m.trace)
 	}
@@ -78,7 +78,7 @@ func (m *mill) draw(pv string) {
 }
 
 // count returns how many samples a read gives.
-func (m *mill) count(pv string, from, to int64) (n uint64) {
+func (m *simulation) count(pv string, from, to int64) (n uint64) {
 	runs, err := m.reader().Read(context.Background(), pv, from, to, query.Options{Inside: true})
 	if err != nil {
 		m.t.Fatal(err)
@@ -92,8 +92,8 @@ func (m *mill) count(pv string, from, to int64) (n uint64) {
 	return n
 }
 
-// drawn returns the bins that a read of all samples gives.
-func (m *mill) drawn(pv string, from, to, width, now int64, empty bool) (out []rollup.Bin) {
+// binsOfSamples returns the bins that a read of all samples gives.
+func (m *simulation) binsOfSamples(pv string, from, to, width, now int64, empty bool) (out []rollup.Bin) {
 	runs, err := m.reader().Read(context.Background(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
 		m.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // sealer is an engine that looks up the last sample of a PV.
-func sealer(m *mill) *grinder {
+func sealer(m *simulation) *simEngine {
 	g := m.launch()
 	g.shard.cfg.Last = func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
 		return query.LastInBlocks(ctx, m.st, pv, at)
@@ -21,14 +21,14 @@ func sealer(m *mill) *grinder {
 	return g
 }
 
-// TestTheSampleBeforeBucketsThatHadBegun has samples sealed that are older than buckets
+// TestLateSamplesAreCarriedForwardIntoExistingBuckets has samples sealed that are older than buckets
 // which have begun: whoever reads from there on finds the last sample before.
-func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
+func TestLateSamplesAreCarriedForwardIntoExistingBuckets(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		do   func(m *mill, at func(after time.Duration) []sample.Sample)
+		do   func(m *simulation, at func(after time.Duration) []sample.Sample)
 	}{
-		{"late", func(m *mill, at func(time.Duration) []sample.Sample) {
+		{"late", func(m *simulation, at func(time.Duration) []sample.Sample) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 5 {
@@ -38,7 +38,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			m.put("A", at(40*time.Minute), g)
 			m.checkpoint(g)
 		}},
-		{"late, before others", func(m *mill, at func(time.Duration) []sample.Sample) {
+		{"late, before others", func(m *simulation, at func(time.Duration) []sample.Sample) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			for range 3 {
@@ -50,7 +50,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			m.put("A", at(40*time.Minute), g)
 			m.checkpoint(g)
 		}},
-		{"another sealer", func(m *mill, at func(time.Duration) []sample.Sample) {
+		{"another sealer", func(m *simulation, at func(time.Duration) []sample.Sample) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			m.checkpoint(a)
@@ -62,7 +62,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 				m.checkpoint(a)
 			}
 		}},
-		{"another sealer, late", func(m *mill, at func(time.Duration) []sample.Sample) {
+		{"another sealer, late", func(m *simulation, at func(time.Duration) []sample.Sample) {
 			a, b := sealer(m), sealer(m)
 			m.put("A", at(0), a)
 			for range 4 {
@@ -72,7 +72,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 			m.put("A", at(40*time.Minute), b)
 			m.checkpoint(b)
 		}},
-		{"from the future", func(m *mill, at func(time.Duration) []sample.Sample) {
+		{"from the future", func(m *simulation, at func(time.Duration) []sample.Sample) {
 			g := sealer(m)
 			m.put("A", at(0), g)
 			m.put("A", at(150*time.Minute), g)
@@ -85,7 +85,7 @@ func TestTheSampleBeforeBucketsThatHadBegun(t *testing.T) {
 		for _, tier := range []store.Tier{store.Keep1d, store.Keep7d} {
 			t.Run(c.name+" "+tier.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					m := newMill(t, 0)
+					m := newSimulation(t, 0)
 					m.tier = tier
 					begin := time.Now().UnixNano()
 					c.do(m, func(after time.Duration) []sample.Sample {

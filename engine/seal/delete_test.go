@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// old is an archive of one PV, of some days that are long past.
-type old struct {
+// pastArchive is an archive of one PV, of some days that are long past.
+type pastArchive struct {
 	t *testing.T
 	*Shard
 	st    *pebble.Store
@@ -24,14 +24,14 @@ type old struct {
 	asked int64 // the cutoff
 }
 
-func newOld(t *testing.T) *old {
+func newPastArchive(t *testing.T) *pastArchive {
 	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	o := &old{t: t, st: st, ser: newSeries(store.Day)}
+	o := &pastArchive{t: t, st: st, ser: newSeries(store.Day)}
 	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: st})
 	o.Shard = NewShard(shardJournal, &Config{Store: st, Cutoff: func() int64 { return o.asked }, Metrics: NewMetrics(prometheus.NewRegistry())})
 	return o
@@ -41,7 +41,7 @@ func newOld(t *testing.T) *old {
 func dayOf(n int) int64 { return store.Day.Of(noon).Start() + int64(n)*24*hour + hour }
 
 // seal stores a run, and in each day up to another one what it carries.
-func (o *old) seal(r *sample.Run, to int) {
+func (o *pastArchive) seal(r *sample.Run, to int) {
 	o.t.Helper()
 	blocks, _ := o.ser.plan(r, dayOf(0))
 	for n := range to + 1 {
@@ -57,8 +57,8 @@ func (o *old) seal(r *sample.Run, to int) {
 	}
 }
 
-// drop gives up what is before one day and after another, and returns the days that are left.
-func (o *old) drop(after, before int) string {
+// drop deletes the days before one day and after another, and returns the days that are left.
+func (o *pastArchive) drop(after, before int) string {
 	o.t.Helper()
 	from := int64(math.MinInt64)
 	if after >= 0 {
@@ -77,7 +77,7 @@ func (o *old) drop(after, before int) string {
 	return fmt.Sprint(left)
 }
 
-func (o *old) days() (days []int) {
+func (o *pastArchive) days() (days []int) {
 	for n := range 40 {
 		_, found, err := o.st.LastBlock(o.t.Context(), o.ser.pv, store.Day.Of(dayOf(n)), math.MaxInt64)
 		if err != nil {
@@ -91,7 +91,7 @@ func (o *old) days() (days []int) {
 }
 
 // value returns when the last sample at a time is of, and how large its value is.
-func (o *old) value(n int) string {
+func (o *pastArchive) value(n int) string {
 	o.t.Helper()
 	r, err := query.LastInBlocks(o.t.Context(), o.st, o.ser.pv, dayOf(n))
 	if err != nil {
@@ -105,9 +105,9 @@ func (o *old) value(n int) string {
 
 // A value that is too large to be copied stays as long as it is in force, and goes once a
 // later one is.
-func TestALargeValueInForceIsNotGivenUp(t *testing.T) {
+func TestALargeValueInForceIsNotDeleted(t *testing.T) {
 	const size = carryBytes + 1
-	o := newOld(t)
+	o := newPastArchive(t)
 	o.seal(images(size, dayOf(1), dayOf(3)), 9)
 	if got := o.drop(-1, 6); got != "[3 6 7 8 9]" || o.value(8) != fmt.Sprintf("%d bytes of day 3", size) {
 		t.Errorf("the days %s are left, and the value is %s", got, o.value(8))
@@ -126,8 +126,8 @@ func TestALargeValueInForceIsNotGivenUp(t *testing.T) {
 
 // Of a PV that nobody captures any more the last bucket stays: with a copy of its last
 // sample, if it has one, or else with the sample, and then it goes when the PV begins again.
-func TestTheLastBucketIsNotGivenUp(t *testing.T) {
-	o := newOld(t)
+func TestTheLastBucketIsNotDeleted(t *testing.T) {
+	o := newPastArchive(t)
 	o.seal(images(5, dayOf(1), dayOf(2), dayOf(3)), 4)
 	for range 2 {
 		if got := o.drop(-1, 20); got != "[4]" || o.value(25) != "5 bytes of day 3" {
@@ -140,8 +140,8 @@ func TestTheLastBucketIsNotGivenUp(t *testing.T) {
 	}
 }
 
-func TestTheLastSampleIsNotGivenUp(t *testing.T) {
-	o := newOld(t)
+func TestTheLastSampleIsNotDeleted(t *testing.T) {
+	o := newPastArchive(t)
 	o.seal(images(5, dayOf(1), dayOf(2), dayOf(3)), 3)
 	if got := o.drop(-1, 20); got != "[3]" || o.value(25) != "5 bytes of day 3" {
 		t.Errorf("the days %s are left, and the value is %s", got, o.value(25))
@@ -153,8 +153,8 @@ func TestTheLastSampleIsNotGivenUp(t *testing.T) {
 }
 
 // Whatever the cutoff is, nothing that is younger than a day is given up, or refused.
-func TestACutoffToComeIsHarmless(t *testing.T) {
-	o := newOld(t)
+func TestACutoffInTheFutureIsHarmless(t *testing.T) {
+	o := newPastArchive(t)
 	now := time.Now().UnixNano()
 	o.asked = math.MaxInt64
 	if f := o.blocks.Cutoff(); f > now-23*hour {

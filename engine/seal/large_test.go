@@ -72,16 +72,16 @@ func TestBlocksOfLargeValues(t *testing.T) {
 	}
 }
 
-// closet is a store of one shard that counts what it is given.
-type closet struct {
-	ledgerOf
+// countingStore is a store of one shard that counts what it is given.
+type countingStore struct {
+	claimStore
 	mu      sync.Mutex
 	blocks  int // samples in them
 	largest int // bytes of one call
 	sealed  store.Position
 }
 
-func (c *closet) PutBlocks(_ context.Context, blocks ...store.Block) error {
+func (c *countingStore) PutBlocks(_ context.Context, blocks ...store.Block) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	size := 0
@@ -93,20 +93,20 @@ func (c *closet) PutBlocks(_ context.Context, blocks ...store.Block) error {
 	return nil
 }
 
-func (c *closet) AddChannel(context.Context, store.Channel) error { return nil }
+func (c *countingStore) AddChannel(context.Context, store.Channel) error { return nil }
 
-func (c *closet) Channel(context.Context, string) (store.Channel, bool, error) {
+func (c *countingStore) Channel(context.Context, string) (store.Channel, bool, error) {
 	return store.Channel{}, false, nil
 }
 
-func (c *closet) Seal(_ context.Context, _ int, _ store.WriterID, to store.Position) error {
+func (c *countingStore) Seal(_ context.Context, _ int, _ store.WriterID, to store.Position) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sealed = to
 	return nil
 }
 
-func (c *closet) count() (blocks int, sealed store.Position) {
+func (c *countingStore) count() (blocks int, sealed store.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.blocks, c.sealed
@@ -116,7 +116,7 @@ func (c *closet) count() (blocks int, sealed store.Position) {
 // bounded size; and a journal that grows fast brings the next checkpoint forward.
 func TestHeavyPVsAreSealedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &closet{ledgerOf: ledgerOf{claims: map[store.WriterID]store.Claim{}, reads: map[store.WriterID]int{}}}
+		st := &countingStore{claimStore: claimStore{claims: map[store.WriterID]store.Claim{}, reads: map[store.WriterID]int{}}}
 		mem := journal.NewMemory(1 << 30)
 		shardJournal := journal.NewShardJournal(0, store.WriterID{9}, &journal.Config{Store: st, Flush: 100 * time.Millisecond, RowBytes: 256 << 10,
 			Memory: mem, Metrics: journal.NewMetrics(prometheus.NewRegistry(), mem), Log: slog.New(slog.DiscardHandler)})

@@ -11,18 +11,18 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// player is an engine that seals until it is outranked, and follows
-// until nobody seals, as package engine has it.
-type player struct {
-	*grinder
+// candidate is an engine that seals until another one leads, and follows until nobody leads, as
+// package engine does.
+type candidate struct {
+	*simEngine
 	begins []time.Time // when it began to seal
 	seals  bool
 	stop   func()
 }
 
-// play begins with sealing, or not.
-func (m *mill) play(seals bool) *player {
-	p := &player{grinder: m.launch(), seals: seals}
+// startCandidate starts an engine that leads at first, or follows.
+func (m *simulation) startCandidate(seals bool) *candidate {
+	p := &candidate{simEngine: m.launch(), seals: seals}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -41,19 +41,19 @@ func (m *mill) play(seals bool) *player {
 	return p
 }
 
-func (m *mill) claim(g *grinder) store.Claim {
+func (m *simulation) claim(g *simEngine) store.Claim {
 	m.st.mu.Lock()
 	defer m.st.mu.Unlock()
 	return m.st.claims[g.shardJournal.Writer()]
 }
 
 // loseClaims lets the claims of a writer vanish on their way to the store from now on.
-func (m *mill) loseClaims(of store.WriterID) { _ = m.st.with(func() { m.st.lost = of }) }
+func (m *simulation) loseClaims(of store.WriterID) { _ = m.st.with(func() { m.st.lost = of }) }
 
-func onStage(t *testing.T, f func(m *mill)) {
+func withCandidates(t *testing.T, f func(m *simulation)) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMill(t, 1)
-		m.roles, m.sealer = true, &grinder{} // who plays sees to the roles
+		m := newSimulation(t, 1)
+		m.leading, m.sealer = true, &simEngine{} // candidates lead by themselves
 		f(m)
 		for _, g := range m.engines {
 			g.end()
@@ -61,14 +61,14 @@ func onStage(t *testing.T, f func(m *mill)) {
 	})
 }
 
-func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
-	onStage(t, func(m *mill) {
-		a, b := m.play(true), m.play(false)
+func TestAFollowerReplacesADeadLeader(t *testing.T) {
+	withCandidates(t, func(m *simulation) {
+		a, b := m.startCandidate(true), m.startCandidate(false)
 		testclock.Advance(10 * time.Minute)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
-		alive, crash := m.claim(a.grinder), time.Now()
+		alive, crash := m.claim(a.simEngine), time.Now()
 		a.stop()
 		a.end()
 		_ = m.st.PutClaim(context.Background(), alive) // it had no time to close
@@ -79,7 +79,7 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 		if after := b.begins[0].Sub(crash); after < 10*time.Second || after > 25*time.Second {
 			m.t.Errorf("b began to seal %v after the crash", after)
 		}
-		m.put("A", m.some("A", 0, 1), b.grinder)
+		m.put("A", m.some("A", 0, 1), b.simEngine)
 		testclock.Advance(time.Hour)
 		if _, there := m.st.claims[a.shardJournal.Writer()]; there || len(b.begins) != 1 || !b.seals {
 			m.t.Errorf("the claim of a stands: %v; b began %d times", there, len(b.begins))
@@ -88,20 +88,20 @@ func TestTheRoleOfTheDeadIsTaken(t *testing.T) {
 	})
 }
 
-// A sealer that was thought dead, and others that take the role at once: in the end one
-// has it, and it does not go to and fro.
-func TestOneOfManyHasTheRole(t *testing.T) {
-	onStage(t, func(m *mill) {
-		players := []*player{m.play(false), m.play(false), m.play(false), m.play(true)}
-		old := players[3]
+// A leader wrongly counts as dead, and other engines take over at once: in the end one leads, and
+// leadership does not pass to and fro.
+func TestOneOfManyEnginesLeads(t *testing.T) {
+	withCandidates(t, func(m *simulation) {
+		candidates := []*candidate{m.startCandidate(false), m.startCandidate(false), m.startCandidate(false), m.startCandidate(true)}
+		old := candidates[3]
 		testclock.Advance(time.Second) // its claim says that it seals
 		m.loseClaims(old.shardJournal.Writer()) // its signs of life do not arrive
 		testclock.Advance(time.Minute)
 		m.loseClaims(store.WriterID{})
 		testclock.Advance(time.Minute)
 		began := 0
-		var sealer *player
-		for i, p := range players {
+		var sealer *candidate
+		for i, p := range candidates {
 			if began += len(p.begins); p.seals {
 				if sealer != nil {
 					m.t.Errorf("%d seals, and not alone", i)
@@ -110,35 +110,35 @@ func TestOneOfManyHasTheRole(t *testing.T) {
 			}
 		}
 		if sealer == nil || sealer == old {
-			m.t.Fatal("the role stayed")
+			m.t.Fatal("the silent engine still leads")
 		}
 		testclock.Advance(time.Hour)
-		for _, p := range players {
+		for _, p := range candidates {
 			if began -= len(p.begins); p.seals != (p == sealer) {
-				m.t.Error("the role passed, though all live")
+				m.t.Error("leadership passed though all engines live")
 			}
 			p.stop()
 		}
 		if began != 0 {
-			m.t.Errorf("the role was taken %d times though it was not vacant", -began)
+			m.t.Errorf("engines took over %d times though there was a leader", -began)
 		}
 	})
 }
 
-func TestARoleThatIsGivenUpIsTakenLater(t *testing.T) {
-	onStage(t, func(m *mill) {
-		b := m.play(false)
+func TestAFollowerLeadsAfterTheLeaderStepsDown(t *testing.T) {
+	withCandidates(t, func(m *simulation) {
+		b := m.startCandidate(false)
 		testclock.Advance(10 * time.Second)
 		if b.seals {
-			m.t.Fatal("b did not wait for the one that is to seal")
+			m.t.Fatal("b did not wait for the engine that is to lead")
 		}
-		a := m.play(true)
+		a := m.startCandidate(true)
 		testclock.Advance(time.Hour)
 		if !a.seals || b.seals {
 			m.t.Fatalf("a seals: %v, b seals: %v", a.seals, b.seals)
 		}
 		a.stop()
-		m.rank(a.grinder, store.Follows)
+		m.setTerm(a.simEngine, store.Follows)
 		testclock.Advance(time.Minute)
 		if !b.seals {
 			m.t.Error("nobody seals")

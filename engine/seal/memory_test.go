@@ -11,8 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// memory is a store that is nowhere but in memory: days of a test's clock pass in it in
-// no time.
+// memory is a store in memory. It needs no real time, so days of a test's clock pass at once.
 type memory struct {
 	store.Store // what it does not have
 	mu          sync.Mutex

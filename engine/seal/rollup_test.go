@@ -27,10 +27,10 @@ import (
 
 const tick = int64(time.Second)
 
-// mill is a shard whose samples are rolled up, and engines that capture and seal it. All
-// make checkpoints, and say so in their claims, unless there are roles: then only the one
-// that has the role does, and once more while it passes.
-type mill struct {
+// simulation is a shard with rollups, and engines that capture and seal it. All engines make
+// checkpoints, and say so in their claims. With leading set only the leader does, and the former
+// one once more while leadership passes.
+type simulation struct {
 	t       *testing.T
 	rng     *rand.Rand
 	st      *memory
@@ -38,22 +38,22 @@ type mill struct {
 	tier    store.Tier
 	all     map[string][]sample.Sample // by PV, as they were journalled
 	trace   []string
-	engines []*grinder
-	roles   bool
-	sealer  *grinder // who has the role
+	engines []*simEngine
+	leading bool
+	sealer  *simEngine // the leader
 }
 
-// grinder is an engine: a shardJournal and a sealer.
-type grinder struct {
+// simEngine is an engine: a shardJournal and a sealer.
+type simEngine struct {
 	shardJournal *journal.ShardJournal
 	shard        *Shard
 	end          func()
 }
 
-var millTypes = map[string]sample.Type{"A": sample.Float64, "B": sample.Enum}
+var simTypes = map[string]sample.Type{"A": sample.Float64, "B": sample.Enum}
 
-func newMill(t *testing.T, seed uint64, levels ...store.Level) *mill {
-	m := &mill{t: t, rng: rand.New(rand.NewPCG(seed, 0)), st: newMemory(), levels: levels, all: map[string][]sample.Sample{}}
+func newSimulation(t *testing.T, seed uint64, levels ...store.Level) *simulation {
+	m := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 0)), st: newMemory(), levels: levels, all: map[string][]sample.Sample{}}
 	t.Cleanup(func() {
 		for _, g := range m.engines {
 			g.end()
@@ -63,7 +63,7 @@ func newMill(t *testing.T, seed uint64, levels ...store.Level) *mill {
 }
 
 // launch starts an engine. Its clock is that of the test.
-func (m *mill) launch() *grinder {
+func (m *simulation) launch() *simEngine {
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
 	shardJournal := journal.NewShardJournal(0, store.NewWriter(), &journal.Config{Store: m.st, Flush: 5 * time.Second, RowBytes: 256 << 10,
@@ -72,7 +72,7 @@ func (m *mill) launch() *grinder {
 	var wg sync.WaitGroup
 	wg.Go(func() { shardJournal.Run(ctx, ctx) })
 	<-shardJournal.Claimed()
-	g := &grinder{shardJournal: shardJournal, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
+	g := &simEngine{shardJournal: shardJournal, end: sync.OnceFunc(func() { cancel(); wg.Wait() })}
 	g.shard = NewShard(shardJournal, &Config{Store: m.st, Every: 15 * time.Minute, Memory: mem, Slots: make(chan struct{}, 1), Silence: 15 * time.Second,
 		Ours: func(store.WriterID) bool { return false }, Died: func(context.Context, int, int64, int64) error { return nil },
 		Retention: func(string) (r store.Retention, captured bool) {
@@ -82,69 +82,69 @@ func (m *mill) launch() *grinder {
 		},
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: log})
 	m.engines = append(m.engines, g)
-	if !m.roles {
-		m.rank(g, store.FirstTerm)
+	if !m.leading {
+		m.setTerm(g, store.FirstTerm)
 	} else if m.sealer == nil {
-		m.pass(g)
+		m.handOver(g)
 	}
 	return g
 }
 
-func (m *mill) rank(g *grinder, t store.Term) {
+func (m *simulation) setTerm(g *simEngine, t store.Term) {
 	if err := g.shardJournal.SetSealing(context.Background(), t); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
-// pass gives the role to an engine while the one that has it is at a checkpoint, and does
+// handOver gives leadership to an engine while the leader is at a checkpoint, and does
 // not know yet.
-func (m *mill) pass(g *grinder) {
+func (m *simulation) handOver(g *simEngine) {
 	before := m.sealer
 	if m.sealer = g; before == nil {
-		m.takeRole(g)
+		m.lead(g)
 		return
 	}
 	var wg sync.WaitGroup
 	switch m.rng.IntN(3) {
 	case 0: // both write at the same time
 		m.st.looked = func() {
-			m.takeRole(g)
+			m.lead(g)
 			wg.Go(func() { m.checkpoint(g) })
 		}
 	case 1: // the new one writes before the old one
 		m.st.looked = func() {
-			m.takeRole(g)
+			m.lead(g)
 			m.checkpoint(g)
 		}
 	case 2: // the new one writes between reading and writing of the old one
 		m.st.rolling = func() {
-			m.takeRole(g)
+			m.lead(g)
 			m.checkpoint(g)
 		}
 	}
 	m.checkpoint(before)
 	wg.Wait()
 	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // there was nothing to write
-		m.takeRole(g)
+		m.lead(g)
 	}
 	before.shard = NewShard(before.shardJournal, before.shard.cfg)
-	m.rank(before, store.Follows)
+	m.setTerm(before, store.Follows)
 }
 
-func (m *mill) takeRole(g *grinder) {
+func (m *simulation) lead(g *simEngine) {
 	g.shard = NewShard(g.shardJournal, g.shard.cfg)
 	if !g.shard.becomeLeader(context.Background()) {
-		m.t.Error("the role is not taken")
+		m.t.Error("the engine does not lead")
 	}
 }
 
 // put has samples captured by engines, and makes them durable.
-func (m *mill) put(pv string, samples []sample.Sample, by ...*grinder) {
+func (m *simulation) put(pv string, samples []sample.Sample, by ...*simEngine) {
 	m.all[pv] = append(m.all[pv], samples...)
 	for _, g := range by {
-		h := g.shardJournal.Open(pv, millTypes[pv])
+		h := g.shardJournal.Open(pv, simTypes[pv])
 		for i := range samples {
-			g.shardJournal.Append(h, millTypes[pv], &samples[i])
+			g.shardJournal.Append(h, simTypes[pv], &samples[i])
 		}
 		if err := g.shardJournal.Sync(context.Background()); err != nil {
 			m.t.Fatal(err)
@@ -152,8 +152,8 @@ func (m *mill) put(pv string, samples []sample.Sample, by ...*grinder) {
 	}
 }
 
-// some returns samples of a stretch of time, the latest one now.
-func (m *mill) some(pv string, back time.Duration, n int) []sample.Sample {
+// some returns samples of the latest time span, in order of time.
+func (m *simulation) some(pv string, back time.Duration, n int) []sample.Sample {
 	var out []sample.Sample
 	now := time.Now().UnixNano()
 	for range n {
@@ -161,7 +161,7 @@ func (m *mill) some(pv string, back time.Duration, n int) []sample.Sample {
 		if m.rng.IntN(4) == 0 {
 			s.Time = rollup.Floor(s.Time, 10*tick)
 		}
-		if millTypes[pv] == sample.Float64 {
+		if simTypes[pv] == sample.Float64 {
 			s.Word = math.Float64bits(float64(m.rng.IntN(1000)) / 100)
 		}
 		if m.rng.IntN(8) == 0 {
@@ -173,14 +173,14 @@ func (m *mill) some(pv string, back time.Duration, n int) []sample.Sample {
 	return out
 }
 
-func (m *mill) checkpoint(g *grinder) {
+func (m *simulation) checkpoint(g *simEngine) {
 	if err := g.shard.Checkpoint(context.Background()); err != nil {
 		m.t.Error(err)
 	}
 }
 
 // rows returns the tiles of a PV and a level.
-func (m *mill) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
+func (m *simulation) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
 	now := time.Now().UnixNano()
 	for row, err := range m.st.Rollups(context.Background(), pv, l, l.Tile(0), l.Tile(now+int64(48*time.Hour))) {
 		if err != nil {
@@ -197,7 +197,7 @@ func (m *mill) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
 
 // sealed returns the bins that follow from the blocks of a PV, and from when on they
 // are sure: what is expired may have been held until the first sample that is not.
-func (m *mill) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) {
+func (m *simulation) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) {
 	c, _, err := m.st.Channel(context.Background(), pv)
 	if err != nil {
 		m.t.Fatal(err)
@@ -221,8 +221,8 @@ func (m *mill) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) 
 }
 
 // journalled returns the bins that follow from all that was ever put.
-func (m *mill) journalled(pv string, l store.Level) []rollup.Bin {
-	r := &sample.Run{Type: millTypes[pv]}
+func (m *simulation) journalled(pv string, l store.Level) []rollup.Bin {
+	r := &sample.Run{Type: simTypes[pv]}
 	for i := range m.all[pv] {
 		r.Append(&m.all[pv][i])
 	}
@@ -233,7 +233,7 @@ func (m *mill) journalled(pv string, l store.Level) []rollup.Bin {
 
 // verify checks that what tiles claim is so: a bin that should be there is, and is as
 // the samples say. It returns up to where the tiles of a level go.
-func (m *mill) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
+func (m *simulation) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
 	m.t.Helper()
 	tiles, there := m.rows(pv, l), map[store.Tile]bool{}
 	for _, t := range tiles {
@@ -270,9 +270,9 @@ func same(a, b *rollup.Bin) bool {
 }
 
 // verifyAll checks the tiles of all PVs and levels against blocks.
-func (m *mill) verifyAll() {
+func (m *simulation) verifyAll() {
 	m.t.Helper()
-	for pv := range millTypes {
+	for pv := range simTypes {
 		for _, l := range m.levels {
 			bins, sure := m.sealed(pv, l)
 			m.verify(pv, l, bins, sure)
@@ -280,16 +280,16 @@ func (m *mill) verifyAll() {
 	}
 }
 
-func (m *mill) did(format string, args ...any) {
+func (m *simulation) did(format string, args ...any) {
 	m.trace = append(m.trace, fmt.Sprintf(format, args...))
 }
 
-var millLevels = []store.Level{
+var simLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Minute, store.Keep10y), store.LevelOf(20*time.Minute, store.Forever),
 }
 
 // step does something that may happen to a shard.
-func (m *mill) step() {
+func (m *simulation) step() {
 	live := m.engines[max(0, len(m.engines)-2):]
 	pv := []string{"A", "A", "B"}[m.rng.IntN(3)]
 	g := live[m.rng.IntN(len(live))]
@@ -318,16 +318,16 @@ func (m *mill) step() {
 		m.launch()
 	case k == 14:
 		m.did("an engine begins to seal anew")
-		if m.roles {
-			m.takeRole(m.sealer)
+		if m.leading {
+			m.lead(m.sealer)
 			return
 		}
 		g.shard = NewShard(g.shardJournal, g.shard.cfg)
 	case k == 15:
-		if m.roles {
-			m.did("the role passes to %d of %d", slices.Index(live, g), len(live))
+		if m.leading {
+			m.did("leadership passes to engine %d of %d", slices.Index(live, g), len(live))
 			if g != m.sealer {
-				m.pass(g)
+				m.handOver(g)
 			}
 			return
 		}
@@ -341,7 +341,7 @@ func (m *mill) step() {
 			m.checkpoint(g)
 		}
 	default:
-		if m.roles {
+		if m.leading {
 			g = m.sealer
 		}
 		m.did("checkpoint of %d of %d", slices.Index(live, g), len(live))
@@ -359,42 +359,42 @@ func TestRollupsFollowTheSamples(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := newMill(t, seed, millLevels...)
-				m.roles = seed/2%2 == 1
+				m := newSimulation(t, seed, simLevels...)
+				m.leading = seed/2%2 == 1
 				m.tier = []store.Tier{store.Forever, store.Keep1d}[seed%2]
 				m.launch()
 				for range 70 {
 					m.step()
 					m.verifyAll()
 					for pv := range m.all {
-						m.draw(pv)
+						m.compareBins(pv)
 					}
 				}
-				m.settle()
+				m.converge()
 			})
 		})
 	}
 }
 
-// settle makes checkpoints until nothing is left to do, and compares the tiles with all
+// converge makes checkpoints until nothing is left to do, and compares the tiles with all
 // that was ever journalled, as far as it is kept.
-func (m *mill) settle() {
+func (m *simulation) converge() {
 	m.t.Helper()
 	m.did("the end")
-	for pv := range millTypes { // a sealer that is new looks at the PVs that it has news of
+	for pv := range simTypes { // a sealer that is new looks at the PVs that it has news of
 		m.put(pv, m.some(pv, 0, 1), m.engines[len(m.engines)-1])
 	}
 	for range 3 {
 		testclock.Advance(2 * time.Hour)
 		seal := m.engines[max(0, len(m.engines)-2):]
-		if m.roles {
-			seal = []*grinder{m.sealer}
+		if m.leading {
+			seal = []*simEngine{m.sealer}
 		}
 		for _, g := range seal {
 			m.checkpoint(g)
 		}
 	}
-	for pv := range millTypes {
+	for pv := range simTypes {
 		for _, l := range m.levels {
 			_, sure := m.sealed(pv, l)
 			want := m.journalled(pv, l)
@@ -409,7 +409,7 @@ func (m *mill) settle() {
 // Rollups wait while memory is short, and are complete later.
 func TestRollupsArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMill(t, 3, millLevels...)
+		m := newSimulation(t, 3, simLevels...)
 		g := m.launch()
 		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
 		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
@@ -420,22 +420,22 @@ func TestRollupsArePutOff(t *testing.T) {
 			testclock.Advance(time.Hour)
 			m.put("A", m.some("A", time.Hour, 2000), g)
 			m.checkpoint(g)
-			if n := len(m.rows("A", millLevels[0])); n > 0 {
+			if n := len(m.rows("A", simLevels[0])); n > 0 {
 				t.Fatalf("%d tiles", n)
 			}
 			m.verifyAll()
 		}
 		g.shard.cfg.Memory = roomy
 		m.checkpoint(g)
-		m.settle()
+		m.converge()
 	})
 }
 
 // A sealer whose tile was written over by one that had not read its late sample puts
 // the tile right at its next checkpoint.
-func TestTileThatWasOverwrittenIsMended(t *testing.T) {
+func TestAnOverwrittenTileIsCorrected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMill(t, 1, millLevels...)
+		m := newSimulation(t, 1, simLevels...)
 		first, second := m.launch(), m.launch()
 		testclock.Advance(3 * time.Hour)
 		m.put("A", m.some("A", 3*time.Hour, 1000), first)
@@ -445,7 +445,7 @@ func TestTileThatWasOverwrittenIsMended(t *testing.T) {
 		m.checkpoint(first)
 		m.checkpoint(second)
 		for i := range 16 { // the writes have the same time: either may stay
-			late := func(by *grinder, ago time.Duration) {
+			late := func(by *simEngine, ago time.Duration) {
 				s := m.some("A", 0, 1)
 				s[0].Time -= int64(3*time.Hour + ago)
 				m.put("A", s, by)

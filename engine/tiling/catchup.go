@@ -18,77 +18,77 @@ import (
 )
 
 const (
-	// rereadSamples is how many samples a checkpoint reads from blocks, about, to catch
-	// up with rollups: those of a new sealer, and of levels that are new.
-	rereadSamples = 32 << 20
-	// rereadOf is that of one PV.
-	rereadOf = 4 << 20
-	// mostPending is how many bins of a level wait in memory, about.
-	mostPending = 4 * store.TileBins
+	// rereadLimit is about how many samples a checkpoint reads from blocks to catch up with
+	// rollups, those of a new sealer and of new levels.
+	rereadLimit = 32 << 20
+	// rereadLimitPV is the same limit for one PV.
+	rereadLimitPV = 4 << 20
+	// pendingLimit is about how many bins of a level wait in memory.
+	pendingLimit = 4 * store.TileBins
 )
 
-// Complete completes the rollups of all PVs, at the end of a checkpoint: it catches up
-// with samples that were not fed, and writes the bins that are due. PVs that nobody
-// captures any more have all their bins written.
+// Complete completes the rollups of all PVs at the end of a checkpoint: it catches up
+// with samples that were not fed, and writes the bins that are due. For PVs that nobody captures
+// any more it writes all bins.
 func (s *Shard) Complete(ctx context.Context) error {
 	var todo []*series
 	for _, ser := range s.series {
-		if len(ser.levels) > 0 && (s.ended(ser) || slices.ContainsFunc(ser.levels, func(r *level) bool { return r.active(ser) && r.waits() })) {
+		if len(ser.levels) > 0 && (s.hasEnded(ser) || slices.ContainsFunc(ser.levels, func(r *level) bool { return r.isAsked(ser) && r.needsWork() })) {
 			todo = append(todo, ser)
 		}
 	}
 	var budget atomic.Int64
-	budget.Store(rereadSamples)
+	budget.Store(rereadLimit)
 	var mu sync.Mutex
 	var failed error
 	_ = inParallel(ctx, todo, func(ctx context.Context, ser *series) error {
 		if err := s.completeSeries(ctx, ser, &budget); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
-			failed = fmt.Errorf("rolling up %s: %w", ser.pv, err) // the others go on
+			failed = fmt.Errorf("completing rollups of %s: %w", ser.pv, err) // the other PVs continue
 		}
 		return nil
 	})
 	return failed
 }
 
-// maxPending bounds the bins of a level that wait while rollups are put off; what is
-// forgotten is computed from blocks later.
-const maxPending = 1024
+// putOffLimit bounds the bins of a level that wait while rollups are put off. Beyond it they are
+// forgotten, and later recomputed from blocks.
+const putOffLimit = 1024
 
-// PutOff leaves rollups for a later checkpoint.
+// PutOff leaves rollups to a later checkpoint.
 func (s *Shard) PutOff() {
 	s.cfg.Metrics.PutOff.Inc()
 	for _, ser := range s.series {
 		for _, r := range ser.levels {
-			if len(r.pending) > maxPending {
-				r.chill()
+			if len(r.pending) > putOffLimit {
+				r.reset()
 			}
 		}
 	}
 }
 
-// ended reports whether nobody captures a PV any more.
-func (s *Shard) ended(ser *series) bool { return ser.round < s.round }
+// hasEnded reports whether nobody captures a PV any more.
+func (s *Shard) hasEnded(ser *series) bool { return ser.round < s.round }
 
-// active reports whether the PV is to have the level.
-func (r *level) active(ser *series) bool { return slices.Contains(ser.asked, r.level) }
+// isAsked reports whether the PV is to have the level.
+func (r *level) isAsked(ser *series) bool { return slices.Contains(ser.asked, r.level) }
 
-// waits reports whether there may be something to do for a level.
-func (r *level) waits() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.idle() }
+// needsWork reports whether there may be something to do for a level.
+func (r *level) needsWork() bool { return !r.warm || r.lags || len(r.pending) > 0 || r.isIdle() }
 
-// idle reports whether the open bin waits for samples that do not come.
-func (r *level) idle() bool { return !r.shut() && time.Since(r.fed) >= writeAfter }
+// isIdle reports whether no samples have come for the open bin for a long time.
+func (r *level) isIdle() bool { return !r.isClosed() && time.Since(r.fed) >= writeAfter }
 
-// shut reports whether the open bin is closed.
-func (r *level) shut() bool {
+// isClosed reports whether there is no open bin.
+func (r *level) isClosed() bool {
 	last, begun := r.acc.Last()
 	through, _ := r.acc.Through()
 	return !begun || through > last
 }
 
-// completeSeries completes the rollups of a PV. If another sealer writes them at the same time,
-// what this one adds to theirs is computed at once, unless they do so again and again.
+// completeSeries completes the rollups of a PV. If another sealer has written the tiles meanwhile,
+// it reads them again and retries at once, a few times.
 func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.Int64) error {
 	for tries := 3; ; {
 		n, done, err := s.catchUp(ctx, ser)
@@ -97,10 +97,10 @@ func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.
 		}
 		overtaken := false
 		for _, r := range ser.levels {
-			if !r.active(ser) {
+			if !r.isAsked(ser) {
 				continue
 			}
-			err := s.writeDue(ctx, ser, r, !done || s.ended(ser))
+			err := s.writeDue(ctx, ser, r, !done || s.hasEnded(ser))
 			if errors.Is(err, errForeign) {
 				overtaken, err = true, s.reload(ctx, ser, r)
 			}
@@ -117,10 +117,10 @@ func (s *Shard) completeSeries(ctx context.Context, ser *series, budget *atomic.
 	}
 }
 
-// catchUp feeds samples in blocks to the accumulators that lag, from the one on that
-// is furthest behind. It returns how many it read, and whether all have caught up.
+// catchUp feeds samples in blocks to the accumulators that lag, beginning with the one that
+// lags most. It returns how many samples it read, and whether all accumulators have caught up.
 func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err error) {
-	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.active(ser) })
+	behind := slices.DeleteFunc(slices.Clone(ser.levels), func(r *level) bool { return r.warm && !r.lags || !r.isAsked(ser) })
 	if len(behind) == 0 {
 		return 0, true, nil
 	}
@@ -129,7 +129,7 @@ func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err
 	}
 	from := int64(math.MaxInt64)
 	for _, r := range behind {
-		at, err := s.position(ctx, ser, r)
+		at, err := s.resumeFrom(ctx, ser, r)
 		if err != nil {
 			return 0, false, err
 		}
@@ -138,32 +138,32 @@ func (s *Shard) catchUp(ctx context.Context, ser *series) (n int, done bool, err
 	last := int64(math.MinInt64)
 	done = true
 	err = s.read(ctx, ser, from, scan.Latest, func(run *sample.Run, i, j int) bool {
-		full := n >= rereadOf || slices.ContainsFunc(behind, (*level).full)
+		full := n >= rereadLimitPV || slices.ContainsFunc(behind, (*level).isFull)
 		if full && run.Times[i] > last { // not between samples of equal time
 			done = false
 			return false
 		}
 		n, last = n+j-i, run.Times[j-1]
 		for _, r := range behind {
-			r.follow(run, i, j)
+			r.feedUnseen(run, i, j)
 		}
 		return true
 	})
 	for _, r := range behind {
-		r.caughtUp(done)
+		r.endCatchUp(done)
 		if err != nil {
-			r.chill()
+			r.reset()
 		}
 	}
 	return n, done, err
 }
 
-// full reports whether enough bins wait in memory. Those of the latest minute always do.
-func (r *level) full() bool { return len(r.pending) >= mostPending+int(int64(overlap)/r.width) }
+// isFull reports whether enough bins wait in memory, in addition to those of the latest minute.
+func (r *level) isFull() bool { return len(r.pending) >= pendingLimit+int(int64(overlap)/r.width) }
 
-// position returns from where on an accumulator that lags needs samples. If it knows
-// nothing, it begins with what is held there.
-func (s *Shard) position(ctx context.Context, ser *series, r *level) (int64, error) {
+// resumeFrom returns the time from which an accumulator that lags needs samples. If the
+// accumulator is empty, resumeFrom sets the value that the PV held at that time.
+func (s *Shard) resumeFrom(ctx context.Context, ser *series, r *level) (int64, error) {
 	if last, begun := r.acc.Last(); r.warm && begun {
 		r.after, r.edge.passed = last, true
 		return last + 1, nil
@@ -179,23 +179,23 @@ func (s *Shard) position(ctx context.Context, ser *series, r *level) (int64, err
 	return r.from, err
 }
 
-// follow adds samples that the accumulator has not seen.
-func (r *level) follow(run *sample.Run, i, j int) {
+// feedUnseen adds the samples that the accumulator has not seen.
+func (r *level) feedUnseen(run *sample.Run, i, j int) {
 	i += sort.Search(j-i, func(k int) bool { return run.Times[i+k] > r.after })
 	r.from = r.edge.pass(run, i, j, r.from, r.width)
 	before := r.newest - int64(overlap)
 	cut := i + sort.Search(j-i, func(k int) bool { return run.Times[i+k] > before })
 	r.add(run, i, cut)
 	if last, begun := r.acc.Last(); begun && last <= before && cut < j {
-		r.rememberBase()
+		r.saveBase()
 	}
 	r.add(run, cut, j)
 }
 
-// caughtUp ends a read: of all that there is, or of a part.
-func (r *level) caughtUp(done bool) {
+// endCatchUp ends a read that catches up. done says that it read all samples.
+func (r *level) endCatchUp(done bool) {
 	if last, begun := r.acc.Last(); begun && last <= r.newest-int64(overlap) {
-		r.rememberBase()
+		r.saveBase()
 	}
 	if r.warm, r.lags = true, !done; r.fed.IsZero() {
 		r.fed = time.Now()
@@ -204,7 +204,7 @@ func (r *level) caughtUp(done bool) {
 
 // writeDue writes the bins of a level that are due, or all that are closed.
 func (s *Shard) writeDue(ctx context.Context, ser *series, r *level, all bool) error {
-	hi := r.due(time.Now(), all, s.ended(ser))
+	hi := r.dueUntil(time.Now(), all, s.hasEnded(ser))
 	if hi <= r.from {
 		return nil
 	}
@@ -223,20 +223,20 @@ func (s *Shard) writeDue(ctx context.Context, ser *series, r *level, all bool) e
 		return err
 	}
 	r.stamp, r.stored = last.stamp, last.bins
-	r.wrote(last.to)
+	r.markWritten(last.to)
 	return nil
 }
 
-// due returns up to where bins are to be written now; no more than r.from if none are.
-// Bins of the latest minute wait: samples that come late or twice are mostly so young.
-func (r *level) due(now time.Time, all, ended bool) int64 {
-	if ended || r.idle() {
+// dueUntil returns up to where bins are to be written now; at most r.from if none are.
+// Bins of the latest minute wait, because most samples that come late or twice are that young.
+func (r *level) dueUntil(now time.Time, all, ended bool) int64 {
+	if ended || r.isIdle() {
 		n := len(r.pending)
 		r.pending = r.acc.Close(r.pending, math.MaxInt64)
-		r.keep(n)
+		r.dropWritten(n)
 	}
 	hi, begun := r.acc.Through()
-	if last, _ := r.acc.Last(); !r.shut() {
+	if last, _ := r.acc.Last(); !r.isClosed() {
 		hi = min(hi, rollup.Floor(last-int64(overlap), r.width))
 	}
 	n := sort.Search(len(r.pending), func(i int) bool { return r.pending[i].Start >= hi })
@@ -245,7 +245,7 @@ func (r *level) due(now time.Time, all, ended bool) int64 {
 	}
 	tileEnds := r.level.Start(r.level.Tile(r.pending[0].Start)+1) <= hi
 	old := now.Sub(r.written) >= writeAfter
-	if all || tileEnds || old || r.shut() || r.from < r.through || n >= max(1, r.stored/4) {
+	if all || tileEnds || old || r.isClosed() || r.from < r.through || n >= max(1, r.stored/4) {
 		return hi
 	}
 	return math.MinInt64

@@ -8,15 +8,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// draft is a tile as this sealer left it, until it is seen that it stayed so.
+// draft is a tile as this sealer wrote it, until the sealer has confirmed that the tile is
+// unchanged.
 type draft struct {
 	stamp int64
-	round int  // of checkpoints
-	wrong bool // it did not stay so before: what it is made from may lack samples
+	round int  // the checkpoint in which it was written
+	wrong bool // it had changed before: the bins from which it was made may lack samples
 }
 
-// note notes how a tile is left, and whether it was as it had been left before.
-func (s *Shard) note(r *level, t *stamped, stamp int64) {
+// noteDraft notes that a tile was written with a stamp, and whether another sealer had written it
+// since this one did.
+func (s *Shard) noteDraft(r *level, t *stamped, stamp int64) {
 	if r.unsure == nil {
 		r.unsure = map[store.Tile]draft{}
 	}
@@ -24,9 +26,9 @@ func (s *Shard) note(r *level, t *stamped, stamp int64) {
 	r.unsure[t.Tile.Tile] = draft{stamp: stamp, round: s.round, wrong: known && (was.wrong || was.stamp != t.stamp)}
 }
 
-// confirm looks at the tiles that were left in earlier rounds. Of those that did not
-// stay so, all bins are computed again: another sealer wrote over them what it made of
-// an older state. So of two sealers at a time the one whose work was lost puts it right.
+// confirm reads the tiles that were written in earlier checkpoints again. If another sealer has
+// overwritten one, from an older state of it, confirm recomputes all its bins. So of two sealers
+// at a time, the one whose work was lost corrects the tile.
 func (s *Shard) confirm(ctx context.Context) error {
 	var due []*series
 	for _, ser := range s.series {
@@ -78,8 +80,8 @@ func (s *Shard) confirmTiles(ctx context.Context, ser *series, r *level) error {
 	return nil
 }
 
-// compareTiles finds out whether another sealer went on with the tiles of PVs: what is
-// in order for this one may be late for them.
+// compareTiles detects whether another sealer has continued the tiles of PVs: samples that are
+// in order for this sealer may be late for the tiles.
 func (s *Shard) compareTiles(ctx context.Context, parts []Part) error {
 	if !s.mayHaveOthers() {
 		return nil
@@ -97,7 +99,7 @@ func (s *Shard) compareTiles(ctx context.Context, parts []Part) error {
 				return err
 			}
 			if found.stamp != r.stamp || found.through != r.through {
-				r.become(found)
+				r.replace(found)
 			}
 		}
 		return nil

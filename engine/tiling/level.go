@@ -16,45 +16,45 @@ import (
 
 const (
 	// overlap is how far, in the time of samples, the copy of an accumulator lags
-	// behind: samples that come late by less, or twice, cost no more than a read of the
+	// behind. A sample that comes twice, or late by less than that, costs only a read of the
 	// blocks of the latest checkpoint.
 	overlap = time.Minute
-	// writeAfter is for how long bins wait for others before they are written.
+	// writeAfter is the longest time that bins wait for more bins before they are written.
 	writeAfter = time.Hour
-	// recomputeWindow is for how long before now a new sealer computes bins again that it
-	// finds: another one may have ended in the middle of its work.
+	// recomputeWindow is how much of the latest bins a new sealer recomputes, because another
+	// sealer may have ended in the middle of its work.
 	recomputeWindow = time.Hour
-	// reach is how far ahead of the clock tiles are looked for.
+	// reach is how far ahead of the clock the search for tiles begins.
 	reach = 24 * time.Hour
 )
 
-// level is what a sealer knows of the rollups of a PV on one level.
+// level is the state of the rollups of a PV on one level.
 //
 //	tiles ── from ── pending bins ── accumulator: the open bin ── last ── not fed ──▶
-//	      └─ through ≥ from: what tiles claim
+//	      └─ through ≥ from: up to where tiles claim to be complete
 //
-// Samples after last that are sealed and not fed make it lag; blocks have them.
+// The level lags while sealed samples after last are not fed. Blocks have these samples.
 type level struct {
 	level   store.Level
 	width   int64
 	through int64     // up to where tiles are complete
-	from    int64     // up to where they are trusted: pending bins begin here
-	stored  int       // bins in the latest tile
-	stamp   int64     // of that tile
-	written time.Time // when it was written here, or found
+	from    int64     // up to where tiles are trusted: pending bins begin here
+	stored  int       // number of bins in the latest tile
+	stamp   int64     // stamp of the latest tile
+	written time.Time // when the latest tile was written here, or found
 
-	newest int64 // time of the latest sample that was sealed here
+	newest int64 // time of the latest sample that this sealer sealed
 
 	unsure map[store.Tile]draft // tiles that another sealer may have written since
 
-	warm      bool // the accumulator knows what is held at from, and all that follows to last
+	warm      bool // the accumulator knows the value at from, and all samples from there to last
 	lags      bool
-	acc, base rollup.Accumulator // base is as acc was some time before; its width is 0 if there is none
+	acc, base rollup.Accumulator // base is an earlier copy of acc; its width is 0 if there is none
 	pending   []rollup.Bin
-	atBase    int       // how many were pending then
-	fed       time.Time // when samples came last, as far as this sealer knows
-	after     int64     // of a read that catches up: samples up to here are fed
-	edge      edge      // of that read
+	atBase    int       // number of pending bins when base was copied
+	fed       time.Time // when samples last came, as far as this sealer knows
+	after     int64     // in a read that catches up: samples up to here are fed
+	edge      edge      // in a read that catches up
 }
 
 func newLevel(l store.Level) *level {
@@ -65,8 +65,8 @@ func newLevel(l store.Level) *level {
 	return r
 }
 
-// findTiles returns what the store has of a level: it looks for the latest tile, in
-// steps that grow, back to where the directory begins.
+// findTiles returns the state of a level in the store. It searches for the latest tile
+// backwards, in growing steps, to where the directory begins.
 func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*level, error) {
 	r := newLevel(l)
 	now := time.Now().UnixNano()
@@ -83,7 +83,7 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*lev
 			}
 			var t rollup.Tile
 			if err := rollup.Decode(&t, &row); err != nil {
-				s.corrupt(&row, err)
+				s.reportCorrupt(&row, err)
 				continue
 			}
 			found = true
@@ -97,21 +97,22 @@ func (s *Shard) findTiles(ctx context.Context, ser *series, l store.Level) (*lev
 	return r, nil
 }
 
-// corrupt tells of a tile that can not be read: it is computed again as far as there
-// are samples.
-func (s *Shard) corrupt(row *store.Rollup, err error) {
+// reportCorrupt reports a tile that cannot be read. The tile is recomputed as far as there are
+// samples.
+func (s *Shard) reportCorrupt(row *store.Rollup, err error) {
 	s.cfg.Metrics.Corrupt.Inc()
-	s.cfg.Log.Error("a tile of a rollup can not be read", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
+	s.cfg.Log.Error("a tile of a rollup cannot be read; it is recomputed as far as there are samples", "shard", s.cfg.Shard, "pv", row.PV, "level", row.Level.String(), "tile", int64(row.Tile), "err", err)
 }
 
-// feedInOrder feeds the samples of a run as far as they are in order. Those before old are in
-// no block, as they have expired; the last of them is carried forward if it is the first that
-// the PV has. It returns up to which one they are in tiles that claim to be complete.
+// feedInOrder feeds the samples of a run that are in order. Samples before index old have expired
+// and are in no block, but the last of them is carried forward if it is the first sample of the
+// PV. feedInOrder returns the index up to which samples are late: tiles claim to be complete
+// there.
 func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
 	r.newest, r.fed = max(r.newest, run.Times[run.Len()-1]), time.Now()
 	late = max(old, sort.Search(run.Len(), func(i int) bool { return run.Times[i] >= r.through }))
 	if !asked {
-		r.chill()
+		r.reset()
 		return late
 	}
 	last, begun := r.acc.Last()
@@ -130,28 +131,28 @@ func (r *level) feedInOrder(run *sample.Run, old int, asked bool) (late int) {
 	return late
 }
 
-// feed adds the samples of a run from (inclusive) on, and keeps a copy of the
-// accumulator as it was before the latest ones.
+// feed adds the samples of a run from an index (inclusive) on. It copies the accumulator before
+// it adds those of the latest minute.
 func (r *level) feed(run *sample.Run, from int) {
 	before := run.Times[run.Len()-1] - int64(overlap)
 	cut := from + sort.Search(run.Len()-from, func(i int) bool { return run.Times[from+i] > before })
 	r.add(run, from, cut)
 	if last, begun := r.acc.Last(); begun && last <= before {
-		r.rememberBase()
+		r.saveBase()
 	}
 	r.add(run, cut, run.Len())
 }
 
-// add adds samples to the accumulator, and what that closes to the pending bins.
+// add adds samples to the accumulator, and the bins that they close to the pending bins.
 func (r *level) add(run *sample.Run, from, to int) {
 	n := len(r.pending)
 	r.pending = r.acc.Add(r.pending, run, from, to)
-	r.keep(n)
+	r.dropWritten(n)
 }
 
-// keep removes, of the pending bins from the n-th on, those that are in tiles, or come
-// before there are any.
-func (r *level) keep(n int) {
+// dropWritten drops those of the pending bins from the n-th on that begin before from: tiles have
+// them, or they cannot be computed.
+func (r *level) dropWritten(n int) {
 	k := n
 	for k < len(r.pending) && r.pending[k].Start < r.from {
 		k++
@@ -159,10 +160,10 @@ func (r *level) keep(n int) {
 	r.pending = slices.Delete(r.pending, n, k)
 }
 
-// stepBack makes the accumulator one that did not see samples from a time on.
+// stepBack restores an accumulator that has not seen the samples from a time on.
 func (r *level) stepBack(t int64) {
 	if last, begun := r.base.Last(); r.base.Width() == 0 || !begun || last >= t {
-		r.chill()
+		r.reset()
 		return
 	}
 	r.acc.Copy(&r.base)
@@ -170,23 +171,23 @@ func (r *level) stepBack(t int64) {
 	r.lags = true
 }
 
-// chill forgets what is not in tiles.
-func (r *level) chill() {
+// reset forgets all that is not in tiles.
+func (r *level) reset() {
 	r.warm, r.lags, r.pending, r.atBase = false, false, nil, 0
 	r.acc.Reset(r.width)
 	r.base.Reset(0)
 }
 
-// wrote notes that tiles are complete up to a time: pending bins before are in them.
-func (r *level) wrote(to int64) {
+// markWritten notes that tiles are complete up to a time, and drops the pending bins before it.
+func (r *level) markWritten(to int64) {
 	n := sort.Search(len(r.pending), func(i int) bool { return r.pending[i].Start >= to })
 	r.pending = slices.Delete(r.pending, 0, n)
 	r.atBase = max(0, r.atBase-n)
 	r.from, r.through, r.written = to, max(to, r.through), time.Now()
 }
 
-// rememberBase makes the copy of the accumulator the same as that is now.
-func (r *level) rememberBase() {
+// saveBase copies the accumulator.
+func (r *level) saveBase() {
 	r.base.Copy(&r.acc)
 	r.atBase = len(r.pending)
 }
@@ -194,19 +195,19 @@ func (r *level) rememberBase() {
 // errForeign says that another sealer wrote a tile.
 var errForeign = errors.New("another sealer wrote the tile")
 
-// reload looks at the tiles of a level again. What is not in tiles that this sealer
-// wrote is forgotten, and computed again: others may have claimed bins without it.
+// reload reads the tiles of a level again. It forgets all that is not in tiles which this sealer
+// wrote, and that is recomputed, because other sealers may have claimed bins without it.
 func (s *Shard) reload(ctx context.Context, ser *series, r *level) error {
 	found, err := s.findTiles(ctx, ser, r.level)
 	if err != nil {
 		return err
 	}
-	r.become(found)
+	r.replace(found)
 	return nil
 }
 
-// become makes r what the store has, and forgets what is in no tile of this sealer's.
-func (r *level) become(found *level) {
+// replace makes r the state in the store, and forgets all that is not in tiles of this sealer.
+func (r *level) replace(found *level) {
 	found.warm, found.from = false, min(found.from, r.from)
 	found.newest, found.fed, found.unsure = r.newest, r.fed, r.unsure
 	*r = *found

@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// repair computes again the bins in tiles that samples of some times change: those
-// they are in, and for each the bin of the next sample, until which its value is held.
+// repair recomputes the bins in tiles that late samples of some times change: the bin of each
+// sample, and the bin of the next sample, until which its value is held.
 func (s *Shard) repair(ctx context.Context, ser *series, times []int64) error {
 	if err := s.refresh(ctx, ser); err != nil {
 		return err
@@ -46,10 +46,10 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	case found:
 		hi = next
 	case r.warm:
-		r.chill() // the next sample is in none of the tiles
+		r.reset() // the next sample is in none of the tiles
 	}
 	bins, lo, err := s.compute(ctx, ser, r, lo, hi)
-	if err != nil || lo >= hi { // what came late is for bins whose samples have expired: they stay
+	if err != nil || lo >= hi { // the late samples are for bins whose samples have expired: they stay
 		return err
 	}
 	last, err := s.apply(ctx, ser, r, &patch{level: r.level, lo: lo, hi: hi, bins: bins, stamp: stamp, through: everTile})
@@ -59,9 +59,9 @@ func (s *Shard) repairSpan(ctx context.Context, ser *series, r *level, sp span) 
 	return err
 }
 
-// completeTo returns where the bins that are to be computed begin, at a time at most:
-// where the tile that has it ends to be complete. Another sealer may have written it
-// meanwhile, and know of less than this one.
+// completeTo returns where the bins to compute begin, at the latest at a time: if the tile at that
+// time is complete only up to an earlier one, there. Another sealer may have written the tile
+// meanwhile without samples that this one knows.
 func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at int64) (int64, error) {
 	t, _, err := s.tile(ctx, pv, r.level, r.level.Tile(at))
 	if t != nil {
@@ -70,7 +70,7 @@ func (s *Shard) completeTo(ctx context.Context, pv string, r *level, at int64) (
 	return at, err
 }
 
-// tile returns a tile and its stamp, or nil if it is not there or can not be read.
+// tile returns a tile and its stamp, or nil if the store does not have it or it cannot be read.
 func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Tile) (found *rollup.Tile, stamp int64, err error) {
 	for row, err := range s.cfg.Store.Rollups(ctx, pv, l, at, at) {
 		if err != nil {
@@ -78,7 +78,7 @@ func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Til
 		}
 		t := new(rollup.Tile)
 		if err := rollup.Decode(t, &row); err != nil {
-			s.corrupt(&row, err)
+			s.reportCorrupt(&row, err)
 			continue
 		}
 		found, stamp = t, row.Stamp
@@ -86,22 +86,21 @@ func (s *Shard) tile(ctx context.Context, pv string, l store.Level, at store.Til
 	return found, stamp, nil
 }
 
-// edge finds the first bin that can be computed from samples: those before, and what
-// was held, may have expired.
+// edge finds the first bin that can be computed from samples. For earlier bins, samples or the
+// value at their beginning may have expired.
 type edge struct {
-	whole  int64 // samples are all there from here on
+	whole  int64 // all samples from here on are stored
 	passed bool
 }
 
-// edgeOf returns the edge of a PV, which is behind if nothing has expired, or was given
-// up for want of disk.
+// edgeOf returns the edge of a PV. It is passed already if nothing has expired, and nothing was
+// deleted to free disk space.
 func (s *Shard) edgeOf(ser *series) edge {
 	whole := max(s.cfg.Cutoff(), scan.WholeSince(ser.entry.Starts, time.Now().UnixNano()))
 	return edge{whole: whole, passed: whole <= ser.entry.Earliest()}
 }
 
-// first returns the first bin, from one that begins at lo on, of which all samples are
-// there.
+// first returns the start of the first bin, at lo or later, of which all samples are stored.
 func (e *edge) first(lo, width int64) int64 {
 	if whole := rollup.Floor(e.whole, width); lo < whole || e.whole > whole && lo == whole {
 		return rollup.Floor(e.whole+width-1, width)
@@ -109,8 +108,8 @@ func (e *edge) first(lo, width int64) int64 {
 	return lo
 }
 
-// pass looks at samples i to j (exclusive) of a run. It returns the first bin, from the
-// one that begins at lo on, of which it is known what was held.
+// pass takes account of samples i to j (exclusive) of a run. It returns the start of the first
+// bin, at lo or later, whose value at its beginning is known.
 func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
 	if e.passed {
 		return lo
@@ -120,7 +119,7 @@ func (e *edge) pass(run *sample.Run, i, j int, lo, width int64) int64 {
 		return lo
 	}
 	e.passed = true
-	if t := run.Times[i]; t >= lo { // all that came before are gone
+	if t := run.Times[i]; t >= lo { // all earlier samples are gone
 		return rollup.Floor(t, width) + width
 	}
 	return lo
@@ -137,7 +136,7 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (e
 		}
 		var t rollup.Tile
 		if err := rollup.Decode(&t, &row); err != nil {
-			s.corrupt(&row, err)
+			s.reportCorrupt(&row, err)
 			continue
 		}
 		if i := slices.IndexFunc(t.Bins, func(b rollup.Bin) bool { return b.Start >= from }); i >= 0 {
@@ -147,8 +146,8 @@ func (s *Shard) nextBin(ctx context.Context, pv string, r *level, from int64) (e
 	return 0, false, nil
 }
 
-// compute returns the bins that begin in [from, hi), from the samples in blocks. It
-// raises from to the first one that can be computed.
+// compute computes the bins that begin in [lo, hi) from the samples in blocks. It returns from:
+// the start of the first bin that can be computed.
 func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64) (bins []rollup.Bin, from int64, err error) {
 	e := s.edgeOf(ser)
 	if from = e.first(lo, r.width); from >= hi {
@@ -173,9 +172,9 @@ func (s *Shard) compute(ctx context.Context, ser *series, r *level, lo, hi int64
 	return slices.DeleteFunc(bins, func(b rollup.Bin) bool { return b.Start < from }), from, err
 }
 
-// before returns the last bin in tiles that begins before lo, up to where they must be
-// complete: with what it ends, the bin at lo begins. Blocks tell that as well, but for
-// late samples: buckets that had begun do not carry them, and they may have expired.
+// before returns the last bin in tiles that begins before lo, or nil if tiles are not complete up
+// to lo. The bin at lo begins with the value at its end. Blocks have this value, too, but not that
+// of a late sample: buckets that had begun may not carry it forward, and it may have expired.
 func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (before *rollup.Bin, err error) {
 	if lo > r.through {
 		return nil, nil
@@ -189,7 +188,7 @@ func (s *Shard) before(ctx context.Context, ser *series, r *level, lo int64) (be
 			}
 			var t rollup.Tile
 			if err := rollup.Decode(&t, &row); err != nil {
-				s.corrupt(&row, err)
+				s.reportCorrupt(&row, err)
 				continue
 			}
 			if n := sort.Search(len(t.Bins), func(i int) bool { return t.Bins[i].Start >= lo }); n > 0 {
@@ -206,7 +205,7 @@ func (s *Shard) refresh(ctx context.Context, ser *series) error {
 	return ser.entry.Refresh(ctx, s.cfg.Store, ser.pv)
 }
 
-// read feeds the sealed samples of a PV, after those of the last time before a range.
+// read feeds the sealed samples of a PV in a range, after those of the last time before it.
 func (s *Shard) read(ctx context.Context, ser *series, from, to int64, feed scan.Feed) error {
 	n := 0
 	err := scan.Sealed(ctx, s.cfg.Store, ser.pv, ser.entry.Starts, from, to, time.Now().UnixNano(), func(r *sample.Run, i, j int) bool {

@@ -5,13 +5,13 @@ import "slices"
 // span is a range of times, both ends included.
 type span struct{ first, last int64 }
 
-// recently is the times of samples that came late, in two rounds of checkpoints.
+// recently are the times of samples that came late, in the latest two checkpoints.
 type recently struct {
 	round       int
 	now, before []span
 }
 
-// note adds times, which are sorted.
+// note adds sorted times.
 func (l *recently) note(round int, times []int64) {
 	if l.round != round {
 		l.round, l.before, l.now = round, l.now, nil
@@ -19,7 +19,7 @@ func (l *recently) note(round int, times []int64) {
 	l.now = addSpan(l.now, span{times[0], times[len(times)-1]})
 }
 
-// spansOf joins times, which are sorted, that are no further apart than a gap.
+// spansOf returns spans of sorted times. It joins times that are at most a gap apart.
 func spansOf(times []int64, gap int64) (spans []span) {
 	for _, t := range times {
 		if n := len(spans); n > 0 && t-spans[n-1].last <= gap {
@@ -31,10 +31,10 @@ func spansOf(times []int64, gap int64) (spans []span) {
 	return spans
 }
 
-// mostSpans bounds a list of spans: those beyond are joined.
-const mostSpans = 16
+// maxSpans bounds the length of a list of spans: further spans are joined.
+const maxSpans = 16
 
-// addSpan adds a span to some, joined with those that it overlaps.
+// addSpan adds a span to a list, and joins it with those that it overlaps.
 func addSpan(spans []span, s span) []span {
 	spans = slices.DeleteFunc(spans, func(o span) bool {
 		if o.first > s.last || s.first > o.last {
@@ -43,7 +43,7 @@ func addSpan(spans []span, s span) []span {
 		s = span{min(s.first, o.first), max(s.last, o.last)}
 		return true
 	})
-	if n := len(spans); n >= mostSpans {
+	if n := len(spans); n >= maxSpans {
 		s = span{min(s.first, spans[n-1].first), max(s.last, spans[n-1].last)}
 		spans = spans[:n-1]
 	}

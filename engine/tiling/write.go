@@ -11,28 +11,29 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// patch replaces bins of a PV and a level, those that begin in [lo, hi): after that the
-// tiles are complete there.
+// patch replaces the bins of a PV and a level that begin in [lo, hi). After it is applied, tiles
+// are complete there.
 type patch struct {
 	level  store.Level
 	lo, hi int64
 	bins   []rollup.Bin // in [lo, hi)
 	stamp  int64        // when the reading of samples began
-	// Tiles are expected up to through, the latest of them with a stamp: else another
-	// sealer was at work. everTile: no matter.
+	// through is up to where tiles are expected, and latest is the expected stamp of the latest
+	// one: else another sealer was at work. everTile: any are.
 	through, latest int64
 }
 
 const everTile = math.MaxInt64
 
-// patched is the last of the tiles that a patch wrote, and to where.
+// patched is the last of the tiles that a patch wrote: up to where it goes, its stamp, and its
+// number of bins.
 type patched struct {
 	to, stamp int64
 	bins      int
 }
 
-// apply writes the tiles that a patch changes, if they are other ones then. Bins
-// outside of it stay as they are.
+// apply writes the tiles that a patch changes, unless their contents stay the same. Bins outside
+// of the patch stay as they are.
 func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (last patched, err error) {
 	tiles, err := s.tiles(ctx, ser, p)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (las
 		if at, ever := p.level.Expires(t.Tile.Tile); ever && at <= now {
 			continue
 		}
-		s.note(r, t, stamp)
+		s.noteDraft(r, t, stamp)
 		if stamp != t.stamp {
 			rows = append(rows, store.Rollup{PV: ser.pv, Level: p.level, Tile: t.Tile.Tile, Stamp: stamp, Blob: blob})
 		}
@@ -58,15 +59,15 @@ func (s *Shard) apply(ctx context.Context, ser *series, r *level, p *patch) (las
 	return last, s.cfg.Store.PutRollups(ctx, rows...)
 }
 
-// stampAfter returns a stamp that is later than a time, by up to 65 ms: another sealer
-// at the same tile has another one.
+// stampAfter returns a stamp that is later than a time by a random part of 65 ms, so that two
+// sealers do not give a tile the same stamp.
 func stampAfter(t int64) int64 {
 	const µs = 1000 // stores may keep no more
 	return (t/µs + 1 + rand.Int64N(1<<16)) * µs
 }
 
-// stamped is a tile with the stamp and the blob that it has in the store; 0 and nil: it
-// is not there.
+// stamped is a tile with the stamp and the blob that it has in the store. They are 0 and nil if
+// the store does not have it.
 type stamped struct {
 	rollup.Tile
 	stamp int64
@@ -84,7 +85,7 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 		}
 		t := &stamped{stamp: row.Stamp, blob: row.Blob}
 		if err := rollup.Decode(&t.Tile, &row); err != nil {
-			s.corrupt(&row, err)
+			s.reportCorrupt(&row, err)
 			t.Tile = rollup.Tile{Level: l, Tile: row.Tile, Since: l.Start(row.Tile), Through: l.Start(row.Tile)}
 		}
 		if t.Start() >= p.through || row.Tile == l.Tile(p.through-1) && row.Stamp != p.latest {
@@ -95,7 +96,7 @@ func (s *Shard) existing(ctx context.Context, ser *series, p *patch) (map[store.
 	return there, nil
 }
 
-// tiles returns the tiles that a patch changes, as they should be.
+// tiles returns the tiles that a patch changes, with the changes.
 func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stamped, err error) {
 	l := p.level
 	there, err := s.existing(ctx, ser, p)
@@ -126,8 +127,8 @@ func (s *Shard) tiles(ctx context.Context, ser *series, p *patch) (out []*stampe
 	return out, nil
 }
 
-// skipTo returns the tile before the next one that has bins or a row: spans of time
-// without a sample may be long.
+// skipTo returns the tile before the next one that has bins or is in the store, because a span
+// without samples may be long.
 func skipTo(l store.Level, at store.Tile, bins []rollup.Bin, there map[store.Tile]*stamped, hi int64) store.Tile {
 	next := l.Tile(hi-1) + 1
 	if len(bins) > 0 {
@@ -141,7 +142,7 @@ func skipTo(l store.Level, at store.Tile, bins []rollup.Bin, there map[store.Til
 	return next - 1
 }
 
-// splice puts bins in place of those that begin in [lo, hi).
+// splice replaces the bins that begin in [lo, hi).
 func splice(old, bins []rollup.Bin, lo, hi int64) []rollup.Bin {
 	out := make([]rollup.Bin, 0, len(old)+len(bins))
 	i := 0
