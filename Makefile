@@ -118,9 +118,9 @@ deps: ## Fetch what tests need: EPICS, Python clients, Cassandra, Kubernetes.
 	hack/cluster/cluster.sh assets
 	hack/tools.sh helm
 
-# Tests whose names begin with TestLong take minutes: types of every server, thousands of
+# Tests whose names begin with TestLong_ take minutes: types of every server, thousands of
 # seeds, nodes of Cassandra that come and go.
-LONG = ^TestLong
+LONG = ^TestLong_
 
 .PHONY: test
 test: deps ## Run the tests that every edit needs, with the race detector.

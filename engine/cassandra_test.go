@@ -17,11 +17,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// TestOnCassandra has the same happen in the store that several engines share.
-func TestOnCassandra(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a Cassandra")
-	}
+// TestLong_OnCassandra has the same happen in the store that several engines share.
+func TestLong_OnCassandra(t *testing.T) {
 	node := cassandra.Start(t)
 	config := func(keyspace string, tiers ...store.Tier) cql.Config {
 		return cql.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace, Timeout: 2 * time.Second, Tiers: append(tiers, store.Forever)}

@@ -22,10 +22,7 @@ import (
 
 // In Cassandra what is given up is not free until nodetool garbagecollect has run. The
 // guard gives up as much as is needed, and waits.
-func TestDiskGuardOnCassandra(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a Cassandra")
-	}
+func TestLong_DiskGuardOnCassandra(t *testing.T) {
 	const limit = 1 << 30
 	node := cassandra.Start(t, "data_disk_usage_max_disk_size: 1GiB")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Keyspace: "crowded", Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}

@@ -90,8 +90,8 @@ func (s *secure) user(t *testing.T, name, mayCreateOn string) map[string]string 
 	return map[string]string{"username": name + "\n", "password": password + "\n"}
 }
 
-// TestASecureCassandra runs scenarios on one node, one after another.
-func TestASecureCassandra(t *testing.T) {
+// TestLong_ASecureCassandra runs scenarios on one node, one after another.
+func TestLong_ASecureCassandra(t *testing.T) {
 	s := startSecure(t)
 	s.exec(t, "CREATE KEYSPACE ready WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}")
 	maker, guest := s.user(t, "maker", "ALL KEYSPACES"), s.user(t, "guest", "KEYSPACE ready")

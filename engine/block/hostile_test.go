@@ -74,12 +74,13 @@ func anyWords(rng *rand.Rand, typ sample.Type, n int) []uint64 {
 }
 
 // Any column comes back bit for bit, appended to what the run holds.
-func TestAnyColumn(t *testing.T) {
+func TestAnyColumn(t *testing.T) { encodeAnyColumns(t, 200) }
+
+func TestLong_AnyColumn(t *testing.T) { encodeAnyColumns(t, 2000) }
+
+func encodeAnyColumns(t *testing.T, rounds int) {
+	t.Helper()
 	types := []sample.Type{sample.Float64, sample.Float64, sample.Float64, sample.Float32, sample.Int64, sample.Uint32, sample.Enum, sample.Bool}
-	rounds := 2000
-	if testing.Short() {
-		rounds = 200
-	}
 	var blob []byte
 	var got sample.Run
 	for seed := range uint64(rounds) {

@@ -17,7 +17,7 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// TestBinsInPebble and TestBinsInCassandra read bins of some days of a PV from a store that
+// TestBinsInPebble and TestLong_BinsInCassandra read bins of some days of a PV from a store that
 // a sealer has filled, and compare them with bins computed from the samples.
 func TestBinsInPebble(t *testing.T) {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
@@ -28,10 +28,7 @@ func TestBinsInPebble(t *testing.T) {
 	binsEqualSamples(t, st)
 }
 
-func TestBinsInCassandra(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a Cassandra")
-	}
+func TestLong_BinsInCassandra(t *testing.T) {
 	cfg := cql.Config{Hosts: []string{cassandra.Start(t).Addr()}, Keyspace: "bins"}
 	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func explain(cfg Config, seed uint64) string {
 
 func TestNothingIsLostOrReadTwice(t *testing.T) { explore(t, fewSeeds) }
 
-func TestLongNothingIsLostOrReadTwice(t *testing.T) { explore(t, perProfile) }
+func TestLong_NothingIsLostOrReadTwice(t *testing.T) { explore(t, perProfile) }
 
 // explore fails if a schedule loses a sample or reads one twice, or if an event that the
 // test must cover never happens.

@@ -32,7 +32,7 @@ func TestPebble(t *testing.T) {
 	run(t, plan{seeds: 3, known: []int{44, 141}, steps: 80}, openPebble)
 }
 
-func TestLongPebble(t *testing.T) {
+func TestLong_Pebble(t *testing.T) {
 	run(t, plan{seeds: 5, first: 3, steps: 80}, openPebble)
 }
 
@@ -41,9 +41,9 @@ func openPebble(t *testing.T) opener {
 	return func(func() time.Time) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) }
 }
 
-// TestLongCassandra has all seeds in one keyspace, each in a shard of its own: to make one
+// TestLong_Cassandra has all seeds in one keyspace, each in a shard of its own: to make one
 // takes longer than a seed does.
-func TestLongCassandra(t *testing.T) {
+func TestLong_Cassandra(t *testing.T) {
 	ks := cassandra.Shared(t)
 	cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
 	if err := schema.Create(t.Context(), cfg); err != nil {

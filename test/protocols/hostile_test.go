@@ -16,7 +16,7 @@ const faulty = "127.0.0.2"
 
 // Whatever comes out of a connection, the archiver finds its way back to the server,
 // its memory is bounded, and what it missed meanwhile is marked.
-func TestLongFaultyConnections(t *testing.T) {
+func TestLong_FaultyConnections(t *testing.T) {
 	t.Parallel()
 	pvs := counting(50, 50)
 	p := &plant{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}

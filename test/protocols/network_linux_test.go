@@ -26,7 +26,7 @@ func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
 
 // A network that is down for ten seconds costs what IOCs could not keep meanwhile,
 // and that is marked; the circuits stay.
-func TestLongNetworkIsDown(t *testing.T) {
+func TestLong_NetworkIsDown(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 200)
 	far.unplug()
@@ -41,7 +41,7 @@ func TestLongNetworkIsDown(t *testing.T) {
 // A circuit whose other end is silent is given up after EPICS_CA_CONN_TMO or
 // EPICS_PVA_CONN_TMO, while nothing says that it ended; and all that was missed since
 // it fell silent is marked.
-func TestLongHalfOpenCircuit(t *testing.T) {
+func TestLong_HalfOpenCircuit(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
 	far.unplug()

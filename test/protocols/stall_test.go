@@ -11,7 +11,7 @@ import (
 
 // An archiver that stands still for ten seconds, as on a node that is starved, goes
 // on by itself. What IOCs dropped meanwhile is marked.
-func TestLongArchiverStalls(t *testing.T) {
+func TestLong_ArchiverStalls(t *testing.T) {
 	t.Parallel()
 	pvs := counting(2000, 300)
 	p := &plant{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}

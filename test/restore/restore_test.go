@@ -17,9 +17,9 @@ type backup struct {
 	before, between int
 }
 
-// TestLongBackupLosesNothing takes a backup while engines write and checkpoints pass between
+// TestLong_BackupLosesNothing takes a backup while engines write and checkpoints pass between
 // its steps, and brings it back on an empty node.
-func TestLongBackupLosesNothing(t *testing.T) {
+func TestLong_BackupLosesNothing(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // none lives long enough to be worth more
 	p, i := readPage(t), newIOC()
 	node := cassandra.Start(t)

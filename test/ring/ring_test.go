@@ -65,9 +65,9 @@ func (noMemory) Recent(context.Context, query.RecentRequest) query.Held {
 	return query.Held{Known: true}
 }
 
-// TestLongNodesComeAndGo kills a node of three and starts it again, has one hang, adds a
+// TestLong_NodesComeAndGo kills a node of three and starts it again, has one hang, adds a
 // fourth and has one leave, while a program archives and users read.
-func TestLongNodesComeAndGo(t *testing.T) {
+func TestLong_NodesComeAndGo(t *testing.T) {
 	p := newPlant(t)
 	first, second, third := p.Nodes[0], p.Nodes[1], p.Nodes[2]
 	createSchema(t, "varve", p.Addrs()[:1], p.Addrs()[1:2], p.Addrs()[2:])

@@ -27,7 +27,7 @@ func TestCassandra(t *testing.T) {
 
 // A node that is killed has what it acknowledged if it syncs its commit log first.
 // By default it may lose the last 100 ms, which replicas make up for.
-func TestLongCassandraCrash(t *testing.T) {
+func TestLong_CassandraCrash(t *testing.T) {
 	if !long() {
 		t.Skip("only with VARVE_LONG=1")
 	}

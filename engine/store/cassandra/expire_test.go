@@ -16,7 +16,7 @@ import (
 // With two tiers in use at once, files of windows that expired vanish whole. Those of
 // windows that have not, and of what is kept forever, stay. Deletions, which are
 // tombstones in a later window, keep none; nor do blocks that were written again.
-func TestExpiredFilesGoWhole(t *testing.T) {
+func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	p := newPlant(t)
 	for window := range oldWindows {
 		p.now = p.due(window).Add(-toLive)

@@ -26,9 +26,9 @@ func login(username, password string) func() (string, string, error) {
 	return func() (string, string, error) { return username, password, nil }
 }
 
-// TestOutages ends, kills and pauses a node of its own while a writer goes on,
+// TestLong_Outages ends, kills and pauses a node of its own while a writer goes on,
 // and looks for what was acknowledged.
-func TestOutages(t *testing.T) {
+func TestLong_Outages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
 	cfg := cql.Config{
 		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout, Tiers: []store.Tier{store.Forever},

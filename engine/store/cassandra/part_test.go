@@ -174,9 +174,9 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 	}
 }
 
-// TestLargeWritesAndOutages kills the node in the middle of large rows and blocks:
+// TestLong_LargeWritesAndOutages kills the node in the middle of large rows and blocks:
 // what was acknowledged is there, and what was not is whole or not there.
-func TestLargeWritesAndOutages(t *testing.T) {
+func TestLong_LargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
 	if err := schema.Create(t.Context(), cfg); err != nil {

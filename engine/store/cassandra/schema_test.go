@@ -174,7 +174,7 @@ func TestTiersAreAdded(t *testing.T) {
 }
 
 // Servers that cannot let rows expire late enough are found before there are any.
-func TestLongTiersNeedTheServersToLetThem(t *testing.T) {
+func TestLong_TiersBeyond2038NeedTheServers(t *testing.T) {
 	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
 	expect(t, schema.Create(t.Context(), cfg), schema.ErrCompatibility, "storage_compatibility_mode is CASSANDRA_4", "10y", "NONE")

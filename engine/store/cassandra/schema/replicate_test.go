@@ -114,12 +114,12 @@ func (a *archive) settled(n int, ended <-chan error) {
 	a.t.Logf("%d replicas after %.1f s", n, time.Since(a.begun).Seconds())
 }
 
-// TestReplicasComeAndGo changes the number of replicas of an archive on three nodes, up and
+// TestLong_ReplicasComeAndGo changes the number of replicas of an archive on three nodes, up and
 // down, while an engine writes to it and a reader looks whether all that was acknowledged is
 // there. A node misses writes, and no hints make up for it. In the end each row is on one
 // node alone, which may be the one that was away: so the repairs brought it what it missed,
 // though it had prepared the statements of others before it went.
-func TestReplicasComeAndGo(t *testing.T) {
+func TestLong_ReplicasComeAndGo(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // compiling well what runs for minutes takes longer
 	// With commitlog_sync batch, a killed node keeps what it acknowledged.
 	ring := cassandra.StartRing(t, 3, "hinted_handoff_enabled: false", "commitlog_sync: batch",
