@@ -94,7 +94,7 @@ func TestOneOfManyEnginesLeads(t *testing.T) {
 	withCandidates(t, func(m *simulation) {
 		candidates := []*candidate{m.startCandidate(false), m.startCandidate(false), m.startCandidate(false), m.startCandidate(true)}
 		old := candidates[3]
-		testclock.Advance(time.Second) // its claim says that it seals
+		testclock.Advance(time.Second)          // its claim says that it seals
 		m.loseClaims(old.shardJournal.Writer()) // its signs of life do not arrive
 		testclock.Advance(time.Minute)
 		m.loseClaims(store.WriterID{})
