@@ -37,7 +37,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-var _ = Describe("ArchiverReconciler", func() {
+var _ = Describe("The archiver reconciler", func() {
 	var namespace string
 
 	BeforeEach(func(ctx SpecContext) {
@@ -254,7 +254,7 @@ var _ = Describe("ArchiverReconciler", func() {
 	})
 })
 
-// startArchivers runs an ArchiverReconciler for one namespace until the spec ends.
+// startArchivers runs an archiver reconciler for one namespace until the spec ends.
 func startArchivers(namespace string) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{

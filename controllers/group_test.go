@@ -17,7 +17,7 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-var _ = Describe("GroupReconciler", func() {
+var _ = Describe("The group reconciler", func() {
 	It("says what becomes of a group, and writes nothing twice", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		told := events.NewFakeRecorder(100)

@@ -36,7 +36,7 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 
 	It("ArchiveShard: the shards go to the engines that have them", func(ctx SpecContext) {
 		DeferCleanup(install)
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
@@ -56,7 +56,7 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 
 	It("ArchiveGroup: nothing of what is captured ends", func(ctx SpecContext) {
 		DeferCleanup(install)
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)

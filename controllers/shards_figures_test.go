@@ -26,7 +26,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 	total := groups * mapsPerGroup * pvsPerMap
 
 	It("is written once, and an edit writes little", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		heap, peak := heapInUse(), watchHeap()
 		for m := range groups * mapsPerGroup {
 			p.configMap(ctx, fmt.Sprintf("pvs-%03d", m), pvNames(fmt.Sprintf("SR%02d-VA-%03d:PRES-", m%40, m), pvsPerMap), true)
@@ -125,7 +125,7 @@ func heapInUse() uint64 {
 }
 
 // sizes describes the channel lists and shards.
-func (p *plant) sizes(ctx SpecContext) string {
+func (p *shardsFixture) sizes(ctx SpecContext) string {
 	var lists corev1.ConfigMapList
 	Expect(k8s.List(ctx, &lists, client.InNamespace(p.namespace), client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})).To(Succeed())
 	largest, sum := 0, 0

@@ -34,21 +34,21 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// plant is a namespace with a ShardsReconciler, and engines that are played: they
+// shardsFixture is a namespace with a shards reconciler and simulated engines, which
 // renew Leases, report, and answer in the status of shards as the agent does.
-type plant struct {
+type shardsFixture struct {
 	namespace string
 	fleet     *fleet.Fleet
 	outcomes  *outcome.Latest
-	finder    *playedFinder
+	finder    *simulatedFinder
 	writes    *writes // of the reconciler
 
 	mu      sync.Mutex
-	engines map[string]*playedEngine // by pod
+	engines map[string]*simulatedEngine // by pod
 }
 
-// playedEngine is what a played engine does. The plant's mutex guards it.
-type playedEngine struct {
+// simulatedEngine is the state of a simulated engine. The fixture's mutex guards it.
+type simulatedEngine struct {
 	ip     string
 	silent bool // neither renews its Lease, nor reports, nor answers
 	stuck  bool // never comes to capture a shard that it does not
@@ -57,11 +57,11 @@ type playedEngine struct {
 	lists  map[int][]string
 }
 
-func newPlant(ctx SpecContext, changes ...func(*shards.Reconciler)) *plant {
+func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *shardsFixture {
 	GinkgoHelper()
-	p := &plant{
-		namespace: newNamespace(ctx), engines: map[string]*playedEngine{},
-		finder: &playedFinder{}, writes: &writes{counts: map[string]int{}},
+	p := &shardsFixture{
+		namespace: newNamespace(ctx), engines: map[string]*simulatedEngine{},
+		finder: &simulatedFinder{}, writes: &writes{counts: map[string]int{}},
 	}
 	cfg := rest.CopyConfig(restConfig)
 	cfg.Wrap(p.writes.count)
@@ -160,15 +160,15 @@ func (w *writes) quiet() {
 	}, time.Minute).Should(BeTrue())
 }
 
-// playedFinder is a ChannelFinder whose answer the test gives.
-type playedFinder struct {
+// simulatedFinder is a ChannelFinder whose answer the test gives.
+type simulatedFinder struct {
 	mu      sync.Mutex
 	names   []string
 	known   bool
 	changed func(url, query string)
 }
 
-func (f *playedFinder) Names(string, string) ([]string, bool, error) {
+func (f *simulatedFinder) Names(string, string) ([]string, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.known {
@@ -177,7 +177,7 @@ func (f *playedFinder) Names(string, string) ([]string, bool, error) {
 	return f.names, true, nil
 }
 
-func (f *playedFinder) answer(url, query string, names ...string) {
+func (f *simulatedFinder) answer(url, query string, names ...string) {
 	f.mu.Lock()
 	f.names, f.known = names, true
 	f.mu.Unlock()
@@ -185,13 +185,13 @@ func (f *playedFinder) answer(url, query string, names ...string) {
 }
 
 // startEngines adds engines, all on one node.
-func (p *plant) startEngines(ctx context.Context, names ...string) {
+func (p *shardsFixture) startEngines(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	p.startEnginesOn(ctx, "node-1", names...)
 }
 
 // startEnginesOn adds engines on a node: a pod each that is ready.
-func (p *plant) startEnginesOn(ctx context.Context, node string, names ...string) {
+func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		pod := &corev1.Pod{
@@ -203,7 +203,7 @@ func (p *plant) startEnginesOn(ctx context.Context, node string, names ...string
 		Expect(k8s.Create(ctx, pod)).To(Succeed())
 		p.mu.Lock()
 		ip := fmt.Sprint("10.0.0.", len(p.engines)+1)
-		p.engines[name] = &playedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}}
+		p.engines[name] = &simulatedEngine{ip: ip, phases: map[int]v1alpha1.ShardPhase{}, named: map[int]bool{}, lists: map[int][]string{}}
 		p.mu.Unlock()
 		pod.Status.PodIP = ip
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -212,21 +212,21 @@ func (p *plant) startEnginesOn(ctx context.Context, node string, names ...string
 }
 
 // stick makes an engine come to capture no shard any more.
-func (p *plant) stick(name string) {
+func (p *shardsFixture) stick(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engines[name].stuck = true
 }
 
 // silence makes an engine dead, as if its node had lost power.
-func (p *plant) silence(name string) {
+func (p *shardsFixture) silence(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engines[name].silent = true
 }
 
 // removePod takes a pod away at once.
-func (p *plant) removePod(ctx context.Context, name string) {
+func (p *shardsFixture) removePod(ctx context.Context, name string) {
 	GinkgoHelper()
 	p.mu.Lock()
 	delete(p.engines, name)
@@ -236,7 +236,7 @@ func (p *plant) removePod(ctx context.Context, name string) {
 }
 
 // fetch reports for the engine at an address.
-func (p *plant) fetch(_ context.Context, ip string) (*report.Report, error) {
+func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, e := range p.engines {
@@ -253,7 +253,7 @@ func (p *plant) fetch(_ context.Context, ip string) (*report.Report, error) {
 }
 
 // play lets the engines act until ctx ends.
-func (p *plant) play(ctx context.Context) {
+func (p *shardsFixture) play(ctx context.Context) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
@@ -269,7 +269,7 @@ func (p *plant) play(ctx context.Context) {
 }
 
 // living returns the names of engines that act.
-func (p *plant) living() (names []string) {
+func (p *shardsFixture) living() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, e := range p.engines {
@@ -280,7 +280,7 @@ func (p *plant) living() (names []string) {
 	return names
 }
 
-func (p *plant) renewLeases(ctx context.Context) {
+func (p *shardsFixture) renewLeases(ctx context.Context) {
 	for _, name := range p.living() {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.namespace, Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
@@ -294,7 +294,7 @@ func (p *plant) renewLeases(ctx context.Context) {
 }
 
 // answer lets each engine take one step in each shard that names it.
-func (p *plant) answer(ctx context.Context) {
+func (p *shardsFixture) answer(ctx context.Context) {
 	var shards v1alpha1.ArchiveShardList
 	if k8s.List(ctx, &shards, client.InNamespace(p.namespace)) != nil {
 		return
@@ -322,7 +322,7 @@ func (p *plant) answer(ctx context.Context) {
 }
 
 // step answers an order. A conflict is tried again next time.
-func (p *plant) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) {
+func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) {
 	if s.Status == nil {
 		s.Status = &v1alpha1.ArchiveShardStatus{}
 	}
@@ -381,7 +381,7 @@ func nextPhase(s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) v1alpha1.ShardP
 }
 
 // shards returns all shards, by name.
-func (p *plant) shards(ctx context.Context) []v1alpha1.ArchiveShard {
+func (p *shardsFixture) shards(ctx context.Context) []v1alpha1.ArchiveShard {
 	GinkgoHelper()
 	var list v1alpha1.ArchiveShardList
 	Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
@@ -389,7 +389,7 @@ func (p *plant) shards(ctx context.Context) []v1alpha1.ArchiveShard {
 }
 
 // captured returns the PVs that are captured, by shard object, and each once.
-func (p *plant) captured(ctx context.Context) (pvs []string) {
+func (p *shardsFixture) captured(ctx context.Context) (pvs []string) {
 	GinkgoHelper()
 	for _, s := range p.shards(ctx) {
 		for _, l := range s.Spec.Lists {
@@ -413,7 +413,7 @@ func (p *plant) captured(ctx context.Context) (pvs []string) {
 }
 
 // owners returns the engine of each shard, if all are captured by one each.
-func (p *plant) owners(ctx context.Context) (owners []string) {
+func (p *shardsFixture) owners(ctx context.Context) (owners []string) {
 	GinkgoHelper()
 	for _, s := range p.shards(ctx) {
 		if len(s.Spec.Engines) != 1 || s.Status == nil || len(s.Status.Engines) != 1 || s.Status.Engines[0].Phase != v1alpha1.Capturing {
@@ -425,7 +425,7 @@ func (p *plant) owners(ctx context.Context) (owners []string) {
 }
 
 // archiver makes an Archiver main with 8 shards.
-func (p *plant) archiver(ctx context.Context) *v1alpha1.Archiver {
+func (p *shardsFixture) archiver(ctx context.Context) *v1alpha1.Archiver {
 	GinkgoHelper()
 	a := newArchiver(p.namespace, "main")
 	a.Spec.Shards = 8
@@ -433,7 +433,7 @@ func (p *plant) archiver(ctx context.Context) *v1alpha1.Archiver {
 }
 
 // group makes a group of PVs PREFIX0 to PREFIXn-1.
-func (p *plant) group(ctx context.Context, name, prefix string, n int, change func(*v1alpha1.ArchiveGroupSpec)) *v1alpha1.ArchiveGroup {
+func (p *shardsFixture) group(ctx context.Context, name, prefix string, n int, change func(*v1alpha1.ArchiveGroupSpec)) *v1alpha1.ArchiveGroup {
 	GinkgoHelper()
 	g := &v1alpha1.ArchiveGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
 	g.Spec.ArchiverRef.Name = "main"
@@ -455,7 +455,7 @@ func pvNames(prefix string, n int) (names []string) {
 }
 
 // configMap makes a ConfigMap of names.
-func (p *plant) configMap(ctx context.Context, name string, pvs []string, labelled bool) *corev1.ConfigMap {
+func (p *shardsFixture) configMap(ctx context.Context, name string, pvs []string, labelled bool) *corev1.ConfigMap {
 	GinkgoHelper()
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name},

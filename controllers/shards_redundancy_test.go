@@ -27,7 +27,7 @@ func captures(s *v1alpha1.ArchiveShard, engine string) bool {
 
 // pairs returns the engines of each shard with channels, by index, if each has
 // answered that it captures it, and nobody is about to go.
-func (p *plant) pairs(ctx SpecContext) map[int32][]string {
+func (p *shardsFixture) pairs(ctx SpecContext) map[int32][]string {
 	GinkgoHelper()
 	out := map[int32][]string{}
 	for _, s := range p.shards(ctx) {
@@ -52,19 +52,19 @@ func two(nodes map[string]string) func([]string) bool {
 
 var _ = Describe("Redundancy", func() {
 	nodes := map[string]string{"a1": "a", "b1": "b", "c1": "c"}
-	start := func(ctx SpecContext, p *plant, names ...string) {
+	start := func(ctx SpecContext, p *shardsFixture, names ...string) {
 		for _, name := range names {
 			p.startEnginesOn(ctx, nodes[name], name)
 		}
 	}
-	goTo := func(ctx SpecContext, p *plant) {
+	goTo := func(ctx SpecContext, p *shardsFixture) {
 		GinkgoHelper()
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
 			Should(And(Not(BeEmpty()), HaveEach(Satisfy(two(nodes)))))
 	}
 
 	It("captures on two nodes what asks for it, in shards of its own", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "once", "A:", 40, nil)
@@ -89,7 +89,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("replaces the one that dies, and the other goes on and comes first", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
@@ -113,7 +113,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("replaces the one that leaves, and two capture all the time", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
@@ -141,7 +141,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("goes on with one engine where there is one only, until there is another", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		start(ctx, p, "a1")
 		a := p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
@@ -164,7 +164,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("is switched on and off, and every PV is captured all the time", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		g := p.group(ctx, "g", "A:", 40, nil)
@@ -220,7 +220,7 @@ var _ = Describe("Redundancy", func() {
 	})
 
 	It("undoes a move to an engine that does not come to capture", func(ctx SpecContext) {
-		p := newPlant(ctx, func(r *shards.Reconciler) {
+		p := newShardsFixture(ctx, func(r *shards.Reconciler) {
 			r.Limits = placement.Limits{AtOnce: 2, PerMinute: 2, Join: 2 * time.Second, Avoid: time.Hour}
 		})
 		start(ctx, p, "a1")

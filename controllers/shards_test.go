@@ -18,9 +18,9 @@ import (
 	"varve.dev/varve/controllers/outcome"
 )
 
-var _ = Describe("ShardsReconciler", func() {
+var _ = Describe("The shards reconciler", func() {
 	It("gives the channels of groups to engines, and then writes nothing", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		a := p.archiver(ctx)
 		p.group(ctx, "inline", "A:", 50, nil)
@@ -50,7 +50,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("writes what an edit changes, and no more", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1")
 		p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", pvNames("B:", 2000), true)
@@ -68,7 +68,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("makes one compilation of a burst", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.archiver(ctx)
 		Eventually(func() int { return len(p.shards(ctx)) }).Should(Equal(8))
 		p.writes.quiet()
@@ -82,7 +82,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("repairs what was removed or edited by hand", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
@@ -138,7 +138,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("gives shards that were lost to the engines that have them", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2", "e3")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
@@ -151,7 +151,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("keeps what is captured while a source is not there", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", pvNames("B:", 30), true)
 		p.group(ctx, "listed", "A:", 10, reads("pvs"))
@@ -189,7 +189,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("captures by the providers of names, groups and the Archiver", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", []string{"B:0", "pva://B:1"}, true)
 		p.group(ctx, "listed", "A:", 1, reads("pvs"))
@@ -216,7 +216,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("moves the shards of an engine that is leaving, one joins first", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
@@ -246,7 +246,7 @@ var _ = Describe("ShardsReconciler", func() {
 	})
 
 	It("replaces an engine that is dead", func(ctx SpecContext) {
-		p := newPlant(ctx)
+		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 100, nil)
@@ -278,7 +278,7 @@ var _ = Describe("ShardsReconciler", func() {
 		}
 
 		It("keeps the group until the data is deleted", func(ctx SpecContext) {
-			p := newPlant(ctx)
+			p := newShardsFixture(ctx)
 			p.archiver(ctx)
 			p.group(ctx, "stays", "A:", 5, nil)
 			g := p.group(ctx, "goes", "A:", 20, deletes)
@@ -298,7 +298,7 @@ var _ = Describe("ShardsReconciler", func() {
 		})
 
 		It("follows the policy", func(ctx SpecContext) {
-			p := newPlant(ctx)
+			p := newShardsFixture(ctx)
 			p.archiver(ctx)
 			g := p.group(ctx, "g", "A:", 5, deletes)
 			Eventually(guarded(ctx, g)).Should(BeTrue())
@@ -308,7 +308,7 @@ var _ = Describe("ShardsReconciler", func() {
 		})
 
 		It("lets the group go when the Archiver is gone", func(ctx SpecContext) {
-			p := newPlant(ctx)
+			p := newShardsFixture(ctx)
 			a := p.archiver(ctx)
 			first := p.group(ctx, "first", "A:", 5, deletes)
 			last := p.group(ctx, "last", "B:", 5, deletes)
@@ -325,7 +325,7 @@ var _ = Describe("ShardsReconciler", func() {
 
 // reported returns how many shards engines have by the reports that the operator
 // knows.
-func (p *plant) reported(ctx SpecContext) (shards int) {
+func (p *shardsFixture) reported(ctx SpecContext) (shards int) {
 	engines, err := p.fleet.Engines(ctx, types.NamespacedName{Namespace: p.namespace, Name: "main"})
 	Expect(err).NotTo(HaveOccurred())
 	for _, e := range engines {
@@ -337,7 +337,7 @@ func (p *plant) reported(ctx SpecContext) (shards int) {
 }
 
 // events returns the reasons of events.
-func (p *plant) events(ctx SpecContext) (reasons []string) {
+func (p *shardsFixture) events(ctx SpecContext) (reasons []string) {
 	var list eventsv1.EventList
 	Expect(k8s.List(ctx, &list, client.InNamespace(p.namespace))).To(Succeed())
 	for _, e := range list.Items {

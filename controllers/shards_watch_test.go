@@ -18,10 +18,10 @@ import (
 // and notes the PVs that no engine captures by what engines say: of those that some
 // engine captured when it began.
 type witness struct {
-	ctx   SpecContext
-	plant *plant
-	end   func()
-	done  sync.WaitGroup
+	ctx     SpecContext
+	fixture *shardsFixture
+	end     func()
+	done    sync.WaitGroup
 
 	shards  map[string]*v1alpha1.ArchiveShard
 	lists   map[string][]string
@@ -31,9 +31,9 @@ type witness struct {
 }
 
 // watch begins to look.
-func (p *plant) watch(ctx SpecContext) *witness {
+func (p *shardsFixture) watch(ctx SpecContext) *witness {
 	GinkgoHelper()
-	w := &witness{ctx: ctx, plant: p, shards: map[string]*v1alpha1.ArchiveShard{}, lists: map[string][]string{}}
+	w := &witness{ctx: ctx, fixture: p, shards: map[string]*v1alpha1.ArchiveShard{}, lists: map[string][]string{}}
 	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	var all v1alpha1.ArchiveShardList
@@ -97,7 +97,7 @@ func (w *witness) list(name string) []string {
 		return pvs
 	}
 	cm := &corev1.ConfigMap{}
-	Expect(k8s.Get(w.ctx, key(w.plant.namespace, name), cm)).To(Succeed())
+	Expect(k8s.Get(w.ctx, key(w.fixture.namespace, name), cm)).To(Succeed())
 	channels, err := channellist.Decode(cm.BinaryData[v1alpha1.ChannelListKey])
 	Expect(err).NotTo(HaveOccurred())
 	pvs := []string{}

@@ -1,14 +1,14 @@
-// Package fleet knows the engines of every Archiver: their pods, whether they
-// live, and what they report.
+// Package fleet observes the engines of every Archiver: their pods, whether they are
+// alive, and what they report.
 //
 //	pods ─── cache ─────────────────────────┐
 //	Leases ─ list, every 2 s ─▶ clocks ─────┼─▶ Engines ──▶ placement, status
 //	engines ─ GET /internal/report, 10 s ───┘      ▲
 //	                 └── Changes, Reports ──▶ reconcilers
 //
-// Nothing here goes by the time in a Lease: an engine is dead if its Lease was
-// seen unchanged for longer than it may be, by the operator's own clock, in lists
-// that were never far apart. An API server that was away makes nobody dead.
+// The package does not trust the time in a Lease. An engine is dead if its Lease stayed
+// unchanged for leaseExpiry, by the operator's own clock, in lists that were never more
+// than leaseGap apart. So an unreachable API server makes no engine dead.
 package fleet
 
 import (
@@ -31,48 +31,50 @@ import (
 
 // Engine is one engine pod as the operator sees it.
 type Engine struct {
-	// Name of the pod, and of the engine.
+	// Name is the name of the pod, and of the engine.
 	Name string
-	// Node and Zone the pod runs on; empty before it is scheduled, or unknown.
+	// Node and Zone are where the pod runs; empty if it is not scheduled, or unknown.
 	Node, Zone string
-	// CPU is how many cores the pod may use, or asks for if there is no limit; 0
-	// without either.
+	// CPU is the pod's limit in cores, or its request if it has no limit; 0 without
+	// either.
 	CPU float64
-	// Ready says that the pod is; Deleting that it was asked to end.
-	Ready, Deleting bool
-	// Dead says that its Lease was not renewed for so long that another engine
-	// must take over. An engine without a Lease yet is neither ready nor dead.
+	// Ready reports whether the pod is ready and the engine has a Lease.
+	Ready bool
+	// Deleting reports whether the pod is being deleted.
+	Deleting bool
+	// Dead reports whether the engine has not renewed its Lease for so long that
+	// another engine must take over. An engine without a Lease is neither ready nor
+	// dead.
 	Dead bool
-	// Report is the latest one; nil before the first, or when it is too old to
-	// be believed.
+	// Report is the latest report; nil before the first one, or if it is too old.
 	Report *report.Report
 }
 
-// Leaving says that the engine is about to end, and wants others to take its
-// shards.
+// Leaving reports whether the engine is shutting down, so that other engines must take
+// its shards.
 func (e Engine) Leaving() bool {
 	return e.Deleting || (e.Report != nil && e.Report.Draining)
 }
 
-// Usable says that the engine can take shards.
+// Usable reports whether the engine can get shards.
 func (e Engine) Usable() bool { return e.Ready && !e.Dead && !e.Leaving() }
 
-// Config is what a Fleet works with.
+// Config has the dependencies and settings of a Fleet.
 type Config struct {
-	// Pods reads pods, from a cache: at least those with v1alpha1.LabelArchiver.
+	// Pods reads pods from a cache that has at least those with v1alpha1.LabelArchiver.
 	Pods client.Reader
-	// API reads Leases and nodes, from the API server.
+	// API reads Leases and nodes from the API server.
 	API client.Reader
-	// Namespaces to look at; empty: all.
+	// Namespaces are the namespaces to observe; empty stands for all.
 	Namespaces []string
-	// Fetch gets a report. Default: by HTTP.
+	// Fetch gets the report of an engine. The default is HTTP.
 	Fetch func(ctx context.Context, podIP string) (*report.Report, error)
 
 	Log        logr.Logger
 	Registerer prometheus.Registerer
 }
 
-// Fleet observes engines. It is a Runnable of a manager, for the leader only.
+// Fleet observes engines. It is a Runnable that a manager starts on the leader only.
 type Fleet struct {
 	cfg     Config
 	metrics *metrics
@@ -81,12 +83,12 @@ type Fleet struct {
 	synced  bool
 	engines map[types.NamespacedName]*engine // by pod
 	nodes   nodes
-	listed  time.Time // the latest list of Leases; zero if it failed
+	listed  time.Time // when Leases were last listed; zero if that failed
 
 	changes, reports wakeup.Broadcaster
 }
 
-// engine is what is known of an engine besides its pod.
+// engine is the state of an engine, except its pod.
 type engine struct {
 	archiver types.NamespacedName
 	lease    clock
@@ -94,7 +96,7 @@ type engine struct {
 	reported time.Time
 }
 
-// New returns a Fleet that knows nothing before Start.
+// New returns a Fleet. It knows no engines before Start.
 func New(cfg Config) *Fleet {
 	if cfg.Fetch == nil {
 		cfg.Fetch = newFetcher()
@@ -105,21 +107,21 @@ func New(cfg Config) *Fleet {
 	return &Fleet{cfg: cfg, metrics: newMetrics(cfg.Registerer), engines: map[types.NamespacedName]*engine{}}
 }
 
-// NeedLeaderElection says that one operator polls, not all that stand by.
+// NeedLeaderElection returns true: only the leader polls engines.
 func (f *Fleet) NeedLeaderElection() bool { return true }
 
-// Start observes until ctx ends.
+// Start observes engines until ctx ends.
 func (f *Fleet) Start(ctx context.Context) error {
 	f.pollLeases(ctx)
 	f.pollReports(ctx)
-	f.sync()
+	f.markSynced()
 	var g errgroup.Group
 	g.Go(func() error { every(ctx, leaseInterval, f.pollLeases); return nil })
 	g.Go(func() error { every(ctx, reportInterval, f.pollReports); return nil })
 	return g.Wait()
 }
 
-// every calls do again and again, until ctx ends.
+// every calls do once per interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -133,8 +135,8 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// sync says that all that can be known is known, and tells everybody.
-func (f *Fleet) sync() {
+// markSynced records that every engine was asked once, and wakes all Archivers.
+func (f *Fleet) markSynced() {
 	f.mu.Lock()
 	f.synced = true
 	archivers := f.archiversLocked()
@@ -145,16 +147,16 @@ func (f *Fleet) sync() {
 	}
 }
 
-// Synced says whether all engines were asked once. Before that Engines says less
-// than there is.
+// Synced reports whether every engine was asked for a report at least once. Before that,
+// Engines may lack reports.
 func (f *Fleet) Synced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.synced
 }
 
-// Engines returns the engines of an Archiver that have a pod whose container may
-// run, by name. Reports must not be changed.
+// Engines returns the engines of an Archiver whose pod has not ended, sorted by name. The
+// caller must not change their reports.
 func (f *Fleet) Engines(ctx context.Context, archiver types.NamespacedName) ([]Engine, error) {
 	pods, err := f.pods(ctx, client.InNamespace(archiver.Namespace),
 		client.MatchingLabels{v1alpha1.LabelArchiver: archiver.Name})
@@ -170,6 +172,7 @@ func (f *Fleet) Engines(ctx context.Context, archiver types.NamespacedName) ([]E
 	return out, nil
 }
 
+// engineLocked returns the engine of a pod.
 func (f *Fleet) engineLocked(pod *corev1.Pod, now time.Time) Engine {
 	out := Engine{
 		Name:     pod.Name,
@@ -187,8 +190,8 @@ func (f *Fleet) engineLocked(pod *corev1.Pod, now time.Time) Engine {
 	return out
 }
 
-// pods returns engine pods that have not ended, by namespace and name. An evicted
-// pod stays as an object, but has no container any more.
+// pods returns the engine pods that have not ended, sorted by namespace and name. An
+// evicted pod stays as an object, but no longer has a container.
 func (f *Fleet) pods(ctx context.Context, opts ...client.ListOption) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	opts = append(opts, client.MatchingLabels{v1alpha1.LabelComponent: v1alpha1.ComponentEngine})
@@ -202,13 +205,14 @@ func (f *Fleet) pods(ctx context.Context, opts ...client.ListOption) ([]corev1.P
 	return pods, nil
 }
 
+// ready reports whether a pod is ready.
 func ready(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// cpu adds up the limits of the containers, or what they ask for.
+// cpu adds up the CPU limits of the containers, or their requests.
 func cpu(pod *corev1.Pod) (cores float64) {
 	for i := range pod.Spec.Containers {
 		r := &pod.Spec.Containers[i].Resources
@@ -230,7 +234,8 @@ func (f *Fleet) archiversLocked() []types.NamespacedName {
 	return keys(set)
 }
 
-// Differs says whether two versions of a pod are different engines to others.
+// Differs reports whether the change from one version of a pod to another matters for
+// placement.
 func Differs(a, b *corev1.Pod) bool {
 	return ready(a) != ready(b) || a.Status.Phase != b.Status.Phase || a.Spec.NodeName != b.Spec.NodeName ||
 		(a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) ||

@@ -29,9 +29,9 @@ import (
 
 var mainArchiver = types.NamespacedName{Namespace: "ns", Name: "main"}
 
-// plant is an API server that can be taken away, with engines that renew their
+// fixture is an API server that can become unreachable, with engines that renew their
 // Leases and report. It lives in a synctest bubble.
-type plant struct {
+type fixture struct {
 	t      *testing.T
 	client client.WithWatch
 	fleet  *Fleet
@@ -47,9 +47,9 @@ type plant struct {
 	most    int // that were asked at once
 }
 
-// newPlant starts a Fleet.
-func newPlant(t *testing.T) *plant {
-	p := &plant{t: t, renew: map[string]bool{}, reports: map[string]*report.Report{}}
+// newFixture starts a Fleet.
+func newFixture(t *testing.T) *fixture {
+	p := &fixture{t: t, renew: map[string]bool{}, reports: map[string]*report.Report{}}
 	p.client = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if _, leases := list.(*coordinationv1.LeaseList); leases {
@@ -95,7 +95,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (p *plant) renewLeases(ctx context.Context) {
+func (p *fixture) renewLeases(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
 		p.mu.Lock()
 		for name, yes := range p.renew {
@@ -109,7 +109,7 @@ func (p *plant) renewLeases(ctx context.Context) {
 }
 
 // write renews a Lease. Its clock is wrong by years: it must not matter.
-func (p *plant) write(name string, n int) {
+func (p *fixture) write(name string, n int) {
 	at := metav1.NewMicroTime(time.Date(1990, 1, 1, 0, 0, n, 0, time.UTC))
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
@@ -124,7 +124,7 @@ func (p *plant) write(name string, n int) {
 	}
 }
 
-func (p *plant) fetch(ctx context.Context, ip string) (*report.Report, error) {
+func (p *fixture) fetch(ctx context.Context, ip string) (*report.Report, error) {
 	p.mu.Lock()
 	r := p.reports[ip]
 	p.asking++
@@ -141,7 +141,7 @@ func (p *plant) fetch(ctx context.Context, ip string) (*report.Report, error) {
 }
 
 // start adds an engine whose pod is ready.
-func (p *plant) start(name string) *corev1.Pod {
+func (p *fixture) start(name string) *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ip := fmt.Sprint("10.0.0.", len(p.reports)+1)
@@ -164,14 +164,14 @@ func (p *plant) start(name string) *corev1.Pod {
 	return pod
 }
 
-func (p *plant) stopRenewing(name string) {
+func (p *fixture) stopRenewing(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.renew[name] = false
 }
 
-// only returns the one engine there is.
-func (p *plant) only() Engine {
+// only returns the only engine.
+func (p *fixture) only() Engine {
 	p.t.Helper()
 	engines, err := p.fleet.Engines(p.t.Context(), mainArchiver)
 	if err != nil || len(engines) != 1 {
@@ -180,68 +180,68 @@ func (p *plant) only() Engine {
 	return engines[0]
 }
 
-// told says whether there was news since it was asked last.
-func (p *plant) told() bool {
+// woken reports whether the Archiver was woken since the last call.
+func (p *fixture) woken() bool {
 	synctest.Wait()
 	told := p.queue.Len() > 0
 	for p.queue.Len() > 0 {
 		r, _ := p.queue.Get()
 		p.queue.Done(r)
 		if r.NamespacedName != mainArchiver {
-			p.t.Errorf("told of %s", r)
+			p.t.Errorf("%s was woken", r)
 		}
 	}
 	return told
 }
 
-func TestLife(t *testing.T) {
+func TestEngineDiesWithoutItsLeaseAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlant(t)
+		p := newFixture(t)
 		testclock.Advance(3 * time.Second)
 		if !p.fleet.Synced() {
-			t.Error("not synced though there is nobody to ask")
+			t.Error("the fleet is not synced although there are no engines")
 		}
 		pod := p.start("e1")
 		if e := p.only(); e.Usable() || e.Dead {
-			t.Error("usable or dead without a Lease")
+			t.Error("an engine without a Lease is usable or dead")
 		}
 		testclock.Advance(5 * time.Second)
-		if !p.only().Usable() || !p.told() {
-			t.Error("not usable, or nobody is told, after a Lease is there")
+		if !p.only().Usable() || !p.woken() {
+			t.Error("an engine with a Lease is not usable, or no Archiver was woken")
 		}
 		testclock.Advance(time.Minute)
-		if !p.only().Usable() || p.told() {
-			t.Error("a minute in which nothing happens changes something")
+		if !p.only().Usable() || p.woken() {
+			t.Error("an Archiver was woken in a minute without changes")
 		}
 		p.stopRenewing("e1")
 		testclock.Advance(8 * time.Second)
 		if p.only().Dead {
-			t.Error("dead after 8 s")
+			t.Error("the engine is dead after 8 s without renewal")
 		}
 		testclock.Advance(6 * time.Second)
-		if e := p.only(); !e.Dead || e.Usable() || !p.told() {
-			t.Error("not dead, or nobody is told, after 14 s")
+		if e := p.only(); !e.Dead || e.Usable() || !p.woken() {
+			t.Error("the engine is not dead after 14 s without renewal, or no Archiver was woken")
 		}
 		p.write("e1", 1000)
 		testclock.Advance(3 * time.Second)
-		if e := p.only(); e.Dead || !e.Usable() || !p.told() {
-			t.Error("dead, or nobody is told, though the Lease is renewed again")
+		if e := p.only(); e.Dead || !e.Usable() || !p.woken() {
+			t.Error("the engine is dead although it renews its Lease again, or no Archiver was woken")
 		}
 		if err := p.client.Delete(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 		if e := p.only(); !e.Leaving() || e.Usable() {
-			t.Error("a deleted pod is not leaving")
+			t.Error("an engine whose pod is being deleted is not leaving")
 		}
 	})
 }
 
-// An API server that is away, or answers late, kills nobody. When it is back, who
-// does not renew dies in the usual time.
-func TestAPIServerAway(t *testing.T) {
-	for name, trouble := range map[string]func(p *plant, on bool){
-		"away": func(p *plant, on bool) { p.away.Store(on) },
-		"slow": func(p *plant, on bool) {
+// No engine is dead while the API server is unreachable or slow. Once it is back, an
+// engine that does not renew its Lease is dead after the usual time.
+func TestUnreachableAPIServerMakesNoEngineDead(t *testing.T) {
+	for name, trouble := range map[string]func(p *fixture, on bool){
+		"away": func(p *fixture, on bool) { p.away.Store(on) },
+		"slow": func(p *fixture, on bool) {
 			if p.delay.Store(0); on {
 				p.delay.Store(int64(20 * time.Second))
 			}
@@ -249,60 +249,60 @@ func TestAPIServerAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPlant(t)
+				p := newFixture(t)
 				p.start("e1")
 				testclock.Advance(10 * time.Second)
 				trouble(p, true)
-				p.stopRenewing("e1") // it can not either
+				p.stopRenewing("e1") // it cannot either
 				testclock.Advance(time.Minute)
 				trouble(p, false)
 				testclock.Advance(6 * time.Second)
 				if p.only().Dead {
-					t.Error("dead, because the API server was in trouble")
+					t.Error("the engine is dead because the API server was in trouble")
 				}
 				testclock.Advance(40 * time.Second)
 				if !p.only().Dead {
-					t.Error("not dead, though the API server is well")
+					t.Error("the engine is not dead although the API server has recovered")
 				}
 			})
 		})
 	}
 }
 
-func TestReports(t *testing.T) {
+func TestReportsAreKeptForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlant(t)
+		p := newFixture(t)
 		pod := p.start("e1")
 		testclock.Advance(12 * time.Second)
-		if p.only().Report == nil || !p.told() {
-			t.Fatal("no report")
+		if p.only().Report == nil || !p.woken() {
+			t.Fatal("the engine has no report")
 		}
 		p.set(pod, &report.Report{Engine: "e1", Draining: true})
 		testclock.Advance(12 * time.Second)
-		if e := p.only(); !e.Leaving() || !p.told() {
-			t.Error("an engine that wants to drain is not leaving, or nobody is told")
+		if e := p.only(); !e.Leaving() || !p.woken() {
+			t.Error("an engine that reports to drain is not leaving, or no Archiver was woken")
 		}
 		p.set(pod, &report.Report{Engine: "e2"})
 		testclock.Advance(20 * time.Second)
 		if r := p.only().Report; r == nil || r.Engine != "e1" {
-			t.Errorf("report of another engine at the address, or none: %+v", r)
+			t.Errorf("report is %+v, want that of e1: another engine answers at its address", r)
 		}
 		testclock.Advance(20 * time.Second)
 		if r := p.only().Report; r != nil {
-			t.Errorf("an old report is believed: %+v", r)
+			t.Errorf("an old report still counts: %+v", r)
 		}
 	})
 }
 
-func (p *plant) set(pod *corev1.Pod, r *report.Report) {
+func (p *fixture) set(pod *corev1.Pod, r *report.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reports[pod.Status.PodIP] = r
 }
 
-func TestReportsAtOnce(t *testing.T) {
+func TestReportsAreFetchedInParallelWithABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlant(t)
+		p := newFixture(t)
 		for i := range 50 {
 			p.start(fmt.Sprintf("e%02d", i))
 		}
@@ -310,7 +310,7 @@ func TestReportsAtOnce(t *testing.T) {
 		engines, _ := p.fleet.Engines(t.Context(), mainArchiver)
 		for _, e := range engines {
 			if e.Report == nil {
-				t.Errorf("no report of %s", e.Name)
+				t.Errorf("engine %s has no report", e.Name)
 			}
 		}
 		if len(engines) != 50 || p.most != reportsAtOnce {
@@ -319,10 +319,10 @@ func TestReportsAtOnce(t *testing.T) {
 	})
 }
 
-// A pod that was evicted stays as an object.
-func TestEndedPods(t *testing.T) {
+// An evicted pod stays as an object but is no engine.
+func TestEndedPodsAreNoEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlant(t)
+		p := newFixture(t)
 		p.start("e1")
 		evicted := p.start("e2")
 		evicted.Status.Phase = corev1.PodFailed
@@ -336,9 +336,9 @@ func TestEndedPods(t *testing.T) {
 	})
 }
 
-func TestZones(t *testing.T) {
+func TestZoneIsReadFromTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlant(t)
+		p := newFixture(t)
 		p.start("e1")
 		testclock.Advance(5 * time.Second)
 		if e := p.only(); e.Node != "node-1" || e.Zone != "" {

@@ -13,27 +13,29 @@ import (
 )
 
 const (
-	// leaseInterval is how often Leases are listed, as often as they are renewed.
+	// leaseInterval is how often Leases are listed. Engines renew them as often.
 	leaseInterval = 2 * time.Second
-	// leaseTimeout bounds a list.
+	// leaseTimeout is how long listing may take.
 	leaseTimeout = 5 * time.Second
-	// leaseGap is how far good lists may be apart for clocks to go on.
+	// leaseGap is the longest time between two lists after which clocks go on. After a
+	// longer one, they start again.
 	leaseGap = 5 * time.Second
-	// leaseExpiry is how long a Lease may be seen unchanged.
+	// leaseExpiry is how long a Lease may stay unchanged before its engine is dead.
 	leaseExpiry = 10 * time.Second
 )
 
-// clock tells how long a Lease was not renewed.
+// clock measures how long a Lease was not renewed.
 type clock struct {
 	holder  string
-	renewed time.Time // as the Lease says, by the clock of the engine: only compared with itself
-	since   time.Time // when that was seen first, or the clock started anew; by our own clock
+	renewed time.Time // the time in the Lease, by the engine's clock; only compared with itself
+	since   time.Time // when that was first seen, or the clock started again; by our own clock
 	dead    bool
 }
 
+// seen reports whether the engine has had a Lease.
 func (c *clock) seen() bool { return !c.since.IsZero() }
 
-// renew takes what the Lease says now. fresh says that it is news.
+// renew passes the current Lease to the clock. fresh reports whether it was renewed.
 func (c *clock) renew(spec *coordinationv1.LeaseSpec, now time.Time) (fresh bool) {
 	var holder string
 	var renewed time.Time
@@ -50,13 +52,13 @@ func (c *clock) renew(spec *coordinationv1.LeaseSpec, now time.Time) (fresh bool
 	return true
 }
 
-// wait lets a clock go on without news, or starts it anew. It returns true when
-// the engine has just died.
-func (c *clock) wait(now time.Time, anew bool) bool {
+// advance lets the clock of an unchanged Lease go on, or starts it again. died reports
+// whether the engine has just died.
+func (c *clock) advance(now time.Time, restart bool) (died bool) {
 	switch {
 	case c.dead || !c.seen():
 		return false
-	case anew:
+	case restart:
 		c.since = now
 		return false
 	}
@@ -64,13 +66,13 @@ func (c *clock) wait(now time.Time, anew bool) bool {
 	return c.dead
 }
 
-// pollLeases looks at all Leases once.
+// pollLeases lists all Leases once.
 func (f *Fleet) pollLeases(ctx context.Context) {
 	leases, err := f.listLeases(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.metrics.leaseFailures.Inc()
-			f.cfg.Log.Error(err, "Listing Leases of engines failed: none of them is taken for dead meanwhile")
+			f.cfg.Log.Error(err, "listing Leases of engines failed; no engine counts as dead meanwhile")
 		}
 		f.mu.Lock()
 		f.listed = time.Time{}
@@ -79,10 +81,10 @@ func (f *Fleet) pollLeases(ctx context.Context) {
 	}
 	pods, err := f.pods(ctx)
 	if err != nil {
-		f.cfg.Log.Error(err, "Listing pods of engines failed")
+		f.cfg.Log.Error(err, "listing pods of engines failed")
 		return
 	}
-	f.zones(ctx, pods)
+	f.updateZones(ctx, pods)
 	present := make(map[types.NamespacedName]bool, len(pods)+len(leases))
 	for i := range pods {
 		present[client.ObjectKeyFromObject(&pods[i])] = true
@@ -92,8 +94,8 @@ func (f *Fleet) pollLeases(ctx context.Context) {
 	}
 }
 
-// listLeases asks the API server. It answers from what etcd has, never from an
-// old cache, or not at all.
+// listLeases lists the Leases of engines. The API server answers from the current state
+// of etcd, never from an old cache.
 func (f *Fleet) listLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -108,12 +110,12 @@ func (f *Fleet) listLeases(ctx context.Context) ([]coordinationv1.Lease, error) 
 	return out, nil
 }
 
-// observe takes a good list of Leases. It returns the Archivers of engines that
-// came, died or live again. Engines with neither a Lease nor a pod are forgotten.
+// observe processes a complete list of Leases. It returns the Archivers of engines that
+// appeared, died or came back to life. It forgets engines with neither a Lease nor a pod.
 func (f *Fleet) observe(leases []coordinationv1.Lease, present map[types.NamespacedName]bool, now time.Time) []types.NamespacedName {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	anew := f.listed.IsZero() || now.Sub(f.listed) > leaseGap
+	restart := f.listed.IsZero() || now.Sub(f.listed) > leaseGap
 	f.listed = now
 	changed := map[types.NamespacedName]bool{}
 	renewed := map[types.NamespacedName]bool{}
@@ -128,8 +130,8 @@ func (f *Fleet) observe(leases []coordinationv1.Lease, present map[types.Namespa
 		}
 	}
 	for key, e := range f.engines {
-		if !renewed[key] && e.lease.wait(now, anew) {
-			f.cfg.Log.Info("Engine does not renew its Lease", "archiver", e.archiver, "engine", key.Name)
+		if !renewed[key] && e.lease.advance(now, restart) {
+			f.cfg.Log.Info("engine does not renew its Lease", "archiver", e.archiver, "engine", key.Name)
 			f.metrics.deaths.Inc()
 			changed[e.archiver] = true
 		}
@@ -140,7 +142,7 @@ func (f *Fleet) observe(leases []coordinationv1.Lease, present map[types.Namespa
 	return keys(changed)
 }
 
-// knownLocked returns what is known of an engine.
+// knownLocked returns the state of an engine, which may be new.
 func (f *Fleet) knownLocked(pod types.NamespacedName, archiver string) *engine {
 	e := f.engines[pod]
 	if e == nil {
@@ -151,6 +153,7 @@ func (f *Fleet) knownLocked(pod types.NamespacedName, archiver string) *engine {
 	return e
 }
 
+// compareKeys compares objects by namespace and name.
 func compareKeys(a, b client.Object) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }

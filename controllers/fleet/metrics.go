@@ -12,11 +12,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		leaseFailures: counter("varve_operator_lease_list_failures_total",
-			"Lists of the engines' Leases that failed. No engine is taken for dead meanwhile."),
+			"Failed attempts to list the Leases of engines. No engine counts as dead meanwhile."),
 		reportFailures: counter("varve_operator_report_failures_total",
-			"Reports that engines did not give."),
+			"Failed requests for the report of an engine."),
 		deaths: counter("varve_operator_engine_deaths_total",
-			"Engines whose Lease was not renewed in time."),
+			"Engines that did not renew their Lease in time."),
 	}
 	r.MustRegister(m.leaseFailures, m.reportFailures, m.deaths)
 	return m

@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// zoneKept is for how long the zone of a node is believed, also that it is not
-// known: the operator may not be allowed to read nodes.
+// zoneKept is how long the zone of a node is cached, even if it is unknown: the operator
+// may have no right to read nodes.
 const zoneKept = 10 * time.Minute
 
-// nodes has the zones of the nodes that engines run on.
+// nodes has the zones of nodes on which engines run.
 type nodes map[string]nodeZone
 
+// nodeZone is a cached zone.
 type nodeZone struct {
 	zone  string
 	until time.Time
@@ -23,8 +24,8 @@ type nodeZone struct {
 
 func (n nodes) zone(node string) string { return n[node].zone }
 
-// zones looks up the zones that are not known yet, and forgets other nodes.
-func (f *Fleet) zones(ctx context.Context, pods []corev1.Pod) {
+// updateZones looks up zones that are not cached, and forgets nodes without engines.
+func (f *Fleet) updateZones(ctx context.Context, pods []corev1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	f.mu.Lock()
@@ -39,7 +40,7 @@ func (f *Fleet) zones(ctx context.Context, pods []corev1.Pod) {
 		}
 		z := have[name]
 		if now.After(z.until) {
-			z = nodeZone{zone: f.askZone(ctx, name, z.zone), until: now.Add(zoneKept)}
+			z = nodeZone{zone: f.fetchZone(ctx, name, z.zone), until: now.Add(zoneKept)}
 		}
 		next[name] = z
 	}
@@ -48,12 +49,12 @@ func (f *Fleet) zones(ctx context.Context, pods []corev1.Pod) {
 	f.mu.Unlock()
 }
 
-// askZone returns the zone of a node, or what was known before.
-func (f *Fleet) askZone(ctx context.Context, node, before string) string {
+// fetchZone returns the zone of a node, or the one known before if that fails.
+func (f *Fleet) fetchZone(ctx context.Context, node, before string) string {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
 	if err := f.cfg.API.Get(ctx, client.ObjectKey{Name: node}, meta); err != nil {
-		f.cfg.Log.V(1).Info("The zone of a node is not known", "node", node, "err", err.Error())
+		f.cfg.Log.V(1).Info("reading the zone of a node failed", "node", node, "err", err.Error())
 		return before
 	}
 	return meta.Labels[corev1.LabelTopologyZone]

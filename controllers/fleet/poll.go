@@ -21,26 +21,27 @@ import (
 )
 
 const (
-	// reportInterval is how often engines are asked.
+	// reportInterval is how often engines are asked for reports.
 	reportInterval = 10 * time.Second
-	// reportTimeout bounds one answer, reportsAtOnce how many are waited for.
+	// reportTimeout is how long an engine may take to answer. reportsAtOnce is how many
+	// engines are asked at the same time.
 	reportTimeout = 3 * time.Second
 	reportsAtOnce = 16
-	// reportKept is for how long a report is believed: three intervals, and the
-	// time that asking takes.
+	// reportKept is how long a report counts: three intervals, plus the time that asking
+	// takes.
 	reportKept = 35 * time.Second
-	// reportSize bounds the body. 4,096 shards and 1,000 groups with 20 channels
-	// each to look at need less.
+	// reportSize is the largest body. The report of 4,096 shards and of 1,000 groups with
+	// 20 problematic channels each is smaller.
 	reportSize = 16 << 20
 	// reportPort is the engines' HTTP port.
 	reportPort = "17665"
 )
 
-// pollReports asks all engines once.
+// pollReports asks each engine for a report once.
 func (f *Fleet) pollReports(ctx context.Context) {
 	pods, err := f.pods(ctx)
 	if err != nil {
-		f.cfg.Log.Error(err, "Listing pods of engines failed")
+		f.cfg.Log.Error(err, "listing pods of engines failed")
 		return
 	}
 	var g errgroup.Group
@@ -59,18 +60,18 @@ func (f *Fleet) pollReports(ctx context.Context) {
 	}
 }
 
-// pollReport asks one engine. One that does not answer is not dead for it: Leases
-// tell that.
+// pollReport asks one engine for its report. An engine that does not answer is not dead:
+// only its Lease decides that.
 func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP)
 	if err == nil && r.Engine != pod.Name {
-		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address is another pod's by now
+		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address belongs to another pod now
 	}
 	if err != nil {
 		f.metrics.reportFailures.Inc()
-		f.cfg.Log.V(1).Info("Engine does not report", "namespace", pod.Namespace, "engine", pod.Name, "err", err.Error())
+		f.cfg.Log.V(1).Info("engine does not report", "namespace", pod.Namespace, "engine", pod.Name, "err", err.Error())
 		return
 	}
 	f.mu.Lock()
@@ -84,7 +85,8 @@ func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// newFetcher returns what asks engines by HTTP. It heeds no proxy: pods are near.
+// newFetcher returns a function that gets reports by HTTP. It uses no proxy, because pods
+// are in the same cluster.
 func newFetcher() func(ctx context.Context, podIP string) (*report.Report, error) {
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: reportKept}}
 	return func(ctx context.Context, podIP string) (*report.Report, error) {
@@ -92,6 +94,7 @@ func newFetcher() func(ctx context.Context, podIP string) (*report.Report, error
 	}
 }
 
+// fetch gets and decodes a report.
 func fetch(ctx context.Context, c *http.Client, url string) (*report.Report, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -119,6 +122,7 @@ func fetch(ctx context.Context, c *http.Client, url string) (*report.Report, err
 	return &r, nil
 }
 
+// keys returns the members of a set.
 func keys(set map[types.NamespacedName]bool) []types.NamespacedName {
 	return slices.Collect(maps.Keys(set))
 }

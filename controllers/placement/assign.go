@@ -7,8 +7,9 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// weigh sums up what each engine has, and will have.
-func (p *plan) weigh() {
+// sumLoads computes the load of each engine once all moves under way are done, and the
+// means.
+func (p *plan) sumLoads() {
 	var sum, one, capacity float64
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -26,8 +27,8 @@ func (p *plan) weigh() {
 	p.mean, p.shardMean = sum/capacity, one/float64(max(len(p.shards), 1))
 }
 
-// assign gives shards that nobody captures to engines, at once and without a
-// limit on their number. The heaviest go first: small ones fill the gaps.
+// assign gives shards that no engine captures to engines, all at once. The heaviest
+// shards go first, so that light ones fill the gaps.
 func (p *plan) assign() {
 	for _, s := range p.heaviestFirst(func(s *shard) bool { return len(s.captures) == 0 }) {
 		to, reason := p.holder(s), Adopted
@@ -37,43 +38,43 @@ func (p *plan) assign() {
 		if s.lost.Name == "" && reason == Dead {
 			reason = Unassigned
 		}
-		p.give(s, to)
-		p.tell(s, s.lost.Name, to, reason)
+		p.addEngine(s, to)
+		p.record(s, s.lost.Name, to, reason)
 		p.drainOrphans(s)
 		p.livingFirst(s)
 	}
 }
 
-// complete gives a second engine to shards that are to have one, also at once. It
-// may run on the node of the first if there is no other.
-func (p *plan) complete() {
+// addSeconds gives a second engine to shards that lack one, all at once. The second
+// engine may run on the node of the first if no other node has one.
+func (p *plan) addSeconds() {
 	lacking := func(s *shard) bool { return len(s.captures) < s.replicas && !s.moving }
 	for _, s := range p.heaviestFirst(lacking) {
 		if to := p.choose(s, true); to != nil {
-			p.give(s, to)
-			p.tell(s, s.lost.Name, to, Second)
+			p.addEngine(s, to)
+			p.record(s, s.lost.Name, to, Second)
 		}
 	}
 }
 
-// leave begins to move shards off engines that are leaving, also without a
-// limit: these wait for it.
-func (p *plan) leave() {
-	leaving := func(s *shard) bool { return !s.moving && p.leaver(s) >= 0 }
+// moveOffLeaving begins to move shards off engines that are leaving, all at once, because
+// these engines wait for it.
+func (p *plan) moveOffLeaving() {
+	leaving := func(s *shard) bool { return !s.moving && p.leavingAt(s) >= 0 }
 	for _, s := range p.heaviestFirst(leaving) {
-		p.replace(s, p.leaver(s))
+		p.replace(s, p.leavingAt(s))
 	}
 }
 
-// leaver is the place in captures of an engine that is leaving; -1 if none is.
-func (p *plan) leaver(s *shard) int {
+// leavingAt returns the place in captures of an engine that is leaving; -1 if none is.
+func (p *plan) leavingAt(s *shard) int {
 	return slices.IndexFunc(s.captures, func(slot Slot) bool { return p.engines[slot.Name].Leaving })
 }
 
-// replace begins to move a shard off an engine that is leaving. If nobody can
-// follow, the other engine of the shard is enough.
+// replace begins to move a shard off an engine that is leaving. If no engine can take
+// over, the other engine of the shard has to do.
 func (p *plan) replace(s *shard, at int) {
-	p.last(s, at)
+	p.moveToEnd(s, at)
 	if to := p.choose(s, false); to != nil {
 		p.move(s, to, Leaving)
 		return
@@ -87,8 +88,9 @@ func (p *plan) replace(s *shard, at int) {
 	}
 }
 
-// last puts an engine to the end of captures, where that is which moves.
-func (p *plan) last(s *shard, at int) {
+// moveToEnd puts an engine to the end of captures. The last engine is the source of the
+// next move.
+func (p *plan) moveToEnd(s *shard, at int) {
 	slot := s.captures[at]
 	s.captures = append(slices.Delete(s.captures, at, at+1), slot)
 }
@@ -97,22 +99,24 @@ func (p *plan) last(s *shard, at int) {
 func (p *plan) move(s *shard, to *engine, reason Reason) {
 	from := p.engines[s.captures[len(s.captures)-1].Name]
 	from.load -= s.weight
-	p.give(s, to)
+	p.addEngine(s, to)
 	s.moving = true
-	p.tell(s, from.Name, to, reason)
+	p.record(s, from.Name, to, reason)
 }
 
-// give adds an engine to those that capture a shard.
-func (p *plan) give(s *shard, to *engine) {
+// addEngine adds an engine to those that capture a shard.
+func (p *plan) addEngine(s *shard, to *engine) {
 	to.load += s.weight
 	s.drains = slices.DeleteFunc(s.drains, func(slot Slot) bool { return slot.Name == to.Name })
 	s.captures = append(s.captures, Slot{Name: to.Name, Order: v1alpha1.OrderCapture, Ordered: p.in.Now})
 }
 
-func (p *plan) tell(s *shard, from string, to *engine, reason Reason) {
+// record adds a move to the result.
+func (p *plan) record(s *shard, from string, to *engine, reason Reason) {
 	p.moves = append(p.moves, Move{Shard: s.Index, From: from, To: to.Name, Reason: reason})
 }
 
+// heaviestFirst returns the wanted shards, the heaviest first.
 func (p *plan) heaviestFirst(wanted func(*shard) bool) []*shard {
 	var out []*shard
 	for i := range p.shards {
@@ -126,7 +130,8 @@ func (p *plan) heaviestFirst(wanted func(*shard) bool) []*shard {
 	return out
 }
 
-// holder returns the engine to prefer of those that have the shard already.
+// holder returns the preferred usable engine that captures the shard already; nil if there
+// is none.
 func (p *plan) holder(s *shard) *engine {
 	for _, h := range p.in.Holding[s.Index] {
 		if e := p.engines[h.Name]; e != nil && slices.Contains(p.usable, e) {

@@ -7,22 +7,22 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// How well an engine fits a shard, the best first.
+// These constants rate how well an engine fits a shard, the best first.
 const (
-	fitsApart   = iota // with room, and in another zone than the other engine
-	fits               // with room, and on another node
-	fitsFull           // on another node
-	fitsBeside         // on the node of the other engine
-	fitsAvoided        // did not come to capture the shard lately
+	fitsApart   = iota // has room, and runs in another zone than the shard's other engine
+	fits               // has room, and runs on another node
+	fitsFull           // has no room, but runs on another node
+	fitsBeside         // runs on the node of the other engine
+	fitsAvoided        // recently did not capture the shard in time
 )
 
-// choose returns the engine for a shard that is given another one: of those that
-// fit best the one with the highest rendezvous hash, so that the same engines get
-// the same shards again; without room anywhere the one with the least load. It
-// returns nil if there is none.
+// choose returns a new engine for a shard, or nil if there is none. Of the engines that
+// fit best, it chooses the one with the highest rendezvous hash, so that the same engines
+// get the same shards again. If no engine has room, it chooses the one with the least
+// load.
 //
-// desperate says that any engine will do: nobody else captures the shard, or no
-// second one does.
+// desperate also allows engines that should be avoided, because otherwise the shard would
+// have no engine, or no second one.
 func (p *plan) choose(s *shard, desperate bool) *engine {
 	var best *engine
 	bestFit, highest := fitsAvoided+1, 0.0
@@ -43,8 +43,8 @@ func (p *plan) choose(s *shard, desperate bool) *engine {
 	return best
 }
 
-// staying is the engine that captures a shard beside the one that another is
-// looked for; nil if there is none. The engine to go is the last one.
+// staying returns the other engine of a shard that gets a new engine: the one that stays;
+// nil if there is none. A new engine replaces the last one.
 func (p *plan) staying(s *shard) *engine {
 	switch {
 	case s.replicas == 1 || len(s.captures) == 0:
@@ -54,30 +54,31 @@ func (p *plan) staying(s *shard) *engine {
 	}
 }
 
+// fit rates how well an engine fits a shard beside the engine that stays.
 func (p *plan) fit(s *shard, stay, e *engine) int {
 	switch {
 	case slices.Contains(s.Avoid, e.Name):
 		return fitsAvoided
-	case stay != nil && together(stay, e):
+	case stay != nil && sameNode(stay, e):
 		return fitsBeside
 	case e.load+s.weight > (1+Imbalance)*p.mean*e.Capacity:
 		return fitsFull
-	case stay != nil && neighbours(stay, e):
+	case stay != nil && sameZone(stay, e):
 		return fits
 	}
 	return fitsApart
 }
 
-// together says whether two engines run on one node, neighbours whether they do in
-// one zone. What is not known is not the same.
-func together(a, b *engine) bool { return a.Node != "" && a.Node == b.Node }
+// sameNode reports whether two engines run on one node. Unknown nodes differ.
+func sameNode(a, b *engine) bool { return a.Node != "" && a.Node == b.Node }
 
-func neighbours(a, b *engine) bool { return a.Zone != "" && a.Zone == b.Zone }
+// sameZone reports whether two engines run in one zone. Unknown zones differ.
+func sameZone(a, b *engine) bool { return a.Zone != "" && a.Zone == b.Zone }
 
 func hashName(name string) uint64 { return xxhash.Sum64String(name) }
 
-// rate weights a hash so that an engine is rated highest for a part of the shards
-// that is as its capacity.
+// rate weights a hash by the capacity of an engine. The part of all shards for which an
+// engine is rated highest is then proportional to its capacity.
 func (p *plan) rate(hash, capacity float64) float64 {
 	if p.alike {
 		return hash
@@ -85,8 +86,8 @@ func (p *plan) rate(hash, capacity float64) float64 {
 	return -capacity / math.Log(hash)
 }
 
-// rendezvous mixes an engine and a shard, as the finalizer of SplitMix64 does, to a
-// number between 0 and 1.
+// rendezvous hashes an engine and a shard to a number between 0 and 1, as the finalizer
+// of SplitMix64 does.
 func rendezvous(engine uint64, shard int) float64 {
 	h := engine ^ (uint64(shard)+1)*0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

@@ -5,29 +5,30 @@ import (
 	"time"
 )
 
-// What an engine pays for a shard, in µs of CPU per second.
+// These constants are the cost of a shard for its engine, in µs of CPU per second.
 const (
-	// sampleCost is of one sample a second: docs/benchmarks.md has 0.92 µs at
+	// sampleCost is the cost of one sample per second: docs/benchmarks.md has 0.92 µs at
 	// 10 Hz (cassandra_10hz.engine_cpu) and 1.3 with a real IOC.
 	sampleCost = 1.0
-	// byteCost is of one byte a second of values: 20 ns to encode one of 8 bytes
+	// byteCost is the cost of one byte of values per second: encoding 8 bytes takes 20 ns
 	// (block.adc.encode).
 	byteCost = 0.0025
-	// channelCost is of a channel that sends nothing, which reports and checks for
-	// silence look at. It is assumed, not measured: it only has to be small beside
-	// a channel at 10 Hz and large enough to spread channels that all are idle.
+	// channelCost is the cost of a channel that sends nothing, for reports and the
+	// watchdog. It is assumed, not measured. It only has to be small compared with a
+	// channel at 10 Hz, and large enough to spread shards whose channels are all idle.
 	channelCost = 2.0
-	// circuitCost is of a connection: its reads, echoes and timers. It is assumed
-	// to be as of a channel at 50 Hz.
+	// circuitCost is the cost of a connection, for its reads, echoes and timers. It is
+	// assumed to be that of a channel at 50 Hz.
 	circuitCost = 50.0
 )
 
-// Load is what a shard brings to each engine that captures it. What is not known
-// is 0.
+// Load is the load that a shard adds to each engine that captures it. Unknown figures
+// are 0.
 type Load struct {
-	// SamplesPerSecond and BytesPerSecond of values.
+	// SamplesPerSecond and BytesPerSecond are the rates of values.
 	SamplesPerSecond, BytesPerSecond float64
-	// Channels of the shard, and Circuits to IOCs for them.
+	// Channels is the number of channels. Circuits is the number of connections to IOCs
+	// for them.
 	Channels, Circuits float64
 }
 
@@ -36,21 +37,22 @@ func (l Load) Cost() float64 {
 	return sampleCost*l.SamplesPerSecond + byteCost*l.BytesPerSecond + channelCost*l.Channels + circuitCost*l.Circuits
 }
 
-// Smoother evens out what is measured of shards over time, so that a burst moves
-// nothing. The zero value takes every measurement as it is.
+// Smoother averages the measured loads of shards over time, so that a burst moves no
+// shard. The zero value does not smooth.
 type Smoother struct {
-	// HalfLife is how long it takes for half of a change to be believed.
+	// HalfLife is the time after which half of a change counts.
 	HalfLife time.Duration
 	shards   map[int]smoothed
 }
 
+// smoothed is the average of a shard and when it was last measured.
 type smoothed struct {
 	Load
 	at time.Time
 }
 
-// Observe takes a measurement of a shard. The first one is believed at once, and
-// figures that are no numbers are taken for 0.
+// Observe adds a measurement of a shard. The first one counts in full. Figures that are
+// negative, infinite or not a number count as 0.
 func (s *Smoother) Observe(now time.Time, shard int, l Load) {
 	if s.shards == nil {
 		s.shards = map[int]smoothed{}
@@ -74,10 +76,9 @@ func (s *Smoother) Observe(now time.Time, shard int, l Load) {
 	}}
 }
 
-// Weights returns the cost of each shard, of which the number of channels is
-// given. A shard that was never measured is taken for as busy, by channel, as the
-// others; if none was, channels are all that counts. One without channels costs
-// nothing.
+// Weights returns the cost of each shard, given its number of channels. The channels of a
+// shard that was never measured count as busy as those of the others. If no shard was
+// measured, only the number of channels counts. A shard without channels costs nothing.
 func (s *Smoother) Weights(channels []int) []float64 {
 	var sum Load
 	for i, n := range channels {

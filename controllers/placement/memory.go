@@ -7,28 +7,30 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Memory remembers for Plan what happened when, by one clock. All of it can be
-// lost: moves get their time again, and shards that rested may move.
+// Memory remembers, for Plan, when orders were given and moves began. All of it can be
+// lost: moves under way then get their full time again, and shards need not rest.
 //
-// It is used in this order: Recall, Plan, Record.
+// Callers use it in this order: Recall, Plan, Record.
 type Memory struct {
-	orders map[order]time.Time // since when an engine has its order
-	avoid  map[pair]time.Time  // until when an engine is not chosen for a shard
-	moved  map[int]time.Time   // when a shard moved that did not have to
-	begun  []time.Time         // of such moves, those of the last minute
+	orders map[order]time.Time // when an engine got its order
+	avoid  map[pair]time.Time  // until when an engine must not get a shard
+	moved  map[int]time.Time   // when a shard last moved for Rebalance
+	begun  []time.Time         // when the moves for Rebalance of the last minute began
 }
 
+// pair is a shard and an engine.
 type pair struct {
 	shard  int
 	engine string
 }
 
+// order is an order of an engine about a shard.
 type order struct {
 	pair
 	order v1alpha1.EngineOrder
 }
 
-// Recall fills in what is remembered: Ordered, MovedAt, Avoid and Begun.
+// Recall fills Ordered, MovedAt, Avoid and Begun of an input.
 func (m *Memory) Recall(in *Input) {
 	orders := make(map[order]time.Time, len(in.Shards))
 	avoid := map[int][]string{}
@@ -57,7 +59,7 @@ func (m *Memory) Recall(in *Input) {
 	in.Begun = len(m.begun)
 }
 
-// Record takes what was decided on an input that Recall filled in.
+// Record remembers a decision on an input that Recall has filled.
 func (m *Memory) Record(in *Input, r Result) {
 	if m.avoid == nil {
 		m.avoid, m.moved = map[pair]time.Time{}, map[int]time.Time{}

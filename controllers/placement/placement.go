@@ -1,22 +1,31 @@
 // Package placement decides which engine captures which shard. Plan is pure and has
-// no memory: all it goes by is its input, so that an operator that was away, or two
-// of them, come to the same end. How it decides is in docs/design/placement.md.
+// no memory: it depends only on its input, so an operator that restarts decides the
+// same. docs/design/placement.md describes how it decides.
 //
-//	shards: engines, orders, phases ──▶ settle ──▶ assign ──▶ complete ──▶ leave ──▶ spread ──▶ even ──▶ engines, orders
-//	engines: usable, leaving, dead ──────▲  finish    nobody     a second     SIGTERM   nodes,     the       Moves begun
-//	reports: who holds what ─────────────┤  or give   captures   is missing             zones      fewest    Undone
-//	reports: what it costs ──▶ Smoother ─┤  up moves                                               moves
-//	what happened when ──▶ Memory ───────┘
+//	shards: engines, orders, phases ──┐
+//	engines: usable, leaving, dead ───┤
+//	reports: who holds which shard ───┼──▶ Plan ──▶ engines and orders of each shard; Moves, Undone
+//	reports: loads ──▶ Smoother ──────┤
+//	earlier decisions ──▶ Memory ─────┘
 //
-// A shard moves from A to B in steps, one per call, each after the answer of an
-// engine (order in brackets):
+// Plan takes these steps, in this order:
+//
+//	advanceMoves    continue, finish or give up the moves under way
+//	assign          give shards that no engine captures to an engine
+//	addSeconds      give a second engine to shards that lack one
+//	moveOffLeaving  begin to move shards off engines that are shutting down
+//	separate        begin to move the two engines of a shard to different nodes and zones
+//	rebalance       begin the fewest moves that even out the load
+//
+// A shard moves from A to B in steps, at most one per call. Each step follows an
+// answer of an engine (orders in parentheses):
 //
 //	A(Capture) ─▶ A(Capture) B(Capture) ─▶ B(Capture) A(Drain) ─▶ B(Capture)
 //	                  B answers Capturing ──▲     A answers Drained ──▲
 //
-// The first engine of a shard seals it. If S and A capture it both, S stays first,
-// and A, S, … is made S, A, B when A moves: the engine to go is always the one
-// before the newcomer. A shard is in one move at a time.
+// The first engine of a shard seals it. If both S and A capture the shard, S stays
+// first. When A moves to B, the order becomes S, A, B: the source of a move is always
+// right before its target. A shard is in at most one move at a time.
 package placement
 
 import (
@@ -27,67 +36,71 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Imbalance is by how much the load of an engine may differ from the mean.
+// Imbalance is the part of the mean load by which the load of an engine may differ
+// from the mean.
 const Imbalance = 0.15
 
-// maxEngines of one shard, as the API has it, and how many of them capture it but
-// for a move.
+// maxEngines is the highest number of engines of a shard that the API accepts.
+// maxReplicas is how many of them capture it, except during a move.
 const maxEngines, maxReplicas = 4, 2
 
-// Input is all that a decision is made of.
+// Input is everything that a decision depends on.
 type Input struct {
-	// Shards of the archive, by index.
+	// Shards are the shards of the archive, by index.
 	Shards []Shard
-	// Engines that have a pod. One that is missing here holds nothing any more.
+	// Engines are the engines that have a pod. An engine without a pod captures
+	// nothing.
 	Engines []Engine
-	// Holding are the engines that report to have shards, by index of the shard,
-	// the one to prefer first.
+	// Holding has the engines that report each shard, by its index, in order of
+	// preference.
 	Holding map[int][]Holder
-	// Rebalance says whether shards move to even out the load, and to bring the
-	// two engines of a shard further apart.
+	// Rebalance reports whether shards may move to even out the load, and to bring
+	// the two engines of a shard further apart.
 	Rebalance bool
-	// Hold says why no such move begins for now, though Rebalance is on: Cassandra
-	// is being scaled. Empty: none is held. Shards of dead and leaving engines move
-	// all the same.
+	// Hold is the reason why no such move may begin for now although Rebalance is on,
+	// for example that Cassandra is being scaled; empty if moves may begin. Shards of
+	// dead and leaving engines move anyway.
 	Hold string
 
-	// Now is compared with the times below, of the same clock.
+	// Now is the current time, by the clock of all other times here.
 	Now    time.Time
 	Limits Limits
-	// Begun is how many such moves began in the last minute.
+	// Begun is how many moves for Rebalance began in the last minute.
 	Begun int
 }
 
-// Limits bound moves. A duration that is zero bounds nothing.
+// Limits bound moves. A duration of zero bounds nothing.
 type Limits struct {
-	// AtOnce is how many shards may be on the way before none moves only to even
-	// out the load; PerMinute is how many such moves may begin in a minute, 0:
+	// AtOnce is how many shards may be moving, for any reason, when a move for
+	// Rebalance begins.
+	AtOnce int
+	// PerMinute is how many moves for Rebalance may begin in a minute; 0 stands for
 	// any number.
-	AtOnce, PerMinute int
-	// Rest is for how long a shard that moved to even out the load does not again.
+	PerMinute int
+	// Rest is how long a shard stays after a move for Rebalance before another one.
 	Rest time.Duration
 	// Join is how long an engine may take to capture a shard before the move is
-	// undone, and to drain one before others do not wait for it any more.
+	// undone, and to drain a shard before other engines no longer wait for it.
 	Join time.Duration
-	// Avoid is for how long an engine that did not come to capture a shard is not
-	// asked again.
+	// Avoid is how long an engine that did not capture a shard in time does not get
+	// that shard again.
 	Avoid time.Duration
 }
 
-// Shard is what is known of one shard.
+// Shard is the state of one shard.
 type Shard struct {
-	// Index in the archive.
+	// Index is the index of the shard in the archive.
 	Index int
-	// Weight is the load that the shard brings to each engine that captures it, in
-	// any unit.
+	// Weight is the load that the shard adds to each engine that captures it, in any
+	// unit.
 	Weight float64
-	// Replicas is how many engines are to capture the shard: 1 or 2; 0 is 1.
+	// Replicas is how many engines should capture the shard: 1 or 2; 0 stands for 1.
 	Replicas int
-	// Engines in the order of the spec, with what they answered.
+	// Engines are the engines in the order of the spec, with their answers.
 	Engines []Slot
-	// MovedAt is when the shard was moved last to even out the load.
+	// MovedAt is when the shard last moved for Rebalance.
 	MovedAt time.Time
-	// Avoid are engines that did not come to capture the shard lately.
+	// Avoid are the engines that recently did not capture the shard in time.
 	Avoid []string
 }
 
@@ -95,59 +108,60 @@ type Shard struct {
 type Slot struct {
 	Name  string
 	Order v1alpha1.EngineOrder
-	// Phase is the engine's answer; empty before the first.
+	// Phase is the engine's answer; empty before the first one.
 	Phase v1alpha1.ShardPhase
-	// Ordered is since when the engine has its order; zero: not known.
+	// Ordered is when the engine got its order; zero if unknown.
 	Ordered time.Time
 }
 
 // Engine is an engine that has a pod.
 type Engine struct {
 	Name string
-	// Node and Zone that it runs on; empty: not known.
+	// Node and Zone are where the engine runs; empty if unknown.
 	Node, Zone string
-	// Capacity is how much it can take beside others, as cores. If that of any
-	// engine is not known, which is 0, all count the same.
+	// Capacity is how much load the engine can take relative to others, for example in
+	// cores; 0 if unknown. If that of any engine is unknown, all engines count the same.
 	Capacity float64
-	// Usable engines may be given shards.
+	// Usable reports whether the engine may get shards.
 	Usable bool
-	// Leaving engines go on capturing until others have taken their shards.
+	// Leaving reports whether the engine is shutting down. It goes on capturing until
+	// other engines capture its shards.
 	Leaving bool
-	// Dead engines are taken for capturing nothing, though they may.
+	// Dead reports whether the engine is assumed to capture nothing, although it may.
 	Dead bool
 }
 
 // Holder is an engine that reports to capture a shard.
 type Holder struct {
 	Name string
-	// Orphaned says that the shard does not name the engine, which goes on
-	// capturing until it is told to drain.
+	// Orphaned reports whether the shard does not name the engine. Such an engine goes
+	// on capturing until it gets the order to drain.
 	Orphaned bool
 }
 
 // Reason is why a shard got another engine.
 type Reason string
 
-// Reasons.
+// These are the reasons of moves.
 const (
-	Unassigned Reason = "Unassigned" // no engine had it
-	Adopted    Reason = "Adopted"    // an engine had it, and the shard did not say so
-	Dead       Reason = "Dead"
-	Leaving    Reason = "Leaving"
-	Second     Reason = "Second" // fewer engines captured it than are to
-	Apart      Reason = "Apart"  // both its engines were on one node, or in one zone
-	Uneven     Reason = "Uneven"
+	Unassigned Reason = "Unassigned" // no engine captured the shard
+	Adopted    Reason = "Adopted"    // an engine captured the shard, but the shard did not name it
+	Dead       Reason = "Dead"       // the engine died
+	Leaving    Reason = "Leaving"    // the engine is shutting down
+	Second     Reason = "Second"     // the shard lacked a second engine
+	Apart      Reason = "Apart"      // both engines of the shard ran on one node, or in one zone
+	Uneven     Reason = "Uneven"     // the load of engines was uneven
 )
 
 // Move is a shard that gets another engine by this decision.
 type Move struct {
 	Shard    int
-	From, To string // From is empty if there was none
+	From, To string // From is empty if the shard had no engine
 	Reason   Reason
 }
 
-// Undone is a move that was given up because its target did not come to capture
-// the shard in time. The source goes on.
+// Undone is a move that is given up because its target did not capture the shard in
+// time. The source goes on.
 type Undone struct {
 	Shard    int
 	From, To string
@@ -155,34 +169,32 @@ type Undone struct {
 
 // Result is a decision.
 type Result struct {
-	// Engines of each shard, in the order of Input.Shards.
+	// Engines are the engines of each shard, in the order of Input.Shards.
 	Engines [][]v1alpha1.ShardEngine
-	// Moves that begin, by shard.
+	// Moves are the moves that begin, by shard.
 	Moves []Move
-	// Undone are moves that end where they began, by shard.
+	// Undone are the moves that are given up, by shard.
 	Undone []Undone
-	// Unplaced is the number of shards with a weight that no living engine is to
-	// capture; Moving of those that are on the way from one living engine to
-	// another; Missing of living engines that shards lack of their Replicas.
-	Unplaced, Moving, Missing int
+	// Unplaced is the number of shards with a weight but without a living engine.
+	Unplaced int
+	// Moving is the number of shards that move between two living engines.
+	Moving int
+	// Missing is the number of living engines that shards lack of their Replicas.
+	Missing int
 }
 
-// Plan decides. If no engine is usable, all stays as it is: there is nobody to
-// take a shard, and who has one goes on.
+// Plan decides which engines capture which shard, and with which orders. If no engine is
+// usable, everything stays as it is.
 func Plan(in Input) Result {
 	p := newPlan(&in)
 	if len(p.usable) > 0 {
-		for i := range p.shards {
-			p.settle(&p.shards[i])
-		}
-		p.weigh()
+		p.advanceMoves()
+		p.sumLoads()
 		p.assign()
-		p.complete()
-		p.leave()
+		p.addSeconds()
+		p.moveOffLeaving()
 		if in.Rebalance && in.Hold == "" {
-			room := p.room()
-			room = p.spread(room)
-			p.rebalance(room)
+			p.rebalance(p.separate(p.movesLeft()))
 		}
 	}
 	return p.result()
@@ -195,8 +207,8 @@ type plan struct {
 	usable  []*engine // by name
 	shards  []shard
 	alike   bool    // all engines have the same capacity
-	mean    float64 // share of a usable engine
-	// shardMean is the weight of a shard.
+	mean    float64 // mean share of a usable engine
+	// shardMean is the mean weight of a shard.
 	shardMean float64
 	moves     []Move
 	undone    []Undone
@@ -206,26 +218,27 @@ type plan struct {
 type engine struct {
 	Engine
 	hash uint64
-	// load is the weight of the shards that are the engine's once all moves
-	// under way are done.
+	// load is the weight of the shards that the engine captures once all moves under
+	// way are done.
 	load float64
 }
 
-// share is the load beside the capacity, which is what is evened out.
+// share is the load per capacity. Rebalancing evens out shares.
 func (e *engine) share() float64 { return e.load / e.Capacity }
 
-// shard is a Shard that is being decided on.
+// shard is a Shard during a run of Plan.
 type shard struct {
 	*Shard
 	weight   float64
 	replicas int
-	captures []Slot // living engines with the order Capture, first the one that seals
-	drains   []Slot // all others, the living first
-	moving   bool   // between two living engines
-	lost     Slot   // who was to capture it, if nobody living is
+	captures []Slot // living engines with the order Capture; the first one seals
+	drains   []Slot // all other engines, the living ones first
+	moving   bool   // the shard moves between two living engines
+	lost     Slot   // the engine that should have captured the shard, but is gone or dead
 }
 
-// source is the place in captures of the engine that is to go; -1 if none is.
+// source returns the place in captures of the engine that the shard moves off; -1 if the
+// shard does not move.
 func (s *shard) source() int {
 	if len(s.captures) > s.replicas {
 		return s.replicas - 1
@@ -233,11 +246,12 @@ func (s *shard) source() int {
 	return -1
 }
 
-// captured says whether an engine is to capture the shard.
+// captured reports whether an engine should capture the shard.
 func (s *shard) captured(name string) bool {
 	return slices.ContainsFunc(s.captures, func(slot Slot) bool { return slot.Name == name })
 }
 
+// newPlan prepares a run of Plan.
 func newPlan(in *Input) *plan {
 	p := &plan{in: in, engines: make(map[string]*engine, len(in.Engines))}
 	unknown := slices.ContainsFunc(in.Engines, func(e Engine) bool { return e.Capacity <= 0 })
@@ -256,13 +270,13 @@ func newPlan(in *Input) *plan {
 	p.shards = make([]shard, len(in.Shards))
 	base := baseWeight(in.Shards)
 	for i := range in.Shards {
-		p.shards[i] = p.read(&in.Shards[i])
+		p.shards[i] = p.readShard(&in.Shards[i])
 		p.shards[i].weight = base + max(in.Shards[i].Weight, 0)
 	}
 	return p
 }
 
-// baseWeight is what a shard counts without any load, so that empty shards are
+// baseWeight returns the weight of a shard without load. Because of it, empty shards are
 // spread as well.
 func baseWeight(shards []Shard) float64 {
 	var sum float64
@@ -275,7 +289,7 @@ func baseWeight(shards []Shard) float64 {
 	return sum / float64(len(shards)) / 100
 }
 
-// living returns an engine unless it is dead or has no pod.
+// living returns an engine; nil if it is dead or has no pod.
 func (p *plan) living(name string) *engine {
 	if e := p.engines[name]; e != nil && !e.Dead {
 		return e
@@ -283,11 +297,12 @@ func (p *plan) living(name string) *engine {
 	return nil
 }
 
-// overdue says whether an engine had its order for longer than it may take.
+// overdue reports whether an engine has had its order for longer than Limits.Join.
 func (p *plan) overdue(slot Slot) bool {
 	return p.in.Limits.Join > 0 && !slot.Ordered.IsZero() && p.in.Now.Sub(slot.Ordered) >= p.in.Limits.Join
 }
 
+// result returns the decision.
 func (p *plan) result() Result {
 	r := Result{Engines: make([][]v1alpha1.ShardEngine, len(p.shards)), Moves: p.moves, Undone: p.undone}
 	slices.SortFunc(r.Moves, func(a, b Move) int { return cmp.Compare(a.Shard, b.Shard) })

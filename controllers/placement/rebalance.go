@@ -7,18 +7,18 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// goal is what a rebalancing that has begun goes on to.
+// goal is the imbalance at which a rebalancing ends. It begins at Imbalance.
 const goal = Imbalance * 2 / 3
 
-// idle is the part of the mean below which an engine has next to nothing.
+// idle is the part of the mean load below which an engine counts as nearly idle.
 const idle = 0.6
 
-// targets is how many of the engines with the least load are looked at for one
-// with much.
+// targets is how many of the least loaded engines are considered as the target of a
+// move.
 const targets = 16
 
-// room is how many moves may begin that are not urgent.
-func (p *plan) room() int {
+// movesLeft returns how many moves for Rebalance may begin now.
+func (p *plan) movesLeft() int {
 	room := p.in.Limits.AtOnce
 	for i := range p.shards {
 		if p.shards[i].moving {
@@ -31,15 +31,16 @@ func (p *plan) room() int {
 	return max(room, 0)
 }
 
-// spread begins to move the second engine of shards whose two are on one node, or
-// in one zone, if there is a place for it. It returns how many moves are left.
-func (p *plan) spread(room int) int {
+// separate begins to move the second engine of shards both of whose engines run on one
+// node, or in one zone, if a better engine exists. It returns how many moves may still
+// begin.
+func (p *plan) separate(room int) int {
 	near := func(s *shard) bool {
-		if s.replicas < 2 || !p.still(s) {
+		if s.replicas < 2 || !p.isMovable(s) {
 			return false
 		}
 		a, b := p.engines[s.captures[0].Name], p.engines[s.captures[1].Name]
-		return together(a, b) || neighbours(a, b)
+		return sameNode(a, b) || sameZone(a, b)
 	}
 	for _, s := range p.heaviestFirst(near) {
 		if room == 0 {
@@ -47,7 +48,7 @@ func (p *plan) spread(room int) int {
 		}
 		stay, from := p.engines[s.captures[0].Name], p.engines[s.captures[1].Name]
 		to := p.choose(s, false)
-		if to == nil || p.fit(s, stay, to) >= fitsBeside || !together(stay, from) && p.fit(s, stay, to) != fitsApart {
+		if to == nil || p.fit(s, stay, to) >= fitsBeside || !sameNode(stay, from) && p.fit(s, stay, to) != fitsApart {
 			continue
 		}
 		p.move(s, to, Apart)
@@ -56,15 +57,14 @@ func (p *plan) spread(room int) int {
 	return room
 }
 
-// rebalance begins moves from engines with much to engines with little, if one is
-// further from the mean than Imbalance, until none is further than goal, or limit
-// moves are begun. An engine that nothing helps, because one shard is too heavy,
-// does not make others move.
+// rebalance begins moves from engines with a high load to engines with a low one. It
+// begins if the load of an engine differs from the mean by more than Imbalance, and goes
+// on until none differs by more than goal, or limit moves have begun. It leaves an engine
+// alone if no move helps it, for example because it has one very heavy shard.
 //
-// The distance between Imbalance and goal, and the rule that a move must take two
-// thirds of the difference between its two engines at most, keep shards from
-// going back and forth: for small changes of load, or because they are few and
-// large.
+// Two rules keep shards from moving back and forth: goal is lower than Imbalance, and the
+// weight of a shard that moves is at most two thirds of the difference between the loads
+// of its two engines.
 func (p *plan) rebalance(limit int) {
 	if limit == 0 {
 		return
@@ -75,7 +75,8 @@ func (p *plan) rebalance(limit int) {
 		return
 	}
 	movable := p.movable()
-	shed, fill := Imbalance, Imbalance // how far from the mean engines with much, and with little, have to be
+	// An engine must be this far above the mean to shed load, or below it to receive some.
+	shed, fill := Imbalance, Imbalance
 	for at := len(byShare) - 1; at > 0; {
 		most := byShare[at]
 		if p.within(goal, byShare[0], most) || most.share() <= p.mean {
@@ -83,12 +84,12 @@ func (p *plan) rebalance(limit int) {
 		}
 		to := byShare[:min(at, targets)]
 		over := most.share() > (1+shed)*p.mean
-		if !over { // it must be for one with too little
+		if !over { // a move must help an engine with too little load
 			to = to[:p.below(fill, to)]
 		}
 		begun := p.relieve(most, to, movable, limit)
 		if begun == 0 {
-			at-- // nothing of it helps: another one may have what does
+			at-- // no shard of this engine helps: try the next one
 			continue
 		}
 		if over {
@@ -103,14 +104,15 @@ func (p *plan) rebalance(limit int) {
 	}
 }
 
+// sortByShare sorts engines by share, the lowest first.
 func sortByShare(engines []*engine) {
 	slices.SortFunc(engines, func(a, b *engine) int {
 		return cmp.Or(cmp.Compare(a.share(), b.share()), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// below counts the engines that are further below the mean than by a part of it.
-// They are by share.
+// below counts the engines, sorted by share, that are below the mean by more than a part
+// of it.
 func (p *plan) below(part float64, engines []*engine) (n int) {
 	for n < len(engines) && engines[n].share() < (1-part)*p.mean {
 		n++
@@ -118,8 +120,8 @@ func (p *plan) below(part float64, engines []*engine) (n int) {
 	return n
 }
 
-// within says whether neither of two engines is further from the mean than by a
-// part of it.
+// within reports whether neither of two engines differs from the mean by more than a part
+// of it.
 func (p *plan) within(part float64, least, most *engine) bool {
 	return most.share() <= (1+part)*p.mean && least.share() >= (1-part)*p.mean
 }
@@ -127,15 +129,15 @@ func (p *plan) within(part float64, least, most *engine) bool {
 // piece is a shard that may move off an engine.
 type piece struct {
 	*shard
-	at int // place of the engine in captures
+	at int // the place of the engine in captures
 }
 
-// movable returns the shards that may move, by usable engine, by weight.
+// movable returns the shards of each engine that may move, sorted by weight.
 func (p *plan) movable() map[*engine][]piece {
 	out := make(map[*engine][]piece, len(p.usable))
 	for i := range p.shards {
 		s := &p.shards[i]
-		if !p.still(s) {
+		if !p.isMovable(s) {
 			continue
 		}
 		for at, slot := range s.captures {
@@ -151,8 +153,9 @@ func (p *plan) movable() map[*engine][]piece {
 	return out
 }
 
-// still says whether a shard stands still, and has rested.
-func (p *plan) still(s *shard) bool {
+// isMovable reports whether a shard is in no move, its engines capture it, and it has
+// rested since its last move.
+func (p *plan) isMovable(s *shard) bool {
 	if s.moving || len(s.captures) != s.replicas {
 		return false
 	}
@@ -164,14 +167,14 @@ func (p *plan) still(s *shard) bool {
 	return s.MovedAt.IsZero() || p.in.Now.Sub(s.MovedAt) >= p.in.Limits.Rest
 }
 
-// relieve begins one move off an engine, or two that exchange shards, to one of
-// the targets, of which the first has the least. It returns how many began.
+// relieve begins one move off an engine to one of the targets, or two moves that exchange
+// shards. The targets are sorted by share. It returns how many moves began.
 func (p *plan) relieve(from *engine, to []*engine, movable map[*engine][]piece, limit int) int {
 	for _, t := range to {
 		for _, choice := range []func(from, to *engine) (least, most float64){p.fair, p.helpful, p.small} {
 			least, most := choice(from, t)
 			if i := p.heaviest(movable[from], from, t, least, most); i >= 0 {
-				p.begin(movable[from][i], t)
+				p.beginMove(movable[from][i], t)
 				movable[from] = slices.Delete(movable[from], i, i+1)
 				return 1
 			}
@@ -183,20 +186,22 @@ func (p *plan) relieve(from *engine, to []*engine, movable map[*engine][]piece, 
 	return p.exchange(from, to, movable)
 }
 
-// level is how much has to go from one engine to another for their shares to be
-// the same.
+// level returns the load that has to move from one engine to another to make their shares
+// equal.
 func level(from, to *engine) float64 {
 	return (from.share() - to.share()) / (1/from.Capacity + 1/to.Capacity)
 }
 
-// fair are the weights that leave both engines near the mean, and are worth a move.
+// fair returns the range of weights whose move leaves both engines near the mean, and that
+// are worth a move.
 func (p *plan) fair(from, to *engine) (least, most float64) {
 	most = min(from.load-(1-goal)*p.mean*from.Capacity, (1+goal)*p.mean*to.Capacity-to.load, level(from, to)*4/3)
 	return most / 4, most
 }
 
-// helpful are the weights that bring two engines closer, if one has far too much or
-// next to nothing. Others would take turns for every small change of load.
+// helpful returns the range of weights whose move brings two engines closer, if one has far
+// too much load or is nearly idle. Without this condition, engines would exchange shards at
+// every small change of load.
 func (p *plan) helpful(from, to *engine) (least, most float64) {
 	if from.share() <= (1+Imbalance)*p.mean && to.share() >= idle*p.mean {
 		return 0, 0
@@ -204,25 +209,26 @@ func (p *plan) helpful(from, to *engine) (least, most float64) {
 	return level(from, to) / 8, level(from, to) * 4 / 3
 }
 
-// small are the weights of which it takes many, down to a fourth of a mean shard.
+// small returns the range of weights down to a fourth of a mean shard. Several such moves
+// may be needed.
 func (p *plan) small(from, to *engine) (least, most float64) {
 	_, most = p.fair(from, to)
 	return p.shardMean / 4, most
 }
 
-// heaviest returns the place of the heaviest shard between two weights that may go
-// to an engine; -1 if there is none. pieces are by weight.
+// heaviest returns the place of the heaviest shard between two weights that may move to an
+// engine; -1 if there is none. The pieces are sorted by weight.
 func (p *plan) heaviest(pieces []piece, from, to *engine, least, most float64) int {
-	for i := after(pieces, most) - 1; i >= 0 && pieces[i].weight >= least; i-- {
-		if p.may(pieces[i], from, to) {
+	for i := firstAbove(pieces, most) - 1; i >= 0 && pieces[i].weight >= least; i-- {
+		if p.canTake(pieces[i], from, to) {
 			return i
 		}
 	}
 	return -1
 }
 
-// after returns the place of the first shard that is heavier.
-func after(pieces []piece, weight float64) int {
+// firstAbove returns the place of the first shard that is heavier than weight.
+func firstAbove(pieces []piece, weight float64) int {
 	at, _ := slices.BinarySearchFunc(pieces, weight, func(s piece, w float64) int {
 		if s.weight > w {
 			return 1
@@ -232,9 +238,9 @@ func after(pieces []piece, weight float64) int {
 	return at
 }
 
-// may says whether an engine may take a shard from another: it would neither have
-// it twice, nor bring its engines closer together than they are.
-func (p *plan) may(s piece, from, to *engine) bool {
+// canTake reports whether an engine may take a shard from another one. It must not capture
+// the shard already, and the two engines of the shard must not get closer together.
+func (p *plan) canTake(s piece, from, to *engine) bool {
 	if s.moving || s.captured(to.Name) || slices.Contains(s.Avoid, to.Name) {
 		return false
 	}
@@ -242,16 +248,17 @@ func (p *plan) may(s piece, from, to *engine) bool {
 		return true
 	}
 	stay := p.engines[s.captures[1-s.at].Name]
-	return (!together(stay, to) || together(stay, from)) && (!neighbours(stay, to) || neighbours(stay, from))
+	return (!sameNode(stay, to) || sameNode(stay, from)) && (!sameZone(stay, to) || sameZone(stay, from))
 }
 
-func (p *plan) begin(s piece, to *engine) {
-	p.last(s.shard, s.at)
+// beginMove begins to move a shard to even out the load.
+func (p *plan) beginMove(s piece, to *engine) {
+	p.moveToEnd(s.shard, s.at)
 	p.move(s.shard, to, Uneven)
 }
 
-// exchange begins to move a shard from one engine to another, and a lighter one the
-// other way, the pair that brings them closest.
+// exchange begins to move a shard to one of the targets and a lighter one back. It chooses
+// the pair of shards that brings the two engines closest.
 func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece) int {
 	var there, back piece
 	var target *engine
@@ -259,16 +266,16 @@ func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece)
 	for _, t := range to {
 		wanted := level(from, t)
 		for _, a := range movable[from] {
-			if !p.may(a, from, t) {
+			if !p.canTake(a, from, t) {
 				continue
 			}
-			for i := after(movable[t], a.weight-wanted*2/3) - 1; i >= 0 && i < len(movable[t]); i++ {
+			for i := firstAbove(movable[t], a.weight-wanted*2/3) - 1; i >= 0 && i < len(movable[t]); i++ {
 				b := movable[t][i]
 				gain := a.weight - b.weight
 				if gain < wanted/4 {
 					break
 				}
-				if gain <= wanted*4/3 && gain > best && p.may(b, t, from) {
+				if gain <= wanted*4/3 && gain > best && p.canTake(b, t, from) {
 					there, back, target, best = a, b, t, gain
 				}
 			}
@@ -277,8 +284,8 @@ func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece)
 	if target == nil {
 		return 0
 	}
-	p.begin(there, target)
-	p.begin(back, from)
+	p.beginMove(there, target)
+	p.beginMove(back, from)
 	for _, e := range []*engine{from, target} {
 		movable[e] = slices.DeleteFunc(movable[e], func(s piece) bool { return s.moving })
 	}

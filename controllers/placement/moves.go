@@ -6,8 +6,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// read takes a shard as it is.
-func (p *plan) read(from *Shard) shard {
+// readShard returns a shard as the input describes it.
+func (p *plan) readShard(from *Shard) shard {
 	s := shard{Shard: from, replicas: min(max(from.Replicas, 1), maxReplicas)}
 	for _, slot := range from.Engines {
 		if slot.Order == v1alpha1.OrderCapture {
@@ -16,13 +16,13 @@ func (p *plan) read(from *Shard) shard {
 			s.drains = append(s.drains, slot)
 		}
 	}
-	s.moving = p.between(&s)
+	s.moving = p.isMoving(&s)
 	return s
 }
 
-// between says whether a shard is on the way from one living engine to another. An
-// engine that does not drain in time is not waited for.
-func (p *plan) between(s *shard) bool {
+// isMoving reports whether a shard moves between two living engines. An engine that does
+// not drain in time no longer counts.
+func (p *plan) isMoving(s *shard) bool {
 	captures, drains := 0, 0
 	for _, slot := range s.captures {
 		if p.living(slot.Name) != nil {
@@ -37,9 +37,16 @@ func (p *plan) between(s *shard) bool {
 	return captures > s.replicas || drains > 0 && captures+drains > 1
 }
 
-// settle takes the next step of a move that is under way, or gives it up, and
-// ends the part of engines that are gone.
-func (p *plan) settle(s *shard) {
+// advanceMoves takes the next step of each move under way.
+func (p *plan) advanceMoves() {
+	for i := range p.shards {
+		p.advanceShard(&p.shards[i])
+	}
+}
+
+// advanceShard takes the next step of a shard's move, or gives the move up. It drains
+// engines that are dead and drops those that have no pod.
+func (p *plan) advanceShard(s *shard) {
 	captures, drains := s.captures, s.drains
 	s.captures, s.drains = nil, nil
 	for _, slot := range captures {
@@ -58,16 +65,16 @@ func (p *plan) settle(s *shard) {
 	if len(s.captures) == 0 {
 		p.takeBack(s)
 	} else if s.source() >= 0 {
-		p.advance(s)
+		p.advanceMove(s)
 	}
 	p.drainOrphans(s)
 	p.livingFirst(s)
-	s.moving = p.between(s)
+	s.moving = p.isMoving(s)
 }
 
-// drain gives an engine the order to stop, unless it has.
+// drain gives an engine the order to drain, unless it has drained.
 func (p *plan) drain(s *shard, slot Slot) {
-	if !p.ended(s.Index, slot) {
+	if !p.hasDrained(s.Index, slot) {
 		if slot.Order != v1alpha1.OrderDrain {
 			slot.Order, slot.Ordered = v1alpha1.OrderDrain, p.in.Now
 		}
@@ -75,18 +82,17 @@ func (p *plan) drain(s *shard, slot Slot) {
 	}
 }
 
-// ended says whether an engine that had to drain has nothing of the shard any
-// more. A report that says otherwise is older than the answer, and waited for:
-// the engine would be told to drain again.
-func (p *plan) ended(shard int, slot Slot) bool {
+// hasDrained reports whether an engine no longer has anything of a shard. It waits for a
+// report that agrees with the answer: an older report would make the engine an orphan,
+// which gets the order to drain again.
+func (p *plan) hasDrained(shard int, slot Slot) bool {
 	if p.engines[slot.Name] == nil {
 		return true
 	}
 	return slot.Phase == v1alpha1.Drained && !slices.Contains(p.in.Holding[shard], Holder{slot.Name, true})
 }
 
-// takeBack lets an engine that was about to stop go on, because the one that was
-// to follow died.
+// takeBack makes an engine that was draining capture again, because its successor died.
 func (p *plan) takeBack(s *shard) {
 	for i, slot := range s.drains {
 		if p.living(slot.Name) != nil && slot.Phase != v1alpha1.Drained {
@@ -98,17 +104,17 @@ func (p *plan) takeBack(s *shard) {
 	}
 }
 
-// advance lets the engine to go stop if the newcomer captures, or gives the move up
-// if the newcomer is leaving and the other one is not, or takes too long.
-func (p *plan) advance(s *shard) {
+// advanceMove drains the source of a move once the target captures the shard. It gives the
+// move up if the target is leaving, or does not capture the shard in time.
+func (p *plan) advanceMove(s *shard) {
 	at := s.source()
 	from, to, others := s.captures[at], s.captures[at+1], s.captures[:at:at]
-	for _, slot := range s.captures[at+2:] { // nobody but a human gives such orders
+	for _, slot := range s.captures[at+2:] { // only a human gives such orders
 		p.drain(s, slot)
 	}
 	s.captures = append(others, from, to)
 	fromLeaves, toLeaves := p.engines[from.Name].Leaving, p.engines[to.Name].Leaving
-	late := p.overdue(to) && (!fromLeaves || p.another(s))
+	late := p.overdue(to) && (!fromLeaves || p.hasOtherTarget(s))
 	switch {
 	case to.Phase == v1alpha1.Capturing && (fromLeaves || !toLeaves):
 		s.captures = append(others, to)
@@ -122,16 +128,16 @@ func (p *plan) advance(s *shard) {
 	}
 }
 
-// another says whether there is an engine left to try for a shard: who gives up
-// the last one while the source leaves has less than before.
-func (p *plan) another(s *shard) bool {
+// hasOtherTarget reports whether there is another engine to try for a shard. While the
+// source leaves, a move to the last possible target is not given up.
+func (p *plan) hasOtherTarget(s *shard) bool {
 	return slices.ContainsFunc(p.usable, func(e *engine) bool {
 		return !s.captured(e.Name) && !slices.Contains(s.Avoid, e.Name)
 	})
 }
 
-// drainOrphans tells engines to stop that capture the shard without being asked
-// to. If nobody is asked to, assign takes one of them.
+// drainOrphans drains engines that capture a shard which does not name them. If no engine
+// should capture the shard, assign chooses one of them instead.
 func (p *plan) drainOrphans(s *shard) {
 	if len(s.captures) == 0 {
 		return
@@ -145,9 +151,9 @@ func (p *plan) drainOrphans(s *shard) {
 	}
 }
 
-// livingFirst puts those to drain first who can hear it, and drops the last ones
-// of too many. If one of these lives, or comes to life again, it reports the
-// shard as orphaned and gets its order then.
+// livingFirst sorts the engines to drain, the living ones first, and drops the last ones if
+// there are more than a shard may name. If a dropped engine is alive, or comes back to
+// life, it reports the shard as orphaned and then gets its order.
 func (p *plan) livingFirst(s *shard) {
 	slices.SortStableFunc(s.drains, func(a, b Slot) int {
 		switch aLives, bLives := p.living(a.Name) != nil, p.living(b.Name) != nil; {
