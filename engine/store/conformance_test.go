@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store/storetest"
 )
 
-// Once it is open, a Pending store is as the one that it opened.
+// An open Pending store behaves like the store that it opened.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		opened := make(chan struct{})
@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 			}
 		})
 		<-opened
-		for p.State() != "" { // it is about to be
+		for p.State() != "" { // it opens in a moment
 			runtime.Gosched()
 		}
 		return p

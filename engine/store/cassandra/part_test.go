@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// torn is a keyspace in which tests do to rows what a crash does.
+// torn is a keyspace in which tests damage rows as a crash does.
 type torn struct {
 	*testing.T
 	*cassandrastore.Store

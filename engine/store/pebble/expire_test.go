@@ -104,8 +104,8 @@ func (l *tiers) check(now int64) (expired int) {
 	return expired
 }
 
-// What is due goes, to the instant, of all tiers and sizes, which lie between each other
-// in the order of keys; what is not due stays.
+// Rows expire exactly when they are due, on all tiers and in buckets of all sizes, whose keys
+// are interleaved. Other rows stay.
 func TestExpire(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	begin := time.Date(1969, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -139,7 +139,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// What has expired is gone from the disk once Pebble has compacted its files.
+// Expired rows free their disk space once Pebble has compacted its files.
 func TestExpiredIsGoneFromDisk(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	now := time.Now()
@@ -180,7 +180,7 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 	}
 }
 
-// Where nothing is due, Expire writes nothing.
+// Expire writes nothing if no row has expired.
 func TestExpireWritesOnlyWhatIsDue(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	now := time.Now()

@@ -20,9 +20,9 @@ func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at 
 	return at
 }
 
-// A journal does not grow without bound: rows go when the position after theirs is
-// sealed, and all with the claim.
-func TestSealedRowsGo(t *testing.T) {
+// A journal does not grow without bound: rows are deleted when the position after theirs is
+// sealed, and all of them with the claim.
+func TestSealedRowsAreDeleted(t *testing.T) {
 	st := open(t, t.TempDir(), pebble.Options{})
 	defer st.Close()
 	blob := make([]byte, 256<<10)

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// What stands in the archive is listed also where the directory does not name it.
+// Rows are listed even if the directory does not name them.
 func TestListing(t *testing.T) {
 	st := open(t, t.TempDir(), pebble.Options{})
 	defer st.Close()

@@ -65,7 +65,7 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	refused(t, set(t, "s", "?"), "corrupt")
 }
 
-// An archive of an earlier version is opened, and is of this one then.
+// Opening an archive of an earlier version upgrades it.
 func TestEarlierVersionsAreUpgraded(t *testing.T) {
 	for _, version := range []string{"\x00\x00\x00\x01", "\x00\x00\x00\x02", "\x00\x00\x00\x03", "\x00\x00\x00\x04"} {
 		dir := set(t, "s", version)

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The room of buckets that were dropped is free after Reclaim, though nothing else is
-// written, and what stays is there.
+// Reclaim frees the disk space of dropped buckets without any other write, and keeps the
+// other blocks.
 func TestReclaimFreesRoom(t *testing.T) {
 	const days, perDay, blob = 20, 200, 32 << 10
 	s, err := Open(t.TempDir(), Options{})
@@ -53,7 +53,7 @@ func TestReclaimFreesRoom(t *testing.T) {
 	if err := s.Reclaim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Files that are not needed any more are deleted one after the other.
+	// Pebble deletes obsolete files one after the other.
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs take some of it

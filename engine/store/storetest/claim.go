@@ -18,7 +18,7 @@ func (s *suite) claims(t *testing.T, shard int) []store.Claim {
 	return claims
 }
 
-// claim returns that of a writer, as the store tells it.
+// claim returns the stored claim of a writer.
 func (s *suite) claim(t *testing.T, shard int, w store.WriterID) store.Claim {
 	t.Helper()
 	claims, err := s.Claims(t.Context(), shard)
@@ -81,15 +81,15 @@ func testDropClaim(t *testing.T, s *suite) {
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Last))
 	equal(t, "claims after a late Seal", s.claims(t, stays.Shard), []store.Claim{stays})
 
-	// A writer that was thought dead claims again, and is sealed as any other.
+	// A writer that was taken for dead claims again and is sealed like any other.
 	goes.Closed, goes.Last, goes.Sealed = false, 0, store.At(3, 1)
 	must(t, s.PutClaim(t.Context(), goes))
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Sealed))
 	equal(t, "claims after a dropped writer came back", s.claims(t, stays.Shard), []store.Claim{goes, stays})
 }
 
-// A claim that was renewed, or closed, after it was looked at is not dropped for what it
-// was: rows may have come since that nobody has sealed.
+// A claim that was renewed or closed after it was read is not dropped: since then the writer
+// may have written rows that are not sealed.
 func testClaimThatWasPutSince(t *testing.T, s *suite) {
 	c := store.Claim{Shard: s.shard(), Writer: newWriter(), Epoch: 1, Alive: 5}
 	must(t, s.PutClaim(t.Context(), c))

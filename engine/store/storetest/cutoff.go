@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The cutoff is that of the archive, so other tests of a store see it. It only rises.
+// The cutoff belongs to the archive, so other tests of a store see it. It only rises.
 func testCutoff(t *testing.T, s *suite) {
 	read := func() store.Cutoff {
 		f, found, err := s.Cutoff(t.Context())

@@ -120,8 +120,8 @@ func testJournalStopsEarly(t *testing.T, s *suite) {
 	equal(t, "rows kept while reading", s.journal(t, shard, w, 0), want)
 }
 
-// Who reads a writer's rows while it writes sees no row without those before it: a
-// sealer takes the position of the last one for that of all.
+// A reader of a writer's rows sees no row without the rows before it, even while the writer
+// writes: a sealer takes the position of the last row as the position up to which it read.
 func testJournalHasNoGaps(t *testing.T, s *suite) {
 	first := []store.Position{store.At(1, 1), store.At(1, 2), store.At(2, 1), store.At(2, 2)}
 	later := []store.Position{store.At(2, 3), store.At(2, 4), store.At(3, 1), store.At(3, 2), store.At(4, 1)}

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sizes are those of blobs around every border where a store may begin to keep
-// them in another way.
+// sizes returns sizes of blobs around every bound at which a store may store them in another
+// way.
 func sizes() []int {
 	all := []int{0, 1}
 	for _, border := range []int{64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20} {
@@ -65,7 +65,7 @@ func testLargeBlocks(t *testing.T, s *suite) {
 	}
 }
 
-// A block may be written again with more, also when it is large already, or smaller.
+// A block may be written again larger or smaller, even if it is already large.
 func testLargeBlockIsWrittenAgain(t *testing.T, s *suite) {
 	b := block(s.pv("a"), newWriter(), 1, 100, 200)
 	ns := sizes()
@@ -152,7 +152,7 @@ func testLargeBlocksAreDeleted(t *testing.T, s *suite) {
 	}
 }
 
-// A write that is broken off leaves the row as it was, or whole.
+// An interrupted write leaves the row as it was, or complete.
 func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 	shard, w := s.shard(), newWriter()
 	b := block(s.pv("a"), w, 1, 10, 20)
