@@ -87,7 +87,8 @@ func NewLink(k *Kernel, server netip.AddrPort, conn net.Conn) *Link {
 	return l
 }
 
-func (l *Link) link() *Link { return l }
+// link makes a circuit that embeds a Link a Circuit.
+func (l *Link) link() *Link { return l } //nolint:unused // promoted to the circuits that embed a Link
 
 // run connects the circuit, serves it, and gives its channels back.
 func (l *Link) run(c Circuit) {

@@ -14,7 +14,7 @@ import (
 // time. A narrower bin or a shorter range needs less.
 var ErrBound = errors.New("too much for one answer; use narrower bins or a shorter range")
 
-// Post-processor is a post-processor with its parameters. It has no state, and may be applied
+// Func is a post-processor with its parameters. It has no state, and may be applied
 // many times.
 type Func struct {
 	*definition

@@ -15,11 +15,12 @@ var errRead = errors.New("reading X: the store is down")
 
 // finish calls Finish. It returns what was logged, what fail received, and whether
 // the connection was aborted.
-func finish(ctx context.Context, a *Answer, err error) (logged string, failed error, aborted bool) {
+func finish(ctx context.Context, a *Answer, err error) (logged string, aborted bool, failed error) {
 	var log bytes.Buffer
 	defer func() {
 		logged = log.String()
-		aborted = recover() == http.ErrAbortHandler
+		cause, _ := recover().(error)
+		aborted = errors.Is(cause, http.ErrAbortHandler)
 	}()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/data", nil)
 	a.Finish(r, slog.New(slog.NewTextHandler(&log, nil)), err, func(err error) { failed = err })
@@ -41,7 +42,7 @@ func TestAnswerIsSentInPieces(t *testing.T) {
 			t.Fatalf("%d bytes remain after FlushFull", len(a.Buf))
 		}
 	}
-	if logged, failed, aborted := finish(t.Context(), a, nil); logged != "" || failed != nil || aborted {
+	if logged, aborted, failed := finish(t.Context(), a, nil); logged != "" || failed != nil || aborted {
 		t.Errorf("Finish logs %q, fails with %v, aborts: %v", logged, failed, aborted)
 	}
 	if got := w.Body.String(); got != want.String() || w.Header().Get("Content-Type") != "application/json" {
@@ -61,7 +62,7 @@ func TestErrorBeforeTheFirstByteIsAnswered(t *testing.T) {
 	w := httptest.NewRecorder()
 	a := New(w, "text/csv")
 	a.Buf = append(a.Buf, "a line"...)
-	if logged, failed, aborted := finish(t.Context(), a, errRead); logged != "" || failed != errRead || aborted {
+	if logged, aborted, failed := finish(t.Context(), a, errRead); logged != "" || !errors.Is(failed, errRead) || aborted {
 		t.Errorf("Finish logs %q, fails with %v, aborts: %v", logged, failed, aborted)
 	}
 	if w.Body.Len() > 0 || len(w.Header()) > 0 {
@@ -85,7 +86,7 @@ func TestErrorAfterTheFirstByteAbortsTheConnection(t *testing.T) {
 		if err := a.FlushFull(); err != nil {
 			t.Fatal(err)
 		}
-		logged, failed, aborted := finish(c.ctx, a, errRead)
+		logged, aborted, failed := finish(c.ctx, a, errRead)
 		if failed != nil || !aborted || strings.Contains(logged, "the store is down") != c.logged {
 			t.Errorf("%s: Finish logs %q, fails with %v, aborts: %v", c.name, logged, failed, aborted)
 		}
@@ -94,7 +95,7 @@ func TestErrorAfterTheFirstByteAbortsTheConnection(t *testing.T) {
 
 func TestConnectionErrorAbortsWithoutLog(t *testing.T) {
 	a := New(brokenWriter{httptest.NewRecorder()}, "text/csv")
-	if logged, failed, aborted := finish(t.Context(), a, nil); logged != "" || failed != nil || !aborted {
+	if logged, aborted, failed := finish(t.Context(), a, nil); logged != "" || failed != nil || !aborted {
 		t.Errorf("Finish logs %q, fails with %v, aborts: %v", logged, failed, aborted)
 	}
 }
