@@ -51,7 +51,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraOperatorMissing))
 		Expect(meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionStorageReady).Reason).To(Equal(v1alpha1.ReasonCassandraOperatorMissing))
 
-		By("making Secrets that it can not read")
+		By("making Secrets that it cannot read")
 		passwords := map[string]string{}
 		for _, name := range []string{"main-cassandra-superuser", "main-cassandra-role"} {
 			var s corev1.Secret

@@ -44,7 +44,7 @@ var _ = Describe("The API server", func() {
 	var namespace string
 	BeforeEach(func(ctx SpecContext) { namespace = newNamespace(ctx) })
 
-	DescribeTable("refuses an Archiver that can not work", func(ctx SpecContext, manifest, path, value, message string) {
+	DescribeTable("refuses an Archiver that cannot work", func(ctx SpecContext, manifest, path, value, message string) {
 		Expect(k8s.Create(ctx, object(namespace, manifest, path, value))).To(MatchError(ContainSubstring(message)))
 	},
 		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 lower-case letters"),

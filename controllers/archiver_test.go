@@ -141,7 +141,7 @@ var _ = Describe("The archiver reconciler", func() {
 		}).Should(Succeed())
 	})
 
-	It("says what a user needs to know of pods that can not be made", func(ctx SpecContext) {
+	It("says what a user needs to know about pods that cannot be made", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		d := &appsv1.Deployment{}
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "main-engine"), d) }).Should(Succeed())

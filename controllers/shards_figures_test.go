@@ -79,7 +79,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 
 		idle := 3 * time.Second
 		if os.Getenv("VARVE_LONG") != "" {
-			// The lists of before the edit are deleted after a minute.
+			// The lists from before the edit are deleted after a minute.
 			Eventually(func() int { counts, _ := p.writes.take(); return counts["DELETE configmaps"] }, 2*time.Minute, time.Second).Should(BeNumerically(">", 0))
 			p.writes.quiet()
 			p.writes.take()

@@ -133,7 +133,7 @@ func handOver(t *testing.T, st store.Store, checkpoint time.Duration) {
 	}
 }
 
-// TestReleaseWhileTheStoreIsAway releases a shard that can not be flushed, and
+// TestReleaseWhileTheStoreIsAway releases a shard that cannot be flushed, and
 // takes it again before and after the store is back.
 func TestReleaseWhileTheStoreIsAway(t *testing.T) {
 	for _, opts := range []Options{{Checkpoint: time.Hour}, {Checkpoint: 10 * time.Millisecond, Exclusive: true}} {

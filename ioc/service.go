@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// bindTries is how often a port is looked for that is free for TCP and for UDP.
+// bindTries limits the search for a port that is free for TCP and for UDP.
 const bindTries = 16
 
 // maxDatagram is the largest payload of UDP.

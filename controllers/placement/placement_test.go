@@ -145,7 +145,7 @@ func TestOneShard(t *testing.T) {
 	}
 }
 
-// phasesKept are the engines after a decision, with the answers of before.
+// phasesKept returns the engines after a decision, with their earlier phases.
 func phasesKept(before []placement.Slot, after []v1alpha1.ShardEngine) (out []placement.Slot) {
 	for _, e := range after {
 		slot := placement.Slot{Name: e.Name, Order: e.Order}

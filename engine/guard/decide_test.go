@@ -96,9 +96,9 @@ func (a *archive) follow() {
 }
 
 // Whatever the store frees, and when, no step is taken unless what was given up and is not
-// free yet would not be enough, but for the tenth that need not show. What is left once all
-// is free is below the mark, or above it by no more than is thought to be waited for: where
-// an archive grows as fast as its room becomes free, that does not show.
+// free yet would not be enough, but for the tenth that need not show. Once everything deleted
+// is free, the size is below the mark, or above it by at most the bytes that the guard still
+// waits for: that is not visible if an archive grows as fast as its room becomes free.
 func TestNoMoreThanNeeded(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -145,8 +145,8 @@ func (a *Accumulator) Add(dst []Bin, r *sample.Run, from, to int) []Bin {
 	return dst
 }
 
-// Close closes the open bin if it ends at or before a time: no sample of before that
-// time will follow.
+// Close closes the open bin if it ends at or before a time: no sample from before
+// that time will follow.
 func (a *Accumulator) Close(dst []Bin, before int64) []Bin {
 	if len(a.group) == 0 || Floor(a.at, a.width)+a.width > before {
 		return dst

@@ -28,8 +28,8 @@ func images(size int, times ...int64) *sample.Run {
 	return r
 }
 
-// A bucket begins with a small value of before, and with a note where a large one
-// stands. A sealer holds no large value from one checkpoint to the next.
+// A bucket begins with a copy of an earlier small value, or with a note that says where a
+// large one is. A sealer holds no large value from one checkpoint to the next.
 func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
 		ser, sh := newSeries(store.Hour), layouttest.Blocks{}

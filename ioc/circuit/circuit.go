@@ -136,7 +136,7 @@ func (c *Circuit) loop(s Speaker, requests <-chan []byte, handled chan<- int) er
 	}
 }
 
-// next returns what the client sent, or nothing if the next turn is to come
+// next returns what the client sent, or nothing if the next turn comes
 // first. open is false when the client has hung up.
 func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Duration) (b []byte, open bool, err error) {
 	if wait == 0 {

@@ -13,7 +13,7 @@ import (
 //	time   0                        the difference is the one before
 //	       10, 110, 1110, 1111      14, 17, 20, 64 bits of how it differs
 //	value  0                        the same
-//	       10                       the bits that differ, within those of before
+//	       10                       the bits that differ, within the former ones
 //	       11, 5 bits, 6 bits       leading zeros, how many bits, the bits
 type gorilla struct {
 	out  []byte

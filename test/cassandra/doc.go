@@ -7,5 +7,5 @@
 //	     └─ StartRing ─▶ several nodes at 127.0.0.1, .2, …: Grow, Decommission
 //
 // Everything listens on loopback, unless the test asks for another address. A test fails, with the end of the node's log,
-// if Cassandra can not be started.
+// if Cassandra cannot be started.
 package cassandra

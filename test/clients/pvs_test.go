@@ -30,7 +30,7 @@ func (p *pv) add(at int64, sev sample.Severity, status uint16, s sample.Sample, 
 }
 
 // newPVs returns a PV of each kind. Times cross the turn of the year, and have
-// nanoseconds that doubles can not hold. Values and codes hit what is special in
+// nanoseconds that doubles cannot hold. Values and codes hit what is special in
 // the formats: bytes that are escaped, and bytes that are white space.
 func newPVs() []pv {
 	pvs := []pv{floats(), shorts(), enums(), texts(), waveforms(), chars()}

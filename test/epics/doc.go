@@ -5,5 +5,5 @@
 //	     └─ IOC.Run ───▶ python script ◀─────────── CA, PVA ──┘ compare
 //
 // Everything listens on loopback, on ports that were free. A test fails if the
-// environment can not be made.
+// environment cannot be made.
 package epics

@@ -173,7 +173,7 @@ func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 		to = rows[len(rows)-1].at
 	}
 	if c.closed && to < c.last {
-		then(true) // its last rows can not be read yet
+		then(true) // its last rows cannot be read yet
 		return
 	}
 	from := c.saved

@@ -57,7 +57,7 @@ func (r *read) ask(e *engine, then func()) {
 		}
 	})
 	if r.w.chance(0.25) {
-		return // it can not be asked
+		return // it cannot be asked
 	}
 	e.after(r.w.delay(), func() {
 		covers, samples := e.covers(), e.recent(r.shard)

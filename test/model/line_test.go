@@ -44,7 +44,7 @@ func (l *line) isAway() bool {
 	return l.away
 }
 
-// up returns why the store can not be reached.
+// up returns why the store cannot be reached.
 func (l *line) up(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

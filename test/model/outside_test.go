@@ -15,7 +15,7 @@ import (
 // inside. Its own goroutines end with close.
 type outside struct {
 	jobs chan func()
-	idle chan chan struct{} // who waits for a job takes one: channels of a bubble can not be used outside
+	idle chan chan struct{} // a goroutine that waits for a job takes one: channels of a bubble cannot be used outside
 	now  atomic.Int64       // the time in the bubble, at the latest call, in ns since 1970
 	wg   sync.WaitGroup
 

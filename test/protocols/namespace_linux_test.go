@@ -33,7 +33,7 @@ func newNamespace(t *testing.T) *namespace {
 		return err
 	})
 	if err != nil {
-		t.Skipf("network namespaces can not be made here: %v", err)
+		t.Skipf("network namespaces cannot be made here: %v", err)
 	}
 	t.Cleanup(func() { _ = n.file.Close() })
 	n.ip("link", "set", "lo", "up")

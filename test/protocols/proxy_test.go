@@ -32,7 +32,7 @@ type proxy struct {
 type protocol struct {
 	header    int                       // bytes of a header
 	size      func(header []byte) int64 // of the payload that follows it
-	oversized []byte                    // the header of a frame of a length that can not be
+	oversized []byte                    // the header of a frame of an impossible length
 }
 
 // newProxy listens at an address and ends with the test.
@@ -100,7 +100,7 @@ func (p *proxy) harm(client, server net.Conn, n int) {
 		}
 	case 1: // one byte at a time
 		drip(client, server, 2000)
-	case 2: // a frame of a length that can not be, instead of one that is due
+	case 2: // a frame of an impossible length, instead of the next frame
 		p.frames(client, server, after)
 		_, _ = client.Write(p.protocol.oversized)
 		late := time.AfterFunc(time.Second, func() { client.Close(); server.Close() })
@@ -206,8 +206,8 @@ func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
 	}
 }
 
-// channelAccess is that of the updates of numbers: no frame of theirs is so long that
-// its header is extended. What can not be is an update of nearly 4 GiB.
+// channelAccess describes updates of numbers, whose frames are too short for an extended
+// header. The impossible frame is an update of nearly 4 GiB.
 func channelAccess() protocol {
 	b := []byte{0, 1, 0xff, 0xff, 0, 20, 0, 0} // EVENT_ADD, DBR_TIME_DOUBLE
 	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0)      // ECA_NORMAL, the first subscription
@@ -218,8 +218,8 @@ func channelAccess() protocol {
 	}}
 }
 
-// pvAccess is that of a server with little-endian messages, as on all machines of
-// today. What can not be is an update of nearly 2 GiB.
+// pvAccess describes a server with little-endian messages, as on all common machines. The
+// impossible frame is an update of nearly 2 GiB.
 func pvAccess() protocol {
 	b := binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
 	return protocol{header: 8, oversized: b, size: func(header []byte) int64 {

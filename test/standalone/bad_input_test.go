@@ -21,7 +21,7 @@ type refusal struct {
 	want string   // in the message
 }
 
-// What can not be is refused at the start, with a message that names the cause.
+// Bad input is refused at the start, with a message that names the cause.
 func TestBadInput(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,7 +113,7 @@ func TestDataInUse(t *testing.T) {
 	a.Stop()
 }
 
-// A directory of manifests that can not be read is told like one that is missing.
+// An unreadable directory of manifests is reported like a missing one.
 func TestUnreadableManifests(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "groups")
 	if err := os.Mkdir(dir, 0); err != nil {

@@ -58,8 +58,8 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 	}
 }
 
-// An archive of the second version is upgraded. Readers find the blocks of before, in
-// whose partitions there is another note of how far they reach, and later ones.
+// An archive of the second version is upgraded. Readers find later blocks and
+// the earlier ones, whose partitions have another note of how far they reach.
 func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	cfg := config(t)
 	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
