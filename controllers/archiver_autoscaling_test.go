@@ -81,8 +81,8 @@ var _ = Describe("Autoscaling", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(5))
 
-		// The same manifest again, with another field changed, so that there is
-		// something to reconcile.
+		// Apply the same manifest with one more changed field, so that the operator has a
+		// change to reconcile.
 		apply(ctx, object(namespace, autoscaledArchiver, "spec.logLevel", `"debug"`), "git")
 		Eventually(func() []string {
 			d := &appsv1.Deployment{}
@@ -122,13 +122,14 @@ var _ = Describe("Autoscaling", func() {
 	})
 })
 
-// apply does what `kubectl apply --server-side` does.
+// apply applies an object like `kubectl apply --server-side`.
 func apply(ctx context.Context, u *unstructured.Unstructured, manager string) {
 	GinkgoHelper()
 	Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner(manager))).To(Succeed())
 }
 
-// replicasOf returns how many engines the Deployment is to have; -1 before it is there.
+// replicasOf returns the number of engines that the engine Deployment requests, or -1 if
+// the Deployment does not exist yet.
 func replicasOf(ctx context.Context, namespace string) int32 {
 	GinkgoHelper()
 	d := &appsv1.Deployment{}
@@ -140,7 +141,8 @@ func replicasOf(ctx context.Context, namespace string) int32 {
 	return *d.Spec.Replicas
 }
 
-// scaleClient is what kubectl scale and the controller of HorizontalPodAutoscalers use.
+// scaleClient returns the client that `kubectl scale` and the HorizontalPodAutoscaler
+// controller use.
 func scaleClient() scale.ScalesGetter {
 	GinkgoHelper()
 	d, err := discovery.NewDiscoveryClientForConfig(restConfig)

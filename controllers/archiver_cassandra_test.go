@@ -176,7 +176,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 	})
 })
 
-// managedSpecs are datacenters as users may want them.
+// managedSpecs are examples of managed datacenters in users' manifests.
 var managedSpecs = []string{
 	`{}`,
 	`{size: 1, commitLog: Periodic, shareWorkers: true, deletionPolicy: Delete, heapSize: 512Mi, resources: {requests: {memory: 1Gi}}}`,
@@ -187,10 +187,11 @@ var managedSpecs = []string{
 	`{reaper: {autoScheduling: {enabled: true}}, medusa: {storageProperties: {storageProvider: s3, bucketName: b, storageSecretRef: {name: s3}}}}`,
 }
 
-// lateDiscovery is how long it takes until a kind is found that was defined just now.
+// lateDiscovery is the time limit for the operator to discover a kind whose CRD was just
+// installed.
 const lateDiscovery = patience
 
-// decoded is a map in YAML.
+// decoded parses a YAML map.
 func decoded(text string) map[string]any {
 	GinkgoHelper()
 	m := map[string]any{}
@@ -198,7 +199,7 @@ func decoded(text string) map[string]any {
 	return m
 }
 
-// define installs another project's definition of a kind, if it is not there.
+// define installs another project's CRD of a kind, unless it is already installed.
 func define(kind string) {
 	GinkgoHelper()
 	out, err := exec.Command("../hack/crd.sh", kind).Output()
@@ -208,7 +209,8 @@ func define(kind string) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	Expect(yaml.Unmarshal(text, crd)).To(Succeed())
 	if kind == "CassandraDatacenter" {
-		// It is installed without: kustomize removes it, for what it has depends on the version.
+		// The installed CRD has no schema for spec.config either: kustomize removes it,
+		// because its fields depend on the Cassandra version.
 		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "config")
 	}
 	_, err = envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: patience})
@@ -237,7 +239,8 @@ func nodes(dc *unstructured.Unstructured) int64 {
 	return n
 }
 
-// says lets cass-operator say what is true of a datacenter.
+// says writes the status of a datacenter as cass-operator would. Each of the conditions is
+// true.
 func says(ctx SpecContext, dc *unstructured.Unstructured, conditions ...string) {
 	GinkgoHelper()
 	var all []any
@@ -252,7 +255,7 @@ func says(ctx SpecContext, dc *unstructured.Unstructured, conditions ...string) 
 	}).Should(Succeed())
 }
 
-// replicationJob waits until the schema Job is the one for a number of replicas.
+// replicationJob waits for the schema Job that sets a replication factor, and returns it.
 func replicationJob(ctx SpecContext, namespace string, replicas int) (job *batchv1.Job) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -269,7 +272,7 @@ func replicationJob(ctx SpecContext, namespace string, replicas int) (job *batch
 	return job
 }
 
-// finish lets a Job come to its end.
+// finish marks a Job as complete.
 func finish(ctx SpecContext, job *batchv1.Job) {
 	GinkgoHelper()
 	now := metav1.Now()

@@ -112,7 +112,7 @@ func versionsOf(ctx context.Context, namespace string) map[string]string {
 	return out
 }
 
-// startPod makes an engine pod that runs.
+// startPod creates a running engine pod.
 func startPod(ctx context.Context, namespace, name, ip string) {
 	GinkgoHelper()
 	pod := &corev1.Pod{
@@ -127,7 +127,7 @@ func startPod(ctx context.Context, namespace, name, ip string) {
 	Expect(k8s.Status().Update(ctx, pod)).To(Succeed())
 }
 
-// columns returns what `kubectl get archivers` shows of the one in a namespace.
+// columns returns the columns of `kubectl get archivers` for the Archiver of a namespace.
 func columns(ctx context.Context, namespace string) map[string]any {
 	GinkgoHelper()
 	web, err := rest.HTTPClientFor(restConfig)

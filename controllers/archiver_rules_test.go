@@ -38,8 +38,8 @@ spec:
   storage: {embedded: {}}
 `
 
-// The rules of Archivers are tested one by one in groups/manifest; here is
-// how the API server applies them.
+// Package groups/manifest tests each validation rule of Archivers. These specs test how
+// the API server applies the rules.
 var _ = Describe("The API server", func() {
 	var namespace string
 	BeforeEach(func(ctx SpecContext) { namespace = newNamespace(ctx) })
@@ -87,15 +87,15 @@ var _ = Describe("The API server", func() {
 		Expect(a.Spec.Storage.Embedded.DeletionPolicy).To(Equal(v1alpha1.RetainData))
 	})
 
-	// Rules of CEL have a budget, which grows with the object. Client-side apply
-	// keeps a copy of the object in an annotation of at most 256 KiB; etcd takes
-	// 1.5 MiB, in which managed fields name every channel once more.
+	// The API server limits the cost of CEL rules, and the cost grows with the object.
+	// Client-side apply stores a copy of the object in an annotation of at most 256 KiB.
+	// etcd accepts at most 1.5 MiB, and the managed fields name every channel once more.
 	DescribeTable("takes the largest group that client-side apply can send", func(ctx SpecContext, channels int, settings string) {
 		group, text := largestGroup(namespace, channels, settings)
 		Expect(len(text)).To(BeNumerically("~", 256<<10, 8<<10))
 		group.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": text[:min(len(text), 256<<10-100)]})
 		Expect(k8s.Create(ctx, group)).To(Succeed())
-		// An update checks the rules of what was and of what is to be.
+		// An update evaluates the rules on both the old and the new object.
 		set(group, "spec.paused", "true")
 		Expect(k8s.Update(ctx, group)).To(Succeed())
 	},
@@ -110,7 +110,7 @@ var _ = Describe("The API server", func() {
 	})
 })
 
-// object returns an object of a manifest, with one field set.
+// object parses a manifest, sets one field, and returns the object.
 func object(namespace, manifest, path, value string) *unstructured.Unstructured {
 	GinkgoHelper()
 	u := &unstructured.Unstructured{}
@@ -122,7 +122,7 @@ func object(namespace, manifest, path, value string) *unstructured.Unstructured 
 	return u
 }
 
-// set sets a field to a value in JSON.
+// set sets a field to a value, given as JSON.
 func set(u *unstructured.Unstructured, path, value string) {
 	GinkgoHelper()
 	parsed := &unstructured.Unstructured{}
@@ -130,8 +130,8 @@ func set(u *unstructured.Unstructured, path, value string) {
 	Expect(unstructured.SetNestedField(u.Object, parsed.Object["value"], strings.Split(path, ".")...)).To(Succeed())
 }
 
-// largestGroup returns a group with settings of each of its channels, and its
-// JSON. Names are as long as may be.
+// largestGroup returns a group whose channels each have their own settings, and the
+// group's JSON. All names have the maximum length.
 func largestGroup(namespace string, channels int, settings string) (*unstructured.Unstructured, string) {
 	GinkgoHelper()
 	var text strings.Builder
@@ -147,8 +147,8 @@ func largestGroup(namespace string, channels int, settings string) (*unstructure
 	return object(namespace, text.String(), "", ""), text.String()
 }
 
-// The longest forms of all settings, of mode Monitor, which has more of them than
-// Scan.
+// These are the longest forms of all settings. They use mode Monitor, which has more
+// settings than mode Scan.
 const (
 	largestSampling = `"sampling":{"mode":"Monitor","events":["Log","Value","Alarm"],"deadband":{"absolute":1.2345678901234567e-7,"relative":0.12345678901234567},` +
 		`"maxRate":123456.78901234567,"clock":"Source","clockLimit":{"ahead":"86400s","behind":"604800s","onExceeded":"Restamp"}}`
@@ -157,7 +157,8 @@ const (
 		`{"every":"600s","keep":"70004d"},{"every":"3600s","keep":"70005d"},{"every":"21600s","keep":"70006d"},{"every":"86400s","keep":"70007d"},{"every":"604800s"}]}`
 )
 
-// largestNames are as many fields and properties as may be, of the longest names.
+// largestNames returns the maximum number of fields and properties, with names of the
+// maximum length.
 func largestNames() string {
 	var fields, properties []string
 	for i := range 16 {

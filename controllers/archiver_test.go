@@ -121,7 +121,7 @@ var _ = Describe("The archiver reconciler", func() {
 			g.Expect(k8s.Get(ctx, key(namespace, "main-engine"), &appsv1.Deployment{})).To(Succeed())
 		}).Should(Succeed())
 
-		// The label by which the operator finds it.
+		// The operator finds the Service by this label.
 		edit(ctx, service, func() { service.Labels = nil })
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), service)).To(Succeed())
@@ -254,7 +254,7 @@ var _ = Describe("The archiver reconciler", func() {
 	})
 })
 
-// startArchivers runs an archiver reconciler for one namespace until the spec ends.
+// startArchivers runs an Archiver reconciler for one namespace until the spec ends.
 func startArchivers(namespace string) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -287,8 +287,8 @@ func archivers(mgr ctrl.Manager, namespace string) *archiver.Reconciler {
 	}
 }
 
-// reconcileOnce has a fresh reconciler look at an Archiver: it remembers nothing,
-// as after a restart of the operator.
+// reconcileOnce reconciles an Archiver once with a new reconciler. The reconciler has no
+// memory of earlier passes, as after a restart of the operator.
 func reconcileOnce(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -319,7 +319,7 @@ func create(ctx context.Context, a *v1alpha1.Archiver) *v1alpha1.Archiver {
 	return a
 }
 
-// edit changes an object, also while the operator writes it.
+// edit changes an object. It retries if the operator writes the object at the same time.
 func edit(ctx context.Context, o client.Object, change func()) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -343,7 +343,7 @@ func key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// scaleTo does what `kubectl scale` does.
+// scaleTo sets the number of replicas like `kubectl scale`.
 func scaleTo(ctx context.Context, a *v1alpha1.Archiver, replicas int) error {
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+strconv.Itoa(replicas)+`}}`))
 	return k8s.SubResource("scale").Patch(ctx, get(ctx, a), patch)
@@ -361,7 +361,8 @@ func list(ctx context.Context, namespace string, into client.ObjectList) {
 	Expect(k8s.List(ctx, into, client.InNamespace(namespace))).To(Succeed())
 }
 
-// childrenOf returns all objects in a namespace of kinds that Archivers are made of.
+// childrenOf returns all objects of a namespace whose kind the operator may create for an
+// Archiver.
 func childrenOf(ctx context.Context, namespace string) map[string]client.Object {
 	GinkgoHelper()
 	all := map[string]client.Object{}
@@ -380,7 +381,7 @@ func childrenOf(ctx context.Context, namespace string) map[string]client.Object 
 	return all
 }
 
-// names lists objects; of a Job without the hash in its name.
+// names returns the names of objects, sorted. It cuts the hash off the name of a Job.
 func names(objects map[string]client.Object) []string {
 	var all []string
 	for name, o := range objects {
@@ -401,7 +402,8 @@ func versions(objects map[string]client.Object) map[string]string {
 	return all
 }
 
-// serviceMonitorDefinition is that of Prometheus' operator, without its schema.
+// serviceMonitorDefinition returns the Prometheus Operator's CRD of ServiceMonitors,
+// without its schema.
 func serviceMonitorDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "servicemonitors.monitoring.coreos.com"},

@@ -103,8 +103,8 @@ var _ = Describe("The operator", func() {
 			g.Expect(events.Items).To(ContainElement(HaveField("Regarding.Kind", v1alpha1.KindArchiveGroup)))
 		}).Should(Succeed())
 
-		// With no engine that has anything of it, its data is gone at once or never
-		// was; and an Archiver that is gone holds nobody up.
+		// No engine holds samples of the group, so there is no data to delete first. A
+		// deleted Archiver does not block the deletion of its groups.
 		Expect(k8s.Delete(ctx, a)).To(Succeed())
 		Expect(k8s.Delete(ctx, group)).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "vacuum"), group) }).Should(MatchError(ContainSubstring("not found")))
@@ -119,7 +119,7 @@ var _ = Describe("The operator", func() {
 	})
 })
 
-// operatorRole is the ClusterRole that `make manifests` writes.
+// operatorRole returns the ClusterRole that `make manifests` writes.
 func operatorRole() *rbacv1.ClusterRole {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("..", "config", "rbac", "role.yaml"))
@@ -129,7 +129,7 @@ func operatorRole() *rbacv1.ClusterRole {
 	return role
 }
 
-// grantOperator gives the operator's rights to an account in a namespace.
+// grantOperator grants the operator's rights to a service account in a namespace.
 func grantOperator(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	role := operatorRole()

@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Serial: it takes a definition from all namespaces.
+// This spec is Serial because a CRD that it deletes is gone from all namespaces.
 var _ = Describe("A definition that is deleted and installed again", Serial, Ordered, func() {
 	remove := func(ctx SpecContext, plural string) {
 		GinkgoHelper()

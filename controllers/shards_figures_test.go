@@ -16,7 +16,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// 20 groups read 10 ConfigMaps each; 200,000 PVs with VARVE_LONG=1, else 20,000.
+// 20 groups read 10 ConfigMaps each. They have 200,000 PVs with VARVE_LONG=1, and 20,000
+// otherwise.
 var _ = Describe("An archive of many PVs", Serial, func() {
 	const groups, mapsPerGroup = 20, 10
 	pvsPerMap := 100
@@ -79,7 +80,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 
 		idle := 3 * time.Second
 		if os.Getenv("VARVE_LONG") != "" {
-			// The lists from before the edit are deleted after a minute.
+			// The operator deletes the lists from before the edit after a minute.
 			Eventually(func() int { counts, _ := p.writes.take(); return counts["DELETE configmaps"] }, 2*time.Minute, time.Second).Should(BeNumerically(">", 0))
 			p.writes.quiet()
 			p.writes.take()
@@ -90,12 +91,13 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 	})
 })
 
-// figure puts a line into the report of the run.
+// figure adds a line to the report of the run.
 func figure(format string, args ...any) {
 	AddReportEntry(fmt.Sprintf(format, args...), ReportEntryVisibilityAlways)
 }
 
-// watchHeap returns what ends the watch, and says how large the heap was at most.
+// watchHeap measures the size of the heap every 10 ms. The function that it returns ends
+// the measurement and returns the largest size.
 func watchHeap() (most func() uint64) {
 	end, highest := make(chan struct{}), make(chan uint64)
 	go func() {
@@ -124,7 +126,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// sizes describes the channel lists and shards.
+// sizes describes how large the channel lists and shards are.
 func (p *shardsFixture) sizes(ctx SpecContext) string {
 	var lists corev1.ConfigMapList
 	Expect(k8s.List(ctx, &lists, client.InNamespace(p.namespace), client.MatchingLabels{v1alpha1.LabelChannels: v1alpha1.ChannelList})).To(Succeed())

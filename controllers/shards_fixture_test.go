@@ -34,14 +34,14 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// shardsFixture is a namespace with a shards reconciler and simulated engines, which
-// renew Leases, report, and answer in the status of shards as the agent does.
+// shardsFixture is a namespace with a shards reconciler and simulated engines. The engines
+// renew their Leases, report, and update the status of shards as the agent does.
 type shardsFixture struct {
 	namespace string
 	fleet     *fleet.Fleet
 	outcomes  *outcome.Latest
 	finder    *simulatedFinder
-	writes    *writes // of the reconciler
+	writes    *writes // requests of the reconciler
 
 	mu      sync.Mutex
 	engines map[string]*simulatedEngine // by pod
@@ -50,10 +50,10 @@ type shardsFixture struct {
 // simulatedEngine is the state of a simulated engine. The fixture's mutex guards it.
 type simulatedEngine struct {
 	ip     string
-	silent bool // neither renews its Lease, nor reports, nor answers
-	stuck  bool // never comes to capture a shard that it does not
+	silent bool // does not renew its Lease, report, or update a status
+	stuck  bool // joins further shards, but never captures them
 	phases map[int]v1alpha1.ShardPhase
-	named  map[int]bool // shards whose spec names it
+	named  map[int]bool // shards whose spec names the engine
 	lists  map[int][]string
 }
 
@@ -98,8 +98,7 @@ func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *sha
 	return p
 }
 
-// writes counts the requests of a client that change something, by method and kind
-// of object.
+// writes counts the writing requests of a client, by method and kind of object.
 type writes struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -132,7 +131,7 @@ func kindOf(path string) string {
 	return parts[1]
 }
 
-// take returns the counts since it was called last.
+// take returns the counts since the previous call.
 func (w *writes) take() (counts map[string]int, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +140,7 @@ func (w *writes) take() (counts map[string]int, bytes int64) {
 	return counts, bytes
 }
 
-// quiet waits until nothing is written for a while.
+// quiet waits until the client has written nothing for two seconds.
 func (w *writes) quiet() {
 	GinkgoHelper()
 	var last time.Time
@@ -160,7 +159,7 @@ func (w *writes) quiet() {
 	}, time.Minute).Should(BeTrue())
 }
 
-// simulatedFinder is a ChannelFinder whose answer the test gives.
+// simulatedFinder is a ChannelFinder that returns what the test sets.
 type simulatedFinder struct {
 	mu      sync.Mutex
 	names   []string
@@ -190,7 +189,7 @@ func (p *shardsFixture) startEngines(ctx context.Context, names ...string) {
 	p.startEnginesOn(ctx, "node-1", names...)
 }
 
-// startEnginesOn adds engines on a node: a pod each that is ready.
+// startEnginesOn adds engines on a node. Each engine gets a ready pod.
 func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
@@ -211,21 +210,21 @@ func (p *shardsFixture) startEnginesOn(ctx context.Context, node string, names .
 	}
 }
 
-// stick makes an engine come to capture no shard any more.
+// stick prevents an engine from capturing further shards.
 func (p *shardsFixture) stick(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engines[name].stuck = true
 }
 
-// silence makes an engine dead, as if its node had lost power.
+// silence makes an engine unresponsive, as if its node had lost power.
 func (p *shardsFixture) silence(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engines[name].silent = true
 }
 
-// removePod takes a pod away at once.
+// removePod deletes a pod without a grace period.
 func (p *shardsFixture) removePod(ctx context.Context, name string) {
 	GinkgoHelper()
 	p.mu.Lock()
@@ -235,7 +234,7 @@ func (p *shardsFixture) removePod(ctx context.Context, name string) {
 	Expect(client.IgnoreNotFound(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)))).To(Succeed())
 }
 
-// fetch reports for the engine at an address.
+// fetch returns the report of the engine at an IP address.
 func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,7 +251,7 @@ func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, err
 	return nil, errors.New("no answer")
 }
 
-// play lets the engines act until ctx ends.
+// play runs the simulated engines until ctx ends.
 func (p *shardsFixture) play(ctx context.Context) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -268,7 +267,7 @@ func (p *shardsFixture) play(ctx context.Context) {
 	}
 }
 
-// living returns the names of engines that act.
+// living returns the names of the engines that are not silent.
 func (p *shardsFixture) living() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -293,7 +292,7 @@ func (p *shardsFixture) renewLeases(ctx context.Context) {
 	}
 }
 
-// answer lets each engine take one step in each shard that names it.
+// answer executes one step of each engine in each shard whose spec names it.
 func (p *shardsFixture) answer(ctx context.Context) {
 	var shards v1alpha1.ArchiveShardList
 	if k8s.List(ctx, &shards, client.InNamespace(p.namespace)) != nil {
@@ -321,7 +320,8 @@ func (p *shardsFixture) answer(ctx context.Context) {
 	}
 }
 
-// step answers an order. A conflict is tried again next time.
+// step updates the status of a shard after an order to an engine. After a conflict the next
+// call tries again.
 func (p *shardsFixture) step(ctx context.Context, s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) {
 	if s.Status == nil {
 		s.Status = &v1alpha1.ArchiveShardStatus{}
@@ -380,7 +380,7 @@ func nextPhase(s *v1alpha1.ArchiveShard, e v1alpha1.ShardEngine) v1alpha1.ShardP
 	return v1alpha1.Draining
 }
 
-// shards returns all shards, by name.
+// shards returns all shards, sorted by name.
 func (p *shardsFixture) shards(ctx context.Context) []v1alpha1.ArchiveShard {
 	GinkgoHelper()
 	var list v1alpha1.ArchiveShardList
@@ -388,14 +388,15 @@ func (p *shardsFixture) shards(ctx context.Context) []v1alpha1.ArchiveShard {
 	return list.Items
 }
 
-// captured returns the PVs that are captured, by shard object, and each once.
+// captured returns the sorted PVs of all lists in the specs of the shards. It returns nil
+// while a list is missing.
 func (p *shardsFixture) captured(ctx context.Context) (pvs []string) {
 	GinkgoHelper()
 	for _, s := range p.shards(ctx) {
 		for _, l := range s.Spec.Lists {
 			cm := &corev1.ConfigMap{}
 			if k8s.Get(ctx, key(p.namespace, l.Name), cm) != nil {
-				return nil // on its way
+				return nil // the list does not exist yet
 			}
 			channels, err := channellist.Decode(cm.BinaryData[v1alpha1.ChannelListKey])
 			Expect(err).NotTo(HaveOccurred())
@@ -412,7 +413,8 @@ func (p *shardsFixture) captured(ctx context.Context) (pvs []string) {
 	return pvs
 }
 
-// owners returns the engine of each shard, if all are captured by one each.
+// owners returns the engine of each shard, or nil unless exactly one engine captures each
+// shard.
 func (p *shardsFixture) owners(ctx context.Context) (owners []string) {
 	GinkgoHelper()
 	for _, s := range p.shards(ctx) {
@@ -424,7 +426,7 @@ func (p *shardsFixture) owners(ctx context.Context) (owners []string) {
 	return owners
 }
 
-// archiver makes an Archiver main with 8 shards.
+// archiver creates the Archiver "main" with 8 shards.
 func (p *shardsFixture) archiver(ctx context.Context) *v1alpha1.Archiver {
 	GinkgoHelper()
 	a := newArchiver(p.namespace, "main")
@@ -432,7 +434,7 @@ func (p *shardsFixture) archiver(ctx context.Context) *v1alpha1.Archiver {
 	return create(ctx, a)
 }
 
-// group makes a group of PVs PREFIX0 to PREFIXn-1.
+// group creates a group of the PVs PREFIX0 to PREFIXn-1.
 func (p *shardsFixture) group(ctx context.Context, name, prefix string, n int, change func(*v1alpha1.ArchiveGroupSpec)) *v1alpha1.ArchiveGroup {
 	GinkgoHelper()
 	g := &v1alpha1.ArchiveGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
@@ -454,7 +456,7 @@ func pvNames(prefix string, n int) (names []string) {
 	return names
 }
 
-// configMap makes a ConfigMap of names.
+// configMap creates a ConfigMap that lists PVs.
 func (p *shardsFixture) configMap(ctx context.Context, name string, pvs []string, labelled bool) *corev1.ConfigMap {
 	GinkgoHelper()
 	cm := &corev1.ConfigMap{
@@ -468,7 +470,7 @@ func (p *shardsFixture) configMap(ctx context.Context, name string, pvs []string
 	return cm
 }
 
-// reads makes a group read ConfigMaps.
+// reads adds ConfigMaps to the channel sources of a group.
 func reads(names ...string) func(*v1alpha1.ArchiveGroupSpec) {
 	return func(spec *v1alpha1.ArchiveGroupSpec) {
 		for _, name := range names {

@@ -14,10 +14,10 @@ import (
 	"varve.dev/varve/controllers/shards"
 )
 
-// twice makes a group ask for two engines.
+// twice makes a group request two engines.
 func twice(spec *v1alpha1.ArchiveGroupSpec) { spec.Redundancy = 2 }
 
-// captures says whether an engine has the order to capture a shard, and does.
+// captures reports whether an engine has the order to capture a shard and captures it.
 func captures(s *v1alpha1.ArchiveShard, engine string) bool {
 	return slices.Contains(s.Spec.Engines, v1alpha1.ShardEngine{Name: engine, Order: v1alpha1.OrderCapture}) &&
 		slices.ContainsFunc(s.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool {
@@ -25,8 +25,8 @@ func captures(s *v1alpha1.ArchiveShard, engine string) bool {
 		})
 }
 
-// pairs returns the engines of each shard with channels, by index, if each has
-// answered that it captures it, and nobody is about to go.
+// pairs returns the engines of each shard with channels, by index. It returns nil unless
+// all engines of these shards capture, and none of them is to drain.
 func (p *shardsFixture) pairs(ctx SpecContext) map[int32][]string {
 	GinkgoHelper()
 	out := map[int32][]string{}
@@ -44,8 +44,8 @@ func (p *shardsFixture) pairs(ctx SpecContext) map[int32][]string {
 	return out
 }
 
-// two is true of shards that two engines on different nodes capture, given the node of
-// each engine.
+// two returns a function that reports whether a shard has two engines on different nodes.
+// nodes maps each engine to its node.
 func two(nodes map[string]string) func([]string) bool {
 	return func(engines []string) bool { return len(engines) == 2 && nodes[engines[0]] != nodes[engines[1]] }
 }
@@ -177,7 +177,7 @@ var _ = Describe("Redundancy", func() {
 			g.Spec.Redundancy = n
 			Expect(k8s.Update(ctx, g)).To(Succeed())
 		}
-		twofold := func() (n int) { // shards with channels that two engines are to capture
+		twofold := func() (n int) { // number of shards with channels and two requested engines
 			for _, s := range p.shards(ctx) {
 				if *s.Spec.Index >= 8 && s.Spec.Channels > 0 {
 					n++
@@ -207,7 +207,7 @@ var _ = Describe("Redundancy", func() {
 		for index := range p.pairs(ctx) {
 			Expect(index).To(BeNumerically("<", 8))
 		}
-		Eventually(func(g Gomega) { // who sealed seals what is left
+		Eventually(func(g Gomega) { // the previous sealer seals the remaining samples
 			for _, s := range p.shards(ctx) {
 				g.Expect(s.Spec.Engines).To(HaveLen(1), s.Name)
 			}

@@ -223,7 +223,7 @@ var _ = Describe("The shards reconciler", func() {
 		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), ContainElement("e1")))
 		pod := &corev1.Pod{}
 		Expect(k8s.Get(ctx, key(p.namespace, "e1"), pod)).To(Succeed())
-		Expect(k8s.Delete(ctx, pod)).To(Succeed()) // it stays, as a kubelet would let it
+		Expect(k8s.Delete(ctx, pod)).To(Succeed()) // the pod stays, as during its grace period
 		Eventually(func() []string {
 			for _, s := range p.shards(ctx) {
 				Expect(slices.ContainsFunc(s.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool {
@@ -323,8 +323,8 @@ var _ = Describe("The shards reconciler", func() {
 	})
 })
 
-// reported returns how many shards engines have by the reports that the operator
-// knows.
+// reported returns the number of shards that engines hold according to the latest reports
+// that the operator has.
 func (p *shardsFixture) reported(ctx SpecContext) (shards int) {
 	engines, err := p.fleet.Engines(ctx, types.NamespacedName{Namespace: p.namespace, Name: "main"})
 	Expect(err).NotTo(HaveOccurred())

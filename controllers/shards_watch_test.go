@@ -14,9 +14,9 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// witness looks at every version of every shard, in the order in which they were written,
-// and notes the PVs that no engine captures by what engines say: of those that some
-// engine captured when it began.
+// witness watches every version of every shard in the order of the writes. It records each
+// PV that was captured at the start of the watch and that no engine captures according to
+// the status of the shards.
 type witness struct {
 	ctx     SpecContext
 	fixture *shardsFixture
@@ -30,7 +30,7 @@ type witness struct {
 	events  int
 }
 
-// watch begins to look.
+// watch starts a witness.
 func (p *shardsFixture) watch(ctx SpecContext) *witness {
 	GinkgoHelper()
 	w := &witness{ctx: ctx, fixture: p, shards: map[string]*v1alpha1.ArchiveShard{}, lists: map[string][]string{}}
@@ -66,14 +66,15 @@ func (p *shardsFixture) watch(ctx SpecContext) *witness {
 	return w
 }
 
-// stop ends it, and returns what it noted.
+// stop ends the watch and returns the recorded PVs.
 func (w *witness) stop() []string {
 	w.end()
 	w.done.Wait()
 	return w.missing
 }
 
-// captured returns the PVs that some engine says to capture, sorted.
+// captured returns the PVs that some engine captures according to the status of the shards,
+// sorted.
 func (w *witness) captured() (pvs []string) {
 	for _, s := range w.shards {
 		if s.Status == nil {
@@ -91,7 +92,7 @@ func (w *witness) captured() (pvs []string) {
 	return slices.Compact(pvs)
 }
 
-// list returns the PVs of a list.
+// list returns the PVs of a channel list.
 func (w *witness) list(name string) []string {
 	if pvs, known := w.lists[name]; known {
 		return pvs

@@ -20,15 +20,15 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// One kube-apiserver and etcd serve all specs of the package. Each spec has a
-// namespace of its own, and starts the reconcilers that it is about there.
+// One kube-apiserver and etcd serve all specs of the package. Each spec has its own
+// namespace and starts the reconcilers that it tests in this namespace.
 var (
 	scheme     = runtime.NewScheme()
 	restConfig *rest.Config
-	k8s        client.Client // without a cache: what the API server has
+	k8s        client.Client // has no cache, so it reads from the API server
 )
 
-// patience is for what takes a second, unless the machine is busy.
+// patience is the time limit of steps that take a second unless the machine is busy.
 const patience = 2 * time.Minute
 
 func TestControllers(t *testing.T) {
@@ -58,12 +58,13 @@ var _ = BeforeSuite(func() {
 	restConfig, err = env.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
-	restConfig.QPS, restConfig.Burst = -1, 0 // what the API server allows
+	restConfig.QPS, restConfig.Burst = -1, 0 // no limit on the client's side
 	k8s, err = client.New(restConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// newNamespace makes a namespace. envtest has nobody who would empty it again.
+// newNamespace creates a namespace. No spec deletes it, because envtest has no controller
+// that would delete its objects.
 func newNamespace(ctx SpecContext) string {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
