@@ -7,14 +7,14 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// object is an ArchiveShard. What it points at never changes.
+// object is a version of an ArchiveShard. Its spec and status are never modified.
 type object struct {
 	version int
 	spec    *v1alpha1.ArchiveShardSpec
 	status  *v1alpha1.ArchiveShardStatus
 }
 
-// task is what the agent of an engine knows of one shard.
+// task is the state of one shard in the agent of an engine.
 type task struct {
 	object   object
 	presence handover.Presence
@@ -25,16 +25,16 @@ type task struct {
 	told     time.Duration // when the status was last sent
 }
 
-// saved is what is known of a shard on disk.
+// saved is the agent's state of a shard on disk.
 type saved struct {
 	object   object
 	decision handover.Decision
 }
 
-// epoch is the time at which simulations begin, for code that needs one.
+// epoch is the wall-clock time at which simulations begin. Production code needs one.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// restore takes up what the state on disk says.
+// restore restores the tasks from the state on disk.
 func (e *engine) restore() {
 	for shard, s := range e.pod.saved {
 		if s == nil {
@@ -48,7 +48,7 @@ func (e *engine) restore() {
 	}
 }
 
-// step looks at everything once.
+// step processes each shard once.
 func (e *engine) step() {
 	if e.ending {
 		return
@@ -67,7 +67,7 @@ func (e *engine) step() {
 	e.after(e.w.between(300*time.Millisecond, time.Second), e.step)
 }
 
-// see takes the object as the watch has brought it, which may be late.
+// see updates the task's object from the watch, which may be late.
 func (e *engine) see(shard int) {
 	o := e.w.api.objects[shard]
 	if e.isCut(cutAPI) || e.w.now < e.w.api.awayUntil || o.spec == nil || e.w.chance(e.w.lag) {
@@ -87,7 +87,7 @@ func (e *engine) see(shard int) {
 	}
 }
 
-// decide decides about a shard, and does it.
+// decide makes the hand-over decision for a shard and carries it out.
 func (e *engine) decide(shard int, t *task) {
 	was := t.decision
 	t.decision = handover.Decide(handover.Input{
@@ -118,7 +118,7 @@ func (e *engine) begin(shard int) {
 	e.take(shard).sealer.order(t.decision.Seal)
 }
 
-// save writes the state to disk, which only a restart of the container reads.
+// save writes the state of a shard to disk. Only a restarted container reads it.
 func (e *engine) save(shard int) {
 	if t := e.tasks[shard]; t != nil && (t.decision.Hold || t.decision.Released) {
 		e.pod.saved[shard] = &saved{t.object, t.decision}
@@ -127,7 +127,7 @@ func (e *engine) save(shard int) {
 	e.pod.saved[shard] = nil
 }
 
-// advance brings the phase up to date, and tells it.
+// advance updates the phase of a shard and reports it.
 func (e *engine) advance(shard int, t *task) {
 	if l := e.held[shard]; l != nil && !t.joined {
 		t.joined = t.join.Done(epoch.Add(e.clock()), l.settled(), 1) && l.claimed
@@ -150,7 +150,8 @@ func (e *engine) advance(shard int, t *task) {
 	}
 }
 
-// say writes the engine's entry of a status, upon the object that it has seen.
+// say writes the engine's entry of a status. The write fails with a conflict if the object
+// is no longer at the given version.
 func (e *engine) say(shard, version int, phase v1alpha1.ShardPhase) {
 	e.tell(func() {
 		o := &e.w.api.objects[shard]
@@ -172,7 +173,7 @@ func (e *engine) say(shard, version int, phase v1alpha1.ShardPhase) {
 	})
 }
 
-// isEmpty reports whether nothing is left to be done, or said.
+// isEmpty reports whether the engine has released all shards and reported that.
 func (e *engine) isEmpty() bool {
 	for shard, t := range e.tasks {
 		if e.open(shard) {
@@ -188,8 +189,8 @@ func (e *engine) isEmpty() bool {
 	return true
 }
 
-// drain asks for the shards to be moved, and ends when that is done; or when nothing
-// happens for too long to one that is held.
+// drain asks the operator to move the engine's shards. step stops the engine when all are
+// moved. drain stops it when no object of a held shard has changed for 30 s.
 func (e *engine) drain() {
 	e.draining = true
 	versions, since := e.versions(), e.clock()
@@ -208,7 +209,8 @@ func (e *engine) drain() {
 	wait()
 }
 
-// versions sums up those of the shards held: it changes with each of them, and is 0 without.
+// versions returns the sum of the object versions of all held shards. The sum changes with
+// each object, and is 0 if the engine holds no shard.
 func (e *engine) versions() (sum int) {
 	for _, t := range e.tasks {
 		if t != nil && t.decision.Hold {

@@ -2,16 +2,16 @@ package handover
 
 import "time"
 
-// chaos makes things happen, until it ends.
+// chaos injects faults, load changes and reads.
 type chaos struct {
 	w   *world
 	end time.Duration
-	// calm is when the latest outage ends of the store or what gives orders.
+	// calm is when the last outage or partition ends.
 	calm time.Duration
-	pods int // how many there are to be
+	pods int // desired number of pods
 }
 
-// start begins to do things.
+// start starts the replacement of pods, the faults and the reads.
 func (c *chaos) start() {
 	c.pods = len(c.w.pods)
 	c.replace()
@@ -28,13 +28,13 @@ func (c *chaos) next() {
 	})
 }
 
-// reads reads all the time.
+// reads starts a read of some shard every few seconds.
 func (c *chaos) reads() {
 	c.w.read(c.w.rng.IntN(c.w.shards))
 	c.w.after(c.w.between(time.Second, 9*time.Second), c.reads)
 }
 
-// replace makes pods for those that end, as a Deployment does.
+// replace creates a new pod for each pod that ends, as a Deployment does.
 func (c *chaos) replace() {
 	w := c.w
 	there := 0
@@ -49,7 +49,7 @@ func (c *chaos) replace() {
 	w.after(w.between(time.Second, 3*time.Second), c.replace)
 }
 
-// something happens.
+// something injects one random fault or change.
 func (c *chaos) something() {
 	w := c.w
 	p := w.pods[w.rng.IntN(len(w.pods))]
@@ -80,7 +80,7 @@ func (c *chaos) something() {
 	}
 }
 
-// may reports whether the profile lets an engine end, or go blind, now.
+// may reports whether the profile allows an engine to crash or to lose its IOCs now.
 func (c *chaos) may(p *pod) bool {
 	if p.engine == nil || p.deleting || p.gone {
 		return false
@@ -88,8 +88,8 @@ func (c *chaos) may(p *pod) bool {
 	return c.w.cfg.Profile == Anything || c.w.cfg.Profile == Redundant && c.w.isRedundant()
 }
 
-// isRedundant reports whether two engines capture each shard, and nothing waits that
-// came when only one did.
+// isRedundant reports whether two engines capture each shard, and all updates from before
+// the second one connected are acknowledged.
 func (w *world) isRedundant() bool {
 	for _, p := range w.pods {
 		if p.deleting && !p.deleted {
@@ -111,12 +111,12 @@ func (w *world) isRedundant() bool {
 	return true
 }
 
-// isWell reports whether a process lives, goes on and is cut off from nothing.
+// isWell reports whether a process is alive, is not stalled, and reaches IOCs and the store.
 func (e *engine) isWell() bool {
 	return e.alive && e.w.now >= e.stalled && !e.isCut(cutIOC) && !e.isCut(cutStore)
 }
 
-// waits reports whether an update from before a time is not acknowledged.
+// waits reports whether an update sent before a time is not acknowledged yet.
 func (o *oracle) waits(shard int, before time.Duration) bool {
 	for n, f := range o.fates[shard] {
 		if !f.acked && o.w.iocs[shard].sent[n] < before {
@@ -126,7 +126,7 @@ func (o *oracle) waits(shard int, before time.Duration) bool {
 	return false
 }
 
-// terminate asks a pod to end.
+// terminate asks a pod to terminate in order.
 func (c *chaos) terminate(p *pod) {
 	w := c.w
 	if p.engine == nil || p.deleting || w.cfg.Profile == Redundant && !c.may(p) || w.cfg.Profile == Planned && (w.now < c.calm || w.isMoving()) {
@@ -139,9 +139,8 @@ func (c *chaos) terminate(p *pod) {
 	w.after(300*time.Second, p.remove)
 }
 
-// isMoving reports whether a shard is on the way between engines. One that is to end
-// then may have to wait for the one that drains before it gets a successor, and does not
-// wait for longer than 30 s.
+// isMoving reports whether a shard move is under way. A pod that terminates during the move
+// may get a successor only after the move has ended, but it waits for at most 30 s.
 func (w *world) isMoving() bool {
 	for _, o := range w.api.objects {
 		if len(o.spec.Engines) != w.replicas {
@@ -151,7 +150,7 @@ func (w *world) isMoving() bool {
 	return false
 }
 
-// crash ends a process; its container is started again.
+// crash kills a process. Its container restarts some seconds later.
 func (c *chaos) crash(p *pod) {
 	if !c.may(p) {
 		return
@@ -162,7 +161,7 @@ func (c *chaos) crash(p *pod) {
 	c.w.after(c.w.between(time.Second, 20*time.Second), p.launch)
 }
 
-// loseNode takes a node away, with what is on its disk. Its pod goes later.
+// loseNode removes a node with its disk. The pod object is deleted later.
 func (c *chaos) loseNode(p *pod) {
 	if !c.may(p) {
 		return
@@ -177,19 +176,19 @@ func (c *chaos) loseNode(p *pod) {
 	c.w.after(c.w.between(10*time.Second, 60*time.Second), p.remove)
 }
 
-// stall lets a process do nothing for a while.
+// stall suspends a process for a while.
 func (c *chaos) stall(p *pod) {
 	if p.engine == nil {
 		return
 	}
 	most := 50 * time.Second
 	if c.w.cfg.Profile == Planned {
-		most = 7 * time.Second // not as long as a death
+		most = 7 * time.Second // too short to be taken for dead
 	}
 	c.w.count(Stalls)
 	p.engine.stalled = c.w.now + c.w.between(time.Second, most)
 	c.w.tracef(-1, "%v stalls until %v", p.engine, p.engine.stalled)
-	if c.w.chance(0.5) { // it does not go on for long
+	if c.w.chance(0.5) { // it crashes soon after the stall
 		soon := []time.Duration{200 * time.Millisecond, 6 * time.Second}[c.w.rng.IntN(2)]
 		c.w.after(p.engine.stalled-c.w.now+c.w.between(0, soon), func() {
 			if c.w.now < c.end {
@@ -212,7 +211,8 @@ func (c *chaos) cut(p *pod) {
 	w.tracef(-1, "%s is cut off from %s until %v", p.name, [...]string{"IOCs", "the store", "the API server"}[from], p.cut[from])
 }
 
-// isEnding reports whether a pod is asked to end: it would not wait for ever.
+// isEnding reports whether a pod is terminating. Such a pod does not wait for the end of an
+// outage.
 func (c *chaos) isEnding() bool {
 	for _, p := range c.w.pods {
 		if p.deleting && !p.deleted {
@@ -222,7 +222,7 @@ func (c *chaos) isEnding() bool {
 	return false
 }
 
-// outage returns until when one lasts; false: not now.
+// outage returns the end of a new outage, or false if the profile allows none now.
 func (c *chaos) outage(most time.Duration) (until time.Duration, now bool) {
 	if c.w.cfg.Profile == Planned && c.isEnding() {
 		return 0, false
@@ -273,14 +273,14 @@ func (c *chaos) fire() {
 	c.w.operators = nil
 }
 
-// hire makes an operator, if there is none.
+// hire starts an operator if there is none.
 func (c *chaos) hire() {
 	if len(c.w.operators) == 0 {
 		c.w.operators = append(c.w.operators, c.w.newOperator())
 	}
 }
 
-// twoOperators lets a second one decide for a while, after which the first one ends.
+// twoOperators starts a second operator. The first one ends some seconds later.
 func (c *chaos) twoOperators() {
 	if len(c.w.operators) != 1 {
 		return
@@ -292,7 +292,7 @@ func (c *chaos) twoOperators() {
 	c.w.after(c.w.between(5*time.Second, 40*time.Second), func() { first.alive = false })
 }
 
-// heal ends all that is wrong.
+// heal ends all outages, partitions and stalls.
 func (c *chaos) heal() {
 	w := c.w
 	w.tracef(-1, "all heals")

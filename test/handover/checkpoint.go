@@ -2,8 +2,9 @@ package handover
 
 import "time"
 
-// work looks at the claims and gives up the role, or seals: at a checkpoint everything,
-// else what writers left that are closed or dead.
+// work reads the claims. If another writer has a higher term, the sealer gives up leadership.
+// Otherwise it seals: all rows if all is set, as at a checkpoint, or only the rows of closed
+// and dead writers.
 func (s *sealer) work(all bool) {
 	l, t := s.shardJournal, s.term
 	e := l.engine
@@ -41,8 +42,8 @@ func (s *sealer) work(all bool) {
 	})
 }
 
-// adopt seals the rows of other writers, one after the other, and drops the claims of
-// those that are closed or dead.
+// adopt seals the rows of other writers, one writer after the other. It drops the claims of
+// writers that are closed or dead.
 func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
 	if len(claims) == 0 || t.over {
 		then(!t.over)
@@ -77,7 +78,7 @@ func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
 	})
 }
 
-// isDead reports whether a writer that did not close is taken for dead.
+// isDead reports whether the sealer takes a writer for dead that has not closed its claim.
 func (s *sealer) isDead(c claim) bool {
 	if s.shardJournal.engine.w.cfg.Fault == HastySealer && c.term < s.shardJournal.claim.term {
 		return true
@@ -85,7 +86,7 @@ func (s *sealer) isDead(c claim) bool {
 	return !c.closed && !s.shardJournal.engine.owns(c.writer) && s.silent(c)
 }
 
-// adoptRows seals rows that were read of another writer.
+// adoptRows seals rows of another writer.
 func (s *sealer) adoptRows(t *term, c claim, rows []row, then func(ok bool)) {
 	if len(rows) == 0 {
 		then(true)
@@ -101,7 +102,7 @@ func (s *sealer) adoptRows(t *term, c claim, rows []row, then func(ok bool)) {
 	s.seal(t, c.writer, to, samples, then)
 }
 
-// sealOwn seals what the shardJournal has made durable.
+// sealOwn seals the acknowledged rows of the own shardJournal.
 func (s *sealer) sealOwn(t *term, then func(ok bool)) {
 	l := s.shardJournal
 	var samples []sample
@@ -117,7 +118,7 @@ func (s *sealer) sealOwn(t *term, then func(ok bool)) {
 	s.seal(t, l.writer, to, samples, then)
 }
 
-// seal writes blocks, and after their acknowledgement a position.
+// seal writes blocks. When the store has acknowledged them, it raises the sealed position.
 func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok bool)) {
 	e, store := s.shardJournal.engine, s.shardJournal.store()
 	raise := func(then func(ok bool)) {
@@ -138,8 +139,8 @@ func (s *sealer) seal(t *term, of writer, to int, samples []sample, then func(ok
 	})
 }
 
-// write adds samples to the block that is open, and writes it until that is acknowledged;
-// one that is full is followed by another.
+// write adds samples to the open block and writes the block to the store. When the block is
+// full, it continues with a new one.
 func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 	if len(samples) == 0 {
 		then(true)
@@ -152,7 +153,7 @@ func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 	b := block{blockKey{t.blocks, t.n}, t.stamp, t.open[:len(t.open):len(t.open)]}
 	e.call(true, func() { store.putBlock(b) }, func(ok bool) {
 		if !ok || t.over {
-			// What of it is in the store nobody knows: a new block begins.
+			// The store may have the block or not, so a new block begins.
 			t.n, t.open = t.n+1, nil
 			then(false)
 			return
@@ -164,7 +165,8 @@ func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 	})
 }
 
-// dismiss forgets a writer that closed, or died: of whose death it tells.
+// dismiss drops the claim of a closed or dead writer. If the death may have left a gap, it
+// writes a mark first.
 func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 	l := s.shardJournal
 	e := l.engine
@@ -173,7 +175,7 @@ func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 		to = rows[len(rows)-1].at
 	}
 	if c.closed && to < c.last {
-		then(true) // its last rows cannot be read yet
+		then(true) // its last rows are not readable yet
 		return
 	}
 	from := c.saved
@@ -195,7 +197,8 @@ func (s *sealer) dismiss(t *term, c claim, rows []row, then func(ok bool)) {
 	})
 }
 
-// drop drops the claim that was looked at, some time ago if there was much to seal.
+// drop drops a claim in the state in which the sealer read it. Up to 8 s may pass before
+// the drop, as after much sealing.
 func (s *sealer) drop(t *term, c claim, then func(ok bool)) {
 	e, store := s.shardJournal.engine, s.shardJournal.store()
 	e.after([]time.Duration{0, e.w.between(0, 8*time.Second)}[e.w.rng.IntN(2)], func() {

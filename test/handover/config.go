@@ -1,18 +1,19 @@
 package handover
 
-// Profile says what happens in a run, and so what may be lost.
+// Profile selects the faults of a run, and with them the losses that are allowed.
 type Profile int
 
 // Profiles.
 const (
-	// Anything may happen to one or two engines of a shard, at any time. What may be
-	// lost is what nobody held any more, or captured, and it is marked.
+	// Anything allows all faults at any time, with one or two engines for each shard. An
+	// update may be lost only if no engine holds or captures it any longer, and if a mark
+	// covers it.
 	Anything Profile = iota
-	// Planned: shards move and pods end in order, while messages are late, lost and
-	// repeated. Nothing may be lost.
+	// Planned moves shards and terminates pods in order, while messages are late, lost and
+	// repeated. No update may be lost.
 	Planned
-	// Redundant: two engines capture each shard, and one of them at a time crashes. All
-	// else may happen. Nothing may be lost.
+	// Redundant lets two engines capture each shard, of which at most one crashes at a time.
+	// All other faults may happen. No update may be lost.
 	Redundant
 )
 
@@ -21,50 +22,50 @@ func (p Profile) String() string {
 	return [...]string{"anything", "planned moves", "redundancy 2, one crash at a time"}[p]
 }
 
-// Fault is a mistake in the protocol, made on purpose.
+// Fault is a deliberate mistake in the protocol.
 type Fault int
 
 // Faults.
 const (
-	// None: the protocol as it should be.
+	// None is the correct protocol.
 	None Fault = iota
-	// EarlyClose: an engine stops at an order to drain, whoever captures.
+	// EarlyClose: an engine that is ordered to drain stops before its successor captures.
 	EarlyClose
-	// SameWriter: a process that is started again has the writers of the one before.
+	// SameWriter: a restarted process reuses the writer IDs of the previous process.
 	SameWriter
-	// EarlySeal: a sealed position rises when blocks are sent, and not when they are
-	// acknowledged.
+	// EarlySeal: a sealer raises the sealed position when it sends blocks, instead of when
+	// the store acknowledges them.
 	EarlySeal
-	// UncheckedClaim: a row counts when it is acknowledged, however old the claim is, which
-	// is renewed when there is nothing else to do.
+	// UncheckedClaim: a row counts when it is acknowledged, regardless of the age of the
+	// claim. The engine renews the claim only when it has no rows to send.
 	UncheckedClaim
-	// EarlyForget: a head gives samples up when its row is acknowledged.
+	// EarlyForget: an engine releases samples from memory when their row is acknowledged.
 	EarlyForget
-	// BlocksFirst: readers look at blocks, then at the journal, then at memory.
+	// BlocksFirst: readers read blocks first, then the journal, then memory.
 	BlocksFirst
-	// BlindDrop: a claim is dropped by whoever takes its writer for dead, also if it
-	// was renewed since he looked.
+	// BlindDrop: a sealer drops the claim of a writer that it takes for dead, even if the
+	// writer has renewed the claim since the sealer read it.
 	BlindDrop
-	// ClockDrop: as BlindDrop, and it is the clocks of the two that decide which was
-	// later.
+	// ClockDrop: as BlindDrop, but the clocks of the sealer and the writer decide whether
+	// the drop or the renewal is later.
 	ClockDrop
-	// TwoRowsUnderWay: a shardJournal sends a row before the one before is acknowledged.
+	// TwoRowsUnderWay: a shardJournal sends a row before the previous one is acknowledged.
 	TwoRowsUnderWay
-	// OldPosition: a row given up for the spool leaves its position to the next one.
+	// OldPosition: when a row moves to the spool, the next row reuses its position.
 	OldPosition
 	// SameBlocks: a new term of a sealer writes blocks under the keys of the term before.
 	SameBlocks
-	// HastySealer: a sealer drops the claims of all that it takes for having a lower rank.
+	// HastySealer: a sealer takes all writers with a lower term for dead and drops their claims.
 	HastySealer
-	// SilentDeath: who drops a dead writer's claim marks nothing.
+	// SilentDeath: a sealer drops a dead writer's claim without writing a mark.
 	SilentDeath
-	// LateMark: the mark of a death begins with the latest sign of life, whatever waited
-	// in memory then.
+	// LateMark: the mark of a death begins at the writer's latest sign of life, even if
+	// samples waited in its memory then.
 	LateMark
-	// UnreadUpdates: an engine that is told to drain does not read what has come to it,
-	// but not to its process, as after a stall.
+	// UnreadUpdates: an engine that releases a shard does not read the updates that still
+	// wait in its sockets, as after a stall.
 	UnreadUpdates
-	// OwnTime: a sample has the time at which it came to an engine.
+	// OwnTime: a sample gets the time at which it arrived at an engine.
 	OwnTime
 	faults
 )
@@ -79,21 +80,21 @@ func (f Fault) String() string {
 	}[f]
 }
 
-// Config of a run.
+// Config is the configuration of a run.
 type Config struct {
 	Profile Profile
 	Fault   Fault
-	// Trace asks for a trace of every step.
+	// Trace is true if the run records a trace.
 	Trace bool
 }
 
-// Result of a run.
+// Result is the result of a run.
 type Result struct {
 	Seed   uint64
 	Steps  int
 	Counts Counts
-	// Violation is the first thing that must not happen; empty: none did.
+	// Violation describes the first violation of a rule. It is empty if there is none.
 	Violation string
-	// Trace has the steps of all shards, or of the one of the violation.
+	// Trace has the steps of all shards, or of the shard of the first violation.
 	Trace []string
 }

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Event is something that happens in a run, and is counted.
+// Event is a kind of event that a run counts.
 type Event int
 
 // Events.
@@ -85,10 +85,10 @@ var eventNames = [events]string{
 	Lost:            "updates lost",
 }
 
-// String says what happened.
+// String describes the event.
 func (e Event) String() string { return eventNames[e] }
 
-// Counts is how often each event happened.
+// Counts holds how often each event happened.
 type Counts [events]int
 
 // Add adds the counts of another run.
@@ -98,7 +98,7 @@ func (c *Counts) Add(o *Counts) {
 	}
 }
 
-// Print writes a table.
+// Print writes the counts as a table.
 func (c *Counts) Print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for e, n := range c {

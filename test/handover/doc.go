@@ -1,48 +1,53 @@
-// Package handover simulates how shards change hands, with every interleaving drawn from a
-// seed, and looks whether a sample is lost or read twice (docs/design/handover.md).
+// Package handover simulates how shards change hands, and checks that no sample is lost or
+// read twice (docs/design/handover.md). A seed determines the interleaving of all steps.
 //
 //	seed ─▶ chaos: crashes, stalls, partitions, outages, moves, two operators
 //	            │
-//	IOC ──▶ subscription ──▶ shardJournal ──▶ rows ───┐             ┌─▶ read: memory, journal, blocks ──┐
-//	            ▲              ├──▶ spool ────┼─▶ tables ───┤                                   ▼
-//	            │              └──▶ sealer ───┘   (store)   └─▶ at the end: all of it ──────▶ oracle
-//	    duty.Decide ◀─ API server ◀─ placement.Plan ◀─ reports, Leases
+//	IOC ──▶ subscription ──▶ shardJournal ──▶ rows ─┐             ┌─▶ read: memory, journal, blocks ─┐
+//	            ▲              ├────────────▶ spool ─┼─▶ tables ───┤                                  ▼
+//	            │              └───────────▶ sealer ─┘   (store)   └─▶ at the end: all of it ─────▶ oracle
+//	  handover.Decide ◀─ API server ◀─ placement.Plan ◀─ reports, Leases
 //
-// It is one goroutine and a heap of pending steps: no clock, no network, no disk. Each
-// message, to the store or the API server, takes a time of its own; it may be lost before
-// or after it took effect, take effect long after its sender gave up, or twice. Each
-// process has a clock with an offset and a rate, may stop between any two steps, and go on
-// when others have taken it for dead. The same seed does the same again.
+// The simulation is one goroutine and a heap of pending steps. It uses no clock, no network
+// and no disk. Each message to the store or the API server has its own delay. A message may
+// be lost before or after it takes effect, may take effect long after its sender gave up,
+// or may take effect twice. Each process has a clock with an offset and a rate. A process
+// may stall between any two steps, and may continue after others have declared it dead.
+// The same seed always gives the same run.
 //
 // # What is real and what is a model
 //
-// Who captures is decided by the code of the operator and of the agent: placement.Plan with
-// its Memory, duty.Decide, Joining and Say. ShardJournals, sealers, spools, readers, the IOC, the store
-// and the API server are state machines of a few lines each, after the packages journal, seal,
-// spool, query and store: a shard has one PV, a position is a number, a block a list.
-// Whether the real code does what these do is what test/model and the tests of package
-// engine are for; what these do in the worst order of things is what this is for. Two
-// limits: clocks run between 0.9 and 1.1 of the right rate, and what an IOC has sent waits
-// for a client that stalls, in order, for as long as it takes.
+// The real code of the operator and the agent decides which engine captures a shard:
+// placement.Plan with its Memory, and handover.Decide, Joining and Phase. Shard journals,
+// sealers, spools, readers, the IOC, the store and the API server are small state machines,
+// modelled on the packages journal, seal, spool, query and store. In the model a shard has
+// one PV, a position is a number, and a block is a list. This package tests the state
+// machines under the worst interleavings. test/model and the tests under engine check that
+// the real code behaves like the state machines. The model has two limits: clocks run at
+// 0.9 to 1.1 times the right rate, and the updates of an IOC wait for a stalled client, in
+// order, for as long as the client stalls.
 //
 // # The rules
 //
-//   - A row counts as acknowledged as invariant I1 has it. From then on every read shows it, at
-//     any moment, also one whose steps others interleave with.
+//   - Invariant I1 defines when a row counts as acknowledged. Every read that begins later
+//     shows the row, even if other steps run between the steps of the read.
 //   - No read shows an update twice.
-//   - What engines that answered had in memory, or in a spool, when a read began, it shows.
-//   - At the end, when all has healed, nothing waits; one engine, or two, captures each
-//     shard, one seals it, no move is under way, no claim of a dead writer is left.
-//   - With planned moves only, and with two engines of which one at a time crashes, nothing
-//     that an IOC sent is lost. Otherwise what is lost was acknowledged nowhere, its holders
-//     crashed or nobody was connected; and if clocks are right, it lies in the mark of a
-//     death, or engines knew that they were not connected.
+//   - A read shows every sample that an answering engine had in memory or in its spool when
+//     the read began.
+//   - At the end, after all faults have healed, no sample waits in memory or in a spool. One
+//     engine captures each shard, or two with redundancy, and exactly one engine seals it. No
+//     shard move is under way, and no claim of a dead writer is left.
+//   - No update of an IOC is lost if there are only planned moves, or if two engines capture
+//     each shard and only one of them crashes at a time. In other runs an update may be lost
+//     only if it was never acknowledged, and either its holders crashed or no engine was
+//     connected. If all clocks are right, a lost update also lies in the mark of a death,
+//     or an engine knew that it was not connected.
 //
-// Two cases of the last rule are counted, and not held against it: the last engine left in
-// order since its successor's answer was out of date, and a writer died while its claim
-// did not stand. Nothing in the store tells of these.
+// Two cases are counted but do not violate the last rule, because the store has no record
+// of them. In one, the last engine left in order because its successor's answer was out of
+// date. In the other, a writer died after its claim was dropped or before it was written.
 //
 // # Faults
 //
-// A Fault breaks the protocol on purpose, and a test shows that each is found.
+// A Fault breaks the protocol on purpose. A test shows that the simulation finds each Fault.
 package handover

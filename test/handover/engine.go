@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// What an engine can be cut off from.
+// Services from which a partition can cut off an engine.
 const (
 	cutIOC = iota
 	cutStore
@@ -15,18 +15,18 @@ const (
 	cuts
 )
 
-// pod is where an engine runs: its name, and what survives a container.
+// pod is the pod of an engine. It holds the state that survives a restart of the container.
 type pod struct {
 	w        *world
 	index    int
 	name     string
-	gone     bool // the node is lost; the object may be there for a while
-	deleted  bool // there is no object any more
-	deleting bool // was asked to end
+	gone     bool // the node is lost; the pod object may still exist
+	deleted  bool // the pod object no longer exists
+	deleting bool // the pod was asked to terminate
 	engine   *engine
 	lives    int
-	cut      [cuts]time.Duration // until when
-	lease    int                 // as the API server has it
+	cut      [cuts]time.Duration // when each partition ends
+	lease    int                 // number of the latest renewal in the API server
 	saved    []*saved            // by shard: the agent's state on disk
 	spool    *spool              // nil: none
 }
@@ -36,17 +36,17 @@ type engine struct {
 	w          *world
 	pod        *pod
 	alive      bool
-	stalled    time.Duration // until when
+	stalled    time.Duration // when the stall ends
 	offset     time.Duration
 	rate       float64
-	memory     int             // how many samples wait in a shardJournal at most
-	checkpoint time.Duration   // time between two
+	memory     int             // maximum number of samples that wait in a shardJournal
+	checkpoint time.Duration   // interval between checkpoints
 	held       []*shardJournal // by shard
 	leaving    []*shardJournal
 	tasks      []*task // by shard
 	draining   bool
 	ending     bool
-	renewals   int // of the Lease
+	renewals   int // number of renewals of the Lease
 }
 
 // String names the process in traces.
@@ -80,8 +80,8 @@ func (e *engine) clock() time.Duration {
 	return e.offset + time.Duration(float64(e.w.now)*e.rate)
 }
 
-// after does something after a time by the engine's clock, if it lives then, and once
-// it is not stalled.
+// after calls do after a time by the engine's clock. If the engine is stalled then, it calls
+// do after the stall. If the engine is dead, it does not call do.
 func (e *engine) after(d time.Duration, do func()) {
 	e.w.after(time.Duration(float64(d)/e.rate), func() { e.wake(do) })
 }
@@ -123,7 +123,7 @@ func (e *engine) tell(do func()) {
 	})
 }
 
-// newWriter returns a writer that nobody was.
+// newWriter returns an unused writer ID.
 func (e *engine) newWriter(shard int) writer {
 	if e.w.cfg.Fault == SameWriter {
 		return writer(1000*(e.pod.index+1) + shard)
@@ -131,7 +131,7 @@ func (e *engine) newWriter(shard int) writer {
 	return e.w.nextWriter()
 }
 
-// owns reports whether a writer is of this process, and lives.
+// owns reports whether a writer belongs to a shardJournal of this process or to its spool.
 func (e *engine) owns(w writer) bool {
 	for _, l := range e.shardJournals() {
 		if l.writer == w {
@@ -141,7 +141,8 @@ func (e *engine) owns(w writer) bool {
 	return e.pod.spool != nil && e.pod.spool.owns(w)
 }
 
-// shardJournals returns those of the shards held, and of those being left.
+// shardJournals returns the shardJournals of all held shards, and of released shards that
+// are not closed yet.
 func (e *engine) shardJournals() (out []*shardJournal) {
 	for _, l := range e.held {
 		if l != nil {
@@ -151,13 +152,13 @@ func (e *engine) shardJournals() (out []*shardJournal) {
 	return append(out, e.leaving...)
 }
 
-// marks reports whether the death of a writer leaves a gap in what a shardJournal has: not if
-// it was connected all the time.
+// marks reports whether the death of a writer leaves a gap in the samples of a shardJournal.
+// There is no gap if the shardJournal has been connected since from.
 func (e *engine) marks(l *shardJournal, from time.Duration) bool {
 	return !l.sub.connected || l.sub.since > from
 }
 
-// take begins to capture a shard.
+// take starts the capture of a shard.
 func (e *engine) take(shard int) *shardJournal {
 	l := newShardJournal(e, shard)
 	e.held[shard] = l
@@ -167,7 +168,7 @@ func (e *engine) take(shard int) *shardJournal {
 	return l
 }
 
-// release ends the capture of a shard. What is held is made durable.
+// release ends the capture of a shard. The shardJournal then makes its samples durable.
 func (e *engine) release(shard int) {
 	l := e.held[shard]
 	l.tracef("is released")
@@ -179,7 +180,7 @@ func (e *engine) release(shard int) {
 	l.sealer.follow()
 }
 
-// forget lets go of a shardJournal that is closed.
+// forget removes a closed shardJournal.
 func (e *engine) forget(l *shardJournal) {
 	for i, o := range e.leaving {
 		if o == l {
@@ -188,7 +189,7 @@ func (e *engine) forget(l *shardJournal) {
 	}
 }
 
-// open reports whether the engine has something of a shard, or is closing it.
+// open reports whether the engine has a shardJournal or spooled samples of a shard.
 func (e *engine) open(shard int) bool {
 	for _, l := range e.shardJournals() {
 		if l.shard == shard {
@@ -198,7 +199,7 @@ func (e *engine) open(shard int) bool {
 	return e.pod.spool != nil && e.pod.spool.waiting(shard)
 }
 
-// die ends a process at once.
+// die kills a process at once.
 func (e *engine) die() {
 	e.alive = false
 	e.pod.engine = nil
@@ -215,8 +216,8 @@ func (e *engine) die() {
 	}
 }
 
-// stop ends a process in order: it stops the capture, and has until a limit to flush
-// and close.
+// stop ends a process in order. The process stops the capture, and then has 20 s to flush
+// its samples and close its claims.
 func (e *engine) stop() {
 	if e.ending {
 		return
@@ -241,7 +242,7 @@ func (e *engine) stop() {
 	wait()
 }
 
-// remove takes the pod away, and all that it has on its node.
+// remove deletes the pod and its data on the node.
 func (p *pod) remove() {
 	if p.engine != nil {
 		p.engine.die()
@@ -252,7 +253,7 @@ func (p *pod) remove() {
 	p.gone, p.deleted = true, true
 }
 
-// renewLease writes the Lease.
+// renewLease renews the Lease every two seconds.
 func (e *engine) renewLease() {
 	e.renewals++
 	n := e.pod.lives*1_000_000 + e.renewals
@@ -260,7 +261,7 @@ func (e *engine) renewLease() {
 	e.after(2*time.Second, e.renewLease)
 }
 
-// settled says whether a shardJournal's channel is connected.
+// settled returns 1 if the channel of a shardJournal is connected, and 0 if not.
 func (l *shardJournal) settled() (connected int) {
 	if l.sub.connected {
 		return 1
@@ -268,7 +269,7 @@ func (l *shardJournal) settled() (connected int) {
 	return 0
 }
 
-// phases are those of an engine, for its report.
+// phases calls do with the phase of each shard of an engine, for the engine's report.
 func (e *engine) phases(do func(shard int, p v1alpha1.ShardPhase, orphaned, sealing bool)) {
 	for shard, t := range e.tasks {
 		if t != nil && t.phase != "" {

@@ -11,7 +11,7 @@ const fewSeeds = min(100, perProfile)
 
 var profiles = []Profile{Anything, Planned, Redundant}
 
-// lastSteps are how many lines of a trace tell how it came to a violation.
+// lastSteps is the number of trace lines that a failed test prints.
 const lastSteps = 300
 
 // explain runs a seed again, with a trace.
@@ -52,7 +52,7 @@ func explore(t *testing.T, seeds uint64) {
 	}
 }
 
-// Each mistake in the protocol is found within the seeds of a profile.
+// TestFaultsAreFound checks that the simulation finds each Fault within 1000 seeds.
 func TestFaultsAreFound(t *testing.T) {
 	for f := None + 1; f < faults; f++ {
 		t.Run(f.String(), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// A seed does the same again.
+// TestSameSeedSameSteps checks that two runs of a seed are the same.
 func TestSameSeedSameSteps(t *testing.T) {
 	for _, p := range profiles {
 		for seed := range uint64(5) {

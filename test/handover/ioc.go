@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// ioc sends numbered updates of the PV of one shard to all that subscribe.
+// ioc sends numbered updates of one shard's PV to all subscribers.
 type ioc struct {
 	w     *world
 	shard int
 	every time.Duration
 	sent  []time.Duration // when each update was sent
 	subs  []*subscription
-	quiet bool // sends nothing any more
+	quiet bool // sends no more updates
 }
 
-// subscription is that of a shardJournal: it is there from Apply to Apply.
+// subscription is the subscription of a shardJournal. It lasts until the engine releases the
+// shard or dies, through all reconnects.
 type subscription struct {
 	shardJournal *shardJournal
 	connected    bool
 	since        time.Duration // by the engine's clock
-	circuit      int           // counts those that broke
+	circuit      int           // number of circuits that broke so far
 	onWay        []waiting     // updates that wait in sockets
 	ended        bool
 }
 
-// waiting is an update that the process has not read yet: it waits at the engine, or far
-// from it, beyond a partition.
+// waiting is an update that the process has not read yet. It waits in a socket of the
+// engine, or, if far is set, on the other side of a partition.
 type waiting struct {
 	n   int
 	far bool
@@ -56,8 +57,9 @@ func (i *ioc) send() {
 	}
 }
 
-// deliver brings an update to a client: soon; or when its stall ends, or the partition,
-// unless the circuit has broken by then.
+// deliver brings an update to a client within milliseconds. If the client stalls or is cut
+// off from the IOC, the update arrives when the stall or the partition ends. An update on
+// the other side of a partition is lost if the circuit breaks first.
 func (i *ioc) deliver(s *subscription, n int) {
 	e, circuit := s.shardJournal.engine, s.circuit
 	cut := max(e.pod.cut[cutIOC]-i.w.now, 0)
@@ -77,7 +79,7 @@ func (i *ioc) arrive(s *subscription, x waiting) {
 	}
 }
 
-// subscribe connects a shardJournal, and again whenever the circuit breaks.
+// subscribe connects a shardJournal, and reconnects it whenever the circuit breaks.
 func (i *ioc) subscribe(l *shardJournal) *subscription {
 	s := &subscription{shardJournal: l}
 	i.subs = append(i.subs, s)
@@ -94,7 +96,7 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 		default:
 			s.connected, s.since = true, s.shardJournal.engine.clock()
 			i.w.tracef(i.shard, "%v is connected", s.shardJournal)
-			if n := len(i.sent) - 1; n >= 0 { // the present value comes first
+			if n := len(i.sent) - 1; n >= 0 { // the current value comes first
 				i.deliver(s, n)
 			}
 			i.watch(s)
@@ -102,7 +104,7 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 	})
 }
 
-// watch finds out, some seconds later, that a circuit is dead.
+// watch detects a dead circuit within some seconds and reconnects.
 func (i *ioc) watch(s *subscription) {
 	s.shardJournal.engine.after(i.w.between(time.Second, 8*time.Second), func() {
 		switch {
@@ -119,8 +121,8 @@ func (i *ioc) watch(s *subscription) {
 	})
 }
 
-// unsubscribe ends a subscription, in order: the answer of the IOC comes after all updates
-// that it has sent.
+// unsubscribe ends a subscription in order: the client reads all updates that the IOC has
+// sent before it reads the IOC's answer.
 func (i *ioc) unsubscribe(s *subscription) {
 	for _, x := range slices.Clone(s.onWay) {
 		if i.w.cfg.Fault != UnreadUpdates && !(x.far && s.shardJournal.engine.isCut(cutIOC)) {
@@ -130,7 +132,7 @@ func (i *ioc) unsubscribe(s *subscription) {
 	i.end(s)
 }
 
-// end ends a subscription at once.
+// end ends a subscription at once, without reading the updates on their way.
 func (i *ioc) end(s *subscription) {
 	s.ended, s.connected = true, false
 	i.subs = slices.DeleteFunc(i.subs, func(o *subscription) bool { return o == s })

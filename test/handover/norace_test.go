@@ -2,5 +2,5 @@
 
 package handover
 
-// perProfile is how many schedules of each profile are explored.
+// perProfile is the number of schedules that the test explores for each profile.
 const perProfile = 1000

@@ -9,20 +9,20 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// limits of moves: as the operator has them, but for times, which are shorter here.
+// limits are the operator's limits for shard moves, with shorter times.
 var limits = placement.Limits{AtOnce: 8, Join: 40 * time.Second, Rest: 15 * time.Second, Avoid: time.Minute}
 
-// leaseExpires is how long a Lease may stay as it is.
+// leaseExpires is how long an engine may leave its Lease unrenewed before it counts as dead.
 const leaseExpires = 10 * time.Second
 
-// apiServer has the objects.
+// apiServer holds the ArchiveShard objects.
 type apiServer struct {
 	objects    []object
 	awayUntil  time.Duration
-	emptyUntil time.Duration // until when it seems to have no objects
+	emptyUntil time.Duration // until then it answers as if it had no objects
 }
 
-// operator decides about placement, on views that may be old.
+// operator decides about placement. Its views of the objects may be out of date.
 type operator struct {
 	w       *world
 	alive   bool
@@ -30,14 +30,14 @@ type operator struct {
 	memory  placement.Memory
 	views   []object
 	wrote   []int // the version of each object that it wrote last
-	busy    int   // writes under way
+	busy    int   // number of writes under way
 	reports []podReport
 	leases  []seenLease
 	listed  time.Duration // when Leases were last listed
 	begun   time.Duration
 }
 
-// podReport is what an engine reported last.
+// podReport is the latest report of an engine.
 type podReport struct {
 	at       time.Duration // -1: never
 	holds    []placement.Holder
@@ -46,7 +46,7 @@ type podReport struct {
 	draining bool
 }
 
-// seenLease is a Lease as an operator has seen it.
+// seenLease is a Lease as an operator last saw it, and since when.
 type seenLease struct {
 	lease int
 	since time.Duration
@@ -65,7 +65,7 @@ func (o *operator) clock() time.Duration { return o.offset + o.w.now }
 
 func (o *operator) reaches() bool { return o.alive && o.w.now >= o.w.api.awayUntil }
 
-// grow makes room for what is known of each pod.
+// grow adds a report and a Lease for each new pod.
 func (o *operator) grow() {
 	for len(o.reports) < len(o.w.pods) {
 		o.reports = append(o.reports, podReport{at: -1})
@@ -103,7 +103,7 @@ func (o *operator) poll() {
 	o.w.after(o.w.between(4*time.Second, 6*time.Second), o.poll)
 }
 
-// step takes new views, and decides.
+// step updates the views and makes a placement decision.
 func (o *operator) step() {
 	if !o.alive {
 		return
@@ -135,7 +135,8 @@ func (o *operator) step() {
 	}
 }
 
-// look lists the Leases. Lists that were far apart make nobody dead.
+// look lists the Leases. If the last list is more than 6 s old, it restarts the time of
+// all Leases, so that no engine counts as dead.
 func (o *operator) look() {
 	o.grow()
 	now := o.clock()
@@ -148,7 +149,7 @@ func (o *operator) look() {
 	}
 }
 
-// input is all that a decision is made of.
+// input returns the input of a placement decision.
 func (o *operator) input() placement.Input {
 	in := placement.Input{Rebalance: true, Now: epoch.Add(o.clock()), Limits: limits, Holding: map[int][]placement.Holder{}}
 	synced := true
@@ -163,7 +164,7 @@ func (o *operator) input() placement.Input {
 			o.reports[i].into(in.Holding)
 		}
 	}
-	for i := range in.Engines { // one that was not asked may have what nobody seems to have
+	for i := range in.Engines { // an engine without a report may hold shards that seem unassigned
 		in.Engines[i].Usable = in.Engines[i].Usable && synced
 	}
 	for i := range o.views {
@@ -172,7 +173,7 @@ func (o *operator) input() placement.Input {
 	return in
 }
 
-// engine is what the operator knows of a pod; known says that it has reported.
+// engine returns the operator's view of a pod. known is true if the pod's report is recent.
 func (o *operator) engine(i int, p *pod) (e placement.Engine, known bool) {
 	r, l := &o.reports[i], &o.leases[i]
 	known = r.at >= 0 && o.w.now-r.at < 30*time.Second
@@ -185,7 +186,7 @@ func (o *operator) engine(i int, p *pod) (e placement.Engine, known bool) {
 	return e, known
 }
 
-// into adds what an engine holds: those that seal first.
+// into adds the engine to the holders of its shards. An engine that seals comes first.
 func (r *podReport) into(holding map[int][]placement.Holder) {
 	for j, shard := range r.shards {
 		at := 0
@@ -196,7 +197,7 @@ func (r *podReport) into(holding map[int][]placement.Holder) {
 	}
 }
 
-// shard is what the operator sees of a shard.
+// shard returns the operator's view of a shard.
 func (o *operator) shard(index int) placement.Shard {
 	s := placement.Shard{Index: index, Weight: o.w.weights[index], Replicas: o.w.replicas}
 	v := o.views[index]
@@ -229,7 +230,7 @@ func (o *operator) tell(r placement.Result) {
 	}
 }
 
-// write writes the orders of a shard, whatever there is now.
+// write writes the orders of a shard, regardless of the object's current version.
 func (o *operator) write(shard int, engines []v1alpha1.ShardEngine) {
 	o.busy++
 	o.w.send(link{

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// fate is what became of one update.
+// fate is the state of one update.
 type fate struct {
 	acked   bool
 	ackedAt time.Duration
-	held    int  // in how many places it waits: memory of shardJournals, spools
-	excused bool // an engine knew, when it was sent, that it was not connected
-	shed    bool // dropped somewhere for want of memory, and marked
+	held    int  // number of places where it waits unacknowledged
+	excused bool // when the IOC sent it, a subscriber was not connected
+	shed    bool // an engine dropped it for want of memory, and marked that
 }
 
-// oracle knows what must be there.
+// oracle tracks all updates and judges reads by them.
 type oracle struct {
 	w     *world
 	fates [][]fate // by shard and number
-	// untold has, by shard, when capture ended of which nothing in the store tells: the
-	// last engine left in order, or its process died while its claim did not stand.
+	// untold lists, by shard, the gaps in capture of which the store has no record: the last
+	// engine left in order, or a process died while the store did not have its claim.
 	untold [][]mark
 }
 
-// sent notes a new update.
+// sent records a new update.
 func (o *oracle) sent(i *ioc) {
 	f := fate{}
 	for _, s := range i.subs {
@@ -32,12 +32,12 @@ func (o *oracle) sent(i *ioc) {
 	o.fates[i.shard] = append(o.fates[i.shard], f)
 }
 
-// arrived notes that an engine has an update.
+// arrived records that an engine has received an update.
 func (o *oracle) arrived(shard, n int) {
 	o.fates[shard][n].held++
 }
 
-// dropped notes that a place is gone in which an update waited.
+// dropped records that a place in which an update waited is gone.
 func (o *oracle) dropped(shard, n int) { o.fates[shard][n].held-- }
 
 func (o *oracle) shed(shard, n int) {
@@ -46,7 +46,7 @@ func (o *oracle) shed(shard, n int) {
 	f.shed = true
 }
 
-// acked notes samples that count as acknowledged.
+// acked records samples that count as acknowledged.
 func (o *oracle) acked(shard int, samples []sample) {
 	for _, s := range samples {
 		if f := &o.fates[shard][s.n]; !f.acked {
@@ -55,7 +55,7 @@ func (o *oracle) acked(shard int, samples []sample) {
 	}
 }
 
-// left notes that a shardJournal captures no more: in order, or not.
+// left records that a shardJournal has stopped its capture, in order or by a crash.
 func (o *oracle) left(l *shardJournal, inOrder bool) {
 	from := o.w.now
 	switch {
@@ -70,7 +70,7 @@ func (o *oracle) left(l *shardJournal, inOrder bool) {
 	o.untold[l.shard] = append(o.untold[l.shard], mark{from, o.w.now})
 }
 
-// shown is what a read gives: of each update how often, and with which time.
+// shown is the result of a read: the timestamp of each update that it shows.
 type shown struct {
 	times []time.Duration // -1: not shown
 	twice int             // an update that was shown twice; -1: none
@@ -84,7 +84,7 @@ func newShown(n int) *shown {
 	return s
 }
 
-// add merges samples, as readers do: two that are equal are one.
+// add merges samples as readers do: it keeps one of equal samples.
 func (s *shown) add(samples []sample) {
 	for _, x := range samples {
 		if x.n >= len(s.times) {
@@ -97,7 +97,8 @@ func (s *shown) add(samples []sample) {
 	}
 }
 
-// judge looks at a read that began at a time. must says what memory had then.
+// judge checks the result of a read that began at a time. held are the samples that the
+// answering engines had then.
 func (o *oracle) judge(shard int, began time.Duration, s *shown, held []sample) {
 	if s.twice >= 0 {
 		o.w.violated(shard, "a read shows update %d twice", s.twice)
@@ -116,7 +117,7 @@ func (o *oracle) judge(shard int, began time.Duration, s *shown, held []sample) 
 	}
 }
 
-// final looks at everything, when all has healed and time has passed.
+// final checks the whole store at the end of a run.
 func (o *oracle) final() {
 	for shard := range o.fates {
 		t := &o.w.storage.tables[shard]
@@ -146,7 +147,7 @@ func (o *oracle) lost(shard, n int) {
 	switch {
 	case f.held > 0:
 		w.violated(shard, "update %d still waits in an engine or a spool", n)
-	case sent < w.began[shard]: // nobody captured yet
+	case sent < w.began[shard]: // before chaos began, when an engine may not have captured yet
 		return
 	case w.cfg.Profile != Anything:
 		w.violated(shard, "update %d, sent at %v, is lost", n, sent)
@@ -156,8 +157,8 @@ func (o *oracle) lost(shard, n int) {
 	w.count(Lost)
 }
 
-// marked reports whether an update lies in a mark, or after one and before the next update
-// that is stored: then readers see that the gap which the mark begins goes on.
+// marked reports whether an update lies in a mark, or between a mark and the next
+// acknowledged update. In the second case readers see the gap last until that update.
 func (o *oracle) marked(shard, n int) bool {
 	const about = 500 * time.Millisecond
 	sent := o.w.iocs[shard].sent
@@ -185,7 +186,7 @@ func (o *oracle) marked(shard, n int) bool {
 	return false
 }
 
-// settled checks that a shard has come to rest.
+// settled checks that a shard has converged.
 func (o *oracle) settled(shard int) {
 	w := o.w
 	held, sealing, leaving := 0, 0, 0

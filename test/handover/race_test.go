@@ -2,6 +2,6 @@
 
 package handover
 
-// perProfile is how many schedules of each profile are explored: fewer than without the
-// race detector, which finds nothing in one goroutine, and takes its time.
+// perProfile is the number of schedules that the test explores for each profile. It is lower
+// with the race detector, which is slow and finds no races in a single goroutine.
 const perProfile = 150

@@ -2,20 +2,20 @@ package handover
 
 import "time"
 
-// read reads one shard in steps, each of which takes its time: memory, then claims and
-// rows, then blocks. It may fail, but not tell less than there is.
+// read reads one shard in steps, each with its own delay: first memory, then claims and
+// rows, then blocks. A read may fail, but it must not succeed with samples missing.
 type read struct {
 	w       *world
 	shard   int
 	began   time.Duration
-	moved   int // what had moved when it began
+	moved   int // table.moved when the read began
 	got     *shown
 	covers  []writer
-	held    []sample // by engines that answered, when it began
+	held    []sample // samples that the answering engines had when the read began
 	waiting int
 }
 
-// asked is how long an engine may take to answer a reader.
+// asked is how long a reader waits for the answer of an engine.
 const asked = 3 * time.Second
 
 func (w *world) read(shard int) {
@@ -27,7 +27,8 @@ func (w *world) read(shard int) {
 	r.memory(func() { r.journal(func() { r.blocks(r.end) }) })
 }
 
-// memory asks all engines. One that does not answer is left out: its rows are read.
+// memory asks all engines for their samples. If an engine does not answer, the read uses its
+// journal rows instead.
 func (r *read) memory(then func()) {
 	for _, e := range r.w.engines {
 		if e.alive {
@@ -57,7 +58,7 @@ func (r *read) ask(e *engine, then func()) {
 		}
 	})
 	if r.w.chance(0.25) {
-		return // it cannot be asked
+		return // the engine does not receive the request
 	}
 	e.after(r.w.delay(), func() {
 		covers, samples := e.covers(), e.recent(r.shard)
@@ -72,7 +73,7 @@ func (r *read) ask(e *engine, then func()) {
 	})
 }
 
-// recent returns what the memory of a process and its spool have of a shard.
+// recent returns the samples of a shard in the memory and the spool of an engine.
 func (e *engine) recent(shard int) (out []sample) {
 	for _, l := range e.shardJournals() {
 		if l.shard == shard {
@@ -85,7 +86,7 @@ func (e *engine) recent(shard int) (out []sample) {
 	return out
 }
 
-// covers returns the writers whose rows need not be read beside recent.
+// covers returns the writers whose rows a read of recent does not need.
 func (e *engine) covers() (out []writer) {
 	for _, l := range e.shardJournals() {
 		out = append(out, l.writer)
@@ -93,7 +94,7 @@ func (e *engine) covers() (out []writer) {
 	return out
 }
 
-// step reads something of the store; while that is away, the read fails.
+// step reads from the store. If the store is unavailable, the read ends without a result.
 func (r *read) step(do, then func()) {
 	r.w.after(r.w.delay(), func() {
 		if r.w.now < r.w.storage.awayUntil {

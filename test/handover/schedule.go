@@ -2,17 +2,18 @@ package handover
 
 import "time"
 
-// event is a step that is pending.
+// event is a pending step.
 type event struct {
 	at  time.Duration
 	seq uint64
 	do  func()
 }
 
-// before says which of two steps goes first: of the same time the older one.
+// before reports whether a step runs before another one. Of two steps at the same time, the
+// step that was scheduled first runs first.
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// queue is a heap of events: the next one first.
+// queue is a heap of events with the next one first.
 type queue []event
 
 func (q *queue) push(e event) {
@@ -66,16 +67,16 @@ func (w *world) until(end time.Duration) {
 	w.now = max(w.now, end)
 }
 
-// chance is true with a probability.
+// chance returns true with a probability of p.
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
-// between returns a time between two others.
+// between returns a random duration in [from, to].
 func (w *world) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(w.rng.Int64N(int64(to-from)+1))
 }
 
-// delay is how long a message is under way: mostly some milliseconds, and now and then
-// so long that others take its sender for dead.
+// delay draws the delay of a message: mostly some milliseconds, but sometimes so long that
+// others take the sender for dead.
 func (w *world) delay() time.Duration {
 	if w.noise > 0 {
 		switch x := w.rng.Float64(); {
@@ -88,23 +89,24 @@ func (w *world) delay() time.Duration {
 	return w.between(time.Millisecond, 8*time.Millisecond)
 }
 
-// patience is how long the sender of a message waits for the answer.
+// patience is how long the sender of a message waits for an answer.
 const patience = 10 * time.Second
 
-// link is one message on its way, and what becomes of it.
+// link is one message and the functions that deliver it.
 type link struct {
-	// open reports whether the message gets through now.
+	// open reports whether the message reaches its receiver now.
 	open func() bool
-	// do is what it does there. It may be done again, and after the sender has given
-	// up waiting.
+	// do is the effect of the message at the receiver. It may run twice, and after the
+	// sender has given up waiting.
 	do func()
-	// back gives an answer to the sender, after a delay.
+	// back delivers the answer to the sender after a delay.
 	back func(d time.Duration, ok bool)
-	// repeats says that it may arrive twice.
+	// repeats is true if the message may arrive twice.
 	repeats bool
 }
 
-// send sends a message: it may be late, lost on its way there or back, or repeated.
+// send sends a message. The message may be late or repeated, and the message or its answer
+// may be lost.
 func (w *world) send(l link) {
 	w.count(Messages)
 	there, back := w.delay(), w.delay()

@@ -2,27 +2,28 @@ package handover
 
 import "time"
 
-// sealer seals the shard of a shardJournal, or follows another engine that does: package seal.
+// sealer seals the shard of a shardJournal, or follows another engine that seals it. It
+// models package seal.
 //
-//	claims ─▶ who has the role ─▶ rows of others ─▶ blocks ─▶ their positions ─▶ claims dropped
-//	                            └▶ own rows ──────▶ blocks ─▶ own position, memory given up
+//	claims ─▶ find the leader ─▶ rows of others ─▶ blocks ─▶ their positions ─▶ claims dropped
+//	                           └▶ own rows ──────▶ blocks ─▶ own position, memory released
 //
-// Whether it does is said by its term in the claim. Of those that live, the highest
-// counts; of equal ones that of the greater writer.
+// A writer seals if the term in its claim is above zero. The live writer with the highest
+// term is the leader. If terms are equal, the greater writer ID wins.
 type sealer struct {
 	shardJournal *shardJournal
-	ordered      bool // told to take the role, and has not yet
+	ordered      bool // ordered to take leadership, and has not taken it yet
 	term         *term
 	watched      []life
-	alone        time.Duration // since when no claim was seen that seals; -1: one was
+	alone        time.Duration // when the sealer began to see no live leader; -1: it sees one
 	ticking      bool
 }
 
-// term is a sealer's time in the role. It knows what it has written itself.
+// term is a sealer's term as leader. It holds what the sealer itself has written in it.
 type term struct {
 	over    bool
 	blocks  writer
-	n       int // number of the block that is open
+	n       int // number of the open block
 	stamp   int
 	open    []sample
 	sealed  time.Duration // the latest checkpoint
@@ -37,10 +38,10 @@ type life struct {
 	seen   time.Duration // by the observer's clock
 }
 
-// fullBlock is how many samples a block has.
+// fullBlock is the number of samples in a full block.
 const fullBlock = 40
 
-// order tells the sealer whether it is to seal. What counts is the change.
+// order tells the sealer whether to lead. Callers call it only when the order changes.
 func (s *sealer) order(seal bool) {
 	s.ordered = seal
 	if !s.ticking {
@@ -49,7 +50,7 @@ func (s *sealer) order(seal bool) {
 	}
 }
 
-// end ends the term, and the sealer.
+// end ends the current term.
 func (s *sealer) end() { s.follow() }
 
 func (s *sealer) follow() {
@@ -59,7 +60,7 @@ func (s *sealer) follow() {
 	}
 }
 
-// tick does what is due, as long as the shard is held.
+// tick does the work that is due while the engine holds the shard.
 func (s *sealer) tick() {
 	l := s.shardJournal
 	e := l.engine
@@ -89,7 +90,7 @@ func (s *sealer) tick() {
 	e.after(time.Second, s.tick)
 }
 
-// look reads the claims, and goes on with them; or with the next tick.
+// look reads the claims and passes them to with. It schedules the next tick in any case.
 func (s *sealer) look(with func([]claim)) {
 	s.shardJournal.engine.claims(s.shardJournal.shard, func(claims []claim, ok bool) {
 		if ok && !s.shardJournal.released {
@@ -99,7 +100,7 @@ func (s *sealer) look(with func([]claim)) {
 	})
 }
 
-// takeRole claims the highest term.
+// takeRole claims leadership: it raises the own term above all others.
 func (s *sealer) takeRole(claims []claim) {
 	l := s.shardJournal
 	s.ordered = false
@@ -120,8 +121,8 @@ func (s *sealer) begin() {
 	}
 }
 
-// followOn gives up what another engine has sealed, and takes the role if nobody that
-// lives has had it for long enough.
+// followOn releases the rows that another engine has sealed. It takes leadership if it has
+// seen no live leader for long enough.
 func (s *sealer) followOn(claims []claim) {
 	l := s.shardJournal
 	now := l.engine.clock()
@@ -137,12 +138,12 @@ func (s *sealer) followOn(claims []claim) {
 	if now-s.alone >= silence {
 		s.alone = -1
 		s.takeRole(claims)
-	} else if l.engine.w.chance(0.05) { // short of memory: doubles are better than losses
+	} else if l.engine.w.chance(0.05) { // short of memory: duplicates are better than losses
 		s.help()
 	}
 }
 
-// help seals the own rows of an engine that follows.
+// help assists the leader: a follower seals its own rows.
 func (s *sealer) help() {
 	w := s.shardJournal.engine.w
 	w.count(TwoSealers)
@@ -157,7 +158,8 @@ func (s *sealer) giveUp(claims []claim) {
 	}
 }
 
-// higher reports whether a claim that lives has a better term than the shardJournal's.
+// higher reports whether the claim of a live writer has a higher term than the own claim, or
+// an equal term and a greater writer ID.
 func (s *sealer) higher(claims []claim) bool {
 	own := s.shardJournal.claim
 	for _, c := range claims {
@@ -169,7 +171,7 @@ func (s *sealer) higher(claims []claim) bool {
 	return false
 }
 
-// watch brings the signs of life up to date.
+// watch updates the signs of life from claims.
 func (s *sealer) watch(claims []claim) {
 	old := s.watched
 	s.watched = nil
@@ -190,7 +192,8 @@ func (s *sealer) watch(claims []claim) {
 
 func (s *sealer) watching() bool { return len(s.watched) > 0 }
 
-// silent reports whether a writer has given no sign of life for long enough.
+// silent reports whether a writer has given no sign of life for so long that it is taken
+// for dead.
 func (s *sealer) silent(c claim) bool {
 	for _, l := range s.watched {
 		if l.writer == c.writer && l.sign == c.alive {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Times of the protocol, as packages journal and seal have them.
+// Times of the protocol: the same as in packages journal and seal.
 const (
 	flushEvery  = 500 * time.Millisecond
 	renewEvery  = 5 * time.Second
@@ -15,30 +15,31 @@ const (
 	watchEvery  = 2 * time.Second
 )
 
-// shardJournal journals a shard from its taking to its release: package journal.
+// shardJournal journals a shard from the start of its capture to its release. It models
+// package journal.
 //
-//	arrive ─▶ fresh ─▶ pending: the row under way ─▶ acked ─▶ given up, when sealed
+//	arrive ─▶ fresh ─▶ pending: the row under way ─▶ acked ─▶ released, when sealed
 //	            ▲──────────── revert ──┘└─▶ spool
 type shardJournal struct {
 	engine *engine
 	shard  int
 	writer writer
 	sub    *subscription
-	taken  time.Duration // by the clock of the world
+	taken  time.Duration // when capture began, by the world's clock
 	sealer sealer
 
 	fresh   []sample
 	pending *row
-	acked   []row // not sealed
+	acked   []row // acknowledged, but not sealed
 
 	claim     claim
 	claimed   bool          // the claim was acknowledged once
 	stamp     time.Duration // of the latest write of the claim
-	renewed   time.Duration // when the latest acknowledged one was sent
-	sent      int           // latest position that a row was sent under, if only perhaps
+	renewed   time.Duration // when the latest acknowledged claim was sent
+	sent      int           // latest position under which a row was sent
 	ackedTo   int           // position up to which all rows are acknowledged
-	saved     time.Duration // all that had come by then is acknowledged
-	failing   time.Duration // since when the store fails; -1: it does not
+	saved     time.Duration // all samples that arrived by then are acknowledged
+	failing   time.Duration // when the store began to fail; -1: it does not fail
 	spooling  bool
 	termAcked int // the term in the latest acknowledged claim
 
@@ -64,7 +65,7 @@ func (l *shardJournal) tracef(format string, args ...any) {
 	}
 }
 
-// arrive takes a sample of the capture.
+// arrive adds a captured sample.
 func (l *shardJournal) arrive(s sample) {
 	w := l.engine.w
 	w.oracle.arrived(l.shard, s.n)
@@ -75,7 +76,7 @@ func (l *shardJournal) arrive(s sample) {
 	l.shed()
 }
 
-// shed drops the oldest samples that are in no row yet while there are too many.
+// shed drops the oldest samples that are in no row while there are too many of them.
 func (l *shardJournal) shed() {
 	for len(l.fresh) > l.engine.memory {
 		l.engine.w.count(Shed)
@@ -85,10 +86,10 @@ func (l *shardJournal) shed() {
 	}
 }
 
-// again goes on after a pause by the engine's clock.
+// again calls run after a pause by the engine's clock.
 func (l *shardJournal) again(pause time.Duration) { l.engine.after(pause, l.run) }
 
-// run does the next thing: one at a time.
+// run performs the next action. One action runs at a time.
 func (l *shardJournal) run() {
 	e := l.engine
 	unsaved := l.pending != nil || len(l.fresh) > 0
@@ -109,7 +110,8 @@ func (l *shardJournal) run() {
 	}
 }
 
-// open claims the shard, unless it was released and nothing was ever sent.
+// open claims the shard. If the shard was released and no sample ever arrived, it closes the
+// shardJournal instead.
 func (l *shardJournal) open(unsaved bool) {
 	switch {
 	case l.released && l.claim.epoch == 0 && !unsaved:
@@ -121,7 +123,7 @@ func (l *shardJournal) open(unsaved bool) {
 	}
 }
 
-// failed tries again after a pause, or goes to the spool.
+// failed tries again after a pause, or switches to the spool after a longer outage.
 func (l *shardJournal) failed(do func()) {
 	e := l.engine
 	if l.failing < 0 {
@@ -137,7 +139,7 @@ func (l *shardJournal) failed(do func()) {
 	e.after(e.w.between(50*time.Millisecond, 2*time.Second), do)
 }
 
-// rank finds the epoch of the claim: above all that claimed the shard before.
+// rank sets the epoch of the claim above the epochs of all existing claims of the shard.
 func (l *shardJournal) rank() {
 	l.engine.claims(l.shard, func(claims []claim, ok bool) {
 		if !ok {
@@ -152,7 +154,7 @@ func (l *shardJournal) rank() {
 	})
 }
 
-// putClaim writes the claim, as it is now, until that is acknowledged.
+// putClaim writes the current claim, and tries again until the store acknowledges it.
 func (l *shardJournal) putClaim(then func()) {
 	e, t := l.engine, l.store()
 	now := e.clock()
@@ -175,7 +177,7 @@ func (l *shardJournal) putClaim(then func()) {
 	})
 }
 
-// touch has the claim say that the shardJournal lives, and up to when all that came is saved.
+// touch updates the claim's sign of life, and the time up to which all samples are saved.
 func (l *shardJournal) touch(now time.Duration) {
 	l.claim.alive, l.claim.saved = now, now
 	if l.engine.w.cfg.Fault == LateMark {
@@ -187,7 +189,7 @@ func (l *shardJournal) touch(now time.Duration) {
 	l.claim.saved = l.engine.spooledSince(l.shard, l.claim.saved)
 }
 
-// putOrRun tries the claim again, unless the spool is due.
+// putOrRun tries to write the claim again, unless the shardJournal is spooling.
 func (l *shardJournal) putOrRun(then func()) {
 	if l.spooling {
 		l.run()
@@ -196,13 +198,13 @@ func (l *shardJournal) putOrRun(then func()) {
 	l.putClaim(then)
 }
 
-// newStamp returns the stamp of a write of the claim: it rises.
+// newStamp returns the stamp for the next write of the claim. Stamps always rise.
 func (l *shardJournal) newStamp() time.Duration {
 	l.stamp = max(l.stamp+1, l.engine.clock(), 1)
 	return l.stamp
 }
 
-// sendRow sends the row under way, or a new one of all that is fresh.
+// sendRow sends the row under way again, or a new row with all fresh samples.
 func (l *shardJournal) sendRow() {
 	if l.pending == nil {
 		l.sent++
@@ -226,7 +228,7 @@ func (l *shardJournal) sendRow() {
 		case !ok:
 			l.failed(l.run)
 		case e.clock()-l.renewed > 2*renewEvery && e.w.cfg.Fault != UncheckedClaim:
-			// Others may have taken this writer for dead, and forgotten its claim.
+			// Others may have taken this writer for dead and dropped its claim.
 			e.w.count(Renewals)
 			if !t.claim(l.writer).stands() {
 				e.w.count(Zombies)
@@ -261,7 +263,7 @@ func (l *shardJournal) sendTwo() {
 	}
 }
 
-// ack notes that the row under way counts as acknowledged.
+// ack records that the row under way counts as acknowledged.
 func (l *shardJournal) ack() {
 	r := l.pending
 	if r == nil {
@@ -287,7 +289,7 @@ func (l *shardJournal) ack() {
 	}
 }
 
-// giveUp drops rows that are sealed up to a position.
+// giveUp releases the rows up to a sealed position.
 func (l *shardJournal) giveUp(to int) {
 	for len(l.acked) > 0 && l.acked[0].at <= to {
 		l.acked = l.acked[1:]
@@ -300,7 +302,7 @@ func (l *shardJournal) finish() {
 	l.putClaim(l.close)
 }
 
-// close ends the shardJournal: nothing is left to do.
+// close ends the shardJournal when no work is left.
 func (l *shardJournal) close() {
 	l.tracef("is closed")
 	l.done = true
@@ -309,7 +311,7 @@ func (l *shardJournal) close() {
 	l.engine.forget(l)
 }
 
-// unsaved returns the samples that are in no acknowledged row, nor in the spool.
+// unsaved returns the samples that are neither in an acknowledged row nor in the spool.
 func (l *shardJournal) unsaved() (out []sample) {
 	if l.pending != nil {
 		out = append(out, l.pending.samples...)
@@ -317,7 +319,7 @@ func (l *shardJournal) unsaved() (out []sample) {
 	return append(out, l.fresh...)
 }
 
-// recent returns all that memory has.
+// recent returns all samples in memory.
 func (l *shardJournal) recent() (out []sample) {
 	for _, r := range l.acked {
 		out = append(out, r.samples...)

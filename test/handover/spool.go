@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// linger is how long a segment is kept that others may have taken for dead.
+// linger is how long the spool keeps a sent segment whose writer others may have taken for
+// dead.
 const linger = time.Minute
 
-// spool keeps rows on the disk of a pod while the store is away: package spool. It
-// survives a restart of the container.
+// spool keeps rows on the disk of a pod while the store is unavailable. It survives a
+// restart of the container. It models package spool.
 //
 //	shardJournal ── put ──▶ segment ── drain: claim ─▶ rows in order ─▶ close ──▶ store
 type spool struct {
@@ -17,7 +18,7 @@ type spool struct {
 	segments []*segment // the oldest first
 }
 
-// segment is rows of one shard, of one writer.
+// segment is a file with rows of one shard and one writer.
 type segment struct {
 	shard   int
 	writer  writer
@@ -27,16 +28,17 @@ type segment struct {
 	claim   claim
 	claimed time.Duration // when the claim was last acknowledged; -1: never
 	stamp   time.Duration // of the latest write of the claim: it outlives the process
-	late    bool          // others may have dropped the claim, or be about to
-	owner   *engine       // who put it
-	counted int           // rows that the oracle knows to be acknowledged
+	late    bool          // others may drop the claim, or have done so
+	owner   *engine       // engine that wrote it
+	counted int           // number of rows that count as acknowledged
 	drained bool
 }
 
-// spool puts what is fresh into the spool, until the claim stands again.
+// spool writes the fresh samples to the spool. It then tries the store: once the store
+// answers, the shardJournal leaves the spool.
 func (l *shardJournal) spool() {
 	e, p := l.engine, l.engine.pod
-	if l.pending != nil { // whether it is in the store nobody knows
+	if l.pending != nil { // the store may have this row or not
 		l.fresh = append(l.pending.samples, l.fresh...)
 		l.pending = nil
 		if e.w.cfg.Fault == OldPosition {
@@ -72,7 +74,7 @@ func (l *shardJournal) spool() {
 	})
 }
 
-// put adds a row: it is durable on the disk at once.
+// put adds a row. It is durable on the disk at once.
 func (s *spool) put(e *engine, l *shardJournal) {
 	var g *segment
 	shard := l.shard
@@ -89,10 +91,10 @@ func (s *spool) put(e *engine, l *shardJournal) {
 	g.rows = append(g.rows, row{g.writer, len(g.rows) + 1, l.saved, l.fresh})
 }
 
-// start begins to send what there is, as a process.
+// start starts to send the segments on the disk when a process starts.
 func (s *spool) start(e *engine) {
 	for _, g := range s.segments {
-		if g.owner != e { // how far the one before was is not known
+		if g.owner != e { // the progress of the previous process is not known
 			g.full, g.sent, g.late, g.claimed, g.drained = true, 0, true, -1, false
 			e.w.counts[Replayed] += len(g.rows)
 		}
@@ -100,7 +102,7 @@ func (s *spool) start(e *engine) {
 	e.after(time.Second, func() { s.drain(e) })
 }
 
-// drain sends the oldest segment.
+// drain sends the oldest segment, and then the next one.
 func (s *spool) drain(e *engine) {
 	again := func() { e.after(e.w.between(200*time.Millisecond, 2*time.Second), func() { s.drain(e) }) }
 	i := slices.IndexFunc(s.segments, func(g *segment) bool { return !g.drained })
@@ -119,7 +121,7 @@ func (s *spool) drain(e *engine) {
 	})
 }
 
-// putClaim writes the claim of a segment, which at first gets a rank.
+// putClaim writes the claim of a segment. Before the first write it sets the claim's epoch.
 func (s *spool) putClaim(e *engine, g *segment, then func(ok bool)) {
 	put := func() {
 		now := e.clock()
@@ -155,8 +157,8 @@ func (s *spool) putClaim(e *engine, g *segment, then func(ok bool)) {
 	})
 }
 
-// send sends the rows that are left, closes the claim, and removes the segment, or keeps
-// it if its claim may have been dropped.
+// send sends the remaining rows and closes the claim. It then removes the segment, or keeps
+// it for a while if others may have dropped its claim.
 func (s *spool) send(e *engine, g *segment, then func()) {
 	switch {
 	case g.sent == len(g.rows):
@@ -190,15 +192,16 @@ func (s *spool) send(e *engine, g *segment, then func()) {
 	}
 }
 
-// count tells the oracle which rows count as acknowledged.
+// count reports the rows that count as acknowledged to the oracle.
 func (g *segment) count(w *world, rows int) {
 	for ; g.counted < rows; g.counted++ {
 		w.oracle.acked(g.shard, g.rows[g.counted].samples)
 	}
 }
 
-// sent ends a segment. Who took its writer for dead before the last rows came may drop
-// the claim after it was closed: so it is written once more, a minute later.
+// sent ends a segment. An engine that took the segment's writer for dead before the last
+// rows arrived may still drop the claim after it was closed. In that case the spool writes
+// the claim once more a minute later.
 func (s *spool) sent(e *engine, g *segment) {
 	g.drained = true
 	remove := func() {
@@ -222,18 +225,18 @@ func (s *spool) sent(e *engine, g *segment) {
 	e.after(linger, again)
 }
 
-// waiting reports whether samples of a shard wait.
+// waiting reports whether the spool has unsent samples of a shard.
 func (s *spool) waiting(shard int) bool {
 	return slices.ContainsFunc(s.segments, func(g *segment) bool { return g.shard == shard && g.sent < len(g.rows) })
 }
 
-// spooled reports whether samples of a shard wait in the spool.
+// spooled reports whether samples of a shard wait in the engine's spool.
 func (e *engine) spooled(shard int) bool {
 	return e.pod.spool != nil && e.pod.spool.waiting(shard) && e.w.cfg.Fault != LateMark
 }
 
-// spooledSince returns when the oldest sample of a shard that waits in the spool may have
-// come, or now.
+// spooledSince returns a time before which no waiting sample of a shard arrived, or now if
+// no sample waits in the spool.
 func (e *engine) spooledSince(shard int, now time.Duration) time.Duration {
 	if e.spooled(shard) {
 		for _, g := range e.pod.spool.segments {
@@ -245,7 +248,7 @@ func (e *engine) spooledSince(shard int, now time.Duration) time.Duration {
 	return now
 }
 
-// recent returns the samples of a shard that wait.
+// recent returns the unsent samples of a shard.
 func (s *spool) recent(shard int) (out []sample) {
 	for _, g := range s.segments {
 		if g.shard == shard {
@@ -261,7 +264,7 @@ func (s *spool) owns(w writer) bool {
 	return slices.ContainsFunc(s.segments, func(g *segment) bool { return g.writer == w })
 }
 
-// lose takes the disk away.
+// lose removes the disk with all segments.
 func (s *spool) lose() {
 	for _, g := range s.segments {
 		for _, r := range g.rows[g.counted:] {

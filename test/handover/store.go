@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// sample is an update that was captured: the n-th of its PV.
+// sample is a captured update: the n-th of its PV.
 type sample struct {
 	n  int
-	at time.Duration // its time: that of the IOC
+	at time.Duration // its timestamp, which the IOC set
 }
 
-// writer identifies who writes rows or blocks. None is ever used again.
+// writer identifies a writer of rows or blocks. An ID is never reused.
 type writer int
 
-// claim is that of a writer.
+// claim is the claim of one writer.
 type claim struct {
 	writer writer
 	epoch  int
 	alive  time.Duration // by the writer's clock
-	saved  time.Duration // all that its engine had by then is in acknowledged rows
+	saved  time.Duration // all samples that its engine had by then are in acknowledged rows
 	closed bool
 	last   int
 	term   int           // 0: does not seal
-	sealed int           // position up to which all rows are in blocks
+	sealed int           // sealed position: all rows up to it are in blocks
 	stamp  time.Duration // of the latest write
 }
 
-// stamped is a claim as the store has it. Of a write and a deletion the one with the
-// greater stamp counts, whatever comes first.
+// stamped is a claim as the store keeps it. Of a write and a deletion, the one with the
+// greater stamp wins, in whichever order they arrive.
 type stamped struct {
 	claim
 	written, dropped time.Duration
@@ -36,11 +36,11 @@ type stamped struct {
 
 func (c *stamped) stands() bool { return c.written > c.dropped }
 
-// row is one of a writer's journal.
+// row is one row of a writer's journal.
 type row struct {
 	writer  writer
 	at      int           // position
-	saved   time.Duration // all that its engine had by then is in rows up to this one
+	saved   time.Duration // all samples that its engine had by then are in rows up to this one
 	samples []sample
 }
 
@@ -56,16 +56,16 @@ type block struct {
 	samples []sample
 }
 
-// mark says that samples may be missing between two times.
+// mark records that samples may be missing between two times.
 type mark struct{ from, to time.Duration }
 
-// table is what the store has of one shard, which is one PV.
+// table is the store's data of one shard, which has one PV.
 type table struct {
 	claims []*stamped
 	rows   []row
 	blocks []block
 	marks  []mark
-	// moved counts what a reader may come across: positions that rose, claims dropped.
+	// moved counts changes that a concurrent reader may see: raised positions and dropped claims.
 	moved int
 }
 
@@ -80,7 +80,7 @@ func (t *table) claim(w writer) *stamped {
 	return c
 }
 
-// putClaim writes a claim, but for its sealed position.
+// putClaim writes a claim, except its sealed position.
 func (t *table) putClaim(c claim, stamp time.Duration) {
 	have := t.claim(c.writer)
 	if stamp <= have.written {
@@ -92,7 +92,7 @@ func (t *table) putClaim(c claim, stamp time.Duration) {
 	have.sealed = sealed
 }
 
-// dropClaim forgets a claim that was written up to a stamp. Its sealed position stays.
+// dropClaim deletes a claim unless it was written after upTo. Its sealed position stays.
 func (t *table) dropClaim(w writer, upTo time.Duration) (dropped bool) {
 	c := t.claim(w)
 	stood := c.stands()
@@ -104,7 +104,7 @@ func (t *table) dropClaim(w writer, upTo time.Duration) (dropped bool) {
 	return true
 }
 
-// seal raises a sealed position.
+// seal raises the sealed position of a writer.
 func (t *table) seal(w writer, to int) {
 	if c := t.claim(w); to > c.sealed {
 		c.sealed = to
@@ -112,7 +112,7 @@ func (t *table) seal(w writer, to int) {
 	}
 }
 
-// standing returns the claims that stand, the highest epoch first.
+// standing returns the claims that are not deleted, the highest epoch first.
 func (t *table) standing() (out []claim) {
 	for _, c := range t.claims {
 		if c.stands() {
@@ -128,7 +128,7 @@ func (t *table) standing() (out []claim) {
 	return out
 }
 
-// putRow writes a row. Rows of one key are the same, unless a writer's id is reused.
+// putRow writes a row. Two rows with the same key are equal, unless a writer's ID is reused.
 func (t *table) putRow(r row) {
 	for i := range slices.Backward(t.rows) {
 		if t.rows[i].writer == r.writer && t.rows[i].at == r.at {
@@ -139,7 +139,7 @@ func (t *table) putRow(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// after returns the rows of a writer after a position, in order.
+// after returns the rows of a writer behind a position, in order.
 func (t *table) after(w writer, position int) (out []row) {
 	for _, r := range t.rows {
 		if r.writer == w && r.at > position {
@@ -150,7 +150,7 @@ func (t *table) after(w writer, position int) (out []row) {
 	return out
 }
 
-// putBlock writes a block. A write that comes after a later one changes nothing.
+// putBlock writes a block. A write with an older stamp than the stored block changes nothing.
 func (t *table) putBlock(b block) {
 	for i := range t.blocks {
 		if have := &t.blocks[i]; have.blockKey == b.blockKey {
@@ -163,7 +163,7 @@ func (t *table) putBlock(b block) {
 	t.blocks = append(t.blocks, b)
 }
 
-// storage is the store, of all shards.
+// storage is the store with the tables of all shards.
 type storage struct {
 	tables    []table
 	awayUntil time.Duration

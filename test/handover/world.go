@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// world is all that there is in one run.
+// world is the complete state of one run.
 type world struct {
 	cfg   Config
 	rng   *rand.Rand
@@ -17,28 +17,28 @@ type world struct {
 
 	shards, replicas int
 	weights          []float64
-	memory           int     // how many samples wait in a shardJournal at most
+	memory           int     // maximum number of samples that wait in a shardJournal
 	exact            bool    // all clocks are right
-	noise            float64 // how bad the network is; 0: not at all
-	lag              float64 // how often views stay as they are
+	noise            float64 // how bad the network is; 0: it has no faults
+	lag              float64 // probability that a watch or a view is not updated in a step
 	writers          writer
 
 	iocs      []*ioc
 	storage   storage
 	api       apiServer
 	pods      []*pod
-	engines   []*engine // that ever were
+	engines   []*engine // all engines of the run, dead ones too
 	operators []*operator
 	oracle    oracle
-	began     []time.Duration // when the first sample of each shard was acknowledged
+	began     []time.Duration // by shard: from when on the oracle checks for losses
 
 	counts     Counts
 	violations []string
-	where      int // the shard of the violation
+	where      int // the shard of the first violation
 	trace      []step
 }
 
-// step is a line of the trace: of one shard, or of all (-1).
+// step is a line of the trace of one shard, or of all shards (-1).
 type step struct {
 	shard int
 	at    time.Duration
@@ -48,14 +48,14 @@ type step struct {
 // count counts an event.
 func (w *world) count(e Event) { w.counts[e]++ }
 
-// tracef notes what happened to a shard; -1: to all.
+// tracef adds a line to the trace of a shard, or of all shards (-1).
 func (w *world) tracef(shard int, format string, args ...any) {
 	if w.cfg.Trace {
 		w.trace = append(w.trace, step{shard, w.now, fmt.Sprintf(format, args...)})
 	}
 }
 
-// violated notes that something happened that must not.
+// violated records the violation of a rule.
 func (w *world) violated(shard int, format string, args ...any) {
 	if len(w.violations) == 0 {
 		w.where = shard
@@ -68,10 +68,10 @@ func (w *world) nextWriter() writer {
 	return w.writers
 }
 
-// zero is what an exact clock says when a run begins.
+// zero is the time of an exact clock at the start of a run.
 func (w *world) zero() time.Duration { return 1000 * time.Second }
 
-// skew returns the offset of a clock.
+// skew draws the offset of a clock.
 func (w *world) skew() time.Duration {
 	if w.exact {
 		return w.zero()
@@ -79,7 +79,7 @@ func (w *world) skew() time.Duration {
 	return w.zero() + w.between(-40*time.Second, 40*time.Second)
 }
 
-// newWorld draws what a seed is about.
+// newWorld draws the configuration of a run from its seed.
 func newWorld(cfg Config, seed uint64) *world {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(seed, uint64(cfg.Profile)))}
 	w.shards, w.replicas = 1+w.rng.IntN(3), 1+w.rng.IntN(2)
@@ -117,13 +117,13 @@ func (w *world) newPod(spools bool) {
 
 // Times of a run.
 const (
-	settleFor = 60 * time.Second  // before anything happens
-	chaosFor  = 200 * time.Second // while anything may
-	healFor   = 150 * time.Second // to come to rest, while IOCs send
-	quietFor  = 90 * time.Second  // to seal all, while they do not
+	settleFor = 60 * time.Second  // before the first fault
+	chaosFor  = 200 * time.Second // while faults happen
+	healFor   = 150 * time.Second // to converge, while IOCs still send
+	quietFor  = 90 * time.Second  // to seal all samples, after IOCs have stopped
 )
 
-// Run does what a seed says. The same configuration and seed do the same.
+// Run executes the run of a seed. The same configuration and seed give the same run.
 func Run(cfg Config, seed uint64) Result {
 	w := newWorld(cfg, seed)
 	noise, lag := w.noise, w.lag
@@ -167,7 +167,7 @@ func (w *world) result(seed uint64) Result {
 	return r
 }
 
-// rate is how fast a clock runs.
+// rate draws the rate of a clock.
 func (w *world) rate() float64 {
 	if w.exact {
 		return 1

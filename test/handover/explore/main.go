@@ -1,12 +1,12 @@
-// Command explore runs schedules of the hand-over protocol, and prints what happened in
-// them.
+// Command explore runs simulated schedules of the hand-over protocol, and prints how often
+// each event happened in them.
 //
 //	go run ./test/handover/explore
 //	go run ./test/handover/explore -seeds 100000
 //	go run ./test/handover/explore -profile planned -first 14 -seeds 1 -v
 //
-// With -v it prints the trace of each seed. It fails with the first seed that loses a
-// sample, or reads one twice.
+// With -v it prints the trace of each seed. It stops with an error at the first seed that
+// violates a rule, for example because a sample is lost or read twice.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(out io.Writer, first, seeds uint64, profile string, verbose bool) error
 	return nil
 }
 
-// explore runs some seeds of a profile.
+// explore runs a range of seeds of a profile.
 func explore(out io.Writer, cfg handover.Config, first, seeds uint64) error {
 	var total handover.Counts
 	steps, began := 0, time.Now()
