@@ -253,12 +253,17 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// An engine more takes its share and no more; an engine less gives its own away,
-// and nothing else moves but a few.
-func TestFewMoves(t *testing.T) {
+// A new engine takes its share, and a lost engine gives up its shards; few other shards
+// move.
+func TestFewMoves(t *testing.T) { changeEngines(t, 0, 1) }
+
+func TestLong_FewMoves(t *testing.T) { changeEngines(t, 1, 5) }
+
+// changeEngines adds, drains and kills an engine, with each seed from first to last-1.
+func changeEngines(t *testing.T, first, last uint64) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := first; seed < last; seed++ {
 				f := newFleet(seed, kind.shards, kind.engines, kind.weight)
 				f.settle(t)
 				for _, change := range []struct {

@@ -42,9 +42,14 @@ func TestOthers(t *testing.T) {
 
 // Whatever happens, the most loaded engine comes to 1.15 times the mean, or as
 // near as the heaviest shards let it; and not much more moves than has to.
-func TestPlacement(t *testing.T) {
+func TestPlacement(t *testing.T) { place(t, 0, 1) }
+
+func TestLong_Placement(t *testing.T) { place(t, 1, 3) }
+
+// place runs the simulation with each seed from first to last-1.
+func place(t *testing.T, first, last uint64) {
 	for _, replicas := range []int{1, 2} {
-		for seed := range uint64(3) {
+		for seed := first; seed < last; seed++ {
 			cfg := small
 			cfg.Seed = seed
 			f := simulate.Run(simulate.New(cfg), &simulate.Varve{Replicas: replicas, Check: func(in placement.Input, r placement.Result) {
