@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// Whatever of the control plane is away or broken, samples go on: every step of
-// every PV is there, once.
+// These specs make parts of the control plane unavailable or break them. The engines must keep
+// archiving: every step of every PV is stored exactly once.
 var _ = Describe("Capture goes on", Ordered, func() {
 	var (
 		l     *lab.Lab
@@ -32,7 +32,7 @@ var _ = Describe("Capture goes on", Ordered, func() {
 
 	BeforeEach(func() { begin = time.Now() })
 
-	// whole waits, while something is wrong, and reads then.
+	// whole waits for d while the fault lasts. It then checks every sample since begin.
 	whole := func(ctx SpecContext, d time.Duration) {
 		GinkgoHelper()
 		Eventually(ctx, time.After(d)).WithTimeout(d + time.Minute).Should(Receive())
@@ -121,7 +121,7 @@ var _ = Describe("Capture goes on", Ordered, func() {
 	}, SpecTimeout(3*lab.Patience))
 })
 
-// awaitEven waits until all shards are captured by n engines and none moves.
+// awaitEven waits until n engines capture all shards and no shard is moving.
 func awaitEven(l *lab.Lab, ctx SpecContext, n int) {
 	GinkgoHelper()
 	Eventually(ctx, func() (int, error) {
@@ -141,7 +141,7 @@ func awaitEven(l *lab.Lab, ctx SpecContext, n int) {
 	}).WithTimeout(lab.Patience).Should(Equal(n), "engines that capture, with no shard on its way")
 }
 
-// without returns the PVs that have no sample since a time.
+// without returns the PVs that have no sample since the given time.
 func without(l *lab.Lab, pvs []string, since time.Time) (missing []string) {
 	all, err := l.AllEvents(pvs, since)
 	if err != nil {

@@ -21,14 +21,15 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// The specs go on from each other: an archive that is edited while it captures.
+// These specs edit the groups of one archive while it captures. Each spec starts from the state
+// that the previous one left.
 var _ = Describe("Edits of groups", Ordered, func() {
 	var (
 		l     *lab.Lab
 		pvs   = archive.Names("EDIT:", 300)
-		begin time.Time // all PVs of the group have samples
+		begin time.Time // when all PVs of the group had samples
 	)
-	const inGroup = 200 // PVs that are archived from the start
+	const inGroup = 200 // number of PVs that are archived from the start
 
 	BeforeAll(func(ctx SpecContext) {
 		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
@@ -40,7 +41,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 
 	AfterEach(func(ctx SpecContext) {
 		if !CurrentSpecReport().Failed() {
-			l.CheckComplete(pvs[50:inGroup-50], begin) // which no spec edits
+			l.CheckComplete(pvs[50:inGroup-50], begin) // no spec edits these PVs
 		}
 	}, NodeTimeout(lab.Patience))
 
@@ -93,7 +94,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 
 	It("keeps or deletes data with a group, as it says", func(ctx SpecContext) {
 		lab.Apply(l.Namespace, lab.Group("kept", lab.Inline(pvs[253]))+
-			lab.Group("deleted", "deletionPolicy: Delete", lab.Inline(pvs[254], pvs[60]))) // [60] is in group edited, too
+			lab.Group("deleted", "deletionPolicy: Delete", lab.Inline(pvs[254], pvs[60]))) // pvs[60] is also in group edited
 		l.AwaitReadable(ctx, pvs[253:255], begin)
 		lab.Kubectl("delete", "archivegroup", "kept", "deleted", "-n", l.Namespace, "--timeout=2m")
 		events, err := l.Events(pvs[253], begin)
@@ -134,7 +135,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		lab.Apply(l.Namespace, lab.Group("found", fmt.Sprintf("channelsFrom: [{channelFinder: {url: %q, query: \"~tag=archive\"}}]", finder.url), lab.Inline(pvs[259])))
 		l.AwaitReadable(ctx, pvs[257:260], begin)
 		finder.stop()
-		lab.Kubectl("rollout", "restart", "deployment", "-n", lab.OperatorNamespace) // forgets the names it had
+		lab.Kubectl("rollout", "restart", "deployment", "-n", lab.OperatorNamespace) // the operator loses its cached names
 		lab.Kubectl("rollout", "status", "deployment", "-n", lab.OperatorNamespace, "--timeout=2m")
 		Eventually(ctx, l.Condition("found", "Degraded")).Should(And(HavePrefix("True"), ContainSubstring(finder.url)))
 		l.AwaitReadable(ctx, pvs[257:260], time.Now())
@@ -157,7 +158,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 	}, SpecTimeout(time.Minute))
 })
 
-// connects returns how often each PV that is captured connected.
+// connects returns the number of connections of each captured PV.
 func connects(l *lab.Lab) map[string]uint64 {
 	GinkgoHelper()
 	var answer struct {
@@ -174,7 +175,7 @@ func connects(l *lab.Lab) map[string]uint64 {
 	return by
 }
 
-// finder answers as a ChannelFinder does that knows some channels.
+// finder is a fake ChannelFinder that serves a few channels.
 type finder struct {
 	url  string
 	stop func()

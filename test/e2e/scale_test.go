@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// The PVs are served by nobody: this is about the control plane.
+// These specs test the control plane only. No IOC serves the PVs.
 var _ = Describe("200,000 PVs", Label("large"), func() {
 	const lists, perList, groups = 200, 1000, 20
 
@@ -107,7 +107,7 @@ func awaitChannels(l *lab.Lab, ctx SpecContext, n int) {
 	}).WithTimeout(lab.Patience).Should(Equal(n), "channels in shards")
 }
 
-// showSizes reports the size of what the operator wrote.
+// showSizes reports the number and the sizes of the channel lists that the operator wrote.
 func showSizes(l *lab.Lab, ctx SpecContext) {
 	GinkgoHelper()
 	var maps corev1.ConfigMapList
@@ -121,10 +121,10 @@ func showSizes(l *lab.Lab, ctx SpecContext) {
 	lab.Figure("channel lists", "%d, %d KiB in all, the largest %d KiB", len(maps.Items), total>>10, largest>>10)
 }
 
-// writeCounts counts the API server's writes by resource.
+// writeCounts holds the number of successful writes to the API server by resource.
 type writeCounts map[string]float64
 
-// apiWrites reads the API server's own metrics.
+// apiWrites reads the write counts from the API server's metrics.
 func apiWrites() writeCounts {
 	GinkgoHelper()
 	counts := writeCounts{}
@@ -151,14 +151,14 @@ func isWrite(labels string) bool {
 	return false
 }
 
-// label returns the value of a label of a metric.
+// label returns the value of the label with the given name.
 func label(labels, name string) string {
 	_, rest, _ := strings.Cut(labels, name+`="`)
 	value, _, _ := strings.Cut(rest, `"`)
 	return value
 }
 
-// since returns what was written since an earlier count, of what Varve writes.
+// since returns the writes after an earlier count, for the resources that Varve writes.
 func (c writeCounts) since(before writeCounts) writeCounts {
 	grown := writeCounts{}
 	for _, r := range []string{"archivers", "archiversstatus", "archivegroups", "archivegroupsstatus", "archiveshards", "archiveshardsstatus", "configmaps", "leases"} {

@@ -1,16 +1,16 @@
-// Package e2e tests Varve on a real Kubernetes cluster of several nodes, from
-// outside, as its users see it:
+// Package e2e tests Varve on a real Kubernetes cluster with several nodes. The specs use Varve
+// from outside the cluster, as its users do:
 //
 //	helm ──▶ charts ──▶ operator ──▶ engines, retrieval        (pods)
 //	kubectl ──▶ ArchiveGroups ──┘      ▲          │
 //	                                   │ CA       │ HTTP, NodePort
 //	real IOCs, Cassandra ──────────────┴──▶ every step of every PV, once
-//	(on the host's address of the cluster's network)
+//	(on the host's address in the cluster's network)
 //
-// It runs with VARVE_E2E=1 on the cluster of KUBECONFIG, which has an image of
-// Varve: `make e2e` does all of that. Specs labelled smoke are what CI runs.
-// Specs labelled bare need the cluster of hack/cluster, whose parts they stop.
-// With VARVE_LONG=1 faults last as long as the specs' names say, else less.
+// The specs need VARVE_E2E=1, and a cluster in KUBECONFIG that has an image of Varve.
+// `make e2e` provides both. CI runs only the specs labelled smoke. Specs labelled bare stop
+// parts of the cluster, so they need the cluster of hack/cluster. With VARVE_LONG=1, faults last
+// as long as the names of the specs say. Without it, they are shorter.
 package e2e
 
 import (
@@ -40,10 +40,10 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "Varve on a cluster")
 }
 
-// long reports whether faults last for as long as a lab may see them.
+// long reports whether faults last as long as they do in a real lab.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
-// either returns the second value if faults run at full length.
+// either returns full if faults run at full length, and short otherwise.
 func either[T any](short, full T) T {
 	if long() {
 		return full

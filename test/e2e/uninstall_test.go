@@ -20,7 +20,7 @@ var _ = Describe("Uninstalling", Ordered, func() {
 		begin time.Time
 	)
 
-	// remains returns what a namespace still has of an archive.
+	// remains returns the objects of the archive that are still in the namespace.
 	remains := func() []string {
 		GinkgoHelper()
 		out := lab.Kubectl("get", "deployments,services,jobs,pods,pdb,networkpolicies,serviceaccounts,roles,rolebindings,leases,configmaps,archivers,archiveshards",

@@ -27,15 +27,15 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// Scan periods of records: the load of a PV rises and falls 20 ×.
+// SCAN periods of the counting records. A PV on hot has 20 times the load of a PV on cold.
 const (
 	hot  = ".1 second"
 	warm = ".2 second"
 	cold = "2 second"
 )
 
-// settling is how long the HorizontalPodAutoscaler may take to come down from 4 engines:
-// it looks back for five minutes before each step.
+// settling is the time in which the HorizontalPodAutoscaler must scale down from 4 engines. It
+// considers the last five minutes before each step.
 const settling = 18 * time.Minute
 
 var _ = Describe("Load", func() {
@@ -99,15 +99,14 @@ var _ = Describe("Load", func() {
 	}, SpecTimeout(8*lab.Patience))
 })
 
-// scan has PVs count at a period, as the menu of SCAN names it.
+// scan sets the SCAN field of PVs, and so the period at which they count.
 func (s *site) scan(pvs []string, period string) {
 	for _, pv := range pvs {
 		s.ioc.Shell(fmt.Sprintf("dbpf %q %q", pv+".SCAN", period))
 	}
 }
 
-// capturedByOne returns the PVs that one engine captures: what happens to them is as
-// uneven as can be.
+// capturedByOne returns all PVs of one engine. A change of their load is as uneven as possible.
 func (s *site) capturedByOne(ctx SpecContext) (pvs []string) {
 	GinkgoHelper()
 	var shards v1alpha1.ArchiveShardList
@@ -129,7 +128,7 @@ func (s *site) capturedByOne(ctx SpecContext) (pvs []string) {
 	return pvs
 }
 
-// checkWhole fails the spec unless every step of a window is there once.
+// checkWhole fails the spec unless every step of a time window is archived exactly once.
 func (s *site) checkWhole(ctx SpecContext, from, to time.Time) {
 	GinkgoHelper()
 	wrong, samples := map[string]archive.Tally{}, 0
@@ -142,22 +141,22 @@ func (s *site) checkWhole(ctx SpecContext, from, to time.Time) {
 	Expect(wrong).To(BeEmpty())
 }
 
-// meter measures the engines of a site, until it is stopped.
+// meter measures the engines of a site until it is stopped.
 type meter struct {
 	site   *site
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when no goroutine is left
+	ended  chan struct{} // closed when the meter's goroutine has ended
 
 	mu     sync.Mutex
 	points []point
 	holder map[string]string // engine by shard
-	moved  []time.Time       // when shards were seen to have moved
+	moved  []time.Time       // times at which the meter saw that a shard had moved
 }
 
-// point is what was measured at a time.
+// point is one measurement of all engines.
 type point struct {
 	at            time.Time
-	received, cpu map[string]float64 // samples, and seconds of CPU, by engine
+	received, cpu map[string]float64 // samples and CPU seconds since the start, by engine
 }
 
 // every is the time between two points.
@@ -188,10 +187,11 @@ func (m *meter) stop() {
 	<-m.ended
 }
 
-// point asks all engines what they received and took since they began.
+// point reads from the metrics of all engines the samples that they received and the CPU time
+// that they used since they started.
 func (s *site) point(ctx context.Context) point {
 	by := point{time.Now(), map[string]float64{}, map[string]float64{}}
-	pods, _ := s.enginePods(ctx) // the next point may have what is missing
+	pods, _ := s.enginePods(ctx) // after an error, the point is empty; the next one may succeed
 	for _, p := range pods {
 		if p.Status.PodIP == "" {
 			continue
@@ -210,7 +210,8 @@ func (s *site) point(ctx context.Context) point {
 	return by
 }
 
-// countMoves compares who captures each shard with who did. The caller has the lock.
+// countMoves records a move for each shard whose engine has changed since the last call. The
+// caller holds m.mu.
 func (m *meter) countMoves(ctx context.Context) {
 	var shards v1alpha1.ArchiveShardList
 	if lab.Kube.List(ctx, &shards, client.InNamespace(m.site.Namespace)) != nil {
@@ -233,7 +234,8 @@ func (m *meter) moves() int {
 	return len(m.moved)
 }
 
-// lastMove returns when a shard moved last, or when measuring began.
+// lastMove returns the time of the last shard move. Without a move, it returns the time of the
+// first measurement.
 func (m *meter) lastMove() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,7 +245,7 @@ func (m *meter) lastMove() time.Time {
 	return m.moved[len(m.moved)-1]
 }
 
-// rates returns what each engine had of something in a second between two points.
+// rates returns the increase of a counter per second, by engine, between two measurements a and b.
 func rates(between time.Duration, a, b map[string]float64) map[string]float64 {
 	by := map[string]float64{}
 	for engine, n := range b {
@@ -254,9 +256,9 @@ func rates(between time.Duration, a, b map[string]float64) map[string]float64 {
 	return by
 }
 
-// unevenness waits for twenty seconds, and returns the load of the engine that had most
-// meanwhile, of the mean: as the operator reckons it, with the samples that were received
-// now instead of smoothed ones, and the CPU that engines took.
+// unevenness measures for twenty seconds. It returns the load of the most loaded engine as a
+// multiple of the mean load, once by cost and once by CPU time. The cost is that of the operator,
+// but with the measured sample rate instead of the smoothed one.
 func (m *meter) unevenness(ctx SpecContext) (load, cpu float64) {
 	GinkgoHelper()
 	a := m.site.point(ctx)
@@ -277,7 +279,7 @@ func (m *meter) unevenness(ctx SpecContext) (load, cpu float64) {
 	return mostOfMean(costs), mostOfMean(rates(between, a.cpu, b.cpu))
 }
 
-// reported is what an engine says that its shards take, but for samples.
+// reported returns the load that an engine reports for all its shards, without the sample rate.
 func reported(engine corev1.Pod) (sum placement.Load) {
 	GinkgoHelper()
 	c := archive.NewClient("http://"+engine.Status.PodIP+":17665", time.Minute)
@@ -302,8 +304,8 @@ func mostOfMean(by map[string]float64) float64 {
 	return most / sum * float64(len(by))
 }
 
-// publish writes what was measured beside the report: seconds since a time, samples/s,
-// engines that received any, and samples/s of each engine.
+// publish writes the measurements to a CSV file next to the report. A line has the seconds since
+// zero, the total samples/s, the number of measured engines, and the samples/s of each engine.
 func (m *meter) publish(name string, zero time.Time) {
 	GinkgoHelper()
 	path := os.Getenv("VARVE_REPORT")

@@ -16,9 +16,9 @@ import (
 var _ = describe(1)
 var _ = describe(2)
 
-// describe is an archive whose PVs are captured by a number of engines each, and a spec
-// per fault. A spec leaves the archive whole, or the next one says so. A fault of one
-// Cassandra node has an archive of its own, since it needs three.
+// describe defines the specs of an archive with a given redundancy, one spec per fault. Each
+// spec checks first that the previous one left the archive healthy. The loss of a Cassandra node
+// is tested on a separate archive, because it needs three Cassandra nodes.
 func describe(redundancy int) bool {
 	Describe(fmt.Sprintf("An archive with redundancy %d", redundancy), Label(fmt.Sprintf("redundancy-%d", redundancy)),
 		Ordered, ContinueOnFailure, func() {

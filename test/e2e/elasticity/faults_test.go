@@ -11,16 +11,17 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// With redundancy 1, a PV is without samples for a flush (1 s), until the container has
-// started again or the Lease has expired (10 s, renewed each 2 s), and until another
-// engine has connected it (8 s, on a machine that does all of this at once).
+// With redundancy 1, the gap in a PV's samples is the sum of three times:
+//   - a flush interval (1 s)
+//   - the restart of the container, or the expiry of the Lease (10 s, renewed every 2 s)
+//   - the connection by another engine (8 s on a machine that runs the whole test)
 const (
 	restarted = 15 * time.Second
 	replaced  = 21 * time.Second
 )
 
-// reachable is how long it takes until pods reach an API server that is there again: it
-// starts, and kube-proxy, which took its address from the nodes, has to find it.
+// reachable is the time in which pods must reach a restarted API server again. The API server
+// has to start, and kube-proxy, which had removed its address from the nodes, has to restore it.
 const reachable = 90 * time.Second
 
 var faults = []fault{
@@ -86,14 +87,14 @@ var faults = []fault{
 	}},
 }
 
-// loseNode pulls the plug of an engine's node. It comes back when the spec is over.
+// loseNode stops an engine's node abruptly. The node returns when the spec is over.
 func loseNode(engine corev1.Pod) {
 	GinkgoHelper()
 	lab.ClusterScript("node-down", engine.Spec.NodeName)
 	DeferCleanup(lab.ClusterScript, "node-up", engine.Spec.NodeName)
 }
 
-// cutIOC drops all that a pod and the IOC send each other, until heal is called.
+// cutIOC drops all packets between a pod and the IOC's Channel Access port until heal is called.
 func (s *site) cutIOC(pod string) (heal func()) {
 	GinkgoHelper()
 	const table = "varve-test"

@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// scaling is how long nodes of Cassandra may take to join or leave, one by one, and to
-// get their replicas.
+// scaling is the time in which Cassandra nodes must join or leave one by one and receive their
+// replicas.
 const scaling = 15 * time.Minute
 
 var _ = Describe("An archive that has its Cassandra run", Label("managed"), Ordered, func() {
@@ -72,7 +72,7 @@ var _ = Describe("An archive that has its Cassandra run", Label("managed"), Orde
 	It("shrinks to 2 nodes", func(ctx SpecContext) { s.endures(ctx, s.resize(2)) }, SpecTimeout(2*scaling))
 })
 
-// resize is a change of the number of Cassandra nodes. Nothing is lost by it.
+// resize returns a planned fault that changes the number of Cassandra nodes. It must lose nothing.
 func (s *site) resize(size int32) fault {
 	return fault{name: fmt.Sprintf("cassandra-to-%d", size), planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 		lab.Kubectl("patch", "archiver", "main", "-n", s.Namespace, "--type=merge",
@@ -87,7 +87,7 @@ func (s *site) resize(size int32) fault {
 	}}
 }
 
-// awaitCassandra waits until the Archiver says something of its nodes.
+// awaitCassandra waits until the Archiver's condition CassandraReady has a reason and a status.
 func (s *site) awaitCassandra(ctx SpecContext, reason string, status metav1.ConditionStatus) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -12,13 +12,13 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// row is what came of a fault.
+// row is the result of one fault.
 type row struct {
 	fault         string
 	redundancy    int
-	rate          float64 // samples/s that were read
+	rate          float64 // samples/s that the spec read back
 	lost, doubled int
-	unmarked      int // of the lost, those that no mark explains
+	unmarked      int // number of lost samples that no mark explains
 	gap           time.Duration
 	recovery      time.Duration
 	observed
@@ -36,10 +36,10 @@ func (r row) String() string {
 		r.gap.Seconds(), r.recovery.Seconds(), marked, r.reads, r.failed, len(r.wrong), r.slowest.Seconds())
 }
 
-// rows of this run.
+// rows are the results of this run.
 var rows []row
 
-// publish keeps a row for the table, and writes it to the file that was asked for.
+// publish adds a row to the table and to the file that VARVE_REPORT names.
 func (r row) publish() {
 	GinkgoHelper()
 	rows = append(rows, r)
@@ -63,7 +63,8 @@ var _ = ReportAfterSuite("table", func(Report) {
 	GinkgoWriter.Printf("\n%s\n%s\n", head, b.String())
 })
 
-// account makes a row of what all PVs had in a window. Wrong is what no column can say.
+// account computes a row from the samples of all PVs in a window. wrong describes the first
+// problems in detail.
 func (s *site) account(name string, from, to, struck time.Time, all map[string]archive.Tally) (r row, wrong []string) {
 	GinkgoHelper()
 	r = row{fault: name, redundancy: s.redundancy}

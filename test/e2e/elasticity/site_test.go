@@ -19,7 +19,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// engines is how many engines an archive begins with.
+// engines is the number of engines that an archive starts with.
 const engines = 3
 
 // site is an archive under load.
@@ -30,8 +30,8 @@ type site struct {
 	redundancy int
 }
 
-// newSite makes an archive whose PVs are all captured; archiver has settings that are
-// not as usual. PVs count at a period, as the menu of SCAN names it.
+// newSite creates an archive and waits until it captures all PVs. archiver overrides the usual
+// settings. period is the value of the PVs' SCAN field, at which they count.
 func newSite(ctx context.Context, namespace string, redundancy int, period string, archiver lab.Spec) *site {
 	GinkgoHelper()
 	s := &site{redundancy: redundancy, pvs: archive.Names("SEQ:", rate()/perPV)}
@@ -42,7 +42,7 @@ func newSite(ctx context.Context, namespace string, redundancy int, period strin
 	}
 	maps.Copy(spec, archiver)
 	s.Lab = lab.New(ctx, namespace, spec, s.ioc)
-	s.HTTP.Timeout = 15 * time.Second // of a connection to a lost pod, too: then another is made
+	s.HTTP.Timeout = 15 * time.Second // also ends requests to a lost pod, so that the client reconnects
 	manifests, lists := "", []string(nil)
 	for part := range slices.Chunk(s.pvs, 1000) {
 		name := fmt.Sprintf("pvs-%d", len(lists))
@@ -54,22 +54,22 @@ func newSite(ctx context.Context, namespace string, redundancy int, period strin
 	return s
 }
 
-// scale asks for a number of engines, and waits until they capture.
+// scale sets the number of engines and waits until they capture all shards.
 func (s *site) scale(ctx SpecContext, replicas int) {
 	GinkgoHelper()
 	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", replicas))
 	Eventually(ctx, func() string { return s.unlike(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty())
 }
 
-// move asks for one engine more, and returns when shards move to it.
+// move adds an engine and returns when shards begin to move to it.
 func (s *site) move(ctx SpecContext) {
 	GinkgoHelper()
 	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", engines+1))
 	Eventually(ctx, func() string { return s.broken(ctx) }).WithTimeout(lab.Patience).ShouldNot(BeEmpty(), "a move has begun")
 }
 
-// unlike says what differs from an archive that is whole on a number of engines, each
-// with shards, of which none moves.
+// unlike describes why an archive is not healthy. In a healthy archive, engines capture all
+// shards, no shard moves, and the given number of engines is ready and has shards.
 func (s *site) unlike(ctx context.Context, replicas int) string {
 	v := s.look(ctx)
 	switch {
@@ -83,15 +83,14 @@ func (s *site) unlike(ctx context.Context, replicas int) string {
 	return ""
 }
 
-// broken says why not every shard is captured as often as it should be, by engines
-// that are ready.
+// broken describes a shard that fewer ready engines capture than its redundancy requires.
 func (s *site) broken(ctx context.Context) string { return s.look(ctx).broken }
 
-// view is what the API server says of an archive.
+// view is the state of an archive according to the API server.
 type view struct {
-	ready            int             // engines
-	busy             map[string]bool // engines that are to capture something
-	broken, draining string          // of some shard
+	ready            int             // number of ready engines
+	busy             map[string]bool // engines that capture a shard
+	broken, draining string          // description of one such shard
 }
 
 func (s *site) look(ctx context.Context) (v view) {
@@ -117,7 +116,7 @@ func (v *view) add(sh *v1alpha1.ArchiveShard, ready map[string]bool, redundancy 
 	for _, e := range sh.Spec.Engines {
 		switch is := phase(sh, e.Name); {
 		case e.Order != v1alpha1.OrderCapture:
-			if ready[e.Name] { // of one that is lost, the order stays until its pod goes
+			if ready[e.Name] { // a lost engine keeps its order until its pod is deleted
 				v.draining = fmt.Sprintf("%s: %s is to drain", sh.Name, e.Name)
 			}
 		case is != v1alpha1.Capturing || !ready[e.Name]:
@@ -162,9 +161,8 @@ func (s *site) enginePods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// anEngine returns an engine that captures, and not where the operator runs, which
-// has faults of its own. The archive is then read by a node that is neither's, or by
-// the operator's.
+// anEngine returns an engine on a node without the operator, because separate specs test faults
+// of the operator. It directs all later reads to a node other than the engine's.
 func (s *site) anEngine(ctx SpecContext) (victim corev1.Pod) {
 	GinkgoHelper()
 	var operators corev1.PodList

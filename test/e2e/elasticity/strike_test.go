@@ -13,25 +13,26 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// fault is what happens to an archive.
+// fault is an event that an archive must endure.
 type fault struct {
 	name string
-	// planned faults lose nothing, whatever the redundancy.
+	// planned means that the fault must lose nothing, whatever the redundancy.
 	planned bool
-	// answered: no read fails while it happens.
+	// answered means that no read may fail during the fault.
 	answered bool
-	// atMost is how long a PV may be without samples with redundancy 1: a flush, until
-	// the fault is detected, and until the PV is connected by another engine.
+	// atMost is the longest allowed gap in a PV's samples with redundancy 1. It covers a flush,
+	// the detection of the fault, and the connection of the PV by another engine.
 	atMost time.Duration
-	// strike strikes an engine, or more, and returns when the fault is over.
+	// strike causes the fault on one or more engines and returns when the fault is over.
 	strike func(ctx SpecContext, s *site, engine corev1.Pod)
 }
 
-// quiet is how long an archive must look whole to be taken for it: longer than an
-// engine's Lease, and than a node's.
+// quiet is how long an archive must stay healthy before a spec accepts it as recovered. It is
+// longer than the Leases of an engine and of a node.
 const quiet = 20 * time.Second
 
-// endures strikes an archive, and fails unless it kept what it must.
+// endures causes a fault in a healthy archive. It fails the spec if the archive lost more than the
+// fault allows.
 func (s *site) endures(ctx SpecContext, f fault) {
 	GinkgoHelper()
 	Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "whole before the fault")
@@ -69,7 +70,7 @@ func (s *site) endures(ctx SpecContext, f fault) {
 	s.judge(f, r, seen)
 }
 
-// judge fails the spec if an archive lost more than it may.
+// judge fails the spec if the archive lost more than the fault allows.
 func (s *site) judge(f fault, r row, seen observed) {
 	GinkgoHelper()
 	Expect(r.doubled).To(BeZero(), "doubled")
@@ -85,7 +86,7 @@ func (s *site) judge(f fault, r row, seen observed) {
 	Expect(r.unmarked).To(BeZero(), "lost and not marked")
 }
 
-// readAll reads all PVs, when the archive answers.
+// readAll reads all PVs. It retries until the archive answers.
 func (s *site) readAll(ctx SpecContext, from, to time.Time) (all map[string]archive.Tally) {
 	GinkgoHelper()
 	Eventually(ctx, func() (err error) {
@@ -95,22 +96,22 @@ func (s *site) readAll(ctx SpecContext, from, to time.Time) (all map[string]arch
 	return all
 }
 
-// pause lets an archive run on.
+// pause waits for d while the archive keeps running.
 func pause(ctx SpecContext, d time.Duration) {
 	GinkgoHelper()
 	Eventually(ctx, time.After(d)).WithTimeout(d + time.Minute).Should(Receive())
 }
 
-// history is when an archive was not whole, last.
+// history records when an archive was last broken, and why.
 type history struct {
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when no goroutine is left
+	ended  chan struct{} // closed when the goroutine of follow has ended
 	mu     sync.Mutex
 	last   time.Time
 	text   string
 }
 
-// follow looks at an archive's shards five times a second.
+// follow checks an archive's shards five times per second.
 func (s *site) follow() *history {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &history{cancel: cancel, ended: make(chan struct{}), last: time.Now()}
@@ -137,7 +138,7 @@ func (h *history) lastBroken() time.Time {
 	return h.last
 }
 
-// reason is why the archive was not whole, last.
+// reason describes why the archive was last broken.
 func (h *history) reason() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,18 +1,19 @@
-// Package elasticity strikes an archive under load on a real cluster, and accounts
-// for every sample afterwards:
+// Package elasticity causes faults in an archive under load on a real cluster. It accounts for
+// every sample afterwards:
 //
 //	IOC: counting PVs ──▶ engines ──▶ Cassandra ──▶ retrieval Service ──▶ tally
 //	                        ▲                              │
-//	       fault ───────────┘      watch: reads, while it happens, what had been
-//	                                      read whole before, and the last seconds
+//	       fault ───────────┘      watch: during the fault, reads a window that was
+//	                                      complete before, and the last seconds
 //
 //	row: fault | redundancy | rate | lost | duplicated | gap | recovery | marked
 //
-// A PV counts steps, so a step that is missing or there twice is seen whatever the
-// archive says of itself. `make e2e-elasticity` runs it; docs/elasticity.md says what
-// its columns mean. VARVE_RATE is the load in samples/s (2000), VARVE_REPORT a file
-// that gets a line per fault. With VARVE_LONG=1 outages last 1 and 5 minutes, else
-// 45 s. It knows the nodes and processes of hack/cluster.
+// Each PV counts steps. The test therefore finds a missing or duplicated step without relying on
+// what the archive reports about itself. `make e2e-elasticity` runs the specs, and
+// docs/elasticity.md explains the columns of the result. VARVE_RATE is the load in samples/s
+// (default 2000). VARVE_REPORT is a file that gets one line per fault. With VARVE_LONG=1, outages
+// last 1 and 5 minutes; without it, at most 45 s. The specs rely on the nodes and processes of
+// hack/cluster.
 package elasticity
 
 import (
@@ -43,10 +44,10 @@ func TestElasticity(t *testing.T) {
 	RunSpecs(t, "Elasticity")
 }
 
-// perPV is how often a counting PV counts, per second.
+// perPV is the number of steps that a counting PV counts per second.
 const perPV = 10
 
-// rate is the load in samples/s.
+// rate returns the load in samples/s.
 func rate() int {
 	if n, err := strconv.Atoi(os.Getenv("VARVE_RATE")); err == nil && n >= perPV {
 		return n
@@ -54,7 +55,7 @@ func rate() int {
 	return 2000
 }
 
-// outage is how long something is away: less in a run that is to be short.
+// outage returns the length of an outage: full with VARVE_LONG, and at most 45 s without it.
 func outage(full time.Duration) time.Duration {
 	if os.Getenv("VARVE_LONG") != "" {
 		return full

@@ -11,13 +11,13 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// What was read this long ago is durable, and is to be read ever after.
+// durable is the age at which a sample must be durable. Every later read must return it.
 const durable = 3 * time.Second
 
-// readers is how many requests are on their way at once.
+// readers is the maximum number of concurrent requests.
 const readers = 4
 
-// tallies reads all PVs of a window.
+// tallies reads a window of all PVs.
 func (s *site) tallies(ctx context.Context, from, to time.Time) (map[string]archive.Tally, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
@@ -37,25 +37,25 @@ func (s *site) tallies(ctx context.Context, from, to time.Time) (map[string]arch
 	return all, g.Wait()
 }
 
-// watch reads again and again, while a fault happens.
+// watch reads repeatedly during a fault.
 type watch struct {
 	site     *site
 	from, to time.Time
-	before   map[string]archive.Tally // of from to to, whole
-	strict   bool                     // the last seconds must be whole, too
+	before   map[string]archive.Tally // the complete window between from and to, before the fault
+	strict   bool                     // the last seconds must be complete, too
 
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when no goroutine is left
+	ended  chan struct{} // closed when run has ended
 	mu     sync.Mutex
 	seen   observed
 }
 
-// observed is what readers saw. An answer that is an error promises nothing.
+// observed holds the results of the reads. A failed read says nothing about the samples.
 type observed struct {
 	reads, failed int
-	failures      []string      // the first few that failed
-	slowest       time.Duration // until an answer
-	wrong         []string      // what was answered, and is not true
+	failures      []string      // errors of the first few failed reads
+	slowest       time.Duration // longest time until an answer
+	wrong         []string      // descriptions of wrong answers
 }
 
 func (s *site) watch(from, to time.Time, before map[string]archive.Tally, strict bool) *watch {
@@ -65,7 +65,7 @@ func (s *site) watch(from, to time.Time, before map[string]archive.Tally, strict
 	return w
 }
 
-// run reads the window that had been read, and the last seconds, of a PV after another.
+// run reads the window from before the fault and the last seconds, for one PV after another.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.ended)
 	for ctx.Err() == nil {
@@ -79,10 +79,10 @@ func (w *watch) run(ctx context.Context) {
 				return nil
 			})
 		}
-		_ = g.Wait() // none fails
+		_ = g.Wait() // the goroutines return no errors
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second): // the archive has more to do than to answer
+		case <-time.After(time.Second): // leaves the archive time for other work
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (w *watch) look(pv string) {
 	}
 }
 
-// note counts a read, and reports whether it was answered.
+// note counts a read and reports whether it was answered.
 func (w *watch) note(begun time.Time, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *watch) blame(format string, args ...any) {
 	w.seen.wrong = append(w.seen.wrong, fmt.Sprintf("read at %s: ", clock(time.Now()))+fmt.Sprintf(format, args...))
 }
 
-// stop ends the watch and returns what it saw.
+// stop ends the watch and returns its observations.
 func (w *watch) stop() observed {
 	w.cancel()
 	<-w.ended

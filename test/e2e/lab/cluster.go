@@ -31,28 +31,29 @@ var (
 	Kube client.Client
 	// HostIP is this machine's address in the cluster's network.
 	HostIP string
-	// Image is in the cluster, as REPOSITORY:TAG.
+	// Image is the Varve image that the cluster has, as REPOSITORY:TAG.
 	Image string
-	// ContactPoints are addresses of the Cassandra in which labs archive.
+	// ContactPoints are the addresses of the Cassandra in which labs store their archives.
 	ContactPoints []string
 	// Database is the Cassandra that Open started.
 	Database *cassandra.Node
 )
 
-// Open connects to the cluster, starts a Cassandra that pods reach, and installs
-// the operator. It is for BeforeSuite.
+// Open connects to the cluster, starts a Cassandra that pods can reach, and installs the
+// operator. Call it in BeforeSuite.
 func Open() {
 	GinkgoHelper()
 	Connect()
-	// It is killed, and there is no other replica: what it acknowledges is to be on disk.
-	// It lives for long under load, so the optimising compiler pays.
+	// Specs kill this Cassandra, and it has no second replica. Every write that it acknowledges
+	// must therefore be on disk. It runs for a long time under load, so the optimising compiler
+	// is worth its start-up cost.
 	GinkgoT().Setenv("CASSANDRA_JAVA", "")
 	Database = cassandra.StartOn(GinkgoTB(), HostIP, "commitlog_sync: group", "commitlog_sync_group_window: 10ms")
 	ContactPoints = []string{Database.Addr()}
 	InstallOperator()
 }
 
-// Close removes the operator. It is for AfterSuite.
+// Close removes the operator. Call it in AfterSuite.
 func Close() {
 	if Kube != nil {
 		_, _ = Run("helm", "uninstall", "varve-operator", "-n", OperatorNamespace, "--wait", "--ignore-not-found")
@@ -65,7 +66,7 @@ func environment(name string) string {
 	return v
 }
 
-// Connect connects to the cluster that the environment names.
+// Connect connects to the cluster that the environment variables name.
 func Connect() {
 	GinkgoHelper()
 	HostIP, Image = environment("VARVE_HOST_IP"), environment("VARVE_IMAGE")
@@ -78,8 +79,7 @@ func Connect() {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// InstallOperator installs the operator's chart, or upgrades it; values are
-// NAME=VALUE.
+// InstallOperator installs or upgrades the operator's chart. Each value has the form NAME=VALUE.
 func InstallOperator(values ...string) {
 	GinkgoHelper()
 	repository, tag := imageParts()
@@ -99,8 +99,8 @@ func imageParts() (repository, tag string) {
 	return Image[:i], Image[i+1:]
 }
 
-// MakeNamespace makes a namespace under the restricted pod security standard, and
-// deletes it when the specs are over.
+// MakeNamespace creates a namespace under the restricted pod security standard. It deletes the
+// namespace when the specs are over.
 func MakeNamespace(name string) {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -111,8 +111,8 @@ func MakeNamespace(name string) {
 		if CurrentSpecReport().Failed() {
 			explain(name)
 		}
-		// Kubernetes looks at a namespace with ending pods again after half of their
-		// grace period; without them it goes at once.
+		// Delete the pods first. Kubernetes removes a namespace without pods at once, but
+		// rechecks one with terminating pods only after half of their grace period.
 		_ = Kube.DeleteAllOf(ctx, &v1alpha1.Archiver{}, client.InNamespace(name))
 		Eventually(ctx, func() (int, error) {
 			var pods corev1.PodList
@@ -124,7 +124,7 @@ func MakeNamespace(name string) {
 	}, NodeTimeout(2*Patience))
 }
 
-// explain prints what helps to understand a failure.
+// explain prints the objects, events and logs that help to understand a failure.
 func explain(namespace string) {
 	for _, args := range [][]string{
 		{"get", "all,archivers,archivegroups", "-n", namespace, "-o", "wide"},
@@ -138,7 +138,7 @@ func explain(namespace string) {
 	}
 }
 
-// nodeAddress returns an address of a node that is ready.
+// nodeAddress returns the internal IP address of a ready node.
 func nodeAddress(ctx context.Context) string {
 	GinkgoHelper()
 	var nodes corev1.NodeList
@@ -159,12 +159,13 @@ func nodeAddress(ctx context.Context) string {
 	return ""
 }
 
-// Gone reports whether an object is not there.
+// Gone reports whether the API server no longer has an object.
 func Gone(ctx context.Context, obj client.Object) bool {
 	return apierrors.IsNotFound(Kube.Get(ctx, client.ObjectKeyFromObject(obj), obj))
 }
 
-// PodsOf returns the names of the pods with labels, as NAME=VALUE, that are not ending.
+// PodsOf returns the names of the pods that match labels and are not terminating. labels has the
+// form NAME=VALUE.
 func PodsOf(ctx context.Context, namespace, labels string) (names []string) {
 	GinkgoHelper()
 	selector, err := metav1.ParseToLabelSelector(labels)

@@ -13,14 +13,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Kill kills the process of Varve in a pod, as a crash does, and returns when. Nodes
-// must be processes of this machine, as they are in a bare cluster and in Kind.
+// Kill kills the Varve process in a pod with SIGKILL, which simulates a crash. It returns the
+// time of the kill. The pod's processes must be visible on this machine, as they are in a bare
+// cluster and in kind.
 func Kill(pod string) time.Time {
 	GinkgoHelper()
 	procs, err := filepath.Glob("/proc/[0-9]*/environ")
 	Expect(err).NotTo(HaveOccurred())
 	for _, path := range procs {
-		env, _ := os.ReadFile(path) // unless it has just ended
+		env, _ := os.ReadFile(path) // fails if the process has just ended
 		if !slices.Contains(strings.Split(string(env), "\x00"), "HOSTNAME="+pod) {
 			continue
 		}

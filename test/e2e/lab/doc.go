@@ -1,9 +1,9 @@
-// Package lab is what specs on a real Kubernetes cluster have in common: programs
-// run, the operator installed, and an archive as a laboratory has it.
+// Package lab contains the helpers that all specs on a real Kubernetes cluster share. It runs
+// programs, installs the operator, and sets up an archive like that of a laboratory.
 //
 //	Open ──▶ Kube, ContactPoints (a Cassandra on this machine), the operator
 //	New ───▶ Lab: a namespace with an Archiver, read through its Service
-//	Kill ──▶ a process of Varve ends as in a crash
+//	Kill ──▶ a Varve process ends as in a crash
 //
-// A function fails the spec that calls it if what it does goes wrong.
+// Unless it returns an error, a function fails the calling spec when something goes wrong.
 package lab

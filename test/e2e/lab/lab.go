@@ -23,24 +23,24 @@ import (
 	"varve.dev/varve/test/checkout"
 )
 
-// Patience bounds what a busy machine may need.
+// Patience is the longest time that a step may take on a busy machine.
 const Patience = 4 * time.Minute
 
-// Lab is a namespace with an Archiver named main, as a lab has it.
+// Lab is a namespace with an Archiver named main, as in a laboratory.
 type Lab struct {
-	// Namespace of the Archiver.
+	// Namespace is the namespace of the Archiver.
 	Namespace string
 
-	values   string // file of the chart's values
-	nodePort int32  // of the Service
+	values   string // path of the file with the chart's values
+	nodePort int32  // node port of the Service
 	*archive.Client
 }
 
-// Spec is what a lab asks for, as values of charts/varve.
+// Spec is a map of settings in the values of charts/varve.
 type Spec map[string]any
 
-// New installs an Archiver in a namespace of its own and waits until it is
-// ready. Engines search the IOCs by their addresses.
+// New creates a namespace, installs an Archiver in it, and waits until the Archiver is ready.
+// Engines reach the IOCs by their addresses.
 func New(ctx context.Context, namespace string, archiver Spec, iocs ...*epics.IOC) *Lab {
 	GinkgoHelper()
 	MakeNamespace(namespace)
@@ -74,7 +74,7 @@ func (l *Lab) Install(ctx context.Context) {
 	l.findService(ctx)
 }
 
-// AwaitReady waits until the Archiver says that it is ready, as it is now.
+// AwaitReady waits until the Archiver is Ready in its current generation.
 func (l *Lab) AwaitReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -93,7 +93,7 @@ func (l *Lab) archiver(g Gomega) *v1alpha1.Archiver {
 	return &a
 }
 
-// findService makes the client of the archive's Service, by its port on a node.
+// findService creates the client that reads the archive through the node port of its Service.
 func (l *Lab) findService(ctx context.Context) {
 	GinkgoHelper()
 	var svc corev1.Service
@@ -108,8 +108,8 @@ func (l *Lab) findService(ctx context.Context) {
 	Fail("the Service has no port on nodes")
 }
 
-// Condition returns a function for Eventually that gives a group's condition as
-// STATUS REASON MESSAGE, of the latest generation only.
+// Condition returns a function for Eventually. The function returns a condition of a group as
+// STATUS REASON MESSAGE, if the condition is about the group's latest generation.
 func (l *Lab) Condition(group, kind string) func() string {
 	return func() string {
 		var g v1alpha1.ArchiveGroup
@@ -127,7 +127,7 @@ func (l *Lab) Condition(group, kind string) func() string {
 	}
 }
 
-// Counts returns a function for Eventually that gives a group's channel counts.
+// Counts returns a function for Eventually. The function returns a group's channel counts.
 func (l *Lab) Counts(group string) func() v1alpha1.ChannelCounts {
 	return func() v1alpha1.ChannelCounts {
 		var g v1alpha1.ArchiveGroup
@@ -139,7 +139,7 @@ func (l *Lab) Counts(group string) func() v1alpha1.ChannelCounts {
 	}
 }
 
-// AwaitReadable waits until samples of every PV since a time can be read.
+// AwaitReadable waits until every PV has a readable sample since the given time.
 func (l *Lab) AwaitReadable(ctx context.Context, pvs []string, since time.Time) {
 	GinkgoHelper()
 	left := pvs
@@ -152,7 +152,7 @@ func (l *Lab) AwaitReadable(ctx context.Context, pvs []string, since time.Time) 
 	}).WithTimeout(Patience).Should(BeEmpty(), "PVs without samples since %v", since)
 }
 
-// LastBegun returns when the last of the PVs had its first sample since a time.
+// LastBegun returns the latest of the PVs' first samples since the given time.
 func (l *Lab) LastBegun(pvs []string, since time.Time) (last time.Time) {
 	GinkgoHelper()
 	all, err := l.AllEvents(pvs, since)
@@ -165,9 +165,8 @@ func (l *Lab) LastBegun(pvs []string, since time.Time) (last time.Time) {
 	return last
 }
 
-// CheckComplete fails the spec if a step of a counting PV is missing or doubled
-// since a time, and returns the number of samples. The time is to be after the
-// first sample.
+// CheckComplete fails the spec if a step of a counting PV is missing or duplicated since the
+// given time. It returns the number of samples. The given time must be after the first sample.
 func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
 	GinkgoHelper()
 	asked := time.Now()
@@ -199,13 +198,13 @@ func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
 	return samples
 }
 
-// Pods returns the names of the pods of a component that are not ending.
+// Pods returns the names of a component's pods that are not terminating.
 func (l *Lab) Pods(ctx context.Context, component string) []string {
 	GinkgoHelper()
 	return PodsOf(ctx, l.Namespace, v1alpha1.LabelComponent+"="+component)
 }
 
-// ReadBy has requests go to a node from now on.
+// ReadBy directs all later requests of the lab's client to a node.
 func (l *Lab) ReadBy(node *corev1.Node) {
 	for _, a := range node.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {

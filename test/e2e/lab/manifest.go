@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Group returns a group's manifest; settings are lines of its spec.
+// Group returns a group's manifest. Each of the settings is one or more lines of its spec.
 func Group(name string, settings ...string) string {
 	return fmt.Sprintf("---\napiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: %s}\nspec:\n  archiverRef: {name: main}\n  %s\n",
 		name, strings.Join(settings, "\n  "))
 }
 
-// Inline is a group's list of PVs.
+// Inline returns the setting that lists PVs in a group itself.
 func Inline(pvs ...string) string {
 	var b strings.Builder
 	b.WriteString("channels:")
@@ -21,7 +21,7 @@ func Inline(pvs ...string) string {
 	return b.String()
 }
 
-// From is a group's reference to ConfigMaps.
+// From returns the setting that refers a group to ConfigMaps with its PVs.
 func From(configMaps ...string) string {
 	var b strings.Builder
 	b.WriteString("channelsFrom:")

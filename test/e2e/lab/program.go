@@ -16,10 +16,10 @@ import (
 	"varve.dev/varve/test/checkout"
 )
 
-// Run runs a program and returns what it wrote to its output.
+// Run runs a program and returns its standard output.
 func Run(name string, args ...string) (string, error) { return Feed("", name, args...) }
 
-// Feed is Run for a program that reads its input.
+// Feed runs a program with the given standard input and returns its standard output.
 func Feed(input, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -36,7 +36,8 @@ func Feed(input, name string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// helmBinary is that of the environment, or the one that hack/tools.sh installs.
+// helmBinary returns the path in the environment variable HELM, or the path of the helm that
+// hack/tools.sh installs.
 func helmBinary() string {
 	if path := os.Getenv("HELM"); path != "" {
 		return path
@@ -46,7 +47,7 @@ func helmBinary() string {
 	return strings.TrimSpace(string(out))
 }
 
-// Helm runs helm, which must succeed, and returns its output.
+// Helm runs helm and returns its output. It fails the spec if helm fails.
 func Helm(args ...string) string {
 	GinkgoHelper()
 	out, err := Run("helm", args...)
@@ -54,7 +55,7 @@ func Helm(args ...string) string {
 	return out
 }
 
-// Kubectl runs kubectl, which must succeed, and returns its output.
+// Kubectl runs kubectl and returns its output. It fails the spec if kubectl fails.
 func Kubectl(args ...string) string {
 	GinkgoHelper()
 	out, err := Run("kubectl", args...)
@@ -62,26 +63,26 @@ func Kubectl(args ...string) string {
 	return out
 }
 
-// Apply applies manifests.
+// Apply applies manifests in a namespace with kubectl.
 func Apply(namespace, manifests string) {
 	GinkgoHelper()
 	_, err := Feed(manifests, "kubectl", "apply", "-n", namespace, "-f", "-")
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// Show prints what kubectl prints, into the report.
+// Show runs kubectl and adds its output to the report.
 func Show(args ...string) {
 	GinkgoHelper()
 	AddReportEntry("kubectl "+strings.Join(args, " "), "\n"+Kubectl(args...), ReportEntryVisibilityAlways)
 }
 
-// Figure notes a measurement in the report.
+// Figure adds a measurement to the report.
 func Figure(name, format string, args ...any) {
 	AddReportEntry(name, fmt.Sprintf(format, args...), ReportEntryVisibilityAlways)
 }
 
-// ClusterScript runs hack/cluster/cluster.sh, with which specs labelled bare stop
-// parts of the cluster.
+// ClusterScript runs hack/cluster/cluster.sh. Specs labelled bare use it to stop parts of the
+// cluster.
 func ClusterScript(args ...string) {
 	GinkgoHelper()
 	_, err := Run(checkout.Path("hack/cluster/cluster.sh"), args...)
