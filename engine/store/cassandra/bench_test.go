@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// inFlight is how many requests each benchmark has on their way.
+// inFlight is the number of requests that each benchmark has in flight.
 const inFlight = 32
 
 // concurrently runs f for 0 … b.N-1, inFlight at a time.
@@ -30,7 +30,7 @@ func concurrently(b *testing.B, f func(i int) error) {
 	}
 }
 
-// noise does not compress, as blobs do not.
+// noise returns bytes that do not compress, like blobs.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -54,7 +54,7 @@ func BenchmarkPutJournal(b *testing.B) {
 	}
 }
 
-// benchBlocks returns n blocks of 8 KiB and 1000 samples, one after another.
+// benchBlocks returns n consecutive blocks of 8 KiB and 1000 samples.
 func benchBlocks(pv string, n int) []store.Block {
 	blob := noise(8 << 10)
 	blocks := make([]store.Block, n)
@@ -67,7 +67,7 @@ func benchBlocks(pv string, n int) []store.Block {
 	return blocks
 }
 
-// BenchmarkPutBlocks writes a block of each of 64 PVs, as a sealer does.
+// BenchmarkPutBlocks writes one block for each of 64 PVs, as a sealer does.
 func BenchmarkPutBlocks(b *testing.B) {
 	st := open(b, config(b))
 	blocks := benchBlocks("", 64)
@@ -121,8 +121,8 @@ func BenchmarkBlocks(b *testing.B) {
 	})
 }
 
-// BenchmarkLargeBlocks writes and reads blocks of one value: an array of 200,000
-// doubles, an image of 16 MiB.
+// BenchmarkLargeBlocks writes and reads blocks of one value: an array of 200,000 float64
+// values or an image of 16 MiB.
 func BenchmarkLargeBlocks(b *testing.B) {
 	st := open(b, config(b))
 	for _, kib := range []int{1600, 16 << 10} {
@@ -148,8 +148,8 @@ func BenchmarkLargeBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkRowPerSample is what archivers on Cassandra commonly do, to compare
-// with: a row per sample, by single inserts, and by unlogged batches of 100.
+// BenchmarkRowPerSample measures the usual design of archivers on Cassandra, for comparison:
+// one row per sample, written by single inserts and by unlogged batches of 100.
 func BenchmarkRowPerSample(b *testing.B) {
 	cfg := config(b)
 	session := rowTable(b, cfg)

@@ -25,7 +25,7 @@ var (
 // page holds the rows of consecutive blocks.
 type page struct {
 	rows []row
-	next []byte // where the next page begins; empty if there is none
+	next []byte // paging state of the next page; empty if there is none
 	err  error
 }
 
@@ -137,7 +137,7 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 			}
 			s.metrics.read.Add(float64(len(r.Blob)))
 			if there && !yield(r.Block, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}
@@ -150,7 +150,7 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 	}
 }
 
-// gatherTries bounds how often a block is read again because it changed meanwhile.
+// gatherTries bounds how often gather reads a block again because the block changed meanwhile.
 const gatherTries = 10
 
 // gather reads the blob of a row from its parts. Parts are missing if the block was

@@ -76,7 +76,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 				}
 			}
 		}
-		want := func(end int64) bool { return end >= from } // a carried-forward one is from before
+		want := func(end int64) bool { return end >= from } // a carried-forward block ends before the bucket
 		s.pages(ctx, pv, b, first, to, inside(), want)(yield)
 	}
 }
@@ -240,7 +240,7 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 				h.size = 0
 			}
 			if !yield(h, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listed yields headers of the given ends, of 1 MiB each, and then an error.
+// listed yields headers of 1 MiB each with the given ends, and then an error.
 func listed(ends []int64, err error) iter.Seq2[header, error] {
 	return func(yield func(header, error) bool) {
 		for i, end := range ends {
@@ -26,14 +26,14 @@ func listed(ends []int64, err error) iter.Seq2[header, error] {
 
 func TestSpansHoldOnlyWhatIsWanted(t *testing.T) {
 	for _, test := range []struct {
-		ends []int64 // those of 10 and more are wanted
+		ends []int64 // the read wants ends of at least 10
 		want string
 	}{
 		{nil, ""},
 		{[]int64{1, 2}, ""},
 		{[]int64{10}, "0-0 "},
 		{[]int64{1, 10, 11, 2, 12}, "1-2 4-4 "},
-		{[]int64{10, 10, 10, 10, 10, 10, 1, 10}, "0-3 4-5 7-7 "}, // no more than 4 MiB
+		{[]int64{10, 10, 10, 10, 10, 10, 1, 10}, "0-3 4-5 7-7 "}, // a span has at most 4 MiB
 	} {
 		got := ""
 		for sp, err := range spans(listed(test.ends, nil), func(end int64) bool { return end >= 10 }) {

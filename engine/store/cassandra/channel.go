@@ -69,7 +69,7 @@ func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
 			c.Shards, c.Starts, c.Types = elements[int](shards), elements[store.Bucket](starts), elements[sample.Type](types)
 			c.Levels = elements[store.Level](levels)
 			if !yield(c, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

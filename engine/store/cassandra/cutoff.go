@@ -38,7 +38,7 @@ func (s *Store) PutCutoff(ctx context.Context, f store.Cutoff) error {
 func (s *Store) Cutoff(ctx context.Context) (f store.Cutoff, found bool, err error) {
 	it := s.query(ctx, "cutoff_read", 1, `SELECT before, raised, raised_by, size, max_size, open, settled, peak
 		FROM disk_guard WHERE part = 'floor' LIMIT 1`)
-	var before *int64 // null: nothing was given up
+	var before *int64 // null: no cutoff was written yet
 	var by []byte
 	found = it.Scan(&before, &f.At, &by, &f.Size, &f.Limit, &f.Open, &f.Settled, &f.Peak) && before != nil
 	if err := it.Close(); err != nil || !found {

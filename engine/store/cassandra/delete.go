@@ -153,7 +153,7 @@ func (s *Store) notes(ctx context.Context, pv string, b store.Bucket) iter.Seq2[
 			copy(key.Writer[:], writer)
 			key.N = uint32(n)
 			if !yield(key, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

@@ -13,9 +13,10 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// With two tiers in use at once, files of windows that expired vanish whole. Those of
-// windows that have not, and of what is kept forever, stay. Deletions, which are
-// tombstones in a later window, keep none; nor do blocks that were written again.
+// TestLong_ExpiredFilesGoWhole checks that Cassandra deletes whole files of windows that have
+// expired, with two tiers in use at the same time. Files of other windows and of the tier
+// Forever stay. Neither deletions, which are tombstones in a later window, nor blocks that
+// were written again keep an expired file.
 func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	p := newPlant(t)
 	for window := range oldWindows {
@@ -35,7 +36,7 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	p.archive(today)
 	p.hurry()
 	for deadline := time.Now().Add(expireWait); ; wait(time.Second) {
-		p.archive(today) // a flush is when Cassandra looks for what has expired
+		p.archive(today) // Cassandra looks for expired files when it flushes
 		var left []string
 		for f := range p.files() {
 			if old[f] {
@@ -67,18 +68,18 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 const (
 	oldWindows = 3
 	plantPVs   = 8
-	toLive     = 20 * time.Second // of what is to expire
-	expireWait = 5 * time.Minute  // for a machine that is busy
+	toLive     = 20 * time.Second // of rows that expire during the test
+	expireWait = 5 * time.Minute  // enough on a busy machine
 )
 
 func plantPV(i int) string { return fmt.Sprintf("P:%d", i) }
 
 var (
 	plantTiers = []store.Tier{store.Keep1d, store.Keep90d, store.Forever}
-	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // of a tier
+	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // all tables of a tier
 )
 
-// plant is an archive with a clock that a test sets.
+// plant is an archive on a node of its own, with a clock that the test sets.
 type plant struct {
 	*torn
 	node  *cassandra.Node
@@ -101,20 +102,20 @@ func newPlant(t *testing.T) *plant {
 	return p
 }
 
-// due is when what belongs to an old window expires. They are three days apart, more
-// than a window of either tier.
+// due returns when the rows of an old window expire. Windows are three days apart, which is
+// more than a window of either tier.
 func (p *plant) due(window int) time.Time { return p.begun.Add(time.Duration(window) * 72 * time.Hour) }
 
-// old is a time of a day that expires when its window is due.
+// old returns a time in the day whose bucket expires when its window is due.
 func (p *plant) old(r store.Tier, window int) time.Time {
 	return p.due(window).Add(-r.Keep() - 24*time.Hour)
 }
 
-// dayLevel has tiles of a day.
+// dayLevel returns a level whose tiles are one day wide.
 func dayLevel(r store.Tier) store.Level { return store.LevelOf(24*time.Hour/store.TileBins, r) }
 
-// archive writes a small and a large block, and a tile, of some day for each tier, and
-// each again, and has all of it on disk.
+// archive writes a small block, a large block and a tile of a day on each tier, each of them
+// twice, and flushes them to disk.
 func (p *plant) archive(day func(store.Tier) time.Time) {
 	p.Helper()
 	for _, r := range plantTiers {
@@ -136,7 +137,7 @@ func (p *plant) archive(day func(store.Tier) time.Time) {
 	p.node.Nodetool(p, "flush", p.keyspace)
 }
 
-// files returns the SSTables of the tiers that do not keep forever.
+// files returns the SSTables of the tiers that expire.
 func (p *plant) files() map[string]bool {
 	p.Helper()
 	out := map[string]bool{}
@@ -151,7 +152,7 @@ func (p *plant) files() map[string]bool {
 	return out
 }
 
-// hurry lets Cassandra drop what has expired at once: no node was away that could have
+// hurry lets Cassandra drop expired rows at once. This is safe because no node was down and
 // missed a deletion.
 func (p *plant) hurry() {
 	p.Helper()
@@ -169,7 +170,7 @@ func (p *plant) hurry() {
 	}
 }
 
-// expect checks how many blocks and tiles there are of a day.
+// expect checks the number of blocks and tiles of a day.
 func (p *plant) expect(r store.Tier, day time.Time, want int) {
 	p.Helper()
 	at, n := day.UnixNano(), 0

@@ -2,6 +2,6 @@ package cassandra
 
 import "time"
 
-// Hasten lets rows have less to live than is allowed: shortest at least, and what they
-// cannot be read without only so much longer.
+// Hasten sets shorter bounds than the package allows: the shortest TTL, and how much longer
+// the parts and notes of a row live than the row.
 func (s *Store) Hasten(shortest, longer time.Duration) { s.shortestTTL, s.outlive = shortest, longer }

@@ -54,7 +54,7 @@ func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after 
 		defer func() {
 			cancel()
 			if next != nil {
-				_ = next().Close() // the caller has what it wanted
+				_ = next().Close() // the caller stopped early
 			}
 		}()
 		n := max(after.N(), 1)
@@ -113,7 +113,7 @@ func (s *Store) journalRows(ctx context.Context, shard int, w store.WriterID, n 
 			}
 			s.metrics.read.Add(float64(len(r.Blob)))
 			if !yield(r, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

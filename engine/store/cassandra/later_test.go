@@ -31,7 +31,8 @@ func later(cfg cql.Config) *store.Pending {
 	return cassandrastore.Later(func() (cql.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 }
 
-// A store without its schema waits for it, and then is as any other.
+// TestLaterWaitsForTheSchema checks that a store without a schema waits for the schema and
+// then works like any other store.
 func TestLaterWaitsForTheSchema(t *testing.T) {
 	ks := cassandra.Shared(t)
 	cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: []store.Tier{store.Forever}}
@@ -50,7 +51,8 @@ func TestLaterWaitsForTheSchema(t *testing.T) {
 	}
 }
 
-// Where nobody answers, the state says so, and Close does not wait for anybody.
+// TestLaterOfAClusterThatIsAway checks that the state reports an unreachable cluster, and that
+// Close returns without waiting for it.
 func TestLaterOfAClusterThatIsAway(t *testing.T) {
 	p := later(cql.Config{Hosts: []string{"127.0.0.1:1"}, Timeout: time.Second})
 	eventually(t, p, "StorageAway: ")

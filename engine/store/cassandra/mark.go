@@ -45,7 +45,7 @@ func (s *Store) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[
 			m.Kind, m.Reason, m.Count = sample.MarkKind(kind), sample.Reason(reason), uint64(lost)
 			copy(m.Writer[:], writer)
 			if !yield(m, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

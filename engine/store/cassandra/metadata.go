@@ -81,7 +81,7 @@ func (s *Store) metadata(ctx context.Context, pv string, page int, where string,
 				m.Properties = append(m.Properties, sample.Property{Name: name, Value: properties[name]})
 			}
 			if !yield(m, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

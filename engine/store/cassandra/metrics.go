@@ -23,7 +23,7 @@ type metrics struct {
 	read     prometheus.Counter
 	inFlight prometheus.Gauge
 
-	nodes *nodes // is notified how long requests take
+	nodes *nodes // gets the duration of each request
 }
 
 func newMetrics() *metrics {

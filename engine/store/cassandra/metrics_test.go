@@ -9,7 +9,7 @@ import (
 	cassandrastore "varve.dev/varve/engine/store/cassandra"
 )
 
-// sum returns the sum of a counter's, gauge's or histogram's values over its labels.
+// sum returns the sum of the values of a counter, gauge or histogram over its labels.
 func sum(t *testing.T, reg prometheus.Gatherer, name string) (total float64) {
 	t.Helper()
 	families, err := reg.Gather()
@@ -29,7 +29,8 @@ func sum(t *testing.T, reg prometheus.Gatherer, name string) (total float64) {
 	return 0
 }
 
-// Rows larger than the bound are written one at a time.
+// TestBytesInFlightAreBounded checks that rows larger than the bound are written one at a
+// time.
 func TestBytesInFlightAreBounded(t *testing.T) {
 	cfg := config(t)
 	reg := prometheus.NewPedanticRegistry()
@@ -46,7 +47,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			t.Errorf("%s is %v, not %v", name, got, want)
 		}
 	}
-	// More on a machine so busy that blocks are written twice.
+	// A busy machine may write blocks twice, so there may be more.
 	if got := sum(t, reg, "varve_cassandra_request_seconds"); got < 20 {
 		t.Errorf("%v requests were answered, of 20", got)
 	}

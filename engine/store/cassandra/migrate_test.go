@@ -9,7 +9,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// An archive of the first version is upgraded, with what it holds.
+// TestSchemaOfVersion1IsUpgraded checks that an upgrade of a version 1 archive keeps the
+// archive's contents.
 func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 	cfg := config(t)
 	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
@@ -58,8 +59,8 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 	}
 }
 
-// An archive of the second version is upgraded. Readers find later blocks and
-// the earlier ones, whose partitions have another note of how far they reach.
+// TestSchemaOfVersion2IsUpgraded upgrades an archive of version 2. Readers then find both new
+// blocks and earlier ones, whose partitions store their reach in another column.
 func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	cfg := config(t)
 	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}
@@ -116,8 +117,8 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	}
 }
 
-// An archive of the third version is upgraded. It keeps the tiers that it has, and gets no
-// others.
+// TestSchemaOfVersion3IsUpgraded upgrades an archive of version 3. The archive keeps its tiers
+// and gets no others.
 func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 	cfg := config(t, store.Keep1d)
 	s := &torn{T: t, session: connect(t, cfg), keyspace: cfg.Keyspace}

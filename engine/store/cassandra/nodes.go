@@ -8,11 +8,11 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Bounds of how long one node is awaited before a second one is asked.
+// Bounds of how long a request waits for one node before it also goes to a second one.
 const (
 	leastWait   = 500 * time.Millisecond
 	waitMedians = 8
-	// silentFor is how long a node that did not answer is asked last.
+	// silentFor is how long requests go last to a node that did not answer.
 	silentFor = 5 * time.Second
 )
 
@@ -36,7 +36,7 @@ type nodes struct {
 	median atomic.Int64 // approximate median of the times that answers take, in ns
 
 	mu     sync.RWMutex
-	silent map[string]time.Time // until when, by host id
+	silent map[string]time.Time // end of the time in which a node counts as silent, by host ID
 }
 
 func newNodes() *nodes {

@@ -10,13 +10,13 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// chosen is a host as a policy returns it.
+// chosen is a host in the form in which a policy returns it.
 type chosen struct{ host *gocql.HostInfo }
 
 func (c chosen) Info() *gocql.HostInfo { return c.host }
 func (chosen) Mark(error)              {}
 
-// inOrder is a policy that returns hosts in order.
+// inOrder is a policy that returns its hosts in order.
 type inOrder struct {
 	gocql.HostSelectionPolicy
 	hosts []*gocql.HostInfo
@@ -32,7 +32,7 @@ func (p inOrder) Pick(gocql.ExecutableStatement) gocql.NextHost {
 	}
 }
 
-// cluster returns nodes, and their hosts, of which ids are given.
+// cluster returns a policy and its hosts, which have the given IDs.
 func cluster(t *testing.T, ids ...string) (*nodes, []*gocql.HostInfo) {
 	t.Helper()
 	var hosts []*gocql.HostInfo
@@ -48,7 +48,7 @@ func cluster(t *testing.T, ids ...string) (*nodes, []*gocql.HostInfo) {
 	return n, hosts
 }
 
-// order returns the last digit of the ids of the hosts that a request goes to.
+// order returns the last digit of the ID of each host that a request goes to, in order.
 func order(n *nodes) (ids string) {
 	next := n.Pick(nil)
 	for h := next(); h != nil; h = next() {
@@ -88,12 +88,13 @@ func TestRequestsEndWithoutNodes(t *testing.T) {
 	}
 }
 
-// A node that hangs must not make the wait longer, and a busy cluster must.
+// TestWaitBeforeAnotherNodeIsAsked checks that a node that hangs does not make the wait
+// longer, and that a busy cluster does.
 func TestWaitBeforeAnotherNodeIsAsked(t *testing.T) {
 	n, hosts := cluster(t, "1")
 	for _, step := range []struct {
 		name        string
-		answers     []time.Duration // that come in turn
+		answers     []time.Duration // response times, in order
 		least, most time.Duration
 	}{
 		{"fast", []time.Duration{2 * time.Millisecond}, leastWait, leastWait},

@@ -84,8 +84,8 @@ func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32,
 	return datacenter, tiers, err
 }
 
-// countNodes returns to how many nodes of the datacenter this process has connections, and
-// to how many it has none.
+// countNodes returns how many nodes of the datacenter this process is connected to, and how
+// many it is not connected to.
 func (s *Store) countNodes() (up, down int) {
 	for _, h := range s.session.GetHosts() {
 		switch {

@@ -26,14 +26,14 @@ func login(username, password string) func() (string, string, error) {
 	return func() (string, string, error) { return username, password, nil }
 }
 
-// TestLong_Outages ends, kills and pauses a node of its own while a writer goes on,
-// and looks for what was acknowledged.
+// TestLong_Outages stops, kills and pauses a node of its own while a writer continues. Then it
+// checks that all acknowledged rows are there.
 func TestLong_Outages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
 	cfg := cql.Config{
 		Hosts: []string{node.Addr()}, Login: login("cassandra", "cassandra"), Timeout: shortTimeout, Tiers: []store.Tier{store.Forever},
 	}
-	none := cql.Config{Hosts: cfg.Hosts, Timeout: time.Minute} // a busy machine is no failure here
+	none := cql.Config{Hosts: cfg.Hosts, Timeout: time.Minute} // long enough for a busy machine
 	wrong := none
 	wrong.Login = login("cassandra", "guess")
 	for name, c := range map[string]cql.Config{"a wrong password": wrong, "none": none} {
@@ -41,7 +41,7 @@ func TestLong_Outages(t *testing.T) {
 			t.Errorf("opening with %s gives %v", name, err)
 		}
 	}
-	// Cassandra makes its first user some time after it began to serve.
+	// Cassandra creates its first user some time after it starts to accept connections.
 	err := schema.Create(t.Context(), cfg)
 	for begun := time.Now(); errors.Is(err, cql.ErrCredentials) && time.Since(begun) < time.Minute; {
 		wait(100 * time.Millisecond)
@@ -72,10 +72,11 @@ func TestLong_Outages(t *testing.T) {
 	w.check(t, open(t, cfg))
 }
 
-// wait is how long a node is away: the driver's clock cannot be another.
+// wait lets a node be down for a time. It uses real time, because the driver's clock cannot be
+// replaced.
 func wait(d time.Duration) { <-time.After(d) }
 
-// elsewhere checks that Open says who does not answer.
+// elsewhere checks that the error of Open names the node that does not answer.
 func elsewhere(t *testing.T, cfg cql.Config) {
 	t.Helper()
 	_, err := cassandrastore.Open(t.Context(), cfg)
@@ -85,8 +86,8 @@ func elsewhere(t *testing.T, cfg cql.Config) {
 	t.Log(err)
 }
 
-// writer writes journal rows one after another, each until it is acknowledged, as
-// an engine does.
+// writer writes journal rows one after another. It repeats each row until it is acknowledged,
+// as an engine does.
 type writer struct {
 	st     store.Store
 	id     store.WriterID
@@ -95,7 +96,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	acked   []store.Position
-	slowest time.Duration // of calls that failed
+	slowest time.Duration // duration of the slowest call that failed
 }
 
 func startWriter(t *testing.T, st store.Store) *writer {
@@ -120,12 +121,12 @@ func (w *writer) put(ctx context.Context, at store.Position) {
 		if err == nil {
 			w.acked = append(w.acked, at)
 			w.mu.Unlock()
-			time.Sleep(5 * time.Millisecond) // 200 rows a second are load enough
+			time.Sleep(5 * time.Millisecond) // about 200 rows per second are enough load
 			return
 		}
 		w.slowest = max(w.slowest, time.Since(start))
 		w.mu.Unlock()
-		time.Sleep(100 * time.Millisecond) // between two tries
+		time.Sleep(100 * time.Millisecond) // pause between two tries
 	}
 }
 
@@ -150,8 +151,7 @@ func (w *writer) waitFor(t *testing.T, n int) {
 	}
 }
 
-// check checks that all acknowledged rows are there, and that failed calls did
-// not keep their caller waiting.
+// check checks that all acknowledged rows are there, and that failed calls returned in time.
 func (w *writer) check(t *testing.T, st store.Store) {
 	t.Helper()
 	there := map[store.Position]bool{}

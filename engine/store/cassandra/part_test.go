@@ -55,7 +55,7 @@ func (s *torn) must(err error) {
 	}
 }
 
-// blob has a size that takes several parts.
+// blob returns a blob that needs several parts.
 func blob(fill byte) []byte { return bytes.Repeat([]byte{fill}, 1<<20+1) }
 
 func large(pv string, n uint32, fill byte) store.Block {
@@ -75,8 +75,9 @@ func (s *torn) blocks(pv string) (blocks []store.Block, err error) {
 	return blocks, nil
 }
 
-// The journal of a writer that died between the parts of a row and the row goes on
-// without the row. One whose parts are gone is an error, and not a shorter row.
+// TestTornRows checks two kinds of incomplete rows. If a writer died after it wrote the parts
+// of a row and before it wrote the row, the journal continues without the row. If the parts of
+// a row are gone, the read fails and does not return a shorter row.
 func TestTornRows(t *testing.T) {
 	s := newTorn(t)
 	w := store.WriterID{1}
@@ -102,7 +103,7 @@ func TestTornRows(t *testing.T) {
 	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 3}) {
 		t.Errorf("with the parts of row 2 alone, rows %v are read, %v", at, err)
 	}
-	s.must(s.PutJournal(t.Context(), row(2))) // the next try
+	s.must(s.PutJournal(t.Context(), row(2))) // the writer repeats the write
 	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 3}) {
 		t.Errorf("after the next try rows %v are read, %v", at, err)
 	}
@@ -115,8 +116,8 @@ func TestTornRows(t *testing.T) {
 	}
 }
 
-// What a broken write of a block leaves is not seen, is replaced by the next try,
-// and goes with the PV.
+// TestTornBlocks checks that readers do not see the parts of an interrupted write, that the
+// next try replaces them, and that Delete removes them.
 func TestTornBlocks(t *testing.T) {
 	s := newTorn(t)
 	pv := "T:TORN"
@@ -125,7 +126,7 @@ func TestTornBlocks(t *testing.T) {
 	s.must(s.PutBlocks(t.Context(), first, second))
 	perBlock := s.count("block_part_forever") / 2
 
-	// Before the row was written.
+	// The writer died before it wrote the row.
 	s.exec("DELETE FROM @block_forever WHERE pv = ? AND bucket = ? AND start = 2", pv, int64(second.Bucket))
 	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
 		t.Errorf("with parts alone %d blocks are read, %v", len(got), err)
@@ -134,7 +135,7 @@ func TestTornBlocks(t *testing.T) {
 	if n := s.count("block_part_forever"); n != 2*perBlock {
 		t.Errorf("after the next try there are %d parts, not %d", n, 2*perBlock)
 	}
-	// Parts that are gone although the row is there: never a block that is cut.
+	// The row exists and its parts are gone. The read must not return a truncated block.
 	s.exec("DELETE FROM @block_part_forever WHERE pv = ? AND bucket = ? AND start = 2 AND writer = ? AND n = 2", pv, int64(second.Bucket), second.Writer[:])
 	if got, err := s.blocks(pv); err == nil || len(got) != 1 || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("without parts %d blocks are read, %v", len(got), err)
@@ -144,7 +145,7 @@ func TestTornBlocks(t *testing.T) {
 	}
 	s.must(s.PutBlocks(t.Context(), second))
 
-	// Rows deleted, parts not, as when Delete was broken off; and Delete again.
+	// An interrupted Delete left the parts of deleted rows. The next Delete removes them.
 	s.exec("DELETE FROM @block_forever WHERE pv = ? AND bucket = ?", pv, int64(second.Bucket))
 	for range 2 {
 		s.must(s.Delete(t.Context(), pv))
@@ -154,14 +155,15 @@ func TestTornBlocks(t *testing.T) {
 			}
 		}
 	}
-	// Begun anew under the same keys.
+	// The PV begins again with the same keys.
 	s.must(s.PutBlocks(t.Context(), first))
 	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
 		t.Errorf("of a PV that began anew %d blocks are read, %v", len(got), err)
 	}
 }
 
-// A block that is written again leaves no part behind, whatever sizes it had.
+// TestPartsOfEarlierVersionsGo checks that no part of an earlier version of a block stays,
+// whatever sizes the versions had.
 func TestPartsOfEarlierVersionsGo(t *testing.T) {
 	s := newTorn(t)
 	b := large("T:AGAIN", 1, 1)
@@ -174,8 +176,8 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 	}
 }
 
-// TestLong_LargeWritesAndOutages kills the node in the middle of large rows and blocks:
-// what was acknowledged is there, and what was not is whole or not there.
+// TestLong_LargeWritesAndOutages kills the node while large rows and blocks are written.
+// Acknowledged writes must be there, and other writes must be complete or absent.
 func TestLong_LargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
@@ -185,11 +187,11 @@ func TestLong_LargeWritesAndOutages(t *testing.T) {
 	s := &torn{T: t, Store: open(t, cfg)}
 	acked := map[string]bool{}
 	next := uint32(1)
-	for _, kill := range []int{3, 8} { // acknowledgements before it
+	for _, kill := range []int{3, 8} { // number of acknowledged writes before the kill
 		noted := make(chan string)
 		var killed atomic.Bool
 		var writing, killing sync.WaitGroup
-		for i := range uint32(4) { // each goes on until the node is gone
+		for i := range uint32(4) { // each continues until the node is killed
 			writing.Go(func() {
 				for n := next + i; !killed.Load(); n += 4 {
 					if s.PutJournal(t.Context(), outageRow(n)) == nil {
@@ -229,7 +231,7 @@ func outageRow(n uint32) store.JournalRow {
 	return store.JournalRow{Shard: 1, Writer: store.WriterID{1}, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 2<<20+int(n))}
 }
 
-// wholes returns which rows and blocks are there, and fails if one is not whole.
+// wholes returns which rows and blocks exist, and fails if one of them is incomplete.
 func (s *torn) wholes() map[string]bool {
 	s.Helper()
 	there := map[string]bool{}
@@ -251,7 +253,7 @@ func (s *torn) wholes() map[string]bool {
 	return there
 }
 
-// reopened waits until the cluster answers again.
+// reopened waits until the cluster answers again, and opens the store.
 func reopened(t *testing.T, cfg cql.Config) *cassandrastore.Store {
 	t.Helper()
 	for deadline := time.Now().Add(recoverWait); ; wait(100 * time.Millisecond) {

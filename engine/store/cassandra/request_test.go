@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// Writes wait until there is room for them, also those that fail; one that is larger
-// than the bound goes alone.
+// TestBytesUnderWayAreBounded checks that writes wait until there is room for them, that
+// failed writes free their room too, and that a write larger than the bound runs alone.
 func TestBytesUnderWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10 << 10

@@ -99,7 +99,7 @@ func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, 
 			r.Stamp = micros * 1000
 			s.metrics.read.Add(float64(len(r.Blob)))
 			if !yield(r, nil) {
-				_ = it.Close() // the caller has what it wanted
+				_ = it.Close() // the caller stopped early
 				return
 			}
 		}

@@ -115,8 +115,9 @@ func TestSchemaNeedsARealDatacenter(t *testing.T) {
 	expect(t, err, cql.ErrDatacenter, "datacenter1")
 }
 
-// Tables of other tiers are added later, also for stores that are open. Until then a
-// row for one is an error that says how to make them, and a read finds nothing.
+// TestTiersAreAdded checks that tables of other tiers can be added later, also while stores
+// are open. Until then, a write to a missing tier fails with an error that says how to create
+// its tables, and a read finds nothing.
 func TestTiersAreAdded(t *testing.T) {
 	cfg := config(t, store.Keep90d)
 	st := open(t, cfg)
@@ -173,7 +174,8 @@ func TestTiersAreAdded(t *testing.T) {
 	}
 }
 
-// Servers that cannot let rows expire late enough are found before there are any.
+// TestLong_TiersBeyond2038NeedTheServers checks that Create refuses tiers whose rows expire
+// later than the servers support.
 func TestLong_TiersBeyond2038NeedTheServers(t *testing.T) {
 	node := cassandra.Start(t, "storage_compatibility_mode: CASSANDRA_4", "sstable: {selected_format: big}")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: 30 * time.Second}
@@ -190,7 +192,7 @@ func TestLong_TiersBeyond2038NeedTheServers(t *testing.T) {
 	}
 }
 
-// expect checks that an error is one, if that is not nil, and has words in it.
+// expect checks that err contains the words and, if is is not nil, wraps it.
 func expect(t *testing.T, err, is error, words ...string) {
 	t.Helper()
 	if err == nil {

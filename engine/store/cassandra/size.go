@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Size implements store.Store. It asks every node of the datacenter how many MiB the
+// Size implements store.Store. It requests from every node of the datacenter how many MiB the
 // keyspace takes there, without memtables. It fails if a node does not answer.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	var mebibytes int64

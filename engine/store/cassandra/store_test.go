@@ -14,12 +14,12 @@ import (
 
 func TestMain(m *testing.M) { cassandra.Main(m) }
 
-// config is of a keyspace that has its schema, with what is kept forever and on some
-// tiers: each takes its time to make.
+// config returns the configuration of a keyspace that has its schema, with the tier Forever
+// and the given tiers. The tables of each tier take time to create.
 func config(tb testing.TB, tiers ...store.Tier) cql.Config {
 	tb.Helper()
 	ks := cassandra.Shared(tb)
-	// A busy machine is no failure here.
+	// The time-out is long enough for a busy machine.
 	cfg := cql.Config{
 		Hosts: []string{ks.Addr}, Keyspace: ks.Name, Timeout: 30 * time.Second, Tiers: append(tiers, store.Forever),
 	}

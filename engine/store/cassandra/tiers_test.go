@@ -17,8 +17,8 @@ func at(now time.Time) *Store {
 	return &Store{cfg: cql.Config{Now: func() time.Time { return now }}, shortestTTL: shortestTTL, outlive: schema.Outlive}
 }
 
-// A row's time to live ends when its bucket expires, is never so short that Cassandra
-// would take it for forever, or so long that it would refuse it.
+// TestTTL checks that the TTL of a row ends when its bucket expires. The TTL is never 0, which
+// means forever, and never longer than Cassandra accepts.
 func TestTTL(t *testing.T) {
 	s := at(noon)
 	const day = 24 * 3600
@@ -47,8 +47,8 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// The reach that is read is no shorter than that of any block, and less than twice the
-// longest.
+// TestReachGrowsInPowersOfTwo checks that the reach is at least as long as that of any block,
+// and less than twice the longest.
 func TestReachGrowsInPowersOfTwo(t *testing.T) {
 	for _, reach := range []int64{1, 2, 3, 4, 5, 1000, 1024, 1025, 1 << 40, 1<<40 + 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		if got := exp2(log2(reach)); got < reach || got/2 >= reach {
@@ -65,8 +65,8 @@ func TestPartsOfRollups(t *testing.T) {
 	}
 }
 
-// The partitions that Delete asks are those which starts allow, each once, and none
-// that has expired.
+// TestPartsOfStarts checks which partitions Delete reads: each partition that the starts
+// allow, once, without expired ones.
 func TestPartsOfStarts(t *testing.T) {
 	s := at(noon)
 	forever, year := store.LevelOf(time.Minute, store.Forever), store.LevelOf(time.Minute, store.Keep1y)

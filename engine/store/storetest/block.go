@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// block returns a block of a PV in a bucket of days that holds its start.
+// block returns a block of a PV. Its bucket is the day that holds its start.
 func block(pv string, w store.WriterID, n uint32, start, end int64) store.Block {
 	return store.Block{
 		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(start), Start: start, Writer: w, N: n},
@@ -43,7 +43,7 @@ func testBlocksOverlap(t *testing.T, s *suite) {
 	} {
 		got := s.blocks(t, pv, store.Day.Of(0), test.from, test.to)
 		if test.from > test.to {
-			continue // no such range: only that it does no harm
+			continue // the range is empty: the read only must not fail
 		}
 		equal(t, fmt.Sprintf("blocks in [%d, %d]", test.from, test.to), got, test.want)
 	}
@@ -85,7 +85,7 @@ func testBlockGrows(t *testing.T, s *suite) {
 		must(t, s.PutBlocks(t.Context(), b))
 		equal(t, "a block that grew", s.blocks(t, b.PV, b.Bucket, b.End, b.End), []store.Block{b})
 	}
-	// Smaller again: what counts is who wrote last, not what is larger.
+	// A smaller blob replaces a larger one: the last write counts, not the larger one.
 	b.Blob = []byte("less")
 	must(t, s.PutBlocks(t.Context(), b))
 	equal(t, "a block that was written again", s.blocks(t, b.PV, b.Bucket, 0, 1e6), []store.Block{b})
@@ -100,7 +100,7 @@ func testBlocksManyAndLarge(t *testing.T, s *suite) {
 		all = append(all, b)
 	}
 	all[60].Blob = bytes.Repeat([]byte{1}, 1<<20)
-	all[3].End = 700 // its neighbours are not asked for
+	all[3].End = 700 // the test does not request its neighbours
 	must(t, s.PutBlocks(t.Context(), all...))
 	equal(t, "all blocks", s.blocks(t, pv, all[0].Bucket, 0, 1e6), all)
 	equal(t, "some blocks", s.blocks(t, pv, all[0].Bucket, 605, 800), slices.Concat(all[3:4], all[60:81]))
@@ -133,8 +133,8 @@ func testLastBlock(t *testing.T, s *suite) {
 	equal(t, "last block of another bucket", len(s.last(t, pv, bucket.Next(), math.MaxInt64)), 0)
 }
 
-// A bucket may begin with a copy of the last sample before it, whose block ends
-// before it starts.
+// testCarriedForwardBlock tests a bucket that begins with a copy of the last sample before it.
+// The block of the copy ends before the bucket starts.
 func testCarriedForwardBlock(t *testing.T, s *suite) {
 	pv, w := s.pv("a"), newWriter()
 	bucket := store.Day.Of(0).Next()

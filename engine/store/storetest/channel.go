@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sorted puts the sets of an entry in order: a store may return them in any.
+// sorted puts the sets of an entry in order, because a store may return them in any order.
 func sorted(c store.Channel) store.Channel {
 	slices.Sort(c.Shards)
 	slices.Sort(c.Starts)
@@ -47,7 +47,7 @@ func testChannel(t *testing.T, s *suite) {
 	}
 }
 
-// union returns an entry with the sets of both.
+// union returns an entry whose sets are the unions of both entries' sets.
 func union(a, b store.Channel) store.Channel {
 	a.Shards, a.Starts, a.Types = slices.Concat(a.Shards, b.Shards), slices.Concat(a.Starts, b.Starts), slices.Concat(a.Types, b.Types)
 	a.Levels = slices.Concat(a.Levels, b.Levels)

@@ -81,15 +81,15 @@ func testDropClaim(t *testing.T, s *suite) {
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Last))
 	equal(t, "claims after a late Seal", s.claims(t, stays.Shard), []store.Claim{stays})
 
-	// A writer that was taken for dead claims again and is sealed like any other.
+	// A writer that wrongly counted as dead writes its claim again. Its rows are then sealed like those of any other writer.
 	goes.Closed, goes.Last, goes.Sealed = false, 0, store.At(3, 1)
 	must(t, s.PutClaim(t.Context(), goes))
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Sealed))
 	equal(t, "claims after a dropped writer came back", s.claims(t, stays.Shard), []store.Claim{goes, stays})
 }
 
-// A claim that was renewed or closed after it was read is not dropped: since then the writer
-// may have written rows that are not sealed.
+// testClaimThatWasPutSince tests that a claim is not dropped if it was renewed or closed after
+// it was read. The writer may have written unsealed rows since then.
 func testClaimThatWasPutSince(t *testing.T, s *suite) {
 	c := store.Claim{Shard: s.shard(), Writer: newWriter(), Epoch: 1, Alive: 5}
 	must(t, s.PutClaim(t.Context(), c))

@@ -6,7 +6,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The cutoff belongs to the archive, so other tests of a store see it. It only rises.
+// testCutoff tests that the cutoff only rises. The cutoff belongs to the whole archive, so
+// other tests of the store see it.
 func testCutoff(t *testing.T, s *suite) {
 	read := func() store.Cutoff {
 		f, found, err := s.Cutoff(t.Context())

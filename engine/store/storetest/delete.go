@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// crowdLevels have tiles from about the time of an hour's blocks to years.
+// crowdLevels are levels whose tiles span from about an hour to years.
 var crowdLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Hour, store.Keep10y), store.LevelOf(24*time.Hour, store.Keep2y),
 }
 
-// crowd writes a PV with blocks in buckets of all sizes, two of each, the second
-// some way after the start that the directory names, on tiers that keep them all; and
-// rollups of the same times. It returns the buckets.
+// crowd writes a PV with blocks in buckets of all sizes, on tiers that still keep them, and
+// rollups of the same times. Each size has two buckets: the bucket that the directory names,
+// and the last bucket of its span. crowd returns the buckets.
 func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket) {
 	t.Helper()
 	w := newWriter()
@@ -49,7 +49,7 @@ func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket)
 	return buckets
 }
 
-// left counts what the store has of a PV.
+// left counts the rows that the store has of a PV.
 func left(t *testing.T, s *suite, pv string, buckets []store.Bucket) (n int) {
 	t.Helper()
 	for _, b := range buckets {
@@ -78,7 +78,7 @@ func testDelete(t *testing.T, s *suite) {
 	crowd(t, s, shorter, 30)
 	all := left(t, s, pv, buckets)
 
-	for range 2 { // again, as after a crash
+	for range 2 { // repeated, as after a crash
 		must(t, s.Delete(t.Context(), pv))
 		equal(t, "rows of the PV that was deleted", left(t, s, pv, buckets), 0)
 	}
@@ -87,7 +87,7 @@ func testDelete(t *testing.T, s *suite) {
 	}
 	equal(t, "rows of the journal", len(s.journal(t, shard, w, 0)), 1)
 
-	// The PV begins anew, in the same buckets, with blocks that are not as long.
+	// The PV begins again in the same buckets, with shorter blocks.
 	crowd(t, s, pv, 10)
 	equal(t, "rows of the PV that began anew", left(t, s, pv, buckets), all)
 	for _, b := range buckets {

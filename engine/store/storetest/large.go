@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sizes returns sizes of blobs around every bound at which a store may store them in another
-// way.
+// sizes returns blob sizes around every bound at which a store may change how it stores a
+// blob.
 func sizes() []int {
 	all := []int{0, 1}
 	for _, border := range []int{64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20} {
@@ -22,8 +22,8 @@ func sizes() []int {
 	return append(all, 1600<<10)
 }
 
-// pattern returns n bytes that say where they stand and what for, so that parts
-// in the wrong place, or of another blob, show.
+// pattern returns n bytes that depend on their index and on the seed. A part in the wrong
+// place, or of another blob, therefore shows as a difference.
 func pattern(n int, seed byte) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -42,7 +42,7 @@ func testLargeRows(t *testing.T, s *suite) {
 		must(t, s.PutJournal(t.Context(), r))
 	}
 	equal(t, "rows of all sizes", s.journal(t, shard, w, 0), want)
-	for _, r := range want[10:14] { // again, as when nothing was heard of the first try
+	for _, r := range want[10:14] { // repeated, as after a try without an answer
 		must(t, s.PutJournal(t.Context(), r))
 	}
 	equal(t, "rows written twice", s.journal(t, shard, w, want[3].At), want[4:])
@@ -65,7 +65,8 @@ func testLargeBlocks(t *testing.T, s *suite) {
 	}
 }
 
-// A block may be written again larger or smaller, even if it is already large.
+// testLargeBlockIsWrittenAgain tests that a block may be written again larger or smaller, even
+// if it is already large.
 func testLargeBlockIsWrittenAgain(t *testing.T, s *suite) {
 	b := block(s.pv("a"), newWriter(), 1, 100, 200)
 	ns := sizes()
@@ -76,8 +77,8 @@ func testLargeBlockIsWrittenAgain(t *testing.T, s *suite) {
 	}
 }
 
-// While a large block is written again and again, its readers see one version or
-// another, and never less than one.
+// testLargeBlockIsWhole writes a large block again and again. Its readers always see exactly
+// one version, and never an older one than before.
 func testLargeBlockIsWhole(t *testing.T, s *suite) {
 	const versions = 12
 	b := block(s.pv("a"), newWriter(), 1, 100, 1000)
@@ -123,7 +124,8 @@ func testLargeBlockIsWhole(t *testing.T, s *suite) {
 	equal(t, "the last version", s.blocks(t, b.PV, b.Bucket, 0, 1e6), []store.Block{version(versions)})
 }
 
-// A large block that is deleted is gone for readers at any moment, or whole.
+// testLargeBlocksAreDeleted deletes large blocks while a reader reads them. At any moment the
+// reader sees a whole block or none.
 func testLargeBlocksAreDeleted(t *testing.T, s *suite) {
 	pv := s.pv("a")
 	must(t, s.AddChannel(t.Context(), store.Channel{PV: pv, Starts: []store.Bucket{store.Day.Of(0)}}))
@@ -152,7 +154,8 @@ func testLargeBlocksAreDeleted(t *testing.T, s *suite) {
 	}
 }
 
-// An interrupted write leaves the row as it was, or complete.
+// testLargeWritesBrokenOff tests that an interrupted write leaves the row unchanged or
+// complete.
 func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 	shard, w := s.shard(), newWriter()
 	b := block(s.pv("a"), w, 1, 10, 20)
@@ -168,7 +171,7 @@ func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 		g.Go(func() error { _ = s.PutBlocks(ctx, later); return nil }) // its outcome is unknown
 		g.Go(func() error { _ = s.PutJournal(ctx, r); return nil })
 		for range i * 200 {
-			if _, err := s.Claims(t.Context(), shard); err != nil { // some time, of the store's own
+			if _, err := s.Claims(t.Context(), shard); err != nil { // requests let some of the store's time pass
 				t.Error(err)
 			}
 		}

@@ -36,7 +36,7 @@ func testMarks(t *testing.T, s *suite) {
 
 func testMarkFields(t *testing.T, s *suite) {
 	pv, a, b := s.pv("a"), store.WriterID{1}, store.WriterID{2}
-	// At one time there may be marks of other kinds, reasons and writers.
+	// Marks of different kinds, reasons and writers may have the same time.
 	want := []store.PVMark{
 		mark(pv, a, 10, sample.Connected), mark(pv, b, 10, sample.Connected),
 		mark(pv, a, 10, sample.Lost), mark(pv, a, 10, sample.Lost),
@@ -51,7 +51,7 @@ func testMarkFields(t *testing.T, s *suite) {
 	must(t, s.PutMarks(t.Context(), want[3]))
 	equal(t, "marks after one was written again", s.marks(t, pv, 10, 10), want)
 
-	// Texts come from IOCs: a byte that is not UTF-8 must not keep a mark away.
+	// Texts come from IOCs. Invalid UTF-8 must not prevent the write of a mark.
 	latin := mark(pv, a, 11, sample.Connected)
 	latin.Text = "Latin-1 \xb5"
 	must(t, s.PutMarks(t.Context(), latin))

@@ -54,7 +54,7 @@ func testMetadataFields(t *testing.T, s *suite) {
 	must(t, s.PutMetadata(t.Context(), m))
 	equal(t, "metadata written again", s.metadata(t, m.PV, 5), []store.PVMetadata{m})
 
-	// Units come from IOCs: a byte that is not UTF-8 must not keep them away.
+	// Units come from IOCs. Invalid UTF-8 must not prevent their write.
 	m.Time, m.Units, m.Labels, m.Properties = 6, "\xb0C", []string{"\xff"}, []sample.Property{{Name: "DESC", Value: "\xb5"}}
 	must(t, s.PutMetadata(t.Context(), m))
 	equal(t, "metadata with text that is not UTF-8", len(s.metadata(t, m.PV, 6)), 1)

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// rollup returns a tile of a PV that is written now.
+// rollup returns a tile of a PV whose stamp is the current time.
 func rollup(pv string, l store.Level, tile store.Tile) store.Rollup {
 	return store.Rollup{
 		PV: pv, Level: l, Tile: tile, Stamp: time.Now().Truncate(time.Microsecond).UnixNano(),
@@ -25,8 +25,8 @@ func (s *suite) rollups(t *testing.T, pv string, l store.Level, first, last stor
 	return collect(t, s.Rollups(t.Context(), pv, l, first, last))
 }
 
-// Tiles of levels that differ in their width or their tier alone are apart, and those
-// before 1970 come before the others.
+// testRollups tests that levels are separate if they differ only in their width or only in
+// their tier, and that tiles before 1970 come before the others.
 func testRollups(t *testing.T, s *suite) {
 	pv := s.pv("a")
 	for _, l := range []store.Level{
@@ -39,7 +39,7 @@ func testRollups(t *testing.T, s *suite) {
 		shuffled := slices.Clone(all)
 		rand.Shuffle(len(all), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		must(t, s.PutRollups(t.Context(), shuffled...))
-		must(t, s.PutRollups(t.Context(), shuffled[:3]...)) // again, as when nothing was heard of the first try
+		must(t, s.PutRollups(t.Context(), shuffled[:3]...)) // repeated, as after a try without an answer
 		for _, r := range [][2]int{{0, 12}, {0, 0}, {1, 6}, {3, 3}, {4, 6}, {5, 9}, {8, 9}, {10, 12}} {
 			first, last := all[r[0]].Tile, all[r[1]].Tile
 			equal(t, fmt.Sprintf("tiles %d to %d of %v", first, last, l), s.rollups(t, pv, l, first, last), all[r[0]:r[1]+1])
@@ -53,8 +53,8 @@ func testRollups(t *testing.T, s *suite) {
 	}
 }
 
-// Of two writes of a tile the one with the later stamp stays: in either order, also
-// within one call, and however they compare as bytes.
+// testRollupOrder tests that of two writes of a tile the one with the later stamp wins. The
+// order of the writes and the order of their bytes do not matter, even within one call.
 func testRollupOrder(t *testing.T, s *suite) {
 	pv, l := s.pv("a"), store.LevelOf(time.Second, store.Keep1y)
 	tile := l.Tile(time.Now().UnixNano())

@@ -14,16 +14,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// suite is what each test gets: the store, and PVs and shards of its own.
+// suite holds the store under test and the names that each test uses.
 type suite struct {
 	store.Store
-	names  string // all PVs begin with it
-	shards int    // the next one
+	names  string // prefix of all PV names of the test
+	shards int    // the shard that was used last
 }
 
-// Run tests a store that open opens, and that open closes when the test ends.
-// If reopen is not nil, it closes a store and opens the same one again, which is
-// how Run sees that everything stays.
+// Run tests a store. open opens the store and closes it when the test ends. If reopen is not
+// nil, it closes a store and opens the same one again, so that Run can check that all rows
+// persist.
 func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T, st store.Store) store.Store) {
 	shards, err := rand.Int(rand.Reader, big.NewInt(1<<20))
 	if err != nil {
@@ -80,7 +80,7 @@ func newWriter() (w store.WriterID) {
 	return w
 }
 
-// must ends the test on an error.
+// must ends the test if there is an error.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -99,7 +99,8 @@ func collect[T any](t *testing.T, seq iter.Seq2[T, error]) []T {
 	return rows
 }
 
-// equal compares, taking NaN as equal to itself and no bytes as nil.
+// equal compares two values. It treats NaN as equal to itself, and empty bytes as equal to
+// nil.
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), blobs); diff != "" {
@@ -107,5 +108,5 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// blobs compares bytes at once: cmp would go through them one by one.
+// blobs compares byte slices as a whole, because cmp would compare them byte by byte.
 var blobs = cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal))

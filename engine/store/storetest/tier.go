@@ -10,14 +10,15 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// on returns a block in the bucket of a size and a tier that a time falls into.
+// on returns a block in the bucket of a size and a tier that holds the block's start.
 func on(r store.Tier, size store.BucketSize, pv string, w store.WriterID, n uint32, start int64) store.Block {
 	b := block(pv, w, n, start, start+1000)
 	b.Bucket = size.Of(start).In(r)
 	return b
 }
 
-// Blocks of the same key, but for the tier, are apart; small ones and large ones.
+// testTiers tests that blocks whose keys differ only in the tier are separate, whether they
+// are small or large.
 func testTiers(t *testing.T, s *suite) {
 	tiers, err := s.Tiers(t.Context())
 	must(t, err)
@@ -45,7 +46,8 @@ func testTiers(t *testing.T, s *suite) {
 	equal(t, "blocks on a tier that there is not", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
 }
 
-// A bucket is dropped on its tier only, with large blocks, and can be begun anew.
+// testDropBucket drops a bucket with large blocks. The same bucket of other tiers stays, and
+// the dropped bucket can be filled again.
 func testDropBucket(t *testing.T, s *suite) {
 	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
 	small, large := on(store.Keep90d, store.Day, pv, w, 1, now), on(store.Keep90d, store.Day, pv, w, 2, now+1)
@@ -59,7 +61,7 @@ func testDropBucket(t *testing.T, s *suite) {
 	for range 2 {
 		write()
 		equal(t, "blocks", s.blocks(t, pv, small.Bucket, now, now+2000), []store.Block{small, large})
-		for again := range 2 { // as after a crash
+		for again := range 2 { // repeated, as after a crash
 			bytes := s.drop(t, pv, small.Bucket, soon())
 			if least := int64(len(small.Blob) + len(large.Blob)); again == 0 && bytes < least || again == 1 && bytes != 0 {
 				t.Errorf("dropping %d bytes, time %d, says %d", least, again, bytes)
@@ -81,8 +83,8 @@ func (s *suite) drop(t *testing.T, pv string, b store.Bucket, before int64) int6
 	return bytes
 }
 
-// soon returns a time that all that was written so far is before, and nothing that is
-// written after it: stores may count whole microseconds.
+// soon returns a time after all earlier writes and before all later ones. It waits until that
+// time has passed, because stores may count whole microseconds.
 func soon() int64 {
 	at := time.Now().UnixMicro() + 1
 	for time.Now().UnixMicro() <= at {
@@ -91,8 +93,9 @@ func soon() int64 {
 	return at * 1000
 }
 
-// What was written after the time that DropBucket is given stays: blocks that are new, and
-// those that grew, small or large, whichever of the two comes first.
+// testDropBucketKeepsYounger tests that DropBucket keeps everything that was written after the
+// given time: new blocks and blocks that grew, small or large, in whatever order the two
+// requests arrive.
 func testDropBucketKeepsYounger(t *testing.T, s *suite) {
 	for i, b := range []store.Bucket{store.Day.Of(nanos(2026)), store.Hour.Of(time.Now().UnixNano()).In(store.Keep30d)} {
 		pv, w := s.pv(fmt.Sprint("a", i)), newWriter()
@@ -123,7 +126,8 @@ func testDropBucketKeepsYounger(t *testing.T, s *suite) {
 	}
 }
 
-// What Expire does with rows that are due depends on the store; it leaves the others.
+// testExpire tests that Expire keeps rows that have not expired. The store decides what
+// happens to expired rows.
 func testExpire(t *testing.T, s *suite) {
 	pv, w, now := s.pv("a"), newWriter(), time.Now().UnixNano()
 	var kept []store.Block

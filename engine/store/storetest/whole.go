@@ -14,10 +14,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// nanos returns the middle of a year in ns since 1970.
+// nanos returns the middle of a year, in ns since 1970.
 func nanos(year int) int64 { return time.Date(year, 7, 1, 12, 0, 0, 999, time.UTC).UnixNano() }
 
-// everything has one row of each kind of a PV, which write writes and check reads.
+// everything has one row of each kind for a PV. Method write writes the rows and check reads
+// them.
 type everything struct {
 	claim store.Claim
 	rows  []store.JournalRow
@@ -146,7 +147,7 @@ func testConcurrent(t *testing.T, s *suite) {
 		writer := newWriter()
 		g.Go(func() error {
 			for i := range all[w] {
-				// Of their own, and of a shard and a PV that all write to.
+				// Each writer writes rows of its own, and rows of a shard and a PV that all writers share.
 				err := errors.Join(
 					all[w][i].write(ctx, s),
 					s.PutJournal(ctx, row(shard, writer, store.At(1, uint32(i+1)), "x")),

@@ -10,7 +10,7 @@ import (
 func TestClockStrictlyRises(t *testing.T) {
 	c := Clock{Now: time.Now}
 	ahead := time.Now().Add(time.Hour).UnixMicro()
-	c.last.Store(ahead) // as if the machine's clock had been set back
+	c.last.Store(ahead) // this simulates a machine whose clock was set back
 	var mu sync.Mutex
 	var all []int64
 	var wg sync.WaitGroup

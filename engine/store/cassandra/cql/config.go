@@ -69,7 +69,7 @@ const (
 // protocol is version 5 of CQL's native protocol: Cassandra 4.0 and newer.
 const protocol = 5
 
-// reconnectEvery is how often nodes that are down are tried.
+// reconnectEvery is the interval between attempts to reconnect to nodes that are down.
 const reconnectEvery = time.Second
 
 // keyspaceName matches the names that CQL accepts without quotes.
@@ -128,7 +128,7 @@ func (c *Config) Cluster() *gocql.ClusterConfig {
 	return cluster
 }
 
-// authenticator returns what a new connection logs in with.
+// authenticator returns the credentials with which a new connection logs in.
 func (c *Config) authenticator(*gocql.HostInfo) (gocql.Authenticator, error) {
 	username, password, err := c.Login()
 	return gocql.PasswordAuthenticator{Username: username, Password: password}, err

@@ -14,7 +14,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Connect makes a session. With probing it takes more care to find out why it fails.
+// Connect opens a session. With probing it takes more care to find out why a connection fails.
 func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
 	failures := &connectFailures{}
 	cluster.ConnectObserver = failures
@@ -32,8 +32,8 @@ func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Ses
 	return session, nil
 }
 
-// connectFailures keeps why connections failed, because the driver's own error has it only
-// as text.
+// connectFailures records why connections failed, because the driver's own error has the
+// reason only as text.
 type connectFailures struct {
 	mu   sync.Mutex
 	last error
@@ -110,8 +110,8 @@ func (c *notingConn) note(err error) {
 	}
 }
 
-// telling ranks why connections fail. Failures that last rank above those that may come
-// from a wrong configuration, and those rank above all others.
+// telling ranks the reasons for failed connections. Permanent failures rank above failures
+// that may come from a wrong configuration, and those rank above all others.
 func telling(err error) int {
 	switch {
 	case errors.Is(err, ErrCredentials), errors.Is(err, ErrTLS):
@@ -151,7 +151,7 @@ func ofTLS(err error) bool {
 	var noTLS tls.RecordHeaderError
 	var op *net.OpError
 	return errors.As(err, &certificate) || errors.As(err, &noTLS) ||
-		errors.As(err, &op) && op.Op == "remote error" // an alert
+		errors.As(err, &op) && op.Op == "remote error" // the peer sent a TLS alert
 }
 
 // Permitted returns ErrForbidden in place of the error of a statement that the user may not

@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/test/authority"
 )
 
-// dial connects to a listener as to a node that was found by its address.
+// dial connects to a listener like to a node that was found by its address.
 func dial(t *testing.T, l net.Listener, cfg Config) error {
 	t.Helper()
 	addr := l.Addr().(*net.TCPAddr)
@@ -38,7 +38,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// serveTLS shakes hands with everybody.
+// serveTLS accepts connections and completes the TLS handshake with each client.
 func serveTLS(t *testing.T, cert tls.Certificate) net.Listener {
 	t.Helper()
 	l := tls.NewListener(listen(t), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
@@ -48,7 +48,7 @@ func serveTLS(t *testing.T, cert tls.Certificate) net.Listener {
 			if err != nil {
 				return
 			}
-			_ = conn.(*tls.Conn).Handshake() // the client says what is wrong
+			_ = conn.(*tls.Conn).Handshake() // the client reports the error
 			_ = conn.Close()
 		}
 	}()
@@ -90,7 +90,7 @@ func TestNamesInCertificates(t *testing.T) {
 	}
 }
 
-// A node that hangs still accepts connections: they must not be waited for.
+// TestHandshakeEnds checks that dialing ends if a node accepts a connection and then hangs.
 func TestHandshakeEnds(t *testing.T) {
 	cfg := Config{Hosts: []string{"cass.example"}, Timeout: 50 * time.Millisecond, TLS: func() (*tls.Config, error) {
 		return &tls.Config{MinVersion: tls.VersionTLS12}, nil

@@ -33,8 +33,8 @@ type Topology struct {
 	Nodes map[string]int // number of nodes by datacenter
 }
 
-// Probe connects to one of the given hosts, by default to one of the configured ones. It is
-// for questions that must be answered before a real session can be made. The caller closes
+// Probe connects to one of the given hosts, by default to one of the configured ones. It
+// serves queries that must be answered before a real session can be opened. The caller closes
 // the session.
 func (c *Config) Probe(hosts ...string) (*gocql.Session, error) {
 	cluster := c.Cluster()

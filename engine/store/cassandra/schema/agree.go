@@ -61,12 +61,12 @@ func (c *target) agree(ctx context.Context, dc string) (node string, err error) 
 	return r.answer[0], nil
 }
 
-// roll has the addresses of the nodes of a datacenter that answer and of those that do not,
+// roll has the addresses of a datacenter's reachable and unreachable nodes,
 // both in the order of their IDs.
 type roll struct{ answer, away []string }
 
-// rollCall returns which nodes answer, once they have the same schema. It asks each node
-// itself, because what a node knows of another one may be out of date.
+// rollCall returns which nodes answer, once they have the same schema. It queries each node
+// itself, because a node's information about another one may be out of date.
 func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	cluster := c.Cluster()
 	cluster.NumConns = 1
@@ -93,7 +93,7 @@ func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	}
 }
 
-// schemas returns which nodes answer, and the addresses of those by schema version.
+// schemas returns which nodes answer, and their addresses by schema version.
 func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
 	versions = map[string][]string{}
 	hosts := session.GetHosts()

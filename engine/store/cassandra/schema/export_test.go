@@ -2,13 +2,13 @@ package schema
 
 import "time"
 
-// Hasten has nodes settle in less time than they may take.
+// Hasten shortens the time that Replicate waits for nodes to settle.
 func (r Replication) Hasten(settle time.Duration) Replication {
 	r.settle = settle
 	return r
 }
 
-// Unrepaired makes the mistake of leaving the repairs out.
+// Unrepaired makes Replicate skip the repairs, which is wrong.
 func (r Replication) Unrepaired() Replication {
 	r.unrepaired = true
 	return r

@@ -78,12 +78,12 @@ type walk struct {
 	notes   *notes
 
 	began, told time.Time
-	total, done float64      // work, in MiB about
-	skipped     float64      // of it done by calls before
-	rows        atomic.Int64 // read
+	total, done float64      // work, in about MiB
+	skipped     float64      // part of done that earlier calls completed
+	rows        atomic.Int64 // rows read
 }
 
-// table repairs a table from its noted position on.
+// table repairs a table, beginning at its noted position.
 func (w *walk) table(ctx context.Context, t *repairTable) error {
 	slices := min(max(int64(leastSlices), t.mebibytes/sliceMebibytes), mostSlices)
 	width := (whole + slices - 1) / slices
@@ -160,7 +160,7 @@ func (w *walk) page(ctx context.Context, t *repairTable, from, to int64, rows in
 	return it.PageState(), it.Close()
 }
 
-// await waits before a page is tried again. It returns an error if another try is useless.
+// await waits before a page is read again. It returns an error if another try is useless.
 func (w *walk) await(ctx context.Context, cause error) error {
 	var refused gocql.RequestError
 	if errors.As(cause, &refused) {

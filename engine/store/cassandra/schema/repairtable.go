@@ -19,8 +19,8 @@ type repairTable struct {
 	keyspace, name string
 	mode           string // its read_repair
 	stmt           string // reads a slice of the ring
-	rows           int    // of a page
-	mebibytes      int64  // that it takes on all nodes
+	rows           int    // rows per page
+	mebibytes      int64  // its size on all nodes
 }
 
 func (t *repairTable) note() string { return repairNote(t.keyspace, t.name) }

@@ -21,7 +21,7 @@ import (
 // a node that has learned of a change has finished the requests that it began before.
 const settleFor = 15 * time.Second
 
-// Bounds of repeated tries.
+// Bounds of retries.
 const (
 	replicateEvery = time.Second
 	patience       = 10 * time.Minute
@@ -163,7 +163,7 @@ func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	}
 	switch {
 	case altered:
-		return false, nil // one repair then serves all
+		return false, nil // one repair then covers all keyspaces
 	case len(repairs) > 0:
 		return false, r.settleAll(ctx, session, notes, repairs)
 	}
@@ -181,7 +181,7 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 		return out, nil
 	}
 	users, err := r.subject(ctx, session, top, notes, "system_auth", min(defaultReplicas, r.cfg.ReplicationFactor))
-	if err == nil { // only superusers may read it
+	if err == nil { // only superusers may read this table
 		err = cql.Permitted(session.Query("SELECT role FROM system_auth.roles LIMIT 1").IterContext(ctx).Close())
 	}
 	switch {
@@ -189,7 +189,7 @@ func (r *replicator) subjects(ctx context.Context, session *gocql.Session, top *
 		r.leaveAuth(err)
 	case err != nil:
 		return nil, err
-	case users.settled != 0 || users.present != users.wanted: // otherwise it had this number from the start
+	case users.settled != 0 || users.present != users.wanted: // otherwise the keyspace had this number from the start
 		out = append(out, users)
 	}
 	return out, nil
@@ -241,7 +241,8 @@ func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *n
 	return err
 }
 
-// leaveAuth leaves system_auth, which has the users of Cassandra, to the administrator.
+// leaveAuth leaves the replication of system_auth, which holds Cassandra's users, to the
+// administrator.
 func (r *replicator) leaveAuth(why error) {
 	r.noAuth = true
 	r.log.Warn("the keyspace system_auth keeps its replicas; logging in depends on the nodes that hold it", "err", why)

@@ -16,7 +16,7 @@ import (
 
 var errMissing = errors.New("it is acknowledged, and missing")
 
-// load writes blocks and reads them all the time.
+// load continuously writes blocks and reads them.
 type load struct {
 	t      *testing.T
 	st     *cassandrastore.Store
@@ -25,7 +25,7 @@ type load struct {
 
 	mu           sync.Mutex
 	acked        []store.Block
-	reads, fails int // that were not answered: nodes are away
+	reads, fails int // fails counts reads without an answer, because nodes are down
 }
 
 func startLoad(t *testing.T, st *cassandrastore.Store) *load {
@@ -40,7 +40,7 @@ func startLoad(t *testing.T, st *cassandrastore.Store) *load {
 	return l
 }
 
-// repeatedly calls f until ctx ends, so seldom that nodes have time for other things.
+// repeatedly calls f until ctx ends, with pauses that leave the nodes time for other work.
 func repeatedly(ctx context.Context, f func(context.Context)) {
 	tick := time.NewTicker(80 * time.Millisecond)
 	defer tick.Stop()
@@ -50,7 +50,8 @@ func repeatedly(ctx context.Context, f func(context.Context)) {
 	}
 }
 
-// write writes a block, on one of two tiers, which differ in how reads repair; some are in parts.
+// write writes a block on one of two tiers, which differ in how reads repair. Some blocks are
+// stored in parts.
 func (l *load) write(ctx context.Context) {
 	now := time.Now().UnixNano()
 	bucket := store.Hour.Of(now)
@@ -65,7 +66,7 @@ func (l *load) write(ctx context.Context) {
 		BlockKey: store.BlockKey{PV: fmt.Sprintf("PV-%x", rand.Uint64()), Bucket: bucket, Start: now, N: 1}, End: now, Count: 1, Blob: make([]byte, size),
 	}
 	if err := l.st.PutBlocks(ctx, b); err != nil {
-		return // it is as if it had never been asked for
+		return // the outcome of this write is unknown, so the test ignores it
 	}
 	b.Blob = b.Blob[:1]
 	l.mu.Lock()
@@ -73,7 +74,8 @@ func (l *load) write(ctx context.Context) {
 	l.acked = append(l.acked, b)
 }
 
-// look reads a block, of which the newest and the oldest are looked at as often as all others.
+// look reads a random block and checks it. Half of the reads go to the newest or the oldest
+// blocks.
 func (l *load) look(ctx context.Context) {
 	n := l.count()
 	if n == 0 {
@@ -104,7 +106,7 @@ func (l *load) count() int {
 	return len(l.acked)
 }
 
-// read reads a block that was acknowledged.
+// read reads a block that was acknowledged and checks it.
 func (l *load) read(ctx context.Context, i int) error {
 	l.mu.Lock()
 	want := l.acked[i]
@@ -136,7 +138,7 @@ func (l *load) goOn(more int) {
 	})
 }
 
-// stop ends the load and reads everything that was acknowledged.
+// stop ends the load and reads all blocks that were acknowledged.
 func (l *load) stop() {
 	l.t.Helper()
 	l.cancel()
@@ -147,7 +149,7 @@ func (l *load) stop() {
 	}
 }
 
-// missing returns how many of the acknowledged blocks a reader misses.
+// missing returns how many of the acknowledged blocks a reader does not find.
 func (l *load) missing() int {
 	l.t.Helper()
 	const readers = 8
@@ -166,7 +168,8 @@ func (l *load) missing() int {
 	return int(missing.Load())
 }
 
-// misses reports whether a reader misses a block, once it gets an answer.
+// misses reports whether a reader does not find a block. It repeats the read until it gets an
+// answer.
 func (l *load) misses(i int) bool {
 	var err error
 	for deadline := time.Now().Add(busyWait); time.Now().Before(deadline); {

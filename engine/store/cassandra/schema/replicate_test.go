@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// settle is enough where nothing takes longer than a write may.
+	// settle is long enough, because no request takes longer than the time-out of a write.
 	settle = 3 * time.Second
-	// busyWait is for a machine that is busy with other tests.
+	// busyWait is long enough on a machine that is busy with other tests.
 	busyWait = 5 * time.Minute
 )
 
@@ -42,7 +42,7 @@ func retried(t *testing.T, what string, f func() error) {
 	}
 }
 
-// archive is one on a ring, of which the number of replicas changes.
+// archive is an archive on a ring of nodes. Tests change its number of replicas.
 type archive struct {
 	t     *testing.T
 	admin cql.Config
@@ -50,7 +50,7 @@ type archive struct {
 	begun time.Time
 }
 
-// newArchive makes one with one replica, and the user for engines.
+// newArchive creates an archive with one replica, and the user that engines log in as.
 func newArchive(t *testing.T, ring *cassandra.Ring) *archive {
 	t.Helper()
 	a := &archive{t: t, begun: time.Now(), admin: cql.Config{
@@ -63,7 +63,7 @@ func newArchive(t *testing.T, ring *cassandra.Ring) *archive {
 	return a
 }
 
-// open opens the archive as engines do, by all nodes or by some.
+// open opens the archive as engines do, through all nodes or through the given ones.
 func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 	a.t.Helper()
 	cfg := a.admin
@@ -82,7 +82,7 @@ func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 	return st
 }
 
-// replicate brings it to n replicas; the channel has what came of it.
+// replicate begins to change the number of replicas to n. The channel gets the result.
 func (a *archive) replicate(ctx context.Context, n int, how schema.Replication) <-chan error {
 	cfg, ended := a.admin, make(chan error, 1)
 	cfg.ReplicationFactor, how.Patience = n, busyWait
@@ -90,7 +90,7 @@ func (a *archive) replicate(ctx context.Context, n int, how schema.Replication) 
 	return ended
 }
 
-// altered waits until there are n replicas, whether they are equal or not.
+// altered waits until the keyspace has n replicas, repaired or not.
 func (a *archive) altered(n int) {
 	a.t.Helper()
 	retried(a.t, "changing the number of replicas", func() error {
@@ -104,7 +104,7 @@ func (a *archive) altered(n int) {
 	})
 }
 
-// settled waits until a change has ended.
+// settled waits until a change to n replicas has ended.
 func (a *archive) settled(n int, ended <-chan error) {
 	a.t.Helper()
 	if err := <-ended; err != nil {
@@ -114,13 +114,13 @@ func (a *archive) settled(n int, ended <-chan error) {
 	a.t.Logf("%d replicas after %.1f s", n, time.Since(a.begun).Seconds())
 }
 
-// TestLong_ReplicasComeAndGo changes the number of replicas of an archive on three nodes, up and
-// down, while an engine writes to it and a reader looks whether all that was acknowledged is
-// there. A node misses writes, and no hints make up for it. In the end each row is on one
-// node alone, which may be the one that was away: so the repairs brought it what it missed,
-// though it had prepared the statements of others before it went.
+// TestLong_ReplicasComeAndGo increases and decreases the number of replicas of an archive on
+// three nodes, while an engine writes to it and a reader checks that all acknowledged blocks
+// are there. One node misses writes, and no hints bring them later. In the end each row is on
+// one node only, which may be the node that was down. So the test passes only if the repairs
+// brought this node the missed rows, although it had prepared statements before it went down.
 func TestLong_ReplicasComeAndGo(t *testing.T) {
-	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // compiling well what runs for minutes takes longer
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // for nodes that run only minutes, better compilation costs more than it saves
 	// With commitlog_sync batch, a killed node keeps what it acknowledged.
 	ring := cassandra.StartRing(t, 3, "hinted_handoff_enabled: false", "commitlog_sync: batch",
 		"authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer", "credentials_validity: 0ms")
@@ -139,14 +139,14 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the replication of kept") || !strings.Contains(err.Error(), "next start") {
 		t.Errorf("a replication that is canceled ends with %v", err)
 	}
-	for _, n := range ring.Nodes { // one of them is a replica that lacks what says that there is an archive
+	for _, n := range ring.Nodes { // one of them is a new replica that does not have the version row yet
 		_ = kept.open(n)
 	}
 	busy.goOn(50)
 	kept.settled(3, kept.replicate(t.Context(), 3, schema.Replication{}))
 	busy.goOn(30)
 
-	// A node is away while rows are written, and in a step down. Users can log in without it.
+	// A node is down while rows are written and while the number of replicas decreases. Users can log in without it.
 	away := ring.Nodes[1]
 	away.Kill()
 	_ = kept.open()
@@ -158,7 +158,7 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	busy.goOn(30)
 	busy.stop()
 
-	// The same reader sees it if the repairs are left out.
+	// Without the repairs, the same reader finds missing blocks.
 	wrong := &load{t: t, st: busy.st}
 	for range 100 {
 		wrong.write(t.Context())

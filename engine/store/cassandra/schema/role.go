@@ -16,8 +16,8 @@ var ErrRoles = errors.New("the role cannot be created")
 // Role is a user that engines and retrieval log in as.
 type Role struct{ Name, Password string }
 
-// views are the tables of Cassandra's own that engines read from each node: how much disk
-// space the archive takes, and may take.
+// views are Cassandra's own tables that engines read from each node: the disk space that the
+// archive takes, and its limit.
 var views = []string{"system_views.disk_usage", "system_views.settings"}
 
 // GrantRole creates a role if it does not exist, sets its password, and lets it read and

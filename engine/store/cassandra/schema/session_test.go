@@ -13,7 +13,7 @@ func login(username, password string) func() (string, string, error) {
 	return func() (string, string, error) { return username, password, nil }
 }
 
-// connect returns a session of the driver, which knows nothing of the archive.
+// connect returns a plain session of the driver.
 func connect(t *testing.T, cfg cql.Config) *gocql.Session {
 	t.Helper()
 	username, password, err := cfg.Login()

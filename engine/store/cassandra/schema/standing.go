@@ -29,7 +29,7 @@ func (s standing) next(wanted int) (deed, int) {
 		return alter, s.present - 1 // every node holds every row, before and after
 	case s.present < low || s.present > high:
 		if s.present > 1 {
-			return compare, 0 // another program has changed it
+			return compare, 0 // another program changed the number
 		} // one replica needs no repair
 	case s.step != 0:
 		// Changing between the two noted numbers is safe without a repair.

@@ -40,15 +40,16 @@ func TestNextStepOfReplication(t *testing.T) {
 
 func majority(n int) int { return n/2 + 1 }
 
-// TestNoStepMissesASample goes through all ways that Replicate can take, broken off and
-// asked for something else at any point. At each, what was acknowledged by any
-// quorum that was in force since the last repair is in every quorum that a reader may ask.
+// TestNoStepMissesASample visits all sequences of steps that Replicate can take, including
+// interruptions and new target numbers at any point. At each point it checks that every quorum
+// that a reader may use has all rows that were acknowledged, by any quorum in force since the
+// last repair.
 func TestNoStepMissesASample(t *testing.T) {
 	const most = 5
 	type state struct {
 		standing
-		since [most + 1]bool // which numbers samples were acknowledged with that no repair has seen
-		last  int            // the number in force before, which some nodes may go by still
+		since [most + 1]bool // numbers of replicas with which samples were acknowledged after the last repair
+		last  int            // the previous number, which some nodes may still use
 	}
 	seen := map[state]bool{}
 	var visit func(s state, how string)
@@ -59,8 +60,8 @@ func TestNoStepMissesASample(t *testing.T) {
 		seen[s] = true
 		for _, reader := range []int{s.present, s.last} {
 			for writer, any := range s.since {
-				// The replicas of the lower number are among those of the higher. What both must
-				// meet in are those of the lower.
+				// The replicas of the lower number are a subset of those of the higher number.
+				// The two quorums must overlap within this subset.
 				low := min(reader, writer)
 				if any && majority(reader)-max(0, reader-low)+majority(writer)-max(0, writer-low) <= low {
 					t.Fatalf("%s: of %d replicas, a reader misses what was written to %d", how, reader, writer)

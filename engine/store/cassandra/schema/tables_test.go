@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Windows are about a 30th of what is kept. Rows that expired stay as long as a node
-// may be away, but never longer than they were kept, or so.
+// TestOptionsOfTiers checks that a window is about a 30th of the retention time. Expired rows
+// stay as long as a node may be down, but not much longer than the retention time.
 func TestOptionsOfTiers(t *testing.T) {
 	for r, want := range map[store.Tier]string{
 		store.Keep1d: "1 h, 29.4 h", store.Keep7d: "6 h, 187.8 h", store.Keep30d: "24 h, 240 h", store.Keep90d: "72 h, 240 h",

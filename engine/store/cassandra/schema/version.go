@@ -14,7 +14,7 @@ var (
 	// ErrNoSchema says that the keyspace holds no tables of an archive: Create was not
 	// run, or for another keyspace.
 	ErrNoSchema = errors.New("the archive's schema does not exist")
-	// ErrVersion says that the tables are those of another version of Varve.
+	// ErrVersion says that another version of Varve created the tables.
 	ErrVersion = errors.New("the archive's schema has another version")
 )
 
