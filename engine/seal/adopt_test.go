@@ -16,12 +16,12 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// claimStore is a store with claims and without rows.
+// claimStore is a store that has claims and no rows.
 type claimStore struct {
 	Store
 	mu     sync.Mutex
 	claims map[store.WriterID]store.Claim
-	reads  map[store.WriterID]int // of the journal
+	reads  map[store.WriterID]int // number of journal reads by writer
 }
 
 func (l *claimStore) Claims(context.Context, int) ([]store.Claim, error) {
@@ -70,8 +70,8 @@ func (l *claimStore) Journal(_ context.Context, _ int, w store.WriterID, _ store
 	return func(func(store.JournalRow, error) bool) {}
 }
 
-// TestOnlyADeadWriterIsForgotten watches a writer that lives, one that closed and
-// one that dies, whatever their clocks say.
+// TestOnlyADeadWriterIsForgotten checks that only the claim of a writer that died or closed is
+// dropped. One writer lives, one closes and one dies, with clocks that differ.
 func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alive, dying, closed := store.WriterID{1}, store.WriterID{2}, store.WriterID{3}
@@ -91,7 +91,7 @@ func TestOnlyADeadWriterIsForgotten(t *testing.T) {
 		wg.Go(func() { shardJournal.Run(ctx, t.Context()) })
 		wg.Go(func() { shard.Run(ctx) })
 
-		behind := int64(time.Hour) // the clock of the others
+		behind := int64(time.Hour) // lag of the other writers' clocks
 		for i := range 12 {
 			sign := time.Now().UnixNano() - behind
 			_ = claims.PutClaim(ctx, store.Claim{Writer: alive, Alive: sign})

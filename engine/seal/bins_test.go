@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Recent implements query.Recent, with the memory of the engines that live, or of one.
+// Recent implements query.Recent. It reads the memory of the last two engines.
 func (m *simulation) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{0}}
 	for _, g := range m.engines[max(0, len(m.engines)-2):] {
@@ -24,7 +24,8 @@ func (m *simulation) Recent(_ context.Context, q query.RecentRequest) query.Held
 
 func (m *simulation) reader() *query.Reader { return &query.Reader{Store: m.st, Recent: m, Shards: 1} }
 
-// compareBins reads a random range as bins, and compares them with those of its samples.
+// compareBins reads a random range as bins and compares them with bins that it computes from
+// the samples.
 func (m *simulation) compareBins(pv string) {
 	m.t.Helper()
 	now := time.Now().UnixNano()
@@ -49,7 +50,7 @@ func (m *simulation) compareBins(pv string) {
 		}
 	}
 	if len(got) == 0 || m.tier != store.Forever {
-		return // where samples have expired they do not tell what bins do
+		return // expired samples have bins that cannot be computed any more
 	}
 	width := got[0].Width
 	if asked := max(1, (to-from+int64(points)-1)/int64(points)); width != bins.Width || width > asked || width*2 < asked {
@@ -77,7 +78,7 @@ func (m *simulation) compareBins(pv string) {
 	}
 }
 
-// count returns how many samples a read gives.
+// count returns the number of samples that a read returns.
 func (m *simulation) count(pv string, from, to int64) (n uint64) {
 	runs, err := m.reader().Read(context.Background(), pv, from, to, query.Options{Inside: true})
 	if err != nil {
@@ -92,7 +93,7 @@ func (m *simulation) count(pv string, from, to int64) (n uint64) {
 	return n
 }
 
-// binsOfSamples returns the bins that a read of all samples gives.
+// binsOfSamples returns the bins that it computes from a read of all samples.
 func (m *simulation) binsOfSamples(pv string, from, to, width, now int64, empty bool) (out []rollup.Bin) {
 	runs, err := m.reader().Read(context.Background(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// sealer is an engine that looks up the last sample of a PV.
+// sealer starts an engine that looks up the last sample of a PV in the store.
 func sealer(m *simulation) *simEngine {
 	g := m.launch()
 	g.shard.cfg.Last = func(ctx context.Context, pv string, at int64) (*sample.Run, error) {
@@ -21,8 +21,9 @@ func sealer(m *simulation) *simEngine {
 	return g
 }
 
-// TestLateSamplesAreCarriedForwardIntoExistingBuckets has samples sealed that are older than buckets
-// which have begun: whoever reads from there on finds the last sample before.
+// TestLateSamplesAreCarriedForwardIntoExistingBuckets seals samples that are older than
+// buckets that already exist. A read from one of these buckets must find the last sample
+// before it.
 func TestLateSamplesAreCarriedForwardIntoExistingBuckets(t *testing.T) {
 	for _, c := range []struct {
 		name string

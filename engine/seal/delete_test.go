@@ -15,13 +15,13 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// pastArchive is an archive of one PV, of some days that are long past.
+// pastArchive is an archive of one PV whose samples are from days long past.
 type pastArchive struct {
 	t *testing.T
 	*Shard
 	st    *pebble.Store
 	ser   *series
-	asked int64 // the cutoff
+	asked int64 // the requested cutoff
 }
 
 func newPastArchive(t *testing.T) *pastArchive {
@@ -37,10 +37,10 @@ func newPastArchive(t *testing.T) *pastArchive {
 	return o
 }
 
-// day returns a time in the n-th day.
+// dayOf returns a time in the n-th day.
 func dayOf(n int) int64 { return store.Day.Of(noon).Start() + int64(n)*24*hour + hour }
 
-// seal stores a run, and in each day up to another one what it carries.
+// seal stores a run, and the carried-forward blocks of each day up to the given one.
 func (o *pastArchive) seal(r *sample.Run, to int) {
 	o.t.Helper()
 	blocks, _ := o.ser.plan(r, dayOf(0))
@@ -57,7 +57,8 @@ func (o *pastArchive) seal(r *sample.Run, to int) {
 	}
 }
 
-// drop deletes the days before one day and after another, and returns the days that are left.
+// drop deletes the days from day after to before day before, and returns the days that are
+// left. A negative after means the earliest day.
 func (o *pastArchive) drop(after, before int) string {
 	o.t.Helper()
 	from := int64(math.MinInt64)
@@ -90,7 +91,7 @@ func (o *pastArchive) days() (days []int) {
 	return days
 }
 
-// value returns when the last sample at a time is of, and how large its value is.
+// value returns the size and the day of the last sample at a time in the n-th day.
 func (o *pastArchive) value(n int) string {
 	o.t.Helper()
 	r, err := query.LastInBlocks(o.t.Context(), o.st, o.ser.pv, dayOf(n))
@@ -103,8 +104,8 @@ func (o *pastArchive) value(n int) string {
 	return fmt.Sprintf("%d bytes of day %d", len(r.Value(0)), (r.Times[0]-dayOf(0))/int64(24*time.Hour))
 }
 
-// A value that is too large to be copied stays as long as it is in force, and goes once a
-// later one is.
+// TestALargeValueInForceIsNotDeleted checks that a value that is too large to be copied stays
+// while it is the latest value, and is deleted once there is a later one.
 func TestALargeValueInForceIsNotDeleted(t *testing.T) {
 	const size = carryBytes + 1
 	o := newPastArchive(t)
@@ -116,7 +117,7 @@ func TestALargeValueInForceIsNotDeleted(t *testing.T) {
 		t.Errorf("the days %s are left, and the value is %s", got, o.value(8))
 	}
 	o.seal(images(size, dayOf(10)), 14)
-	if got := o.drop(8, 10); got != "[3 10 11 12 13 14]" { // the first day begins with it, and nothing before
+	if got := o.drop(8, 10); got != "[3 10 11 12 13 14]" { // nothing is left before day 10, which holds the latest value
 		t.Errorf("the days %s are left", got)
 	}
 	if got := o.drop(10, 13); got != "[10 13 14]" || o.value(13) != fmt.Sprintf("%d bytes of day 10", size) {
@@ -124,8 +125,8 @@ func TestALargeValueInForceIsNotDeleted(t *testing.T) {
 	}
 }
 
-// Of a PV that nobody captures any more the last bucket stays: with a copy of its last
-// sample, if it has one, or else with the sample, and then it goes when the PV begins again.
+// TestTheLastBucketIsNotDeleted checks that the last bucket of a PV that is no longer captured
+// stays, because it has a copy of the last sample.
 func TestTheLastBucketIsNotDeleted(t *testing.T) {
 	o := newPastArchive(t)
 	o.seal(images(5, dayOf(1), dayOf(2), dayOf(3)), 4)
@@ -152,7 +153,8 @@ func TestTheLastSampleIsNotDeleted(t *testing.T) {
 	}
 }
 
-// Whatever the cutoff is, nothing that is younger than a day is given up, or refused.
+// TestACutoffInTheFutureIsHarmless checks that no cutoff deletes or refuses samples that are
+// younger than a day.
 func TestACutoffInTheFutureIsHarmless(t *testing.T) {
 	o := newPastArchive(t)
 	now := time.Now().UnixNano()
@@ -165,7 +167,7 @@ func TestACutoffInTheFutureIsHarmless(t *testing.T) {
 	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
 		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
 	}
-	// The only sample of a PV is carried forward, however old; a second one is not the last.
+	// The last sample of a new PV is kept, however old it is. Older samples are refused.
 	ser := newSeries(store.Hour)
 	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
 		t.Errorf("of a PV's first samples, which are old, %d are refused", n)

@@ -28,8 +28,9 @@ func images(size int, times ...int64) *sample.Run {
 	return r
 }
 
-// A bucket begins with a copy of an earlier small value, or with a note that says where a
-// large one is. A sealer holds no large value from one checkpoint to the next.
+// TestLargeValuesAreNotCarriedForward checks that a bucket begins with a copy of an earlier
+// small value, or with a note of the place of an earlier large value. A sealer holds no large
+// value from one checkpoint to the next.
 func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 	for _, c := range []struct{ size, copied int }{{carryBytes, carryBytes}, {carryBytes + 1, 0}} {
 		ser, sh := newSeries(store.Hour), layouttest.Blocks{}
@@ -51,7 +52,8 @@ func TestLargeValuesAreNotCarriedForward(t *testing.T) {
 	}
 }
 
-// A block holds as many values as its size allows, and at least one.
+// TestBlocksOfLargeValues checks that a block holds as many values as its size allows, and at
+// least one.
 func TestBlocksOfLargeValues(t *testing.T) {
 	for _, c := range []struct{ size, values, blocks int }{
 		{100, 1000, 2}, {fullBytes / 4, 8, 2}, {fullBytes/2 + 1, 4, 4}, {fullBytes, 3, 3}, {1 << 20, 3, 3},
@@ -72,12 +74,12 @@ func TestBlocksOfLargeValues(t *testing.T) {
 	}
 }
 
-// countingStore is a store of one shard that counts what it is given.
+// countingStore is a store of one shard that counts the samples and bytes that it gets.
 type countingStore struct {
 	claimStore
 	mu      sync.Mutex
-	blocks  int // samples in them
-	largest int // bytes of one call
+	blocks  int // samples in blocks
+	largest int // bytes of the largest call
 	sealed  store.Position
 }
 
@@ -112,8 +114,9 @@ func (c *countingStore) count() (blocks int, sealed store.Position) {
 	return c.blocks, c.sealed
 }
 
-// PVs of large values are sealed without waiting for a checkpoint, in batches of
-// bounded size; and a journal that grows fast brings the next checkpoint forward.
+// TestHeavyPVsAreSealedEarly checks that PVs of large values are sealed before the next
+// checkpoint, in batches of bounded size, and that a fast-growing journal makes the next
+// checkpoint earlier.
 func TestHeavyPVsAreSealedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &countingStore{claimStore: claimStore{claims: map[store.WriterID]store.Claim{}, reads: map[store.WriterID]int{}}}
@@ -132,10 +135,10 @@ func TestHeavyPVsAreSealedEarly(t *testing.T) {
 			for range values {
 				n++
 				v := make([]byte, size)
-				_, _ = noise.Read(v) // S2 makes nothing of it
+				_, _ = noise.Read(v) // S2 cannot compress it
 				shardJournal.Append(h, sample.Struct, &sample.Sample{Time: noon + int64(n), Bytes: v})
 			}
-			testclock.Advance(time.Second) // they become durable
+			testclock.Advance(time.Second) // the samples become durable
 		}
 		send(heads[0], 60, 1<<20)
 		send(heads[1], 50, 1<<20)

@@ -11,16 +11,16 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// candidate is an engine that seals until another one leads, and follows until nobody leads, as
-// package engine does.
+// candidate is an engine that alternates between sealing and following. It seals until another
+// engine leads, and follows until no engine leads, as package engine does.
 type candidate struct {
 	*simEngine
-	begins []time.Time // when it began to seal
+	begins []time.Time // times at which it began to seal
 	seals  bool
 	stop   func()
 }
 
-// startCandidate starts an engine that leads at first, or follows.
+// startCandidate starts an engine that seals or follows at first.
 func (m *simulation) startCandidate(seals bool) *candidate {
 	p := &candidate{simEngine: m.launch(), seals: seals}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -47,13 +47,13 @@ func (m *simulation) claim(g *simEngine) store.Claim {
 	return m.st.claims[g.shardJournal.Writer()]
 }
 
-// loseClaims lets the claims of a writer vanish on their way to the store from now on.
+// loseClaims makes the store lose all further claims of a writer.
 func (m *simulation) loseClaims(of store.WriterID) { _ = m.st.with(func() { m.st.lost = of }) }
 
 func withCandidates(t *testing.T, f func(m *simulation)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newSimulation(t, 1)
-		m.leading, m.sealer = true, &simEngine{} // candidates lead by themselves
+		m.leading, m.sealer = true, &simEngine{} // candidates take over by themselves
 		f(m)
 		for _, g := range m.engines {
 			g.end()
@@ -71,7 +71,7 @@ func TestAFollowerReplacesADeadLeader(t *testing.T) {
 		alive, crash := m.claim(a.simEngine), time.Now()
 		a.stop()
 		a.end()
-		_ = m.st.PutClaim(context.Background(), alive) // it had no time to close
+		_ = m.st.PutClaim(context.Background(), alive) // the writer died before it could close its claim
 		testclock.Advance(time.Minute)
 		if len(b.begins) != 1 {
 			m.t.Fatalf("b began to seal %d times", len(b.begins))
@@ -88,14 +88,15 @@ func TestAFollowerReplacesADeadLeader(t *testing.T) {
 	})
 }
 
-// A leader wrongly counts as dead, and other engines take over at once: in the end one leads, and
-// leadership does not pass to and fro.
+// TestOneOfManyEnginesLeads checks that one engine leads in the end, after a leader wrongly
+// counted as dead and other engines took over at the same time. Leadership must not pass back
+// and forth.
 func TestOneOfManyEnginesLeads(t *testing.T) {
 	withCandidates(t, func(m *simulation) {
 		candidates := []*candidate{m.startCandidate(false), m.startCandidate(false), m.startCandidate(false), m.startCandidate(true)}
 		old := candidates[3]
-		testclock.Advance(time.Second)          // its claim says that it seals
-		m.loseClaims(old.shardJournal.Writer()) // its signs of life do not arrive
+		testclock.Advance(time.Second)          // its claim reports that it seals
+		m.loseClaims(old.shardJournal.Writer()) // its renewed claims no longer arrive
 		testclock.Advance(time.Minute)
 		m.loseClaims(store.WriterID{})
 		testclock.Advance(time.Minute)

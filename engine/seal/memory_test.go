@@ -13,15 +13,15 @@ import (
 
 // memory is a store in memory. It needs no real time, so days of a test's clock pass at once.
 type memory struct {
-	store.Store // what it does not have
+	store.Store // nil: the methods that memory does not implement
 	mu          sync.Mutex
 	claims      map[store.WriterID]store.Claim
 	journal     map[store.WriterID][]store.JournalRow
 	blocks      map[partition]map[store.BlockKey]store.Block
 	channels    map[string]store.Channel
 	rollups     map[rollupKey]store.Rollup
-	rolling     func() // called, once, before tiles are written
-	looked      func() // called, once, after claims are read
+	rolling     func() // called once, before tiles are written
+	looked      func() // called once, after claims are read
 	// lost is a writer whose claims never arrive, although it believes that they did.
 	lost store.WriterID
 }
@@ -44,7 +44,7 @@ func newMemory() *memory {
 	}
 }
 
-// with calls f with the lock.
+// with calls f while it holds the lock.
 func (m *memory) with(f func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

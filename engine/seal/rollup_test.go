@@ -28,22 +28,22 @@ import (
 const tick = int64(time.Second)
 
 // simulation is a shard with rollups, and engines that capture and seal it. All engines make
-// checkpoints, and say so in their claims. With leading set only the leader does, and the former
-// one once more while leadership passes.
+// checkpoints and mark themselves as sealing in their claims. If leading is set, only the
+// leader does, and the former leader once more while leadership passes.
 type simulation struct {
 	t       *testing.T
 	rng     *rand.Rand
 	st      *memory
 	levels  []store.Level
 	tier    store.Tier
-	all     map[string][]sample.Sample // by PV, as they were journalled
+	all     map[string][]sample.Sample // journalled samples by PV
 	trace   []string
 	engines []*simEngine
 	leading bool
 	sealer  *simEngine // the leader
 }
 
-// simEngine is an engine: a shardJournal and a sealer.
+// simEngine is an engine with a shard journal and a sealer.
 type simEngine struct {
 	shardJournal *journal.ShardJournal
 	shard        *Shard
@@ -62,7 +62,7 @@ func newSimulation(t *testing.T, seed uint64, levels ...store.Level) *simulation
 	return m
 }
 
-// launch starts an engine. Its clock is that of the test.
+// launch starts an engine. It uses the clock of the test.
 func (m *simulation) launch() *simEngine {
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
@@ -96,8 +96,8 @@ func (m *simulation) setTerm(g *simEngine, t store.Term) {
 	}
 }
 
-// handOver gives leadership to an engine while the leader is at a checkpoint, and does
-// not know yet.
+// handOver passes leadership to an engine during a checkpoint of the current leader, which
+// does not know it yet.
 func (m *simulation) handOver(g *simEngine) {
 	before := m.sealer
 	if m.sealer = g; before == nil {
@@ -106,17 +106,17 @@ func (m *simulation) handOver(g *simEngine) {
 	}
 	var wg sync.WaitGroup
 	switch m.rng.IntN(3) {
-	case 0: // both write at the same time
+	case 0: // both leaders write at the same time
 		m.st.looked = func() {
 			m.lead(g)
 			wg.Go(func() { m.checkpoint(g) })
 		}
-	case 1: // the new one writes before the old one
+	case 1: // the new leader writes before the old one
 		m.st.looked = func() {
 			m.lead(g)
 			m.checkpoint(g)
 		}
-	case 2: // the new one writes between reading and writing of the old one
+	case 2: // the new leader writes after the old one has read and before it writes
 		m.st.rolling = func() {
 			m.lead(g)
 			m.checkpoint(g)
@@ -124,7 +124,7 @@ func (m *simulation) handOver(g *simEngine) {
 	}
 	m.checkpoint(before)
 	wg.Wait()
-	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // there was nothing to write
+	if m.st.rolling = nil; g.shard.term < store.FirstTerm { // the old leader had nothing to write
 		m.lead(g)
 	}
 	before.shard = NewShard(before.shardJournal, before.shard.cfg)
@@ -138,7 +138,7 @@ func (m *simulation) lead(g *simEngine) {
 	}
 }
 
-// put has samples captured by engines, and makes them durable.
+// put appends samples to the journals of engines and makes them durable.
 func (m *simulation) put(pv string, samples []sample.Sample, by ...*simEngine) {
 	m.all[pv] = append(m.all[pv], samples...)
 	for _, g := range by {
@@ -152,7 +152,7 @@ func (m *simulation) put(pv string, samples []sample.Sample, by ...*simEngine) {
 	}
 }
 
-// some returns samples of the latest time span, in order of time.
+// some returns n random samples of the latest time span, in order of time.
 func (m *simulation) some(pv string, back time.Duration, n int) []sample.Sample {
 	var out []sample.Sample
 	now := time.Now().UnixNano()
@@ -195,8 +195,8 @@ func (m *simulation) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
 	return tiles
 }
 
-// sealed returns the bins that follow from the blocks of a PV, and from when on they
-// are sure: what is expired may have been held until the first sample that is not.
+// sealed returns the bins computed from the blocks of a PV. Bins that start at or after sure
+// are certain. Earlier ones may depend on samples that have since expired.
 func (m *simulation) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) {
 	c, _, err := m.st.Channel(context.Background(), pv)
 	if err != nil {
@@ -220,7 +220,7 @@ func (m *simulation) sealed(pv string, l store.Level) (bins []rollup.Bin, sure i
 	return acc.Close(bins, math.MaxInt64), sure
 }
 
-// journalled returns the bins that follow from all that was ever put.
+// journalled returns the bins computed from all samples that were ever journalled.
 func (m *simulation) journalled(pv string, l store.Level) []rollup.Bin {
 	r := &sample.Run{Type: simTypes[pv]}
 	for i := range m.all[pv] {
@@ -231,8 +231,8 @@ func (m *simulation) journalled(pv string, l store.Level) []rollup.Bin {
 	return acc.Close(acc.Add(nil, r, 0, r.Len()), math.MaxInt64)
 }
 
-// verify checks that what tiles claim is so: a bin that should be there is, and is as
-// the samples say. It returns up to where the tiles of a level go.
+// verify checks the bins of the tiles. Every bin in the time that a tile covers must exist and
+// match the samples. verify returns the time up to which the tiles of the level go.
 func (m *simulation) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
 	m.t.Helper()
 	tiles, there := m.rows(pv, l), map[store.Tile]bool{}
@@ -264,7 +264,7 @@ func (m *simulation) verify(pv string, l store.Level, want []rollup.Bin, sure in
 	return through
 }
 
-// same reports whether bins are the same; NaN is NaN.
+// same reports whether two bins are equal. It treats NaN as equal to itself.
 func same(a, b *rollup.Bin) bool {
 	return reflect.DeepEqual(a, b) || fmt.Sprintf("%+v", *a) == fmt.Sprintf("%+v", *b)
 }
@@ -288,7 +288,7 @@ var simLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Minute, store.Keep10y), store.LevelOf(20*time.Minute, store.Forever),
 }
 
-// step does something that may happen to a shard.
+// step applies a random event to the shard.
 func (m *simulation) step() {
 	live := m.engines[max(0, len(m.engines)-2):]
 	pv := []string{"A", "A", "B"}[m.rng.IntN(3)]
@@ -349,8 +349,8 @@ func (m *simulation) step() {
 	}
 }
 
-// TestRollupsFollowTheSamples lets engines capture and seal a shard in turns, one or
-// two at a time, with all that can happen, and looks at the tiles after each step.
+// TestRollupsFollowTheSamples lets engines capture and seal a shard in turns, one or two at a
+// time, with random events. It checks the tiles after each event.
 func TestRollupsFollowTheSamples(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {
@@ -376,12 +376,12 @@ func TestRollupsFollowTheSamples(t *testing.T) {
 	}
 }
 
-// converge makes checkpoints until nothing is left to do, and compares the tiles with all
-// that was ever journalled, as far as it is kept.
+// converge makes checkpoints until nothing is left to do. Then it compares the tiles with all
+// samples that were ever journalled and have not expired.
 func (m *simulation) converge() {
 	m.t.Helper()
 	m.did("the end")
-	for pv := range simTypes { // a sealer that is new looks at the PVs that it has news of
+	for pv := range simTypes { // a new sealer processes only PVs with new samples
 		m.put(pv, m.some(pv, 0, 1), m.engines[len(m.engines)-1])
 	}
 	for range 3 {
@@ -406,13 +406,13 @@ func (m *simulation) converge() {
 	}
 }
 
-// Rollups wait while memory is short, and are complete later.
+// TestRollupsArePutOff checks that rollups wait while memory is short, and are complete later.
 func TestRollupsArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newSimulation(t, 3, simLevels...)
 		g := m.launch()
 		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
-		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // does not run, and so keeps what it has
+		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // it does not run, so it keeps its samples in memory
 		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
 		g.shard.cfg.Memory = short
 		testclock.Advance(3 * time.Hour)
@@ -431,8 +431,9 @@ func TestRollupsArePutOff(t *testing.T) {
 	})
 }
 
-// A sealer whose tile was written over by one that had not read its late sample puts
-// the tile right at its next checkpoint.
+// TestAnOverwrittenTileIsCorrected checks that a sealer corrects an overwritten tile at its
+// next checkpoint. Another sealer, which had not read the first one's late sample, overwrote
+// the tile.
 func TestAnOverwrittenTileIsCorrected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newSimulation(t, 1, simLevels...)
@@ -444,7 +445,7 @@ func TestAnOverwrittenTileIsCorrected(t *testing.T) {
 		m.put("A", m.some("A", 0, 1), first)
 		m.checkpoint(first)
 		m.checkpoint(second)
-		for i := range 16 { // the writes have the same time: either may stay
+		for i := range 16 { // the writes have the same time, so either may win
 			late := func(by *simEngine, ago time.Duration) {
 				s := m.some("A", 0, 1)
 				s[0].Time -= int64(3*time.Hour + ago)

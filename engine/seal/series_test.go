@@ -21,14 +21,14 @@ func newSeries(size store.BucketSize) *series {
 	return &series{pv: "A", writer: store.WriterID{1}, sized: true, size: size}
 }
 
-// plan plans what nothing is too old for.
+// plan plans a run with a time at which no sample is too old.
 func plan(s *series, r *sample.Run) []store.Block {
 	blocks, _ := s.plan(r, noon)
 	return blocks
 }
 
-// TestPlanKeepsEverySample plans random runs, late, repeated and of changing
-// type, and looks at the store after each.
+// TestPlanKeepsEverySample plans random runs with late and repeated samples and changing
+// types. It checks the stored samples after each run.
 func TestPlanKeepsEverySample(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -62,13 +62,13 @@ func TestPlanKeepsEverySample(t *testing.T) {
 	}
 }
 
-// Blocks have half of the samples that fit at least, but for the last one, and are written
-// again until then only.
+// TestBlocksGrowUntilHalfFull checks that every block except the last one holds at least half
+// of the samples that fit. A block is written again only until then.
 func TestBlocksGrowUntilHalfFull(t *testing.T) {
 	for _, tc := range []struct{ each, blocks, written int }{
 		{100, 5, 4*(21*22/2)*100 + (16*17/2)*100}, // a block is done at 2,100
 		{2500, 4, 10_000},
-		{5000, 3, 10_904}, // 904, which are left of the first 4,096 and 904, twice
+		{5000, 3, 10_904}, // the last 904 samples of the first 5,000 are written twice
 	} {
 		ser, sh, written := newSeries(store.Day), layouttest.Blocks{}, 0
 		for i := range 10_000 / tc.each {
@@ -123,7 +123,8 @@ func carriedForward(t *testing.T, sh layouttest.Blocks) []string {
 	return out
 }
 
-// What is too old to be kept is counted and left out; the present value is carried forward.
+// TestSamplesThatAreTooOld checks that samples that are too old are counted and left out, and
+// that the latest value is carried forward.
 func TestSamplesThatAreTooOld(t *testing.T) {
 	ser, sh := newSeries(store.Hour), layouttest.Blocks{}
 	ser.tier = store.Keep1d
@@ -143,7 +144,8 @@ func TestSamplesThatAreTooOld(t *testing.T) {
 	}
 }
 
-// A change of the tier closes the block and begins a bucket there with the last sample.
+// TestAChangeOfTheTier checks that a change of the tier closes the block. A bucket on the new
+// tier then begins with the last sample.
 func TestAChangeOfTheTier(t *testing.T) {
 	ser, sh := newSeries(store.Year), layouttest.Blocks{}
 	sh.Put(t, plan(ser, layouttest.Numbers(noon+5, noon+6)))

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// BenchmarkPutJournal writes rows from as many shards at a time as share an fsync.
+// BenchmarkPutJournal writes rows from as many shards at a time as can share one fsync.
 func BenchmarkPutJournal(b *testing.B) {
 	for _, kib := range []int{64, 256} {
 		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkPutJournal(b *testing.B) {
 	}
 }
 
-// BenchmarkPutBlocks writes a block of 8 KiB of each of 64 PVs, as a sealer does.
+// BenchmarkPutBlocks writes one block of 8 KiB for each of 64 PVs, as a sealer does.
 func BenchmarkPutBlocks(b *testing.B) {
 	st := open(b, b.TempDir(), pebble.Options{})
 	defer st.Close()

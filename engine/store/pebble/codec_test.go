@@ -52,8 +52,9 @@ func TestAfterIsTheLeastGreaterKey(t *testing.T) {
 	}
 }
 
-// A value cut short anywhere is refused, but for those that end with bytes of any
-// number, and where values of earlier versions end.
+// TestTruncatedValuesAreRefused checks that truncated values are refused. There are two
+// exceptions: values that end with a variable number of bytes, and values that end where an
+// earlier version ended.
 func TestTruncatedValuesAreRefused(t *testing.T) {
 	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h", Properties: []sample.Property{{Name: "DESC", Value: "d"}}}
 	for what, test := range map[string]struct {
@@ -76,8 +77,8 @@ func TestTruncatedValuesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzValues decodes any bytes as each kind of value. What is accepted is the same
-// after encoding and decoding again.
+// FuzzValues decodes any bytes as each kind of value. An accepted value must stay the same
+// after it is encoded and decoded again.
 func FuzzValues(f *testing.F) {
 	f.Add(appendClaim(nil, &store.Claim{Epoch: 3, Since: -1, Closed: true, Last: store.At(1, 2)}))
 	f.Add(appendRow(nil, &store.JournalRow{Index: []byte("index"), Blob: []byte("blob")}))

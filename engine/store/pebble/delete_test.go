@@ -9,7 +9,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Blocks of version 3 do not say when they were written: they are older than all others.
+// TestBlocksOfVersion3AreDropped checks that DropBucket drops blocks of version 3. These have
+// no write time and therefore count as older than all others.
 func TestBlocksOfVersion3AreDropped(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	if err != nil {

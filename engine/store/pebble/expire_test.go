@@ -22,8 +22,8 @@ func openIn(t *testing.T, dir string) *Store {
 	return s
 }
 
-// tiers is a PV with a block in each bucket of some years, of all sizes that a tier
-// has, on all tiers, and with tiles of an hour and of a week.
+// tiers is a PV on all tiers. On each tier it has a block in each bucket of some years, in all
+// bucket sizes of the tier, and tiles of an hour and of a week.
 type tiers struct {
 	*testing.T
 	*Store
@@ -71,7 +71,7 @@ func (l *tiers) must(err error) {
 	}
 }
 
-// check compares what is there with what should be after Expire as of a time.
+// check compares the rows that exist with the rows that should exist after Expire at a time.
 func (l *tiers) check(now int64) (expired int) {
 	l.Helper()
 	wrong := func(what string, there, due bool) {
@@ -104,8 +104,8 @@ func (l *tiers) check(now int64) (expired int) {
 	return expired
 }
 
-// Rows expire exactly when they are due, on all tiers and in buckets of all sizes, whose keys
-// are interleaved. Other rows stay.
+// TestExpire checks that rows expire exactly on time and that other rows stay. It does so on
+// all tiers and in buckets of all sizes, whose keys are interleaved.
 func TestExpire(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	begin := time.Date(1969, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -139,7 +139,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// Expired rows free their disk space once Pebble has compacted its files.
+// TestExpiredIsGoneFromDisk checks that expired rows free their disk space once Pebble has
+// compacted its files.
 func TestExpiredIsGoneFromDisk(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	now := time.Now()
@@ -172,7 +173,7 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 		return s.db.Metrics().Total().TablesSize
 	}
 	before := tables()
-	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil { // all of the 40 days
+	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil { // the time at which all 40 days have expired
 		t.Fatal(err)
 	}
 	if after := tables(); before < 80<<20 || after > 41<<20 {
@@ -180,7 +181,7 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 	}
 }
 
-// Expire writes nothing if no row has expired.
+// TestExpireWritesOnlyWhatIsDue checks that Expire writes nothing if no row has expired.
 func TestExpireWritesOnlyWhatIsDue(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	now := time.Now()

@@ -20,8 +20,8 @@ func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at 
 	return at
 }
 
-// A journal does not grow without bound: rows are deleted when the position after theirs is
-// sealed, and all of them with the claim.
+// TestSealedRowsAreDeleted checks that a journal does not grow without bound. A row is deleted
+// when the position after it is sealed, and all rows are deleted with the claim.
 func TestSealedRowsAreDeleted(t *testing.T) {
 	st := open(t, t.TempDir(), pebble.Options{})
 	defer st.Close()
@@ -63,8 +63,8 @@ func TestSealedRowsAreDeleted(t *testing.T) {
 	}
 }
 
-// waitForSize waits until the archive takes less than a number of bytes: files are
-// deleted in the background.
+// waitForSize waits until the archive takes less than a number of bytes, because Pebble
+// deletes files in the background.
 func waitForSize(t *testing.T, st *pebble.Store, most int64) {
 	t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {

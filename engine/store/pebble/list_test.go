@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// Rows are listed even if the directory does not name them.
+// TestListing checks that PVs and buckets are listed even if the directory does not name them.
 func TestListing(t *testing.T) {
 	st := open(t, t.TempDir(), pebble.Options{})
 	defer st.Close()

@@ -24,7 +24,7 @@ func open(tb testing.TB, dir string, opts pebble.Options) *pebble.Store {
 	return st
 }
 
-// refused checks that Open fails, and that the error has words in it.
+// refused checks that Open fails with an error that contains the words.
 func refused(t *testing.T, dir string, words ...string) error {
 	t.Helper()
 	st, err := pebble.Open(dir, pebble.Options{})
@@ -65,7 +65,7 @@ func TestOpenRefusesWhatIsNotAnArchive(t *testing.T) {
 	refused(t, set(t, "s", "?"), "corrupt")
 }
 
-// Opening an archive of an earlier version upgrades it.
+// TestEarlierVersionsAreUpgraded checks that Open upgrades an archive of an earlier version.
 func TestEarlierVersionsAreUpgraded(t *testing.T) {
 	for _, version := range []string{"\x00\x00\x00\x01", "\x00\x00\x00\x02", "\x00\x00\x00\x03", "\x00\x00\x00\x04"} {
 		dir := set(t, "s", version)
@@ -97,7 +97,7 @@ func get(t *testing.T, dir, key string) string {
 	return string(v)
 }
 
-// set returns a directory with a Pebble store of one entry.
+// set returns a directory with a Pebble store that has one entry.
 func set(t *testing.T, key, value string) string {
 	t.Helper()
 	dir := t.TempDir()

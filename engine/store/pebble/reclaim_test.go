@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Reclaim frees the disk space of dropped buckets without any other write, and keeps the
-// other blocks.
+// TestReclaimFreesRoom checks that Reclaim frees the disk space of dropped buckets without any
+// other write, and keeps the other blocks.
 func TestReclaimFreesRoom(t *testing.T) {
 	const days, perDay, blob = 20, 200, 32 << 10
 	s, err := Open(t.TempDir(), Options{})
@@ -56,7 +56,7 @@ func TestReclaimFreesRoom(t *testing.T) {
 	// Pebble deletes obsolete files one after the other.
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs take some of it
+	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs take some of the space
 		if time.Now().After(deadline) {
 			t.Fatalf("of %d bytes %d were dropped, and it takes %d", full, dropped, size())
 		}
