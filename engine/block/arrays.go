@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// toPlanes puts together the bytes of equal place in elements of a size; fromPlanes
-// undoes it.
+// toPlanes groups the bytes of elements of the given size by their position in the element.
+// fromPlanes undoes it.
 func toPlanes(dst, src []byte, size int) {
 	n := len(src) / size
 	for p := range size {
@@ -28,7 +28,7 @@ func fromPlanes(dst, src []byte, size int) {
 	}
 }
 
-// chunk is how many elements of arrays make a column.
+// chunk is the number of array elements that make up a column.
 const chunk = 4096
 
 // appendColumns appends elements of a fixed size as columns of values.
@@ -68,7 +68,7 @@ func decodeColumnsOf(b, src []byte, t sample.Type, s *scratch) (err error) {
 	return nil
 }
 
-// putWords stores words as elements of a size.
+// putWords stores words as elements of the given size.
 func putWords(b []byte, words []uint64, size int) {
 	switch size {
 	case 1:
@@ -90,9 +90,8 @@ func putWords(b []byte, words []uint64, size int) {
 	}
 }
 
-// appendPlanes appends a column of words as compressed planes of bytes, which finds
-// sequences of values that come again. They take all that is left of the blob, or of a
-// chunk: their length stands in front.
+// appendPlanes appends a column of words as compressed planes of bytes. This form finds
+// sequences of values that repeat. A length precedes the compressed bytes.
 func appendPlanes(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
 	size := t.Array().ElemSize()
 	s.raw = slices.Grow(s.raw[:0], len(words)*size)[:len(words)*size]

@@ -9,15 +9,15 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// Bins pack residuals of which some sizes are more frequent than others. A residual,
-// folded to u >= 0 around the center, is in one of 252 bins, four to each power of two:
+// Bins pack residuals when some sizes are more frequent than others. A residual is folded
+// around the center to u >= 0. It then falls into one of 252 bins, four for each power of two:
 //
 //	u < 8   bin u
 //	else    bin 4w + (u >> w), and the low w bits of u, w = bits.Len(u) - 3
 //
-// The numbers of the bins are coded as Huffman does, the low bits follow as they are.
+// The bin numbers are Huffman-coded. The low bits follow uncompressed.
 
-// binsFrom is the number of residuals from which on a code may pay.
+// binsFrom is the number of residuals above which Huffman coding may pay off.
 const binsFrom = 256
 
 // binOf returns the bin of u and the number of its low bits.
@@ -26,7 +26,7 @@ func binOf(u uint64) (bin, low int) {
 	return 4*low + int(u>>low), low
 }
 
-// lowBits and bases are those of each bin.
+// lowBits and bases hold, for each bin, the number of its low bits and its smallest u.
 var lowBits, bases = func() (low [256]uint8, base [256]uint64) {
 	for b := range 252 {
 		low[b] = uint8(max(b/4-1, 0))
@@ -35,8 +35,8 @@ var lowBits, bases = func() (low [256]uint8, base [256]uint64) {
 	return low, base
 }()
 
-// estimateBins estimates from a sample how many bits the bins of res take around a
-// center that it chooses.
+// estimateBins chooses a center and estimates from a sample how many bits the bins of res take
+// around it.
 func estimateBins(res []int64) (center int64, size int) {
 	const sample, medianOf = 512, 31
 	var probes [medianOf]int64
@@ -61,12 +61,13 @@ func estimateBins(res []int64) (center int64, size int) {
 			used++
 		}
 	}
-	// A sample shows too little entropy (Miller and Madow); a code spends at least a bit.
+	// The entropy of a sample is too low (Miller and Madow), and a code takes at least one
+	// bit.
 	entropy = max(entropy+0.72*float64(used), float64(n))
 	return center, int((entropy+float64(low))*float64(len(res))/float64(n)) + 6*used + 100
 }
 
-// appendBins appends res as bins; false if the code does not make them smaller.
+// appendBins appends res as bins. It returns false if the residuals cannot be coded.
 func appendBins(dst []byte, res []int64, center int64, s *scratch) ([]byte, bool) {
 	s.grow(len(res))
 	bins := s.bins[:len(res)]
@@ -140,8 +141,8 @@ func decodeBins(res []int64, src []byte, s *scratch) ([]byte, error) {
 	return rest, nil
 }
 
-// putBin makes the residual of a bin whose low bits stand at a bit of src, and returns
-// how many these are.
+// putBin computes the residual of a bin from the low bits at position bit of src. It returns
+// the number of those low bits.
 func putBin(v *int64, bin byte, src []byte, bit int, center int64) int {
 	low := lowBits[bin]
 	*v = unzigzag(bases[bin]+bitsAt(src, bit)&(1<<(low&63)-1)) + center

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// packedLen returns the bytes that n values of width bits take.
+// packedLen returns the number of bytes that n values of width bits take.
 func packedLen(n, width int) int { return (n*width + 7) / 8 }
 
-// slack is what pack may write, and unpack read, beyond the last value: both work on
-// whole words of 8 bytes.
+// slack is the number of bytes that pack may write, and unpack may read, beyond the last
+// value. Both work on whole words of 8 bytes.
 const slack = 8
 
-// pack appends the low width bits of each value less base, the first value in the
-// lowest bits of the first byte.
+// pack subtracts base from each value and appends the low width bits of the result. The first
+// value takes the lowest bits of the first byte.
 func pack(dst []byte, vals []int64, base int64, width int) []byte {
 	if width == 0 {
 		return dst
@@ -48,8 +48,8 @@ func pack(dst []byte, vals []int64, base int64, width int) []byte {
 	return dst[:end]
 }
 
-// packBytes packs eights of values of up to 8 bits, which fill a word, and returns the
-// values that are left and where they go.
+// packBytes packs values of up to 8 bits in groups of eight, which fit into one word. It
+// returns the remaining values and the rest of out.
 func packBytes(out []byte, vals []int64, base int64, width int) ([]int64, []byte) {
 	mask, w := ^uint64(0)>>(64-width), width&63
 	for len(vals) >= 8 {
@@ -64,7 +64,7 @@ func packBytes(out []byte, vals []int64, base int64, width int) ([]int64, []byte
 	return vals, out
 }
 
-// packShorts does the same for 9 to 16 bits, four values a word.
+// packShorts does the same for values of 9 to 16 bits, four values per word.
 func packShorts(out []byte, vals []int64, base int64, width int) ([]int64, []byte) {
 	mask, half, odd := ^uint64(0)>>(64-width), 4*width>>3, 4*width&7
 	w, w2, w3 := width&63, 2*width&63, 3*width&63
@@ -80,8 +80,8 @@ func packShorts(out []byte, vals []int64, base int64, width int) ([]int64, []byt
 	return vals, out
 }
 
-// unpack fills vals from packed values of width bits, adds base to each, and returns
-// what follows them.
+// unpack fills vals from packed values of width bits and adds base to each. It returns the
+// bytes that follow them.
 func unpack(vals []int64, src []byte, base int64, width int) ([]byte, error) {
 	if width > 64 || len(src) < packedLen(len(vals), width) {
 		return nil, ErrCorrupt
@@ -125,14 +125,14 @@ func unpack(vals []int64, src []byte, base int64, width int) ([]byte, error) {
 	return src[size:], nil
 }
 
-// bitsAt returns the 64 bits from a bit of src on, of whose bytes 9 must be there.
+// bitsAt returns 64 bits of src, starting at position bit. It reads 9 bytes, which must exist.
 func bitsAt(src []byte, bit int) uint64 {
 	at, shift := bit>>3, bit&7
 	return binary.LittleEndian.Uint64(src[at:])>>shift | uint64(src[at+8])<<1<<(63-shift)
 }
 
-// unpackBytes unpacks eights of values of up to 8 bits, as long as src has words for
-// them, and returns how many.
+// unpackBytes unpacks values of up to 8 bits in groups of eight, as long as src has a whole
+// word for each group. It returns the number of values.
 func unpackBytes(vals []int64, src []byte, base int64, width int) int {
 	mask, w := ^uint64(0)>>(64-width), width&63
 	i := 0
@@ -148,7 +148,7 @@ func unpackBytes(vals []int64, src []byte, base int64, width int) int {
 	return i
 }
 
-// unpackShorts does the same for 9 to 16 bits, four values a word.
+// unpackShorts does the same for values of 9 to 16 bits, four values per word.
 func unpackShorts(vals []int64, src []byte, base int64, width int) int {
 	mask, half, odd := ^uint64(0)>>(64-width), 4*width>>3, 4*width&7
 	w, w2, w3 := width&63, 2*width&63, 3*width&63
@@ -168,7 +168,7 @@ func unpackShorts(vals []int64, src []byte, base int64, width int) int {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// readUvarint reads a uvarint of at most most.
+// readUvarint reads a uvarint that must not exceed most.
 func readUvarint(src []byte, most uint64) (uint64, []byte, error) {
 	u, w := binary.Uvarint(src)
 	if w <= 0 || u > most {
@@ -188,5 +188,5 @@ func readVarint(src []byte) (int64, []byte, error) {
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendUvarint(dst, zigzag(v)) }
 
-// widthOf returns the bits that hold the distance of high from low.
+// widthOf returns the number of bits that hold high - low.
 func widthOf(low, high int64) int { return bits.Len64(uint64(high) - uint64(low)) }

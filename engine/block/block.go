@@ -12,28 +12,28 @@ import (
 // Version is the first byte of every blob that Append writes.
 const Version = 2
 
-// firstVersion had fewer forms of columns, which kept their numbers: its blobs are read
-// as those of today.
+// firstVersion had fewer column forms. Those forms kept their numbers, so blobs of this
+// version decode like blobs of today.
 const firstVersion = 1
 
-// MaxSamples is the most samples that a blob may hold.
+// MaxSamples is the maximum number of samples in a blob.
 const MaxSamples = 1 << 16
 
-// MaxBytes is the most bytes that the values of one blob may take, decoded.
+// MaxBytes is the maximum size of the decoded values of one blob.
 const MaxBytes = 64 << 20
 
-// ErrCorrupt is returned for bytes that no Append has written.
+// ErrCorrupt is returned for bytes that Append did not write.
 var ErrCorrupt = errors.New("corrupt block")
 
-// Append appends the encoding of a run, which must hold 1 to MaxSamples samples
-// of a valid type. It keeps their order.
+// Append appends the encoding of a run and keeps the order of its samples. The run must hold 1
+// to MaxSamples samples of a valid type.
 func Append(dst []byte, r *sample.Run) []byte {
 	n := r.Len()
 	if n == 0 || n > MaxSamples || !r.Type.Valid() {
 		panic(fmt.Sprintf("BUG: encoding a block of %d samples of %v", n, r.Type))
 	}
 	s := takeScratch(n)
-	if cap(dst) == 0 { // make it of the right size
+	if cap(dst) == 0 { // allocate exactly the size of the blob
 		s.blob = appendRun(s.blob[:0], r, s)
 		dst = slices.Clone(s.blob)
 	} else {
@@ -54,8 +54,8 @@ func appendRun(dst []byte, r *sample.Run, s *scratch) []byte {
 	return appendBytes(dst, r, s)
 }
 
-// Decode appends the samples of a blob to r, which must be empty or of the
-// blob's type. On an error r is as it was before. It allocates only to grow r.
+// Decode appends the samples of a blob to r, which must be empty or have the blob's type. On
+// an error r is unchanged. Decode allocates only to grow r.
 func Decode(r *sample.Run, src []byte) error {
 	typ, n, rest, err := header(src)
 	if err != nil {
@@ -77,7 +77,7 @@ func Decode(r *sample.Run, src []byte) error {
 	return nil
 }
 
-// Peek returns the type and the number of samples of a blob.
+// Peek returns the type and the number of samples in a blob.
 func Peek(src []byte) (sample.Type, int, error) {
 	typ, n, _, err := header(src)
 	return typ, n, err

@@ -11,7 +11,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// equal compares the samples of two runs, not the state of their slices.
+// equal returns the difference between the samples of two runs. It ignores whether a slice
+// is nil or empty.
 func equal(a, b *sample.Run) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 
 const second = 1_000_000_000
@@ -113,7 +114,7 @@ func TestEveryTypeAndLength(t *testing.T) {
 	}
 }
 
-// randomRun makes values that need between 0 and 64 bits.
+// randomRun returns a run of values that need between 0 and 64 bits.
 func randomRun(rng *rand.Rand, typ sample.Type, n int) *sample.Run {
 	r := &sample.Run{Type: typ}
 	shift := rng.IntN(64)

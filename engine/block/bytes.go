@@ -8,12 +8,12 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// dictOfBytes, where the lengths of byte values would begin, says that the values are
-// numbers of entries in a dictionary.
+// dictOfBytes is the first byte of a dictionary-encoded column. It stands where the lengths of
+// the values would begin.
 const dictOfBytes = 0x7f
 
-// appendBytes writes the lengths of the values, then their bytes; of values that stand
-// there again and again, each only once.
+// appendBytes writes the lengths of the values, then their bytes. It writes repeated values
+// only once, if there are few distinct ones.
 func appendBytes(dst []byte, r *sample.Run, s *scratch) []byte {
 	if r.Len() >= 4 && s.distinct.find(r) {
 		return appendDistinct(dst, r, s)
@@ -27,22 +27,22 @@ func appendBytes(dst []byte, r *sample.Run, s *scratch) []byte {
 	return appendCompressed(dst, r.Bytes, r.Type, s)
 }
 
-// distinct are the different values of a run.
+// distinct holds the distinct values of a run.
 type distinct struct {
 	seed    maphash.Seed
-	slots   []uint16       // a hash table: number of an entry plus 1, or 0
-	entries [maxDict]int32 // the sample where an entry stands first; decoding, where it ends
+	slots   []uint16       // a hash table: the entry's number plus 1, or 0 for an empty slot
+	entries [maxDict]int32 // encoding: the first sample with the value; decoding: the end of the entry's bytes
 	hashes  [maxDict]uint64
 	n       int
 	numbers []int64 // the entry of each sample
 }
 
-// fewValues is the number of values up to which each is compared with all entries,
-// without a hash table.
+// fewValues is the largest run that is searched without a hash table: each value is compared
+// with all entries.
 const fewValues = 16
 
-// find looks for few different values; false if there are more than half as many as
-// samples, or than a dictionary holds.
+// find numbers the distinct values of a run. It returns false if there are more of them than
+// half the number of samples, or more than a dictionary holds.
 func (d *distinct) find(r *sample.Run) bool {
 	d.n, d.numbers = 0, d.numbers[:0]
 	look, most := d.lookHash, min(maxDict, r.Len()/2)
@@ -63,7 +63,8 @@ func (d *distinct) find(r *sample.Run) bool {
 	return true
 }
 
-// lookAll returns the entry of value i, a new one if there are less than most; else -1.
+// lookAll returns the entry of value i. A new value gets a new entry if there are fewer than
+// most. Otherwise lookAll returns -1.
 func (d *distinct) lookAll(r *sample.Run, i, most int) int {
 	v := r.Value(i)
 	for k, at := range d.entries[:d.n] {
@@ -74,7 +75,7 @@ func (d *distinct) lookAll(r *sample.Run, i, most int) int {
 	return d.add(i, most)
 }
 
-// lookHash is lookAll by the hash table.
+// lookHash is lookAll with the hash table.
 func (d *distinct) lookHash(r *sample.Run, i, most int) int {
 	v := r.Value(i)
 	h := maphash.Bytes(d.seed, v)
@@ -101,7 +102,7 @@ func (d *distinct) add(i, most int) int {
 	return d.n - 1
 }
 
-// appendDistinct writes the numbers of the values, then the entries.
+// appendDistinct writes the entry number of each value, then the entries.
 func appendDistinct(dst []byte, r *sample.Run, s *scratch) []byte {
 	d := &s.distinct
 	dst = binary.AppendUvarint(append(dst, dictOfBytes), uint64(d.n))
@@ -116,7 +117,7 @@ func appendDistinct(dst []byte, r *sample.Run, s *scratch) []byte {
 	return appendCompressed(dst, s.entries, r.Type, s)
 }
 
-// decodeBytes reads the last column, which takes all that is left.
+// decodeBytes reads the last column, which takes the rest of the blob.
 func decodeBytes(r *sample.Run, src []byte, s *scratch, n int) (err error) {
 	if len(src) > 0 && src[0] == dictOfBytes {
 		return decodeDistinct(r, src[1:], s, n)
@@ -139,7 +140,7 @@ func decodeBytes(r *sample.Run, src []byte, s *scratch, n int) (err error) {
 	return decompress(r.Bytes[base:], src, r.Type, s)
 }
 
-// addLength adds the length of a value to those before it.
+// addLength adds the length of a value to a total and checks the limit.
 func addLength(total int, n int64) (int, error) {
 	if n < 0 || n > MaxBytes || total+int(n) > MaxBytes {
 		return 0, ErrCorrupt

@@ -12,13 +12,13 @@ import (
 // start is the time of the first sample of a column.
 const start = 1_700_000_000 * second
 
-// A clock makes times; a signal makes values.
+// A clock generates times, and a signal generates values.
 type (
 	clock  func(rng *rand.Rand, n int) []int64
 	signal func(rng *rand.Rand, n int) []uint64
 )
 
-// every makes times with a step, and up to jitter ns in it.
+// every generates times at a fixed step, each delayed by less than jitter ns.
 func every(step, jitter int64) clock {
 	return func(rng *rand.Rand, n int) []int64 {
 		times := make([]int64, n)
@@ -32,7 +32,7 @@ func every(step, jitter int64) clock {
 	}
 }
 
-// numbers makes float64 values from what next returns.
+// numbers generates the float64 values that next returns.
 func numbers(next func(rng *rand.Rand, i int) float64) signal {
 	return func(rng *rand.Rand, n int) []uint64 {
 		words := make([]uint64, n)
@@ -43,7 +43,7 @@ func numbers(next func(rng *rand.Rand, i int) float64) signal {
 	}
 }
 
-// walk is numbers of the sum of steps, rounded to units.
+// walk generates a random walk whose values are rounded to multiples of unit.
 func walk(from, unit float64, step func(rng *rand.Rand) float64) signal {
 	return func(rng *rand.Rand, n int) []uint64 {
 		at := from
@@ -54,7 +54,7 @@ func walk(from, unit float64, step func(rng *rand.Rand) float64) signal {
 	}
 }
 
-// whole makes integer values.
+// whole generates the integer values that next returns.
 func whole(next func(rng *rand.Rand, i int) int64) signal {
 	return func(rng *rand.Rand, n int) []uint64 {
 		words := make([]uint64, n)
@@ -69,7 +69,7 @@ func normal(mean, sigma float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 { return mean + sigma*rng.NormFloat64() }
 }
 
-// volts are readings of an ADC of so many counts over a range.
+// volts generates readings of an ADC that divides the range from low to high into counts.
 func volts(low, high, counts, mean, sigma float64) signal {
 	step := (high - low) / counts
 	return numbers(func(rng *rand.Rand, _ int) float64 {
@@ -77,14 +77,14 @@ func volts(low, high, counts, mean, sigma float64) signal {
 	})
 }
 
-// realistic are columns as PVs of a control system give them.
+// realistic lists columns like those of the PVs of a control system.
 var realistic = []struct {
 	name   string
 	typ    sample.Type
 	clock  clock
 	signal signal
-	// few is how many bytes 5 and 10 samples may take, as in a journal row; most is how
-	// many one of a block of 4,096 may.
+	// few is the maximum size in bytes of 5 and of 10 samples, as in a journal row. most is
+	// the maximum size per sample in a block of 4,096 samples.
 	few  [2]int
 	most float64
 }{
@@ -105,7 +105,7 @@ var realistic = []struct {
 	{"states", sample.Float64, every(second, 0), numbers(func(rng *rand.Rand, _ int) float64 { return []float64{0, math.Pi, math.E, 1e9 / 7}[rng.IntN(4)] }), [2]int{49, 81}, 0.3},
 }
 
-// column makes a run of a realistic column.
+// column returns a run of n samples of the named realistic column.
 func column(t testing.TB, name string, n int) *sample.Run {
 	for _, c := range realistic {
 		if c.name == name {
@@ -117,7 +117,7 @@ func column(t testing.TB, name string, n int) *sample.Run {
 	return nil
 }
 
-// Every column that PVs give is as small as it should be, and comes back.
+// TestSizeOfRealColumns encodes each realistic column, checks its size and decodes it.
 func TestSizeOfRealColumns(t *testing.T) {
 	for _, c := range realistic {
 		for _, n := range []int{5, 10, 50, 4096} {

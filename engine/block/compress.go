@@ -10,21 +10,22 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Compressions of bytes.
+// Compression methods for bytes.
 const (
 	plainBytes  = 0
 	s2Bytes     = 1
 	zstdBytes   = 2
-	zstdPlanes  = 3 // the first byte of all elements, then the second, …
-	columnBytes = 4 // of up to chunk elements each, as values are
+	zstdPlanes  = 3 // zstd of byte planes: the first byte of all elements, then the second, …
+	columnBytes = 4 // columns of values, each of up to chunk elements
 )
 
-// minCompress is the size below which compression is not tried.
+// minCompress is the size below which data is not compressed.
 const minCompress = 128
 
-// The coders of all blocks. They keep nothing from one call to the next but memory, for
-// some calls at a time. They are made, with the channels that hand it out, before
-// anything runs: tests run blocks in bubbles of time that share no channels.
+// The coders are shared by all blocks. Between calls they keep only memory, for a limited
+// number of concurrent calls. They are created at program start, together with the channels
+// that hand out this memory, because tests encode blocks in synctest bubbles, which cannot
+// share channels created inside a bubble.
 var (
 	zstdEncoder = newEncoder()
 	zstdDecoder = newDecoder()
@@ -48,14 +49,14 @@ func newDecoder() *zstd.Decoder {
 	return dec
 }
 
-// Pieces of bytes on which compressions are tried, and the sizes below which only s2
-// is, and zstd is not.
+// choose tries compression methods on this many pieces of this size. Data smaller than tryAll
+// is only compressed with s2. Data smaller than tryZstd is not compressed with zstd.
 const (
 	pieces, pieceSize = 4, 1 << 10
 	tryAll, tryZstd   = 1 << 10, 4 << 10
 )
 
-// appendCompressed appends b, compressed if a sample shows that it pays.
+// appendCompressed appends b, compressed if that saves at least a sixteenth.
 func appendCompressed(dst, b []byte, t sample.Type, s *scratch) []byte {
 	if len(b) < minCompress {
 		return compress(dst, b, plainBytes, t, s)
@@ -71,8 +72,9 @@ func appendCompressed(dst, b []byte, t sample.Type, s *scratch) []byte {
 	return dst
 }
 
-// choose tries compressions of a sample of b. Slower ones than s2 must save an eighth
-// more: that is about what a byte less saves the store.
+// choose tries the compression methods on a sample of b. A method slower than s2 must save
+// another eighth of the size, because about then the saved storage outweighs the slower
+// compression.
 func choose(b []byte, t sample.Type, s *scratch) byte {
 	size := max(t.ElemSize(), 1)
 	if !t.IsArray() || len(b)%size != 0 {
@@ -110,7 +112,7 @@ func choose(b []byte, t sample.Type, s *scratch) byte {
 	return best
 }
 
-// compress appends b as a compression of elements of t makes it.
+// compress appends b, compressed with the given method as elements of t.
 func compress(dst, b []byte, how byte, t sample.Type, s *scratch) []byte {
 	dst = append(dst, how)
 	switch how {
@@ -129,8 +131,8 @@ func compress(dst, b []byte, how byte, t sample.Type, s *scratch) []byte {
 	return append(dst, b...)
 }
 
-// checkSize checks, as far as it shows before memory is made for them, that src holds
-// size bytes, compressed.
+// checkSize checks that src decompresses to size bytes, as far as the headers in src show it.
+// It runs before memory is allocated.
 func checkSize(src []byte, size int) error {
 	if len(src) == 0 {
 		return ErrCorrupt
@@ -160,7 +162,7 @@ func checkSize(src []byte, size int) error {
 	return nil
 }
 
-// decompress fills b; src holds its compression and nothing else.
+// decompress fills b from src, which holds nothing but the compressed b.
 func decompress(b, src []byte, t sample.Type, s *scratch) error {
 	if len(src) == 0 {
 		return ErrCorrupt
@@ -174,7 +176,7 @@ func decompress(b, src []byte, t sample.Type, s *scratch) error {
 		copy(b, src)
 		return nil
 	case s2Bytes:
-		if _, err := s2.Decode(b, src); err != nil { // of this size: checkSize
+		if _, err := s2.Decode(b, src); err != nil { // checkSize has checked the decoded size
 			return ErrCorrupt
 		}
 		return nil
@@ -196,7 +198,7 @@ func decompress(b, src []byte, t sample.Type, s *scratch) error {
 	return ErrCorrupt
 }
 
-// unzstd fills b.
+// unzstd fills b from zstd-compressed src.
 func unzstd(b, src []byte) error {
 	out, err := zstdDecoder.DecodeAll(src, b[:0:len(b)])
 	if err != nil || len(out) != len(b) {

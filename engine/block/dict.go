@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// maxDict is the most values of a dictionary.
+// maxDict is the maximum number of entries in a dictionary.
 const maxDict = 256
 
-// dict numbers distinct values in the order in which they come. It is a hash table
-// with open addressing: slots holds the number of a value plus 1, or 0.
+// dict numbers distinct values in the order of their first appearance. It is a hash table with
+// open addressing: a slot holds the number of a value plus 1, or 0 if it is empty.
 type dict struct {
 	slots [4 * maxDict]uint16
 	vals  [maxDict]int64
@@ -21,7 +21,8 @@ func (d *dict) reset() {
 	d.n = 0
 }
 
-// number returns the number of a value, adding it if it is new; -1 if there is no room.
+// number returns the number of a value and adds the value if it is new. It returns -1 if the
+// dictionary is full.
 func (d *dict) number(v int64) int {
 	const golden = 0x9e3779b97f4a7c15
 	at := uint64(v) * golden >> (64 - 10)
@@ -44,15 +45,15 @@ func (d *dict) number(v int64) int {
 	return d.n - 1
 }
 
-// few is how many values must share an entry, on average, for a dictionary to be tried.
+// few is the average number of values per entry from which a dictionary is tried.
 const few = 8
 
-// tryDict appends a column as the distinct values and their numbers, if there are few,
-// and if that takes clearly less than m estimates. Its factor is taken out already. It
-// leaves vals.
+// tryDict appends a column as the distinct values and their numbers. It does so only if there
+// are few distinct values and the result is clearly smaller than the estimate of m. The values
+// are already divided by the factor of m. tryDict does not change vals.
 func tryDict(dst []byte, vals []int64, m *model, s *scratch) ([]byte, bool) {
 	d, at, most := &s.dict, len(dst), int(m.bits)*len(vals)/9
-	entries := min(maxDict, len(vals)/few, 1<<(int(m.bits)/2)) // more would need half the bits
+	entries := min(maxDict, len(vals)/few, 1<<(int(m.bits)/2)) // with more entries a number would need more than half the bits
 	d.reset()
 	numbers := s.sub(len(vals))
 	for i, v := range vals {

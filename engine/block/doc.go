@@ -1,10 +1,10 @@
-// Package block encodes a run of samples of one PV and one type as columns: the
-// blob of a stored block, and each PV's part of a journal row.
+// Package block encodes a run of samples of one PV and one type as columns. The result is
+// the blob of a stored block, or one PV's part of a journal row.
 //
 //	sample.Run ──▶ Append ──▶ version, type, count │ times │ tags │ values
 //	sample.Run ◀── Decode ◀──────────────────────────────┘
 //
-// Every column ends up as integers, of which the smallest form is chosen by a sample:
+// Every column is converted to integers. A sample of them decides which form is smallest:
 //
 //	times ── in the coarsest unit ──┐
 //	tags ─── runs, or ──────────────┤              ┌─ even, or short ─▶ one frame
@@ -18,9 +18,9 @@
 //	strings, structures ── dictionary ──▶ lengths, bytes ── as they are, s2, zstd
 //	arrays ─────────────── the same, or their elements as columns of values
 //
-// Floats become integers only where these give them back bit for bit: each value is
-// tried, and those that do not are listed. Columns of fewer than 32 values, as a
-// journal row has, take the simplest forms, which need no search and little in front.
-// The layout is drawn in docs/format/block.md. Encoding is lossless for every bit
-// pattern, and keeps the order of samples, whatever their times.
+// Floats become integers only if the integers restore them bit for bit. The encoder checks
+// every value and lists the exceptions. Columns of fewer than 32 values, as in a journal row,
+// take the simplest forms, which need no search and only a short header. The layout is drawn
+// in docs/format/block.md. Encoding is lossless for every bit pattern, and it keeps the order
+// of samples, whatever their times.
 package block

@@ -7,11 +7,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// exact bounds the integers that a float64 holds without rounding.
+// exact is the limit below which a float64 holds every integer without rounding.
 const exact = 1 << 53
 
-// appendFloats appends a column of floats in the way that a sample of them shows to be
-// the smallest.
+// appendFloats appends a column of floats in the smallest form, as estimated from a sample of
+// them.
 func appendFloats(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
 	if len(words) < short {
 		if t == sample.Float64 {
@@ -24,7 +24,7 @@ func appendFloats(dst []byte, t sample.Type, words []uint64, s *scratch) []byte 
 	}
 	if t == sample.Float32 && slices.ContainsFunc(words, func(w uint64) bool { return w > math.MaxUint32 }) {
 		low, width := xorBits(words)
-		return appendXor(dst, words, low, width, s) // more than a float32
+		return appendXor(dst, words, low, width, s) // words that are not float32 values
 	}
 	at := len(dst)
 	dst = appendCoding(dst, chooseFloats(t, words, s), t, words, s)
@@ -42,7 +42,8 @@ func appendFloats(dst []byte, t sample.Type, words []uint64, s *scratch) []byte 
 	return dst[:end]
 }
 
-// appendCoding appends words as they are coded, or as their bits if too few can be.
+// appendCoding appends words in the chosen coding, or as ordered integers if the coding suits
+// too few of them.
 func appendCoding(dst []byte, c coding, t sample.Type, words []uint64, s *scratch) []byte {
 	if c.kind < ordered {
 		if dst, ok := c.append(dst, t, words, s); ok {
@@ -70,8 +71,8 @@ func decimals(words []uint64, ints []int64) (e int, ok bool) {
 				continue
 			}
 		}
-		// A word that needs more digits makes all before it start again; one that
-		// no power suits (noise, NaN, −0) shows within a few turns.
+		// If a word needs more digits, the search restarts at the first word. A word that
+		// suits no power (noise, NaN, −0) ends the search after a few rounds.
 		if e++; e > maxShortExponent {
 			return 0, false
 		}
@@ -80,14 +81,14 @@ func decimals(words []uint64, ints []int64) (e int, ok bool) {
 	return e, true
 }
 
-// maxShortExponent is the greatest exponent that is tried in a short column.
+// maxShortExponent is the largest exponent that is tried for a short column.
 const maxShortExponent = 15
 
-// goodBits is a size with which a coding is taken without looking at others; bigBits
-// is one with which repeated values are looked for.
+// goodBits is the size per value at which a coding is accepted without trying others. bigBits
+// is the size per value from which appendFloats searches for repeated values.
 const goodBits, bigBits = 12, 36
 
-// chooseFloats estimates the codings by a sample of the column.
+// chooseFloats estimates the size of each coding from a sample of the column.
 func chooseFloats(t sample.Type, words []uint64, s *scratch) coding {
 	p := &s.probe
 	p.take(t, words)
@@ -112,7 +113,7 @@ func chooseFloats(t sample.Type, words []uint64, s *scratch) coding {
 	return best
 }
 
-// repeats reports whether many of the words were there before.
+// repeats reports whether more than a quarter of the words repeat earlier ones.
 func repeats(words []uint64, s *scratch) bool {
 	if len(words) < 256 {
 		return false

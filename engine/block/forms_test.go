@@ -59,7 +59,7 @@ func intForm(b byte) string {
 	return model + " bins"
 }
 
-// Each kind of column takes the form that is made for it.
+// TestChosenForm checks that each kind of column is encoded in the form designed for it.
 func TestChosenForm(t *testing.T) {
 	all := forms()
 	for name, want := range map[string]string{

@@ -4,23 +4,24 @@ import (
 	"math/bits"
 )
 
-// frameSize is the number of residuals that share a base and a width. A patch names
-// its place in the frame in a byte.
+// frameSize is the number of residuals that share a base and a width. One byte holds the
+// position of a patch in its frame.
 const frameSize = 256
 
-// patched is set in the width of a frame that has patches.
+// patched is the bit of the width byte that marks a frame with patches.
 const patched = 0x80
 
-// frame is how up to frameSize residuals are packed: as width bits of their distance
-// from base. The few that do not fit are patched: the bits above follow the others.
+// frame describes how up to frameSize residuals are packed: each as width bits of its distance
+// from base. A few residuals may need more bits. Patches after the frame hold their upper
+// bits.
 type frame struct {
 	base    int64
 	width   int
 	patches int
 }
 
-// appendPacked appends a column in a form that is not made of columns: a single frame,
-// frames or bins; or in numbers of a dictionary if that may be. It overwrites vals.
+// appendPacked appends a column as a single frame, as frames or as bins, but not as nested
+// columns. If orDict is set, it may also use a dictionary. It overwrites vals.
 func appendPacked(dst []byte, vals []int64, s *scratch, orDict bool) []byte {
 	if len(vals) < short {
 		return appendFlat(dst, vals)
@@ -58,7 +59,7 @@ func appendPacked(dst []byte, vals []int64, s *scratch, orDict bool) []byte {
 	return s.appendFrames(dst, res)
 }
 
-// decodePacked reads what appendPacked wrote without a dictionary.
+// decodePacked reads what appendPacked wrote with orDict unset.
 func decodePacked(vals []int64, src []byte, s *scratch) (rest []byte, err error) {
 	if len(src) == 0 {
 		return nil, ErrCorrupt
@@ -85,8 +86,8 @@ func decodePacked(vals []int64, src []byte, s *scratch) (rest []byte, err error)
 	return src, err
 }
 
-// planFrames chooses base and width of all frames, and returns about how many bytes
-// they take.
+// planFrames chooses the base and the width of each frame and returns the estimated size in
+// bytes.
 func (s *scratch) planFrames(res []int64) (size int) {
 	s.frames = s.frames[:0]
 	before := int64(0)
@@ -100,8 +101,8 @@ func (s *scratch) planFrames(res []int64) (size int) {
 	return size
 }
 
-// oneFrame reports whether all frames are the same and have no patches, so that they
-// are one, whatever its size.
+// oneFrame reports whether all frames are equal and have no patches. They can then be written
+// as one frame of any size.
 func (s *scratch) oneFrame() bool {
 	for _, f := range s.frames {
 		if f != s.frames[0] || f.patches > 0 {
@@ -111,15 +112,15 @@ func (s *scratch) oneFrame() bool {
 	return true
 }
 
-// planFrame chooses the width for which the frame takes the least, with the bits
-// that patches take.
+// planFrame chooses the width with the smallest frame, patches included. It also returns the
+// number of bits that the patches take.
 func planFrame(vals []int64) (f frame, patchBits int) {
 	low, high := bounds(vals)
 	f = frame{base: low, width: widthOf(low, high)}
 	if f.width < 2 || len(vals) < short {
 		return f, 0
 	}
-	// Patches pay only if few values are outside half the range.
+	// Patches pay off only if few values lie outside half the range.
 	center, out := middle(vals), 0
 	half := uint64(1) << (f.width - 2)
 	for _, v := range vals {
@@ -137,18 +138,18 @@ func planFrame(vals []int64) (f frame, patchBits int) {
 	return tightFrame(vals, center, width), patchBits
 }
 
-// minPatch is the least number of bits of a patch: its place, and a uvarint.
+// minPatch is the minimum size of a patch in bits: its position and a uvarint.
 const minPatch = 16
 
 func patchBits(above int) int { return 8 + 8*((above+6)/7) }
 
-// patchedWidth returns the width for which packed bits and patches take the least, with
-// values taken from center; if not less than most bits, most.
+// patchedWidth returns the width that minimizes the total size of packed bits and patches,
+// with values measured from center. It returns most if no smaller width is better.
 func patchedWidth(vals []int64, center int64, most int) (width, patches int) {
 	var count [66]int
 	for _, v := range vals {
 		d := v - center
-		count[bits.Len64(uint64(d^d>>63))+int(uint64(d|-d)>>63)]++ // 0 takes no bits, others a sign
+		count[bits.Len64(uint64(d^d>>63))+int(uint64(d|-d)>>63)]++ // 0 takes no bits, other values take a sign bit
 	}
 	width = most
 	best, out := len(vals)*most, 0
@@ -163,7 +164,7 @@ func patchedWidth(vals []int64, center int64, most int) (width, patches int) {
 	return width, patches
 }
 
-// tightFrame returns the frame of the values that width bits around center hold.
+// tightFrame returns the smallest frame for the values that fit into width bits around center.
 func tightFrame(vals []int64, center int64, width int) frame {
 	low, high := center, center
 	half := uint64(1) << width >> 1
@@ -181,7 +182,7 @@ func tightFrame(vals []int64, center int64, width int) frame {
 	return f
 }
 
-// appendFrames appends the residuals as planned.
+// appendFrames appends the residuals in the planned frames.
 func (s *scratch) appendFrames(dst []byte, res []int64) []byte {
 	before := int64(0)
 	for _, f := range s.frames {

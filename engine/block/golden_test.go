@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write what Append makes into testdata")
 
-// words makes a run of a fixed type with even times.
+// words returns a run of a fixed-size type with evenly spaced times.
 func words(typ sample.Type, n int, next func(i int) uint64) *sample.Run {
 	r := &sample.Run{Type: typ}
 	for i := range n {
@@ -24,7 +24,7 @@ func words(typ sample.Type, n int, next func(i int) uint64) *sample.Run {
 	return r
 }
 
-// forms are runs that each take another form of column.
+// forms returns runs that are each encoded in a different column form.
 func forms() map[string]*sample.Run {
 	rng := rand.New(rand.NewPCG(5, 6))
 	float := func(n int, next func(i int) float64) *sample.Run {
@@ -111,8 +111,8 @@ func appendUint64(b []byte, v uint64) []byte {
 	return b
 }
 
-// What was stored decodes; and what is stored today is what is written down, so that
-// nobody changes the format unawares.
+// TestGolden checks that stored blobs still decode. It also compares today's encoding with
+// the golden files, so that nobody changes the format by accident.
 func TestGolden(t *testing.T) {
 	for name, r := range forms() {
 		path := filepath.Join("testdata", name+".hex")
@@ -151,7 +151,7 @@ func wrapped(blob []byte) (text []byte) {
 	return text
 }
 
-// Blobs of version 1 have forms that are those of today.
+// TestVersion1 decodes blobs of version 1, whose forms still exist today.
 func TestVersion1(t *testing.T) {
 	short := forms()["short"]
 	for blob, want := range map[string]*sample.Run{

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Clocks of the real world and of a broken one.
+// anyTimes returns times of a realistic or of a broken clock.
 func anyTimes(rng *rand.Rand, n int) []int64 {
 	step := []int64{1, 8, 1e6, 1e8, 1e9, 60e9, 0}[rng.IntN(7)]
 	jitter := []int64{0, 0, 1, 1000, 20_000, 1e9}[rng.IntN(6)]
@@ -50,7 +50,7 @@ func anyTags(rng *rand.Rand, n int) []sample.Tag {
 	return tags
 }
 
-// anyWords are realistic values of a type, of which a few are replaced by odd ones.
+// anyWords returns realistic values of a type, a few of them replaced by odd ones.
 func anyWords(rng *rand.Rand, typ sample.Type, n int) []uint64 {
 	r := realistic[rng.IntN(len(realistic))]
 	words := r.signal(rng, n)
@@ -73,7 +73,7 @@ func anyWords(rng *rand.Rand, typ sample.Type, n int) []uint64 {
 	return words
 }
 
-// Any column comes back bit for bit, appended to what the run holds.
+// TestAnyColumn checks that any column decodes bit for bit, appended to the samples of a run.
 func TestAnyColumn(t *testing.T) { encodeAnyColumns(t, 200) }
 
 func TestLong_AnyColumn(t *testing.T) { encodeAnyColumns(t, 2000) }
@@ -109,8 +109,8 @@ func encodeAnyColumns(t *testing.T, rounds int) {
 	}
 }
 
-// A blob that is cut short, or has a byte too many, does not decode, and leaves the run
-// as it was.
+// TestTruncatedAndExtended checks that a truncated blob, or one with an extra byte, does not
+// decode and leaves the run unchanged.
 func TestTruncatedAndExtended(t *testing.T) {
 	for name, r := range forms() {
 		blob := Append(nil, r)
@@ -131,7 +131,7 @@ func TestTruncatedAndExtended(t *testing.T) {
 	}
 }
 
-// Bytes that changed on the way decode to something, or are refused.
+// TestChangedBytes checks that a blob with changed bytes either decodes or returns an error.
 func TestChangedBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	var got sample.Run
@@ -150,7 +150,7 @@ func TestChangedBytes(t *testing.T) {
 	}
 }
 
-// A short blob that claims a lot gets no memory for it.
+// TestClaims checks that Decode allocates no memory for the large sizes that a short blob claims.
 func TestClaims(t *testing.T) {
 	r := &sample.Run{Type: sample.Uint8.Array()}
 	for i := range int64(60) {
@@ -201,7 +201,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzValues makes a column of floats, and of integers, of any bytes.
+// FuzzValues encodes and decodes a column of floats and one of integers made from any bytes.
 func FuzzValues(f *testing.F) {
 	for _, r := range forms() {
 		var b []byte

@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 )
 
-// The first byte of a column of integers. Up to 64 it is the width of a single frame,
-// with deltaBit that of differences; the rest follow.
+// The first byte of a column of integers is its form. A value of up to 64 is the width of a
+// single frame, and deltaBit marks a frame of differences. The other forms are listed here.
 const (
 	deltaBit = 0x80
-	// framed and binned have the model in their low two bits, and factorBit.
+	// framed and binned are combined with factorBit and, in the low two bits, the model.
 	framed    = 0x50
 	binned    = 0x58
 	factorBit = 0x04
@@ -16,12 +16,12 @@ const (
 	dictOfInt = 0x61
 )
 
-// short is the number of values below which a column is a single frame: more
-// elaborate forms cost more time, and bytes in front, than they save.
+// short is the number of values below which a column is always a single frame. Other forms
+// take more time and have longer headers, which short columns do not make up for.
 const short = 32
 
-// appendInts appends a column of integers in the form that is estimated to be the
-// smallest. It overwrites vals.
+// appendInts appends a column of integers in the form with the smallest estimated size. It
+// overwrites vals.
 func appendInts(dst []byte, vals []int64, s *scratch) []byte {
 	if len(vals) < short {
 		return appendFlat(dst, vals)
@@ -43,7 +43,7 @@ func appendInts(dst []byte, vals []int64, s *scratch) []byte {
 	return appendPacked(dst, vals, s, true)
 }
 
-// decodeInts fills vals and returns what follows the column.
+// decodeInts fills vals and returns the bytes after the column.
 func decodeInts(vals []int64, src []byte, s *scratch) ([]byte, error) {
 	if len(src) > 0 && src[0]&^deltaBit > 64 {
 		switch src[0] {
@@ -56,8 +56,8 @@ func decodeInts(vals []int64, src []byte, s *scratch) ([]byte, error) {
 	return decodePacked(vals, src, s)
 }
 
-// appendFlat appends a column as one frame: plain when that takes no more bits than
-// differences. It overwrites vals.
+// appendFlat appends a column as one frame. It packs differences if they take fewer bits than
+// the values themselves. It overwrites vals.
 func appendFlat(dst []byte, vals []int64) []byte {
 	low, high := bounds(vals)
 	width := widthOf(low, high)
@@ -96,7 +96,7 @@ func decodeFlat(vals []int64, src []byte) (rest []byte, err error) {
 	return rest, nil
 }
 
-// bounds returns the least and the greatest of vals.
+// bounds returns the smallest and the largest of vals.
 func bounds(vals []int64) (low, high int64) {
 	low, high = vals[0], vals[0]
 	for _, v := range vals[1:] {
@@ -105,8 +105,8 @@ func bounds(vals []int64) (low, high int64) {
 	return low, high
 }
 
-// deltaBounds is bounds of the differences of neighbours. Differences wrap around,
-// which undoes itself when they are added up.
+// deltaBounds returns the smallest and the largest difference of adjacent values. Differences
+// may overflow, but sum overflows in the same way and restores the values.
 func deltaBounds(vals []int64) (low, high int64) {
 	last := vals[1]
 	low = last - vals[0]
@@ -118,7 +118,7 @@ func deltaBounds(vals []int64) (low, high int64) {
 	return low, high
 }
 
-// differences replaces all values but the first by their distance from the one before.
+// differences replaces each value but the first by its difference from the previous value.
 func differences(vals []int64) {
 	last := vals[0]
 	for i, v := range vals[1:] {
@@ -136,8 +136,8 @@ func sum(vals []int64) {
 	}
 }
 
-// appendRuns appends a column as n runs of equal values: the values, and how often
-// each stands there. It overwrites vals.
+// appendRuns appends a column as n runs of equal values: first the values, then the run
+// lengths. It overwrites vals.
 func appendRuns(dst []byte, vals []int64, n int, s *scratch) []byte {
 	dst = binary.AppendUvarint(append(dst, runs), uint64(n))
 	lengths, k, from := s.sub(n), 0, 0

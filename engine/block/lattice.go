@@ -6,21 +6,20 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Readings of an ADC are k × step + offset, whole k, each operation rounded: what a
-// record makes of the raw value. The step is found as the greatest common divisor of
-// the distances between values, which are known up to rounding, and then exactly: by
-// trying the neighbours of the float found.
+// ADC readings have the form k × step + offset with an integer k, where each operation is
+// rounded: that is how a record converts the raw value. The search first computes the greatest
+// common divisor of the distances between values, which are only known up to rounding. It then
+// finds the exact step among the neighbors of the resulting float.
 
-// Bounds of the search, relative to the largest value and to the step.
+// Limits of the search, relative to the largest value and to the step.
 const (
-	rounding  = 1.0 / (1 << 52) // of values that no offset was added to
-	hidden    = 1.0 / (1 << 40) // of values that an offset made small
-	leastStep = 1 << 16         // times rounding
+	rounding  = 1.0 / (1 << 52) // relative error of values without an offset
+	hidden    = 1.0 / (1 << 40) // relative error of values that an offset made small
+	leastStep = 1 << 16         // in units of the rounding error
 	nearWhole = 1.0 / (1 << 7)
 )
 
-// lattice looks for a step, and an offset, with which most values come out bit for
-// bit.
+// lattice searches for a step and an offset that reproduce most values bit for bit.
 func (p *probe) lattice(t sample.Type) (coding, bool) {
 	if t != sample.Float64 || len(p.floats) < short/2 {
 		return coding{}, false
@@ -49,7 +48,7 @@ func (p *probe) lattice(t sample.Type) (coding, bool) {
 	return p.estimate(best, sample.Float64)
 }
 
-// offsets are the lower ends of ranges that people choose.
+// offsets holds the usual lower ends of measuring ranges.
 var offsets = func() (list []float64) {
 	for _, m := range []float64{1, 5, 2, 2.5, 4, 1.25, 1.5, 3, 6, 7.5, 8} {
 		for _, ten := range []float64{1, 10, 100, 1000, 10000} {
@@ -59,9 +58,9 @@ var offsets = func() (list []float64) {
 	return list
 }()
 
-// commonStep returns about the greatest common divisor of the distances of vals from
-// the first; 0 if it is not far above their rounding errors, given relative to the
-// largest value.
+// commonStep returns the approximate greatest common divisor of the distances of vals from the
+// first value. It returns 0 if the divisor is not far above the rounding errors. The parameter
+// rounding is the error relative to the largest value.
 func commonStep(vals []float64, rounding float64) float64 {
 	largest, span, step := 0.0, 0.0, 0.0
 	for _, v := range vals {
@@ -73,7 +72,7 @@ func commonStep(vals []float64, rounding float64) float64 {
 			continue
 		}
 		span = max(span, d)
-		// Euclid's algorithm, with the errors of both numbers.
+		// Euclid's algorithm, extended by the errors of both numbers.
 		a, errA := d, largest*rounding
 		b, errB := step, errA*step/span
 		for b > 8*errB {
@@ -88,7 +87,8 @@ func commonStep(vals []float64, rounding float64) float64 {
 	return step
 }
 
-// allWhole reports whether all vals, less offset, are about whole multiples of step.
+// allWhole reports whether all vals, minus offset, are approximately integer multiples of
+// step.
 func allWhole(vals []float64, offset, step float64) bool {
 	for _, v := range vals {
 		k := (v - offset) / step
@@ -99,7 +99,7 @@ func allWhole(vals []float64, offset, step float64) bool {
 	return true
 }
 
-// around returns the coding near step that gives most values back bit for bit.
+// around returns the coding close to step that reproduces the most values bit for bit.
 func (p *probe) around(offset, step float64) (best coding, ok bool) {
 	far := p.floats[0]
 	for _, v := range p.floats {
@@ -130,12 +130,12 @@ func (p *probe) around(offset, step float64) (best coding, ok bool) {
 	return best, ok
 }
 
-// neighbour returns the float that is i floats above a positive one.
+// neighbour returns the float that is i floats above the positive float v.
 func neighbour(v float64, i int) float64 {
 	return math.Float64frombits(math.Float64bits(v) + uint64(int64(i)))
 }
 
-// matches counts the values that a coding gives back; it may stop when their number cannot
+// matches counts the values that a coding reproduces. It may stop early when the count cannot
 // exceed most.
 func (p *probe) matches(c *coding, most int) (n int) {
 	for i, v := range p.floats {

@@ -5,31 +5,32 @@ import (
 	"math/bits"
 )
 
-// A model predicts each value of a column from the previous values or from its index.
-// The differences, called residuals, are packed. The numbers are stored.
+// A model predicts each value of a column from the previous values or from its index. The
+// residuals (differences from the prediction) are packed. The numbers of the models are
+// stored.
 const (
-	plain  = 0 // nothing: the values themselves
-	delta  = 1 // the value before
-	linear = 2 // a straight line
-	delta2 = 3 // the value before, and its distance from the one before that
+	plain  = 0 // no prediction: the residual is the value
+	delta  = 1 // predicts the previous value
+	linear = 2 // predicts a straight line
+	delta2 = 3 // predicts the previous value plus the previous difference
 )
 
-// model is how a column becomes residuals: first values are divided by a factor, then
-// the kind of model applies.
+// model describes how values become residuals: the values are first divided by a factor, then
+// the prediction is subtracted.
 type model struct {
 	kind           byte
-	factor, origin int64 // value = origin + factor × k; a factor of 1 is left out
-	slope, part    int64 // of linear: value = residual + i × slope + i × part >> 16
-	first, second  int64 // of delta: the first value; of delta2: also the first difference
-	// bits is the estimated number of bits of a residual.
+	factor, origin int64 // value = origin + factor × k; a factor of 1 is not stored
+	slope, part    int64 // for linear: value = residual + i × slope + i × part >> 16
+	first, second  int64 // for delta: the first value; for delta2: also the first difference
+	// bits is the estimated number of bits per residual.
 	bits float64
 }
 
 // Estimates use up to sampleWindows segments of sampleWindow values each.
 const sampleWindows, sampleWindow = 4, 64
 
-// chooseModel finds the model with the smallest residuals, and divides vals by their
-// common factor if they have one.
+// chooseModel returns the model with the smallest residuals. If vals have a common factor,
+// chooseModel divides them by it.
 func chooseModel(vals []int64) model {
 	m := model{factor: 1}
 	m.divide(vals)
@@ -50,7 +51,7 @@ func chooseModel(vals []int64) model {
 	return m
 }
 
-// windowCosts adds the bits that the residuals of a window need, for each model.
+// windowCosts adds the bits per residual of a window to the cost of each model.
 func (m *model) windowCosts(vals []int64, at int, cost *[4]float64) {
 	var buf [sampleWindow]int64
 	res := buf[:copy(buf[:], vals)]
@@ -65,9 +66,9 @@ func (m *model) windowCosts(vals []int64, at int, cost *[4]float64) {
 	cost[linear] += bitsAround(res)
 }
 
-// bitsAround estimates how many bits a value takes, as distance from one in their
-// middle: the mean of what bins take, which is near the mean of all widths, and frames,
-// which have the width of all values but a few.
+// bitsAround estimates how many bits a value takes as a distance from the middle value. The
+// estimate is the average of two sizes. Bins take about the mean of all widths. Frames take
+// the width that suits all but a few values.
 func bitsAround(vals []int64) float64 {
 	around, sum := middle(vals), 0
 	var count [65]uint8
@@ -90,15 +91,15 @@ func middle(vals []int64) int64 {
 	a, b, c, d, e := vals[0], vals[n/4], vals[n/2], vals[n-n/4], vals[n]
 	a, b = min(a, b), max(a, b)
 	c, d = min(c, d), max(c, d)
-	a, c = max(a, c), min(b, d) // without the least and the greatest of four
+	a, c = max(a, c), min(b, d) // drops the smallest and the largest of the four
 	a, c = min(a, c), max(a, c)
 	return max(a, min(c, e))
 }
 
-// line returns the straight line at i.
+// line returns the predicted value of the straight line at index i.
 func (m *model) line(i int) int64 { return int64(i)*m.slope + int64(i)*m.part>>16 }
 
-// fit lays the line through the means of the first and of the last values.
+// fit computes the line through the means of the first and the last values.
 func (m *model) fit(vals []int64) {
 	n, few := int64(len(vals)), min(int64(16), int64(len(vals))/4)
 	first, last := vals[0], vals[n-1]
@@ -115,11 +116,12 @@ func (m *model) fit(vals []int64) {
 	m.part = (rise - m.slope*run) << 16 / run
 }
 
-// leastGain is how many bits a factor must save, in all, to be worth its own.
+// leastGain is the minimum number of bits that a factor must save in the whole column to be
+// used.
 const leastGain = 256
 
-// divide divides the distances of vals from the first by their greatest common
-// divisor, as far as a sample shows it.
+// divide divides the distances of vals from the first value by their greatest common divisor,
+// which it determines from a sample.
 func (m *model) divide(vals []int64) {
 	const probes = 24
 	var g uint64
@@ -133,9 +135,9 @@ func (m *model) divide(vals []int64) {
 	if g < 2 || g > 1<<62 || bits.Len64(g)*len(vals) < leastGain {
 		return
 	}
-	// The odd part is divided by multiplying with its inverse modulo 2^64: a value that
-	// it does not divide becomes a large one, and comes back all the same. The twos must
-	// divide all values.
+	// The odd part is divided by multiplication with its inverse modulo 2^64. A value that is
+	// not a multiple becomes a large number, but decoding still restores it. The power of two,
+	// in contrast, must divide all values.
 	for _, v := range vals {
 		if v != vals[0] {
 			twos = min(twos, bits.TrailingZeros64(uint64(v-vals[0])))
@@ -152,8 +154,8 @@ func (m *model) divide(vals []int64) {
 	}
 }
 
-// inverseOf returns the inverse of an odd number modulo 2^64, by Newton's method: each
-// iteration doubles the number of correct bits, which is three at first.
+// inverseOf returns the inverse of an odd number modulo 2^64. It uses Newton's method: the
+// first guess has three correct bits, and each iteration doubles that number.
 func inverseOf(odd int64) int64 {
 	x := odd
 	for range 5 {
@@ -175,7 +177,7 @@ func gcd(a, b uint64) uint64 {
 	return a << twos
 }
 
-// apply replaces values by residuals, and returns those to be packed.
+// apply replaces values by residuals and returns the ones to be packed.
 func (m *model) apply(vals []int64) []int64 {
 	switch m.kind {
 	case delta:
@@ -195,7 +197,7 @@ func (m *model) apply(vals []int64) []int64 {
 	return vals
 }
 
-// append writes what undo needs, without the kind.
+// append writes the parameters that undo needs, except the kind.
 func (m *model) append(dst []byte) []byte {
 	if m.factor != 1 {
 		dst = appendVarint(appendVarint(dst, m.factor), m.origin)
@@ -211,7 +213,7 @@ func (m *model) append(dst []byte) []byte {
 	return dst
 }
 
-// read reads a model whose first byte is form.
+// read reads the parameters of a model. The form byte holds its kind.
 func (m *model) read(form byte, src []byte) (rest []byte, err error) {
 	*m = model{kind: form & 3, factor: 1}
 	if form&factorBit != 0 {
@@ -239,7 +241,7 @@ func (m *model) read(form byte, src []byte) (rest []byte, err error) {
 	return src, err
 }
 
-// residuals returns the part of a column that is packed.
+// residuals returns the part of a column that holds packed residuals.
 func (m *model) residuals(vals []int64) []int64 {
 	switch m.kind {
 	case delta:
@@ -250,7 +252,7 @@ func (m *model) residuals(vals []int64) []int64 {
 	return vals
 }
 
-// undo makes residuals values again.
+// undo turns residuals back into values.
 func (m *model) undo(vals []int64) {
 	switch m.kind {
 	case delta:

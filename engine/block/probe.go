@@ -10,15 +10,15 @@ import (
 // probe is a sample of a column of floats: up to four segments of adjacent values.
 type probe struct {
 	words  []uint64
-	window int // length of a segment
+	window int // length of a segment, in values
 	ints   []int64
 	except []int64
-	floats []float64 // the words that are numbers
+	floats []float64 // the finite words, as numbers
 }
 
 const probeWindow = 32
 
-// take makes the probe of a column of at least short words.
+// take fills the probe from a column of at least short words.
 func (p *probe) take(t sample.Type, words []uint64) {
 	p.words, p.window = p.words[:0], min(len(words), probeWindow)
 	segments := min(sampleWindows, len(words)/probeWindow)
@@ -40,7 +40,7 @@ func (p *probe) take(t sample.Type, words []uint64) {
 	}
 }
 
-// bits estimates the bits of a value from the integers of the probe.
+// bits estimates the bits per value from the integers of the probe.
 func (p *probe) bits() float64 {
 	var buf [probeWindow]int64
 	values, deltas, windows := 0.0, 0.0, len(p.ints)/p.window
@@ -53,7 +53,7 @@ func (p *probe) bits() float64 {
 	return min(values, deltas) / float64(windows)
 }
 
-// order estimates the bits as integers.
+// order estimates the size of the ordered form.
 func (p *probe) order(t sample.Type) coding {
 	for i, w := range p.words {
 		p.ints[i] = order(w, t)
@@ -61,7 +61,8 @@ func (p *probe) order(t sample.Type) coding {
 	return coding{kind: ordered, bits: p.bits()}
 }
 
-// split estimates exponents and signs apart from mantissas.
+// split estimates the size of the split form, which stores exponents and signs separately from
+// mantissas.
 func (p *probe) split(t sample.Type) (coding, bool) {
 	mantissa, size := layout(t)
 	for i, w := range p.words {
@@ -70,17 +71,17 @@ func (p *probe) split(t sample.Type) (coding, bool) {
 	return coding{kind: split, bits: p.bits() + float64(mantissa)}, true
 }
 
-// exceptionBits is about what a value costs that a coding does not suit.
+// exceptionBits is the approximate size of a value that a coding cannot represent.
 const exceptionBits = 72
 
-// estimate fills in the bits of a coding; false if it suits too few values.
+// estimate fills in the size of a coding. It returns false if the coding suits too few values.
 func (p *probe) estimate(c coding, t sample.Type) (coding, bool) {
 	n := c.integers(p.ints, p.words, t, p.except)
 	c.bits = p.bits() + float64(n)*exceptionBits/float64(len(p.words))
 	return c, n <= len(p.words)/8
 }
 
-// decimal looks for the least power of ten that makes integers of most values.
+// decimal searches for the smallest power of ten that turns most values into integers.
 func (p *probe) decimal(t sample.Type) (coding, bool) {
 	narrow := t == sample.Float32
 	if !narrow {
@@ -121,7 +122,7 @@ func isDecimal(v, power float64, narrow bool) bool {
 	return back == v && math.Abs(k) < exact
 }
 
-// binary looks for the power of two of which all values are multiples.
+// binary searches for the largest power of two that divides all values.
 func (p *probe) binary(t sample.Type) (coding, bool) {
 	if t != sample.Float64 {
 		return coding{}, false
@@ -139,8 +140,8 @@ func (p *probe) binary(t sample.Type) (coding, bool) {
 	return p.estimate(coding{kind: multiplied, by: math.Ldexp(1, low)}, sample.Float64)
 }
 
-// lowestBit returns the power of two of the lowest bit that is set in a finite float
-// that is not 0, and that of the highest.
+// lowestBit returns the exponents of the lowest and of the highest set bit of a finite float
+// other than 0.
 func lowestBit(w uint64) (low, high int) {
 	e, m := int(w>>52&0x7ff), w&(1<<52-1)
 	if e > 0 {

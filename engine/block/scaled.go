@@ -11,13 +11,13 @@ var pow10 = [maxExponent + 1]float64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// coding is a way to make integers of floats.
+// coding is a way to represent floats as integers.
 type coding struct {
 	kind byte
-	// by is the number by which integers are multiplied or divided: a step, a divisor, a
+	// by is the number by which integers are multiplied or divided: a step, a divisor or a
 	// power of ten.
 	by, offset float64
-	// bits is the estimated size of a value.
+	// bits is the estimated number of bits per value.
 	bits float64
 }
 
@@ -26,9 +26,9 @@ func (c *coding) narrow(t sample.Type) bool {
 	return t == sample.Float32 || c.kind < multiplied && c.kind&narrowBit != 0
 }
 
-// integers makes integers of words, where they come back bit for bit; where they do
-// not, it stores the integer before, and lists the place in except. It returns how
-// many such exceptions there are.
+// integers converts words to integers that restore the words bit for bit. A word without such
+// an integer is an exception: integers repeats the previous integer and stores the word's
+// index in except. It returns the number of exceptions.
 func (c *coding) integers(ints []int64, words []uint64, t sample.Type, except []int64) int {
 	n, last := 0, int64(0)
 	scale, divide, narrow := c.by, c.kind != multiplied, c.narrow(t)
@@ -51,7 +51,7 @@ func (c *coding) integers(ints []int64, words []uint64, t sample.Type, except []
 		if narrow {
 			back = float64(float32(back))
 		}
-		if math.Float64bits(back) != math.Float64bits(v) { // also a NaN, which no integer gives
+		if math.Float64bits(back) != math.Float64bits(v) { // also true for a NaN, which no integer restores
 			ints[i], except[n] = last, int64(i)
 			n++
 			continue
@@ -61,7 +61,8 @@ func (c *coding) integers(ints []int64, words []uint64, t sample.Type, except []
 	return n
 }
 
-// append appends a column as integers and exceptions; false if too many of these.
+// append appends a column as integers and exceptions. It returns false if there are too many
+// exceptions.
 func (c *coding) append(dst []byte, t sample.Type, words []uint64, s *scratch) ([]byte, bool) {
 	ints, except := s.ints[:len(words)], s.sub(len(words))
 	n := c.integers(ints, words, t, except)
@@ -89,7 +90,7 @@ func (c *coding) append(dst []byte, t sample.Type, words []uint64, s *scratch) (
 	return appendInts(dst, ints, s), true
 }
 
-// appendFloat appends a float that is often 0: as a byte that says so, or as it is.
+// appendFloat appends a float that is often 0: a byte 0, or a byte 1 and the float.
 func appendFloat(dst []byte, v float64) []byte {
 	if v == 0 {
 		return append(dst, 0)
@@ -148,8 +149,8 @@ func decodeScaled(words []uint64, kind byte, src []byte, t sample.Type, s *scrat
 	return src, nil
 }
 
-// decodeExcept decodes a column of which some words are listed: how many, the words,
-// and their places.
+// decodeExcept decodes a column with exceptions, which are stored as their number, the words
+// and their indexes.
 func (c *coding) decodeExcept(words []uint64, src []byte, t sample.Type, s *scratch) ([]byte, error) {
 	n, src, err := readCount(src, len(words))
 	if err != nil || len(src) < 8*n {
@@ -172,7 +173,7 @@ func (c *coding) decodeExcept(words []uint64, src []byte, t sample.Type, s *scra
 	return src, nil
 }
 
-// floats undoes integers, except for the exceptions.
+// floats converts integers back to words. The caller restores the exceptions.
 func (c *coding) floats(words []uint64, ints []int64, t sample.Type) {
 	by, offset := c.by, c.offset
 	switch {

@@ -9,19 +9,19 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// scratch is the memory in which columns are made, kept from one block to the next.
+// scratch holds buffers for encoding and decoding columns, which are reused for later blocks.
 type scratch struct {
 	// ints is the current column. It is at least as long as the block.
 	ints []int64
-	// columns is of what a column is made of: the lengths of runs, say.
+	// columns holds nested columns, for example the lengths of runs.
 	columns []int64
-	at      []int64 // places of exceptions, lengths of entries
+	at      []int64 // indexes of exceptions, lengths of dictionary entries
 	frames  []frame
-	bins    []byte // numbers of bins
+	bins    []byte // bin numbers
 	words   []uint64
 	seen    []uint64 // a hash table of words
-	// Bytes: planes, words put together, a sample and what it gives, entries of a
-	// dictionary, a blob.
+	// Byte buffers: byte planes, words as bytes, a sample of the data and its trial
+	// compression, dictionary entries, a blob.
 	plane, raw, piece, trial, entries, blob []byte
 
 	probe    probe
@@ -39,10 +39,10 @@ func takeScratch(n int) *scratch {
 	return s
 }
 
-// keep is the most memory, in bytes, of one kind that a scratch keeps.
+// keep is the maximum size, in bytes, of a buffer that a scratch keeps.
 const keep = 1 << 20
 
-// release gives the scratch back, without the memory of large values.
+// release returns the scratch to the pool without the buffers that large values have grown.
 func (s *scratch) release(t sample.Type) {
 	if !t.Fixed() {
 		for _, b := range []*[]byte{&s.plane, &s.raw, &s.entries, &s.blob} {
@@ -54,31 +54,31 @@ func (s *scratch) release(t sample.Type) {
 	scratches.Put(s)
 }
 
-// resize makes room for columns of n values.
+// resize makes room in ints for columns of n values.
 func (s *scratch) resize(n int) {
 	if len(s.ints) < n {
 		s.ints = make([]int64, n)
 	}
 }
 
-// sub returns room for n integers, which the column may hold that ints does not.
+// sub returns a buffer for n integers of a nested column, while ints holds the column itself.
 func (s *scratch) sub(n int) []int64 {
 	s.columns = slices.Grow(s.columns[:0], n)
 	return s.columns[:n]
 }
 
-// places returns room for n integers that outlives a column.
+// places returns a buffer for n integers that stays valid while other columns are decoded.
 func (s *scratch) places(n int) []int64 {
 	s.at = slices.Grow(s.at[:0], n)
 	return s.at[:n]
 }
 
-// grow makes room for the numbers of n bins.
+// grow makes room for n bin numbers.
 func (s *scratch) grow(n int) {
 	s.bins = slices.Grow(s.bins[:0], n)
 }
 
-// coder returns the coder of bins.
+// coder returns the Huffman coder for bins.
 func (s *scratch) coder() *huff0.Scratch {
 	if s.huffman == nil {
 		s.huffman = &huff0.Scratch{Reuse: huff0.ReusePolicyNone}
@@ -86,7 +86,7 @@ func (s *scratch) coder() *huff0.Scratch {
 	return s.huffman
 }
 
-// chunk returns room for the words of a chunk.
+// chunk returns a buffer for the words of a chunk.
 func (s *scratch) chunk() []uint64 {
 	if s.words == nil {
 		s.words = make([]uint64, chunk)

@@ -6,15 +6,15 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// manyTagRuns is the number of runs of tags above which they are tried as a column of
-// integers.
+// manyTagRuns is the number of runs of equal tags above which a column of integers is tried.
 const manyTagRuns = 16
 
-// tagColumn is in front of a column of integers: a run of no samples.
+// tagColumn precedes a column of integers. It looks like a run of zero samples, which
+// appendTags never writes otherwise.
 var tagColumn = []byte{0, 0}
 
-// appendTags writes runs of equal tags: the tag, and how often it stands. Where an
-// alarm comes and goes, a column of integers is smaller.
+// appendTags writes runs of equal tags: the tag and the length of the run. If an alarm often
+// changes, it writes a column of integers when that is smaller.
 func appendTags(dst []byte, tags []sample.Tag, s *scratch) []byte {
 	at, n := len(dst), 0
 	for i := 0; i < len(tags); n++ {

@@ -2,8 +2,8 @@ package block
 
 import "encoding/binary"
 
-// Resolutions of times, in ns: the coarsest that loses nothing is kept. The index is
-// stored.
+// Resolutions of times. A column uses the coarsest one that keeps all times exact. These
+// indexes are stored.
 const (
 	seconds      = 0
 	milliseconds = 1
@@ -11,7 +11,7 @@ const (
 	nanoseconds  = 3
 )
 
-// unitOf returns the coarsest resolution of which all times are multiples.
+// unitOf returns the coarsest resolution that divides all times.
 func unitOf(times []int64) byte {
 	i := 0
 	for i < len(times) && times[i]%1e9 == 0 {
@@ -38,7 +38,7 @@ func unitOf(times []int64) byte {
 // appendTimes writes the index of the unit and the times in that unit.
 func appendTimes(dst []byte, times []int64, s *scratch) []byte {
 	ints, unit := s.ints[:len(times)], unitOf(times)
-	// The divisors are constants, by which a processor need not divide.
+	// The divisors are constants, so the compiler avoids slow division instructions.
 	switch unit {
 	case seconds:
 		for i, t := range times {
@@ -76,7 +76,7 @@ func decodeTimes(times []int64, src []byte, s *scratch) ([]byte, error) {
 	return src, nil
 }
 
-// readCount reads how many, of at most n and at least 1.
+// readCount reads a count from 1 to n.
 func readCount(src []byte, n int) (int, []byte, error) {
 	u, w := binary.Uvarint(src)
 	if w <= 0 || u == 0 || u > uint64(n) {

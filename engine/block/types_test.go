@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// allTypes are all types that a channel may have.
+// allTypes returns all types that a channel may have.
 func allTypes() (all []sample.Type) {
 	for t := sample.Bool; t.Valid(); t++ {
 		all = append(all, t, t.Array())
@@ -19,14 +19,14 @@ func allTypes() (all []sample.Type) {
 	return all
 }
 
-// odd are words that arithmetic would not keep: quiet and signalling NaN with a
+// odd holds words that arithmetic would not preserve: quiet and signalling NaN with a
 // payload, negative zero, denormals, infinities, and the ends of integers.
 var odd = []uint64{
 	0, 1, math.MaxUint64, 1 << 63, 0x7ff8_dead_beef_0001, 0xfff0_0000_0000_0001, 0x7ff0_0000_0000_0000, 0x8000_0000_0000_0001,
 	0x7fc0_0001, 0xff80_0001, 0x8000_0000, 0x7f80_0000, uint64(math.MaxInt64), math.Float64bits(0.1), math.Float64bits(1e22),
 }
 
-// anyValue fills in a value of a type, as a source may give it.
+// anyValue fills in a random value of a type, as a source may deliver it.
 func anyValue(rng *rand.Rand, t sample.Type, s *sample.Sample) {
 	word := func() uint64 {
 		if rng.IntN(3) == 0 {
@@ -65,14 +65,14 @@ func anyValue(rng *rand.Rand, t sample.Type, s *sample.Sample) {
 	}
 }
 
-// same is what equal shows, in less time.
+// same compares like equal, but faster and without a diff.
 func same(a, b *sample.Run) bool {
 	return a.Type == b.Type && slices.Equal(a.Times, b.Times) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Words, b.Words) &&
 		slices.Equal(a.Ends, b.Ends) && bytes.Equal(a.Bytes, b.Bytes)
 }
 
-// Every value of every type comes back bit for bit, in the order in which it came,
-// also where times are equal.
+// TestAnyValueOfAnyType checks that values of every type decode bit for bit and in their
+// original order, even if times are equal.
 func TestAnyValueOfAnyType(t *testing.T) {
 	for seed := range uint64(15) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -106,7 +106,7 @@ func TestAnyValueOfAnyType(t *testing.T) {
 	}
 }
 
-// A value of any size up to the largest is a block of its own.
+// TestLargeValues checks that one value of any size up to the largest fits into a block.
 func TestLargeValues(t *testing.T) {
 	for _, size := range []int{1 << 20, 1_600_000, 17 << 20} {
 		for _, typ := range []sample.Type{sample.Float64.Array(), sample.Struct} {
@@ -131,7 +131,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// Parts of a run decode as the run does, sharing its memory or not.
+// TestPartsOfARun checks that parts of a run decode like the whole run, whether or not they
+// share its memory.
 func TestPartsOfARun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, typ := range allTypes() {

@@ -8,22 +8,22 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// The first byte of a column of words. Up to maxExponent the words are floats that are
-// integers divided by that power of ten.
+// The first byte of a column of words is its form. Up to maxExponent, the words are floats,
+// stored as integers to be divided by that power of ten.
 const (
 	maxExponent = 22
-	narrowBit   = 0x20 // with an exponent: rounded to float32 before it is a float64
+	narrowBit   = 0x20 // with an exponent: round to float32, then convert to float64
 	multiplied  = 0x40 // integers times a step, plus an offset
 	divided     = 0x41 // integers divided by a number
-	ordered     = 0x50 // the bits, as integers that rise as the floats do
-	split       = 0x51 // the same, sign and exponent apart from the mantissa
-	planes      = 0x52 // a plane of bytes for each byte of the words, compressed
-	exceptBit   = 0x80 // with those below ordered: some words are listed as they are
+	ordered     = 0x50 // the bits of floats, as integers in the order of the floats
+	split       = 0x51 // sign and exponent as one column, mantissas separately
+	planes      = 0x52 // one plane for each byte of the words, compressed
+	exceptBit   = 0x80 // with forms below ordered: exceptions are stored as words
 	integers    = 0xfe
 	xorPacked   = 0xff
 )
 
-// appendWords appends the values of a type that is Fixed.
+// appendWords appends the values of a fixed-size type.
 func appendWords(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
 	if t == sample.Float64 || t == sample.Float32 {
 		return appendFloats(dst, t, words, s)
@@ -67,8 +67,8 @@ func decodeWords(words []uint64, src []byte, t sample.Type, s *scratch) (rest []
 	return decodeScaled(words, kind, src, t, s)
 }
 
-// xorBits returns the lowest bit in which any word differs from the first, and how many
-// there are from there to the highest.
+// xorBits returns the lowest bit in which any word differs from the first, and the number of
+// bits from there to the highest such bit.
 func xorBits(words []uint64) (low, width int) {
 	var changed uint64
 	for _, w := range words[1:] {
@@ -78,11 +78,11 @@ func xorBits(words []uint64) (low, width int) {
 	return low, bits.Len64(changed >> low)
 }
 
-// xorLen returns the bytes of n words of which width bits differ.
+// xorLen returns the size of n words that differ in width bits.
 func xorLen(n, width int) int { return 11 + packedLen(n-1, width) }
 
-// appendXor writes the first word, and what the others differ in: the bits between the
-// highest and the lowest that any of them changes, as xorBits returns them.
+// appendXor writes the first word. For each other word it then writes the XOR with the first,
+// reduced to the range of bits that xorBits returned.
 func appendXor(dst []byte, words []uint64, low, width int, s *scratch) []byte {
 	dst = append(dst, xorPacked, byte(low), byte(width))
 	dst = binary.LittleEndian.AppendUint64(dst, words[0])
@@ -114,8 +114,8 @@ func decodeXor(words []uint64, src []byte, s *scratch) ([]byte, error) {
 	return src, nil
 }
 
-// order returns an integer for the bits of a float that rises as floats do, and is
-// small where the float's bits are few; unorder undoes it.
+// order maps the bits of a float to an integer that increases with the float. The function
+// unorder undoes it.
 func order(w uint64, t sample.Type) int64 {
 	if t == sample.Float32 {
 		v := int64(int32(w))
@@ -132,7 +132,7 @@ func unorder(v int64, t sample.Type) uint64 {
 	return uint64(v ^ v>>63&math.MaxInt64)
 }
 
-// layout returns the bits of a float's mantissa, and of all of it.
+// layout returns the number of bits of a float's mantissa and of the whole float.
 func layout(t sample.Type) (mantissa, size int) {
 	if t == sample.Float32 {
 		return 23, 32
@@ -140,14 +140,14 @@ func layout(t sample.Type) (mantissa, size int) {
 	return 52, 64
 }
 
-// leftOf returns exponent and sign of a float, which stay much the same where the
-// mantissa is noise: floats of about a size have numbers next to each other.
+// leftOf returns the exponent and the sign of a float. They hardly change if only the mantissa
+// is noise: floats of similar size yield adjacent integers.
 func leftOf(w uint64, mantissa, size int) int64 {
 	exponent := w >> mantissa & (1<<(size-1-mantissa) - 1)
 	return int64(exponent<<1 | w>>(size-1))
 }
 
-// appendSplit appends exponents and signs as a column, and mantissas as they are.
+// appendSplit appends exponents and signs as a column, then the mantissas as packed bits.
 func appendSplit(dst []byte, t sample.Type, words []uint64, s *scratch) []byte {
 	mantissa, size := layout(t)
 	ints := s.ints[:len(words)]
