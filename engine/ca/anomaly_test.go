@@ -8,14 +8,15 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// heardBeacon is a beacon at a time after the client started.
+// heardBeacon is a beacon that arrives at a time after the start of the client.
 type heardBeacon struct {
 	at      time.Duration
 	id      uint32
 	anomaly bool
 }
 
-// starting returns the beacons of a server that starts at a time: the first is an anomaly.
+// starting returns the beacons of a server that starts at a time. The first of them is an
+// anomaly.
 func starting(at time.Duration) []heardBeacon {
 	var out []heardBeacon
 	period := 20 * time.Millisecond

@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// BenchmarkEvent measures what an update of a DBR_TIME_DOUBLE costs from the bytes
-// of a read to the sink, of 1,000 channels in turn.
+// BenchmarkEvent measures the cost of a DBR_TIME_DOUBLE update, from the bytes of a read to
+// the sink. It updates 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
 	const channels = 1000
 	c := offline(b)
@@ -26,7 +26,7 @@ func BenchmarkEvent(b *testing.B) {
 		s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 1}
 		read = proto.AppendEvent(read, proto.Double.In(proto.TIME), false, &s, nil, uint32(i))
 	}
-	now := time.Now() // a read has many updates, and asks for the time once
+	now := time.Now() // a read has many updates and gets the time once
 	b.ReportAllocs()
 	b.SetBytes(int64(len(read) / channels))
 	for done := 0; done < b.N; done += channels {
@@ -39,8 +39,8 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect measures how fast the channels of a real IOC are found and
-// subscribed to, until each has its value.
+// BenchmarkConnect measures how fast the client finds the channels of a real IOC and
+// subscribes to them, until each channel has its value.
 func BenchmarkConnect(b *testing.B) {
 	const channels = 50_000
 	ioc := epics.StartIOC(b, clienttest.Passive(channels))

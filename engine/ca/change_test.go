@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// put writes values by libca: pairs of a PV and a text.
+// put is a script that writes values with libca. Its arguments are pairs of a PV and a text.
 const put = `
 import sys, epics
 for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
@@ -102,7 +102,7 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 	}
 }
 
-// guarded is an IOC with access rules, which must exist before it starts.
+// guarded is the script of an IOC with access rules, whose file must exist before the IOC starts.
 const guarded = `
 import code, sys, tempfile
 from epicscorelibs import ioc

@@ -16,7 +16,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// bubble runs a test with one client of a network, under synctest's clock.
+// bubble runs a test with one client in a simulated network, with the clock of package
+// synctest.
 func bubble(t *testing.T, f func(t *testing.T, n *clienttest.Network, c *Client), servers ...*script) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +154,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := len(server.sessions); got != 2 || r.Drops[sample.TooLarge] != 1 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // what counted as its payload
+		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // the client took these updates for the payload
 			t.Errorf("suspects %v", got)
 		}
 	}, server)

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/client/clienttest"
 )
 
-// faulty is a connection that breaks, drips or stalls. Between its ends there is
-// a buffer without bound, so that a server can be ahead.
+// faulty is a connection that breaks, delivers single bytes or stalls. It has an unbounded
+// receive buffer, so that a server can send ahead of the client.
 type faulty struct {
 	net.Conn
 	more chan struct{} // holds one token when the state changed
@@ -22,10 +22,10 @@ type faulty struct {
 	deadline time.Time
 	held     bool
 	drip     bool // one byte at a time
-	left     int  // bytes until it breaks; negative: it does not
+	left     int  // bytes until the connection breaks; negative: it does not break
 }
 
-// through returns a function that dials in a network, and gives each connection to f first.
+// through returns a dial function for a network. It passes each connection to f first.
 func through(n *clienttest.Network, f func(c *faulty)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := n.Dial(ctx, network, address)
@@ -69,7 +69,7 @@ func (c *faulty) signal() {
 	}
 }
 
-// hold holds back all bytes, or lets them through.
+// hold stops the delivery of bytes, or continues it.
 func (c *faulty) hold(held bool) {
 	c.mu.Lock()
 	c.held = held
@@ -100,7 +100,7 @@ func (c *faulty) Read(b []byte) (int, error) {
 	}
 }
 
-// readBuffered returns bytes that are there, or how long to wait.
+// readBuffered returns buffered bytes, or how long to wait for them.
 func (c *faulty) readBuffered(b []byte) (n int, wait time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// offline returns a circuit without a connection, of a client that does nothing.
+// offline returns a circuit without a connection. Its client runs nothing.
 func offline(tb testing.TB) *circuit {
 	tb.Helper()
 	owner, err := newClient(Config{})
@@ -44,8 +44,8 @@ func fuzzCircuit(tb testing.TB, r *recorder) *circuit {
 	return c
 }
 
-// FuzzCircuit feeds a circuit with what a server sent, whole and in two parts:
-// nothing may panic, and sinks must get the same.
+// FuzzCircuit feeds a circuit with bytes of a server, once in one part and once in two.
+// Nothing may panic, and the sinks must get the same calls and samples both times.
 func FuzzCircuit(f *testing.F) {
 	s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7, Bytes: make([]byte, 24)}
 	events := proto.AppendEvent(nil, proto.Double.In(proto.TIME), false, &s, nil, 0)
@@ -64,7 +64,7 @@ func FuzzCircuit(f *testing.F) {
 		_, errWhole := feed(t, whole, b)
 		_, errParts := feed(t, parts, b[:at], b[at:])
 		if errWhole != nil || errParts != nil {
-			return // the circuit ends, maybe a part earlier
+			return // the circuit ends, possibly one part earlier
 		}
 		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
 			t.Errorf("%d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
@@ -72,7 +72,7 @@ func FuzzCircuit(f *testing.F) {
 	})
 }
 
-// feed hands parts to a circuit of its own as reads do.
+// feed passes parts to a new circuit, like consecutive reads.
 func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 	c := fuzzCircuit(t, r)
 	for _, p := range parts {
@@ -89,8 +89,8 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 	return rest, nil
 }
 
-// FuzzSearchAnswers feeds what comes to the search socket: nothing may panic, and
-// channels must not get lost.
+// FuzzSearchAnswers feeds the search socket with datagrams. Nothing may panic, and no channel
+// may get lost.
 func FuzzSearchAnswers(f *testing.F) {
 	reply := proto.AppendSearchReply(nil, netip.MustParseAddrPort("10.0.0.5:5064"), 1)
 	f.Add(reply)
@@ -108,14 +108,14 @@ func FuzzSearchAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c.udp.handleDatagram(b, netip.MustParseAddr("10.0.0.9"))
 		s := c.kernel.Stats()
-		if owned := s.Searched + s.Attached; owned < channels-1 { // one may be on its way back
+		if owned := s.Searched + s.Attached; owned < channels-1 { // one channel may be between a circuit and the search
 			t.Errorf("%d of %d channels are searched for or on a circuit", owned, channels)
 		}
 	})
 }
 
-// FuzzBeacons feeds what comes to the port of beacons, of a repeater and of a
-// client of one.
+// FuzzBeacons feeds the beacon port with datagrams, both of a repeater and of a client of a
+// repeater.
 func FuzzBeacons(f *testing.F) {
 	server := netip.MustParseAddrPort("10.0.0.5:5064")
 	f.Add(proto.AppendBeacon(nil, proto.Beacon{Server: server, ID: 3}))

@@ -25,7 +25,7 @@ record(waveform, "T:CHAR") { field(FTVL, "UCHAR") field(NELM, "1") field(INP, [2
 record(waveform, "T:SHORT") { field(FTVL, "SHORT") field(NELM, "1") field(INP, [-2]) field(PINI, "YES") }
 `
 
-// readAll prints what caproto reads of PVs, as JSON.
+// readAll is a script that reads PVs with caproto and prints the results as JSON.
 const readAll = `
 import sys, json
 from caproto.sync.client import read
@@ -48,7 +48,7 @@ for pv in sys.argv[1:]:
 print(json.dumps(out))
 `
 
-// reading is what a client reads of a PV, for comparison.
+// reading is the result of a client's read of a PV, for comparison.
 type reading struct {
 	Values           []string       `json:"values"`
 	Secs             int64          `json:"secs"`
@@ -70,7 +70,7 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	clienttest.CheckReadings(t, c, ioc.CAAddr(), types, read, readingOf)
 }
 
-// readingOf turns a sample and its metadata into what readAll prints.
+// readingOf converts a sample and its metadata to the form that readAll prints.
 func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata, _ reading) reading {
 	meta := map[string]any{"units": m.Units}
 	elem := typ.Elem()

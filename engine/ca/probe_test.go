@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// elsewhere runs a test with a name server that knows the channels of another server,
-// until the test silences it.
+// elsewhere runs a test with a name server that redirects searches to another server, until
+// the test silences the name server.
 func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder)) {
 	t.Helper()
 	names, home := doubles(nameServerAddr), doubles(otherAddr)

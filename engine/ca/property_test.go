@@ -27,7 +27,7 @@ func TestMetadataChangesAreDelivered(t *testing.T) {
 		s.write(s.update(8, s.subs[0]))
 		synctest.Wait()
 		sub.Close()
-		s.write(s.properties(s.subs[0] | propertyBit)) // it was under way
+		s.write(s.properties(s.subs[0] | propertyBit)) // the update was already in flight
 		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]string{"connected float64", "metadata mA", "metadata A"}, r.Calls()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -63,7 +63,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 				sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
 				s := server.last()
-				for _, rights := range []proto.Rights{0, proto.RightRead} { // what changed meanwhile is not known
+				for _, rights := range []proto.Rights{0, proto.RightRead} { // changes in between are unknown to the client
 					s.write(proto.AppendAccessRights(nil, 0, rights))
 				}
 				testclock.Advance(time.Second)

@@ -15,12 +15,12 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// beaconOf returns a datagram of a server's beacon.
+// beaconOf returns the datagram of a server's beacon with a number.
 func beaconOf(id uint32) []byte {
 	return proto.AppendBeacon(nil, proto.Beacon{Server: netip.MustParseAddrPort("0.0.0.0:5064"), ID: id})
 }
 
-// repeating returns the configuration of a client that hears beacons at a port.
+// repeating returns the configuration of a client that receives beacons on a port.
 func repeating(port int, r prometheus.Registerer) Config {
 	return Config{Config: client.Config{Registerer: r}, RepeaterPort: uint16(port)}
 }
@@ -31,7 +31,7 @@ func registered(t *testing.T, r prometheus.Gatherer, count float64) {
 	clienttest.Await(t, "registrations", func() bool { return clienttest.Gather(t, r)["varve_ca_repeater_clients"] == count })
 }
 
-// taken waits until a process has a port.
+// taken waits until a process has bound a port.
 func taken(t *testing.T, port int) {
 	t.Helper()
 	clienttest.Await(t, "a repeater", func() bool {
@@ -63,7 +63,7 @@ func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 			t.Errorf("client %d: %v anomalies of a server that starts", i, anomalies)
 		}
 	}
-	_ = first.Close() // the other takes over, at its next registration
+	_ = first.Close() // the other client takes over at its next registration
 	clienttest.Await(t, "another repeater", func() bool {
 		_, err := server.WriteToUDPAddrPort(beaconOf(3), to)
 		return err == nil && clienttest.Gather(t, registries[1])["varve_ca_beacons_total"] > 3
@@ -80,7 +80,7 @@ func background(t *testing.T, script string, args ...string) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // the error reports only that it was killed
 	})
 }
 
@@ -161,7 +161,7 @@ func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
 		t.Error("a client of another host was registered")
 	}
 	for i := range uint16(maxListeners + 10) {
-		// No client listens there, which only a second message would show.
+		// No client listens on these ports. The repeater would notice it only at a second message.
 		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = clienttest.Listen(t)
 	}
 	rep.register(clienttest.Listen(t).LocalAddr().(*net.UDPAddr).AddrPort())

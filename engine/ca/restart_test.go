@@ -75,8 +75,8 @@ func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 // manyChannels is the number of channels of a large IOC.
 const manyChannels = 20_000
 
-// allUp waits until all channels are connected for the nth time and have a value,
-// and returns how long that took.
+// allUp waits until all channels have connected for the nth time and have a value. It returns
+// how long that took.
 func allUp(t *testing.T, sinks []clienttest.Tally, n int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -107,7 +107,7 @@ func TestManyChannelsComeBackTogether(t *testing.T) {
 			host.Move(one.Host)
 			sinks := subscribeMany(clienttest.Start(t, New, config))
 			t.Logf("%d channels connected after %v", manyChannels, allUp(t, sinks, 1))
-			host.Move("127.0.0.9") // where no server is: searches no longer arrive
+			host.Move("127.0.0.9") // no server is at this address, so searches no longer arrive
 			one.Restart()
 			comeBack(t, sinks, 2)
 		})
@@ -127,7 +127,7 @@ func TestManyChannelsMoveToAnotherPort(t *testing.T) {
 	comeBack(t, sinks, 2)
 }
 
-// comeBack waits until channels are connected again.
+// comeBack waits until all channels have connected for the nth time.
 func comeBack(t *testing.T, sinks []clienttest.Tally, n int) {
 	t.Helper()
 	t.Logf("connected again %v after the server was there", allUp(t, sinks, n))

@@ -13,33 +13,33 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a scripted server. It answers as EPICS base does, unless override does.
+// script is a scripted server. It answers like EPICS base unless override answers.
 type script struct {
 	address  string
-	channel  proto.DBR // of all its channels
+	channel  proto.DBR // type of all its channels
 	elements uint32
 	value    sample.Sample
-	// redirect answers searches with another server.
+	// redirect has the address of another server, by name, for answers to searches.
 	redirect map[string]string
-	// override answers instead, if it returns true.
+	// override handles a request. If it returns true, the usual answer is not sent.
 	override func(s *session, h *proto.Header, payload []byte) bool
-	// greet is sent first, instead of VERSION.
+	// greet is sent first instead of VERSION.
 	greet []byte
-	// lacks has the names that the server does not have; if silent is set, it has none.
+	// lacks has the names that the server does not have. If silent is set, the server has no names.
 	lacks  map[string]bool
 	silent atomic.Bool
-	// units is the unit of all its channels.
+	// units is the unit of all channels.
 	units string
 
 	sessions []*session
-	requests [32]atomic.Int32 // by command
+	requests [32]atomic.Int32 // number of requests by command
 }
 
 // session is the server's end of a circuit.
 type session struct {
 	*script
 	conn net.Conn
-	subs []uint32 // in the order of EVENT_ADD
+	subs []uint32 // subscription IDs in the order of EVENT_ADD
 }
 
 const (
@@ -52,7 +52,7 @@ func doubles(address string) *script {
 	return &script{address: address, channel: proto.Double, elements: 1, value: sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7}, units: "mA"}
 }
 
-// config returns a Config that has the network's name server.
+// config returns a Config with the network's name server.
 func config(n *clienttest.Network) Config {
 	return Config{Config: n.Config(nameServerAddr)}
 }
@@ -71,10 +71,10 @@ func (s *script) Accept(conn net.Conn) {
 	go clienttest.Serve(conn, greeting, one.handle)
 }
 
-// count returns how many requests of a kind came.
+// count returns how many requests of a kind the server received.
 func (s *script) count(c proto.Command) int { return int(s.requests[c].Load()) }
 
-// last returns the latest circuit to a server.
+// last returns the latest circuit to the server.
 func (s *script) last() *session { return s.sessions[len(s.sessions)-1] }
 
 // handle answers a request.
@@ -93,7 +93,7 @@ func (s *session) handle(b []byte) (used int) {
 
 func (s *session) write(b []byte) { clienttest.Write(s.conn, b) }
 
-// answer returns the answer of EPICS base.
+// answer returns the answer that EPICS base would send.
 func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	typ, array := proto.DBR(h.Type), s.elements != 1
 	switch h.Command {
@@ -135,5 +135,5 @@ func (s *session) properties(sub uint32) []byte {
 	return proto.AppendEvent(nil, s.channel.In(proto.CTRL), false, &s.value, &sample.Metadata{Units: s.units}, sub)
 }
 
-// circuitAddr returns the address of circuits to the server.
+// circuitAddr returns the address at which the server accepts circuits.
 func (s *script) circuitAddr() netip.AddrPort { return netip.MustParseAddrPort(s.address) }

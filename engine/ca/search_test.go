@@ -69,7 +69,7 @@ func TestBeaconAnomalyHastensTheSearchButNotTooOften(t *testing.T) {
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		const (
 			names       = 20_000
-			steadyNames = 2000 // a second, of the search
+			steadyNames = 2000 // names per second that the search sends in steady state
 		)
 		for i := range names {
 			c.Subscribe(fmt.Sprintf("NOBODY:%d", i), capture.SubscribeOptions{}, &recorder{})

@@ -61,7 +61,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 func TestReadAccessComesAndGoes(t *testing.T) {
 	for _, order := range [][]string{
 		{"denied", "refused", "allowed", "updates"},
-		{"refused", "denied", "updates", "allowed"}, // EPICS base 7 may do so
+		{"refused", "denied", "updates", "allowed"}, // EPICS base 7 may send this order
 	} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) { testReadAccess(t, order) })
 	}
@@ -120,7 +120,7 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		clienttest.CheckClose(t, c, 7, func() {
 			s := server.last()
-			s.write(s.update(8, s.subs[0])) // it was under way
+			s.write(s.update(8, s.subs[0])) // the update was already in flight
 		})
 		if server.count(proto.CmdEventCancel) != 2 || server.count(proto.CmdClearChannel) != 1 {
 			t.Error("the channel was not ended at the server, or twice")
@@ -133,7 +133,7 @@ func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)
 	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
-		time.Sleep(time.Millisecond) // so that closing falls between any two messages
+		time.Sleep(time.Millisecond) // lets the close happen between any two messages
 		return false
 	}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {

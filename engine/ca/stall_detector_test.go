@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// beat is one read of a circuit: some updates, after some time.
+// beat is one read of a circuit: a number of updates, received some time after the previous
+// read.
 type beat struct {
 	after   time.Duration
 	updates int
 }
 
-// steady returns n reads.
+// steady returns n equal reads.
 func steady(n int, after time.Duration, updates int) []beat {
 	out := make([]beat, n)
 	for i := range out {
@@ -25,7 +26,7 @@ func TestStallIsAGapThatABurstEnds(t *testing.T) {
 	tenHertz := steady(300, tenth, 10)
 	for name, c := range map[string]struct {
 		beats []beat
-		want  []time.Duration // of the stalls
+		want  []time.Duration // durations of the stalls
 	}{
 		"steady":                      {beats: tenHertz},
 		"quiet":                       {beats: steady(30, time.Minute, 1)},

@@ -18,18 +18,18 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// stage is a client with one channel that is updated ten times a second, and one
-// that is not, over a connection that can fail.
+// stage is a client with two channels over a connection that can fail. One channel is updated
+// ten times per second, the other one is not.
 type stage struct {
 	server      *script
 	conn        *faulty
 	busy, quiet *recorder
 	registry    *prometheus.Registry
-	paused      atomic.Bool // no updates
+	paused      atomic.Bool // set: the server sends no updates
 	next        uint64
 }
 
-// onStage runs a test after half a minute of updates.
+// onStage runs a test after the client has received updates for half a minute.
 func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 	})
 }
 
-// update sends numbers until a test ends.
+// update sends increasing numbers until the test ends.
 func (s *stage) update(to *session, ended chan struct{}) {
 	for tick := time.NewTicker(100 * time.Millisecond); ; {
 		select {
@@ -121,7 +121,7 @@ func TestHalfOpenCircuitIsReportedAsStallAndDisconnect(t *testing.T) {
 	})
 }
 
-// slow is a sink that takes time, as if this process got too little CPU time.
+// slow is a sink that takes time for each sample, as in a process with too little CPU time.
 type slow struct{ recorder }
 
 func (s *slow) Sample(*sample.Sample) { time.Sleep(100 * time.Microsecond) }
@@ -150,7 +150,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		testclock.Advance(time.Second)
 		session := server.last()
 		var burst []byte
-		for range 200 { // 20,000 a second: twice as many as the sink takes
+		for range 200 { // 20,000 per second: twice as many as the sink can take
 			burst = append(burst, session.update(1, session.subs[0])...)
 		}
 		for range 1000 {

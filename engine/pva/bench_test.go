@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// BenchmarkEvent measures what an update of a number costs, from the bytes of a read
-// to the sink, of 1,000 channels in turn.
+// BenchmarkEvent measures the cost of an update of a number, from the bytes of a read to the
+// sink. It updates 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
 	for name, changed := range map[string][]int{
 		"value and time": {fieldValue, fieldSeconds, fieldNanos}, "with alarm": {fieldValue, 2, fieldSeconds, fieldNanos},
@@ -51,7 +51,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkArray measures an update of 200,000 doubles.
+// BenchmarkArray measures an update of an array of 200,000 float64 values.
 func BenchmarkArray(b *testing.B) {
 	typ := nt("epics:nt/NTScalarArray:1.0", proto.Of(proto.Float64|proto.Array))
 	value := make([]float64, 200_000)
@@ -70,8 +70,8 @@ func BenchmarkArray(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect measures what it takes to open a channel, from the answers of the
-// server on, and the memory it then has.
+// BenchmarkConnect measures the time to open a channel, from the server's answers on, and the
+// memory that the open channel takes.
 func BenchmarkConnect(b *testing.B) {
 	const channels = 10_000
 	var before, after runtime.MemStats

@@ -80,7 +80,7 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		}
 		testclock.Advance(time.Minute)
 		n.Stop(server)
-		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds it
+		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds the server
 		for i := range sinks {
 			names.forgetName(pvs[i])
 		}
@@ -104,7 +104,7 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 	}, names, server)
 }
 
-// forgetName makes a name server forget where a name is.
+// forgetName makes a name server forget the address of a name.
 func (s *script) forgetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func TestSegmentsAreJoined(t *testing.T) {
 				for size := 1; size < 9; size++ {
 					for _, frame := range segment(s.update(s.subs[0], []int{fieldValue}, float64(size)), size) {
 						s.write(frame)
-						s.write(proto.AppendControl(nil, proto.SetMarker, s.flags(), 5)) // may stand anywhere
+						s.write(proto.AppendControl(nil, proto.SetMarker, s.flags(), 5)) // a control message may come anywhere
 					}
 				}
 				synctest.Wait()
@@ -288,7 +288,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := server.circuits(); got != 2 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if !slices.Contains(r.Calls(), "suspect 31s") { // what counted as its payload
+		if !slices.Contains(r.Calls(), "suspect 31s") { // the client took these updates for the payload
 			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)
@@ -321,7 +321,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 					}
 					synctest.Wait()
 				}
-				// The time only: with which value is not known, until all is sent again.
+				// The server sends only the time. The value of the update is unknown until the server sends all fields again.
 				s.write(s.update(s.subs[0], []int{3}, int64(seconds+1)))
 				synctest.Wait()
 				var sizes []int
@@ -351,7 +351,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAFrame(t *testing.T) {
 		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || r.Connects != 2 {
 			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
-		if !slices.Contains(r.Calls(), "suspect 2s") { // what the server sent behind it
+		if !slices.Contains(r.Calls(), "suspect 2s") { // the updates that the server sent after it
 			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)
@@ -377,7 +377,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAMessage(t *testing.T) {
 	}, server)
 }
 
-// cut is a connection that breaks after some bytes.
+// cut is a connection that breaks after a number of bytes.
 type cut struct {
 	net.Conn
 	left int

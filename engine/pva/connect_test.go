@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/ioc"
 )
 
-// first is a sink that notes whether a value came.
+// first is a sink that records whether it got a value.
 type first struct {
 	clienttest.Counter
 	came atomic.Bool
@@ -22,8 +22,8 @@ type first struct {
 
 func (f *first) Sample(*sample.Sample) { f.came.Store(true) }
 
-// BenchmarkFind measures how fast channels of the simulated IOC, in this process, are
-// found and monitored, until each has its value.
+// BenchmarkFind measures how fast the client finds and monitors channels of the simulated IOC,
+// which runs in this process, until each channel has its value.
 func BenchmarkFind(b *testing.B) {
 	const channels = 50_000
 	config := ioc.Config{Listen: "127.0.0.1:0", PVAListen: "127.0.0.1:0", Channels: channels, Rate: 1e-3, Kinds: []string{"ramp"}}

@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// fuzzTypes has the types of the channels of a fuzzed circuit.
+// fuzzTypes has the types of a fuzzed circuit's channels.
 var fuzzTypes = []*proto.Type{
 	scalarType,
 	proto.NewStruct("", "value", proto.Of(proto.Any), "list", proto.Of(proto.String|proto.Array)),
 }
 
-// FuzzCircuit feeds a circuit with what a server sent, whole and in two parts:
-// nothing may panic, and sinks must get the same.
+// FuzzCircuit feeds a circuit with bytes of a server, once in one part and once in two.
+// Nothing may panic, and the sinks must get the same calls and samples both times.
 func FuzzCircuit(f *testing.F) {
 	for _, order := range orders {
 		s := &session{script: doubles("")}
@@ -40,7 +40,7 @@ func FuzzCircuit(f *testing.F) {
 		whole, parts := &recorder{}, &recorder{}
 		errWhole, errParts := feed(t, whole, b), feed(t, parts, b[:at], b[at:])
 		if errWhole != nil || errParts != nil {
-			return // the circuit ends, maybe a part earlier
+			return // the circuit ends, possibly one part earlier
 		}
 		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
 			t.Errorf("%d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
@@ -48,8 +48,8 @@ func FuzzCircuit(f *testing.F) {
 	})
 }
 
-// feed hands parts to a circuit of its own as reads do: it has two channels open and
-// one that is being created.
+// feed passes parts to a new circuit, like consecutive reads. The circuit has two open
+// channels and one that is being created.
 func feed(t *testing.T, r *recorder, parts ...[]byte) error {
 	c := offline(t)
 	c.openChannel(r, scalarType, scalar(7))

@@ -27,7 +27,7 @@ record(waveform, "T:EMPTY") { field(FTVL, "SHORT") field(NELM, "4") field(PINI, 
 record(ai, "T:UNDEFINED") { }
 `
 
-// readAll prints what p4p reads of PVs, as JSON.
+// readAll is a script that reads PVs with p4p and prints the results as JSON.
 const readAll = `
 import sys, json, os
 from p4p.client.thread import Context
@@ -55,7 +55,7 @@ with Context("pva", conf=conf, useenv=False, nt=False) as ctxt:
 print(json.dumps(out))
 `
 
-// reading is what a client reads of a PV, for comparison.
+// reading is the result of a client's read of a PV, for comparison.
 type reading struct {
 	Values   []string       `json:"values"`
 	Secs     int64          `json:"secs"`
@@ -79,7 +79,7 @@ func TestValuesAreWhatAnIndependentClientReads(t *testing.T) {
 	clienttest.CheckReadings(t, c, ioc.PVAAddr(), types, read, readingOf)
 }
 
-// readingOf turns a sample and its metadata into what readAll prints.
+// readingOf converts a sample and its metadata to the form that readAll prints.
 func readingOf(typ sample.Type, s *sample.Sample, m *sample.Metadata, want reading) reading {
 	meta := map[string]any{"units": m.Units, "precision": float64(m.Precision), "desc": ""}
 	for _, p := range m.Properties {

@@ -118,7 +118,7 @@ func TestMetadataIsDeliveredWhenItChanges(t *testing.T) {
 		s.write(s.update(s.subs[0], []int{fieldHigh, fieldUnits}, 5.0, "A")) // no sample
 		s.write(s.update(s.subs[0], []int{fieldHigh}, 5.0))
 		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0))
-		s.write(s.update(s.subs[0], []int{fieldTag}, 3)) // nothing that is kept
+		s.write(s.update(s.subs[0], []int{fieldTag}, 3)) // a field that is not archived
 		s.write(s.update(s.subs[0], nil))
 		s.write(s.update(s.subs[0], []int{fieldAll}, scalar(9)...))
 		synctest.Wait()
@@ -174,7 +174,7 @@ func TestTimes(t *testing.T) {
 			{seconds, 999_999_999, seconds*1e9 + 999_999_999, 0},
 			{seconds, 2_000_000_001, seconds*1e9 + 2_000_000_001, 0},
 			{-5, 0, -5e9, 0},
-			{0, 0, now, sample.EngineClock}, // never set
+			{0, 0, now, sample.EngineClock}, // the time was never set
 			{math.MaxInt64, 0, now, sample.EngineClock},
 			{math.MinInt64, -1, now, sample.EngineClock},
 		} {
@@ -201,7 +201,7 @@ func TestUpdateThatDoesNotDecodeRestartsTheChannel(t *testing.T) {
 			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
 				testclock.Advance(time.Minute)
 				s.write(update(s))
-				s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // on its way meanwhile
+				s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // the update was already in flight
 				testclock.Advance(time.Second)
 				want := []string{
 					"connected float64", "metadata mA", "dropped malformed 1",
@@ -241,7 +241,7 @@ func TestLossIsSuspectedInAFullQueueAfterAStall(t *testing.T) {
 		testclock.Advance(time.Second)
 		s := server.last()
 		var burst []byte
-		for i := range 40 { // made in 4 s
+		for i := range 40 { // 40 updates that the server made within 4 s
 			at := time.Duration(i) * 100 * time.Millisecond
 			burst = append(burst, s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds+at/time.Second), int(at%time.Second))...)
 		}
@@ -265,7 +265,7 @@ func TestNoLossIsSuspectedAfterAPauseOfTheServer(t *testing.T) {
 		c.Subscribe("PULSED", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Second)
 		s := server.last()
-		for i := range 100 { // as they are made
+		for i := range 100 { // the server sends each update at once
 			at := time.Duration(i) * time.Millisecond
 			s.write(s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds), int(at)))
 			testclock.Advance(time.Millisecond)
@@ -382,7 +382,7 @@ func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
 func TestFieldsOfAStructureAreStored(t *testing.T) {
 	typ := proto.NewStruct("", "a", int32s, "b", proto.NewStruct("", "c", texts1, "d", int32s), "timeStamp", timeType)
 	server := doubles(nameServerAddr)
-	server.typ = typ // as PVXS does: the whole type, whatever the request was
+	server.typ = typ // PVXS sends the whole type, whatever the request was
 	server.first = []any{1, "text", 2, int64(seconds), 0, 0}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -421,7 +421,7 @@ func TestTypesMayBeNamedByNumber(t *testing.T) {
 			sub := c.Subscribe(fmt.Sprint("PV", i), capture.SubscribeOptions{}, &sinks[i])
 			testclock.Advance(time.Second)
 			if i == 0 {
-				sub.Close() // the type that it brought stays known
+				sub.Close() // the client keeps the type that this channel received
 			}
 		}
 		for i := range sinks {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// offlineCircuit is a circuit without a connection, of a client that runs nothing.
+// offlineCircuit is a circuit without a connection. Its client runs nothing.
 type offlineCircuit struct {
 	*circuit
 	tb testing.TB
@@ -26,14 +26,14 @@ func offline(tb testing.TB) offlineCircuit {
 	return offlineCircuit{circuit: c, tb: tb}
 }
 
-// addChannel adds a channel that is being created, and returns its number.
+// addChannel adds a channel that is being created and returns its number.
 func (c offlineCircuit) addChannel(sink capture.Sink) uint32 {
 	ch := c.client.kernel.Subscribe("PV", capture.SubscribeOptions{}, sink)
 	c.client.kernel.Assign(ch, c.circuit)
 	return ch.Slot
 }
 
-// openChannel adds a channel of a type that has its first update.
+// openChannel adds a channel of a type that has received its first update.
 func (c offlineCircuit) openChannel(sink capture.Sink, typ *proto.Type, first []any) {
 	c.tb.Helper()
 	id := c.addChannel(sink)

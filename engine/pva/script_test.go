@@ -17,19 +17,19 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a scripted server. It answers as PVXS does, unless override does.
+// script is a scripted server. It answers like PVXS unless override answers.
 type script struct {
 	address string
 	order   proto.Flags // FlagBig for a big-endian one
-	typ     *proto.Type // of all its channels
+	typ     *proto.Type // type of all its channels
 	first   []any       // the fields of the first update
 	methods []string
-	// redirect answers searches with another server.
+	// redirect has the address of another server, by name, for answers to searches.
 	redirect map[string]string
 	guid     proto.GUID
-	// override answers instead, if it returns true.
+	// override handles a request. If it returns true, the usual answer is not sent.
 	override func(s *session, h *proto.Header, payload []byte) bool
-	// greet is sent first, instead of an offer.
+	// greet is sent first instead of an offer.
 	greet []byte
 	// lacks has the names that the server does not have.
 	lacks map[string]bool
@@ -37,9 +37,9 @@ type script struct {
 	mu        sync.Mutex
 	sessions  []*session
 	login     proto.Login
-	acked     map[uint32]uint32 // by ioid
-	requested map[uint32]string // pvRequests by ioid, and how they were sent
-	requests  [32]atomic.Int32  // by command
+	acked     map[uint32]uint32 // acknowledged updates by ioid
+	requested map[uint32]string // pvRequests by ioid, with how they were sent
+	requests  [32]atomic.Int32  // number of requests by command
 }
 
 // session is the server's end of a circuit.
@@ -74,7 +74,7 @@ const (
 	seconds = 1_700_000_000
 )
 
-// scalar returns the fields of a whole value of scalarType.
+// scalar returns all fields of a value of scalarType.
 func scalar(v float64) []any {
 	return []any{v, 0, 0, "", int64(seconds), 0, 0, -1.0, 1.0, "a PV", "mA", 3}
 }
@@ -84,7 +84,7 @@ func doubles(address string) *script {
 	return &script{address: address, typ: scalarType, first: scalar(7), methods: []string{"anonymous", "ca"}, guid: proto.GUID{1}}
 }
 
-// config returns a Config that has the network's name server.
+// config returns a Config with the network's name server.
 func config(n *clienttest.Network) Config {
 	return Config{Config: n.Config(nameServerAddr)}
 }
@@ -106,7 +106,7 @@ func (s *script) Accept(conn net.Conn) {
 	go clienttest.Serve(conn, greeting, one.handle)
 }
 
-// count returns how many requests of a kind came.
+// count returns how many requests of a kind the server received.
 func (s *script) count(c proto.Command) int { return int(s.requests[c].Load()) }
 
 // circuits returns how many circuits the server has had.
@@ -116,7 +116,7 @@ func (s *script) circuits() int {
 	return len(s.sessions)
 }
 
-// last returns the latest circuit to a server.
+// last returns the latest circuit to the server.
 func (s *script) last() *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *session) handle(b []byte) (used int) {
 
 func (s *session) write(b []byte) { clienttest.Write(s.conn, b) }
 
-// answer returns the answer of PVXS.
+// answer returns the answer that PVXS would send.
 func (s *session) answer(h *proto.Header, payload []byte) []byte {
 	r := proto.NewReader(payload, h.Order())
 	if h.Order() != proto.Order(s.order != 0) {
@@ -206,7 +206,7 @@ func (s *session) monitor(r *proto.Reader) []byte {
 	return nil
 }
 
-// describe returns the names of a structure, for comparison.
+// describe returns the field names of a structure as a text, for comparison.
 func describe(t *proto.Type) string {
 	text := ""
 	for i, name := range t.Names {
@@ -215,12 +215,12 @@ func describe(t *proto.Type) string {
 	return text
 }
 
-// update returns an update of fields, by number, and their values.
+// update returns an update of some fields, given by number, with their values.
 func (s *session) update(ioid uint32, changed []int, values ...any) []byte {
 	return s.overrun(ioid, nil, changed, values...)
 }
 
-// overrun is update where some fields were overrun.
+// overrun returns an update in which some fields were overrun.
 func (s *session) overrun(ioid uint32, overrun []int, changed []int, values ...any) []byte {
 	o := proto.Order(s.order != 0)
 	b := proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{IOID: ioid}, s.flags())
@@ -235,7 +235,7 @@ func bitSet(numbers []int) (set proto.BitSet) {
 	return set
 }
 
-// appendValues appends values in their encoding.
+// appendValues appends values in the encoding of their types.
 func appendValues(b []byte, o proto.Order, values ...any) []byte {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -268,7 +268,8 @@ func appendValues(b []byte, o proto.Order, values ...any) []byte {
 	return b
 }
 
-// bubble runs a test with one client of a network, under synctest's clock.
+// bubble runs a test with one client in a simulated network, with the clock of package
+// synctest.
 func bubble(t *testing.T, f func(t *testing.T, n *clienttest.Network, c *Client), servers ...*script) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

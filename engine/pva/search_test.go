@@ -22,7 +22,7 @@ func TestNameThatNoServerHasIsSearchedForWithBackOff(t *testing.T) {
 	}, server)
 }
 
-// nextSearch returns the next SEARCH that comes.
+// nextSearch returns the next SEARCH that arrives.
 func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) {
 	t.Helper()
 	buf := make([]byte, 1<<16)
@@ -94,7 +94,7 @@ func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 		t.Skip("this host has no loopback interface to receive broadcasts on")
 	}
 	c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
-	for range 9 { // then the delay is 5.6 s at least
+	for range 9 { // then the delay is at least 5.6 s
 		nextSearch(t, server)
 	}
 	sender, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 255, 255, 255), Port: port})
@@ -105,7 +105,7 @@ func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 	beacon := proto.Beacon{GUID: proto.GUID{1}, Server: netip.MustParseAddrPort("127.0.0.1:5075"), Protocol: "tcp"}
 	for life := range 2 {
 		beacon.GUID[0]++
-		for range 3 { // only the first beacon of each life is an anomaly
+		for range 3 { // only the first beacon after each start of a server is an anomaly
 			began := time.Now()
 			if _, err := sender.Write(proto.AppendBeacon(nil, &beacon, proto.FlagServer)); err != nil {
 				t.Fatal(err)

@@ -27,7 +27,7 @@ type server struct {
 	out       *bufio.Scanner
 }
 
-// prelude starts a server on the ports in its arguments. Then it runs each line of input
+// prelude is a script that starts a server on the ports in its arguments. It runs each line of input
 // as a Python statement, and answers with a line.
 const prelude = `
 import sys
@@ -52,7 +52,7 @@ for line in sys.stdin:
 server.stop()
 `
 
-// newServer chooses the ports of a server.
+// newServer chooses the ports of a server without starting it.
 func newServer(t *testing.T) *server {
 	t.Helper()
 	tcp, udp := epics.FreePort(t, "127.0.0.1"), epics.FreePort(t, "127.0.0.1")
@@ -66,7 +66,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-// start starts the server, which ends with the test.
+// start starts the server. The server ends with the test.
 func (s *server) start() {
 	s.t.Helper()
 	cmd := exec.Command(epics.Python(s.t), "-u", "-c", prelude, s.tcp, strconv.Itoa(int(s.broadcast)))
@@ -99,7 +99,7 @@ func (s *server) expect(line string) {
 	}
 }
 
-// do runs a statement.
+// do runs a Python statement in the server.
 func (s *server) do(statement string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.stdin, statement+"\n"); err != nil {
@@ -129,12 +129,12 @@ func TestServerIsFoundByUDPAndItsBeaconsAreHeard(t *testing.T) {
 	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.Info.Host != s.addr {
 		t.Errorf("%v from %s, want 1.5 from %s", got, r.Info.Host, s.addr)
 	}
-	if len(c.beacons.conns) > 0 { // else this host has no broadcasts
+	if len(c.beacons.conns) > 0 { // otherwise this host has no broadcasts
 		clienttest.Await(t, "a beacon", func() bool { return clienttest.Value(c.metrics.Beacons) > 0 })
 	}
 }
 
-// walked returns the numbers and texts of a stored structure by path.
+// walked returns the numbers and texts of a stored structure, by path.
 func walked(t *testing.T, stored []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -159,7 +159,7 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		clienttest.CheckClose(t, c, math.Float64bits(7), func() {
 			s := server.last()
-			s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // it was under way
+			s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // the update was already in flight
 		})
 		if server.count(proto.CmdDestroyRequest) != 1 || server.count(proto.CmdDestroyChannel) != 1 {
 			t.Error("the channel was not ended at the server, or twice")
@@ -172,7 +172,7 @@ func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)
 	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
-		time.Sleep(time.Millisecond) // so that closing falls between any two messages
+		time.Sleep(time.Millisecond) // lets the close happen between any two messages
 		return false
 	}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -241,7 +241,7 @@ func TestTypeMayChangeWhileTheChannelStays(t *testing.T) {
 		b = append(b, make([]byte, 1<<25-answerHead)...)
 		server.typ = proto.NewStruct("epics:nt/NTScalar:1.0", "value", texts1, "timeStamp", timeType)
 		server.first = []any{"text", int64(seconds), 0, 0}
-		s.write(append(b, s.update(s.subs[0], []int{fieldValue}, 8.0)...)) // the monitor begins again
+		s.write(append(b, s.update(s.subs[0], []int{fieldValue}, 8.0)...)) // the server starts the monitor again
 		testclock.Advance(time.Second)
 		want := []string{
 			"connected float64", "metadata mA", "dropped too_large 1", "dropped too_large 1", "connected string", "metadata ",

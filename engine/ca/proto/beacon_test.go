@@ -21,7 +21,8 @@ func TestBeaconRoundTrip(t *testing.T) {
 	}
 }
 
-// The layout is that of caProto.h: the address stands in the second parameter.
+// TestRepeaterMessages checks the layout of repeater messages against caProto.h: the address
+// is in the second parameter.
 func TestRepeaterMessages(t *testing.T) {
 	loopback := netip.MustParseAddr("127.0.0.1")
 	for name, c := range map[string]struct{ got, want []byte }{

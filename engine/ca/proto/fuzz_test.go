@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// FuzzFrames reads bytes as a circuit does, and decodes every frame in every way
-// that a client or a server would.
+// FuzzFrames reads bytes like a circuit, and decodes every frame in every way that a client or
+// a server would.
 func FuzzFrames(f *testing.F) {
 	s := sample.Sample{Time: EpicsEpoch * 1e9, Bytes: []byte("12345678")}
 	for native := String; native <= Double; native++ {
@@ -51,7 +51,8 @@ func decodeAll(h *Header, payload []byte, array bool, scratch []byte) []byte {
 	return scratch
 }
 
-// FuzzScalarRoundTrip checks that every value comes back bit for bit.
+// FuzzScalarRoundTrip checks that every value is the same, bit for bit, after it is encoded
+// and decoded.
 func FuzzScalarRoundTrip(f *testing.F) {
 	f.Add(uint16(6), uint64(1)<<63, uint32(5), uint16(3))
 	f.Fuzz(func(t *testing.T, native uint16, word uint64, secs uint32, severity uint16) {

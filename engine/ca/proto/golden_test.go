@@ -66,7 +66,7 @@ func TestMessagesAsCaprotoEncodesThem(t *testing.T) {
 	}
 }
 
-// valueCases are the values in the golden file's events.
+// valueCases are the values of the events in the golden file.
 var valueCases = []struct {
 	golden string
 	native DBR

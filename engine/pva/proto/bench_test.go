@@ -2,7 +2,7 @@ package proto
 
 import "testing"
 
-// ntScalar is an NTScalar as records have it.
+// ntScalar is the NTScalar type of IOC records.
 var ntScalar = NewStruct("epics:nt/NTScalar:1.0",
 	"value", Of(Float64),
 	"alarm", NewStruct("alarm_t", "severity", Of(Int32), "status", Of(Int32), "message", Of(String)),
@@ -20,8 +20,8 @@ func update(value []byte, changed ...int) []byte {
 	return End(AppendBitSet(b, nil, LittleEndian), 0)
 }
 
-// BenchmarkDoubleUpdate decodes what a record sends when its value changes: the
-// value, seconds and nanoseconds.
+// BenchmarkDoubleUpdate decodes the update of a record whose value changes: the value, seconds
+// and nanoseconds.
 func BenchmarkDoubleUpdate(b *testing.B) {
 	benchmarkUpdates(b, update(make([]byte, 8+8+4), 1, 7, 8), Of(Float64), Of(Int64), Of(Int32))
 }
@@ -31,7 +31,7 @@ func BenchmarkArrayUpdate(b *testing.B) {
 	benchmarkUpdates(b, update(value, 1, 2), Of(Float64|Array), specTime)
 }
 
-// benchmarkUpdates decodes an update of the fields of some types.
+// benchmarkUpdates decodes an update whose fields have the given types.
 func benchmarkUpdates(b *testing.B, frame []byte, fields ...*Type) {
 	var (
 		h       Header
@@ -58,7 +58,7 @@ func benchmarkUpdates(b *testing.B, frame []byte, fields ...*Type) {
 	}
 }
 
-// BenchmarkArrayBigEndian turns 200,000 numbers round.
+// BenchmarkArrayBigEndian reverses the byte order of 200,000 numbers.
 func BenchmarkArrayBigEndian(b *testing.B) {
 	wire := append(AppendSize(nil, 200000, BigEndian), make([]byte, 8*200000)...)
 	t := Of(Float64 | Array)

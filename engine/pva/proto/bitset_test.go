@@ -22,8 +22,8 @@ func numbers(s BitSet) (all []int) {
 	return all
 }
 
-// The examples of the specification, which are little-endian, and what PVXS makes
-// of whole words in the other order.
+// TestBitSetsOfTheSpecification checks the examples of the specification, which are
+// little-endian, and the big-endian encoding of whole words by PVXS.
 func TestBitSetsOfTheSpecification(t *testing.T) {
 	for _, c := range []struct {
 		hex     string

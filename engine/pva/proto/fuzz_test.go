@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzFrames reads bytes as a connection does.
+// FuzzFrames reads bytes like a connection.
 func FuzzFrames(f *testing.F) {
 	f.Add(AppendRequest(AppendControl(nil, SetByteOrder, FlagServer, 0), CmdMonitor, get, FlagBig))
 	f.Add(AppendHeader(nil, Header{Version: Version, Flags: FlagFirst, Command: CmdMonitor, Size: 1 << 31}))
@@ -37,8 +37,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzMessages parses bytes as every message, of a client and of a server. What
-// can be parsed and encoded comes back.
+// FuzzMessages parses bytes as every message of a client and of a server. Messages that can be
+// parsed and encoded must stay the same after both.
 func FuzzMessages(f *testing.F) {
 	for i, m := range messages {
 		f.Add(uint8(i), m.encode(nil, 0)[HeaderSize:], false)
@@ -66,8 +66,9 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzType reads types until the bytes end. They come back from what AppendType
-// makes of them, which is no longer than they are said to be, and that is bounded.
+// FuzzType reads types until the bytes end. A type must stay the same after AppendType has
+// encoded it and it is read again. Its encoding is at most as long as the type's size, which
+// is bounded.
 func FuzzType(f *testing.F) {
 	f.Add(AppendType(nil, specType, LittleEndian), false)
 	f.Add(AppendType(nil, ArrayOf(NewUnion("u", "a", Of(Any))), LittleEndian), false)
@@ -95,8 +96,8 @@ func FuzzType(f *testing.F) {
 	})
 }
 
-// FuzzValue reads a type and a value of it. The canonical form is not longer than
-// the bytes and the types in them, and decodes to itself.
+// FuzzValue reads a type and a value of it. The canonical form is at most as long as the bytes
+// and the types in them, and decodes to itself.
 func FuzzValue(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	for range 20 {
@@ -129,12 +130,12 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// specifiedValue is a value of specType, big-endian.
+// specifiedValue is a big-endian value of specType.
 var specifiedValue = []byte("\x03\x01\x02\x03\x05\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x11\x22\x33\x44\x55\x66\x77\x88\xaa\xbb\xcc\xdd\xee\xee\xee\xee" +
 	"\x11\x11\x11\x11\x22\x22\x22\x22\x0bAllo, Allo!\x01\x33\x33\x33\x33\x60\x06inside")
 
-// FuzzWalk walks through bytes as if they were stored. All names together are
-// bounded, and what is opened is closed.
+// FuzzWalk walks through bytes like through a stored structure. The total length of all names
+// is bounded, and each part that is opened is closed.
 func FuzzWalk(f *testing.F) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for range 20 {

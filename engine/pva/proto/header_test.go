@@ -44,7 +44,8 @@ func TestWhatIsNoFrame(t *testing.T) {
 	}
 }
 
-// A control message has no payload: its size is data.
+// TestControlMessages checks that a control message has no payload. The size field of its
+// header holds data instead.
 func TestControlMessages(t *testing.T) {
 	b := AppendControl(nil, SetByteOrder, FlagServer|FlagBig, 0xffffffff)
 	var h Header

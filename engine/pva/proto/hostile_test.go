@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cost returns the memory that f takes from the heap, and fails if it takes long.
+// cost returns the bytes that f allocates on the heap, and fails if f takes too long.
 func cost(t *testing.T, f func()) int {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -46,8 +46,9 @@ func TestTypesNestNoDeeperThanTheBound(t *testing.T) {
 	}
 }
 
-// Every number names a structure of ten members of the number before: some 400
-// bytes would describe 10^15 fields.
+// TestNumberedTypesDoNotGrowWithoutBound reads numbered types. Each number stands for a
+// structure with ten members of the previous number's type, so about 400 bytes would describe
+// 10^15 fields.
 func TestNumberedTypesDoNotGrowWithoutBound(t *testing.T) {
 	for _, shape := range []Code{0, Array} {
 		var known Types
@@ -76,7 +77,8 @@ func TestNumberedTypesDoNotGrowWithoutBound(t *testing.T) {
 	}
 }
 
-// A number of four bytes that stands for a long name is written out in each Any.
+// TestAnysOfALargeNumberedType reads many Any values of a numbered type with a long name. Each
+// canonical Any has the whole type, although its number has only four bytes.
 func TestAnysOfALargeNumberedType(t *testing.T) {
 	var known Types
 	large := NewStruct(strings.Repeat("n", 1<<20), "x", Of(Int8))
@@ -126,13 +128,13 @@ func TestHugeCounts(t *testing.T) {
 	}
 }
 
-// Many members of two bytes each take 12 times the memory of the payload, and no
-// more than the bound of a payload.
+// TestWideTypes reads a type with many members of two bytes each. It checks that the type is
+// refused before it takes more memory than the bound allows.
 func TestWideTypes(t *testing.T) {
 	b := []byte{byte(Struct), 0}
 	const n = 8 << 20
 	b = AppendSize(b, n, LittleEndian)
-	b = append(b, make([]byte, 2*n)...) // no name, boolean
+	b = append(b, make([]byte, 2*n)...) // empty name, boolean
 	r := NewReader(b, LittleEndian)
 	if used := cost(t, func() { r.Type(nil) }); !errors.Is(r.Err(), errTooComplex) || used > 2*maxTypes {
 		t.Errorf("%v after %d bytes", r.Err(), used)
@@ -160,7 +162,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// A value of no bytes costs as much time as its type has members.
+// TestHollowStructures reads an array of structures whose members have no bytes. Each element
+// takes as much time as its type has members, so the array must be refused.
 func TestHollowStructures(t *testing.T) {
 	empty := NewStruct("")
 	var members []any
@@ -208,8 +211,8 @@ func TestFixedArraysAreBounded(t *testing.T) {
 	}
 }
 
-// What is large but real is within the bounds: a group of a thousand records, and an
-// array of a hundred thousand structures.
+// TestLargeStructures checks that large but realistic structures are within the bounds: a
+// group of a thousand records, and an array of a hundred thousand structures.
 func TestLargeStructures(t *testing.T) {
 	var members []any
 	for range 1000 {

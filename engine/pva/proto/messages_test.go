@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// messages are one of every kind that is parsed whole, with how it is encoded and
-// parsed.
+// messages has one message of every kind that is parsed as a whole, with its encoder and its
+// parser.
 var messages = []struct {
 	name   string
 	cmd    Command
@@ -131,7 +131,8 @@ func TestSearchChannelSizes(t *testing.T) {
 	}
 }
 
-// Addresses that say nothing are those of the sender.
+// TestUnspecifiedAddresses checks that an unspecified address stands for the address of the
+// sender.
 func TestUnspecifiedAddresses(t *testing.T) {
 	for _, a := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0"} {
 		want := found
@@ -145,7 +146,7 @@ func TestUnspecifiedAddresses(t *testing.T) {
 	}
 }
 
-// Who logs in may tell more than user and host, in any order.
+// TestLoginWithMore checks that a login may have more fields than user and host, in any order.
 func TestLoginWithMore(t *testing.T) {
 	b := append(le32(1), 2, 0, 3, 0)
 	b = AppendString(b, CA, LittleEndian)
@@ -181,7 +182,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// What comes after the heads of operations.
+// TestOperations checks the parts of messages that follow the heads of operations.
 func TestOperations(t *testing.T) {
 	request := NewStruct("", "field", NewStruct(""))
 	for _, sub := range []uint8{SubInit, SubInit | SubPipeline} {

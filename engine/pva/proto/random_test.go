@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// elements are the codes that random types are made of.
+// elements are the type codes of random types.
 var elements = []Code{
 	Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float32, Float64, String, BoundedString, Any, Struct, Union,
 }
 
-// randomType returns a type that nests up to depth deep.
+// randomType returns a random type that nests at most depth deep.
 func randomType(rng *rand.Rand, depth int) *Type {
 	c := elements[rng.IntN(len(elements))]
 	if depth <= 1 {
@@ -47,7 +47,7 @@ func randomMembers(rng *rand.Rand, c Code, depth int) *Type {
 	return NewStruct("", members...)
 }
 
-// appendRandom appends a value of t in canonical form.
+// appendRandom appends a random value of t in canonical form.
 func appendRandom(dst []byte, t *Type, rng *rand.Rand) []byte {
 	width := t.Code.Width()
 	switch {
@@ -113,8 +113,8 @@ func appendRandomNumbers(dst []byte, c Code, n int, rng *rand.Rand) []byte {
 	return dst
 }
 
-// appendBig appends the value of t that r, a canonical one, begins with, as a
-// big-endian peer sends it.
+// appendBig reads a value of t from r, which has the canonical form, and appends it in the
+// encoding of a big-endian peer.
 func appendBig(dst []byte, t *Type, r *Reader) []byte {
 	width := t.Code.Width()
 	switch {

@@ -58,7 +58,8 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// After an error all is zero, and the first error stays.
+// TestReaderStaysFailed checks that a reader returns zero values after an error and keeps the
+// first error.
 func TestReaderStaysFailed(t *testing.T) {
 	r := NewReader([]byte{1, 2, 3}, LittleEndian)
 	r.Uint32()

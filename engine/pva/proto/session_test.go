@@ -17,9 +17,9 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// Sessions that testdata/record.py recorded between other software are understood
-// to the last byte: all that we also send we encode in the same way, and values are
-// what the client says it read.
+// TestRecordedSessions decodes sessions that testdata/record.py recorded between other
+// programs. Every byte must be understood, the messages that Varve also sends must be encoded
+// in the same way, and the values must be those that the client read.
 func TestRecordedSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.session.txt")
 	if err != nil || len(files) == 0 {
@@ -61,10 +61,10 @@ func replay(t *testing.T, file string) {
 	}
 }
 
-// session is what both sides know.
+// session holds the state that both sides of a connection share.
 type session struct {
 	*testing.T
-	types      [2]proto.Types // of the client and the server
+	types      [2]proto.Types // types of the client and of the server
 	cids, sids map[uint32]string
 	ops        map[uint32]*operation
 	values     map[string][][]byte // stored structures by PV
@@ -114,7 +114,7 @@ func (s *session) same(name string, want, got []byte) {
 	}
 }
 
-// client takes a message of the client, and returns it as we send it.
+// client decodes a message of the client and returns it in Varve's own encoding.
 func (s *session) client(h proto.Header, r *proto.Reader) []byte {
 	switch h.Command {
 	case proto.CmdSearch:
@@ -179,7 +179,7 @@ func (s *session) request(h proto.Header, r *proto.Reader) []byte {
 	return proto.AppendRequest(nil, h.Command, q, h.Flags)
 }
 
-// server takes a message of the server, and returns it as we send it.
+// server decodes a message of the server and returns it in Varve's own encoding.
 func (s *session) server(h proto.Header, r *proto.Reader) []byte {
 	switch h.Command {
 	case proto.CmdSearchResponse:
@@ -246,7 +246,8 @@ func (s *session) update(op *operation, r *proto.Reader) {
 	op.value = s.field(nil, op.typ, 0, changed, &old, r)
 }
 
-// field appends the field of a number: as it comes if it is changed, else as it was.
+// field appends the field with a number: the new value if the field has changed, otherwise the
+// old one.
 func (s *session) field(dst []byte, t *proto.Type, number int, changed proto.BitSet, old, r *proto.Reader) []byte {
 	if changed.Has(number) {
 		old.Value(nil, t, nil)
@@ -263,8 +264,8 @@ func (s *session) field(dst []byte, t *proto.Type, number int, changed proto.Bit
 	return dst
 }
 
-// compare takes the next value of a PV that is what the client read. It passes over
-// those before, which the client overwrote in its own queue: only updates can be.
+// compare finds the next value of a PV that equals the value that the client read. It may skip
+// one earlier value per PV, which an update overwrote in the client's queue.
 func (s *session) compare(name, want string) {
 	s.seen["="]++
 	wanted := decode(s.T, want)

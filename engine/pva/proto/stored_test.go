@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// parts writes what Walk comes to, a word each.
+// parts returns the parts that Walk visits, one word each.
 func parts(stored []byte) (string, error) {
 	var b strings.Builder
 	err := Walk(stored, func(p *Part) {
@@ -58,7 +58,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// Walk accepts whatever Value makes, and closes what it opens.
+// TestWalkThroughAnyValue checks that Walk accepts every value that method Value returns, and
+// closes each part that it opens.
 func TestWalkThroughAnyValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	for range 2000 {

@@ -86,7 +86,8 @@ func TestNullType(t *testing.T) {
 	}
 }
 
-// Numbers stand for types, may be given anew, and reach into structures.
+// TestTypeNumbers checks that numbers stand for types, may be reassigned, and may occur within
+// structures.
 func TestTypeNumbers(t *testing.T) {
 	var known Types
 	point := NewStruct("point", "x", Of(Float64))
@@ -206,7 +207,7 @@ func TestBugsPanic(t *testing.T) {
 	}
 }
 
-// AppendType keeps what stands before.
+// TestAppendTypeAppends checks that AppendType keeps the bytes before the type.
 func TestAppendTypeAppends(t *testing.T) {
 	if b := AppendType([]byte("x"), Of(Int8), BigEndian); !bytes.Equal(b, []byte{'x', byte(Int8)}) {
 		t.Errorf("% x", b)

@@ -26,8 +26,8 @@ func TestValueOfTheSpecification(t *testing.T) {
 	}
 }
 
-// Values of any type come to the same canonical bytes from either order, and cut
-// short they are refused.
+// TestValueRoundTrip checks that values of any type have the same canonical bytes, whichever
+// byte order they had, and that truncated values are refused.
 func TestValueRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 3000 {
@@ -50,7 +50,8 @@ func TestValueRoundTrip(t *testing.T) {
 	}
 }
 
-// What can be said in two ways has one canonical form.
+// TestCanonicalForm checks that each value has one canonical form, even if it has several
+// encodings.
 func TestCanonicalForm(t *testing.T) {
 	var known Types
 	point := NewStruct("", "x", Of(Int8))
@@ -104,7 +105,7 @@ func TestWhatIsNoValue(t *testing.T) {
 	}
 }
 
-// The zero value of every type is one that decodes to itself.
+// TestZero checks that the zero value of every type decodes to itself.
 func TestZero(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	for range 1000 {
