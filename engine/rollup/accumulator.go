@@ -10,41 +10,41 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Accumulator computes the bins of one width from samples in order of time, none of
-// them twice. The sample before the first bin of interest comes first, if there is one.
+// Accumulator computes the bins of one width from samples in time order without duplicates. If
+// a sample precedes the first bin of interest, it must be added first.
 //
 //	group: samples of the latest time ──▶ held ──▶ open bin ──▶ bins
 //
-// The samples of the latest time wait, as others of the same time may follow; they
-// belong to the open bin all the same.
+// The samples of the latest time wait in the group, because others of the same time may
+// follow. They belong to the open bin nevertheless.
 type Accumulator struct {
 	width int64
 	bin   tally
 	held  holding
-	begun bool    // there is a group
-	at    int64   // its time
-	group []value // never empty once begun
+	begun bool    // at least one sample was added
+	at    int64   // the time of the latest sample
+	group []value // samples of that time that are not applied yet
 }
 
-// value is a sample, without its time.
+// value is a sample without its time.
 type value struct {
 	typ    sample.Type
 	tag    sample.Tag
 	word   uint64
-	number float64 // of a Number or a Choice
-	bytes  []byte  // of a Text: the run's own, until Add returns
+	number float64 // for a Number or a Choice
+	bytes  []byte  // for a Text: owned by the run until Add returns
 }
 
-// holding is what the PV holds since a time that is accounted for up to it.
+// holding is the value that the PV currently holds. The open bin accounts for it up to since.
 type holding struct {
 	value
 	kind   Kind
-	exists bool // there was a sample
-	valid  bool // it has a value
+	exists bool // there was a sample or an earlier bin
+	valid  bool // it is a usable value
 	since  int64
 }
 
-// tally is the bin that is open, as far as samples were applied to it.
+// tally holds the open bin, as far as samples were applied to it.
 type tally struct {
 	open       bool
 	start, end int64
@@ -52,9 +52,9 @@ type tally struct {
 	covered    int64
 	severity   sample.Severity
 	kind       Kind
-	follows    bool // a sample came before the bin
+	follows    bool // a sample precedes the bin
 	changed    bool
-	sampled    bool // first is that of a sample
+	sampled    bool // first comes from a sample in the bin
 	referred   bool // ref is set
 	min, max   float64
 	first      float64
@@ -64,18 +64,18 @@ type tally struct {
 	rest       int64
 }
 
-// NewAccumulator returns an accumulator of bins of a width in ns.
+// NewAccumulator returns an accumulator for bins of a width in ns.
 func NewAccumulator(width int64) *Accumulator { return &Accumulator{width: width} }
 
 // Width returns the width of the bins in ns.
 func (a *Accumulator) Width() int64 { return a.width }
 
-// Reset forgets all samples, and sets the width.
+// Reset forgets all samples and sets the width.
 func (a *Accumulator) Reset(width int64) {
 	*a = Accumulator{width: width, group: a.group[:0], bin: tally{states: a.bin.states[:0]}}
 }
 
-// Copy makes a the same as o. They share no memory.
+// Copy makes a equal to o. They share no memory.
 func (a *Accumulator) Copy(o *Accumulator) {
 	group, states, text := a.group[:0], a.bin.states[:0], a.held.bytes[:0]
 	*a = *o
@@ -87,10 +87,11 @@ func (a *Accumulator) Copy(o *Accumulator) {
 	a.held.bytes = append(text, o.held.bytes...)
 }
 
-// Last returns the time of the latest sample; false if there was none.
+// Last returns the time of the latest sample. It returns false if there was none.
 func (a *Accumulator) Last() (t int64, ok bool) { return a.at, a.begun }
 
-// Through returns up to where all bins are closed; false before the first sample.
+// Through returns the time up to which all bins are closed. It returns false before the first
+// sample.
 func (a *Accumulator) Through() (t int64, ok bool) {
 	t = Floor(a.at, a.width)
 	if len(a.group) == 0 {
@@ -99,7 +100,7 @@ func (a *Accumulator) Through() (t int64, ok bool) {
 	return t, a.begun
 }
 
-// Floor returns the start of the bin of some width that holds a time.
+// Floor returns the start of the bin of the given width that contains t.
 func Floor(t, width int64) int64 {
 	r := t % width
 	if r < 0 {
@@ -108,7 +109,7 @@ func Floor(t, width int64) int64 {
 	return t - r
 }
 
-// Hold begins after a bin: the PV holds what b ends with.
+// Hold makes the accumulator start after bin b: the PV holds the last value of b.
 func (a *Accumulator) Hold(b *Bin) {
 	if !a.begun {
 		a.held = holding{kind: b.Kind, exists: true, valid: b.Held, since: b.End()}
@@ -116,8 +117,8 @@ func (a *Accumulator) Hold(b *Bin) {
 	}
 }
 
-// Add adds samples from (inclusive) to to (exclusive) of a run: none is before those
-// added so far, nor was it one of them. It appends the bins that this closes.
+// Add adds the samples in [from, to) of a run. No sample may be earlier than those already
+// added or repeat one of them. Add appends the bins that these samples close.
 func (a *Accumulator) Add(dst []Bin, r *sample.Run, from, to int) []Bin {
 	for from < to {
 		t := r.Times[from]
@@ -145,8 +146,8 @@ func (a *Accumulator) Add(dst []Bin, r *sample.Run, from, to int) []Bin {
 	return dst
 }
 
-// Close closes the open bin if it ends at or before a time: no sample from before
-// that time will follow.
+// Close closes the open bin if it ends at or before the given time. No sample before that time
+// may follow.
 func (a *Accumulator) Close(dst []Bin, before int64) []Bin {
 	if len(a.group) == 0 || Floor(a.at, a.width)+a.width > before {
 		return dst
@@ -165,7 +166,7 @@ func valueOf(r *sample.Run, i int) value {
 	return v
 }
 
-// cut returns the first bytes of a text, whole runes of them.
+// cut returns the beginning of a text, at most MaxText bytes of whole runes.
 func cut(b []byte) []byte {
 	if len(b) <= MaxText {
 		return b
@@ -181,7 +182,7 @@ func compare(a, b value) int {
 	return cmp.Or(cmp.Compare(a.typ, b.typ), cmp.Compare(a.word, b.word), bytes.Compare(a.bytes, b.bytes), cmp.Compare(a.tag, b.tag))
 }
 
-// undefined reports whether the tag says that there is no value.
+// undefined reports whether the tag marks an undefined value.
 func undefined(t sample.Tag) bool {
 	const udf = 17 // as in EPICS base (alarm.h)
 	return t.Severity() == sample.Invalid && t.Status() == udf
@@ -190,7 +191,7 @@ func undefined(t sample.Tag) bool {
 // finite reports whether v is neither NaN nor an infinity.
 func finite(v float64) bool { return v-v == 0 }
 
-// settle applies the group to the bin it belongs to.
+// settle applies the samples of the group to their bin.
 func (a *Accumulator) settle(dst []Bin) []Bin {
 	if len(a.group) == 0 {
 		return dst
@@ -222,7 +223,7 @@ func (a *Accumulator) settle(dst []Bin) []Bin {
 	return dst
 }
 
-// advance accounts for what is held until t, and opens the bin that holds t.
+// advance accounts for the held value until t and opens the bin that contains t.
 func (a *Accumulator) advance(dst []Bin, t int64) []Bin {
 	if a.bin.open && t < a.bin.end {
 		a.account(t)
@@ -249,7 +250,7 @@ func (a *Accumulator) finish(dst []Bin) []Bin {
 	return append(dst, a.bin.bin(&a.held))
 }
 
-// account adds the time from since to t to the open bin.
+// account adds the time from since to t, during which the PV held its value, to the open bin.
 func (a *Accumulator) account(t int64) {
 	b, h := &a.bin, &a.held
 	dt := t - h.since
@@ -269,7 +270,7 @@ func (a *Accumulator) account(t int64) {
 		}
 		b.min, b.max = lesser(b.min, h.number), greater(b.max, h.number)
 		d := h.number - b.ref
-		w := float64(d * float64(dt)) // the conversions keep processors from fusing
+		w := float64(d * float64(dt)) // the conversions prevent fused multiply-add
 		b.area += w
 		b.sq += float64(w * d)
 	case Choice:
@@ -277,7 +278,7 @@ func (a *Accumulator) account(t int64) {
 	}
 }
 
-// hold adds time in a state.
+// hold adds time to a state.
 func (b *tally) hold(state uint32, dt int64) {
 	for i := range b.states {
 		if b.states[i].State == state {
@@ -292,7 +293,7 @@ func (b *tally) hold(state uint32, dt int64) {
 	}
 }
 
-// restart begins anew with values of another kind, from t on.
+// restart discards the values of the previous kind and starts with another kind at time t.
 func (b *tally) restart(kind Kind, t int64) {
 	states := b.states[:0]
 	*b = tally{

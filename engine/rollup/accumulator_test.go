@@ -10,13 +10,13 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// feeder adds samples as runs.
+// feeder adds samples to an accumulator as runs.
 type feeder struct {
 	acc  *Accumulator
 	bins []Bin
 }
 
-// add adds samples as one run for each stretch of one type.
+// add adds samples as one run for each segment of one type.
 func (f *feeder) add(samples []typed) {
 	for len(samples) > 0 {
 		n := 1
@@ -29,13 +29,13 @@ func (f *feeder) add(samples []typed) {
 		}
 		f.bins = f.acc.Add(f.bins, r, 0, n)
 		for i := range r.Bytes {
-			r.Bytes[i] = '?' // the accumulator must not look at it any more
+			r.Bytes[i] = '?' // the accumulator must not read these bytes any more
 		}
 		samples = samples[n:]
 	}
 }
 
-// shuffleTies puts samples of equal time in another order.
+// shuffleTies shuffles samples of equal time.
 func shuffleTies(rng *rand.Rand, all []typed) {
 	for i := 0; i < len(all); {
 		j := i
@@ -47,9 +47,9 @@ func shuffleTies(rng *rand.Rand, all []typed) {
 	}
 }
 
-// TestBinsAreAFunctionOfTheSamples adds samples in pieces of all sizes, from their
-// start or from the middle of a range, with copies and closing in between, and expects
-// what the model says, bit for bit.
+// TestBinsAreAFunctionOfTheSamples adds samples in pieces of all sizes, from the first sample
+// or from the middle of a range. In between it copies accumulators and closes bins. The result
+// must equal that of the model bit for bit.
 func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -62,7 +62,7 @@ func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
 		f := &feeder{acc: NewAccumulator(width)}
 		other := NewAccumulator(1)
 		from := 0
-		if rng.IntN(2) == 0 { // a range: it begins with what is before
+		if rng.IntN(2) == 0 { // a range starts with the sample before it
 			from = rng.IntN(len(all))
 			for from > 0 && all[from-1].Time == all[from].Time {
 				from--
@@ -77,7 +77,7 @@ func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
 			}
 			f.add(all[i : i+n])
 			i += n
-			if rng.IntN(4) == 0 { // another one goes on
+			if rng.IntN(4) == 0 { // continue with a copy
 				other.Copy(f.acc)
 				f.add(all[:0])
 				f.acc, other = other, f.acc
@@ -104,8 +104,8 @@ func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
 	}
 }
 
-// TestJoin joins bins, and those between that have no sample, and compares the sums
-// with bins that were wider from the start.
+// TestJoin joins bins and fills in those without samples. It compares the result with bins
+// that were computed with the larger width.
 func TestJoin(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -139,7 +139,7 @@ func TestJoin(t *testing.T) {
 			if near(got.Mean, want.Mean, &want) && near(got.Std, want.Std, &want) {
 				got.Mean, got.Std = want.Mean, want.Std
 			}
-			if want.Rest > 0 { // more states than there is room for
+			if want.Rest > 0 { // more states than a bin can hold
 				got.States, got.Rest = want.States, want.Rest
 			}
 			if text(&got) != text(&want) {
@@ -149,14 +149,14 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// near reports whether two figures of a bin differ by no more than rounding explains.
+// near reports whether two figures of a bin differ by no more than rounding errors.
 func near(a, b float64, of *Bin) bool {
 	spread := of.Max - of.Min
 	return a == b || a != a && b != b || math.Abs(a-b) <= 1e-5*spread+1e-15*math.Abs(of.Mean) || spread > 1e200
 }
 
-// TestStdOfReadingsFarFromZero is about what is lost when sums of squares are taken of
-// large numbers.
+// TestStdOfReadingsFarFromZero checks that Std keeps its precision for large numbers, whose
+// sums of squares would lose it.
 func TestStdOfReadingsFarFromZero(t *testing.T) {
 	const width = int64(10e9)
 	r := &sample.Run{Type: sample.Float64}
@@ -183,7 +183,7 @@ func benchRun(t sample.Type, n int) *sample.Run {
 	return r
 }
 
-// BenchmarkAccumulate adds samples of 10 Hz to one level.
+// BenchmarkAccumulate adds 10 Hz samples to one level.
 func BenchmarkAccumulate(b *testing.B) {
 	for name, typ := range map[string]sample.Type{"float64": sample.Float64, "int32": sample.Int32} {
 		for _, width := range []time.Duration{10 * time.Second, 5 * time.Minute, 6 * time.Hour} {

@@ -7,18 +7,18 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Kind is what the values of a bin are. The numbers are stored.
+// Kind is the kind of the values in a bin. The numbers are stored.
 type Kind uint8
 
 // Kinds of values.
 const (
-	// Other: arrays and structures. They are counted.
+	// Other means arrays and structures, which are only counted.
 	Other Kind = iota
-	// Number: scalars that are numbers, of any type.
+	// Number means numeric scalars of any type.
 	Number
-	// Choice: states of an enumeration.
+	// Choice means states of an enumeration.
 	Choice
-	// Text: strings.
+	// Text means strings.
 	Text
 	numKinds = int(iota)
 )
@@ -37,53 +37,54 @@ func KindOf(t sample.Type) Kind {
 }
 
 const (
-	// MaxStates is how many states of an enumeration a bin tells apart: as many as a
-	// record has.
+	// MaxStates is the maximum number of enumeration states in a bin: as many as a record has.
 	MaxStates = 16
-	// MaxText is how many bytes of a text a bin holds.
+	// MaxText is the maximum number of bytes of a text in a bin.
 	MaxText = 256
 )
 
-// StateTime is for how long an enumeration was in a state, in ns.
+// StateTime is the time in ns that an enumeration was in a state.
 type StateTime struct {
 	State uint32
 	Time  int64
 }
 
-// Bin sums up the samples of a span of time, from Start on for Width ns.
+// Bin summarizes the samples of an interval that begins at Start and lasts Width ns.
 type Bin struct {
 	// Start is in ns since 1970.
 	Start, Width int64
 	// Count is the number of samples.
 	Count uint64
-	// Covered is for how long a value of the kind was held, in ns.
+	// Covered is the time in ns during which a value of the bin's kind was held.
 	Covered int64
 
 	Kind Kind
-	// Changed says that values of another kind came before those that the bin is about.
+	// Changed means that earlier values in the bin were of another kind. Only Count and
+	// Severity include them.
 	Changed bool
-	// Held says that the last sample has a value that holds on after the bin.
+	// Held means that the last sample has a value, which the PV still holds after the bin.
 	Held bool
-	// Severity is the worst one in force, LastSeverity that of the last sample.
+	// Severity is the highest severity in the bin. LastSeverity is that of the last sample.
 	Severity, LastSeverity sample.Severity
 
-	// Min, Max, Mean and Std are of numbers; NaN if none was held, and for other kinds.
+	// Min, Max, Mean and Std apply to numbers. They are NaN if no number was held, and for
+	// other kinds.
 	Min, Max, Mean, Std float64
-	// First and Last are of numbers and of states: of the samples, or, if there is
-	// none, the value held.
+	// First and Last apply to numbers and states. They are the first and the last sample or,
+	// if the bin has none, the held value.
 	First, Last float64
-	// States are in the order in which they were first held. Rest is the time in those
-	// that did not find room.
+	// States are in the order in which they were first held. Rest is the total time in the
+	// states that exceed MaxStates.
 	States []StateTime
 	Rest   int64
-	// Text is the last one, cut at MaxText bytes.
+	// Text is the last text, truncated to MaxText bytes.
 	Text string
 }
 
 // End returns the first instant after the bin.
 func (b *Bin) End() int64 { return b.Start + b.Width }
 
-// Next returns a bin without samples that follows b: it holds what b ends with.
+// Next returns a later bin without samples: it holds the last value of b.
 func (b *Bin) Next(start, width int64) Bin {
 	n := Bin{
 		Start: start, Width: width, Kind: b.Kind, Held: b.Held, Severity: b.LastSeverity, LastSeverity: b.LastSeverity,
@@ -103,8 +104,8 @@ func (b *Bin) Next(start, width int64) Bin {
 	return n
 }
 
-// Join makes b wider: o follows it without a gap. Mean and Std of the whole may differ
-// in the last digits from those computed from its samples, the rest does not.
+// Join extends b by o, which must follow without a gap. The last digits of Mean and Std may
+// differ from values computed from the samples. All other fields are the same.
 func (b *Bin) Join(o *Bin) {
 	first := b.First
 	if b.Count == 0 || o.Changed || o.Kind != b.Kind {
@@ -127,7 +128,7 @@ func (b *Bin) Join(o *Bin) {
 	b.First, b.Last, b.Text, b.Held, b.LastSeverity = first, o.Last, o.Text, o.Held, o.LastSeverity
 }
 
-// average sets Mean and Std to those of both.
+// average sets Mean and Std to those of both bins together.
 func (b *Bin) average(o *Bin) {
 	switch {
 	case b.Kind != Number || o.Covered == 0:
@@ -145,7 +146,7 @@ func (b *Bin) average(o *Bin) {
 // join adds the states of o.
 func (b *Bin) join(o *Bin) {
 	b.Rest += o.Rest
-	b.States = slices.Clip(b.States) // those of a bin that was copied stay as they are
+	b.States = slices.Clip(b.States) // the states of copies of b must not change
 	for _, s := range o.States {
 		if i := slices.IndexFunc(b.States, func(t StateTime) bool { return t.State == s.State }); i >= 0 {
 			b.States = slices.Clone(b.States)
@@ -158,7 +159,7 @@ func (b *Bin) join(o *Bin) {
 	}
 }
 
-// lesser returns the lesser of two numbers, or the one that is not NaN.
+// lesser returns the smaller of two numbers, or the one that is not NaN.
 func lesser(a, b float64) float64 {
 	if b < a || a != a {
 		return b

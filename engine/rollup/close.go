@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// bin returns the bin that is closed, after which h holds.
+// bin returns the closed bin. h is the value that the PV holds at its end.
 func (b *tally) bin(h *holding) Bin {
 	out := Bin{
 		Start: b.start, Width: b.end - b.start, Count: b.count, Covered: b.covered, Kind: b.kind, Changed: b.changed,
@@ -27,7 +27,7 @@ func (b *tally) bin(h *holding) Bin {
 	return out
 }
 
-// moments returns the mean and the standard deviation, rounded.
+// moments returns the rounded mean and standard deviation.
 func (b *tally) moments() (mean, std float64) {
 	t := float64(b.covered)
 	shift := b.area / t
@@ -36,7 +36,7 @@ func (b *tally) moments() (mean, std float64) {
 	case variance > 0:
 		std = math.Sqrt(variance)
 	case math.IsNaN(variance):
-		std = math.Inf(1) // values so large that their squares are no numbers
+		std = math.Inf(1) // the squares of such large values overflow
 	}
 	if !finite(mean) {
 		mean = b.min/2 + b.max/2
@@ -45,11 +45,11 @@ func (b *tally) moments() (mean, std float64) {
 	return min(max(coarse(mean, step), b.min), b.max), coarse(std, step)
 }
 
-// spreadBits says how fine Mean and Std are: in steps of about a 2²⁰th of Max − Min.
+// spreadBits sets the resolution of Mean and Std: a step is about (Max − Min) / 2²⁰.
 const spreadBits = 20
 
-// stepOf returns the step of the mean of values from low to high, a power of two; 0 if
-// there is none.
+// stepOf returns the rounding step, a power of two, for the mean of values from low to high.
+// It returns 0 if there is no such step.
 func stepOf(low, high float64) float64 {
 	spread := high - low
 	if !(spread > 0) || !finite(spread) {
@@ -58,7 +58,8 @@ func stepOf(low, high float64) float64 {
 	return math.Ldexp(1, math.Ilogb(spread)-spreadBits)
 }
 
-// coarse rounds v to a multiple of a step. One that has more than 53 bits stays.
+// coarse rounds v to a multiple of step. It returns v if the multiple would need more than 53
+// bits.
 func coarse(v, step float64) float64 {
 	if n, ok := stepsIn(v, step); ok {
 		return float64(n) * step
@@ -66,8 +67,8 @@ func coarse(v, step float64) float64 {
 	return v
 }
 
-// stepsIn returns the multiple of a step that is next to v; false if it is none of 53
-// bits.
+// stepsIn returns the number of steps that is closest to v. It returns false if the number
+// needs more than 53 bits.
 func stepsIn(v, step float64) (n int64, ok bool) {
 	f := math.RoundToEven(v / step)
 	return int64(f), math.Abs(f) < 1<<53

@@ -6,13 +6,13 @@ import (
 	"math/bits"
 )
 
-// encoder appends columns.
+// encoder appends columns to dst.
 type encoder struct {
 	dst     []byte
 	scratch []int64
 }
 
-// column appends a number of each bin.
+// column appends one integer for each bin.
 func (e *encoder) column(bins []Bin, of func(*Bin) int64) {
 	e.scratch = e.scratch[:0]
 	for i := range bins {
@@ -21,10 +21,10 @@ func (e *encoder) column(bins []Bin, of func(*Bin) int64) {
 	e.ints(e.scratch)
 }
 
-// differences, in the first byte of a column, says that it holds those.
+// differences is the bit in the first byte of a column that marks a column of differences.
 const differences = 0x80
 
-// ints appends a column of integers, as they are or as differences, whichever is
+// ints appends a column of integers, either the values or their differences, whichever is
 // shorter.
 func (e *encoder) ints(v []int64) {
 	if len(v) == 0 {
@@ -42,7 +42,8 @@ func (e *encoder) ints(v []int64) {
 	e.bits(len(v), width, func(i int) uint64 { return uint64(v[i] - low) })
 }
 
-// span returns the least of n numbers, and how many bits the others need above it.
+// span returns the smallest of n numbers and the number of bits that the distances from it
+// need.
 func span(n int, of func(int) int64) (low int64, width int) {
 	if n == 0 {
 		return 0, 0
@@ -54,7 +55,8 @@ func span(n int, of func(int) int64) (low int64, width int) {
 	return low, bits.Len64(uint64(high) - uint64(low))
 }
 
-// bits appends n numbers of so many bits, the first in the lowest bits of the first byte.
+// bits appends n numbers of width bits. The first number takes the lowest bits of the first
+// byte.
 func (e *encoder) bits(n, width int, of func(int) uint64) {
 	acc, have := uint64(0), 0
 	for i := range n {
@@ -74,8 +76,8 @@ func (e *encoder) bits(n, width int, of func(int) uint64) {
 	}
 }
 
-// floats appends a column of any floats: each XOR the one before, without the bits
-// that are 0 in all.
+// floats appends a column of floats. It stores each float XOR the previous one, without the
+// leading and trailing bits that are 0 in all of them.
 func (e *encoder) floats(v []float64) {
 	if len(v) == 0 {
 		return
@@ -92,12 +94,12 @@ func (e *encoder) floats(v []float64) {
 	e.bits(len(v)-1, width, func(i int) uint64 { return xor(i) >> low })
 }
 
-// decoder reads columns. Once it is bad, all it returns is 0.
+// decoder reads columns. After the first error bad is set and all methods return zero values.
 type decoder struct {
 	src     []byte
 	bad     bool
 	numbers []uint64
-	tail    [24]byte // of a column, with zeros after it
+	tail    [24]byte // the end of a column, padded with zeros
 }
 
 func (d *decoder) take(n int) []byte {
@@ -137,7 +139,7 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// ints reads n integers, at most as many as a tile has bins, or states.
+// ints reads n integers. The caller limits n to the number of bins or states in a tile.
 func (d *decoder) ints(n int) []int64 {
 	if n == 0 || d.bad {
 		return nil
@@ -160,7 +162,7 @@ func (d *decoder) ints(n int) []int64 {
 	return v
 }
 
-// bits reads n numbers of so many bits. They are valid until the next call.
+// bits reads n numbers of width bits. The result is valid until the next call.
 func (d *decoder) bits(n, width int) []uint64 {
 	if width > 64 {
 		d.bad = true
@@ -171,7 +173,7 @@ func (d *decoder) bits(n, width int) []uint64 {
 		return nil
 	}
 	d.numbers = d.numbers[:0]
-	mask := uint64(1)<<width - 1 // all bits for 64
+	mask := uint64(1)<<width - 1 // all bits if width is 64
 	for i := range n {
 		at := i * width
 		from := src[at/8:]

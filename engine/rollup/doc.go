@@ -1,40 +1,39 @@
-// Package rollup decimates the samples of a PV: it sums up those of a span of time in
-// a Bin, and packs the bins of a level into tiles, which a store keeps as rows.
+// Package rollup computes rollups of the samples of a PV. It summarizes each interval in a Bin
+// and packs the bins of a level into tiles, which a store keeps as rows.
 //
 //	runs, in order of time ──▶ Accumulator (one per level) ──▶ bins ──▶ Tile ──▶ Append ──▶ blob
 //	                                 │                           ▲
 //	                                 └ what the PV holds goes on  └ Join: wider bins, for readers
 //
-// # What a bin tells
+// # What a bin contains
 //
-// A sample holds until the next one. So a bin is about the value that was held when it
-// began, unless a sample stands exactly there, and about the samples in it: Min and Max
-// are over both, Mean and Std weigh each value by the time for which it was held, and
-// Severity is the worst of both; Count, and First if there is any, are of the samples
-// alone. Mean is never outside of Min and Max for that reason. NaN, an infinity, and a
-// sample with severity INVALID and status UDF are held as no value: the time until the
-// next sample is not Covered. First and Last tell such a value all the same.
+// A PV holds a sample's value until the next sample. A bin therefore covers the samples in it
+// and the value held at its start, unless a sample lies exactly there. Min, Max and Severity
+// include both. Mean and Std weight each value by the time for which it was held, so Mean is
+// never outside Min and Max. Count covers only samples. First is the first sample, or the held
+// value if the bin has no sample. NaN, infinity, and a sample with severity INVALID and status
+// UDF count as no value: the time until the next sample is not Covered. First and Last still
+// return such a value.
 //
-// A bin has one Kind, that of its last sample: numbers, states of an enumeration, texts,
-// or others, as arrays are. Where a PV's type changes from one kind to another, the bin
-// is about what follows its last change, and Changed; samples before that are counted,
-// and no more. A change between types of numbers changes nothing.
+// A bin has one Kind, that of its last sample: numbers, states of an enumeration, texts, or
+// others (arrays, for example). If a PV's type changes to another kind, the bin summarizes
+// only the samples after its last change, and Changed is set. Earlier samples are only
+// counted. A change between numeric types has no effect.
 //
-// Bins without a sample are not stored. What they would be follows from the bin before
-// (Bin.Next).
+// Bins without samples are not stored. Bin.Next computes them from the previous bin.
 //
 // # One set of samples, one bin
 //
-// A bin is a function of the set of samples, bit for bit, whoever computed it, in how
-// many pieces, and on whatever processor: it adds up in order of time, product by
-// product, and never fuses. Of samples of equal time the one that sorts last by type,
-// value and tag holds; the order in which they arrived is not known to everybody.
+// A bin depends only on the set of samples, bit for bit. It does not matter which process or
+// processor computed it, or in how many pieces. The accumulator adds up products in time order
+// and never uses fused multiply-add. Among samples of equal time, it holds the one that sorts
+// last by type, value and tag, because the order of arrival is not known everywhere.
 //
-// The integrals of v and v² are taken of v − r, where r is the first value of the bin
-// that was held for any time. With p the part of the time for which it was, the
-// variance is at least p(1−p) times the square of how far other values are from r, so
-// the sums lose about 1/p of the precision of a float64 in the worst case, whatever the
-// size of r: readings around 10⁹ that differ by 10⁻³ keep their Std. Mean and Std are
-// then rounded to a millionth of Max − Min, or finer, which takes half off the bytes of
-// a tile and nothing that can be seen.
+// The integrals of v and v² are computed for v − r, where r is the first value that was held
+// for any time in the bin. Let p be the fraction of the time during which r was held. The
+// variance is then at least p(1−p) times the squared distance of the other values from r. In
+// the worst case the sums therefore lose about 1/p of the precision of a float64, whatever the
+// size of r: readings around 10⁹ that differ by 10⁻³ keep their Std. Mean and Std are then
+// rounded to a millionth of Max − Min or finer. This halves the size of a tile and has no
+// visible effect.
 package rollup

@@ -6,13 +6,13 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// fast adds samples of numbers from (inclusive) to to (exclusive) as long as there is
-// nothing special about them: a finite value, in the open bin, whose kind is numbers,
-// after and before samples of other times. It returns the index of the first one
-// that it left. A sample at index to exists.
+// fast adds the samples in [from, to) of a run of numbers while they need no special handling.
+// Each must have a finite value, lie in the open bin, whose kind is Number, and share its time
+// with no other sample. fast returns the index of the first sample that it did not add. The
+// run must have a sample at index to.
 //
-// It does what settle does for a group of one, in the same order, but keeps in
-// registers what changes with each sample.
+// fast does what settle does for a group of one sample, in the same order, but keeps the
+// changing fields in registers.
 func (a *Accumulator) fast(dst []Bin, r *sample.Run, from, to int) ([]Bin, int) {
 	b, h := &a.bin, &a.held
 	for from < to {
@@ -33,7 +33,7 @@ func (a *Accumulator) fast(dst []Bin, r *sample.Run, from, to int) ([]Bin, int) 
 	return dst, from
 }
 
-// inBin is the loop of fast, within the open bin.
+// inBin is the loop of fast for the open bin.
 func (a *Accumulator) inBin(r *sample.Run, from, to int) int {
 	b, h := &a.bin, &a.held
 	tag, severity := h.tag, b.severity

@@ -18,7 +18,7 @@ type typed struct {
 
 func (s typed) kind() Kind { return KindOf(s.t) }
 
-// number returns the value as a number, and whether it is one that can be held.
+// number returns the value as a number, and whether it can be held.
 func (s typed) number() (float64, bool) {
 	if !s.t.Fixed() {
 		return 0, !undefined(s.Tag)
@@ -35,8 +35,8 @@ func (s typed) value() value {
 	return v
 }
 
-// modelBin computes one bin from all samples of a PV, which are sorted, in the most
-// simple-minded way. It returns false if the bin has no sample.
+// modelBin computes one bin from all samples of a PV, sorted by time, in the simplest way. It
+// returns false if the bin has no sample.
 func modelBin(all []typed, start, width int64) (Bin, bool) {
 	end := start + width
 	var in []typed
@@ -57,8 +57,8 @@ func modelBin(all []typed, start, width int64) (Bin, bool) {
 	b.Kind, b.LastSeverity = last.kind(), last.Tag.Severity()
 	_, b.Held = last.number()
 
-	// What is in force, one after the other: samples of equal time but the last of
-	// them have no time, and do not hold.
+	// The values in force, one after the other. Among samples of equal time only the last one
+	// is held; the others have no duration.
 	type force struct {
 		typed
 		from, to int64
@@ -78,7 +78,8 @@ func modelBin(all []typed, start, width int64) (Bin, bool) {
 	for _, f := range forces {
 		b.Severity = max(b.Severity, f.Tag.Severity())
 	}
-	// It is about what follows the last change of kind, at whose time others may be.
+	// The bin summarizes the values after the last change of kind. Other samples may share the
+	// time of the change.
 	about := 0
 	for i, f := range forces {
 		if f.from < f.to && f.kind() != b.Kind {
@@ -89,7 +90,7 @@ func modelBin(all []typed, start, width int64) (Bin, bool) {
 	ref, area, sq, hasRef, hasFirst := 0.0, 0.0, 0.0, false, false
 	for _, f := range forces[about:] {
 		if f.kind() != b.Kind {
-			continue // of the same time as another
+			continue // shares its time with the change of kind
 		}
 		v, valid := f.number()
 		dt := f.to - f.from
@@ -159,7 +160,7 @@ func modelBins(all []typed, width int64) (bins []Bin) {
 	return bins
 }
 
-// canonical sorts samples by time, and those of equal time as bins take them.
+// canonical sorts samples by time, and samples of equal time in the order that bins use.
 func canonical(all []typed) {
 	slices.SortStableFunc(all, func(a, b typed) int {
 		if a.Time != b.Time {
@@ -169,10 +170,10 @@ func canonical(all []typed) {
 	})
 }
 
-// text writes a bin with all bits.
+// text formats a bin with all bits of its floats.
 func text(b *Bin) string {
 	f := func(v float64) string { return fmt.Sprintf("%x", math.Float64bits(v)) }
-	nan := func(v float64) string { // one NaN is as good as another
+	nan := func(v float64) string { // all NaNs are equivalent
 		if v != v {
 			return "NaN"
 		}
@@ -183,7 +184,7 @@ func text(b *Bin) string {
 		nan(b.Min), nan(b.Max), nan(b.Mean), nan(b.Std), f(b.First), f(b.Last), b.States, b.Rest, b.Text)
 }
 
-// differ returns the first bin of either that the other does not have.
+// differ returns the first bin that only one of the two lists has.
 func differ(got, want []Bin) string {
 	for i := range max(len(got), len(want)) {
 		g, w := "none", "none"
@@ -200,14 +201,14 @@ func differ(got, want []Bin) string {
 	return ""
 }
 
-// randomSamples returns samples, by time and without doubles, that have everything
-// that makes bins difficult.
+// randomSamples returns samples sorted by time and without duplicates. They contain everything
+// that is difficult for bins.
 func randomSamples(rng *rand.Rand, n int) []typed {
 	const second = int64(1e9)
 	at := rng.Int64N(4e18) - 2e18
 	types := []sample.Type{sample.Float64, sample.Float64, sample.Float64, sample.Int16, sample.Float32, sample.Enum, sample.String, sample.Uint8.Array()}
 	t := types[rng.IntN(len(types))]
-	odd := rng.IntN(3) // how often something odd happens
+	odd := rng.IntN(3) // how often something unusual happens
 	base := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(12)))
 	var all []typed
 	seen := map[string]bool{}
@@ -215,9 +216,9 @@ func randomSamples(rng *rand.Rand, n int) []typed {
 		switch rng.IntN(12) {
 		case 0:
 			at += rng.Int64N(200 * second)
-		case 1: // the same time
+		case 1: // same time as before
 		case 2:
-			at = Floor(at, second) + second // where bins begin
+			at = Floor(at, second) + second // at the start of a bin
 		default:
 			at += rng.Int64N(2 * second)
 		}

@@ -16,16 +16,16 @@ const Version = 1
 // ErrCorrupt is wrapped by the errors of Decode.
 var ErrCorrupt = errors.New("corrupt tile")
 
-// Tile is the bins of a PV that stand in one row.
+// Tile holds the bins of a PV that are stored in one row.
 type Tile struct {
 	Level store.Level
 	Tile  store.Tile
-	// Of the samples from Since until Through (exclusive), in ns since 1970, those that
-	// were sealed when the row was written are in the bins of this tile, or in the rows
-	// of earlier tiles, whose spans Since may reach back over. Both are where a bin
-	// begins, and Through is after the tile's start and not after its end.
+	// Since and Through are in ns since 1970. All samples in [Since, Through) that were sealed
+	// when the row was written are in the bins of this tile or in the rows of earlier tiles.
+	// Since may lie in the span of an earlier tile. Both are starts of bins. Through is after
+	// the tile's start and not after its end.
 	Since, Through int64
-	// Bins are by time, those without a sample left out.
+	// Bins are sorted by time. Bins without samples are left out.
 	Bins []Bin
 }
 
@@ -35,7 +35,7 @@ func (t *Tile) Start() int64 { return t.Level.Start(t.Tile) }
 // End returns the first instant after the tile.
 func (t *Tile) End() int64 { return t.Level.Start(t.Tile + 1) }
 
-// Append appends the blob of a tile to dst.
+// Append appends the encoded tile to dst.
 func Append(dst []byte, t *Tile) []byte {
 	width := int64(t.Level.Every())
 	e := encoder{dst: append(dst, Version)}
@@ -55,12 +55,12 @@ func Append(dst []byte, t *Tile) []byte {
 	return e.dst
 }
 
-// Flags of a bin, from the lowest bit on: kind 2, severity 2, last severity 2, held,
-// changed, numbers.
+// The flags of a bin are, from the lowest bit: kind (2 bits), severity (2), last severity (2),
+// held, changed, numbers.
 const (
 	flagHeld    = 1 << 6
 	flagChanged = 1 << 7
-	flagNumbers = 1 << 8 // it has Min and Max
+	flagNumbers = 1 << 8 // the bin has Min and Max
 	flagsEnd    = 1 << 9
 )
 
@@ -83,8 +83,8 @@ func hasNumbers(b *Bin) bool { return b.Kind == Number && !math.IsNaN(b.Min) }
 // hasFirst reports whether First and Last of a bin are stored.
 func hasFirst(b *Bin) bool { return b.Kind == Number || b.Kind == Choice }
 
-// Decode sets t to a row. It keeps t's memory; bins that were copied from it before
-// may share texts and states, which do not change.
+// Decode sets t to the contents of a row. It reuses t's memory. Bins that were copied from t
+// before may share texts and states, which never change.
 func Decode(t *Tile, row *store.Rollup) error {
 	t.Level, t.Tile, t.Bins = row.Level, row.Tile, t.Bins[:0]
 	d := decoder{src: row.Blob}
@@ -129,7 +129,7 @@ func (d *decoder) bins(t *Tile, n int, width int64) {
 			Min: math.NaN(), Max: math.NaN(), Mean: math.NaN(), Std: math.NaN(),
 		})
 		if f&flagNumbers != 0 {
-			t.Bins[i].Min = 0 // until its column comes
+			t.Bins[i].Min = 0 // not NaN: marks a bin whose Min follows in a later column
 		}
 	}
 	d.values(t.Bins)

@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// tilesOf cuts bins into tiles of a level.
+// tilesOf splits bins into tiles of a level.
 func tilesOf(l store.Level, bins []Bin) (tiles []*Tile) {
 	for _, b := range bins {
 		at := l.Tile(b.Start)
@@ -32,7 +32,7 @@ func row(t *Tile, blob []byte) *store.Rollup {
 	return &store.Rollup{Level: t.Level, Tile: t.Tile, Blob: blob}
 }
 
-// same reports how two tiles differ.
+// same returns the difference between two tiles.
 func same(a, b *Tile) string {
 	if a.Level != b.Level || a.Tile != b.Tile || a.Since != b.Since || a.Through != b.Through {
 		return "what the tiles are about"
@@ -72,7 +72,7 @@ func TestTilesComeBack(t *testing.T) {
 	}
 }
 
-// TestTheLargestTile has all the states and texts that bins may have.
+// TestTheLargestTile encodes a tile with the maximum number of states and the longest texts.
 func TestTheLargestTile(t *testing.T) {
 	l := store.LevelOf(365*24*time.Hour, store.Forever)
 	tile := &Tile{Level: l, Since: 0, Through: l.Start(1)}
@@ -114,7 +114,8 @@ func TestTruncatedAndExtended(t *testing.T) {
 	}
 }
 
-// golden has a tile of three kinds of bins, which docs/format/rollup.md explains.
+// golden is the blob of a tile with three kinds of bins, which docs/format/rollup.md
+// explains.
 const golden = "01030403820002020884038300010202022080a8d6b9070000000000286bee00000000010314050300050000" +
 	"0014fe0080804000beab3c0002000000020080c8afa02500046f6e"
 
@@ -151,7 +152,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestSizes bounds the bytes of a bin for the kinds of values that there are.
+// TestSizes checks the maximum bytes per bin for each kind of values.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -212,7 +213,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkTile packs and unpacks tiles of noisy readings.
+// BenchmarkTile encodes and decodes tiles of noisy readings.
 func BenchmarkTile(b *testing.B) {
 	l := store.LevelOf(10*time.Second, store.Forever)
 	r := benchRun(sample.Float64, 100*store.TileBins)

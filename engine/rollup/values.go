@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// First bytes of the columns of values: a power of ten that makes integers of all of
-// them, or anyFloats; for moments steps or anyFloats.
+// The first byte of the columns of values is a number of decimals, if all values are integers
+// divided by that power of ten, or anyFloats. For moments it is steps or anyFloats.
 const (
 	maxDecimals = 15
 	steps       = 0xfe
@@ -14,10 +14,10 @@ const (
 
 var powers = [maxDecimals + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// four are the columns of First and Last, of Min and Max.
+// four holds the columns First, Last, Min and Max.
 type four [4][]float64
 
-// columnsOf gathers them; Min and Max of those bins that have some.
+// columnsOf collects the four columns. Min and Max come only from bins that have numbers.
 func columnsOf(bins []Bin) (c four) {
 	for i := range bins {
 		b := &bins[i]
@@ -51,7 +51,7 @@ func (e *encoder) values(bins []Bin) {
 	}
 }
 
-// decimals returns the least number of decimals that all values have.
+// decimals returns the smallest number of decimals with which all values are exact.
 func decimals(c *four) (d int, ok bool) {
 	for _, column := range c {
 		for _, v := range column {
@@ -62,7 +62,7 @@ func decimals(c *four) (d int, ok bool) {
 			}
 		}
 	}
-	for _, column := range c { // more decimals may be too many for others
+	for _, column := range c { // a later, larger d may not suit earlier values
 		for _, v := range column {
 			if !isInteger(v, powers[d]) {
 				return 0, false
@@ -78,8 +78,8 @@ func isInteger(v, p float64) bool {
 	return math.Abs(f) < 1<<53 && math.Float64bits(float64(int64(f))/p) == math.Float64bits(v)
 }
 
-// decimals appends the four columns as integers: First, and what the others are away
-// from it.
+// decimals appends the four columns as integers: First, and the distances of the others from
+// it.
 func (e *encoder) decimals(bins []Bin, p float64) {
 	in := func(v float64) int64 { return int64(math.RoundToEven(v * p)) }
 	e.some(bins, hasFirst, func(b *Bin) int64 { return in(b.First) })
@@ -88,7 +88,7 @@ func (e *encoder) decimals(bins []Bin, p float64) {
 	e.some(bins, hasNumbers, func(b *Bin) int64 { return in(b.Max) - in(b.First) })
 }
 
-// some appends a number of each bin that has it.
+// some appends one integer for each bin for which has returns true.
 func (e *encoder) some(bins []Bin, has func(*Bin) bool, of func(*Bin) int64) {
 	e.scratch = e.scratch[:0]
 	for i := range bins {
@@ -124,8 +124,8 @@ func (e *encoder) moments(bins []Bin) {
 	e.floats(stds)
 }
 
-// inSteps returns how many steps Mean is above Min, and Std above 0; false if that
-// does not give them back bit for bit.
+// inSteps returns Mean − Min and Std as numbers of steps. It returns false if these numbers do
+// not restore Mean and Std bit for bit.
 func inSteps(b *Bin) (up, wide int64, ok bool) {
 	step := stepOf(b.Min, b.Max)
 	if step == 0 {
@@ -149,7 +149,7 @@ func fromSteps(b *Bin, up, wide int64) (mean, std float64) {
 	return min(max(float64(base+up)*step, b.Min), b.Max), float64(wide) * step
 }
 
-// states appends for how long the bins of enumerations were in which state.
+// states appends how long the bins of enumerations were in each state.
 func (e *encoder) states(bins []Bin) {
 	is := func(b *Bin) bool { return b.Kind == Choice }
 	e.some(bins, is, func(b *Bin) int64 { return int64(len(b.States)) })
@@ -164,7 +164,7 @@ func (e *encoder) states(bins []Bin) {
 	e.ints(times)
 }
 
-// texts appends the texts of bins that have them.
+// texts appends the texts of the bins of kind Text.
 func (e *encoder) texts(bins []Bin) {
 	is := func(b *Bin) bool { return b.Kind == Text }
 	e.some(bins, is, func(b *Bin) int64 { return int64(len(b.Text)) })
@@ -175,7 +175,7 @@ func (e *encoder) texts(bins []Bin) {
 	}
 }
 
-// indexes returns where the bins are that have something.
+// indexes returns the indexes of the bins for which has returns true.
 func indexes(bins []Bin, has func(*Bin) bool) (at []int) {
 	for i := range bins {
 		if has(&bins[i]) {
@@ -185,7 +185,7 @@ func indexes(bins []Bin, has func(*Bin) bool) (at []int) {
 	return at
 }
 
-// values reads what values of the encoder appended.
+// values reads what encoder.values appended.
 func (d *decoder) values(bins []Bin) {
 	of, numbers := indexes(bins, hasFirst), indexes(bins, hasNumbers)
 	if len(of) == 0 {
@@ -252,7 +252,7 @@ func (d *decoder) moments(bins []Bin, numbers []int) {
 	}
 }
 
-// states reads what states of the encoder appended.
+// states reads what encoder.states appended.
 func (d *decoder) states(bins []Bin, width int64) {
 	of := indexes(bins, func(b *Bin) bool { return b.Kind == Choice })
 	counts, rest := d.ints(len(of)), d.ints(len(of))
@@ -282,7 +282,7 @@ func (d *decoder) states(bins []Bin, width int64) {
 	}
 }
 
-// texts reads what texts of the encoder appended.
+// texts reads what encoder.texts appended.
 func (d *decoder) texts(bins []Bin) {
 	of := indexes(bins, func(b *Bin) bool { return b.Kind == Text })
 	lengths := d.ints(len(of))
