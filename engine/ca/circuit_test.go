@@ -154,7 +154,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := len(server.sessions); got != 2 || r.Drops[sample.TooLarge] != 1 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // the client took these updates for the payload
+		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // the client took 31 s of updates for payload
 			t.Errorf("suspects %v", got)
 		}
 	}, server)

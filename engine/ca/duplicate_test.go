@@ -31,7 +31,9 @@ func TestPVOnTwoServersIsReportedAndTheFirstServerKept(t *testing.T) {
 		config.NameServers = []string{nameServerAddr, otherAddr}
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
 		c := clienttest.Start(t, New, config)
-		testclock.Advance(time.Second) // otherwise the client finds all PVs at the first name server and does not search on the second
+		// Otherwise the client finds all PVs at the first name server and does not search on
+		// the second.
+		testclock.Advance(time.Second)
 		sinks := make([]recorder, channels)
 		clienttest.SubscribeAll(c, sinks)
 		testclock.Advance(time.Minute)

@@ -288,7 +288,7 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 		if got := server.circuits(); got != 2 || !r.Up {
 			t.Errorf("%d circuits, %v", got, r.Calls())
 		}
-		if !slices.Contains(r.Calls(), "suspect 31s") { // the client took these updates for the payload
+		if !slices.Contains(r.Calls(), "suspect 31s") { // the client took 31 s of updates for payload
 			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)
@@ -321,7 +321,8 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 					}
 					synctest.Wait()
 				}
-				// The server sends only the time. The value of the update is unknown until the server sends all fields again.
+				// The server sends only the time. The value of the update is unknown until the
+				// server sends all fields again.
 				s.write(s.update(s.subs[0], []int{3}, int64(seconds+1)))
 				synctest.Wait()
 				var sizes []int
@@ -351,7 +352,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAFrame(t *testing.T) {
 		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || r.Connects != 2 {
 			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
-		if !slices.Contains(r.Calls(), "suspect 2s") { // the updates that the server sent after it
+		if !slices.Contains(r.Calls(), "suspect 2s") { // updates after the incomplete frame may be lost
 			t.Errorf("no loss is suspected: %v", r.Calls())
 		}
 	}, server)

@@ -39,7 +39,8 @@ func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 	two := epics.StartIOCOn(t, "127.0.0.2", clienttest.Counters(1))
 	host := clienttest.NewMovingHost(one.Host)
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		if address == net.JoinHostPort(two.Host, strconv.Itoa(one.PVAPort)) { // the second IOC cannot choose the same port, so the test maps it
+		// The second IOC cannot choose the same port, so the test maps the port.
+		if address == net.JoinHostPort(two.Host, strconv.Itoa(one.PVAPort)) {
 			address = two.PVAAddr()
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)

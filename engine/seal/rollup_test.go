@@ -412,7 +412,8 @@ func TestRollupsArePutOff(t *testing.T) {
 		m := newSimulation(t, 3, simLevels...)
 		g := m.launch()
 		roomy, short := g.shard.cfg.Memory, journal.NewMemory(1<<20)
-		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short}) // it does not run, so it keeps its samples in memory
+		// This journal does not run, so it keeps its samples in memory.
+		other := journal.NewShardJournal(1, store.NewWriter(), &journal.Config{Memory: short})
 		other.Append(other.Open("C", sample.String), sample.String, &sample.Sample{Bytes: make([]byte, 900<<10)})
 		g.shard.cfg.Memory = short
 		testclock.Advance(3 * time.Hour)

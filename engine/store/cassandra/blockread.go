@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// Limits of what a read of blocks holds in memory.
+// Limits of the memory that a read of blocks uses.
 const (
 	headerPage = 1000 // headers per page of a range
 	lastPage   = 100  // headers per page when reading back from a time

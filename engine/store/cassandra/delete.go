@@ -50,7 +50,7 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 	return nil
 }
 
-// deleteBlocks deletes the blocks in a bucket and in those of its span after it.
+// deleteBlocks deletes the blocks in a bucket and in the later buckets of its span.
 func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket) error {
 	oldest := s.cfg.Now().Add(-s.shortestTTL).UnixNano()
 	next := first.Next() - first

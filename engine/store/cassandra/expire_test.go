@@ -79,7 +79,8 @@ var (
 	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // all tables of a tier
 )
 
-// plant is an archive on a node of its own, with a clock that the test sets.
+// plant is the fixture of this test: an archive on a node of its own, with a clock that the
+// test sets.
 type plant struct {
 	*torn
 	node  *cassandra.Node

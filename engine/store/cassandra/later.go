@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// Later returns a store that is opened as soon as the cluster answers and has the schema.
-// Each try calls config. The store's State says what it waits for and begins with a word
+// Later returns a store that is opened as soon as the cluster answers and has the schema. Each
+// try calls config. The store's State reports the reason for the wait. It begins with a word
 // that programs can rely on.
 func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	return store.OpenLater(func(ctx context.Context) (store.Store, error) {

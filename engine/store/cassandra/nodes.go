@@ -16,7 +16,7 @@ const (
 	silentFor = 5 * time.Second
 )
 
-// rounds is how often a request goes through the nodes.
+// rounds is how often a request goes through the list of nodes.
 const rounds = 1 + maxRetries
 
 // nodes is the driver's policy of which nodes get a request: a replica of its partition,

@@ -22,7 +22,7 @@ func (retries) Attempt(q gocql.RetryableQuery) bool {
 func (retries) GetRetryType(err error) gocql.RetryType {
 	var refused gocql.RequestError
 	if !errors.As(err, &refused) {
-		return gocql.RetryNextHost // the connection broke, or nobody answered
+		return gocql.RetryNextHost // the connection broke, or no node answered
 	}
 	switch refused.Code() {
 	case gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeServer,

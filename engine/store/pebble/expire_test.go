@@ -173,7 +173,8 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 		return s.db.Metrics().Total().TablesSize
 	}
 	before := tables()
-	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil { // the time at which all 40 days have expired
+	// At this time all 40 days have expired.
+	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil {
 		t.Fatal(err)
 	}
 	if after := tables(); before < 80<<20 || after > 41<<20 {

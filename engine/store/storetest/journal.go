@@ -63,7 +63,7 @@ func testJournalResumes(t *testing.T, s *suite) {
 	}
 	equal(t, "rows after a position between partitions", s.journal(t, shard, w, store.At(1, 1000)), rows[3:])
 	equal(t, "rows after the last partition", len(s.journal(t, shard, w, store.At(9, 1))), 0)
-	// The rows of the partition sealed last may be gone, and those before it.
+	// Rows may be gone from the last sealed partition and from the partitions before it.
 	later := s.fill(t, shard, w, store.At(500, 1), store.At(501, 1))
 	equal(t, "rows after a partition that is gone", s.journal(t, shard, w, store.At(499, 7)), later)
 }

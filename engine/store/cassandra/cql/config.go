@@ -16,7 +16,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Config says where the cluster is and how to use it. Only Hosts is required.
+// Config has the addresses of the cluster and the settings for its use. Only Hosts is
+// required.
 type Config struct {
 	// Hosts are addresses of some nodes, as host or host:port. The driver finds the others.
 	Hosts []string

@@ -172,7 +172,8 @@ func pageOf(name string) int {
 // years ago.
 var errPartitioner = errors.New("only rings of the Murmur3Partitioner can be repaired")
 
-// measure reads how much disk space the tables take on all nodes, as far as the nodes say.
+// measure reads how much disk space the tables take on all nodes. Nodes that do not report it
+// count as empty.
 func measure(ctx context.Context, session *gocql.Session, dc string, tables []*repairTable) error {
 	var partitioner string
 	if err := session.Query("SELECT partitioner FROM system.local").ScanContext(ctx, &partitioner); err != nil {

@@ -120,8 +120,9 @@ func (a *archive) settled(n int, ended <-chan error) {
 // one node only, which may be the node that was down. So the test passes only if the repairs
 // brought this node the missed rows, although it had prepared statements before it went down.
 func TestLong_ReplicasComeAndGo(t *testing.T) {
-	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // for nodes that run only minutes, better compilation costs more than it saves
-	// With commitlog_sync batch, a killed node keeps what it acknowledged.
+	// The nodes run only minutes, so better compilation costs more than it saves.
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+	// With commitlog_sync batch, a killed node keeps all acknowledged rows.
 	ring := cassandra.StartRing(t, 3, "hinted_handoff_enabled: false", "commitlog_sync: batch",
 		"authenticator: PasswordAuthenticator", "authorizer: CassandraAuthorizer", "credentials_validity: 0ms")
 	for _, n := range ring.Nodes {

@@ -1,9 +1,9 @@
 package schema
 
-// standing is how many replicas a keyspace has, and what is noted about them: see
+// standing is the number of replicas of a keyspace and the notes about it: see
 // docs/design/replication.md. While only settled is noted, all acknowledged rows are on a
-// quorum of that number of replicas. If step is noted too, they are on a quorum of settled
-// or of step replicas; the two differ by one.
+// quorum of that number of replicas. If step is noted too, they are on a quorum of settled or
+// of step replicas; the two differ by one.
 type standing struct {
 	present int // replicas, by the keyspace's replication
 	nodes   int // of the datacenter, up or down

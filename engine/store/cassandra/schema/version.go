@@ -60,8 +60,8 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	return version, nil
 }
 
-// beingMade reports whether a table could not be read because it is being created: the node
-// knows its name only.
+// beingMade reports whether a table could not be read because it is being created. The node
+// then knows only the table's name.
 func beingMade(err error) bool {
 	var refused gocql.RequestError
 	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
