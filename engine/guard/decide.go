@@ -7,17 +7,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Limits are what the guard keeps to.
+// Limits are the size and age limits that the guard enforces.
 type Limits struct {
-	// Bytes that the archive may take; 0: as many as it likes.
+	// Bytes is the maximum size of the archive; 0 means no limit.
 	Bytes int64
-	// High and Low are the parts of that at which giving up begins, and ends.
+	// High and Low are fractions of Bytes. Deletion begins at High and ends at Low.
 	High, Low float64
-	// Youngest is how old samples are, at least, that are given up.
+	// Youngest is the minimum age of samples that may be deleted.
 	Youngest time.Duration
 }
 
-// Defaults of Limits, and the least of Youngest.
+// Defaults of Limits, and the minimum of Youngest.
 const (
 	defaultHigh = 0.90
 	defaultLow  = 0.85
@@ -32,65 +32,67 @@ func (l *Limits) setDefaults() {
 func (l *Limits) high() int64 { return int64(l.High * float64(l.Bytes)) }
 func (l *Limits) low() int64  { return int64(l.Low * float64(l.Bytes)) }
 
-// State is what is known of an archive.
+// State is the known state of an archive.
 type State struct {
-	// Cutoff as it stands; the zero value if nothing was ever given up.
+	// Cutoff is the current cutoff, or the zero value if nothing was ever deleted.
 	Cutoff store.Cutoff
-	// Given is how many bytes all shards have given up since the archive began.
+	// Given is the number of bytes that all shards have deleted since the archive began.
 	Given int64
-	// Behind is how many shards have not followed the cutoff yet.
+	// Behind is the number of shards that have not followed the cutoff yet.
 	Behind int
-	// Begins is when the oldest raw samples are, about, in ns since 1970.
+	// Begins is the approximate time of the oldest raw samples, in ns since 1970.
 	Begins int64
-	// Last is the latest step, as far as it is known.
+	// Last is the latest step, or zero if this engine did not take it.
 	Last Step
 }
 
-// Step is by how far the cutoff was raised, and the bytes that this yielded.
+// Step is how far the cutoff was raised, and how many bytes that deleted.
 type Step struct {
 	Length time.Duration
 	Bytes  int64
 }
 
-// Reason says what the guard does, for programs.
+// Reason is a machine-readable reason for what the guard does.
 type Reason string
 
 // Reasons.
 const (
-	// NoLimit: no limit is set, or known.
+	// NoLimit means that no limit is set, or none is known.
 	NoLimit Reason = "NoLimit"
-	// BelowLimit: the archive takes less than the high-water mark.
+	// BelowLimit means that the archive is below the high-water mark.
 	BelowLimit Reason = "BelowLimit"
-	// Dropping: old raw samples are being given up.
+	// Dropping means that old raw samples are being deleted.
 	Dropping Reason = "Dropping"
-	// WaitingForRoom: enough was given up, and is not free yet.
+	// WaitingForRoom means that enough was deleted, but the space is not free yet.
 	WaitingForRoom Reason = "WaitingForRoom"
-	// NothingLeft: all that may be given up is.
+	// NothingLeft means that everything that may be deleted is deleted.
 	NothingLeft Reason = "NothingLeft"
-	// SizeUnknown: the store does not say how large the archive is, so nothing is done.
+	// SizeUnknown means that the store does not report the archive's size, so nothing is
+	// deleted.
 	SizeUnknown Reason = "SizeUnknown"
 )
 
-// Decision is what to do.
+// Decision is the guard's decision after one inspection of the archive.
 type Decision struct {
 	Reason Reason
-	// Cutoff is to be written if it is not that of the state. Raised says that it rises.
+	// Cutoff must be written if it differs from the cutoff in the state. Raised means that it
+	// rises.
 	Cutoff store.Cutoff
 	Raised bool
-	// Waiting is how many bytes were given up that are not free yet; Need how many more
-	// are to be.
+	// Waiting is the number of deleted bytes that are not free yet. Need is the number of
+	// bytes that still have to be deleted.
 	Waiting, Need int64
 }
 
 const (
-	// shortest is the least step.
+	// shortest is the minimum length of a step.
 	shortest = time.Hour
-	// settled is the part of what was given up that need not show as room: sizes are not
-	// exact.
+	// settled limits the deleted bytes that may never show up as free space: at most one part
+	// in settled, because sizes are not exact.
 	settled = 10
 )
 
-// Decide says what to do about an archive of a size.
+// Decide decides what to do about an archive of the given size.
 func Decide(s State, l Limits, size int64, now time.Time) Decision {
 	d := Decision{Reason: NoLimit, Cutoff: s.Cutoff}
 	if l.Bytes <= 0 {
@@ -116,7 +118,7 @@ func Decide(s State, l Limits, size int64, now time.Time) Decision {
 	return d
 }
 
-// account finds how much of what was given up is not free yet.
+// account computes how many of the deleted bytes are not free yet.
 func (d *Decision) account(s *State, size int64) {
 	f := &d.Cutoff
 	given := max(0, s.Given-f.Settled)
@@ -130,7 +132,7 @@ func (d *Decision) account(s *State, size int64) {
 	}
 }
 
-// raise raises the cutoff, unless the step before is still being taken.
+// raise raises the cutoff, unless shards still follow the previous step.
 func (d *Decision) raise(s *State, l *Limits, size int64, now time.Time) {
 	d.Reason = Dropping
 	if s.Behind > 0 {
@@ -152,9 +154,9 @@ func (d *Decision) raise(s *State, l *Limits, size int64, now time.Time) {
 	d.Raised = true
 }
 
-// stepFor returns the length of the next step. The first is a quarter of what would do if
-// all times had as many bytes; each other is what would do if it yields as the one before,
-// and no more than twice as long.
+// stepFor returns the length of the next step. The first step is a quarter of the length that
+// would be enough if the bytes were evenly spread over time. Each later step assumes the yield
+// of the previous one and is at most twice as long.
 func stepFor(last Step, need, size int64, age, room time.Duration) time.Duration {
 	var length float64
 	switch {

@@ -67,14 +67,14 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// archive is a model: so many bytes per hour of raw samples, the oldest of which shards
-// give up late, and which become free later still.
+// archive is a model of an archive with a given number of raw bytes per hour. Shards delete
+// the oldest hours with a delay, and the store frees the bytes even later.
 type archive struct {
-	hours  []int64 // bytes of each hour from begins on
+	hours  []int64 // bytes of each hour since begins
 	begins time.Time
 	raw    int64 // bytes of all hours
-	other  int64 // bytes that are never given up
-	unfree int64 // given up, and not free
+	other  int64 // bytes that are never deleted
+	unfree int64 // deleted, but not free yet
 
 	cutoff store.Cutoff
 	given  int64
@@ -83,7 +83,7 @@ type archive struct {
 
 func (a *archive) size() int64 { return a.raw + a.other + a.unfree }
 
-// follow gives up what is before the cutoff.
+// follow deletes the hours before the cutoff.
 func (a *archive) follow() {
 	for i := range a.hours {
 		if a.begins.Add(time.Duration(i+1)*time.Hour).UnixNano() <= a.cutoff.Before {
@@ -95,10 +95,11 @@ func (a *archive) follow() {
 	a.behind = 0
 }
 
-// Whatever the store frees, and when, no step is taken unless what was given up and is not
-// free yet would not be enough, but for the tenth that need not show. Once everything deleted
-// is free, the size is below the mark, or above it by at most the bytes that the guard still
-// waits for: that is not visible if an archive grows as fast as its room becomes free.
+// TestNoMoreThanNeeded frees space at random times. The guard must not take a step if the
+// deleted bytes that are not free yet are enough, apart from the tenth that may never show up
+// as free. Once everything deleted is free, the size must be below the mark, or above it by at
+// most the bytes that the guard still waits for. An archive that grows as fast as space
+// becomes free hides those bytes.
 func TestNoMoreThanNeeded(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -13,10 +13,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// parallel is how many PVs of an engine give up blocks at a time.
+// parallel is the number of PVs whose blocks an engine deletes at the same time.
 const parallel = 4
 
-// following is one way through the directory, for the shards of an engine that have not
+// following is one pass through the directory, for the shards of an engine that have not
 // followed the cutoff.
 type following struct {
 	*Guard
@@ -27,15 +27,15 @@ type following struct {
 	shards map[int]*progress
 }
 
-// progress is what a shard did.
+// progress is what a pass did for a shard.
 type progress struct {
-	after          int64 // what it had followed before
+	after          int64 // the cutoff that the shard had followed before
 	buckets, bytes int64
 	err            error
 }
 
-// follow has the shards that this engine seals give up what is before the cutoff, and
-// returns how far all shards are then.
+// follow deletes the samples before the cutoff in the shards that this engine seals. It
+// returns the progress of all shards after that.
 func (g *Guard) follow(ctx context.Context, cutoff int64, sealers map[int]Sealer, shardProgress []store.CutoffProgress) ([]store.CutoffProgress, error) {
 	f := &following{Guard: g, cutoff: cutoff, sealers: sealers, shards: map[int]*progress{}}
 	for shard := range sealers {
@@ -63,7 +63,7 @@ func (g *Guard) follow(ctx context.Context, cutoff int64, sealers map[int]Sealer
 	return f.put(ctx)
 }
 
-// walk goes through the directory.
+// walk visits each PV in the directory.
 func (f *following) walk(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -83,9 +83,10 @@ func (f *following) walk(ctx context.Context) error {
 	return cmp.Or(failed, group.Wait())
 }
 
-// shardFor returns the shard of this walk to whose account a PV is, or nil for none; and
-// the one whose sealer drops: that which captures the PV, if it is sealed here. So
-// deletions exclude moves of the same PV.
+// shardFor returns the shard of this pass that a PV counts for, or nil if there is none. It
+// also returns the shard whose sealer deletes the samples. If this engine captures the PV and
+// seals its shard, that is the shard, so that deletions and tier migrations of one PV exclude
+// each other.
 func (f *following) shardFor(c *store.Channel) (by int, of *progress) {
 	for _, shard := range c.Shards {
 		if p := f.shards[shard]; p != nil && (of == nil || p.after < of.after) {
@@ -109,10 +110,10 @@ func (f *following) drop(ctx context.Context, c store.Channel, by int, of *progr
 	of.err = cmp.Or(of.err, err)
 }
 
-// put writes how far the shards are. What a shard whose turn failed has given up counts all
-// the same. It returns the first error.
+// put stores the progress of the shards. The bytes that a shard deleted count even if a
+// deletion failed. put returns the first error.
 func (f *following) put(ctx context.Context) ([]store.CutoffProgress, error) {
-	shardProgress, err := f.cfg.Store.CutoffProgress(ctx) // others may have written since
+	shardProgress, err := f.cfg.Store.CutoffProgress(ctx) // other engines may have written in the meantime
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (f *following) put(ctx context.Context) ([]store.CutoffProgress, error) {
 		}
 		sp := &shardProgress[i]
 		sp.Buckets, sp.Bytes = sp.Buckets+p.buckets, sp.Bytes+p.bytes
-		if p.err == nil && now[shard] == f.sealers[shard] { // a new sealer looks again
+		if p.err == nil && now[shard] == f.sealers[shard] { // a new sealer repeats the pass
 			sp.Cutoff = max(sp.Cutoff, f.cutoff)
 		}
 		err = cmp.Or(err, p.err, f.cfg.Store.PutCutoffProgress(ctx, *sp))

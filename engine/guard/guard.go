@@ -17,7 +17,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Store is what a guard needs of a store.
+// Store lists the store methods that a guard needs.
 type Store interface {
 	Size(ctx context.Context) (int64, error)
 	Limit(ctx context.Context) (int64, error)
@@ -29,50 +29,50 @@ type Store interface {
 	Channels(ctx context.Context) iter.Seq2[store.Channel, error]
 }
 
-// Reclaimer is a Store that has to be told to make room that was given up free.
+// Reclaimer is a Store that frees deleted space only on request.
 type Reclaimer interface {
-	// Reclaim may take long.
+	// Reclaim frees the space. It may take a long time.
 	Reclaim(ctx context.Context) error
 }
 
-// Sealer gives up blocks of a PV, in buckets that end after one time and at or before
-// another. It may be called for any PV.
+// Sealer deletes the blocks of a PV in buckets that end after one time and at or before
+// another. It accepts any PV.
 type Sealer interface {
 	DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error)
 }
 
-// Config of a Guard.
+// Config configures a Guard.
 type Config struct {
 	Store Store
-	// Limits to keep to. Without Bytes the store is asked for a limit.
+	// Limits are the limits to enforce. If Bytes is 0, the guard asks the store for a limit.
 	Limits Limits
-	// Shards is the number of shards of the archive, without those for PVs that two
-	// engines capture, of which there may be as many.
+	// Shards is the number of shards of the archive, without the shards for PVs that two
+	// engines capture. There may be as many of those again.
 	Shards int
-	// Every is the time between two looks; default 1 min.
+	// Every is the time between two inspections; the default is 1 min.
 	Every time.Duration
-	// Engine is the one that this guard is of.
+	// Engine is the writer ID of the engine that runs this guard.
 	Engine store.WriterID
-	// Sealers returns those of the shards that this engine seals now.
+	// Sealers returns the sealers of the shards that this engine seals now.
 	Sealers func() map[int]Sealer
 	// Captured returns the shard for which this engine captures a PV.
 	Captured func(pv string) (shard int, captured bool)
-	// Reclaim is what an administrator can do to have room that was given up become free;
-	// empty: it does by itself.
+	// Reclaim says how an administrator can free deleted space. It is empty if the space
+	// becomes free automatically.
 	Reclaim    string
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// Status is what a guard does.
+// Status is the current status of a guard.
 type Status struct {
 	// Reason is empty while another engine decides.
 	Reason  Reason
 	Message string
-	// Text is of the message what the figures do not tell: why nothing can be done, or
-	// what an administrator can do.
+	// Text is the part of the message that the figures do not show: why nothing can be done,
+	// or what an administrator can do.
 	Text string
-	// Size, Limit and Waiting are in bytes; Cutoff is in ns since 1970, 0 for none.
+	// Size, Limit and Waiting are in bytes. Cutoff is in ns since 1970, or 0 if there is none.
 	Size, Limit, Waiting, Cutoff int64
 }
 
@@ -82,20 +82,20 @@ type Guard struct {
 	metrics *metrics
 	cutoff  atomic.Int64
 	last    taken
-	// lastLimit is the last answer of the servers; nil: they have not answered yet.
+	// lastLimit is the latest limit that the servers returned, or nil before the first answer.
 	lastLimit *int64
 
 	mu     sync.Mutex
 	status Status
 }
 
-// taken is the latest step that this engine took.
+// taken is the latest step of this engine.
 type taken struct {
 	from, to int64 // cutoffs
-	given    int64 // by all shards before
+	given    int64 // deleted by all shards before the step
 }
 
-// New returns a guard that does nothing yet.
+// New returns a guard. Run starts its work.
 func New(cfg Config) *Guard {
 	cfg.Limits.setDefaults()
 	cfg.Every = cmp.Or(cfg.Every, time.Minute)
@@ -104,11 +104,11 @@ func New(cfg Config) *Guard {
 	return g
 }
 
-// Cutoff returns the time, in ns since 1970, before which raw samples are given up; the
-// least number if none are.
+// Cutoff returns the time, in ns since 1970, before which raw samples are deleted. It returns
+// the smallest int64 if there is no cutoff.
 func (g *Guard) Cutoff() int64 { return g.cutoff.Load() }
 
-// Status returns what the guard does.
+// Status returns the guard's status.
 func (g *Guard) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,7 +132,8 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look follows the present cutoff, and decides about the next one if this engine seals shard 0.
+// Look follows the current cutoff. If this engine seals shard 0, it also decides about the
+// next one.
 func (g *Guard) Look(ctx context.Context) error {
 	f, found, err := g.cfg.Store.Cutoff(ctx)
 	if err != nil {
@@ -161,7 +162,7 @@ func (g *Guard) Look(ctx context.Context) error {
 	return g.decide(ctx, f, shardProgress)
 }
 
-// publish makes the cutoff known to sealers before anything is deleted, so that they write
+// publish passes the cutoff to the sealers before anything is deleted, so that they write
 // nothing before it afterwards.
 func (g *Guard) publish(cutoff int64) {
 	if cutoff > g.cutoff.Load() {
@@ -188,7 +189,7 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 		})
 		return nil
 	}
-	s := State{Cutoff: f, Begins: math.MaxInt64} // until it is of interest
+	s := State{Cutoff: f, Begins: math.MaxInt64} // replaced below once the value is needed
 	if f.Before != 0 {
 		s.Begins = f.Before
 		if s.Behind, err = g.behind(ctx, f.Before, shardProgress); err != nil {
@@ -211,7 +212,8 @@ func (g *Guard) decide(ctx context.Context, f store.Cutoff, shardProgress []stor
 	return g.act(ctx, &s, &d, limits.Bytes, size)
 }
 
-// limit returns the limit of the store's servers, or their last answer if they do not answer.
+// limit returns the limit of the store's servers. If they do not answer, it returns their last
+// answer.
 func (g *Guard) limit(ctx context.Context) (int64, error) {
 	n, err := g.cfg.Store.Limit(ctx)
 	switch {
@@ -250,7 +252,7 @@ func (g *Guard) act(ctx context.Context, s *State, d *Decision, limit, size int6
 	return nil
 }
 
-// reclaim makes the store free disk space, once enough was deleted.
+// reclaim makes the store free disk space after enough was deleted.
 func (g *Guard) reclaim(ctx context.Context) error {
 	r, ok := g.cfg.Store.(Reclaimer)
 	if !ok {
@@ -289,7 +291,7 @@ func (g *Guard) message(s *State, d *Decision, limit, size int64) string {
 	return use + cutoff
 }
 
-// setStatus sets the status, and logs a change of its reason.
+// setStatus sets the status and logs a change of its reason.
 func (g *Guard) setStatus(st Status) {
 	g.mu.Lock()
 	was := g.status
@@ -310,8 +312,8 @@ func (g *Guard) setStatus(st Status) {
 	log("the disk guard: "+string(st.Reason), "state", st.Message)
 }
 
-// behind returns how many shards have not followed a cutoff: of those of the archive, and of
-// as many that are for PVs which two engines capture, and count if somebody seals them.
+// behind returns the number of shards that have not followed a cutoff. The shards for PVs that
+// two engines capture count only if an engine seals them.
 func (g *Guard) behind(ctx context.Context, cutoff int64, shardProgress []store.CutoffProgress) (n int, err error) {
 	followed := map[int]bool{}
 	for _, sp := range shardProgress {
@@ -331,14 +333,13 @@ func (g *Guard) behind(ctx context.Context, cutoff int64, shardProgress []store.
 	return n, nil
 }
 
-// isSealed reports whether an engine says that it seals a shard.
+// isSealed reports whether a claim in the store says that an engine seals the shard.
 func (g *Guard) isSealed(ctx context.Context, shard int) (bool, error) {
 	claims, err := g.cfg.Store.Claims(ctx, shard)
 	return slices.ContainsFunc(claims, func(c store.Claim) bool { return !c.Closed && c.Sealing >= store.FirstTerm }), err
 }
 
-// begins returns the start of the oldest bucket that the directory has, and that is not
-// expired.
+// begins returns the start of the oldest bucket in the directory that has not expired.
 func (g *Guard) begins(ctx context.Context) (int64, error) {
 	now, first := time.Now().UnixNano(), int64(math.MaxInt64)
 	for c, err := range g.cfg.Store.Channels(ctx) {
@@ -361,7 +362,7 @@ func (g *Guard) begins(ctx context.Context) (int64, error) {
 
 func when(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
 
-// inBytes returns a size for people.
+// inBytes formats a size for people.
 func inBytes(n int64) string {
 	const unit = 1024
 	f, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}

@@ -19,7 +19,8 @@ import (
 
 var errAway = errors.New("node 2 does not answer")
 
-// disk is an archive of 100 days, of so many bytes a day, whose size is an input.
+// disk is an archive of 100 days with a fixed number of bytes per day. Tests set its reported
+// size.
 type disk struct {
 	store.Store
 	t   *testing.T
@@ -29,8 +30,8 @@ type disk struct {
 	size  int64
 	away  error
 	limit int64
-	days  map[int64]int64 // bytes by bucket, that were not given up
-	fails error           // of the next deletion, in its middle
+	days  map[int64]int64 // remaining bytes of each bucket
+	fails error           // the error of the next deletion, returned halfway
 	calls int
 
 	reclaims int
@@ -63,7 +64,7 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-// Reclaim counts how often it is asked for.
+// Reclaim counts its calls.
 func (d *disk) Reclaim(context.Context) error {
 	d.reclaims++
 	return nil
@@ -72,7 +73,7 @@ func (d *disk) Reclaim(context.Context) error {
 func (d *disk) Size(context.Context) (int64, error)  { return d.size, d.away }
 func (d *disk) Limit(context.Context) (int64, error) { return d.limit, d.away }
 
-// DropBefore gives up the third of each day that the PV has.
+// DropBefore deletes the PV's third of each day.
 func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,14 +87,14 @@ func (d *disk) DropBefore(_ context.Context, c store.Channel, after, cutoff int6
 		d.days[i] -= perDay / shards
 		if d.fails != nil {
 			err, d.fails = d.fails, nil
-			d.days[i] += perDay / shards // it is given up again
+			d.days[i] += perDay / shards // the retry deletes it again
 			return buckets - 1, bytes - perDay/shards, err
 		}
 	}
 	return buckets, bytes, nil
 }
 
-// guard returns the guard of an engine that seals some shards.
+// guard returns the guard of an engine that seals the given shards.
 func (d *disk) guard(limit int64, sealed ...int) *Guard {
 	return New(Config{
 		Store: d, Limits: Limits{Bytes: limit}, Shards: shards, Engine: store.NewWriter(),
@@ -126,7 +127,7 @@ func (d *disk) cutoff() store.Cutoff {
 	return f
 }
 
-// given returns the bytes that all shards have given up, by their progress.
+// given returns the bytes that all shards have deleted according to their progress.
 func (d *disk) given() (n int64) {
 	d.t.Helper()
 	shardProgress, err := d.CutoffProgress(d.t.Context())
@@ -142,7 +143,7 @@ func (d *disk) given() (n int64) {
 func TestASizeThatIsNotKnown(t *testing.T) {
 	d := newDisk(t)
 	d.away = errAway
-	for _, limit := range []int64{d.size, 0} { // given, and of servers
+	for _, limit := range []int64{d.size, 0} { // the first limit is configured, the second comes from the servers
 		g := d.guard(limit, 0, 1, 2)
 		for range 5 {
 			if st := d.look(g); st.Reason != SizeUnknown || !strings.Contains(st.Text, errAway.Error()) {
@@ -168,7 +169,8 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// The cutoff does not rise before all shards have followed.
+// TestAShardThatNobodySeals checks that the cutoff does not rise before all shards have
+// followed.
 func TestAShardThatNobodySeals(t *testing.T) {
 	d := newDisk(t)
 	g := d.guard(d.size, 0, 1)
@@ -179,7 +181,7 @@ func TestAShardThatNobodySeals(t *testing.T) {
 			t.Errorf("a shard has no sealer: %+v, %+v", st, d.cutoff())
 		}
 	}
-	other := d.guard(0, 2) // of an engine that has no limit, and does not decide
+	other := d.guard(0, 2) // an engine without a limit, which does not decide
 	if st := d.look(other); st.Reason != "" || other.Cutoff() != f.Before {
 		t.Errorf("another engine: %+v", st)
 	}
@@ -188,7 +190,8 @@ func TestAShardThatNobodySeals(t *testing.T) {
 	}
 }
 
-// What a shard gave up before a deletion failed counts, and it is tried again.
+// TestADeletionThatFails checks that a failed deletion is retried, and that the bytes deleted
+// before the failure count.
 func TestADeletionThatFails(t *testing.T) {
 	d := newDisk(t)
 	g := d.guard(d.size, 0, 1, 2)
@@ -209,8 +212,8 @@ func TestADeletionThatFails(t *testing.T) {
 	}
 }
 
-// Two engines that decide at the same time, as shard 0 moves, give up no more than a step
-// of each, and then wait for each other's shards.
+// TestTwoDeciders runs two engines that both decide while shard 0 moves. Each may take one
+// step and must then wait for the shards of the other.
 func TestTwoDeciders(t *testing.T) {
 	d := newDisk(t)
 	a, b := d.guard(d.size, 0, 1), d.guard(d.size, 0, 2)
@@ -244,8 +247,8 @@ func TestTwoDeciders(t *testing.T) {
 	}
 }
 
-// A shard of PVs that two engines capture is waited for as any other, once somebody seals
-// it.
+// TestShardsOfRedundancyAreWaitedFor checks that the guard also waits for a shard of PVs that
+// two engines capture, once an engine seals it.
 func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 	d := newDisk(t)
 	all := []int{0, 1, 2}

@@ -5,8 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics of the guard of an engine. Gauges are 0 where another engine decides, but for
-// the cutoff.
+// metrics are the metrics of an engine's guard. If another engine decides, all gauges except
+// the cutoff are 0.
 type metrics struct {
 	size, limit, cutoff, waiting prometheus.Gauge
 	rounds, buckets, bytes       prometheus.Counter
