@@ -23,12 +23,12 @@ var (
 	dropOlder     = onTiers(`DELETE FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
 
-	// addReach tells a reader how far back to search for a block that overlaps a range:
-	// the base 2 logarithm of the time from the block's start to its end, rounded up. A
-	// partition has a set of these of all its blocks, and the largest holds for all of
-	// them. So the reach of a partition only grows and is written without being read. Its
-	// timestamps are those of the rows beside it. With lower timestamps, which would make
-	// the largest reach win by themselves, no SSTable of the table could ever be deleted
+	// addReach stores how far back a reader must search for a block that overlaps a range: the
+	// base 2 logarithm of the time from the block's start to its end, rounded up. A partition
+	// has the set of these values of all its blocks, and the largest value holds for all of
+	// them. So the reach of a partition only grows, and can be written without a read. Its
+	// timestamps are those of the rows beside it. With lower timestamps, the largest reach
+	// would win by itself, but Cassandra could never delete an SSTable of the table as a
 	// whole.
 	addReach = onTiers("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )

@@ -7,9 +7,9 @@
 //	   └─ sequences ◀── pages of bounded size ◀── LOCAL_QUORUM ◀── replicas
 //
 // All statements are prepared, idempotent, and sent to a replica. If a statement fails, it
-// is tried on another replica; after that its error is returned, within seconds, and the
-// caller repeats it for as long as it likes. If a node is silent, other nodes are asked too.
-// The driver reconnects by itself and follows nodes that join and leave.
+// is tried on another replica. After that its error is returned, within seconds, and the
+// caller repeats it for as long as it likes. If a node is silent, other nodes get the request
+// too. The driver reconnects by itself and follows nodes that join and leave.
 //
 // A blob of up to 512 KiB in the journal, and 128 KiB in a block, is stored in its row. A
 // larger one is stored out of line, in parts of 512 KiB in a partition of their own:
@@ -18,8 +18,8 @@
 //	PutBlocks:  note ──▶ parts, under a stamp ──▶ row with size and stamp ──▶ older stamps go
 //
 // Each step is acknowledged before the next, and parts are read after the row. So, because
-// quorums overlap, a reader that sees a row sees all its parts. PutJournal and putOutOfLine
-// say what else may happen in between.
+// quorums overlap, a reader that sees a row sees all its parts. The comments of PutJournal and
+// putOutOfLine describe what else may happen in between.
 //
 // Writes carry timestamps of a clock that strictly rises within the process, so of two
 // writes of one row the later wins. A sealed position is its own timestamp, so the highest

@@ -153,8 +153,8 @@ func (p *plant) files() map[string]bool {
 	return out
 }
 
-// hurry lets Cassandra drop expired rows at once. This is safe because no node was down and
-// missed a deletion.
+// hurry lets Cassandra drop expired rows at once. This is safe because no node was down, so no
+// node can have missed a deletion.
 func (p *plant) hurry() {
 	p.Helper()
 	for _, r := range plantTiers[:2] {

@@ -27,7 +27,7 @@ const rounds = 1 + maxRetries
 // does not answer, for the 10 or 20 s that the other nodes take to notice, and each request
 // to it would time out. So if a node is silent for much longer than answers usually take, a
 // second node gets the request too, and then a third, because the second may wait for the
-// first. The first answer counts, and a node that gave none is asked last for some time.
+// first. The first answer counts, and a node that gave none gets requests last for some time.
 // When all nodes are slow, the wait is longer, so that a busy cluster does not get every
 // request several times.
 type nodes struct {

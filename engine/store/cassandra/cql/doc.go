@@ -1,4 +1,4 @@
-// Package cql connects to a Cassandra cluster and says why it cannot.
+// Package cql connects to a Cassandra cluster and reports why a connection fails.
 //
 //	Config ── defaults, checks ──▶ Probe: one node, questions only ──▶ Topology, datacenter
 //	   │

@@ -25,9 +25,9 @@ const (
 // EXISTS, and hides the rows of the first one from then on. So:
 //
 //   - The nodes that answer must agree first. A node that was unreachable while tables were
-//     made may come back and be asked before it has learned of them.
+//     created may come back and get a request before it has learned of them.
 //   - Of these nodes, all processes choose the one with the lowest ID. Two processes that
-//     make a schema at the same time ask the same node, which serializes their statements.
+//     create a schema at the same time use the same node, which serializes their statements.
 //
 // It does not wait for unreachable nodes. They learn the schema from the others.
 func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {

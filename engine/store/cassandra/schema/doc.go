@@ -1,5 +1,5 @@
 // Package schema administers the keyspace of an archive in Cassandra. It does the work
-// of `varve schema`; engines only Check what it made.
+// of `varve schema`; engines only call Check on the result.
 //
 //	Create ── nodes agree? ──▶ one node ──▶ keyspace, tables, version
 //	Replicate ── ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted
