@@ -4,8 +4,8 @@
 //	seed ─▶ chaos: crashes, stalls, partitions, outages, moves, two operators
 //	            │
 //	IOC ──▶ subscription ──▶ shardJournal ──▶ rows ─┐             ┌─▶ read: memory, journal, blocks ─┐
-//	            ▲              ├────────────▶ spool ─┼─▶ tables ───┤                                  ▼
-//	            │              └───────────▶ sealer ─┘   (store)   └─▶ at the end: all of it ─────▶ oracle
+//	            ▲              ├───────────▶ spool ─┼─▶ tables ───┤                                  ▼
+//	            │              └──────────▶ sealer ─┘   (store)   └─▶ at the end: all of it ─────▶ oracle
 //	  handover.Decide ◀─ API server ◀─ placement.Plan ◀─ reports, Leases
 //
 // The simulation is one goroutine and a heap of pending steps. It uses no clock, no network

@@ -12,14 +12,14 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// compareAll reads all PVs, with the memory of some engines.
+// compareAll compares all PVs. The reads ask some engines for their memory.
 func (w *world) compareAll(asked []*engine) {
 	for _, ch := range w.channels {
 		w.compare(ch, asked)
 	}
 }
 
-// compare reads a PV in several ways.
+// compare reads a PV in several ways, and compares the results with the model.
 func (w *world) compare(ch *channel, asked []*engine) {
 	x := w.expect(ch, asked)
 	all := &samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, asked), bins: map[int64][]rollup.Bin{}}
@@ -31,7 +31,7 @@ func (w *world) compare(ch *channel, asked []*engine) {
 	w.compareBins(ch, all, asked)
 }
 
-// anyRange returns a range that mostly has some of the samples of a PV.
+// anyRange returns a random range of time, which usually contains samples of a PV.
 func (w *world) anyRange(ch *channel) (from, to int64) {
 	now := time.Now().UnixNano()
 	from = now - w.rng.Int64N(int64(time.Duration(1+w.rng.IntN(100))*time.Hour))
@@ -49,7 +49,7 @@ func (w *world) compareRange(ch *channel, x expectation, from, to int64, inside 
 	w.compareSamples(what, x, from, to, inside, got.points())
 }
 
-// compareSamples compares what a read of a range gave with what is expected.
+// compareSamples compares the result of a read with the expectation.
 func (w *world) compareSamples(what string, x expectation, from, to int64, inside bool, got []point) {
 	w.t.Helper()
 	in, before, sure := x.in(from, to)
@@ -80,8 +80,8 @@ func (w *world) compareSamples(what string, x expectation, from, to int64, insid
 	}
 }
 
-// compareBins compares the bins, and the number of samples, of some range with what
-// all samples give.
+// compareBins compares the bins and the sample count of a random range with those computed
+// from all samples.
 func (w *world) compareBins(ch *channel, all *samples, asked []*engine) {
 	w.t.Helper()
 	from, to := w.anyRange(ch)
@@ -119,7 +119,7 @@ func (w *world) compareBins(ch *channel, all *samples, asked []*engine) {
 	w.compareGap(what, all, max(end, rollup.Floor(from, bins.Width)), rollup.Floor(to, bins.Width)+bins.Width)
 }
 
-// compareGap checks that there are no samples where there is no bin.
+// compareGap checks that a range without bins has no samples.
 func (w *world) compareGap(what string, all *samples, from, to int64) {
 	w.t.Helper()
 	for _, r := range all.runs {
@@ -131,13 +131,13 @@ func (w *world) compareGap(what string, all *samples, from, to int64) {
 	}
 }
 
-// samples is all that a read gives, and the bins that follow.
+// samples is the result of a read, and the bins computed from it.
 type samples struct {
 	runs []*sample.Run
 	bins map[int64][]rollup.Bin // by width
 }
 
-// points returns the samples, in their order.
+// points returns the samples in the order of the read.
 func (s *samples) points() (out []point) {
 	for _, r := range s.runs {
 		for i := range r.Len() {
@@ -147,7 +147,7 @@ func (s *samples) points() (out []point) {
 	return out
 }
 
-// count returns how many samples are of times in [from, to].
+// count returns the number of samples in [from, to].
 func (s *samples) count(from, to int64) (n uint64) {
 	for _, r := range s.runs {
 		for _, t := range r.Times {
@@ -174,7 +174,7 @@ func (s *samples) of(width int64) []rollup.Bin {
 
 func after(b rollup.Bin, t int64) int { return int(min(1, max(-1, b.Start-t))) }
 
-// bin returns that which begins at a time, if it has samples.
+// bin returns the bin that begins at a time, if the bin has samples.
 func (s *samples) bin(start, width int64) (b rollup.Bin, ok bool) {
 	bins := s.of(width)
 	i, ok := slices.BinarySearchFunc(bins, start, after)
@@ -194,9 +194,9 @@ func (s *samples) held(start, width int64) (b rollup.Bin, ok bool) {
 	return bins[i-1].Next(start, width), true
 }
 
-// show shows a bin so that it can be compared with the one that is wanted: sums of bins
-// differ in the last digits of Mean and Std from those of samples, and in the order of
-// states.
+// show formats a bin for the comparison with the wanted bin. A bin that is merged from other
+// bins may differ from one computed from samples in the last digits of Mean and Std, and in
+// the order of its states. show hides these differences.
 func show(b, want *rollup.Bin) string {
 	c := *b
 	spread := 1e-5 * (want.Max - want.Min)

@@ -1,4 +1,5 @@
-// Package model compares archives with a model of one, under random operations.
+// Package model runs random operations on a real archive and compares it with a simple model
+// of an archive.
 //
 //	seed ──▶ steps ──▶ engines: shardJournal, sealer ──▶ line ──▶ outside ──▶ Pebble, or Cassandra
 //	  │                   │ memory          crash, outage              │
@@ -6,33 +7,41 @@
 //	  │                                  ▼
 //	  └──────────────▶ model ──────▶ compare: samples, bins, counts, types; at the end engine/check
 //
-// Steps are what may happen to a shard: one or two engines capture samples, in order,
-// late, of equal time, again, of another type; rows are flushed, and sent again;
-// engines make checkpoints, seal and follow in turns, are cut off from the store, and
-// go on when others have taken them for dead; they end in order, or at any write;
-// retention changes, and what is stored moves; PVs are deleted; the store is opened
-// again. The same seed does the same on each store.
+// A step is an event in the life of a shard:
+//
+//   - Up to three engines capture samples: in order, late, with equal timestamps, repeated,
+//     or of another type.
+//   - Engines flush rows, and send rows again.
+//   - Engines make checkpoints, and take turns as leader and follower.
+//   - Engines are cut off from the store, and continue after others have taken them for dead.
+//   - Engines end in order, or crash at any write.
+//   - Retention changes, and stored blocks migrate to another retention tier.
+//   - PVs are deleted, and the store is closed and opened again.
+//
+// The same seed gives the same steps on each store.
 //
 // # The model
 //
-// It is a set of samples for each PV, with these rules:
+// The model is a set of samples for each PV, with these rules:
 //
-//   - A sample is its type, time, alarm and value. One that is equal in all of them is a
-//     double, and is there once. All others stay, also those of equal time.
-//   - A sample that a shardJournal says is durable is there from then on, for all readers.
-//   - One that is only in the memory of an engine is there for who asks that engine. If
-//     the engine ends in order it is durable; if it crashes, the sample may be there or
-//     not, but what a reader of the store finds then stays so.
-//   - A deletion that has succeeded takes all samples that were durable before. What
-//     another engine held of them it may show until it has looked at the claims.
-//   - Retention here keeps all: what may expire is for the tests of package seal.
+//   - A sample consists of its type, time, alarm and value. Samples that are equal in all
+//     four are duplicates, and the archive shows one of them. It keeps all other samples,
+//     even if their times are equal.
+//   - When a shard journal reports a sample as durable, all readers see it from then on.
+//   - A sample that is only in the memory of an engine is visible to readers that ask this
+//     engine. If the engine ends in order, the sample becomes durable. If the engine
+//     crashes, the sample may be stored or not. The first read of the store after the crash
+//     decides, and all later reads must agree.
+//   - A successful deletion removes all samples that were durable before it. Another engine
+//     may still show such samples from its memory until it has read the claims.
+//   - Retention keeps all samples here. The tests of package seal cover expiry.
 //
-// Bins and counts must be those of the samples that a read gives at the same moment.
+// Bins and counts must match the samples that a read returns at the same moment.
 //
 // # Time
 //
-// Engines, sealers and readers live in a bubble of synctest, where hours pass at once.
-// Stores do not: they wait for a disk, or for a network. So each call of one is made by a
-// goroutine outside of the bubble, and time in the bubble stands still meanwhile. The
-// store is told the time of the bubble, which its timestamps are of.
+// Engines, sealers and readers run in a synctest bubble, where hours pass at once. Stores
+// cannot run there, because they wait for a disk or a network. So a goroutine outside the
+// bubble makes each call to a store, and time in the bubble stands still during the call.
+// Stores that take a clock get the time of the bubble for their timestamps.
 package model

@@ -18,33 +18,33 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// engine is a process that captures, journals and seals the shard. It crashes when its
-// line says so, or ends in order.
+// engine is a process that captures, journals and seals the shard. It ends in order, or
+// crashes, for example when its line breaks.
 type engine struct {
 	id           int
 	line         *line
 	shardJournal *journal.ShardJournal
 	shard        *seal.Shard
 	cfg          seal.Config
-	// seals: its claim says so. All engines make checkpoints, in any order, as two do while
-	// the role passes.
+	// seals is true if the engine's claim says that it seals. All engines make checkpoints,
+	// in any order, as two engines may do while leadership passes from one to the other.
 	seals bool
 
 	ctx     context.Context // ended by a crash
 	stop    context.CancelFunc
 	crash   context.CancelFunc
 	running sync.WaitGroup
-	unsaved int // at its end
+	unsaved int // number of unsaved samples at the end
 
 	mu    sync.Mutex
-	heads map[string]*journal.Head   // of the PVs that it captures
-	asked map[string]store.Retention // as it was told
+	heads map[string]*journal.Head   // by captured PV
+	asked map[string]store.Retention // retention by PV, as the engine knows it
 
-	pending map[string][]point // in memory, and perhaps durable
+	pending map[string][]point // samples in memory that may not be durable yet, by PV
 }
 
-// Times of engines. In the bubble hours pass at once, and are not to cost a flush twice
-// a second; rows are flushed when a step says so.
+// Times of engines. Hours pass at once in the bubble, so a flush every 500 ms would cost too
+// much. Most rows are flushed by the steps.
 const (
 	flushEvery = 5 * time.Minute
 	silence    = 15 * time.Minute
@@ -77,8 +77,8 @@ func (w *world) launch() *engine {
 	return e
 }
 
-// declare says in the claim that the engine seals, unless it does already. It is false if
-// the store is away.
+// declare declares in the claim that the engine seals, unless the claim says so already. It
+// returns false if the store is unavailable.
 func (e *engine) declare() bool {
 	ctx, cancel := context.WithTimeout(e.ctx, time.Minute)
 	defer cancel()
@@ -86,7 +86,7 @@ func (e *engine) declare() bool {
 	return e.seals
 }
 
-// newTerm makes the sealer one that knows nothing.
+// newTerm replaces the sealer by a new one without any state.
 func (e *engine) newTerm() { e.shard = seal.NewShard(e.shardJournal, &e.cfg) }
 
 func (e *engine) retention(pv string) (store.Retention, bool) {
@@ -102,14 +102,14 @@ func (e *engine) captured() []string {
 	return slices.Sorted(maps.Keys(e.heads))
 }
 
-// tell tells the engine how long a PV is to be kept.
+// tell gives the engine the retention of a PV.
 func (e *engine) tell(ch *channel) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.asked[ch.name] = ch.retention
 }
 
-// head returns that of a PV and its type now.
+// head returns the head of a PV for its current type.
 func (e *engine) head(ch *channel) *journal.Head {
 	e.mu.Lock()
 	h := e.heads[ch.name]
@@ -142,7 +142,7 @@ func (e *engine) release(pv string) {
 	delete(e.asked, pv)
 }
 
-// capture takes samples of a PV into memory.
+// capture appends samples of a PV to the engine's memory.
 func (e *engine) capture(ch *channel, points []point) {
 	h := e.head(ch)
 	for i := range points {
@@ -152,7 +152,7 @@ func (e *engine) capture(ch *channel, points []point) {
 	e.pending[ch.name] = append(e.pending[ch.name], points...)
 }
 
-// die breaks the line, and the engine with it.
+// die breaks the line for good and crashes the engine.
 func (e *engine) die() {
 	e.line.set(true, false)
 	e.crash()
@@ -160,7 +160,7 @@ func (e *engine) die() {
 
 func (e *engine) dead() bool { return e.ctx.Err() != nil }
 
-// term returns a sealer that knows nothing, to be run.
+// term replaces the sealer by a new one without any state, and returns it.
 func (e *engine) term() *seal.Shard {
 	e.newTerm()
 	return e.shard

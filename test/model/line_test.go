@@ -9,29 +9,30 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// line is how an engine, or a reader, reaches the store. It may break at any write,
-// before or after the store has done it: for some time, or for good, with the engine.
+// line is the connection of an engine or a reader to the store. It may break at any write,
+// before or after the store has executed the write. It breaks for some time, or, when the
+// engine crashes, for good.
 type line struct {
-	store.Store // what is not used
+	store.Store // nil: provides the methods that the test does not use
 	out         *outside
 
 	mu    sync.Mutex
 	rng   *rand.Rand
-	fuse  int    // writes until it breaks; 0: it does not
+	fuse  int    // number of writes until the line breaks; 0: it does not break
 	blown func() // called when it breaks
 	dead  bool
 	away  bool
-	last  []store.JournalRow // sent lately
+	last  []store.JournalRow // the rows sent last
 }
 
-// arm has the line break at the n-th write from now on. 0: it does not.
+// arm makes the line break at the n-th write from now on. If n is 0, it does not break.
 func (l *line) arm(n int, blown func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fuse, l.blown = n, blown
 }
 
-// set says what state the line is in from now on.
+// set sets the state of the line. A dead line stays dead.
 func (l *line) set(dead, away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +45,7 @@ func (l *line) isAway() bool {
 	return l.away
 }
 
-// up returns why the store cannot be reached.
+// up returns an error if the store cannot be reached.
 func (l *line) up(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +58,8 @@ func (l *line) up(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// burn counts a write. If the line breaks at it, blown is what that means, and done says
-// whether the store does it.
+// burn counts a write. If the line breaks at this write, burn returns the function to call
+// then as blown. done reports whether the store executes the write.
 func (l *line) burn() (blown func(), done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +72,7 @@ func (l *line) burn() (blown func(), done bool) {
 	return l.blown, l.rng.IntN(2) == 0
 }
 
-// write makes a call that changes the store.
+// write makes a call that changes the store, unless the line breaks before it.
 func (l *line) write(ctx context.Context, f func(context.Context, store.Store) error) error {
 	if err := l.up(ctx); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (l *line) PutJournal(ctx context.Context, r store.JournalRow) error {
 	return l.write(ctx, func(ctx context.Context, st store.Store) error { return st.PutJournal(ctx, r) })
 }
 
-// PutBlocks writes some of the blocks if the line breaks at it.
+// PutBlocks writes the blocks. If the line breaks at this write, the store may get only some
+// of them.
 func (l *line) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	if err := l.up(ctx); err != nil {
 		return err

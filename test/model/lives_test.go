@@ -16,7 +16,7 @@ func (w *world) stepFlush() {
 	w.flush(e)
 }
 
-// flush has an engine make durable what it holds, unless the store is away.
+// flush lets an engine make its samples durable, unless the engine is cut off from the store.
 func (w *world) flush(e *engine) {
 	if e.line.isAway() {
 		return
@@ -49,8 +49,9 @@ func (w *world) stepCheckpoint() {
 	w.checkpoint(e)
 }
 
-// stepTogether has all engines make checkpoints at the same time: each takes itself for
-// the sealer. What bins lack of that they have after the next look of each.
+// stepTogether lets all engines make checkpoints at the same time, each as if it were the
+// leader. Rollup bins may lack samples afterwards. A second checkpoint of each engine
+// completes them.
 func (w *world) stepTogether() {
 	w.did("all engines: checkpoints")
 	var wg sync.WaitGroup
@@ -74,15 +75,15 @@ func (w *world) checkpoint(e *engine) {
 	w.failed(e, "checkpoint", e.shard.Checkpoint(e.ctx))
 }
 
-// failed ends the test if an engine failed that had no reason to.
+// failed ends the test if an engine fails that is neither dead nor cut off from the store.
 func (w *world) failed(e *engine, what string, err error) {
 	if err != nil && !e.dead() && !e.line.isAway() {
 		w.fatalf("engine %d: %s: %v", e.id, what, err)
 	}
 }
 
-// stepTerm lets an engine seal for some time, with all that it does beside checkpoints,
-// while samples come. After that, and before, others may.
+// stepTerm lets an engine run a leader's whole loop for some time, while samples arrive. Other
+// engines may seal before and after it.
 func (w *world) stepTerm() {
 	e := w.anyEngine()
 	d := time.Duration(20+w.rng.IntN(70)) * time.Second
@@ -104,8 +105,7 @@ func (w *world) stepFollow() {
 	e.declare()
 }
 
-// during has samples captured and read while an engine does something, for as long as it
-// has the role for it.
+// during runs f of an engine for a time, and captures and reads samples meanwhile.
 func (w *world) during(e *engine, d time.Duration, f func(context.Context) bool) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	var wg sync.WaitGroup
@@ -156,12 +156,12 @@ func (w *world) stepEnd() {
 	w.end(e)
 }
 
-// end ends an engine in order: all that it holds is durable.
+// end ends an engine in order, and checks that all of its samples are durable.
 func (w *world) end(e *engine) {
 	e.stop()
 	e.running.Wait()
 	if e.dead() {
-		return // before it was done
+		return // it crashed before its end
 	}
 	if e.unsaved != 0 {
 		w.fatalf("engine %d ends with %d samples unsaved", e.id, e.unsaved)
@@ -177,7 +177,7 @@ func (w *world) stepCrash() {
 	e.die()
 }
 
-// stepBreak has an engine crash, or be cut off, at some write of what it does next.
+// stepBreak lets an engine crash, or cuts it off, at some write of its next operation.
 func (w *world) stepBreak() {
 	e, n := w.anyEngine(), 1+w.rng.IntN(12)
 	if e.line.isAway() {
@@ -196,10 +196,10 @@ func (w *world) stepBreak() {
 	case 1, 2:
 		w.did("engine %d: checkpoint", e.id)
 		w.flush(e)
-		ctx, cancel := context.WithTimeout(e.ctx, time.Minute) // it waits for a store that is away
+		ctx, cancel := context.WithTimeout(e.ctx, time.Minute) // a checkpoint waits for the store
 		w.failed(e, "checkpoint", e.shard.Checkpoint(ctx))
 		if cancel(); e.line.isAway() {
-			e.newTerm() // one that was interrupted does not know what it wrote
+			e.newTerm() // an interrupted sealer does not know what it wrote
 		}
 	case 3:
 		w.did("engine %d seals for some time", e.id)
@@ -221,7 +221,7 @@ func (w *world) away() bool {
 
 func (w *world) cut(e *engine) { e.line.set(false, true) }
 
-// stepCut cuts an engine off from the store: others take it for dead after some time.
+// stepCut cuts an engine off from the store. Others take it for dead after some time.
 func (w *world) stepCut() {
 	e := w.anyEngine()
 	w.did("engine %d is cut off", e.id)
@@ -251,7 +251,7 @@ func (w *world) stepRetention() {
 	}
 }
 
-// stepDelete deletes a PV, whose capture ends before.
+// stepDelete ends the capture of a PV and deletes the PV.
 func (w *world) stepDelete() {
 	ch := w.anyChannel()
 	if w.away() {
@@ -282,23 +282,24 @@ func (w *world) stepDelete() {
 	}
 	clear(ch.sure)
 	ch.sent = nil
-	// A rollup of later has a later stamp.
+	// Later rollups need a later stamp than the deletion.
 	time.Sleep(time.Second)
 	for _, o := range w.engines {
-		if o != e { // what they hold they give up when they look
+		if o != e { // other engines release the deleted samples when they read the claims
 			w.checkpoint(o)
 		}
 	}
 }
 
-// stepRelease ends the capture of a PV by an engine: its data stay.
+// stepRelease ends the capture of a PV by an engine. The stored samples stay.
 func (w *world) stepRelease() {
 	ch, e := w.anyChannel(), w.anyEngine()
 	w.did("%s: engine %d captures it no more", ch.name, e.id)
 	e.release(ch.name)
 }
 
-// stepReplay sends a row again, as a shardJournal does that has not heard that it is stored.
+// stepReplay sends an acknowledged row again, as a shard journal does when it has not
+// received the acknowledgement.
 func (w *world) stepReplay() {
 	e := w.anyEngine()
 	e.line.mu.Lock()
@@ -318,7 +319,7 @@ func (w *world) stepReplay() {
 
 func (w *world) stepReopen() {
 	w.did("the store is closed and opened again, and deletes what has expired")
-	time.Sleep(time.Second) // its clock begins anew
+	time.Sleep(time.Second) // the reopened store restarts its clock
 	w.must(w.out.reopen())
 	w.must(w.reader.Expire(context.Background(), time.Now().UnixNano()))
 }

@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// -seed 14 does again what failed with seed 14; -seed 100 -seeds 500 looks for more.
+// -seed 14 repeats the run of seed 14. -seed 100 -seeds 500 runs 500 seeds from 100 on.
 var (
 	firstSeed = flag.Int("seed", 0, "the first seed")
 	seeds     = flag.Int("seeds", 0, "how many seeds; 0: as many as take less than a minute, or one from -seed on")
@@ -25,7 +25,7 @@ var (
 
 func TestMain(m *testing.M) { cassandra.Main(m) }
 
-// opener opens a store whose clock is another one than that of the process.
+// opener opens a store that may use now instead of the clock of the process.
 type opener func(now func() time.Time) (store.Store, error)
 
 func TestPebble(t *testing.T) {
@@ -41,8 +41,8 @@ func openPebble(t *testing.T) opener {
 	return func(func() time.Time) (store.Store, error) { return pebble.Open(dir, pebble.Options{}) }
 }
 
-// TestLong_Cassandra has all seeds in one keyspace, each in a shard of its own: to make one
-// takes longer than a seed does.
+// TestLong_Cassandra runs all seeds in one keyspace, each in its own shard, because the
+// creation of a keyspace takes longer than the run of a seed.
 func TestLong_Cassandra(t *testing.T) {
 	ks := cassandra.Shared(t)
 	cfg := cql.Config{Hosts: []string{ks.Addr}, Keyspace: ks.Name, Tiers: tiers, Timeout: 20 * time.Second}
@@ -58,14 +58,14 @@ func TestLong_Cassandra(t *testing.T) {
 	})
 }
 
-// plan says which seeds a test runs and how many steps each of them takes.
+// plan selects the seeds of a test and the number of steps of each seed.
 type plan struct {
 	seeds, first int   // number of seeds, and the first one
 	known        []int // seeds that once failed
 	steps        int
 }
 
-// run runs seeds, each in a bubble of its own.
+// run runs each seed in its own bubble.
 func run(t *testing.T, p plan, open func(t *testing.T) opener) {
 	switch {
 	case *seeds > 0:
@@ -93,10 +93,10 @@ func run(t *testing.T, p plan, open func(t *testing.T) opener) {
 	}
 }
 
-// start is when each world begins: the clock of a bubble begins in 2000.
+// start is the time at which each world begins. The clock of a bubble begins in 2000.
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// live lets a world live, and compares it with the model.
+// live runs the steps of a world, and compares the archive with the model after each step.
 func live(t *testing.T, out *outside, seed uint64, shard, steps int) {
 	time.Sleep(time.Until(start))
 	w := newWorld(t, out, seed, shard)

@@ -11,16 +11,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// outside makes calls of a store outside of a bubble of synctest, for goroutines
-// inside. Its own goroutines end with close.
+// outside calls a store outside a synctest bubble on behalf of goroutines inside. close ends
+// its own goroutines.
 type outside struct {
 	jobs chan func()
-	idle chan chan struct{} // a goroutine that waits for a job takes one: channels of a bubble cannot be used outside
-	now  atomic.Int64       // the time in the bubble, at the latest call, in ns since 1970
+	idle chan chan struct{} // unused done channels, made outside: channels of a bubble cannot be used outside
+	now  atomic.Int64       // the bubble's time at the latest call, in ns since 1970
 	wg   sync.WaitGroup
 
 	open func(now func() time.Time) (store.Store, error)
-	mu   sync.RWMutex // held for writing while the store is opened again
+	mu   sync.RWMutex // locked for writing while the store is reopened
 	st   store.Store
 }
 
@@ -29,7 +29,7 @@ const (
 	waiting = 256
 )
 
-// newOutside opens a store. It is called outside of the bubble.
+// newOutside opens a store. Call it outside the bubble.
 func newOutside(open func(now func() time.Time) (store.Store, error)) (*outside, error) {
 	o := &outside{jobs: make(chan func()), idle: make(chan chan struct{}, waiting), open: open}
 	st, err := open(o.clock)
@@ -59,7 +59,7 @@ func (o *outside) close() error {
 	return o.st.Close()
 }
 
-// do calls f outside.
+// do calls f outside the bubble and waits for it.
 func (o *outside) do(f func()) {
 	o.now.Store(time.Now().UnixNano())
 	done := <-o.idle
@@ -68,7 +68,7 @@ func (o *outside) do(f func()) {
 	o.idle <- done
 }
 
-// call calls f with the store, outside. The context is one of there.
+// call calls f with the store outside the bubble. The context is from outside too.
 func (o *outside) call(f func(ctx context.Context, st store.Store) error) (err error) {
 	o.do(func() {
 		o.mu.RLock()
@@ -78,7 +78,7 @@ func (o *outside) call(f func(ctx context.Context, st store.Store) error) (err e
 	return err
 }
 
-// reopen closes the store, and opens it again.
+// reopen closes the store and opens it again.
 func (o *outside) reopen() (err error) {
 	o.do(func() {
 		o.mu.Lock()
@@ -90,7 +90,7 @@ func (o *outside) reopen() (err error) {
 	return err
 }
 
-// ask returns what f gives, of a store that is outside.
+// ask returns the result of f, which reads the store outside the bubble.
 func ask[T any](ctx context.Context, l *line, f func(context.Context, store.Store) (T, error)) (v T, err error) {
 	if err := l.up(ctx); err != nil {
 		return v, err
@@ -99,7 +99,7 @@ func ask[T any](ctx context.Context, l *line, f func(context.Context, store.Stor
 	return v, err
 }
 
-// list yields what f yields, of a store that is outside.
+// list yields the values of f, which reads the store outside the bubble.
 func list[T any](ctx context.Context, l *line, f func(context.Context, store.Store) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := ask(ctx, l, func(ctx context.Context, st store.Store) (all []T, err error) {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// point is a sample as the model has it: two that are equal are one.
+// point is a sample in the model. Equal samples are the same point.
 type point struct {
 	typ   sample.Type
 	time  int64
@@ -38,7 +38,7 @@ func (p point) String() string {
 	return fmt.Sprintf("%v %s %v tag %x", time.Unix(0, p.time).UTC().Format("01-02T15:04:05.999999999"), value, p.typ, uint32(p.tag))
 }
 
-// set is samples of a PV.
+// set is a set of samples of a PV.
 type set map[point]struct{}
 
 func (s set) add(points ...point) {
@@ -47,14 +47,15 @@ func (s set) add(points ...point) {
 	}
 }
 
-// sorted returns the samples by time. Those of equal time have some order.
+// sorted returns the samples in the order of their times. The order of samples with equal
+// times is fixed but has no meaning.
 func (s set) sorted() []point {
 	return slices.SortedFunc(maps.Keys(s), func(a, b point) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.typ, b.typ), cmp.Compare(a.word, b.word), cmp.Compare(a.tag, b.tag), cmp.Compare(a.bytes, b.bytes))
 	})
 }
 
-// channel is a PV: what its IOC has, and what the model knows of it.
+// channel is a PV: the state of its IOC, and the samples that the model expects.
 type channel struct {
 	name      string
 	typ       sample.Type
@@ -63,12 +64,12 @@ type channel struct {
 	sure      set     // durable
 }
 
-// expectation is what a read must show, and what it may.
+// expectation holds the samples that a read must show and those that it may show.
 type expectation struct{ must, may set }
 
-// in returns what is expected of a read of times in [from, to], but for the last sample
-// before, and the samples one of which that is: may only if they are not sure. Else the
-// read may show nothing before the range.
+// in returns the expectation for a read of [from, to]. The read may begin with one sample
+// before the range, which must be in before. If sure is true, the read must begin with such
+// a sample. If before is empty, it must not.
 func (e *expectation) in(from, to int64) (in expectation, before set, sure bool) {
 	in, before = expectation{set{}, set{}}, set{}
 	exact := false
@@ -102,12 +103,12 @@ func (e *expectation) in(from, to int64) (in expectation, before set, sure bool)
 		}
 	}
 	for p := range in.may {
-		sure = sure && p.time != from // it may be what the range begins with
+		sure = sure && p.time != from // the range may begin with this sample instead
 	}
 	return in, before, sure
 }
 
-// latest returns the samples of a set, or another one, that are of the latest time.
+// latest adds p to a set of samples of equal time, and keeps those with the latest time.
 func (e *expectation) latest(of set, p point) set {
 	for q := range of {
 		if q.time > p.time {

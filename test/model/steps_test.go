@@ -19,7 +19,7 @@ func (w *world) anyType() sample.Type { return types[w.rng.IntN(len(types))] }
 
 var tiers = []store.Tier{store.Forever, store.Keep5y, store.Keep10y}
 
-// anyRetention keeps all that a test sees.
+// anyRetention returns a random retention that keeps all samples of a test.
 func (w *world) anyRetention() (r store.Retention) {
 	r.Raw = tiers[w.rng.IntN(len(tiers))]
 	levels := []time.Duration{10 * time.Second, time.Minute, 20 * time.Minute}
@@ -34,7 +34,7 @@ func (w *world) anyChannel() *channel { return w.channels[w.rng.IntN(len(w.chann
 
 func (w *world) anyEngine() *engine { return w.engines[w.rng.IntN(len(w.engines))] }
 
-// someEngines returns one or more of those that live.
+// someEngines returns one or more of the live engines.
 func (w *world) someEngines() (some []*engine) {
 	for _, e := range w.engines {
 		if w.rng.IntN(2) == 0 {
@@ -47,7 +47,8 @@ func (w *world) someEngines() (some []*engine) {
 	return some
 }
 
-// points returns samples of a PV from a stretch of time before now, by time.
+// points returns n random samples of a PV, in the order of their times. The times are at most
+// back before now.
 func (w *world) points(ch *channel, back time.Duration, n int) (out []point) {
 	now := time.Now().UnixNano()
 	for range n {
@@ -72,8 +73,8 @@ func (w *world) points(ch *channel, back time.Duration, n int) (out []point) {
 	return out
 }
 
-// text returns the bytes of a value, which are whole elements of an array too. Few are
-// too large to be carried forward.
+// text returns the bytes of a value. Their number is a multiple of the size of an array
+// element. One value in a hundred is too large to be carried forward.
 func (w *world) text() string {
 	n := 8 * w.rng.IntN(4)
 	if w.rng.IntN(100) == 0 {
@@ -86,7 +87,7 @@ func (w *world) text() string {
 	return string(b)
 }
 
-// put has engines capture samples.
+// put lets engines capture samples.
 func (w *world) put(ch *channel, points []point, by ...*engine) {
 	ch.sent = append(ch.sent, points...)
 	for _, e := range by {
@@ -94,7 +95,7 @@ func (w *world) put(ch *channel, points []point, by ...*engine) {
 	}
 }
 
-// step does one of the things that may happen.
+// step executes one random step.
 func (w *world) step() {
 	steps := []struct {
 		weight int
@@ -153,7 +154,7 @@ func (w *world) stepAgain() {
 	i := w.rng.IntN(len(old))
 	old = old[i:min(i+1+w.rng.IntN(20), len(old))]
 	for i := range old {
-		if w.rng.IntN(3) == 0 { // of equal time, but not the same
+		if w.rng.IntN(3) == 0 { // equal time, but another alarm
 			old[i].tag = sample.MakeTag(sample.Minor, uint16(w.rng.IntN(3)))
 		}
 	}

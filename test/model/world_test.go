@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// world is an archive of one shard, what writes and reads it, and the model.
+// world is an archive of one shard, with its engines, its reader and the model.
 type world struct {
 	t        *testing.T
 	name     string
@@ -24,7 +24,7 @@ type world struct {
 	out      *outside
 	shard    int
 	channels []*channel
-	engines  []*engine // that live
+	engines  []*engine // the live ones
 	reader   *line
 	launched int
 	trace    []string
@@ -43,7 +43,7 @@ func (w *world) newLine() *line {
 	return &line{out: w.out, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), blown: func() {}}
 }
 
-// close ends what lives.
+// close ends all live engines.
 func (w *world) close() {
 	for _, e := range w.engines {
 		e.die()
@@ -67,7 +67,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// expect returns what a read must show that asks some engines.
+// expect returns the expectation for a read that asks some engines.
 func (w *world) expect(ch *channel, asked []*engine) expectation {
 	x := expectation{must: set{}, may: set{}}
 	for p := range ch.sure {
@@ -86,7 +86,8 @@ func (w *world) expect(ch *channel, asked []*engine) expectation {
 	return x
 }
 
-// settle waits until nothing is under way, and takes as durable what engines say is.
+// settle waits until all goroutines are idle. It then updates the model: it records the
+// samples that engines report as durable, and handles crashed engines.
 func (w *world) settle() {
 	synctest.Wait()
 	for _, e := range slices.Clone(w.engines) {
@@ -99,7 +100,7 @@ func (w *world) settle() {
 	}
 }
 
-// saved notes that all that an engine holds is durable.
+// saved records that all samples of an engine are durable.
 func (w *world) saved(e *engine) {
 	for _, ch := range w.channels {
 		ch.sure.add(e.pending[ch.name]...)
@@ -107,8 +108,8 @@ func (w *world) saved(e *engine) {
 	}
 }
 
-// bury waits for the end of an engine that has crashed, and sees what it left. Of what
-// was not acknowledged some may be there.
+// bury waits for the end of a crashed engine, and reads which of its unacknowledged samples
+// the store has. These count as durable from then on.
 func (w *world) bury(e *engine) {
 	e.running.Wait()
 	w.engines = slices.DeleteFunc(w.engines, func(o *engine) bool { return o == e })
@@ -127,7 +128,7 @@ func (w *world) bury(e *engine) {
 	}
 }
 
-// finish seals everything, and looks at all that is stored.
+// finish seals all samples and checks the whole store.
 func (w *world) finish() {
 	w.did("the end")
 	for _, e := range w.engines {
@@ -147,12 +148,12 @@ func (w *world) finish() {
 		w.compareTypes(ch)
 	}
 	w.check()
-	// Whoever reads it from now on finds the same.
+	// A reopened store must give the same samples.
 	w.must(w.out.reopen())
 	w.compareAll(nil)
 }
 
-// check has the archive checked.
+// check checks the archive with package check.
 func (w *world) check() {
 	var report check.Report
 	w.must(w.out.call(func(ctx context.Context, st store.Store) (err error) {
@@ -166,7 +167,7 @@ func (w *world) check() {
 	}
 }
 
-// compareTypes compares the types that the directory lists with those of the samples.
+// compareTypes compares the types in the directory with the types of the samples.
 func (w *world) compareTypes(ch *channel) {
 	c, _, err := w.reader.Channel(context.Background(), ch.name)
 	w.must(err)
@@ -182,8 +183,8 @@ func (w *world) compareTypes(ch *channel) {
 	}
 }
 
-// view is the engines that a reader asks. It knows of a PV that it is captured, if it
-// is, also where no engine answers.
+// view is the set of engines that a reader asks. It reports every PV as known, even if no
+// engine answers.
 type view struct {
 	w     *world
 	asked []*engine
@@ -201,7 +202,7 @@ func (w *world) query(asked []*engine) *query.Reader {
 	return &query.Reader{Store: w.reader, Recent: view{w, asked}, Shards: w.shard + 1}
 }
 
-// runs returns the samples that a read gives.
+// runs returns the samples of a read.
 func (w *world) runs(ch *channel, from, to int64, opts query.Options, asked []*engine) (all []*sample.Run) {
 	runs, err := w.query(asked).Read(context.Background(), ch.name, from, to, opts)
 	w.must(err)

@@ -1,10 +1,10 @@
-// Command placement compares how Varve places shards with other ways to, on one
-// trace of a large archive, and prints a table.
+// Command placement compares Varve's placement of shards with other methods, on one trace of
+// a large archive. It prints a table.
 //
 //	go run ./test/placement
 //	go run ./test/placement -pvs 1000000 -engines 100 -shards 1024
 //
-// See docs/design/placement.md for what its figures mean.
+// docs/design/placement.md explains the columns of the table.
 package main
 
 import (

@@ -17,29 +17,29 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// shards is how many the archive has.
+// shards is the number of shards of the archive.
 const shards = 4
 
-// level is that of the rollups of all numbers.
+// level is the rollup level of the number PVs.
 var level = store.LevelOf(time.Second, store.Forever)
 
-// pvs are captured by both engines, alone by one of them.
+// Both engines capture the PVs in pvs. One engine captures each PV in alone.
 var (
 	pvs   = []string{"N0", "N1", "N2", "N3", "N90D"}
 	alone = map[string]string{"A": image, "B": "ONLYB"}
 )
 
-// all are the names of all PVs.
+// all returns the names of all PVs.
 func all() []string { return append([]string{alone["A"], alone["B"]}, pvs...) }
 
-// fleet is two engines on one store, of which A seals.
+// fleet is a pair of engines, A and B, on one store. A seals.
 type fleet struct {
 	t     *testing.T
 	ioc   *ioc
 	store store.Store
 	gate  gate
 	a, b  *engine.Engine
-	from  int // the first sample that it can get
+	from  int // the first sample that the engines can receive
 	end   func()
 }
 
@@ -68,7 +68,7 @@ func (f *fleet) engine() *engine.Engine {
 	})
 }
 
-// assignment has the PVs that both engines capture, in turn in each shard, and another.
+// assignment returns an assignment with pvs and one other PV, distributed over the shards.
 func assignment(seal bool, other string) engine.Assignment {
 	a := engine.Assignment{}
 	for n, pv := range append([]string{other}, pvs...) {
@@ -98,7 +98,8 @@ func (f *fleet) write(ctx context.Context) {
 	}
 }
 
-// gate is a store that takes no blocks while it is closed: so nothing is sealed.
+// gate is a store that blocks writes of blocks while it is closed, so that no samples are
+// sealed.
 type gate struct {
 	store.Store
 	closed chan struct{}
@@ -118,8 +119,8 @@ func (g gate) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	}
 }
 
-// acknowledged sends n more samples of each number, and waits until the store has
-// acknowledged all that were sent. It returns how many these are.
+// acknowledged sends n more samples of each number PV, and waits until the store has
+// acknowledged all samples. It returns how many samples of each number PV were sent so far.
 func (f *fleet) acknowledged(n int) (sent int) {
 	f.t.Helper()
 	f.ioc.send(n)
@@ -139,7 +140,7 @@ func (f *fleet) acknowledged(n int) (sent int) {
 	return sent
 }
 
-// checkpoint waits until what is in the journal now is sealed, of whatever writer.
+// checkpoint waits until the rows of all writers that are in the journal now are sealed.
 func (f *fleet) checkpoint() {
 	f.t.Helper()
 	type shardJournal struct {
@@ -165,7 +166,7 @@ func (f *fleet) checkpoint() {
 	})
 }
 
-// claims yields those of all shards.
+// claims yields the claims of all shards.
 func (f *fleet) claims() iter.Seq[store.Claim] {
 	return func(yield func(store.Claim) bool) {
 		for shard := range shards {
@@ -182,7 +183,7 @@ func (f *fleet) claims() iter.Seq[store.Claim] {
 	}
 }
 
-// openStore opens an archive that ends with the test.
+// openStore opens an archive, and closes it when the test ends.
 func openStore(t *testing.T, node *cassandra.Node, keyspace string) store.Store {
 	t.Helper()
 	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace})

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// period is the time between two samples of a number, by the IOC's clock, which runs
-	// faster than ours: so tiles of rollups come to their end.
+	// period is the time between two samples of a number PV, by the IOC's clock. This clock
+	// runs faster than real time, so that rollup tiles are completed during the test.
 	period = 100 * time.Millisecond
-	// imageEvery is how many samples of a number there are for one of the image, whose
-	// bytes stand in parts in journal and blocks.
+	// imageEvery is the number of samples of a number PV for each sample of the image. The
+	// bytes of an image are stored in parts, in the journal and in blocks.
 	imageEvery = 500
 	imageBytes = 600 << 10
 )
 
-// image is the PV of large values. All others are numbers that count.
+// image is the PV with large values. All other PVs are number PVs, which count up.
 const image = "IMAGE"
 
-// ioc is a source whose PVs all count, from 0 on, at the same times.
+// ioc is a source whose PVs all count from 0 at the same times.
 type ioc struct {
-	begin time.Time // of sample 0
+	begin time.Time // time of sample 0
 
 	mu    sync.Mutex
 	sinks map[string][]capture.Sink
@@ -82,14 +82,14 @@ func (i *ioc) send(n int) {
 	}
 }
 
-// sent returns how many samples of a number there were.
+// sent returns how many samples of a number PV were sent.
 func (i *ioc) sent() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.next
 }
 
-// sample returns sample n of a PV; of the image there are fewer.
+// sample returns sample n of a PV. ok is false if the image has no sample n.
 func (i *ioc) sample(pv string, n int) (s sample.Sample, ok bool) {
 	s = sample.Sample{Time: i.begin.Add(time.Duration(n) * period).UnixNano(), Word: math.Float64bits(float64(n))}
 	if pv != image {
@@ -103,10 +103,10 @@ func (i *ioc) sample(pv string, n int) (s sample.Sample, ok bool) {
 	return s, true
 }
 
-// number returns which sample a time is that of.
+// number returns the number of the sample at a time.
 func (i *ioc) number(t int64) int { return int((t - i.begin.UnixNano()) / int64(period)) }
 
-// last returns which sample is the last one of a PV among the first n of a number.
+// last returns the number of a PV's last sample when n samples of a number PV were sent.
 func last(pv string, n int) int {
 	if pv == image {
 		return (n - 1) / imageEvery * imageEvery
@@ -114,7 +114,7 @@ func last(pv string, n int) int {
 	return n - 1
 }
 
-// samples returns how many samples of a PV are among the first n of a number.
+// samples returns how many samples a PV has when n samples of a number PV were sent.
 func samples(pv string, n int) int {
 	if pv == image {
 		return (n + imageEvery - 1) / imageEvery

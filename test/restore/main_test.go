@@ -1,10 +1,10 @@
-// Package restore takes a backup of an archive in Cassandra while engines write, has the
-// node vanish with its disk, and brings the archive back on an empty one. The commands are
-// those of docs/backup.md, word by word.
+// Package restore tests backups. It takes a backup of an archive in Cassandra while engines
+// write, destroys the node with its disk, and restores the archive on an empty node. It runs
+// the commands of docs/backup.md, word for word.
 //
-//	ioc ──▶ engines A, B ──▶ node ── snapshots, while block writes are held and let go ──▶ tar
-//	                                                                                      │
-//	ioc ──▶ engines, new ──▶ empty node ◀── varve schema ◀── nodetool import ◀────────────┘
+//	ioc ──▶ engines A, B ──▶ node ── snapshots, while a gate delays block writes ──▶ tar
+//	                                                                                  │
+//	ioc ──▶ new engines ──▶ empty node ◀── varve schema ◀── nodetool import ◀─────────┘
 package restore
 
 import (

@@ -11,16 +11,16 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// keyspace is that of the archive.
+// keyspace is the keyspace of the archive.
 const keyspace = "varve"
 
-// page is docs/backup.md, whose commands can be run.
+// page holds the commands of docs/backup.md, to run them.
 type page struct {
 	t     *testing.T
 	steps map[string]string
 }
 
-// step is a block of commands with a name behind the language.
+// step matches a code block with a name behind its language.
 var step = regexp.MustCompile("(?s)\n```sh ([a-z0-9-]+)\n(.*?)\n```\n")
 
 func readPage(t *testing.T) page {
@@ -36,8 +36,9 @@ func readPage(t *testing.T) page {
 	return p
 }
 
-// run runs the commands of a step as an administrator of one node does, in a directory.
-// The variables are those that the page has the reader set; on reaches the node.
+// run runs the commands of a step in a directory, as the administrator of one node does. It
+// sets the variables that the page asks the reader to set. The shell function on runs a
+// command on the node.
 func (p page) run(node *cassandra.Node, dir, name string, vars ...string) {
 	p.t.Helper()
 	commands, ok := p.steps[name]
@@ -56,13 +57,13 @@ func (p page) run(node *cassandra.Node, dir, name string, vars ...string) {
 	}
 }
 
-// unpack unpacks what a step has packed, of a node.
+// unpack unpacks the tar file that a step made of a node.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	tar(t, "xf", filepath.Join(from, "node.tar"), "-C", to)
 }
 
-// pack packs some of the tables in a directory again.
+// pack packs some of the unpacked tables into a new tar file.
 func pack(t *testing.T, from, to string, some func(table string) bool) {
 	t.Helper()
 	entries, err := os.ReadDir(from)
@@ -85,8 +86,8 @@ func tar(t *testing.T, args ...string) {
 	}
 }
 
-// mistaken packs what the wrong order gives: claims that were copied after journal and
-// blocks. It leaves out what only the 90 days' PV, bins and marks need.
+// mistaken packs a backup in the wrong order, with claims that were copied after the journal
+// and the blocks. It omits the tables that only the PV kept for 90 days, bins and marks need.
 func mistaken(t *testing.T, node *cassandra.Node, to string) {
 	t.Helper()
 	dir := t.TempDir()

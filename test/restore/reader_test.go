@@ -21,8 +21,8 @@ func reader(t *testing.T, i *ioc, node *cassandra.Node, keyspace string) cold {
 	return cold{&query.Reader{Store: openStore(t, node, keyspace), Shards: shards}, t, i}
 }
 
-// numbers returns which samples of a PV are there. Each must be as it was sent, and there
-// once.
+// numbers returns the numbers of a PV's stored samples. It fails the test if a sample differs
+// from the sent one, or is there twice.
 func (r cold) numbers(pv string) (found []int) {
 	r.t.Helper()
 	runs, err := r.Read(r.t.Context(), pv, query.Earliest, query.Latest, query.Options{})
@@ -48,8 +48,8 @@ func (r cold) numbers(pv string) (found []int) {
 	return found
 }
 
-// has fails the test unless the first n samples of each number are there, and those of the
-// image that are among them.
+// has fails the test unless the archive has the first n samples of each number PV, and the
+// samples of the image sent with them.
 func (r cold) has(n int) {
 	r.t.Helper()
 	for _, pv := range all() {
@@ -61,7 +61,7 @@ func (r cold) has(n int) {
 	}
 }
 
-// firstMissing returns the first sample of a PV that is not there.
+// firstMissing returns the number of the first missing sample of a PV.
 func firstMissing(pv string, found []int) int {
 	step := 1
 	if pv == image {
@@ -75,8 +75,8 @@ func firstMissing(pv string, found []int) int {
 	return len(found) * step
 }
 
-// hasBins fails the test unless the bins of the first n samples of a number count all of
-// them. Tiles must be there.
+// hasBins fails the test unless the bins of a number PV count all of its first n samples, and
+// rollup tiles are stored.
 func (r cold) hasBins(n int) {
 	r.t.Helper()
 	pv, perBin := pvs[0], int(level.Every()/period)
@@ -110,7 +110,7 @@ func (r cold) hasBins(n int) {
 	}
 }
 
-// isSound fails the test if varve store check would find anything wrong.
+// isSound fails the test if varve store check would report a problem.
 func (r cold) isSound() {
 	r.t.Helper()
 	report, err := check.Run(r.t.Context(), r.Store, check.Options{Shards: shards})

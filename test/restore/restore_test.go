@@ -9,18 +9,19 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// backup is what a test keeps of an archive whose node is gone.
+// backup is a backup of an archive whose node is destroyed.
 type backup struct {
 	whole, wrong string // directories with node.tar
-	// Samples that were acknowledged: before the first snapshot, between that and the
-	// second, when they were not sealed before the third.
+	// before is the number of samples of each number PV that were acknowledged before the
+	// first snapshot. between is their number before the second snapshot. The samples between
+	// the two snapshots were sealed between the second and the third one.
 	before, between int
 }
 
-// TestLong_BackupLosesNothing takes a backup while engines write and checkpoints pass between
-// its steps, and brings it back on an empty node.
+// TestLong_BackupLosesNothing takes a backup while engines write and seal between its steps,
+// and restores it on an empty node.
 func TestLong_BackupLosesNothing(t *testing.T) {
-	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // none lives long enough to be worth more
+	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // short processes gain nothing from more optimization
 	p, i := readPage(t), newIOC()
 	node := cassandra.Start(t)
 	makeSchema(t, node, keyspace)
@@ -48,7 +49,7 @@ func TestLong_BackupLosesNothing(t *testing.T) {
 	r.isSound()
 
 	f = startFleet(t, i, node)
-	now := f.acknowledged(imageEvery) // so that there is one of the image
+	now := f.acknowledged(imageEvery) // includes one sample of the image
 	f.checkpoint()
 	f.end()
 	t.Log("engines have gone on:")
@@ -61,7 +62,8 @@ func TestLong_BackupLosesNothing(t *testing.T) {
 		}
 	}
 
-	// The wrong order loses what was sealed between, and no check of the archive can know.
+	// The wrong order loses the samples that were sealed between the second and the third
+	// snapshot. No check of the archive can detect this loss.
 	makeSchema(t, node, "wrong")
 	p.run(node, b.wrong, "restore", "KEYSPACE=wrong", "DIR="+filepath.Join(t.TempDir(), "restore"))
 	wrong := reader(t, i, node, "wrong")
@@ -73,12 +75,12 @@ func TestLong_BackupLosesNothing(t *testing.T) {
 	}
 }
 
-// backUp makes the steps of the page, with a checkpoint wherever one may fall.
+// backUp runs the steps of the page, with a checkpoint after each snapshot that one may follow.
 func (f *fleet) backUp(p page, node *cassandra.Node) backup {
 	b := backup{whole: f.t.TempDir(), wrong: f.t.TempDir()}
-	f.acknowledged(3000) // more than a tile of rollups
+	f.acknowledged(3000) // more than a rollup tile
 	f.checkpoint()
-	f.gate.close() // what follows is not sealed at the first snapshot
+	f.gate.close() // later samples are not sealed at the first snapshot
 	b.before = f.acknowledged(imageEvery)
 	p.run(node, b.whole, "snapshot-1")
 	f.gate.open()
@@ -95,7 +97,7 @@ func (f *fleet) backUp(p page, node *cassandra.Node) backup {
 	return b
 }
 
-// makeSchema does what the page says.
+// makeSchema creates the schema as the page describes.
 func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	t.Helper()
 	v := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--tiers", "90d")

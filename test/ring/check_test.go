@@ -13,8 +13,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// checkWhole fails the test unless the samples of a PV up to a time follow each other
-// step by step, and one of them is that which was told last before.
+// checkWhole fails the test if the samples of a PV up to end have a hole. It also fails the
+// test if the sample at told is missing. The program reported this sample as the latest one
+// before it stopped.
 func checkWhole(t *testing.T, pv string, events []archive.Event, end, told time.Time) {
 	t.Helper()
 	if !slices.ContainsFunc(events, func(e archive.Event) bool { return e.Time == told.UnixNano() }) {
@@ -26,7 +27,7 @@ func checkWhole(t *testing.T, pv string, events []archive.Event, end, told time.
 	}
 }
 
-// awaitNodes waits until a store's metrics say how many nodes are up and down.
+// awaitNodes waits until a store's metrics show the given numbers of nodes up and down.
 func awaitNodes(t *testing.T, reg prometheus.Gatherer, up, down float64) {
 	t.Helper()
 	program.Eventually(t, "the driver knows the nodes", func() bool {
@@ -46,7 +47,7 @@ func awaitNodes(t *testing.T, reg prometheus.Gatherer, up, down float64) {
 	})
 }
 
-// isUsed fails the test unless clients send requests to a node.
+// isUsed fails the test if clients send hardly any requests to a node.
 func isUsed(t *testing.T, n *cassandra.Node) {
 	t.Helper()
 	cluster := gocql.NewCluster(n.Addr())

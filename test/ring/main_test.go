@@ -1,9 +1,10 @@
-// Package ring tests an archive on several real nodes of Cassandra that come and go.
+// Package ring tests an archive on several real Cassandra nodes while nodes fail, join and
+// leave.
 //
 //	EPICS IOC ──▶ varve standalone ──▶ three to four nodes, each sample on three
 //	                  ▲ HTTP                     ▲
 //	                users ───────── watch ──── a reader of the store alone
-//	                        what is acknowledged is there; every read answers
+//	                   checks: acknowledged samples are stored; every read succeeds
 package ring
 
 import (

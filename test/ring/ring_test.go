@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	many   = 100 // PVs, of ten samples a second
-	shards = 64  // of varve standalone
+	many   = 100 // number of PVs, each with ten samples a second
+	shards = 64  // number of shards of varve standalone
 )
 
-// plant is an IOC, a ring of three nodes, and what a program needs to archive the one
-// in the other.
+// plant is a fixture with an IOC, a ring of three nodes, and the arguments with which varve
+// archives the IOC's PVs in the ring.
 type plant struct {
 	*epics.IOC
 	*cassandra.Ring
 	pvs  []string
-	args []string // of the program
+	args []string // arguments of varve standalone
 }
 
 func newPlant(t *testing.T) *plant {
@@ -46,7 +46,7 @@ func (p *plant) archive(t *testing.T) *program.Archiver {
 	return program.Standalone(t, p.ClientEnv(), p.args...)
 }
 
-// reader reads the store and nothing else, as a client of its own.
+// reader returns a reader with its own connection to the store. It reads no engine's memory.
 func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 	t.Helper()
 	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: p.Addrs(), Registerer: reg})
@@ -57,7 +57,8 @@ func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 	return &query.Reader{Store: st, Shards: shards, Recent: noMemory{}}
 }
 
-// noMemory knows each PV, as the directory does once it is in a block, and no sample.
+// noMemory reports each PV as known, and returns no samples. In an archive, the directory
+// knows a PV once the PV has a block.
 type noMemory struct{}
 
 // Recent implements query.Recent.
@@ -65,8 +66,8 @@ func (noMemory) Recent(context.Context, query.RecentRequest) query.Held {
 	return query.Held{Known: true}
 }
 
-// TestLong_NodesComeAndGo kills a node of three and starts it again, has one hang, adds a
-// fourth and has one leave, while a program archives and users read.
+// TestLong_NodesComeAndGo kills and restarts one of three nodes, suspends another, adds a
+// fourth node and decommissions the first, while varve archives and users read.
 func TestLong_NodesComeAndGo(t *testing.T) {
 	p := newPlant(t)
 	first, second, third := p.Nodes[0], p.Nodes[1], p.Nodes[2]
@@ -95,8 +96,8 @@ func TestLong_NodesComeAndGo(t *testing.T) {
 	hang := w.enter("the third goes on")
 	third.Resume(t)
 	first.AwaitUp(t, 3)
-	// It has several requests, one after another; one that waits for the node times out
-	// after 5 s.
+	// A read makes several requests, one after another. A request that waits for the hanging
+	// node times out after 5 s.
 	if typical, before := hang.typicalCheck(), calm.typicalCheck(); typical > 4*time.Second+3*before {
 		t.Errorf("while a node hangs, a read of the store takes %v, and %v before", typical, before)
 	}
@@ -113,8 +114,8 @@ func TestLong_NodesComeAndGo(t *testing.T) {
 	isUsed(t, fourth)
 	w.stop()
 
-	// A new process has nothing in memory: what it reads was stored. Of its contact
-	// points one is gone and one is down.
+	// A new process has no samples of the old one in memory, so it reads them from the store.
+	// One of its contact points has left the ring, and another one is down.
 	end, told := time.Now(), a.Channels()
 	a.Stop()
 	second.Stop()

@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// createSchema makes the schema of a keyspace, without tables that no test uses, by as
-// many processes at a time as there are groups of contact points.
+// createSchema creates the schema of a keyspace, without tables that no test uses. For each
+// group of contact points, one client creates the schema, all at the same time.
 func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	t.Helper()
 	begin := time.Now()
@@ -33,8 +33,8 @@ func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	t.Logf("the schema of %s was made in %.1f s", keyspace, time.Since(begin).Seconds())
 }
 
-// checkTables fails the test unless all nodes have the same tables, each once. Where a
-// table was made twice, the rows of one of them are out of sight.
+// checkTables fails the test unless all nodes have the same tables, each once. If a table
+// was created twice, the rows of one of the two tables cannot be read.
 func checkTables(t *testing.T, keyspace string, nodes ...*cassandra.Node) {
 	t.Helper()
 	want := nodes[0].Tables(t, keyspace)

@@ -14,27 +14,27 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// users is how many read over HTTP at a time.
+// users is the number of users that read over HTTP at the same time.
 const users = 2
 
-// watch asks an archive all the time, and keeps what is worst in each stage of a test.
+// watch reads an archive continuously, and records the longest delays in each stage of a test.
 type watch struct {
 	t     *testing.T
 	a     *program.Archiver
-	store *query.Reader // sees what is acknowledged, and no memory of the program
+	store *query.Reader // reads the store only, and no memory of the program
 	pvs   []string
 	begin time.Time
 
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	once   sync.Once // of stop
+	once   sync.Once // for stop
 
 	mu     sync.Mutex
 	stored map[string]acknowledged
 	stage  *stage
 }
 
-// acknowledged is how many samples of a PV are, and since when it is that many.
+// acknowledged is the number of acknowledged samples of a PV, and when it last rose.
 type acknowledged struct {
 	samples uint64
 	since   time.Time
@@ -44,14 +44,14 @@ type acknowledged struct {
 type stage struct {
 	name        string
 	begin       time.Time
-	pause       time.Duration // longest without an acknowledgement of some PV
-	first, last uint64        // samples acknowledged
+	pause       time.Duration // longest time in which a PV got no acknowledgement
+	first, last uint64        // numbers of acknowledged samples at the start and the end
 	reads       int
-	read        time.Duration   // longest
-	checks      []time.Duration // how long they took
+	read        time.Duration   // longest read
+	checks      []time.Duration // durations of the reads of the store
 }
 
-// typicalCheck is the median of the time that reads of the store took.
+// typicalCheck returns the median duration of the reads of the store.
 func (s *stage) typicalCheck() time.Duration {
 	if len(s.checks) == 0 {
 		return time.Since(s.begin)
@@ -60,7 +60,7 @@ func (s *stage) typicalCheck() time.Duration {
 	return s.checks[len(s.checks)/2]
 }
 
-// String sums up what was seen.
+// String summarizes the stage.
 func (s *stage) String() string {
 	took := time.Since(s.begin).Seconds()
 	typical := s.typicalCheck()
@@ -101,7 +101,7 @@ func (w *watch) repeat(ctx context.Context, pause time.Duration, f func() error)
 	}
 }
 
-// enter begins a stage, and tells of the one before, which it returns.
+// enter begins a stage. It logs the previous stage and returns it.
 func (w *watch) enter(name string) *stage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *watch) enter(name string) *stage {
 	return before
 }
 
-// stop ends the watch and tells of the last stage.
+// stop ends the watch and logs the last stage.
 func (w *watch) stop() {
 	w.once.Do(func() {
 		w.cancel()
@@ -126,7 +126,7 @@ func (w *watch) stop() {
 	})
 }
 
-// acknowledgements looks how many samples of each PV the store has acknowledged.
+// acknowledgements reads how many samples of each PV the store has acknowledged.
 func (w *watch) acknowledgements() error {
 	channels, err := w.a.Client.Channels()
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *watch) acknowledgements() error {
 	return nil
 }
 
-// readAsUser reads a PV over HTTP: all steps must be there.
+// readAsUser reads a PV over HTTP, and checks that no sample is missing.
 func (w *watch) readAsUser() error {
 	pv := w.pvs[rand.N(len(w.pvs))]
 	start := time.Now()
@@ -167,7 +167,7 @@ func (w *watch) readAsUser() error {
 	return whole(pv, events)
 }
 
-// whole returns an error unless samples follow each other step by step.
+// whole returns an error if samples are missing.
 func whole(pv string, events []archive.Event) error {
 	holes, err := archive.Holes(events)
 	switch {
@@ -181,8 +181,8 @@ func whole(pv string, events []archive.Event) error {
 	return nil
 }
 
-// checkStore reads a PV from the store alone: what was acknowledged before must be
-// there.
+// checkStore reads a PV from the store alone, and checks that all samples are there that
+// were acknowledged before.
 func (w *watch) checkStore(ctx context.Context) error {
 	pv := w.pvs[rand.N(len(w.pvs))]
 	w.mu.Lock()
@@ -203,7 +203,7 @@ func (w *watch) checkStore(ctx context.Context) error {
 	return nil
 }
 
-// count returns how many samples of a PV the store has.
+// count returns the number of samples of a PV in the store.
 func count(ctx context.Context, r *query.Reader, pv string) (n uint64, err error) {
 	runs, err := r.Read(ctx, pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
