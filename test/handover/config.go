@@ -53,7 +53,7 @@ const (
 	TwoRowsUnderWay
 	// OldPosition: when a row moves to the spool, the next row reuses its position.
 	OldPosition
-	// SameBlocks: a new term of a sealer writes blocks under the keys of the term before.
+	// SameBlocks: a new term of a sealer reuses the block keys of the previous term.
 	SameBlocks
 	// HastySealer: a sealer takes all writers with a lower term for dead and drops their claims.
 	HastySealer

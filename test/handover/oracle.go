@@ -11,15 +11,16 @@ type fate struct {
 	ackedAt time.Duration
 	held    int  // number of places where it waits unacknowledged
 	excused bool // when the IOC sent it, a subscriber was not connected
-	shed    bool // an engine dropped it for want of memory, and marked that
+	shed    bool // an engine dropped it for want of memory, which counts as marked
 }
 
 // oracle tracks all updates and judges reads by them.
 type oracle struct {
 	w     *world
 	fates [][]fate // by shard and number
-	// untold lists, by shard, the gaps in capture of which the store has no record: the last
-	// engine left in order, or a process died while the store did not have its claim.
+	// untold lists, by shard, the gaps in capture that the store has no record of. Such a gap
+	// begins when the last engine leaves in order, or when a process dies while the store
+	// does not have its claim.
 	untold [][]mark
 }
 

@@ -19,7 +19,7 @@ type sealer struct {
 	ticking      bool
 }
 
-// term is a sealer's term as leader. It holds what the sealer itself has written in it.
+// term is a sealer's term as leader. It tracks the blocks that the sealer writes in the term.
 type term struct {
 	over    bool
 	blocks  writer

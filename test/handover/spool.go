@@ -23,7 +23,7 @@ type segment struct {
 	shard   int
 	writer  writer
 	rows    []row
-	sent    int // acknowledged rows
+	sent    int // number of acknowledged rows
 	full    bool
 	claim   claim
 	claimed time.Duration // when the claim was last acknowledged; -1: never

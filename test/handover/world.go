@@ -30,7 +30,7 @@ type world struct {
 	engines   []*engine // all engines of the run, dead ones too
 	operators []*operator
 	oracle    oracle
-	began     []time.Duration // by shard: from when on the oracle checks for losses
+	began     []time.Duration // when the oracle begins to check for losses, by shard
 
 	counts     Counts
 	violations []string

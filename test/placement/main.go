@@ -4,7 +4,7 @@
 //	go run ./test/placement
 //	go run ./test/placement -pvs 1000000 -engines 100 -shards 1024
 //
-// docs/design/placement.md explains the columns of the table.
+// docs/design/placement.md explains the table.
 package main
 
 import (
