@@ -17,20 +17,21 @@ import (
 type Shard struct {
 	// Channels are the channels to capture. A shard without channels is still held.
 	Channels []capture.Channel
-	// Seal says that this engine turns the journal of the shard into blocks: its own rows
-	// and those of other engines. Otherwise the engine only journals, and drops samples
-	// from memory once another engine has sealed them.
+	// Seal means that this engine turns the journal of the shard into blocks: its own rows and
+	// those of other engines. Otherwise the engine only journals, and it drops samples from
+	// memory once another engine has sealed them.
 	Seal bool
 }
 
 // Assignment defines all that an engine holds, by shard.
 type Assignment map[int]Shard
 
-// Apply makes the engine hold exactly an assignment. The engine claims shards that are new
-// in it, and releases shards that are no longer listed: it ends their capture without a
-// mark, because another engine continues it, makes their samples durable, and closes their
-// claims. A release takes as long as the store is unreachable. A shard may be listed again
-// at any time. A PV that moves to another shard keeps its subscription.
+// Apply makes the engine hold exactly the shards of an assignment. The engine claims new
+// shards and releases shards that are no longer listed. To release a shard, it ends the
+// capture without a mark, because another engine continues it. It then makes the samples
+// durable and closes the claim. If the store is unreachable, a release takes until the store
+// is reachable again. A shard may be listed again at any time. A PV that moves to another
+// shard keeps its subscription.
 func (e *Engine) Apply(a Assignment) {
 	e.applying.Lock()
 	defer e.applying.Unlock()
@@ -81,7 +82,7 @@ func (e *Engine) shardJournal(shard int) *journal.ShardJournal {
 	return e.held[shard].journal
 }
 
-// forgetHolding removes a holding whose claim is closed. No reader uses it meanwhile.
+// forgetHolding removes a holding whose claim is closed. No reader uses it during the call.
 func (e *Engine) forgetHolding(h *holding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,8 +136,8 @@ func (e *Engine) Held() []int {
 	return slices.Sorted(maps.Keys(shards))
 }
 
-// Waiting returns the shards with samples that the store has not taken when they were due,
-// and the least time for which they have been waiting.
+// Waiting returns the shards with overdue samples that the store has not accepted yet, and the
+// minimum time for which they have been waiting.
 func (e *Engine) Waiting() map[int]time.Duration {
 	waiting := map[int]time.Duration{}
 	e.mu.RLock()
@@ -178,17 +179,17 @@ func (e *Engine) sealersLocked(yield func(int, *seal.Shard) bool) {
 // ShardStatus is the state of a shard in an engine.
 type ShardStatus struct {
 	capture.ShardStatus
-	// Held says that Engine.Held lists the shard.
+	// Held means that Engine.Held lists the shard.
 	Held bool
-	// Claimed says that the claim stands in the store, so that readers find the rows.
+	// Claimed means that the claim is in the store, so readers find the rows.
 	Claimed bool
-	// Sealing says that this engine seals the shard.
+	// Sealing means that this engine seals the shard.
 	Sealing bool
 	// Unsaved counts the samples that the store has not acknowledged yet.
 	Unsaved int
 }
 
-// ShardStatus returns the present state of a shard.
+// ShardStatus returns the current state of a shard.
 func (e *Engine) ShardStatus(shard int) ShardStatus {
 	s := ShardStatus{ShardStatus: e.capture.ShardStatus(shard), Unsaved: e.spooledIn(shard)}
 	s.Held = s.Unsaved > 0

@@ -17,7 +17,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// TestLong_OnCassandra has the same happen in the store that several engines share.
+// TestLong_OnCassandra repeats these tests with Cassandra, the store that several engines can
+// share.
 func TestLong_OnCassandra(t *testing.T) {
 	node := cassandra.Start(t)
 	config := func(keyspace string, tiers ...store.Tier) cql.Config {
@@ -44,8 +45,8 @@ func TestLong_OnCassandra(t *testing.T) {
 	t.Run("BeforeTheSchema", func(t *testing.T) { beforeTheSchema(t, config("late")) })
 }
 
-// releaseWhilePaused releases a shard while Cassandra does not answer: it stays
-// held until all is durable.
+// releaseWhilePaused releases a shard while Cassandra does not respond. The shard must stay
+// held until all samples are durable.
 func releaseWhilePaused(t *testing.T, node *cassandra.Node, st store.Store) {
 	ioc := &taps{}
 	a := launch(t, st, ioc, Options{Checkpoint: time.Hour})
@@ -67,7 +68,7 @@ func releaseWhilePaused(t *testing.T, node *cassandra.Node, st store.Store) {
 	wantAll(t, fleet{a, b}.reader(st), "A", 300, "when the store is back")
 }
 
-// beforeTheSchema captures while there is no table to write to.
+// beforeTheSchema captures samples before the tables exist.
 func beforeTheSchema(t *testing.T, cfg cql.Config) {
 	st := cassandrastore.Later(func() (cql.Config, error) { return cfg, nil }, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = st.Close() })
@@ -85,8 +86,8 @@ func beforeTheSchema(t *testing.T, cfg cql.Config) {
 	wantAll(t, &query.Reader{Store: st, Recent: l, Shards: 4}, "A", 1000, "once the schema is there")
 }
 
-// retentionChange changes how long a PV is kept, again and again, while samples come.
-// What is stored follows.
+// retentionChange repeatedly changes the retention of a PV while samples arrive. The stored
+// data must follow.
 func retentionChange(t *testing.T, st store.Store) {
 	ioc := &taps{}
 	var reads sync.RWMutex

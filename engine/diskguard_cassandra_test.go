@@ -20,8 +20,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// In Cassandra what is given up is not free until nodetool garbagecollect has run. The
-// guard gives up as much as is needed, and waits.
+// TestLong_DiskGuardOnCassandra checks that the guard deletes as much as needed and then
+// waits. In Cassandra, deleted data takes up space until nodetool garbagecollect has run.
 func TestLong_DiskGuardOnCassandra(t *testing.T) {
 	const limit = 1 << 30
 	node := cassandra.Start(t, "data_disk_usage_max_disk_size: 1GiB")
@@ -46,7 +46,7 @@ func TestLong_DiskGuardOnCassandra(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range days {
-		for i := range uint32(120) { // sizes are in MiB for each table
+		for i := range uint32(120) { // enough data, because the store reports table sizes in MiB
 			r := &sample.Run{Type: sample.Float64}
 			start := day(n).Start() + int64(i)*int64(10*time.Minute)
 			for k := range int64(4096) {

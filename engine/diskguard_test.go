@@ -16,14 +16,14 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// crowded is an archive with a PV that changes, A, one that was set once, SET, and one that
-// was captured for some days only, GONE.
+// crowded is an archive with three PVs: A changes, SET was set once, and GONE was captured for
+// some days only.
 type crowded struct {
 	*era
 	keep store.Retention
 }
 
-// capture captures PVs in shard 0 of all that there are.
+// capture assigns the PVs to shard 0 and assigns the other shards without channels.
 func (c *crowded) capture(pvs ...string) {
 	a := Assignment{1: {Seal: true}, 2: {Seal: true}, 3: {Seal: true}}
 	var channels []capture.Channel
@@ -42,7 +42,7 @@ func (c *crowded) sendTo(pv string, at time.Time, v float64) {
 	}
 }
 
-// raw returns the bytes of all blocks.
+// raw returns the size of all blocks in bytes.
 func (c *crowded) raw() (n int64) {
 	for ch, err := range c.st.Channels(c.t.Context()) {
 		if err != nil {
@@ -60,7 +60,7 @@ func (c *crowded) raw() (n int64) {
 	return n
 }
 
-// all returns the values of a PV, with how many days ago they are.
+// all returns the values of a PV, each with its age in days.
 func (c *crowded) all(pv string, ago time.Duration) (out []string) {
 	now := time.Now()
 	runs, err := c.reader.Read(c.t.Context(), pv, now.Add(-ago).UnixNano(), now.UnixNano(), query.Options{})
@@ -78,7 +78,7 @@ func (c *crowded) all(pv string, ago time.Duration) (out []string) {
 	return out
 }
 
-// restart begins another engine, with a limit.
+// restart replaces the engine by another one with a disk limit.
 func (c *crowded) restart(limit int64, pvs ...string) {
 	c.end()
 	c.limit = limit
@@ -86,7 +86,7 @@ func (c *crowded) restart(limit int64, pvs ...string) {
 	c.capture(pvs...)
 }
 
-// until waits until the guard does something, for some hours at most.
+// until waits until the guard reports a reason, for at most 48 hours of test time.
 func (c *crowded) until(want guard.Reason) {
 	c.t.Helper()
 	for range 48 * 60 {
@@ -98,11 +98,12 @@ func (c *crowded) until(want guard.Reason) {
 	c.t.Fatalf("the guard does not come to %s: %+v", want, c.DiskGuard())
 }
 
-// When an archive comes near its limit the oldest raw samples go, as many as need be, and
-// no more while their room does not become free. What is constant, or has ended, stays
-// readable, and so do rollups, also when samples come late. A restart goes on from there.
+// TestTheOldestGoesFirst fills an archive up to its limit. The guard must delete the oldest
+// raw samples, but only as many as needed, and no more while their space is not free yet.
+// Constant PVs, PVs that are no longer captured, and rollups must stay readable, even if
+// samples arrive late. A restart must continue from there.
 func TestTheOldestGoesFirst(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	keep := store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(time.Hour, store.Forever)}}
 	inEra(t, keep, func(t *testing.T, e *era) {
 		c := &crowded{era: e, keep: keep}
@@ -175,7 +176,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 			t.Errorf("of what has ended %d samples are left", len(got))
 		}
 
-		// Nothing more goes while it waits, nor after a restart.
+		// Nothing more is deleted while the guard waits, not even after a restart.
 		left := len(got)
 		testclock.Advance(3 * time.Hour)
 		c.restart(most, "A", "SET")
@@ -193,7 +194,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 		}
 		whole("when all is free")
 
-		// A late sample from before the cutoff would be all that its bin is computed from.
+		// A late sample from before the cutoff would be the only sample in its bin.
 		c.sendTo("A", begun.Add(36*time.Hour+time.Minute), 1000)
 		c.sendTo("A", time.Now(), 3)
 		testclock.Advance(time.Hour)
@@ -205,7 +206,7 @@ func TestTheOldestGoesFirst(t *testing.T) {
 			t.Errorf("late samples that were refused: %+v", s)
 		}
 
-		// Without a limit, the cutoff stays what it is.
+		// Without a limit, the cutoff stays the same.
 		c.restart(0, "A", "SET")
 		testclock.Advance(time.Hour)
 		if now, found, err := c.st.Cutoff(t.Context()); !found || err != nil || now.Before != cutoff.Before || c.guard.Cutoff() != cutoff.Before {

@@ -60,7 +60,7 @@ type Options struct {
 	Reclaim   string
 	// Grace is how long an orderly stop may take; default 20 s.
 	Grace time.Duration
-	// Exclusive says that the store is locked, so that no other engine writes to it.
+	// Exclusive means that the store is locked, so that no other engine writes to it.
 	Exclusive  bool
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -84,7 +84,7 @@ func (o *Options) setDefaults() {
 	o.Log = slog.New(loglimit.New(o.Log.Handler(), warnEvery))
 }
 
-// silence returns how long a writer must be silent to count as dead.
+// silence returns how long a writer must be silent to be considered dead.
 func (o *Options) silence() time.Duration {
 	if o.Exclusive {
 		return 0

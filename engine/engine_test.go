@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// taps is a source whose updates the test sends to all subscriptions.
+// taps is a source through which the test sends updates to all subscriptions.
 type taps struct {
 	mu    sync.Mutex
 	sinks map[string][]capture.Sink
@@ -53,8 +53,7 @@ func (t tapped) Close() {
 	t.s.sinks[t.pv] = slices.DeleteFunc(t.s.sinks[t.pv], func(s capture.Sink) bool { return s == t.sink })
 }
 
-// send delivers the values from (inclusive) to to (exclusive) of a PV, one every
-// millisecond since t0.
+// send sends the values in [from, to) of a PV, one every millisecond since t0.
 func (s *taps) send(pv string, from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,15 +64,15 @@ func (s *taps) send(pv string, from, to int) {
 	}
 }
 
-// t0 is at the end of an hour, so that samples fall into two buckets.
+// t0 is one second before the end of an hour, so that samples fall into two buckets.
 const t0 = 1_700_002_799 * 1e9
 
-// mortal is a store whose writes can be made to fail for good, as those of a
-// process that was killed.
+// mortal is a store whose writes can be made to fail permanently, as if the process were
+// killed.
 type mortal struct {
 	store.Store
 	dead    atomic.Bool
-	reading *sync.RWMutex // held by a read that goes on for less than an hour; may be nil
+	reading *sync.RWMutex // held during reads, so that no bucket is dropped; may be nil
 }
 
 var errDead = errors.New("the process was killed")
@@ -136,7 +135,7 @@ func start(t *testing.T, st store.Store, checkpoint time.Duration, pvs ...string
 	return l
 }
 
-// launch runs an engine that holds nothing yet.
+// launch runs an engine that holds no shards yet.
 func launch(t *testing.T, st store.Store, source *taps, opts Options, change ...func(*life)) *life {
 	l := &life{source: source, store: &mortal{Store: st}}
 	opts.Store, opts.Sources, opts.Shards, opts.Flush, opts.Grace = l.store, capture.Sources{source}, 4, 10*time.Millisecond, 200*time.Millisecond
@@ -172,13 +171,13 @@ func (l *life) assign(pvs ...string) {
 	l.Apply(allOf(pvs...))
 }
 
-// kill ends the engine as kill -9 would: nothing reaches the store any more.
+// kill ends the engine like kill -9: nothing reaches the store any more.
 func (l *life) kill() {
 	l.store.dead.Store(true)
 	l.end()
 }
 
-// eventually waits for a condition that background work brings about.
+// eventually waits until background work makes a condition true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -188,7 +187,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// values reads a PV through the API.
+// values reads all values of a PV with a reader.
 func values(t *testing.T, r *query.Reader, pv string) []int {
 	t.Helper()
 	runs, err := r.Read(t.Context(), pv, t0-1e9, t0+1e15, query.Options{})
@@ -253,8 +252,8 @@ func TestSamplesAreReadableAtOnceAndAfterwards(t *testing.T) {
 	next.end()
 }
 
-// TestNothingIsLostThroughKillAndRestart kills and starts engines at random
-// moments. Whatever was acknowledged, or read as stored, must be there, once.
+// TestNothingIsLostThroughKillAndRestart kills and starts engines at random moments. Every
+// sample that was acknowledged, or read as stored, must be in the archive exactly once.
 func TestNothingIsLostThroughKillAndRestart(t *testing.T) {
 	st := openStore(t)
 	sent := 0
@@ -316,8 +315,8 @@ func TestADeathIsMarked(t *testing.T) {
 	})
 }
 
-// TestReadsSeeNoHoleWhileSealing reads all the time while checkpoints move
-// samples from memory to blocks.
+// TestReadsSeeNoHoleWhileSealing reads continuously while checkpoints move samples from memory
+// to blocks.
 func TestReadsSeeNoHoleWhileSealing(t *testing.T) {
 	l := start(t, openStore(t), time.Millisecond, "A")
 	for sent := 0; sent < 20000; sent += 250 {

@@ -19,17 +19,18 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// calm is a store that writes a claim once: renewing it for days takes long.
+// calm is a store that writes each claim only once, because renewing claims for days of test
+// time takes long.
 type calm struct {
 	store.Store
 	mu      sync.Mutex
 	written map[store.WriterID]store.Claim
-	dropped func(pv string, b store.Bucket) // called before a bucket is; may be nil
-	unfree  int64                           // bytes that were dropped; a test sets it
-	size    func() int64                    // may be nil
+	dropped func(pv string, b store.Bucket) // called before a bucket is dropped; may be nil
+	unfree  int64                           // deleted bytes that are not free yet; a test may reset it
+	size    func() int64                    // the size to report; may be nil
 }
 
-// Size makes the size of an archive an input.
+// Size returns the size that the test sets.
 func (c *calm) Size(ctx context.Context) (int64, error) {
 	if c.size != nil {
 		return c.size(), nil
@@ -58,7 +59,7 @@ func (c *calm) PutClaim(ctx context.Context, claim store.Claim) error {
 	return c.Store.PutClaim(ctx, claim)
 }
 
-// era is an archive whose time is not that of the day, with an engine that keeps PV A.
+// era is an archive with a fake clock and an engine that captures PV A.
 type era struct {
 	*life
 	t     *testing.T
@@ -66,7 +67,7 @@ type era struct {
 	limit int64 // DiskLimit of the next engine
 }
 
-// inEra runs f in a bubble of time.
+// inEra runs f in a synctest bubble.
 func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := pebble.OpenMemory()
@@ -75,7 +76,7 @@ func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 		}
 		e := &era{t: t, st: &calm{Store: db, written: map[store.WriterID]store.Claim{}}}
 		e.begin(keep)
-		defer func() { // also when f gives up: nothing may stay in the bubble
+		defer func() { // also if f fails: nothing may keep running in the bubble
 			e.end()
 			if err := db.Close(); err != nil {
 				t.Error(err)
@@ -85,7 +86,7 @@ func inEra(t *testing.T, keep store.Retention, f func(t *testing.T, e *era)) {
 	})
 }
 
-// begin starts another engine, one that seldom has something to do.
+// begin starts another engine, with long intervals between its periodic tasks.
 func (e *era) begin(keep store.Retention) {
 	source := &taps{}
 	l := &life{source: source, Engine: New(Options{
@@ -106,7 +107,7 @@ func (e *era) keep(keep store.Retention) {
 	e.Apply(Assignment{0: {Seal: true, Channels: []capture.Channel{{PV: "A", Group: "lab/test", Settings: &capture.Settings{Retention: keep}}}}})
 }
 
-// send sends a value of a time.
+// send sends a value with the given time.
 func (e *era) send(at time.Time, v float64) {
 	e.source.mu.Lock()
 	defer e.source.mu.Unlock()
@@ -115,7 +116,7 @@ func (e *era) send(at time.Time, v float64) {
 	}
 }
 
-// read returns the values from some time ago until now, with how long ago they are.
+// read returns the values of the last period of the given length, each with its age.
 func (e *era) read(ago time.Duration) string {
 	e.t.Helper()
 	now := time.Now()
@@ -144,7 +145,7 @@ func (e *era) want(ago time.Duration, want, when string) {
 
 const days = 24 * time.Hour
 
-// onTier counts the samples in blocks on a tier.
+// onTier counts the samples in blocks of a tier.
 func (e *era) onTier(r store.Tier) (n int) {
 	e.t.Helper()
 	c, _, err := e.st.Channel(e.t.Context(), "A")
@@ -168,7 +169,7 @@ func (e *era) onTier(r store.Tier) (n int) {
 	return n
 }
 
-// ages returns how old, in hours, the samples are that can be read.
+// ages returns the ages, in hours, of all readable samples.
 func (e *era) ages() (hours []int) {
 	for _, s := range strings.Fields(e.read(10 * 365 * days)) {
 		_, age, _ := strings.Cut(s, "@")
@@ -181,7 +182,7 @@ func (e *era) ages() (hours []int) {
 	return hours
 }
 
-// hourly sends a value each hour.
+// hourly sends one value per hour.
 func (e *era) hourly(hours int) {
 	for range hours {
 		e.send(time.Now(), 1)

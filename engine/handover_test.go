@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// fleet answers for several engines, as a retrieval pod asks them.
+// fleet answers for several engines, as a retrieval pod does.
 type fleet []*life
 
 func (f fleet) Recent(ctx context.Context, q query.RecentRequest) (held query.Held) {
@@ -27,7 +27,7 @@ func (f fleet) reader(st store.Store) *query.Reader {
 	return &query.Reader{Store: st, Recent: f, Shards: 4}
 }
 
-// one is an assignment of one shard.
+// one returns an assignment of one shard.
 func one(shard int, sealing bool, pvs ...string) Assignment {
 	s := Shard{Seal: sealing}
 	for _, pv := range pvs {
@@ -36,7 +36,7 @@ func one(shard int, sealing bool, pvs ...string) Assignment {
 	return Assignment{shard: s}
 }
 
-// marks returns the kinds of the marks of a PV, but for connections.
+// marks returns the kinds of a PV's marks, except those for connections.
 func marks(t *testing.T, st store.Store, pv string) (kinds []string) {
 	t.Helper()
 	for m, err := range st.Marks(t.Context(), pv, 0, time.Now().Add(time.Hour).UnixNano()) {
@@ -59,7 +59,7 @@ func claims(t *testing.T, st store.Store, shard int) []store.Claim {
 	return all
 }
 
-// inBlocks counts the samples of a PV in blocks, doubles as often as they stand.
+// inBlocks counts the samples of a PV in blocks, duplicates included.
 func inBlocks(t *testing.T, st store.Store, pv string) (n int) {
 	t.Helper()
 	c, _, err := st.Channel(t.Context(), pv)
@@ -79,7 +79,7 @@ func inBlocks(t *testing.T, st store.Store, pv string) (n int) {
 	return n
 }
 
-// wantAll reads a PV and compares it with the values 0 to n.
+// wantAll reads a PV and expects the values 0 to n-1.
 func wantAll(t *testing.T, r *query.Reader, pv string, n int, when string) {
 	t.Helper()
 	if got := values(t, r, pv); !slices.Equal(got, count(0, n)) {
@@ -87,9 +87,9 @@ func wantAll(t *testing.T, r *query.Reader, pv string, n int, when string) {
 	}
 }
 
-// TestHandOver moves a shard from one engine to another while samples come, in
-// the steps of the operator. At every moment the archive is whole, and nothing in
-// it tells of an outage.
+// TestHandOver moves a shard from one engine to another while samples arrive, in the steps
+// that the operator takes. The archive must be complete at every moment and must not record an
+// outage.
 func TestHandOver(t *testing.T) {
 	for _, checkpoint := range []time.Duration{20 * time.Millisecond, time.Hour} {
 		handOver(t, openStore(t), checkpoint)
@@ -133,8 +133,8 @@ func handOver(t *testing.T, st store.Store, checkpoint time.Duration) {
 	}
 }
 
-// TestReleaseWhileTheStoreIsAway releases a shard that cannot be flushed, and
-// takes it again before and after the store is back.
+// TestReleaseWhileTheStoreIsAway releases a shard that cannot be flushed. It assigns the shard
+// again before and after the store is reachable again.
 func TestReleaseWhileTheStoreIsAway(t *testing.T) {
 	for _, opts := range []Options{{Checkpoint: time.Hour}, {Checkpoint: 10 * time.Millisecond, Exclusive: true}} {
 		releaseWhileAway(t, opts)
@@ -195,11 +195,11 @@ func releaseWhileAway(t *testing.T, opts Options) {
 	}
 }
 
-// TestSealingPasses passes the role of the sealer to and fro. Who does not seal
-// gives up what the other sealed, and does not seal it again.
+// TestSealingPasses passes the leadership back and forth between two engines. An engine that
+// does not seal must drop what the other has sealed and must not seal it again.
 func TestSealingPasses(t *testing.T) {
 	st := openStore(t)
-	// Each engine sees an IOC of its own, so that no sample is captured twice.
+	// Each engine has its own IOC, so that no sample is captured twice.
 	iocs := []*taps{{}, {}}
 	pair := fleet{
 		launch(t, st, iocs[0], Options{Checkpoint: 10 * time.Millisecond}),
@@ -226,18 +226,18 @@ func TestSealingPasses(t *testing.T) {
 			t.Fatalf("round %d: the sealer does not seal, or the other does", round)
 		}
 	}
-	// A term that ends during a checkpoint leaves some doubles; more is a fault.
+	// A term that ends during a checkpoint may leave some duplicates. More are an error.
 	if n := inBlocks(t, st, "A"); n > sent*3/2 {
 		t.Errorf("%d samples in blocks, %d sent", n, sent)
 	}
 }
 
-// TestTheRolePassesWithoutOrders: an engine that follows takes the role when the sealer is
-// dead, and gives it to one that is ordered to take it. Orders that say what is so already
-// change nothing, and one that is old does not bring the role back.
+// TestTheRolePassesWithoutOrders checks the leadership. A follower takes it when the sealer is
+// dead, and yields it to an engine that is ordered to seal. An order that changes nothing has
+// no effect, and an old order does not bring the leadership back.
 func TestTheRolePassesWithoutOrders(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
-	// To b all others are dead as soon as it looks; to a they never are.
+	// To b, all other engines seem dead as soon as it checks. To a, they never do.
 	b := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Exclusive: true})
 	b.Apply(one(0, false, "A"))
 	seals := func(l *life) func() bool { return func() bool { return l.ShardStatus(0).Sealing } }
@@ -265,12 +265,13 @@ func TestTheRolePassesWithoutOrders(t *testing.T) {
 	wantAll(t, fleet{b, c}.reader(st), "A", sent, "in the end")
 }
 
-// An engine that is not ordered to seal must seal nevertheless when memory is short.
+// TestNobodySeals checks that an engine without an order to seal seals nevertheless when
+// memory is short.
 func TestNobodySeals(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	l := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Memory: 1 << 18})
 	l.Apply(one(0, false, "A"))
-	const n = 100_000 // some 2 MiB
+	const n = 100_000 // about 2 MiB
 	for sent := 0; sent < n; sent += 1000 {
 		ioc.send("A", sent, sent+1000)
 		eventually(t, "memory is given up", func() bool { return l.Unsaved() == 0 && l.Summary().MemoryBytes < 1<<17 })
@@ -281,7 +282,8 @@ func TestNobodySeals(t *testing.T) {
 	}
 }
 
-// A death is no gap for a PV that the engine which takes over had all the time.
+// TestADeathThatNobodyMissed checks that an engine's death leaves no mark for a PV that the
+// new sealer had captured all the time.
 func TestADeathThatNobodyMissed(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
 	b := launch(t, st, ioc, Options{Checkpoint: time.Hour, Exclusive: true})
@@ -307,7 +309,7 @@ func TestAMoveBetweenShardsKeepsTheSubscription(t *testing.T) {
 	l := launch(t, st, ioc, Options{Checkpoint: time.Hour})
 	l.Apply(one(0, true, "A"))
 	ioc.send("A", 0, 100)
-	l.Apply(one(3, true, "A")) // and shard 0 is released
+	l.Apply(one(3, true, "A")) // this releases shard 0
 	ioc.send("A", 100, 200)
 	eventually(t, "the old shard is released", func() bool { return slices.Equal(l.Held(), []int{3}) })
 	wantAll(t, l.reader, "A", 200, "moved")
@@ -324,7 +326,7 @@ func TestDelete(t *testing.T) {
 		l.source.send(pv, 0, 100)
 	}
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
-	l.kill() // its rows are found by the next engine
+	l.kill() // the next engine finds its rows
 	l = start(t, st, time.Hour, "A", "B", "C", "D", "A2")
 	for _, pv := range []string{"A", "A2"} {
 		l.source.send(pv, 100, 200)
@@ -369,7 +371,8 @@ func TestOnlyASealerDeletes(t *testing.T) {
 	}
 }
 
-// A deletion ends with its context, however long the store is away.
+// TestADeletionWhileTheStoreIsAway checks that a deletion ends with its context while the
+// store is unreachable.
 func TestADeletionWhileTheStoreIsAway(t *testing.T) {
 	l := start(t, openStore(t), time.Hour)
 	eventually(t, "the shard is sealed", func() bool { s := l.ShardStatus(0); return s.Sealing && s.Claimed })

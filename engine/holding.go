@@ -19,11 +19,11 @@ type holding struct {
 	journal *journal.ShardJournal
 
 	mu      sync.Mutex
-	ordered bool               // the assignment says to seal
+	ordered bool               // the assignment orders this engine to seal
 	orders  int                // counts changes of ordered
-	sealing bool               // the present or next term seals; otherwise it follows
-	endTerm context.CancelFunc // ends the present term
-	sealer  *seal.Shard        // while the term seals
+	sealing bool               // the current or next term seals; otherwise it follows
+	endTerm context.CancelFunc // ends the current term
+	sealer  *seal.Shard        // nil unless the term seals
 
 	release  context.CancelFunc
 	released context.Context // ended by release
@@ -82,9 +82,9 @@ func (h *holding) run(hard context.Context, cfg *seal.Config) (unsaved int) {
 	return unsaved
 }
 
-// runTerm seals or follows until the leadership passes, by an order or in the store, or
-// until the release. Each term has a new sealer, because an interrupted sealer does not
-// know what it has written.
+// runTerm seals or follows until the release or until the leadership passes to another engine,
+// by an order or through the store. Each term has a new sealer, because an interrupted sealer
+// does not know what it has written.
 func (h *holding) runTerm(cfg *seal.Config) {
 	ctx, end := context.WithCancel(h.released)
 	defer end()
@@ -113,8 +113,8 @@ func (h *holding) runTerm(cfg *seal.Config) {
 	}
 }
 
-// start runs the present holdings, and from now on each new one, in goroutines of wg.
-// unsaved counts the samples that are lost at the end.
+// start runs the current holdings, and from now on each new one, in goroutines of wg. unsaved
+// counts the samples that are lost at the end.
 func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomic.Int64) {
 	unsaved = new(atomic.Int64)
 	e.applying.Lock()

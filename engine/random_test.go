@@ -12,21 +12,21 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// herd is some engines on one store, each of which may do anything at any time,
-// but for one rule: every PV is captured by at least one whose store answers.
+// herd is a group of engines that share one store and do random things. One rule limits them:
+// at least one engine with a reachable store captures each PV.
 type herd struct {
 	t     *testing.T
 	rng   *rand.Rand
 	st    store.Store
 	ioc   *taps
 	lives fleet
-	does  []Assignment // by engine
-	reads sync.RWMutex // no bucket is dropped during a read
+	does  []Assignment // the assignment of each engine
+	reads sync.RWMutex // held by reads, during which no bucket is dropped
 	sent  int
 	trace []string
 }
 
-// pvs are captured in shards 0 and 1.
+// pvs holds one PV for each of the shards 0 and 1.
 var pvs = []string{"A", "B"}
 
 func (h *herd) launch(i int) {
@@ -36,7 +36,7 @@ func (h *herd) launch(i int) {
 	h.does[i] = Assignment{}
 }
 
-// captured reports whether every PV would be captured without an engine.
+// captured reports whether every PV would still be captured without the given engine.
 func (h *herd) captured(without int) bool {
 	for shard := range pvs {
 		by := 0
@@ -52,7 +52,7 @@ func (h *herd) captured(without int) bool {
 	return true
 }
 
-// step changes something about an engine, and returns what.
+// step changes something at a random engine and returns a description.
 func (h *herd) step() string {
 	i := h.rng.IntN(len(h.lives))
 	l := h.lives[i]
@@ -94,14 +94,14 @@ func (h *herd) step() string {
 	return fmt.Sprintf("engine %d does %v", i, a)
 }
 
-// settings keep all that is sent. Engines may hear of a change at different times, or
-// never.
+// settings returns random settings that keep all samples of the test. Engines may learn of a
+// change at different times, or never.
 func (h *herd) settings() *capture.Settings {
 	tiers := []store.Tier{store.Forever, store.Forever, store.Keep5y, store.Keep10y}
 	return &capture.Settings{Retention: store.Retention{Raw: tiers[h.rng.IntN(len(tiers))]}}
 }
 
-// read reads everything from all engines.
+// read reads all PVs from all engines.
 func (h *herd) read(seed uint64) {
 	h.reads.Lock()
 	defer h.reads.Unlock()
@@ -110,8 +110,9 @@ func (h *herd) read(seed uint64) {
 	}
 }
 
-// end ends an engine in order. Its store may have been away, so that shardJournals pause
-// for longer than the time they have at the end.
+// end stops an engine in an orderly way. Its store may have been unreachable, so the pause of
+// the shard journals may be longer than the grace period. end therefore waits first until all
+// samples are durable.
 func (h *herd) end(l *life) {
 	l.store.dead.Store(false)
 	eventually(h.t, "samples are durable", func() bool { return l.Unsaved() == 0 })
@@ -120,8 +121,8 @@ func (h *herd) end(l *life) {
 	}
 }
 
-// TestAnythingAtAnyTime does random things to engines that share shards. Whatever
-// happens, a read of all engines gives every sample, once.
+// TestAnythingAtAnyTime does random things to engines that share shards. A read from all
+// engines must always return every sample exactly once.
 func TestAnythingAtAnyTime(t *testing.T) {
 	for range 4 {
 		seed := rand.Uint64()
@@ -156,7 +157,7 @@ func TestAnythingAtAnyTime(t *testing.T) {
 	}
 }
 
-// finish ends all engines, and reads what is stored.
+// finish ends all engines and reads the stored samples.
 func (h *herd) finish(seed uint64) {
 	for i, l := range h.lives {
 		h.end(l)

@@ -58,7 +58,7 @@ func (e *Engine) Statuses(context.Context) iter.Seq2[capture.Status, error] {
 	}
 }
 
-// Summary counts what became of all samples since the start.
+// Summary counts what happened to all samples since the start.
 type Summary struct {
 	capture.Totals
 	// Stored samples are acknowledged by the store and did not expire before they were
@@ -87,8 +87,8 @@ func (e *Engine) inMemory() (n int) {
 	return n
 }
 
-// Storage returns why the store does not take samples, or "" while it does. The text is
-// stable and begins with a word for programs. The log has details.
+// Storage returns why the store does not accept samples, or "" while it does. The text is
+// stable and begins with a machine-readable word. The log has details.
 func (e *Engine) Storage() string {
 	if p, ok := e.opts.Store.(*store.Pending); ok && p.State() != "" {
 		return p.State()
@@ -107,9 +107,8 @@ func (e *Engine) Storage() string {
 	return ""
 }
 
-// Summary returns the present counts. Received = Stored + Pending + the sum of Dropped,
-// apart from samples held back until their scan time, and from samples that move during
-// the call.
+// Summary returns the current counts. Received = Stored + Pending + the sum of Dropped, apart
+// from samples held back until their scan time, and from samples that move during the call.
 func (e *Engine) Summary() Summary {
 	s := Summary{Totals: e.capture.Totals(), MemoryBytes: e.memory.Used()}
 	s.Pending = uint64(e.Unsaved())

@@ -25,11 +25,12 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// A setpoint that nobody changes stays readable for as long as it is captured, on the
-// shortest tier: in the engine's own words and in those of the Archiver Appliance,
-// through restarts, and when what carried it has expired.
+// TestAConstantStaysReadable checks a setpoint that never changes, on the shortest tier. It
+// must stay readable for as long as it is captured, through varve's API and the Archiver
+// Appliance's. It must survive restarts and the expiry of the block with its carried-forward
+// sample.
 func TestAConstantStaysReadable(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{Raw: store.Keep1d}, func(t *testing.T, e *era) {
 		set := time.Now()
 		e.send(set.Add(-time.Hour), 41)
@@ -52,7 +53,7 @@ func TestAConstantStaysReadable(t *testing.T) {
 		if n := inBlocks(t, e.st, "A"); n != 0 {
 			t.Errorf("%d samples of ten days ago stand in blocks of a day", n)
 		}
-		// Another engine gets the value on connecting, as old as it is.
+		// On connecting, another engine gets the value with its original time.
 		e.end()
 		e.begin(store.Retention{Raw: store.Keep1d})
 		e.send(set, 42)
@@ -65,10 +66,11 @@ func TestAConstantStaysReadable(t *testing.T) {
 	})
 }
 
-// A change of retention acts on what is stored: what is to be kept for longer moves to
-// where it is, and what is not to be kept any more goes, an hour later.
+// TestStoredDataFollowsRetention checks that stored data follows a change of retention. Data
+// with a longer retention moves to another tier. Data with a shorter one is deleted an hour
+// later.
 func TestStoredDataFollowsRetention(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		whole := func(oldest int, when string) {
 			t.Helper()
@@ -112,10 +114,11 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 	})
 }
 
-// What another sealer, that has not heard of the change, writes to a bucket after the
-// look at it and before it is dropped, stays.
+// TestAWriteBeforeADropStays simulates another sealer that does not know the new retention
+// yet. The other sealer writes to a bucket after this engine has inspected the bucket and
+// before it drops it. These samples must stay.
 func TestAWriteBeforeADropStays(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		e.hourly(15 * 24)
 		other, n := store.NewWriter(), uint32(0)
@@ -141,15 +144,15 @@ func TestAWriteBeforeADropStays(t *testing.T) {
 	})
 }
 
-// change is a retention, and since when it is asked for.
+// change is a requested retention and the time of the request.
 type change struct {
 	at   time.Time
 	keep store.Tier
 }
 
-// kept reports whether a sample of a time must be there: at every moment since, it was
-// younger than what was asked for then, and for an hour longer: whoever asks for more
-// must do so before it goes.
+// kept reports whether a sample must still exist. It must if, whenever a requested retention
+// ended, the sample was at least two hours younger than that retention allowed. A user who
+// requests a longer retention must do so before the sample is deleted.
 func kept(sent time.Time, asked []change) bool {
 	for i, c := range asked {
 		end := time.Now()
@@ -163,10 +166,10 @@ func kept(sent time.Time, asked []change) bool {
 	return true
 }
 
-// Whatever retention is asked for in turn, and whenever sealers end and begin in the
-// middle of moving, each sample that must be there is, once.
+// TestRetentionAtAnyTime requests random retentions and restarts sealers during tier
+// migrations. Every sample that must exist must be readable exactly once.
 func TestRetentionAtAnyTime(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	for range 2 {
 		seed := rand.Uint64()
 		inEra(t, store.Retention{}, func(t *testing.T, e *era) {
@@ -201,7 +204,7 @@ func TestRetentionAtAnyTime(t *testing.T) {
 	}
 }
 
-// wantKept reads everything.
+// wantKept reads all samples and compares them with those that must exist.
 func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
 	e.t.Helper()
 	got := map[int]int{}
@@ -225,7 +228,7 @@ func (e *era) wantKept(sent []time.Time, asked []change, seed uint64) {
 	}
 }
 
-// What is deleted goes from all tiers.
+// TestDeletionTakesEveryTier checks that a deletion removes data from all tiers.
 func TestDeletionTakesEveryTier(t *testing.T) {
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		for _, r := range []store.Tier{store.Forever, store.Keep90d, store.Keep30d} {
@@ -249,7 +252,7 @@ func TestDeletionTakesEveryTier(t *testing.T) {
 		if err := e.Delete(t.Context(), 0, []string{"A"}); err != nil {
 			t.Fatal(err)
 		}
-		testclock.Advance(3 * time.Hour) // nothing that was moving brings it back
+		testclock.Advance(3 * time.Hour) // an unfinished tier migration must not bring the data back
 		if _, found, err := e.st.Channel(t.Context(), "A"); found || err != nil {
 			t.Errorf("the directory has the PV: %v, %v", found, err)
 		}
@@ -267,7 +270,7 @@ func TestDeletionTakesEveryTier(t *testing.T) {
 	})
 }
 
-// images is a source of one PV of large values.
+// images is a source of one PV with large values.
 type images struct{ sinks []capture.Sink }
 
 func (s *images) Subscribe(_ string, _ capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
@@ -283,11 +286,11 @@ type nothing struct{}
 
 func (nothing) Close() {}
 
-// A large value, of which buckets begin with a copy without it, stays readable where
-// the block that has it expires; also when another sealer takes over that has not
-// seen it.
+// TestALargeConstantStaysReadable checks a large value that buckets begin with only as a copy
+// without the value. It must stay readable when the block with the value expires, even if
+// another sealer takes over that has not seen the value.
 func TestALargeConstantStaysReadable(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	synctest.Test(t, func(t *testing.T) {
 		db, err := pebble.Open(t.TempDir(), pebble.Options{})
 		if err != nil {
@@ -342,5 +345,6 @@ func TestALargeConstantStaysReadable(t *testing.T) {
 	})
 }
 
-// In the embedded store, as in Cassandra.
+// TestRetentionChanges runs with the embedded store. TestLong_OnCassandra does the same with
+// Cassandra.
 func TestRetentionChanges(t *testing.T) { retentionChange(t, openStore(t)) }

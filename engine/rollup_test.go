@@ -10,16 +10,16 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// Bins outlive the samples that they were computed from, and are complete up to now:
-// through restarts, and for a level that the group asks for later.
+// TestBinsOutliveSamples checks that bins outlive their samples and are complete up to now.
+// This must hold through restarts and for a level that the group requests later.
 func TestBinsOutliveSamples(t *testing.T) {
-	t.Parallel() // its time is its own
+	t.Parallel() // it has its own clock
 	keep := store.Retention{Raw: store.Keep1d, Levels: [store.MaxLevels]store.Level{
 		store.LevelOf(10*time.Minute, store.Keep7d), store.LevelOf(time.Hour, store.Forever),
 	}}
 	inEra(t, keep, func(t *testing.T, e *era) {
 		begun := time.Now()
-		for n := range 10 * 24 * 12 { // a sample every 5 minutes, of ten days
+		for n := range 10 * 24 * 12 { // one sample every 5 minutes for ten days
 			e.send(time.Now(), float64(n%12))
 			testclock.Advance(5 * time.Minute)
 			switch n {
@@ -41,7 +41,7 @@ func TestBinsOutliveSamples(t *testing.T) {
 	})
 }
 
-// bins reads bins from a time until now, and looks at each but the first and the last.
+// bins reads the bins from a time until now and checks all but the first and the last.
 func (e *era) bins(from time.Time, points int, width time.Duration, good func(*rollup.Bin) bool) {
 	e.t.Helper()
 	bins, err := e.reader.Bins(e.t.Context(), "A", from.UnixNano(), time.Now().UnixNano(), points, query.BinOptions{})

@@ -40,8 +40,8 @@ func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
 	}
 }
 
-// endGraceEarly ends the grace period once waiting is pointless: all samples are on the
-// disk, and the store does not take them. The capture has ended before. It returns when
+// endGraceEarly ends the grace period once waiting is pointless: all samples are on the disk,
+// and the store does not accept them. The capture has ended before. endGraceEarly returns when
 // ctx ends.
 func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -58,7 +58,7 @@ func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
 	}
 }
 
-// spooled returns what became of spooled samples.
+// spooled returns the counts of spooled samples.
 func (e *Engine) spooled() spool.Counts {
 	if e.opts.Spool == nil {
 		return spool.Counts{}

@@ -35,15 +35,15 @@ func openSpool(t *testing.T, fs vfs.FS) *spool.Spool {
 	return s
 }
 
-// spooling launches an engine with a spool that captures A and B.
+// spooling launches an engine that has a spool and captures A and B.
 func spooling(t *testing.T, st store.Store, fs vfs.FS) *life {
 	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, fs)})
 	l.assign("A", "B")
 	return l
 }
 
-// spoolAll sends values of A and B while the store is away, until all are on the disk:
-// shardJournals wait some seconds before that.
+// spoolAll sends values of A and B while the store is unreachable and waits until all are on
+// the disk. Shard journals wait some seconds before they spool samples.
 func (l *life) spoolAll(t *testing.T, from, to int) {
 	t.Helper()
 	for _, pv := range []string{"A", "B"} {
@@ -72,8 +72,8 @@ func (l *life) checkCounts(t *testing.T, n uint64) {
 	}
 }
 
-// TestAnOutageWithASpool has everything readable at every moment, and stored at the
-// end, in order and once.
+// TestAnOutageWithASpool checks that all samples are readable at every moment of an outage. At
+// the end they must be stored in order and exactly once.
 func TestAnOutageWithASpool(t *testing.T) {
 	st := openStore(t)
 	l := spooling(t, st, vfs.NewMem())
@@ -121,7 +121,7 @@ func TestAnOutageWithASpool(t *testing.T) {
 	}
 }
 
-// inShards is an engine of which readers know where PVs were.
+// inShards is an engine whose readers know in which shards a PV has been.
 type inShards struct {
 	*life
 	shards []int
@@ -134,8 +134,9 @@ func (e inShards) Recent(ctx context.Context, q query.RecentRequest) query.Held 
 	return held
 }
 
-// A reader that names the shard finds samples in the spool of an engine that has given up
-// the shard. A PV need not be in the shard of its name.
+// TestAShardIsGivenUpDuringAnOutage checks a reader that requests a shard by number. It must
+// find samples in the spool of an engine that has released the shard, even if the PV's name
+// belongs to another shard.
 func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	st := openStore(t)
 	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, vfs.NewMem())})
@@ -156,7 +157,8 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 	wantAll(t, reader, "A", 9000, "when the spool is empty")
 }
 
-// If the disk with spooled samples cannot be read, a read fails instead of omitting them.
+// TestASpoolThatCannotBeReadFailsReads checks that a read fails, instead of omitting samples,
+// if the disk with spooled samples cannot be read.
 func TestASpoolThatCannotBeReadFailsReads(t *testing.T) {
 	var broken atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -187,15 +189,15 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// A deletion is refused while data waits that would come back, though the store takes
-// rows.
+// TestDeleteBesideASpool checks that a deletion is refused while spooled samples would bring
+// data back, even if the store accepts rows.
 func TestDeleteBesideASpool(t *testing.T) {
 	st := &refusing{Store: openStore(t)}
 	l := spooling(t, st, vfs.NewMem())
 	eventually(t, "the shard is sealed", func() bool { s := l.ShardStatus(0); return s.Sealing && s.Claimed })
 	l.store.dead.Store(true)
 	l.spoolAll(t, 0, 8000)
-	st.late.Store(true) // as the writers of the spool are
+	st.late.Store(true) // this refuses the claims of the spool's writers
 	l.store.dead.Store(false)
 	eventually(t, "the shard journal is back", func() bool { return l.Storage() == "" })
 	l.assign("B")
@@ -208,8 +210,8 @@ func TestDeleteBesideASpool(t *testing.T) {
 	wantAll(t, l.reader, "A", 8000, "what was not deleted")
 }
 
-// TestStopAndKillDuringAnOutage ends the process while the store is away: in order,
-// nothing is lost; killed, what is not on the disk is, and that is marked.
+// TestStopAndKillDuringAnOutage ends the process while the store is unreachable. An orderly
+// stop must lose nothing. A kill may lose only the samples that are not on the disk.
 func TestStopAndKillDuringAnOutage(t *testing.T) {
 	st, fs := openStore(t), vfs.NewCrashableMem()
 	l := spooling(t, st, fs)
@@ -219,7 +221,7 @@ func TestStopAndKillDuringAnOutage(t *testing.T) {
 	eventually(t, "samples are durable", func() bool { return l.Unsaved() == 0 })
 	l.store.dead.Store(true)
 	for _, pv := range []string{"A", "B"} {
-		l.source.send(pv, 1000, 1010) // few: they wait in memory
+		l.source.send(pv, 1000, 1010) // too few to spool: they wait in memory
 	}
 	if n := l.end(); n != 0 {
 		t.Fatalf("%d samples are lost at the stop", n)
@@ -236,7 +238,7 @@ func TestStopAndKillDuringAnOutage(t *testing.T) {
 	l.assign("A", "B")
 	l.spoolAll(t, 1010, 9000)
 	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
-	l.source.send("A", 9000, 9100) // what comes now dies with the process
+	l.source.send("A", 9000, 9100) // these samples die with the process
 	l.end()
 
 	l = spooling(t, st, crashed)
@@ -252,7 +254,7 @@ func TestStopAndKillDuringAnOutage(t *testing.T) {
 	}
 }
 
-// refusing is a store that can refuse the claims of writers that come late.
+// refusing is a store that can refuse the claims of late writers.
 type refusing struct {
 	store.Store
 	late atomic.Bool

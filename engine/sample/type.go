@@ -35,7 +35,7 @@ var typeNames = [...]string{
 	Enum: "enum", String: "string", Struct: "struct",
 }
 
-// elemSizes are the widths in bytes of the elements in an array value. 0 marks types of
+// elemSizes holds the widths in bytes of the elements in an array value. 0 marks types of
 // variable size, whose elements carry a length.
 var elemSizes = [...]int{
 	Bool: 1, Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8,
