@@ -10,13 +10,13 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// change is a PV whose record has another type after a restart of its IOC.
+// change describes a PV whose record has another type after a restart of its IOC.
 type change struct {
 	before, after string // record type and fields
-	types         string // in the archive, over CA and over PVA
+	types         string // both types in the archive, the same over CA and PVA
 }
 
-// changes are of every nature: numbers, text, states and arrays to each other.
+// changes are changes between numbers, strings, enums and arrays.
 var changes = []change{
 	{`longin, VAL=7`, `ai, VAL=7.5`, "int32 float64"},
 	{`ai, VAL=1.5`, `stringin, VAL=one and a half`, "float64 string"},
@@ -27,7 +27,7 @@ var changes = []change{
 	{`waveform, FTVL=STRING NELM=2 INP=["a","b"]`, `longin, VAL=-1`, "string[] int32"},
 }
 
-// record returns an EPICS record of a type and fields.
+// record returns an EPICS record with the given type and fields.
 func record(pv, of string) string {
 	kind, fields, _ := strings.Cut(of, ", ")
 	text := fmt.Sprintf("record(%s, %q) { field(PINI, \"YES\")", kind, pv)
@@ -41,7 +41,7 @@ func record(pv, of string) string {
 	return text + " }\n"
 }
 
-// splitFields splits NAME=value NAME=value, of which values may have spaces.
+// splitFields splits "NAME=value NAME=value". Values may contain spaces.
 func splitFields(fields string) (list []string) {
 	for word := range strings.SplitSeq(fields, " ") {
 		if strings.Contains(word, "=") {
@@ -53,8 +53,8 @@ func splitFields(fields string) (list []string) {
 	return list
 }
 
-// A PV that comes back with another type is archived on under that one, and both
-// parts can be read.
+// When a PV returns with another type, the archiver continues with the new type. Samples of both
+// types can be read.
 func TestTypesChange(t *testing.T) {
 	for client, provider := range map[*string]string{&watchCA: "CA", &watchPVA: "PVA"} {
 		t.Run(provider, func(t *testing.T) { testTypesChange(t, *client, provider) })
@@ -107,8 +107,8 @@ func testTypesChange(t *testing.T, client, provider string) {
 	}
 }
 
-// checkChangeMark fails the test unless one mark tells of a change of the type,
-// between those of the restart.
+// checkChangeMark fails the test unless the PV has exactly one mark for the change of its type,
+// in addition to the marks of the restart.
 func checkChangeMark(t *testing.T, pv string, n *native, text string) {
 	t.Helper()
 	var kinds []string

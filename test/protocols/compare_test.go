@@ -14,14 +14,14 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// precision is what a format does to numbers.
+// precision describes how a format changes numbers.
 type precision struct {
-	doubles bool // integers of more than 32 bits become doubles
-	bools   bool // booleans stay what they are
-	bits    int  // of a float
+	doubles bool // integers of more than 32 bits become float64
+	bools   bool // booleans stay booleans instead of becoming 0 or 1
+	bits    int  // size of a floating-point number
 }
 
-// equal compares a value that a client saw with one of the archive.
+// equal compares a value that a client saw with a value from the archive.
 func (p precision) equal(saw, got any) bool {
 	switch s := saw.(type) {
 	case json.Number:
@@ -44,8 +44,8 @@ func (p precision) equal(saw, got any) bool {
 	return saw == got
 }
 
-// unwritable compares a number that JSON has no word for: NaN is null, and an
-// infinity is a number that is too large.
+// unwritable compares a number that JSON cannot represent. The archive writes NaN as null and an
+// infinity as a number that is too large.
 func unwritable(saw string, got any) bool {
 	if saw == "NaN" {
 		return got == nil
@@ -54,7 +54,7 @@ func unwritable(saw string, got any) bool {
 	return ok && (saw == "Infinity" && n == "1e999" || saw == "-Infinity" && n == "-1e999")
 }
 
-// equalNumber compares integers digit by digit, and else as floats.
+// equalNumber compares integers digit by digit and all other numbers as floating-point numbers.
 func (p precision) equalNumber(saw, got json.Number) bool {
 	if saw == got {
 		return true
@@ -69,8 +69,8 @@ func (p precision) equalNumber(saw, got json.Number) bool {
 
 func isInteger(n json.Number) bool { return !strings.ContainsAny(string(n), ".e") }
 
-// compare fails the test unless the archive holds of each PV what the client saw, in
-// all formats. Types are those of the archive, by PV.
+// compare fails the test unless the archive returns for each PV what the client saw, in all
+// formats. types are the PVs' types in the archive.
 func compare(t *testing.T, a *program.Archiver, types map[string]string, saw map[string]seen) {
 	t.Helper()
 	counts := map[string]int{}
@@ -100,8 +100,8 @@ func compare(t *testing.T, a *program.Archiver, types map[string]string, saw map
 	}
 }
 
-// unpack turns what the format has of bytes into numbers of a type: a number is an
-// array of one, and no byte has a sign.
+// unpack converts bool, int8 and uint8 values from the binary format. The format stores them as
+// arrays of unsigned bytes, and a scalar as an array with one element.
 func unpack(updates []update, typ string) []update {
 	elem := strings.TrimSuffix(typ, "[]")
 	if elem != "bool" && elem != "int8" && elem != "uint8" {
@@ -122,7 +122,7 @@ func unpack(updates []update, typ string) []update {
 	return updates
 }
 
-// flat returns the PVs that the clients of the Archiver Appliance can read.
+// flat returns the PVs that are not structures. Clients of the Archiver Appliance can read them.
 func flat(types map[string]string) (pvs []string) {
 	for pv, typ := range types {
 		if typ != "struct" {
@@ -141,8 +141,8 @@ func (n *native) types() (types []string) {
 	return types
 }
 
-// await waits until the archive has as many samples of PVs as it should, or for some
-// time: what it lacks is told when it is compared.
+// await waits until the archive has the expected number of samples of each PV. After a minute it
+// returns anyway, because the later comparison reports missing samples.
 func await(t *testing.T, a *program.Archiver, counts map[string]int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -166,7 +166,7 @@ func compareUpdates(t *testing.T, format string, saw, got []update, p precision)
 	}
 }
 
-// short describes an update in few words.
+// short describes an update briefly.
 func short(u update) string {
 	return fmt.Sprintf("%.500s (time %d, severity %d, status %d)", fmt.Sprint(u.Value), u.Time, u.Severity, u.Status)
 }
@@ -186,7 +186,7 @@ func compareMetadata(t *testing.T, saw, got *metadata) {
 	}
 }
 
-// merged returns the keys of both maps.
+// merged returns a map with the keys of both maps.
 func merged(a, b map[string]float64) map[string]float64 {
 	m := maps.Clone(a)
 	if m == nil {

@@ -10,12 +10,12 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// faulty is where the proxies listen, at the ports of the IOC: servers that answer a
-// search give no address but only the port.
+// faulty is the address of the proxies. They listen on the ports of the IOC, because a server
+// answers a search with its port but without its address.
 const faulty = "127.0.0.2"
 
-// Whatever comes out of a connection, the archiver finds its way back to the server,
-// its memory is bounded, and what it missed meanwhile is marked.
+// Whatever bytes a connection delivers, the archiver reconnects to the server, limits its memory,
+// and marks the updates that it missed.
 func TestLong_FaultyConnections(t *testing.T) {
 	t.Parallel()
 	pvs := counting(50, 50)
@@ -34,7 +34,7 @@ func TestLong_FaultyConnections(t *testing.T) {
 	}
 	t.Logf("all faults were met after %.1f s", time.Since(start).Seconds())
 	p.AwaitSamples(len(pvs))
-	p.begin = start // what came between the faults counts
+	p.begin = start // also check the samples between the faults
 	p.GoOn(2 * time.Second)
 	p.settle(t)
 	p.checkMemory(t)

@@ -1,14 +1,13 @@
-// Package protocols tests Channel Access and pvAccess end to end, on real servers:
-// IOCs of EPICS base with QSRV2, servers of caproto and p4p.
+// Package protocols tests Channel Access and pvAccess end to end with real servers: IOCs of EPICS
+// base with QSRV2, and servers of caproto and p4p.
 //
 //	server ── CA, PVA ──▶ varve standalone ── HTTP: .json, .raw, /api/v1 ──┐
 //	   └───── CA, PVA ──▶ pyepics, caproto, p4p ────────────────────── compare
 //
-//	IOC that counts ── a network that fails ──▶ varve standalone ──▶ every step, or a mark
+//	counting IOC ── failing network ──▶ varve standalone ──▶ every step, or a mark
 //
-// Each type of value that the servers have must be in the archive as the other
-// clients see it; and whatever the network does, no step of a PV that counts may be
-// missing without a mark that covers it.
+// The archive must return every type of value as the other clients see it. Whatever the network
+// does, a mark must cover each missing step of a counting PV.
 package protocols
 
 import (

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network namespace without a name: it is gone when the processes in
-// it and the test have ended, with all that is in it.
+// namespace is a network namespace without a name. The kernel removes it and its interfaces when
+// the test and all processes in the namespace have ended.
 type namespace struct {
 	t    *testing.T
 	file *os.File
 }
 
-// newNamespace makes a namespace, with a loopback interface. A test is skipped where
-// that is not allowed.
+// newNamespace creates a namespace with a loopback interface. It skips the test where the system
+// does not allow that.
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
 	n := &namespace{t: t}
@@ -40,7 +40,8 @@ func newNamespace(t *testing.T) *namespace {
 	return n
 }
 
-// onThread runs f on a thread whose network namespace f may change.
+// onThread runs f on a locked OS thread. f may change the thread's network namespace, and
+// onThread restores it.
 func onThread(f func() error) (err error) {
 	runtime.LockOSThread()
 	own, err := os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
@@ -58,8 +59,8 @@ func onThread(f func() error) (err error) {
 	return f()
 }
 
-// do runs f in the namespace: the sockets that it opens and the processes that it
-// starts are there. f must not hand on to other goroutines what does that.
+// do runs f in the namespace. Sockets that f opens and processes that f starts belong to the
+// namespace. f must not open or start them in other goroutines.
 func (n *namespace) do(f func()) {
 	n.t.Helper()
 	err := onThread(func() error {
@@ -74,7 +75,7 @@ func (n *namespace) do(f func()) {
 	}
 }
 
-// dial connects from within the namespace.
+// dial opens a connection from within the namespace.
 func (n *namespace) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	n.do(func() { conn, err = new(net.Dialer).DialContext(ctx, network, address) })
 	return conn, err
@@ -92,16 +93,16 @@ func (n *namespace) ip(args ...string) {
 	})
 }
 
-// path names the namespace to other processes.
+// path returns a path through which other processes can open the namespace.
 func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
 
-// Addresses of two namespaces that are joined. Nobody else sees them.
+// Addresses of two joined namespaces. They are not visible outside of the namespaces.
 const (
 	hereAddr  = "10.213.7.1"
 	thereAddr = "10.213.7.2"
 )
 
-// join connects two namespaces with a cable, of which each has an end called eth0.
+// join connects two namespaces with a veth pair. Each end is called eth0.
 func join(here, there *namespace) {
 	here.t.Helper()
 	here.ip("link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", there.path())
@@ -111,6 +112,6 @@ func join(here, there *namespace) {
 	}
 }
 
-// unplug takes out the cable; plug puts it back.
+// unplug takes the namespace's interface down; plug brings it up again.
 func (n *namespace) unplug() { n.ip("link", "set", "eth0", "down") }
 func (n *namespace) plug()   { n.ip("link", "set", "eth0", "up") }

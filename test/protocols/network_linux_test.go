@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// newRemotePlant starts an IOC and an archiver in network namespaces of their own,
-// with a cable between them, and returns the IOC's end of it.
+// newRemotePlant starts an IOC and an archiver in two separate network namespaces that a veth
+// pair connects. It returns the fixture and the namespace of the IOC.
 func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
 	t.Helper()
 	here, there := newNamespace(t), newNamespace(t)
@@ -24,8 +24,8 @@ func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
 	return p, there
 }
 
-// A network that is down for ten seconds costs what IOCs could not keep meanwhile,
-// and that is marked; the circuits stay.
+// While the network is down for ten seconds, circuits stay open. The archive loses the updates
+// that the IOCs could not queue, and marks the loss.
 func TestLong_NetworkIsDown(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 200)
@@ -38,9 +38,9 @@ func TestLong_NetworkIsDown(t *testing.T) {
 	p.account(t)
 }
 
-// A circuit whose other end is silent is given up after EPICS_CA_CONN_TMO or
-// EPICS_PVA_CONN_TMO, while nothing says that it ended; and all that was missed since
-// it fell silent is marked.
+// The archiver closes a circuit whose other end is silent for EPICS_CA_CONN_TMO or
+// EPICS_PVA_CONN_TMO, even if TCP reports no error. It marks everything that it missed since the
+// circuit fell silent.
 func TestLong_HalfOpenCircuit(t *testing.T) {
 	t.Parallel()
 	p, far := newRemotePlant(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
@@ -62,7 +62,7 @@ func TestLong_HalfOpenCircuit(t *testing.T) {
 	p.account(t)
 }
 
-// awaitUpdates waits until all PVs are updated again.
+// awaitUpdates waits until every PV has received another update.
 func (p *plant) awaitUpdates(t *testing.T) {
 	t.Helper()
 	from := time.Now()

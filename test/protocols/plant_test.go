@@ -15,24 +15,24 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// plant is an IOC whose PVs count, and an archiver that has some of them over Channel
-// Access and some over pvAccess.
+// plant is a fixture: an IOC with counting PVs, and an archiver that archives some of them over
+// Channel Access and some over pvAccess.
 type plant struct {
 	*epics.IOC
 	*program.Archiver
 	pvs   []string
-	begin time.Time // from when on the steps of PVs must be there
+	begin time.Time // the archive must account for all steps from this time on
 }
 
-// prefixes of PVs, by provider.
+// prefixes are the prefixes of PV names by provider.
 var prefixes = map[string]string{"CA": "F:CA:", "PVA": "F:PVA:"}
 
-// counting returns names of PVs of each provider.
+// counting returns the names of ca PVs over Channel Access and pva PVs over pvAccess.
 func counting(ca, pva int) []string {
 	return append(archive.Names(prefixes["CA"], ca), archive.Names(prefixes["PVA"], pva)...)
 }
 
-// some returns some of the PVs, of both providers: those that are looked at.
+// some returns at most 200 PVs, from both providers. The tests check only these.
 func (p *plant) some() (pvs []string) {
 	const most = 200
 	for i := 0; i < len(p.pvs); i += (len(p.pvs) + most - 1) / most {
@@ -41,14 +41,14 @@ func (p *plant) some() (pvs []string) {
 	return pvs
 }
 
-// archiveThem starts the archiver with variables added to its environment, and does
-// not wait.
+// archiveThem starts the archiver with additional environment variables. It does not wait for
+// connections.
 func (p *plant) archiveThem(t *testing.T, env ...string) {
 	t.Helper()
 	groups := t.TempDir()
 	for provider, prefix := range prefixes {
 		of := slices.DeleteFunc(slices.Clone(p.pvs), func(pv string) bool { return !strings.HasPrefix(pv, prefix) })
-		const most = 1000 // channels of a group
+		const most = 1000 // channels per group
 		for part := range slices.Chunk(of, most) {
 			name := strings.ToLower(strings.ReplaceAll(part[0], ":", "-"))
 			program.WriteGroup(t, groups, name, program.Group(name, "provider: "+provider, part...))
@@ -57,8 +57,8 @@ func (p *plant) archiveThem(t *testing.T, env ...string) {
 	p.Archiver = program.Standalone(t, append(p.ClientEnv(), env...), "-f", groups, "--data", t.TempDir(), "--checkpoint", "4s")
 }
 
-// warmUp waits until all PVs have samples, and lets the archiver learn how often
-// updates usually come.
+// warmUp waits until all PVs have samples. It then gives the archiver time to learn the usual
+// interval between updates.
 func (p *plant) warmUp() {
 	p.AwaitSamples(len(p.pvs))
 	p.GoOn(12 * time.Second)
@@ -66,8 +66,8 @@ func (p *plant) warmUp() {
 	p.GoOn(time.Second)
 }
 
-// settle waits until what may be lost is marked: the archiver waits for more of the
-// same first.
+// settle waits until every suspected loss is marked. The archiver delays such a mark, because it
+// combines it with further losses.
 func (p *plant) settle(t *testing.T) {
 	t.Helper()
 	p.GoOn(2 * time.Second)
@@ -84,9 +84,9 @@ func (p *plant) settle(t *testing.T) {
 
 func isLoss(m archive.Mark) bool { return m.Kind == "lost" }
 
-// account fails the test unless each step of some PVs is archived or lies within a
-// mark, and those who lost steps say so in their state. It returns how many steps
-// each provider lost.
+// account checks the PVs of some. It fails the test unless each step is archived or lies within
+// a mark, and unless the state of every PV with lost steps counts a loss. It returns the number
+// of lost steps by provider.
 func (p *plant) account(t *testing.T) map[string]int {
 	t.Helper()
 	all := p.ReadAll(p.some(), p.begin)
@@ -121,8 +121,8 @@ func (p *plant) account(t *testing.T) map[string]int {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peak returns the most memory that the archiver had, in bytes; 0 where the kernel
-// does not tell.
+// peak returns the archiver's peak memory in bytes. It returns 0 where the kernel does not report
+// it.
 func (p *plant) peak() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
 	m := highWater.FindSubmatch(status)
@@ -133,7 +133,7 @@ func (p *plant) peak() int {
 	return kB << 10
 }
 
-// checkMemory fails the test if the archiver ever had more memory than it may.
+// checkMemory fails the test if the archiver's peak memory was above the limit.
 func (p *plant) checkMemory(t *testing.T) {
 	t.Helper()
 	const most = 400 << 20

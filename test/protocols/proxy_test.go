@@ -14,13 +14,13 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// proxy stands between clients and a server, and does harm to what the server
-// sends: to the first connections of those that it accepts, each in another way.
+// proxy forwards connections between clients and a server. On the first few connections, it
+// corrupts or cuts off the data from the server, on each in a different way.
 type proxy struct {
-	server   string // address
+	server   string // address of the server
 	listener net.Listener
 	protocol protocol
-	faults   int // connections that suffer
+	faults   int // number of connections with a fault
 	accepted atomic.Int32
 	wg       sync.WaitGroup
 
@@ -28,14 +28,14 @@ type proxy struct {
 	conns map[net.Conn]bool
 }
 
-// protocol is what the proxy knows of what it carries.
+// protocol describes the frames that the proxy forwards.
 type protocol struct {
 	header    int                       // bytes of a header
-	size      func(header []byte) int64 // of the payload that follows it
+	size      func(header []byte) int64 // bytes of the payload after the header
 	oversized []byte                    // the header of a frame of an impossible length
 }
 
-// newProxy listens at an address and ends with the test.
+// newProxy starts a proxy that listens at an address. The proxy stops when the test ends.
 func newProxy(t *testing.T, address, server string, carried protocol, faults int) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp4", address)
@@ -68,39 +68,39 @@ func (p *proxy) accept() {
 	}
 }
 
-// forward carries bytes until either side ends, or the fault of connection n does.
+// forward copies bytes until either side closes the connection or the fault of connection n does.
 func (p *proxy) forward(client, server net.Conn, n int) {
 	p.hold(client, true)
 	defer p.hold(client, false)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(server, client) // either side may end
+		_, _ = io.Copy(server, client) // either side may close the connection
 		server.Close()
 	}()
 	if n <= p.faults {
 		p.harm(client, server, n)
 	} else {
-		_, _ = io.Copy(client, server) // either side may end
+		_, _ = io.Copy(client, server) // either side may close the connection
 	}
 	client.Close()
 	server.Close()
 	<-done
 }
 
-// harm carries what the server sends, for a while and in one of several bad ways.
+// harm forwards data from the server with one of several faults.
 func (p *proxy) harm(client, server net.Conn, n int) {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
-	after := 1 + r.Int64N(1<<(5+2*n)) // few bytes, later many
+	after := 1 + r.Int64N(1<<(5+2*n)) // bytes before the fault: more on later connections
 	switch n % 3 {
-	case 0: // ends in the middle of a frame, as of a server that is killed
+	case 0: // the connection ends in the middle of a frame, as when a server is killed
 		_, _ = io.CopyN(client, server, after)
 		if r.IntN(2) == 0 {
-			_ = client.(*net.TCPConn).SetLinger(0) // a reset
+			_ = client.(*net.TCPConn).SetLinger(0) // closes with a TCP reset
 		}
 	case 1: // one byte at a time
 		drip(client, server, 2000)
-	case 2: // a frame of an impossible length, instead of the next frame
+	case 2: // a frame of an impossible length replaces the next frame
 		p.frames(client, server, after)
 		_, _ = client.Write(p.protocol.oversized)
 		late := time.AfterFunc(time.Second, func() { client.Close(); server.Close() })
@@ -109,8 +109,9 @@ func (p *proxy) harm(client, server net.Conn, n int) {
 	}
 }
 
-// frames carries whole frames, until n bytes are. What would follow amid a frame were
-// taken for its payload, which has no checksum: for the value of a sample.
+// frames forwards whole frames until it has forwarded at least n bytes. If the proxy stopped
+// within a frame, the client would read the following bytes as the frame's payload, and so as the
+// value of a sample. The payload has no checksum.
 func (p *proxy) frames(to io.Writer, from io.Reader, n int64) {
 	for header := make([]byte, p.protocol.header); n > 0; {
 		if _, err := io.ReadFull(from, header); err != nil {
@@ -127,7 +128,7 @@ func (p *proxy) frames(to io.Writer, from io.Reader, n int64) {
 	}
 }
 
-// drip carries n bytes, each by itself.
+// drip forwards n bytes one by one.
 func drip(to io.Writer, from io.Reader, n int) {
 	b := make([]byte, 1)
 	for range n {
@@ -140,7 +141,7 @@ func drip(to io.Writer, from io.Reader, n int) {
 	}
 }
 
-// hold notes a connection, or forgets it.
+// hold adds a connection to the open ones or removes it.
 func (p *proxy) hold(c net.Conn, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,14 +152,14 @@ func (p *proxy) hold(c net.Conn, on bool) {
 	}
 }
 
-// await waits until the last connection that suffers has ended.
+// await waits until the proxy has accepted a connection after the last one with a fault.
 func (p *proxy) await(t *testing.T) {
 	t.Helper()
 	defer func() { t.Logf("%s took %d connections", p.listener.Addr(), p.accepted.Load()) }()
 	program.Eventually(t, "the faulty connections are over", func() bool { return int(p.accepted.Load()) > p.faults })
 }
 
-// cut ends all connections.
+// cut closes all connections to clients.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +168,8 @@ func (p *proxy) cut() {
 	}
 }
 
-// relay carries datagrams of searches to a server and back, so that answers come
-// from the relay's address.
+// relay forwards search datagrams to a server and the answers back to the client. The answers
+// then come from the relay's address.
 func relay(t *testing.T, address, server string) {
 	t.Helper()
 	local, err := net.ListenPacket("udp4", address)
@@ -194,7 +195,7 @@ func relay(t *testing.T, address, server string) {
 	t.Cleanup(func() { local.Close(); remote.Close(); wg.Wait() })
 }
 
-// pump hands on datagrams until the socket is closed.
+// pump forwards datagrams until the socket is closed.
 func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
 	for b := make([]byte, 1<<16); ; {
 		switch n, from, err := read(b); {
@@ -206,8 +207,8 @@ func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
 	}
 }
 
-// channelAccess describes updates of numbers, whose frames are too short for an extended
-// header. The impossible frame is an update of nearly 4 GiB.
+// channelAccess describes Channel Access with updates of scalar numbers. Their frames are too
+// short for an extended header. The oversized frame is an update of nearly 4 GiB.
 func channelAccess() protocol {
 	b := []byte{0, 1, 0xff, 0xff, 0, 20, 0, 0} // EVENT_ADD, DBR_TIME_DOUBLE
 	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0)      // ECA_NORMAL, the first subscription
@@ -218,13 +219,13 @@ func channelAccess() protocol {
 	}}
 }
 
-// pvAccess describes a server with little-endian messages, as on all common machines. The
-// impossible frame is an update of nearly 2 GiB.
+// pvAccess describes pvAccess with little-endian messages, as servers on all common machines send
+// them. The oversized frame is an update of nearly 2 GiB.
 func pvAccess() protocol {
 	b := binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
 	return protocol{header: 8, oversized: b, size: func(header []byte) int64 {
 		if control := header[2]&1 != 0; control {
-			return 0 // in place of a size it has its data
+			return 0 // a control message has data in place of a size
 		}
 		return int64(binary.LittleEndian.Uint32(header[4:]))
 	}}

@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// decode decodes JSON, numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(t *testing.T, text []byte, into any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -33,10 +33,10 @@ func ask(t *testing.T, a *program.Archiver, path string, q url.Values, into any)
 	decode(t, text, into)
 }
 
-// all asks for everything that is archived of a PV.
+// all returns the query for all samples of a PV.
 func all(pv string) url.Values { return url.Values{"pv": {pv}, "from": {"1980-01-01T00:00:00Z"}} }
 
-// readJSON reads a PV in the JSON of the Archiver Appliance.
+// readJSON reads a PV in the JSON format of the Archiver Appliance.
 func readJSON(t *testing.T, a *program.Archiver, pv string) (updates []update) {
 	t.Helper()
 	var answer []struct {
@@ -58,7 +58,7 @@ func readJSON(t *testing.T, a *program.Archiver, pv string) (updates []update) {
 //go:embed testdata/raw.py
 var raw string
 
-// readRaw reads PVs in the binary format of the Archiver Appliance, with one of its
+// readRaw reads PVs in the binary format of the Archiver Appliance with one of the Appliance's
 // clients.
 func readRaw(t *testing.T, a *program.Archiver, pvs []string) map[string][]update {
 	t.Helper()
@@ -67,14 +67,14 @@ func readRaw(t *testing.T, a *program.Archiver, pvs []string) map[string][]updat
 	return updates
 }
 
-// native is what /api/v1/samples tells of a PV.
+// native is the answer of /api/v1/samples about a PV.
 type native struct {
 	Metadata metadata
 	Runs     []run
 	Marks    []struct{ Kind, Text string }
 }
 
-// run is a run of samples of one type.
+// run is a sequence of samples of one type.
 type run struct {
 	Type    string
 	Samples []struct {
@@ -84,7 +84,7 @@ type run struct {
 	}
 }
 
-// severities as they are named, in order.
+// severities are the names of the alarm severities in ascending order.
 var severities = []string{"NO_ALARM", "MINOR", "MAJOR", "INVALID"}
 
 // readNative reads a PV in Varve's own JSON.
@@ -94,7 +94,7 @@ func readNative(t *testing.T, a *program.Archiver, pv string) (n native) {
 	return n
 }
 
-// updates returns the samples, without their status, which is a name.
+// updates returns the samples. Their Status is -1, because the answer has only its name.
 func (n *native) updates() (updates []update) {
 	for _, r := range n.Runs {
 		for _, s := range r.Samples {

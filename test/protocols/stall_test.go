@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// An archiver that stands still for ten seconds, as on a node that is starved, goes
-// on by itself. What IOCs dropped meanwhile is marked.
+// An archiver that is suspended for ten seconds, as on a node without free CPU, recovers on its
+// own. It marks the updates that IOCs dropped meanwhile.
 func TestLong_ArchiverStalls(t *testing.T) {
 	t.Parallel()
 	pvs := counting(2000, 300)

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// Servers of all types.
+// An IOC database and two server scripts. Together they serve PVs of all types.
 var (
 	//go:embed testdata/types.db
 	typesDB string
@@ -20,8 +20,8 @@ var (
 	serveP4P string
 )
 
-// archiveOf starts an archiver of PVs and waits until it has a sample of each.
-// settings are lines of the group's spec.
+// archiveOf starts an archiver for the PVs and waits until it has a sample of each. settings are
+// lines of the group's spec.
 func archiveOf(t *testing.T, ioc *epics.IOC, settings string, pvs []string) *program.Archiver {
 	t.Helper()
 	groups := t.TempDir()
@@ -36,8 +36,8 @@ func archiveOf(t *testing.T, ioc *epics.IOC, settings string, pvs []string) *pro
 	return a
 }
 
-// caTypes are the PVs of typesDB over Channel Access, and what they are in the
-// archive. CA has no integers of 64 bits, and no unsigned ones but CHAR.
+// caTypes maps the PVs of typesDB over Channel Access to their types in the archive. CA has no
+// 64-bit integers, and CHAR is its only unsigned integer type.
 var caTypes = map[string]string{
 	"T:BI": "enum", "T:MBBI": "enum", "T:LONG": "int32", "T:INT64": "float64", "T:AI": "float64", "T:ALIAS": "float64",
 	"T:CALC": "float64", "T:UDF": "float64", "T:STRING": "string", "T:LSI": "string", "T:LSO": "string",
@@ -48,7 +48,7 @@ var caTypes = map[string]string{
 	"T:W:LARGE": "float64[]", "T:AAI": "float64[]",
 }
 
-// ramp returns n numbers that doubles hold exactly.
+// ramp returns n numbers that float64 represents exactly.
 func ramp(n int) []float64 {
 	v := make([]float64, n)
 	for i := range v {
@@ -57,7 +57,8 @@ func ramp(n int) []float64 {
 	return v
 }
 
-// puts change the records of typesDB through all alarms, and arrays through lengths.
+// puts returns puts that take the records of typesDB through all alarm severities and that change
+// the lengths of arrays.
 func puts() []put {
 	const long = "a long string of more than forty characters, with µ and °"
 	ai := []string{"T:AI", "T:ALIAS", "T:CALC"}
@@ -85,7 +86,7 @@ func puts() []put {
 	}
 }
 
-// Every type of record is archived as libca and caproto read it.
+// The archive has every record type of an IOC as libca and caproto read it.
 func TestTypesOfIOCByCA(t *testing.T) {
 	ioc := epics.StartIOC(t, typesDB)
 	pvs := slices.Sorted(maps.Keys(caTypes))
@@ -93,14 +94,14 @@ func TestTypesOfIOCByCA(t *testing.T) {
 	compare(t, a, caTypes, watch(t, ioc, watchCA, pvs, puts()...))
 }
 
-// caprotoTypes are the PVs of serveCaproto, and what they are in the archive.
+// caprotoTypes maps the PVs of serveCaproto to their types in the archive.
 var caprotoTypes = map[string]string{
 	"C:SHORT": "int16", "C:LONG": "int32", "C:FLOAT": "float32", "C:DOUBLE": "float64", "C:BYTE": "uint8", "C:STRING": "string",
 	"C:ENUM": "enum", "C:A:SHORT": "int16[]", "C:A:LONG": "int32[]", "C:A:FLOAT": "float32[]", "C:A:DOUBLE": "float64[]",
 	"C:A:BYTE": "uint8[]", "C:A:STRING": "string[]", "C:CHARS": "uint8[]", "C:LARGE": "float64[]",
 }
 
-// Every type of PV of caproto is archived as libca and caproto read it.
+// The archive has every PV type of caproto as libca and caproto read it.
 func TestTypesOfCaproto(t *testing.T) {
 	ioc := epics.StartCAServer(t, serveCaproto)
 	pvs := slices.Sorted(maps.Keys(caprotoTypes))
@@ -108,7 +109,7 @@ func TestTypesOfCaproto(t *testing.T) {
 	compare(t, a, caprotoTypes, watch(t, ioc, watchCA, pvs, put{"C:ROUND", 1, pvs}, put{"C:ROUND", 2, pvs}))
 }
 
-// pvaTypes are the PVs of typesDB over pvAccess, and what they are in the archive.
+// pvaTypes maps the PVs of typesDB over pvAccess to their types in the archive.
 var pvaTypes = map[string]string{
 	"T:BI": "enum", "T:MBBI": "enum", "T:LONG": "int32", "T:INT64": "int64", "T:AI": "float64", "T:ALIAS": "float64",
 	"T:CALC": "float64", "T:UDF": "float64", "T:STRING": "string", "T:LSI": "string", "T:LSO": "string",
@@ -118,7 +119,7 @@ var pvaTypes = map[string]string{
 	"T:W:LARGE": "float64[]", "T:AAI": "float64[]",
 }
 
-// Every type of record is archived over pvAccess as p4p reads it.
+// Over pvAccess, the archive has every record type of an IOC as p4p reads it.
 func TestTypesOfIOCByPVA(t *testing.T) {
 	ioc := epics.StartIOC(t, typesDB)
 	pvs := slices.Sorted(maps.Keys(pvaTypes))
@@ -126,7 +127,7 @@ func TestTypesOfIOCByPVA(t *testing.T) {
 	compare(t, a, pvaTypes, watch(t, ioc, watchPVA, pvs, pvaPuts()...))
 }
 
-// pvaPuts are the puts to PVs that pvAccess has too.
+// pvaPuts returns the puts to PVs that are also available over pvAccess, and a few more.
 func pvaPuts() (list []put) {
 	for _, p := range puts() {
 		if pvaTypes[p.pv] == "" && p.pv != "T:AI.EGU" {
@@ -141,7 +142,7 @@ func pvaPuts() (list []put) {
 	)
 }
 
-// p4pTypes are the PVs of serveP4P, and what they are in the archive.
+// p4pTypes maps the PVs of serveP4P to their types in the archive.
 var p4pTypes = map[string]string{
 	"P:?": "bool", "P:s": "string", "P:b": "int8", "P:B": "uint8", "P:h": "int16", "P:H": "uint16", "P:i": "int32", "P:I": "uint32",
 	"P:l": "int64", "P:L": "uint64", "P:f": "float32", "P:d": "float64",
@@ -150,8 +151,8 @@ var p4pTypes = map[string]string{
 	"P:ENUM": "enum", "P:TABLE": "struct", "P:IMAGE8": "struct", "P:IMAGE16": "struct", "P:STRUCT": "struct", "P:UNION": "struct", "P:ANY": "struct",
 }
 
-// Every type of PV of p4p is archived as p4p reads it: normative types as their
-// value, other structures whole.
+// The archive has every PV type of p4p as p4p reads it. It stores the value of a normative type
+// and the whole of any other structure.
 func TestTypesOfP4P(t *testing.T) {
 	ioc := epics.StartPVAServer(t, serveP4P)
 	pvs := slices.Sorted(maps.Keys(p4pTypes))

@@ -8,14 +8,14 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// update is an update of a PV, from an independent client or from the archive.
+// update is an update of a PV that an independent client or the archive returned.
 type update struct {
 	Time             int64 // ns since 1970
 	Value            any   // numbers are json.Number; NaN and infinities are strings
 	Severity, Status int
 }
 
-// metadata is what a PV tells about its values.
+// metadata describes the values of a PV.
 type metadata struct {
 	Units      string
 	Precision  int
@@ -24,13 +24,13 @@ type metadata struct {
 	Properties map[string]string // such as DESC
 }
 
-// seen is what an independent client saw of a PV.
+// seen holds the data of a PV that an independent client received.
 type seen struct {
 	Updates  []update
 	Metadata metadata
 }
 
-// put changes a PV, upon which PVs have one more update each.
+// put changes a PV. Each PV in changes then sends one more update.
 type put struct {
 	pv      string
 	value   any
@@ -42,7 +42,7 @@ func (p put) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{p.pv, p.value, append([]string{}, p.changes...)})
 }
 
-// Clients that watch PVs: with pyepics and caproto, and with p4p.
+// Scripts that watch PVs: watchCA with pyepics and caproto, watchPVA with p4p.
 var (
 	//go:embed testdata/watch_ca.py
 	watchCA string
@@ -50,8 +50,8 @@ var (
 	watchPVA string
 )
 
-// watch has an independent client watch PVs while it puts values, and returns what
-// it saw.
+// watch runs an independent client that watches PVs while it puts values. It returns the data that
+// the client received.
 func watch(t *testing.T, ioc *epics.IOC, client string, pvs []string, puts ...put) map[string]seen {
 	t.Helper()
 	job, err := json.Marshal(map[string]any{"pvs": pvs, "puts": append([]put{}, puts...)})
