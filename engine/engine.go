@@ -55,7 +55,7 @@ type Options struct {
 	// DiskLimit is how many bytes the archive may take before the oldest raw samples are
 	// deleted. 0 means the limit from the settings of the store's servers, if they have one.
 	// Reclaim says what an administrator can do to free the disk space of deleted samples;
-	// it is empty if the space becomes free by itself.
+	// it is empty if the space becomes free automatically.
 	DiskLimit int64
 	Reclaim   string
 	// Grace is how long an orderly stop may take; default 20 s.

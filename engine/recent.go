@@ -15,7 +15,7 @@ import (
 func (e *Engine) Busy() bool { return e.memory.Used() > e.memory.Limit()/2 }
 
 // Recent implements query.Recent. The engine knows only the shard in which it captures a
-// PV now. Samples of a shard that it has given up may wait in its spool; Recent finds them
+// PV now. Samples of a shard that it has released may wait in its spool; Recent finds them
 // if the request names that shard.
 func (e *Engine) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	shard, captured := e.capture.Shard(q.PV)

@@ -59,7 +59,7 @@ func appendCoding(dst []byte, c coding, t sample.Type, words []uint64, s *scratc
 	return appendInts(append(dst, ordered), s.ints[:len(words)], s)
 }
 
-// decimals finds the least e for which every word is, bit for bit, an integer
+// decimals finds the smallest e for which every word is, bit for bit, an integer
 // divided by 10^e, and stores the integers.
 func decimals(words []uint64, ints []int64) (e int, ok bool) {
 	for i := 0; i < len(words); {

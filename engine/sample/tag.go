@@ -40,7 +40,7 @@ const (
 	// It is not counted, and readers never show it twice.
 	CarriedForward Tag = 1 << 25
 	// Elsewhere marks a sample without its value, because the value is too large to copy.
-	// A carried-forward sample's value stands in a block of the sample's own time. The
+	// A carried-forward sample's value is in a block of the sample's own time. The
 	// latest sample in a channel's state can also lack its value.
 	Elsewhere Tag = 1 << 26
 )
