@@ -1,11 +1,14 @@
 package ca
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,15 +34,20 @@ func registered(t *testing.T, r prometheus.Gatherer, count float64) {
 	clienttest.Await(t, "registrations", func() bool { return clienttest.Gather(t, r)["varve_ca_repeater_clients"] == count })
 }
 
-// taken waits until a process has bound a port.
+// taken waits until a program receives at a port. It does not bind the port to find out: a
+// repeater that starts at that moment would take the test for another repeater, and end.
 func taken(t *testing.T, port int) {
 	t.Helper()
 	clienttest.Await(t, "a repeater", func() bool {
-		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: port})
-		if err == nil {
-			conn.Close()
+		conn, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err != nil
+		defer conn.Close()
+		_, _ = conn.Write([]byte{0}) // too short for a message
+		_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err = conn.Read(make([]byte, 1))
+		return !errors.Is(err, syscall.ECONNREFUSED)
 	})
 }
 

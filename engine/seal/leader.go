@@ -14,21 +14,31 @@ var errSuperseded = errors.New("another engine leads the sealing of the shard")
 
 // becomeLeader writes a term above all others in the claim. It is false if ctx ended before.
 func (s *Shard) becomeLeader(ctx context.Context) bool {
-	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error {
-		claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
-		if err != nil {
-			return err
-		}
-		term := store.FirstTerm
-		for _, c := range claims {
-			term = max(term, c.Sealing+1)
-		}
-		if err := s.shardJournal.SetSealing(ctx, term); err != nil {
-			return err
-		}
-		s.term = term
-		return nil
-	}) == nil
+	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error { return s.claimTerm(ctx) }) == nil
+}
+
+// claimTerm takes the shard's turn: a deletion, which may begin as soon as the claim says
+// that this engine seals, must find the term.
+func (s *Shard) claimTerm(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
+	if err != nil {
+		return err
+	}
+	term := store.FirstTerm
+	for _, c := range claims {
+		term = max(term, c.Sealing+1)
+	}
+	if err := s.shardJournal.SetSealing(ctx, term); err != nil {
+		return err
+	}
+	s.term = term
+	return nil
 }
 
 // becomeFollower writes in the claim that the engine follows. It is false if ctx ended before.
