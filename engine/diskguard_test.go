@@ -98,11 +98,11 @@ func (c *crowded) until(want guard.Reason) {
 	c.t.Fatalf("the guard does not come to %s: %+v", want, c.DiskGuard())
 }
 
-// TestTheOldestGoesFirst fills an archive up to its limit. The guard must delete the oldest
+// TestLong_TheOldestGoesFirst fills an archive up to its limit. The guard must delete the oldest
 // raw samples, but only as many as needed, and no more while their space is not free yet.
 // Constant PVs, PVs that are no longer captured, and rollups must stay readable, even if
 // samples arrive late. A restart must continue from there.
-func TestTheOldestGoesFirst(t *testing.T) {
+func TestLong_TheOldestGoesFirst(t *testing.T) {
 	t.Parallel() // it has its own clock
 	keep := store.Retention{Raw: store.Keep90d, Levels: [store.MaxLevels]store.Level{store.LevelOf(time.Hour, store.Forever)}}
 	inEra(t, keep, func(t *testing.T, e *era) {

@@ -25,11 +25,11 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// TestAConstantStaysReadable checks a setpoint that never changes, on the shortest tier. It
+// TestLong_AConstantStaysReadable checks a setpoint that never changes, on the shortest tier. It
 // must stay readable for as long as it is captured, through varve's API and the Archiver
 // Appliance's. It must survive restarts and the expiry of the block with its carried-forward
 // sample.
-func TestAConstantStaysReadable(t *testing.T) {
+func TestLong_AConstantStaysReadable(t *testing.T) {
 	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{Raw: store.Keep1d}, func(t *testing.T, e *era) {
 		set := time.Now()
@@ -66,10 +66,10 @@ func TestAConstantStaysReadable(t *testing.T) {
 	})
 }
 
-// TestStoredDataFollowsRetention checks that stored data follows a change of retention. Data
+// TestLong_StoredDataFollowsRetention checks that stored data follows a change of retention. Data
 // with a longer retention moves to another tier. Data with a shorter one is deleted an hour
 // later.
-func TestStoredDataFollowsRetention(t *testing.T) {
+func TestLong_StoredDataFollowsRetention(t *testing.T) {
 	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		whole := func(oldest int, when string) {
@@ -114,10 +114,10 @@ func TestStoredDataFollowsRetention(t *testing.T) {
 	})
 }
 
-// TestAWriteBeforeADropStays simulates another sealer that does not know the new retention
+// TestLong_AWriteBeforeADropStays simulates another sealer that does not know the new retention
 // yet. The other sealer writes to a bucket after this engine has inspected the bucket and
 // before it drops it. These samples must stay.
-func TestAWriteBeforeADropStays(t *testing.T) {
+func TestLong_AWriteBeforeADropStays(t *testing.T) {
 	t.Parallel() // it has its own clock
 	inEra(t, store.Retention{}, func(t *testing.T, e *era) {
 		e.hourly(15 * 24)
@@ -166,9 +166,9 @@ func kept(sent time.Time, asked []change) bool {
 	return true
 }
 
-// TestRetentionAtAnyTime requests random retentions and restarts sealers during tier
+// TestLong_RetentionAtAnyTime requests random retentions and restarts sealers during tier
 // migrations. Every sample that must exist must be readable exactly once.
-func TestRetentionAtAnyTime(t *testing.T) {
+func TestLong_RetentionAtAnyTime(t *testing.T) {
 	t.Parallel() // it has its own clock
 	for range 2 {
 		seed := rand.Uint64()
@@ -286,10 +286,10 @@ type nothing struct{}
 
 func (nothing) Close() {}
 
-// TestALargeConstantStaysReadable checks a large value that buckets begin with only as a copy
+// TestLong_ALargeConstantStaysReadable checks a large value that buckets begin with only as a copy
 // without the value. It must stay readable when the block with the value expires, even if
 // another sealer takes over that has not seen the value.
-func TestALargeConstantStaysReadable(t *testing.T) {
+func TestLong_ALargeConstantStaysReadable(t *testing.T) {
 	t.Parallel() // it has its own clock
 	synctest.Test(t, func(t *testing.T) {
 		db, err := pebble.Open(t.TempDir(), pebble.Options{})

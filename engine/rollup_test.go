@@ -10,9 +10,9 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// TestBinsOutliveSamples checks that bins outlive their samples and are complete up to now.
+// TestLong_BinsOutliveSamples checks that bins outlive their samples and are complete up to now.
 // This must hold through restarts and for a level that the group requests later.
-func TestBinsOutliveSamples(t *testing.T) {
+func TestLong_BinsOutliveSamples(t *testing.T) {
 	t.Parallel() // it has its own clock
 	keep := store.Retention{Raw: store.Keep1d, Levels: [store.MaxLevels]store.Level{
 		store.LevelOf(10*time.Minute, store.Keep7d), store.LevelOf(time.Hour, store.Forever),

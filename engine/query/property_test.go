@@ -101,7 +101,13 @@ func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 }
 
 // A read yields each sample once and in order, regardless of where the samples are.
-func TestReadEqualsModel(t *testing.T) {
+func TestReadEqualsModel(t *testing.T) { readArchives(t, 0, 1) }
+
+func TestLong_ReadEqualsModel(t *testing.T) { readArchives(t, 1, 5) }
+
+// readArchives compares reads of random archives with the model, with each seed from first
+// to last-1.
+func readArchives(t *testing.T, first, last uint64) {
 	cases := []struct {
 		sizes []store.BucketSize
 		span  int64
@@ -114,7 +120,7 @@ func TestReadEqualsModel(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprint(c.sizes), func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := first; seed < last; seed++ {
 				a := newArchive(t, seed)
 				a.now = epoch
 				a.scatter(c.sizes, c.span)

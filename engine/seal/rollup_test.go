@@ -351,12 +351,13 @@ func (m *simulation) step() {
 
 // TestRollupsFollowTheSamples lets engines capture and seal a shard in turns, one or two at a
 // time, with random events. It checks the tiles after each event.
-func TestRollupsFollowTheSamples(t *testing.T) {
-	seeds := uint64(4)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+func TestRollupsFollowTheSamples(t *testing.T) { sealInTurns(t, 0, 2) }
+
+func TestLong_RollupsFollowTheSamples(t *testing.T) { sealInTurns(t, 2, 4) }
+
+// sealInTurns runs the simulation with each seed from first to last-1.
+func sealInTurns(t *testing.T, first, last uint64) {
+	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newSimulation(t, seed, simLevels...)
