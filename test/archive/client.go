@@ -1,7 +1,7 @@
-// Package archive reads an archive over HTTP as clients do, and accounts for the
-// samples of PVs that count.
+// Package archive reads an archive over HTTP as clients do. It accounts for the samples of counting
+// PVs.
 //
-//	IOC: Counting records ──▶ archiver ── HTTP ──▶ Client ──▶ Holes: steps missing or doubled
+//	IOC: Counting records ──▶ archiver ── HTTP ──▶ Client ──▶ Holes: missing or duplicate steps
 package archive
 
 import (
@@ -18,13 +18,13 @@ import (
 
 // Client reads an archive. Its methods are safe for concurrent use.
 type Client struct {
-	// URL of the HTTP server, without a path.
+	// URL is the URL of the HTTP server, without a path.
 	URL string
-	// HTTP is used for requests; it goes through no proxy.
+	// HTTP sends the requests. It uses no proxy.
 	HTTP *http.Client
 }
 
-// NewClient returns a client whose requests may take some time.
+// NewClient returns a client with patience as the time-out of its requests.
 func NewClient(url string, patience time.Duration) *Client {
 	return &Client{URL: url, HTTP: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 }
@@ -55,7 +55,7 @@ func (c *Client) Decode(path string, q url.Values, into any) error {
 	return nil
 }
 
-// Event is a sample of a number, as an EPICS client sees it.
+// Event is a numeric sample as an EPICS client sees it.
 type Event struct {
 	Time             int64 // ns since 1970
 	Value            float64
@@ -67,8 +67,8 @@ func (e Event) String() string {
 	return fmt.Sprintf("%.2f at %s", e.Value, time.Unix(0, e.Time).Format("15:04:05.000"))
 }
 
-// Events returns the samples of a PV since a time, as the Archiver Appliance's
-// clients read them.
+// Events returns the samples of a PV since the given time. It uses the JSON interface of the
+// Archiver Appliance.
 func (c *Client) Events(pv string, since time.Time) (events []Event, err error) {
 	var answer []struct {
 		Data []struct {
@@ -90,8 +90,8 @@ func (c *Client) Events(pv string, since time.Time) (events []Event, err error) 
 	return events, err
 }
 
-// AllEvents returns the samples of PVs since a time, as several clients read them. It
-// ends with the first error.
+// AllEvents returns the samples of PVs since the given time. It reads several PVs concurrently and
+// stops at the first error.
 func (c *Client) AllEvents(pvs []string, since time.Time) (map[string][]Event, error) {
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(8)
@@ -115,13 +115,13 @@ func (c *Client) AllEvents(pvs []string, since time.Time) (map[string][]Event, e
 	return all, nil
 }
 
-// Mark is what explains the data of a PV.
+// Mark is an event that explains the data of a PV, such as a disconnection.
 type Mark struct {
 	Kind, Text string
 	Time, End  time.Time
 }
 
-// Marks returns the marks of a PV since a time.
+// Marks returns the marks of a PV since the given time.
 func (c *Client) Marks(pv string, since time.Time) ([]Mark, error) {
 	var answer struct{ Marks []Mark }
 	err := c.Decode("/api/v1/marks", url.Values{"pv": {pv}, "from": {since.UTC().Format(time.RFC3339Nano)}}, &answer)
@@ -137,7 +137,7 @@ type Channel struct {
 	Last                       *struct{ Time time.Time }
 }
 
-// Channels returns the state of all PVs, up to 10,000.
+// Channels returns the states of all PVs, up to 10,000.
 func (c *Client) Channels() (map[string]Channel, error) {
 	var answer struct{ Channels []Channel }
 	if err := c.Decode("/api/v1/channels", url.Values{"limit": {"10000"}}, &answer); err != nil {
@@ -150,7 +150,7 @@ func (c *Client) Channels() (map[string]Channel, error) {
 	return byPV, nil
 }
 
-// Summary is the sum over all PVs.
+// Summary holds the totals over all PVs.
 type Summary struct {
 	Channels                  int
 	States                    map[string]int
@@ -158,7 +158,7 @@ type Summary struct {
 	Dropped                   map[string]uint64
 }
 
-// Summary returns the sum over all PVs.
+// Summary returns the totals over all PVs.
 func (c *Client) Summary() (Summary, error) {
 	var answer struct{ Total Summary }
 	err := c.Decode("/api/v1/status", nil, &answer)

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Step is what a counting PV rises by at a time. The sum is the IOC's, bit by
-// bit.
+// Step is the amount by which a counting PV rises. Adding it to a value gives the IOC's next value,
+// bit by bit.
 const Step = 0.1
 
-// Counting returns an EPICS database of records that rise by Step ten times a
-// second, alarms beginning after some seconds.
+// Counting returns an EPICS database of records that rise by Step ten times per second. Their
+// alarms begin after a few seconds.
 func Counting(pvs []string) string {
 	var db strings.Builder
 	for _, pv := range pvs {
@@ -31,19 +31,19 @@ func Names(prefix string, n int) []string {
 	return pvs
 }
 
-// Hole is where steps of a counting PV are missing.
-type Hole struct{ Last, Next Event } // around it
+// Hole is a place where steps of a counting PV are missing, between the samples Last and Next.
+type Hole struct{ Last, Next Event }
 
-// Missing returns the number of steps.
+// Missing returns the number of missing steps.
 func (h Hole) Missing() int { return int((h.Next.Value-h.Last.Value)/Step+0.5) - 1 }
 
-// String says what is missing.
+// String describes the missing steps.
 func (h Hole) String() string {
 	return fmt.Sprintf("%d steps missing from %v to %v", h.Missing(), h.Last, h.Next)
 }
 
-// Holes returns where the samples of a PV that counts leave out steps. A step
-// that is there twice, or out of order, is an error.
+// Holes returns the holes in the samples of a counting PV. It returns an error if a step is
+// duplicated or out of order.
 func Holes(events []Event) (found []Hole, err error) {
 	for i := 1; i < len(events); i++ {
 		last, next := events[i-1], events[i]

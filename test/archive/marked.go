@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// tolerance is between the clock of a sample and that of its arrival, by which some
-// marks are made.
+// tolerance is the allowed difference between the time stamp of a sample and the time of its
+// arrival. Some marks use the time of arrival.
 const tolerance = 300 * time.Millisecond
 
-// Unmarked returns the times of the steps of a hole that lie in no mark of a loss.
-// The steps of a hole are taken to be evenly spaced.
+// Unmarked returns the times of the missing steps that no mark of a loss covers. It assumes that
+// the steps of a hole are evenly spaced.
 func (h Hole) Unmarked(marks []Mark) (at []time.Time) {
 	first, last := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	lossy := spans(marks)
@@ -25,7 +25,7 @@ func (h Hole) Unmarked(marks []Mark) (at []time.Time) {
 	return at
 }
 
-// spans returns the times in which marks say that samples may be missing.
+// spans returns the time spans in which samples may be missing according to marks.
 func spans(marks []Mark) (found [][2]time.Time) {
 	for i, m := range marks {
 		switch m.Kind {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Raw returns the samples of a PV of float64 from a time to another, exclusive, as
-// the Archiver Appliance's clients read many: in PB over HTTP.
+// Raw returns the samples of a float64 PV between from and to, without to. It uses the PB over HTTP
+// format of the Archiver Appliance.
 func (c *Client) Raw(pv string, from, to time.Time) ([]Event, error) {
 	const layout = time.RFC3339Nano
 	q := url.Values{"pv": {pv}, "from": {from.UTC().Format(layout)}, "to": {to.UTC().Format(layout)}}
@@ -32,19 +32,18 @@ func (c *Client) Raw(pv string, from, to time.Time) ([]Event, error) {
 	return slices.DeleteFunc(events, func(e Event) bool { return e.Time < from.UnixNano() || e.Time >= to.UnixNano() }), nil
 }
 
-// Numbers of fields of EPICSEvent.proto.
+// Field numbers of EPICSEvent.proto.
 const (
 	fieldSeconds, fieldNano, fieldValue = 1, 2, 3
 	fieldSeverity, fieldStatus          = 4, 5
-	fieldYear                           = 3 // of PayloadInfo
+	fieldYear                           = 3 // field of PayloadInfo
 )
 
 var unescape = map[byte]byte{1: 0x1b, 2: '\n', 3: '\r'}
 
-// decodeRaw decodes chunks: a line of PayloadInfo, and lines of samples up to an
-// empty one.
+// decodeRaw decodes chunks. A chunk is a line of PayloadInfo, lines of samples, and an empty line.
 func decodeRaw(body []byte) (events []Event, err error) {
-	var year int64 // when the chunk's year began, in ns since 1970; 0: a chunk begins
+	var year int64 // start of the chunk's year in ns since 1970; 0 before the chunk's PayloadInfo
 	for line := range bytes.Lines(body) {
 		line = unescaped(bytes.TrimSuffix(line, []byte("\n")))
 		switch {
@@ -99,8 +98,8 @@ func unescaped(line []byte) []byte {
 	return out
 }
 
-// fields calls f with each number of a protobuf message; texts and messages in it
-// are left out.
+// fields calls f with each numeric field of a protobuf message. It skips strings and embedded
+// messages.
 func fields(msg []byte, f func(field int, v uint64)) error {
 	for len(msg) > 0 {
 		key, n := binary.Uvarint(msg)

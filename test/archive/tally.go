@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Tally is what came of the steps of a counting PV between the first and the last
-// that was read.
+// Tally accounts for the steps of a counting PV between the first and the last sample of a read.
 type Tally struct {
+	// Samples is the number of samples.
 	Samples int
-	// Lost are steps that are missing, Doubled those that were read before.
+	// Lost is the number of missing steps, and Doubled is the number of duplicate samples.
 	Lost, Doubled int
-	// Holes are where steps are missing, in the order of time.
+	// Holes are the places where steps are missing, in the order of time.
 	Holes []Hole
 	// Longest is the longest time between two samples.
 	Longest time.Duration
-	// First and Last are the ends, by number of the step; FirstTime and LastTime
-	// are when they were.
+	// First and Last are the numbers of the first and the last step. FirstTime and LastTime are
+	// their times.
 	First, Last         int
 	FirstTime, LastTime time.Time
 }
 
-// NewTally accounts for the samples of a PV that were read at once.
+// NewTally returns the tally of the samples of a PV from one read.
 func NewTally(events []Event) (t Tally) {
 	if t.Samples = len(events); t.Samples == 0 {
 		return t
@@ -47,10 +47,10 @@ func NewTally(events []Event) (t Tally) {
 	return t
 }
 
-// number is how many steps led to a value.
+// number returns the number of steps that led to the value.
 func (e Event) number() int { return int(math.Round(e.Value / Step)) }
 
-// String says what is wrong, and the ends.
+// String describes the tally.
 func (t Tally) String() string {
 	return fmt.Sprintf("%d samples, steps %d to %d, %d lost, %d doubled, holes %v", t.Samples, t.First, t.Last, t.Lost, t.Doubled, t.Holes)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// counted are the samples of a PV that counts from 100 on, as additions of Step leave
-// its value, one each 100 ms.
+// counted returns n samples of a PV that counts from step 100 on, one every 100 ms. Their values
+// are sums of Step with the rounding errors of repeated addition.
 func counted(n int) (events []Event) {
 	value := 0.0
 	for i := range 100 + n {
@@ -45,8 +45,8 @@ func TestTally(t *testing.T) {
 }
 
 func TestDecodeRaw(t *testing.T) {
-	// Two chunks: SCALAR_DOUBLE of X in 2025 and in 2026; nanoseconds 10 are an escaped
-	// byte, and a sample has a field with a text.
+	// Two chunks with SCALAR_DOUBLE samples of X, in 2025 and 2026. The nanoseconds 10 are an
+	// escaped byte, and one sample has a string field.
 	const body = "0806120158" + "18e90f" + "0a" +
 		"0801" + "101b02" + "19000000000000f83f" + "0a" +
 		"0802" + "1000" + "190000000000000440" + "2002" + "2803" + "3a06" + "1b02" + "0148120131" + "0a" +

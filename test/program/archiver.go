@@ -10,14 +10,14 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// Archiver is the program as it archives, and a client of its HTTP interface. Its
-// own methods fail the test where those of the client return an error.
+// Archiver is a running archiver and a client of its HTTP interface. Where a method of the client
+// returns an error, the Archiver's own method fails the test.
 type Archiver struct {
 	*Process
 	*archive.Client
 }
 
-// serving is what the log says once the address is bound.
+// serving matches the log line that the program writes once it has bound its address.
 var serving = regexp.MustCompile(`msg=serving url=(\S+)`)
 
 // Standalone starts `varve standalone` on a free port and waits until it serves.
@@ -57,7 +57,7 @@ func (a *Archiver) Decode(path string, q url.Values, into any) {
 	}
 }
 
-// must returns what a request answered, and fails the test for an error.
+// must returns v. It fails the test if err is not nil.
 func must[T any](t *testing.T, v T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -66,14 +66,14 @@ func must[T any](t *testing.T, v T, err error) T {
 	return v
 }
 
-// Events returns the samples of a PV since a time.
+// Events returns the samples of a PV since the given time.
 func (a *Archiver) Events(pv string, since time.Time) []archive.Event {
 	a.t.Helper()
 	events, err := a.Client.Events(pv, since)
 	return must(a.t, events, err)
 }
 
-// ReadAll returns the samples of PVs since a time.
+// ReadAll returns the samples of PVs since the given time.
 func (a *Archiver) ReadAll(pvs []string, since time.Time) map[string][]archive.Event {
 	a.t.Helper()
 	start := time.Now()
@@ -86,7 +86,7 @@ func (a *Archiver) ReadAll(pvs []string, since time.Time) map[string][]archive.E
 	return all
 }
 
-// Marks returns the marks of a PV since a time.
+// Marks returns the marks of a PV since the given time.
 func (a *Archiver) Marks(pv string, since time.Time) []archive.Mark {
 	a.t.Helper()
 	marks, err := a.Client.Marks(pv, since)
@@ -113,7 +113,8 @@ func (a *Archiver) AwaitConnected(n int) {
 	Eventually(a.t, fmt.Sprintf("%d PVs are connected", n), func() bool { return a.Summary().States["connected"] == n })
 }
 
-// AwaitSamples waits until n PVs have samples, and returns when that was.
+// AwaitSamples waits until n PVs are connected and n more samples have arrived. It returns the time
+// at which that was so.
 func (a *Archiver) AwaitSamples(n int) time.Time {
 	a.t.Helper()
 	a.AwaitConnected(n)

@@ -2,6 +2,6 @@ package program
 
 import "syscall"
 
-// Attributes make the kernel end the program when the test process dies, however
-// that happens.
+// Attributes returns attributes that make the kernel kill the program when the test process dies,
+// for whatever reason.
 func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

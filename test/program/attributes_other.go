@@ -4,5 +4,5 @@ package program
 
 import "syscall"
 
-// Attributes are none: the program outlives a test process that is killed.
+// Attributes returns empty attributes. The program outlives a test process that is killed.
 func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -18,7 +18,7 @@ func Main(m *testing.M) int {
 	}
 	dir, err := os.MkdirTemp("", "varve-")
 	if err == nil {
-		err = os.Chmod(dir, 0o755) // a scenario is run by another user
+		err = os.Chmod(dir, 0o755) // one scenario runs the program as another user
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,9 +1,9 @@
-// Package program runs Varve as users do: the binary, in a process of its own.
+// Package program runs the Varve binary in a separate process, as users do.
 //
 //	TestMain ─▶ Main ── go build ─▶ the binary
 //	test ─▶ Launch ─▶ Process: its output, its end, signals
 //	     └▶ Standalone ─▶ Archiver: Process + archive.Client ── HTTP ─▶ varve standalone
 //
-// VARVE_BIN names a binary to test instead of building one, such as one built with
-// -race.
+// If VARVE_BIN is set, tests run that binary instead of building one. It may be built with -race,
+// for example.
 package program

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Group returns the manifest of an ArchiveGroup; settings are lines of its spec.
+// Group returns the manifest of an ArchiveGroup. settings are lines of its spec.
 func Group(name, settings string, pvs ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: varve.dev/v1alpha1\nkind: ArchiveGroup\nmetadata: {name: %s}\n", name)
@@ -23,7 +23,7 @@ func Group(name, settings string, pvs ...string) string {
 	return b.String()
 }
 
-// WriteGroup replaces the manifest of a name in a directory, in one step.
+// WriteGroup atomically replaces the manifest with the given name in a directory.
 func WriteGroup(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name+".yaml")

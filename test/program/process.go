@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// Patience bounds every wait, with room for a busy machine.
+// Patience is the longest wait of a test. It leaves room for a busy machine.
 const Patience = 4 * time.Minute
 
-// Process is the program, running. It ends with the test.
+// Process is the running program. It is killed when the test ends.
 type Process struct {
-	// Out and Log are what it writes to stdout and stderr.
+	// Out and Log hold the program's output to stdout and stderr.
 	Out, Log Output
-	// Cmd is the process; its state is set once Ended is closed.
+	// Cmd is the process. Its state is set once Ended is closed.
 	Cmd   *exec.Cmd
 	Ended chan struct{}
 
 	t *testing.T
 }
 
-// Launch runs the program with variables added to the environment.
+// Launch runs the program with additional environment variables.
 func Launch(t *testing.T, env []string, args ...string) *Process {
 	t.Helper()
 	return LaunchWith(t, Attributes(), env, args...)
 }
 
-// LaunchWith is Launch with attributes of the process.
+// LaunchWith runs the program like Launch, with the given process attributes.
 func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, Cmd: exec.Command(varve, args...), Ended: make(chan struct{})}
@@ -43,7 +43,7 @@ func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...s
 	}
 	go func() {
 		defer close(p.Ended)
-		_ = p.Cmd.Wait() // its state says how it ended
+		_ = p.Cmd.Wait() // Cmd.ProcessState has the exit code
 	}()
 	t.Cleanup(func() {
 		p.Kill()
@@ -54,13 +54,13 @@ func LaunchWith(t *testing.T, attr *syscall.SysProcAttr, env []string, args ...s
 	return p
 }
 
-// Kill ends the program as kill -9 does.
+// Kill ends the program with SIGKILL.
 func (p *Process) Kill() {
 	_ = p.Cmd.Process.Kill()
 	<-p.Ended
 }
 
-// Stop ends the program in order, which must succeed.
+// Stop ends the program with SIGTERM. It fails the test unless the exit code is 0.
 func (p *Process) Stop() {
 	p.t.Helper()
 	_ = p.Cmd.Process.Signal(syscall.SIGTERM)
@@ -69,7 +69,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// Wait returns the exit code.
+// Wait waits until the program has ended and returns its exit code.
 func (p *Process) Wait() int {
 	p.t.Helper()
 	select {
@@ -80,7 +80,7 @@ func (p *Process) Wait() int {
 	return p.Cmd.ProcessState.ExitCode()
 }
 
-// GoOn lets the program run for a time.
+// GoOn lets the program run for d. It fails the test if the program ends meanwhile.
 func (p *Process) GoOn(d time.Duration) {
 	p.t.Helper()
 	select {
@@ -90,7 +90,7 @@ func (p *Process) GoOn(d time.Duration) {
 	}
 }
 
-// Eventually waits until something is so.
+// Eventually waits until is returns true. It fails the test after Patience.
 func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !is(); time.Sleep(20 * time.Millisecond) {
@@ -100,7 +100,7 @@ func Eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// Output is what a process writes, for several goroutines.
+// Output collects the output of a process. It is safe for concurrent use.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -120,7 +120,7 @@ func (o *Output) String() string {
 	return o.buf.String()
 }
 
-// Tail returns the end of it.
+// Tail returns the last 4 KiB of the output.
 func (o *Output) Tail() string {
 	s := o.String()
 	return s[max(0, len(s)-4<<10):]

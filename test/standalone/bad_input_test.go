@@ -15,13 +15,13 @@ import (
 // refusal is an input that the program refuses to start with.
 type refusal struct {
 	name string
-	spec string   // manifest of the group, if not a valid one
-	env  []string // added
-	args []string // added, in place of those before
-	want string   // in the message
+	spec string   // spec of the group; if empty, a valid one
+	env  []string // additional environment variables
+	args []string // additional arguments, which override the earlier ones
+	want string   // text that the message must contain
 }
 
-// Bad input is refused at the start, with a message that names the cause.
+// The program refuses bad input at the start, with a message that names the cause.
 func TestBadInput(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// check runs the program, which must end with an error in one line or a few.
+// check runs the program, which must end with an error message of a few lines.
 func (r *refusal) check(t *testing.T) {
 	dir := t.TempDir()
 	spec := r.spec
@@ -97,7 +97,7 @@ func (r *refusal) check(t *testing.T) {
 	}
 }
 
-// A directory is of one process, and the second says so and leaves the first alone.
+// A second process refuses a data directory that is in use and does not disturb the first one.
 func TestDataInUse(t *testing.T) {
 	p := &plant{groups: t.TempDir(), IOC: epics.StartIOC(t, `record(ao, "T:SET") { field(PINI, "YES") }`)}
 	p.write(t, "set", program.Group("set", "", "T:SET"))

@@ -25,8 +25,8 @@ func TestCassandra(t *testing.T) {
 	}
 }
 
-// A node that is killed has what it acknowledged if it syncs its commit log first.
-// By default it may lose the last 100 ms, which replicas make up for.
+// A killed node keeps all acknowledged writes if it syncs its commit log before it acknowledges
+// them. With the default settings it may lose the last 100 ms, which replicas restore.
 func TestLong_CassandraCrash(t *testing.T) {
 	if !long() {
 		t.Skip("only with VARVE_LONG=1")
@@ -35,8 +35,8 @@ func TestLong_CassandraCrash(t *testing.T) {
 	cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Kill() }, node.Start)
 }
 
-// cassandraAway takes Cassandra away for a time, under load: nothing that is
-// received is lost, and reads answer again.
+// cassandraAway makes Cassandra unavailable for a while under load. The archiver must lose no
+// received sample and answer reads again afterwards.
 func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, leave, comeBack func(testing.TB)) {
 	p := newPlant(t, many)
 	args := []string{"-f", p.groups, "--checkpoint", "15s", "--cassandra", node.Addr(), "--cassandra-keyspace", "away"}
@@ -56,7 +56,7 @@ func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, leave
 	t.Logf("%d samples waited for Cassandra; they were stored %.1f s after it was back", waiting, time.Since(back).Seconds())
 	checkBalance(t, a)
 
-	// A new process has nothing in memory: what it reads was stored.
+	// A new process has no samples in memory, so it returns only stored ones.
 	o := outage{name: "SIGTERM", from: time.Now()}
 	a.Stop()
 	a = program.Standalone(t, p.ClientEnv(), args...)

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// The demo shows the product at work; its sum must be right.
+// The demo must archive, answer the commands, and print a sum that accounts for every sample.
 func TestDemo(t *testing.T) {
 	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
 	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)
@@ -37,7 +37,7 @@ func TestDemo(t *testing.T) {
 	checkSum(t, p.Out.String())
 }
 
-// expect runs a command, whose output must match patterns.
+// expect runs a command. The output must match all patterns.
 func expect(t *testing.T, args []string, patterns ...string) {
 	t.Helper()
 	p := program.Launch(t, nil, args...)
@@ -49,7 +49,7 @@ func expect(t *testing.T, args []string, patterns ...string) {
 	}
 }
 
-// checkSum adds up what the demo says at its end.
+// checkSum checks that the numbers in the demo's final summary add up.
 func checkSum(t *testing.T, out string) {
 	t.Helper()
 	_, summary, _ := strings.Cut(out, "\nreceived")

@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// Edits of the files are taken up while the program runs; wrong ones change
-// nothing and are reported.
+// The running program applies edits of the manifests. It reports wrong edits and changes nothing
+// for them.
 func TestEditConverges(t *testing.T) {
 	p := newPlant(t, 20)
 	p.write(t, "part-0", program.Group("edited", "", p.pvs[:5]...))
@@ -41,17 +41,17 @@ func TestEditConverges(t *testing.T) {
 	if n := len(a.Events(p.pvs[15], begin)); n == 0 {
 		t.Error("the data of a group that was removed is gone")
 	}
-	// Whatever happened to others, one PV was there from the beginning.
+	// This PV was in the group during all edits.
 	checkHoles(t, a.ReadAll(p.pvs[2:3], begin), e.outages...)
 }
 
-// editor edits the manifest of a group and looks at what follows.
+// editor edits the manifest of a group and checks the effects.
 type editor struct {
 	t *testing.T
 	*plant
 	*program.Archiver
 	begin   time.Time
-	outages []outage // of the PVs of the group, as asked for
+	outages []outage // times at which an edit intentionally left out samples of the group
 }
 
 func (e *editor) edit(what, manifest string, done func(map[string]archive.Channel) bool) {
@@ -60,7 +60,7 @@ func (e *editor) edit(what, manifest string, done func(map[string]archive.Channe
 	e.await(what, done)
 }
 
-// await waits until the channels are as they should be.
+// await waits until done reports that the channels have the expected state.
 func (e *editor) await(what string, done func(map[string]archive.Channel) bool) {
 	e.t.Helper()
 	start := time.Now()
@@ -68,12 +68,12 @@ func (e *editor) await(what string, done func(map[string]archive.Channel) bool) 
 	e.t.Logf("%s: %.2f s after the edit", what, time.Since(start).Seconds())
 }
 
-// monitored says that the group is as at the beginning.
+// monitored reports whether the group is connected and monitored, as at the beginning.
 func (e *editor) monitored(c map[string]archive.Channel) bool {
 	return c[e.pvs[2]].State == "connected" && c[e.pvs[2]].Sampling == "Monitor"
 }
 
-// scan has the group scanned for a while: one sample for each second.
+// scan switches the group to scanning for a while. The archive must have one sample per second.
 func (e *editor) scan() {
 	from := time.Now()
 	e.edit("the group is scanned", program.Group("edited", "sampling: {mode: Scan, period: 1s}", e.pvs[2:6]...),
@@ -94,7 +94,7 @@ func (e *editor) scan() {
 	}
 }
 
-// pause has the group paused for a while: marks tell.
+// pause pauses the group for a while. Marks must show the pause.
 func (e *editor) pause() {
 	from := time.Now()
 	e.edit("the group is paused", program.Group("edited", "paused: true", e.pvs[2:6]...),
@@ -116,7 +116,7 @@ func (e *editor) pause() {
 	})
 }
 
-// deadband has the group store changes of more than 0.55 for a while.
+// deadband gives the group a deadband of 0.55 for a while.
 func (e *editor) deadband() {
 	from := time.Now()
 	e.edit("the group has a deadband", program.Group("edited", "sampling: {deadband: {absolute: 0.55}}", e.pvs[2:6]...),
@@ -136,7 +136,7 @@ func (e *editor) deadband() {
 	}
 }
 
-// broken writes what is wrong: capture goes on, and the log says what it is.
+// broken writes invalid manifests. Capture must go on, and the log must report the errors.
 func (e *editor) broken() {
 	e.write(e.t, "part-0", strings.Replace(program.Group("edited", "", e.pvs[2:6]...), "channels:", "chanels:", 1))
 	e.write(e.t, "third", "not: [YAML")

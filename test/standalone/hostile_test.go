@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// PVs that nobody serves, and a name server that sends garbage, disturb nobody.
+// PVs without a server and a name server that sends garbage do not disturb the other PVs.
 func TestHostileNetwork(t *testing.T) {
 	p := newPlant(t, 20)
 	p.write(t, "nobody", program.Group("nobody", "", "NOBODY:SERVES:THIS", "NOR:THIS"))
@@ -36,8 +36,8 @@ func TestHostileNetwork(t *testing.T) {
 	checkUnknown(t, a, "NOT:IN:ANY:GROUP")
 }
 
-// checkUnknown fails the test unless reading a PV that was never archived is
-// refused as such.
+// checkUnknown fails the test unless every read of a PV that was never archived fails with a
+// message that names the PV.
 func checkUnknown(t *testing.T, a *program.Archiver, pv string) {
 	t.Helper()
 	for _, path := range []string{
@@ -53,8 +53,8 @@ func checkUnknown(t *testing.T, a *program.Archiver, pv string) {
 	}
 }
 
-// serveGarbage accepts circuits and sends random bytes. It returns its address
-// and how often it was called.
+// serveGarbage accepts circuits and sends random bytes. It returns its address and a function that
+// returns the number of accepted circuits.
 func serveGarbage(t *testing.T) (addr string, calls func() uint64) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +76,7 @@ func serveGarbage(t *testing.T) (addr string, calls func() uint64) {
 	return l.Addr().String(), n.Load
 }
 
-// sendGarbage sends until the peer has had enough.
+// sendGarbage sends random bytes until the peer closes the connection.
 func sendGarbage(conn net.Conn, noise *rand.Rand) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(program.Patience))

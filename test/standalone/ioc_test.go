@@ -8,11 +8,11 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// many is the number of PVs of a load of 20,000 samples/s.
+// many is the number of PVs for a load of 20,000 samples/s.
 const many = 2000
 
-// Every step of every PV is archived once, and what is archived is what another
-// client sees at the same time.
+// The archive has every step of every PV once. Its samples are those that another client receives
+// at the same time.
 func TestEveryStepOfARealIOC(t *testing.T) {
 	p := newPlant(t, many)
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
@@ -52,8 +52,8 @@ func checkRate(t *testing.T, all map[string][]archive.Event) {
 	}
 }
 
-// checkBalance fails the test unless received = stored + pending + dropped, with
-// nothing dropped but repetitions.
+// checkBalance fails the test unless received = stored + pending + dropped for each PV. Only
+// duplicates may be dropped.
 func checkBalance(t *testing.T, a *program.Archiver) {
 	t.Helper()
 	for pv, c := range a.Channels() {

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// flush is how long a sample waits at most to be sent to the store; delay is what
-// a busy machine may add until the store has acknowledged it.
+// flush is the longest time until the archiver sends a sample to the store. delay is the
+// additional time that a busy machine may need until the store acknowledges it.
 const (
 	flush = 500 * time.Millisecond
 	delay = 1500 * time.Millisecond
@@ -18,9 +18,9 @@ const (
 
 func TestKillAndRestart(t *testing.T) { killAndRestart(t, 2, "--data", t.TempDir()) }
 
-// killAndRestart kills the program a number of times, and stops it once. A kill
-// costs the last flush interval and the time to connect again, which marks tell;
-// a stop costs nothing of what was received.
+// killAndRestart kills the program several times and stops it once. A kill may lose the samples of
+// the last flush interval and of the time until PVs are connected again. Marks must cover this
+// loss. A stop must lose no received sample.
 func killAndRestart(t *testing.T, kills int, storage ...string) {
 	p := newPlant(t, many)
 	args := append([]string{"-f", p.groups, "--checkpoint", "10s"}, storage...)
@@ -57,8 +57,8 @@ func killAndRestart(t *testing.T, kills int, storage ...string) {
 	}
 }
 
-// checkPresent fails the test unless the last sample of each PV, as it was told
-// before, is in the archive.
+// checkPresent fails the test unless the archive has the last sample of each PV that the program
+// reported earlier.
 func checkPresent(t *testing.T, all map[string][]archive.Event, told map[string]archive.Channel) {
 	t.Helper()
 	for pv, c := range told {
@@ -68,9 +68,8 @@ func checkPresent(t *testing.T, all map[string][]archive.Event, told map[string]
 	}
 }
 
-// checkMarks fails the test unless the hole that each kill made is covered by
-// marks: from "died" to the "connected" that follows. Who shares a Cassandra waits
-// before he says that another died.
+// checkMarks fails the test unless marks cover the hole of each kill, from "died" to the next
+// "connected". With a shared Cassandra, a process waits before it marks another one as dead.
 func checkMarks(t *testing.T, a *program.Archiver, pv string, events []archive.Event, kills []outage) {
 	t.Helper()
 	var marks []archive.Mark
@@ -88,7 +87,7 @@ func checkMarks(t *testing.T, a *program.Archiver, pv string, events []archive.E
 		t.Errorf("%s: %d deaths are marked, not %d: %v", pv, n, len(kills), marks)
 	}
 	for _, h := range holes(t, pv, events) {
-		// What a stop costs is no death.
+		// A hole that ends after the last kill comes from the stop, which is not marked as a death.
 		if time.Unix(0, h.Next.Time).Before(kills[len(kills)-1].to) && !explained(h, marks) {
 			t.Errorf("%s: no marks explain the gap: %v\n%v", pv, h, marks)
 		}

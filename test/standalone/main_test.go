@@ -1,12 +1,11 @@
-// Package standalone tests the main job of Varve end to end, on real parts and
-// from outside: the program as users run it, real IOCs, a real Cassandra.
+// Package standalone tests the main job of Varve end to end and from outside. It uses the program
+// as users run it, real IOCs and a real Cassandra.
 //
 //	EPICS IOC ── Channel Access ──▶ varve standalone ──▶ Pebble or Cassandra
 //	    └── Channel Access ──▶ an independent client          │
 //	                                  └──── compared ◀── HTTP ┘
 //
-// The scenarios take a minute and a half; with VARVE_LONG=1 they run for as long
-// as it takes to believe them.
+// The scenarios take a minute and a half. With VARVE_LONG=1 they run at full length.
 package standalone
 
 import (
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 // long reports whether scenarios run at full length.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
-// either returns the second value if scenarios run at full length.
+// either returns full if scenarios run at full length, and short otherwise.
 func either[T any](short, full T) T {
 	if long() {
 		return full

@@ -11,19 +11,19 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// plant is an IOC whose PVs count, and the groups that archive them.
+// plant is a fixture: an IOC with counting PVs, and the groups that archive them.
 type plant struct {
 	*epics.IOC
 	pvs    []string
 	groups string // directory of manifests
 }
 
-// newPlant starts an IOC with n PVs that rise by 0.1 ten times a second, alarms
-// beginning after some seconds.
+// newPlant starts an IOC with n PVs that rise by 0.1 ten times per second. Their alarms begin after
+// a few seconds.
 func newPlant(t *testing.T, n int) *plant {
 	t.Helper()
 	p := &plant{groups: t.TempDir(), pvs: archive.Names("T:", n)}
-	const most = 1000 // channels of a group
+	const most = 1000 // channels per group
 	for from := 0; from < n; from += most {
 		name := fmt.Sprintf("part-%d", from/most)
 		p.write(t, name, program.Group(name, "", p.pvs[from:min(n, from+most)]...))
@@ -32,13 +32,13 @@ func newPlant(t *testing.T, n int) *plant {
 	return p
 }
 
-// write replaces the manifest of a name in one step.
+// write atomically replaces the manifest with the given name.
 func (p *plant) write(t *testing.T, name, text string) {
 	t.Helper()
 	program.WriteGroup(t, p.groups, name, text)
 }
 
-// remove deletes the manifest of a name.
+// remove deletes the manifest with the given name.
 func (p *plant) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(p.groups, name+".yaml")); err != nil {

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// putScript changes a PV again and again, each time waiting until the archive's
-// last sample has the value. It prints how long that took, in seconds.
+// putScript changes a PV repeatedly. After each change, it waits until the archive's last sample
+// has the new value. It prints the waiting times in seconds.
 const putScript = `
 import json, sys, time, urllib.request
 import epics
@@ -34,7 +34,7 @@ for value in range(10, 40):
 json.dump(took, sys.stdout)
 `
 
-// A change is readable at once: it need not be stored first, which takes a minute here.
+// Clients can read a change at once. It need not be stored first, which takes a minute here.
 func TestReadableAtOnce(t *testing.T) {
 	ioc := epics.StartIOC(t, `record(ao, "T:SET") { field(VAL, "1") field(PINI, "YES") }`)
 	p := &plant{IOC: ioc, groups: t.TempDir()}

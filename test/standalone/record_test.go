@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// recordScript monitors PVs with EPICS's own client library, and prints what it
-// got: name, time in ns since 1970, value, severity, status.
+// recordScript monitors PVs with EPICS's own client library. It prints each update: name, time in
+// ns since 1970, value, severity, status.
 const recordScript = `
 import json, sys, time
 import epics
@@ -27,7 +27,7 @@ for pv in pvs:
 json.dump(got, sys.stdout)
 `
 
-// record returns the updates of PVs that an independent client gets for a time.
+// record returns the updates of PVs that an independent client receives during d.
 func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string][]archive.Event {
 	t.Helper()
 	out := p.Run(recordScript, append([]string{strconv.FormatFloat(d.Seconds(), 'f', 1, 64)}, pvs...)...)
@@ -47,8 +47,8 @@ func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string]
 	return got
 }
 
-// compare fails the test unless the archive holds what the client recorded, and
-// between its first and last update nothing else. It returns the severities seen.
+// compare fails the test unless the archive has exactly the client's updates between the client's
+// first and last one. It returns the number of the client's updates by severity.
 func compare(t *testing.T, pv string, archived, recorded []archive.Event) map[int]int {
 	t.Helper()
 	seen := map[int]int{}
@@ -68,7 +68,7 @@ func compare(t *testing.T, pv string, archived, recorded []archive.Event) map[in
 	return seen
 }
 
-// firstDifference returns the first elements that differ, archived and recorded.
+// firstDifference returns the first pair of elements of a and b that differ.
 func firstDifference(a, b []archive.Event) (pair [2]archive.Event) {
 	for i := range max(len(a), len(b)) {
 		pair = [2]archive.Event{}
@@ -85,7 +85,7 @@ func firstDifference(a, b []archive.Event) (pair [2]archive.Event) {
 	return pair
 }
 
-// spread returns n of the PVs of a plant.
+// spread returns n PVs that are evenly spread over all PVs.
 func (p *plant) spread(n int) []string {
 	pick := map[string]bool{}
 	for i := range n {

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// An IOC that stops, crashes or comes back costs nothing but the time it is away,
-// and marks say when that was.
+// When an IOC stops or crashes and returns, the archive loses only the time without the IOC. Marks
+// show that time.
 func TestIOCRestart(t *testing.T) {
 	p := newPlant(t, 50)
 	begin := time.Now()
@@ -35,8 +35,8 @@ func TestIOCRestart(t *testing.T) {
 	}
 }
 
-// checkLives fails the test unless all steps are there of each time that the IOC
-// was running; restarts are moments between those.
+// checkLives fails the test unless the archive has all steps of each run of the IOC. Each of the
+// restarts is a time between two runs.
 func checkLives(t *testing.T, pv string, events []archive.Event, restarts []time.Time) {
 	t.Helper()
 	for i := 0; i <= len(restarts); i++ {
@@ -55,8 +55,8 @@ func checkLives(t *testing.T, pv string, events []archive.Event, restarts []time
 	}
 }
 
-// checkConnections fails the test unless marks say that the PV was disconnected
-// before each restart and connected after it.
+// checkConnections fails the test unless marks show a disconnection before each restart and a
+// connection after it.
 func checkConnections(t *testing.T, pv string, marks []archive.Mark, restarts []time.Time) {
 	t.Helper()
 	want, got := []string{"connected"}, []string(nil)

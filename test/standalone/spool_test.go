@@ -11,8 +11,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// outageInSpool takes Cassandra away for longer than memory would do, and ends the
-// program meanwhile: killed, it loses what was not on the disk yet; stopped, nothing.
+// outageInSpool makes Cassandra unavailable for longer than the memory could buffer samples, and
+// ends the program meanwhile. A killed program may lose the samples that are not on disk yet. A
+// stopped program must lose nothing.
 func outageInSpool(t *testing.T, node *cassandra.Node) {
 	makeSchema(t, node, "spool")
 	p := newPlant(t, 500)
@@ -28,7 +29,7 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	a.GoOn(either(20*time.Second, time.Minute))
 	told := a.Channels()
 	put := metric(t, a, "varve_spool_put_samples_total")
-	a.GoOn(2 * time.Second) // what was received until then is on the disk
+	a.GoOn(2 * time.Second) // by then, all samples in told are on disk
 	kill := outage{name: "kill -9 while Cassandra is away", from: time.Now()}
 	a.Kill()
 	if least := float64(len(p.pvs) * 100); put < least {
@@ -55,7 +56,7 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	awaitDrained(t, a)
 	a.GoOn(2 * time.Second)
 
-	// A new process has nothing in memory: what it reads was stored.
+	// A new process has no samples in memory, so it returns only stored ones.
 	last := outage{name: "SIGTERM", from: time.Now()}
 	a.Stop()
 	a = program.Standalone(t, p.ClientEnv(), args...)
@@ -74,7 +75,7 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	}
 }
 
-// makeSchema makes the tables of a keyspace, which takes its time on a busy machine.
+// makeSchema creates the tables of a keyspace. This takes long on a busy machine.
 func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	t.Helper()
 	s := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--timeout", "5m")
@@ -84,8 +85,8 @@ func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	}
 }
 
-// checkLossesMarked fails the test unless every step that an outage cost lies in marks.
-// A process that is not seen any more is taken for dead after some time.
+// checkLossesMarked fails the test unless marks cover every step that was lost in an outage. It
+// retries, because other processes mark a vanished process as dead only after some time.
 func checkLossesMarked(t *testing.T, a *program.Archiver, pv string, events []archive.Event, o outage) {
 	t.Helper()
 	var open []time.Time
@@ -109,7 +110,7 @@ func checkLossesMarked(t *testing.T, a *program.Archiver, pv string, events []ar
 	}
 }
 
-// awaitDrained waits until nothing is left in the spool.
+// awaitDrained waits until the spool is empty.
 func awaitDrained(t *testing.T, a *program.Archiver) {
 	t.Helper()
 	start := time.Now()

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// holes returns where the samples of a PV that counts leave out steps. It fails
-// the test for a step that is there twice, or out of order.
+// holes returns the holes in the samples of a counting PV. It fails the test if a step is
+// duplicated or out of order.
 func holes(t *testing.T, pv string, events []archive.Event) []archive.Hole {
 	t.Helper()
 	found, err := archive.Holes(events)
@@ -20,21 +20,21 @@ func holes(t *testing.T, pv string, events []archive.Event) []archive.Hole {
 	return found
 }
 
-// outage is a time in which samples may be missing.
+// outage is a time span in which samples may be missing.
 type outage struct {
 	name     string
 	from, to time.Time
 }
 
-// losses sums up what an outage cost.
+// losses is the total loss in an outage.
 type losses struct {
 	samples, pvs int
-	early, late  time.Duration // the largest loss before it began, and after it ended
-	longest      time.Duration // between two samples
+	early, late  time.Duration // the longest loss before the outage began, and after it ended
+	longest      time.Duration // the longest time between two samples
 }
 
-// checkHoles fails the test for steps that are missing outside of outages, and
-// returns what each of these cost.
+// checkHoles fails the test if steps are missing outside of the outages. It returns the losses in
+// each outage.
 func checkHoles(t *testing.T, all map[string][]archive.Event, outages ...outage) []losses {
 	t.Helper()
 	cost := make([]losses, len(outages))
@@ -60,7 +60,8 @@ func checkHoles(t *testing.T, all map[string][]archive.Event, outages ...outage)
 	return cost
 }
 
-// charge adds a hole to the cost of the outage that overlaps it.
+// charge adds a hole to the losses of the outage that overlaps it. It returns false if no outage
+// overlaps the hole.
 func charge(cost []losses, outages []outage, h archive.Hole) bool {
 	begin, end := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	for i, o := range outages {
