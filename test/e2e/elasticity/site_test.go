@@ -83,7 +83,8 @@ func (s *site) unlike(ctx context.Context, replicas int) string {
 	return ""
 }
 
-// broken describes a shard that fewer ready engines capture than its redundancy requires.
+// broken describes a shard with an assigned engine that does not capture it or is not ready, or
+// with fewer capturing engines than its redundancy requires.
 func (s *site) broken(ctx context.Context) string { return s.look(ctx).broken }
 
 // view is the state of an archive according to the API server.
