@@ -22,8 +22,8 @@ const (
 	DefaultMaxLag   = time.Second
 	DefaultElements = 1000
 
-	// DefaultPVAListen is for those who want pvAccess at its usual port; a Config
-	// without PVAListen has none.
+	// DefaultPVAListen is the usual port of pvAccess. A Config without PVAListen does not
+	// serve pvAccess.
 	DefaultPVAListen = "127.0.0.1:5075"
 )
 
@@ -69,7 +69,7 @@ type Config struct {
 	Registerer prometheus.Registerer // nil registers nothing
 }
 
-// withDefaults returns c with what is missing filled in.
+// withDefaults returns c with defaults in place of empty fields.
 func (c Config) withDefaults() Config {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
@@ -99,7 +99,7 @@ func (c *Config) kinds() ([]sim.Kind, error) {
 	return out, nil
 }
 
-// validate returns what is wrong with c, whose defaults are filled in.
+// validate returns an error if c is invalid. The defaults of c must be filled in.
 func (c *Config) validate() error {
 	switch {
 	case c.Channels < 1 || c.Channels > maxChannels:
@@ -118,8 +118,8 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Set returns the PVs that a server of this configuration serves, or what is wrong
-// with the configuration.
+// Set returns the PVs that a server of this configuration serves, or an error if the
+// configuration is invalid.
 func (c Config) Set() (*sim.Set, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -132,7 +132,7 @@ func (c Config) Set() (*sim.Set, error) {
 	return sim.NewSet(c.Prefix, kinds, c.Channels, c.Elements), nil
 }
 
-// Names yields the names of those PVs, kind by kind.
+// Names yields the names of the PVs that a server of this configuration serves, kind by kind.
 func (c Config) Names() (iter.Seq[string], error) {
 	s, err := c.Set()
 	if err != nil {

@@ -14,7 +14,7 @@
 // 10 ms. All updates of a slice have one time stamp: the time at which the slice was
 // due.
 //
-// A client that is slow loses whole updates, which are counted; by pvAccess it is
-// told so, too. With a rate of 0 there is no clock: every circuit sends as fast as
-// its client reads, has ticks of its own, and drops nothing.
+// A slow client loses whole updates. The server counts them; pvAccess also notifies the
+// client. With a rate of 0 there is no clock: every circuit sends as fast as its client reads,
+// has ticks of its own, and drops nothing.
 package ioc

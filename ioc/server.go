@@ -25,8 +25,8 @@ type Server struct {
 	pva      *service // nil: there is none
 }
 
-// New checks a configuration and binds its ports. The PVs begin to change now.
-// Run, or else Close, frees the ports.
+// New checks a configuration and binds its ports. The PVs start to change immediately. Run
+// frees the ports when it returns; Close frees them if Run is not called.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	set, err := cfg.Set()
@@ -74,7 +74,7 @@ func (s *Server) open(cfg *Config, name, listen string, beacons []string) (*serv
 // Addr returns the address of circuits and searches of Channel Access.
 func (s *Server) Addr() netip.AddrPort { return s.ca.addr }
 
-// PVAAddr returns that of pvAccess; the zero one if it is left out.
+// PVAAddr returns the address of pvAccess, or the zero address if the server has no pvAccess.
 func (s *Server) PVAAddr() netip.AddrPort {
 	if s.pva == nil {
 		return netip.AddrPort{}

@@ -24,8 +24,8 @@ const maxDatagram = 1<<16 - 1
 type protocol interface {
 	// Serve serves one client until it hangs up or conn is closed, and closes conn.
 	Serve(conn net.Conn) error
-	// AppendAnswer appends the answer to a datagram of searches, and returns where it
-	// goes to. It appends nothing if there is none.
+	// AppendAnswer appends the answer to a datagram of searches, and returns the address to
+	// send it to. It appends nothing if there is no answer.
 	AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort)
 	// AppendBeacon appends the n-th beacon, counted from 0; the next one follows after
 	// BeaconInterval.
@@ -88,8 +88,9 @@ func (v *service) bindTo(want *net.TCPAddr) error {
 	return nil
 }
 
-// share takes searches at another address, too, which other programs may have
-// bound as well. Broadcasts reach all of them, other datagrams the last one.
+// share also receives searches at another address, which other programs may have bound as
+// well. A broadcast reaches all of these programs; any other datagram reaches only the last
+// one that bound the address.
 func (v *service) share(address string) error {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {
@@ -123,7 +124,8 @@ func (v *service) accept(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			// Circuits end when ctx does, which is when all loops have: say it first.
+			// ctx ends only when all loops have returned, and circuits end with ctx. Close the
+			// sockets first, so that the other loops return.
 			_ = v.close()
 			return fmt.Errorf("accepting a circuit: %w", err)
 		}
@@ -164,7 +166,7 @@ func (v *service) answerSearches(conn *net.UDPConn) error {
 			continue
 		}
 		if _, err := conn.WriteToUDPAddrPort(out, to); err != nil && !isClosed(err) {
-			v.log.Debug("could not answer a search", "client", from, "error", err) // it will ask again
+			v.log.Debug("could not answer a search", "client", from, "error", err) // the client will search again
 		}
 	}
 }

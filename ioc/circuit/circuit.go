@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// WriteSize is about the bytes of a write.
+	// WriteSize is the approximate size of a write in bytes.
 	WriteSize = 64 << 10
-	// NoTurn is the wait for a turn that only a request can bring.
+	// NoTurn is the wait when no turn is scheduled: only a request can end it.
 	NoTurn = time.Duration(math.MaxInt64)
 )
 
@@ -29,16 +29,16 @@ type Config struct {
 
 // Speaker speaks a protocol with one client. It is called by one goroutine.
 type Speaker interface {
-	// Handle handles the requests at the start of b, and returns the bytes they take;
-	// what is cut short at the end is left. An error ends the circuit.
+	// Handle handles the requests at the start of b, and returns the number of bytes they
+	// take. An incomplete request at the end stays in the buffer. An error ends the circuit.
 	Handle(b []byte) (n int, err error)
-	// Ready reports whether turns are wanted.
+	// Ready reports whether the Speaker can send turns now.
 	Ready() bool
 	// Send sends the updates of a turn with a time of the schedule, and returns their
 	// number.
 	Send(turn, at int64) (sent int, err error)
-	// Pass notes that a turn is passed over, and returns the number of updates that
-	// are lost by it.
+	// Pass is called for a skipped turn. It returns the number of updates that the client
+	// loses.
 	Pass(turn int64) (lost int)
 }
 
@@ -47,7 +47,7 @@ type Circuit struct {
 	cfg Config
 	out *bufio.Writer // to the client
 
-	// turn is the next one to send; last is when the one before was due, or
+	// turn is the next turn to send. last is the time at which the previous turn was due or,
 	// without a clock, was sent.
 	turn, last    int64
 	setup         int64 // when the client last asked for a channel or subscription
@@ -64,9 +64,9 @@ func New(cfg Config, out io.Writer) *Circuit {
 	return c
 }
 
-// Run serves the client until it hangs up, conn is closed or it breaks the
-// protocol. It closes conn. No request, with what is before it in a message, may be
-// larger than readSize.
+// Run serves the client until it hangs up, conn is closed or it breaks the protocol. It closes
+// conn. No request, together with the bytes before it in a message, may be larger than
+// readSize.
 func (c *Circuit) Run(conn net.Conn, s Speaker, readSize int) error {
 	c.cfg.Counts.circuits.Add(1)
 	defer c.cfg.Counts.circuits.Add(-1)
@@ -83,9 +83,9 @@ func (c *Circuit) Run(conn net.Conn, s Speaker, readSize int) error {
 	return err
 }
 
-// receive passes on what it reads: all that was not handled yet, again from the
-// first byte of a request. It closes requests when there is no more, and ends
-// when handled is closed.
+// receive passes on the bytes it reads. Each time it passes all unhandled bytes, starting at
+// the first byte of a request. It closes requests when there is no more, and ends when handled
+// is closed.
 func receive(conn net.Conn, buf []byte, requests chan<- []byte, handled <-chan int) error {
 	defer close(requests)
 	n := 0
@@ -111,8 +111,7 @@ func receive(conn net.Conn, buf []byte, requests chan<- []byte, handled <-chan i
 	}
 }
 
-// loop sends updates and handles requests in turn, so that neither waits for
-// long for the other.
+// loop alternates between updates and requests, so that neither waits long for the other.
 func (c *Circuit) loop(s Speaker, requests <-chan []byte, handled chan<- int) error {
 	timer := time.NewTimer(NoTurn)
 	defer timer.Stop()
@@ -136,8 +135,8 @@ func (c *Circuit) loop(s Speaker, requests <-chan []byte, handled chan<- int) er
 	}
 }
 
-// next returns what the client sent, or nothing if the next turn comes
-// first. open is false when the client has hung up.
+// next returns the bytes that the client sent, or nothing if the next turn is due first. open
+// is false when the client has hung up.
 func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Duration) (b []byte, open bool, err error) {
 	if wait == 0 {
 		select {
@@ -159,7 +158,7 @@ func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Dura
 	}
 }
 
-// Write sends bytes to the client, soon.
+// Write buffers bytes for the client; Flush sends them.
 func (c *Circuit) Write(b []byte) error {
 	if _, err := c.out.Write(b); err != nil {
 		return fmt.Errorf("writing to a client: %w", err)
@@ -167,7 +166,7 @@ func (c *Circuit) Write(b []byte) error {
 	return nil
 }
 
-// Flush sends what was written.
+// Flush sends the buffered bytes.
 func (c *Circuit) Flush() error {
 	if err := c.out.Flush(); err != nil {
 		return fmt.Errorf("writing to a client: %w", err)

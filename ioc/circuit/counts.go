@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Counts are those of all circuits of a server. Circuits add to them once per turn,
-// not per event. The zero value is ready to use.
+// Counts holds the counts of all circuits of a server. Circuits add to them once per turn, not
+// per event. The zero value is ready to use.
 type Counts struct {
 	circuits, subscriptions atomic.Int64
 	sent, dropped, bytes    atomic.Uint64
@@ -15,7 +15,7 @@ type Counts struct {
 // Circuits returns the number of clients that are connected.
 func (c *Counts) Circuits() int64 { return c.circuits.Load() }
 
-// Subscriptions returns the number of those that are active.
+// Subscriptions returns the number of active subscriptions.
 func (c *Counts) Subscriptions() int64 { return c.subscriptions.Load() }
 
 // Sent returns the number of updates sent, the first ones of subscriptions included.

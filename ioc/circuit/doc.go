@@ -1,12 +1,12 @@
-// Package circuit serves one client's TCP connection, whatever protocol it speaks:
-// it reads requests, and says when which updates are due.
+// Package circuit serves one client's TCP connection, for any protocol: it reads requests, and
+// decides which updates are due at which time.
 //
 //	client ─▶ receive ─▶ Speaker.Handle ─▶ answers ─┐
 //	                                                ├─▶ client
 //	clock ─▶ Circuit ──▶ Speaker.Send ───▶ updates ─┘
 //
-// A circuit is one goroutine that owns all of its state and that of the Speaker,
-// and one that reads for it. It queues nothing. A circuit whose client is slow lags
-// behind the clock; it catches up from what it can compute, up to Config.MaxLag, and
-// past that passes over whole turns, whose updates are counted.
+// A circuit has two goroutines: one owns all state of the circuit and of the Speaker, the
+// other reads requests. A circuit queues nothing. If the client is slow, the circuit lags
+// behind the clock, and computes the late updates when it can send them. If it lags by more
+// than Config.MaxLag, it skips whole turns and counts their updates as dropped.
 package circuit

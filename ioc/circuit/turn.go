@@ -6,16 +6,16 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// How long a circuit without a clock rests: when a turn sent nothing, and while a
-// client goes on to create channels and subscriptions. It would take it long to
-// create many if each came after a turn of those before.
+// These are the waits of a circuit without a clock: emptyTurn after a turn that sent nothing,
+// setupRest while a client still creates channels and subscriptions. Without setupRest, each
+// new channel would wait for a turn of all earlier ones, and a large setup would take long.
 const (
 	emptyTurn = time.Millisecond
 	setupRest = 20 * time.Millisecond
 )
 
-// Update sends the updates of the next turn if it is due, and returns how long
-// to wait for the one after.
+// Update sends the updates of the next turn if it is due, and returns how long to wait for the
+// turn after it.
 func (c *Circuit) Update(s Speaker) (time.Duration, error) {
 	if c.subscriptions == 0 || !s.Ready() {
 		return NoTurn, nil
@@ -39,7 +39,7 @@ func (c *Circuit) updateFlat(s Speaker, now int64) (time.Duration, error) {
 	if rest := c.setup + int64(setupRest) - now; rest > 0 {
 		return time.Duration(rest), nil
 	}
-	sent, err := c.Send(s, max(now, c.last+1)) // times rise though the clock be coarse
+	sent, err := c.Send(s, max(now, c.last+1)) // times increase even if the clock is coarse
 	if err != nil || sent > 0 {
 		return 0, err
 	}
@@ -56,8 +56,7 @@ func (c *Circuit) Send(s Speaker, at int64) (sent int, err error) {
 	return sent, nil
 }
 
-// drop passes over the turns that were due before a time, and counts their
-// updates.
+// drop skips the turns that were due before a time, and counts their updates as dropped.
 func (c *Circuit) drop(s Speaker, before int64) {
 	dropped := 0
 	for ; c.cfg.Schedule.Due(c.turn) < before; c.turn++ {
@@ -66,7 +65,7 @@ func (c *Circuit) drop(s Speaker, before int64) {
 	c.Dropped(dropped)
 }
 
-// Dropped counts updates that are lost to the client.
+// Dropped counts updates that the client loses.
 func (c *Circuit) Dropped(n int) {
 	if n > 0 {
 		c.cfg.Counts.dropped.Add(uint64(n))
@@ -79,7 +78,7 @@ func (c *Circuit) Sent(n int) { c.cfg.Counts.sent.Add(uint64(n)) }
 // Busy notes that the client is setting up.
 func (c *Circuit) Busy() { c.setup = c.cfg.Schedule.Now() }
 
-// Subscribed notes that the client has n subscriptions more.
+// Subscribed adds n to the number of the client's subscriptions.
 func (c *Circuit) Subscribed(n int) {
 	if c.subscriptions == 0 {
 		c.catchUp()
@@ -88,8 +87,8 @@ func (c *Circuit) Subscribed(n int) {
 	c.cfg.Counts.subscriptions.Add(int64(n))
 }
 
-// catchUp makes the next turn one that is not yet due. Only a circuit without
-// subscriptions may: nobody misses the turns between.
+// catchUp skips to the first turn that is not yet due. Only a circuit without subscriptions
+// may do this, because no client misses the skipped turns.
 func (c *Circuit) catchUp() {
 	if sched := c.cfg.Schedule; !sched.Flat() {
 		c.turn = sched.Next(sched.Now())
@@ -100,7 +99,7 @@ func (c *Circuit) catchUp() {
 // of that update in nanoseconds since 1970.
 func (c *Circuit) Latest(p sim.PV) (tick, unixNanos int64) { return c.before(c.turn, p) }
 
-// Current is Latest as it would be if the circuit did not lag.
+// Current returns the result that Latest would return if the circuit did not lag.
 func (c *Circuit) Current(p sim.PV) (tick, unixNanos int64) {
 	turn := c.turn
 	if sched := c.cfg.Schedule; !sched.Flat() {

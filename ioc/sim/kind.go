@@ -50,7 +50,7 @@ var traits = [NumKinds]trait{
 	Wave:   {"WAVE", sample.Float64.Array(), sample.Metadata{Units: "mA", Precision: 3, DisplayLow: -10, DisplayHigh: 10}},
 }
 
-// metadata returns what PVs of a kind tell about their values.
+// metadata returns the metadata of the PVs of a kind.
 func (k Kind) metadata(elements int) sample.Metadata {
 	m := traits[k].meta
 	m.Type, m.Count = traits[k].typ, 1

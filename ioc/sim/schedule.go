@@ -2,18 +2,18 @@ package sim
 
 import "time"
 
-// Slices a period is divided in, so that the load is smooth.
+// A period is divided into slices, so that the load is even.
 const (
 	sliceTime = int64(10 * time.Millisecond)
 	maxSlices = 1000
 )
 
-// Schedule tells which updates are due at which time. PV index is in slice index % slices.
-// Turns are numbered: turn n updates the PVs of slice n % slices for tick
-// n / slices. Times are in nanoseconds since the start, at which turn 0 was due.
+// Schedule determines which updates are due at which time. PV index is in slice index %
+// slices. Turns are numbered: turn n updates the PVs of slice n % slices for tick n / slices.
+// Times are in nanoseconds since the start, at which turn 0 was due.
 //
-// The start lies a period before the server's, so every PV has a value at once.
-// Time is read from the monotonic clock: a step of the wall clock has no effect.
+// The schedule starts one period before the server does, so every PV has a value at once. Time
+// is read from the monotonic clock: a step of the wall clock has no effect.
 type Schedule struct {
 	start  time.Time
 	period int64 // 0: there is no clock, turns follow each other
@@ -21,8 +21,8 @@ type Schedule struct {
 	step   int64 // from one slice to the next
 }
 
-// NewSchedule returns the schedule of a server started now; rate is in Hz, and
-// not positive for none.
+// NewSchedule returns the schedule of a server started now; rate is in Hz; 0 or less means no
+// clock.
 func NewSchedule(now time.Time, rate float64) *Schedule {
 	if rate <= 0 {
 		return &Schedule{start: now, slices: 1}

@@ -22,8 +22,8 @@ type Set struct {
 	meta     [NumKinds]sample.Metadata
 }
 
-// NewSet returns the PVs of some kinds: so many of each. Those of kind Wave have
-// values of so many elements.
+// NewSet returns a set with the given number of channels of each kind. A value of kind Wave
+// has the given number of elements.
 func NewSet(prefix string, kinds []Kind, channels, elements int) *Set {
 	s := &Set{
 		kinds: kinds, channels: channels, elements: elements,
@@ -79,12 +79,11 @@ func (s *Set) Names() iter.Seq[string] {
 // Elements returns the number of elements of a value of a kind: 1 for a scalar.
 func (s *Set) Elements(k Kind) int { return s.meta[k].Count }
 
-// Metadata returns what the PVs of a kind tell about their values. It is shared:
-// do not change it.
+// Metadata returns the metadata of the PVs of a kind. It is shared: do not change it.
 func (s *Set) Metadata(k Kind) *sample.Metadata { return &s.meta[k] }
 
-// Value returns the value and the alarm of a PV at a tick, without a time. PV.Number
-// says what the values are.
+// Value returns the value and the alarm of a PV at a tick, without a time. PV.Number documents
+// the values.
 func (s *Set) Value(p PV, tick int64) sample.Sample {
 	switch p.Kind {
 	case String:

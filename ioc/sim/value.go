@@ -28,8 +28,8 @@ type PV struct {
 	Index int32
 }
 
-// Number returns the value and the alarm of a PV of any kind but String and Wave
-// at a tick. All PVs change with every tick but those of kind Enum.
+// Number returns the value and the alarm of a PV of any kind but String and Wave at a tick.
+// PVs of kind Enum keep a state for 8 ticks; all other PVs change with every tick.
 //
 //	Ramp    tick + index
 //	Sine    10 mA × sin, a cycle in 100 ticks, the index shifts its phase
@@ -74,7 +74,7 @@ func (p PV) AppendText(dst []byte, tick int64) []byte {
 	return strconv.AppendInt(append(dst, "value "...), tick+int64(p.Index), 10)
 }
 
-// AppendWave appends the value of a PV of kind Wave at a tick: so many elements,
+// AppendWave appends the value of a PV of kind Wave at a tick: the given number of elements,
 // little-endian.
 func (p PV) AppendWave(dst []byte, tick int64, elements int) []byte {
 	const width = 8
@@ -87,7 +87,7 @@ func (p PV) AppendWave(dst []byte, tick int64, elements int) []byte {
 	return dst
 }
 
-// sines is a cycle of Sine, and waves the same little-endian.
+// sines is one cycle of Sine. waves holds the same numbers as little-endian bytes.
 var sines, waves = func() (s [sinePeriod]float64, b []byte) {
 	for i := range s {
 		s[i] = 10 * math.Sin(2*math.Pi/sinePeriod*float64(i))
