@@ -35,7 +35,7 @@ func (c *session) createChannel(h *proto.Header, payload []byte) {
 	c.buf = proto.AppendCreateChanReply(c.buf, natives[pv.Kind], uint32(c.server.Set.Elements(pv.Kind)), h.P1, c.lastSID)
 }
 
-// clearChannel handles CLEAR_CHANNEL. The subscriptions end without a word.
+// clearChannel handles CLEAR_CHANNEL. The subscriptions end without a message.
 func (c *session) clearChannel(h *proto.Header) {
 	ch := c.channels[h.P1]
 	if ch == nil {
@@ -63,8 +63,8 @@ func (c *session) read(h *proto.Header) {
 	c.buf = proto.AppendReadReply(c.buf, t, array(ch.pv), &v, c.server.Set.Metadata(ch.pv.Kind), h.P2)
 }
 
-// elements returns how many elements a client gets that asked for a number of them;
-// 0 stands for all.
+// elements returns the number of elements to send to a client that requested count of them; 0
+// requests all.
 func (c *session) elements(ch *channel, count uint32) int {
 	if count == 0 {
 		return c.server.Set.Elements(ch.pv.Kind)
@@ -72,8 +72,8 @@ func (c *session) elements(ch *channel, count uint32) int {
 	return int(count)
 }
 
-// appendReadFail appends the answer to a READ_NOTIFY that failed. As EPICS base
-// does, it has a value of zeros: clients decode it before they see the status.
+// appendReadFail appends the answer to a READ_NOTIFY that failed. As in EPICS base, the answer
+// contains a value of zeros, because clients decode the value before they check the status.
 func appendReadFail(dst []byte, t proto.DBR, status proto.Status, ioid uint32) []byte {
 	if !t.Valid() {
 		return proto.AppendReadFail(dst, t, status, ioid)
@@ -85,7 +85,7 @@ func appendReadFail(dst []byte, t proto.DBR, status proto.Status, ioid uint32) [
 	return proto.AppendValue(dst, t, false, &sample.Sample{}, nil)
 }
 
-// check returns why a channel cannot be read as type t, or nil.
+// check returns the reason why a channel cannot be read as type t, or StatusNormal.
 func (c *session) check(ch *channel, t proto.DBR, count uint32) (proto.Status, string) {
 	switch {
 	case ch == nil:
@@ -100,7 +100,7 @@ func (c *session) check(ch *channel, t proto.DBR, count uint32) (proto.Status, s
 	return proto.StatusNormal, ""
 }
 
-// drop takes a subscription off the channel's list.
+// drop removes a subscription from the channel's list.
 func (ch *channel) drop(id uint32) {
 	if i := slices.Index(ch.subs, id); i >= 0 {
 		ch.subs = slices.Delete(ch.subs, i, i+1)

@@ -22,19 +22,19 @@ var natives = func() (all [sim.NumKinds]proto.DBR) {
 	return all
 }()
 
-// encoder makes values of PVs in the types that clients ask for. It reuses its
-// memory: what it returns holds until the next call.
+// encoder encodes values of PVs in the types that clients request. It reuses its memory: a
+// returned value is valid until the next call.
 type encoder struct {
 	set        *sim.Set
 	text, wave []byte
 }
 
-// convertible reports whether values of a kind can be had as native type to:
-// numbers and states as anything, texts as texts only.
+// convertible reports whether values of a kind can be converted to native type to. Numbers and
+// states convert to any type, texts only to texts.
 func convertible(k sim.Kind, to proto.DBR) bool { return k != sim.String || to == proto.String }
 
-// value returns the value of a PV as native type to, to which it is convertible: of
-// an array the first elements.
+// value returns the value of a PV as native type to, which must be convertible to that type.
+// Of an array, it returns the first elements.
 func (e *encoder) value(p sim.PV, to proto.DBR, elements int, tick int64) sample.Sample {
 	native := natives[p.Kind]
 	switch p.Kind {

@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// subscription is a client's wish to get the updates of a PV.
+// subscription is a client's subscription to a PV.
 type subscription struct {
 	id       uint32 // the client's
 	at       uint32 // where its frame begins in the group's frames
@@ -56,8 +56,8 @@ func (g *group) add(s subscription, e *encoder, tick, unixNanos int64) []byte {
 // array reports whether a PV has an array.
 func array(p sim.PV) bool { return p.Kind == sim.Wave }
 
-// compact takes the cancelled subscriptions out and calls moved for those whose
-// position changed.
+// compact removes the cancelled subscriptions and calls moved for the remaining ones, with
+// their new positions.
 func (g *group) compact(moved func(id uint32, pos int)) {
 	if g.dead == 0 {
 		return
@@ -86,14 +86,14 @@ func makeStamp(unixNanos int64) stamp {
 	return stamp{unixNanos, secs, nanos}
 }
 
-// fastest reports whether patch can do without the codec: the type is the PV's
-// own, with a time, and a number.
+// fastest reports whether patch can update the frame without the codec. This needs a scalar
+// number in the PV's native type, in TIME form.
 func fastest(p sim.PV, t proto.DBR) bool {
 	native := natives[p.Kind]
 	return native != proto.String && !array(p) && t == native.In(proto.TIME)
 }
 
-// patch turns the frame of a subscription into that of a tick.
+// patch updates the frame of a subscription to the value, alarm and time of a tick.
 func (e *encoder) patch(frame []byte, s *subscription, tick int64, at stamp) {
 	if !s.fast {
 		v := e.value(s.pv, s.typ.Native(), int(s.elements), tick)

@@ -7,11 +7,11 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxRequest bounds the payload of a request in bytes. A server of what nobody may
-// write needs little.
+// maxRequest bounds the payload of a request in bytes. The server is read-only, so requests
+// are small.
 const maxRequest = 16 << 10
 
-// noChannel stands for the client's id of a channel in an ERROR about none.
+// noChannel replaces the client's channel id in an ERROR that concerns no channel.
 const noChannel = ^uint32(0)
 
 // Handle implements circuit.Speaker.

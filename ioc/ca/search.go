@@ -9,7 +9,7 @@ import (
 // maxDatagram is the largest payload of UDP.
 const maxDatagram = 1<<16 - 1
 
-// appendAnswer appends the answer to a SEARCH, if it gets one.
+// appendAnswer appends the answer to a SEARCH, if there is one.
 func (s *Server) appendAnswer(dst []byte, h *proto.Header, payload []byte) []byte {
 	if _, ok := s.Set.Find(proto.Text(payload)); ok {
 		return proto.AppendSearchReply(dst, s.Addr, h.P1)
@@ -20,9 +20,9 @@ func (s *Server) appendAnswer(dst []byte, h *proto.Header, payload []byte) []byt
 	return dst
 }
 
-// AppendAnswer appends the answer to a datagram of searches, and returns where it
-// goes to: to where they came from. It appends nothing if there is none that gets an
-// answer. The answers are never larger than the requests.
+// AppendAnswer appends the answer to a datagram of searches, and returns the address to send
+// it to, which is the sender's. It appends nothing if no search gets an answer. The answers
+// are never larger than the requests.
 func (s *Server) AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort) {
 	start := len(dst)
 	dst = proto.AppendVersion(dst, 0)

@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// readSize is the bytes of a read; any request fits.
+// readSize is the size of the read buffer in bytes. Any request fits.
 const readSize = 32 << 10
 
-// Server holds what all clients share. It does not change.
+// Server holds the state that all clients share. It does not change.
 type Server struct {
 	Set *sim.Set
 	// Addr is where circuits connect.
@@ -33,7 +33,7 @@ func (s *Server) AppendBeacon(dst []byte, n uint32) []byte {
 	return proto.AppendBeacon(dst, proto.Beacon{Server: s.Addr, ID: n})
 }
 
-// Beacons come soon one after another when a server has begun, and every 15 s later.
+// Beacons follow each other quickly after a server starts, and every 15 s later.
 const (
 	firstInterval = 20 * time.Millisecond
 	lastInterval  = 15 * time.Second
@@ -68,7 +68,7 @@ type slice struct {
 	alarms group // alarm changes only, or nothing but the first value
 }
 
-// place is where a subscription is.
+// place is the position of a subscription in the session's slices.
 type place struct {
 	sid    uint32
 	slice  int32
@@ -77,7 +77,7 @@ type place struct {
 }
 
 func newSession(s *Server, c *circuit.Circuit) *session {
-	_ = c.Write(proto.AppendVersion(nil, 0)) // the server speaks first; it is sent later
+	_ = c.Write(proto.AppendVersion(nil, 0)) // the server sends the first message; Circuit flushes it later
 	return &session{
 		Circuit: c, server: s, enc: encoder{set: s.Set},
 		channels: map[uint32]*channel{},

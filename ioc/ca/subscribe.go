@@ -8,7 +8,7 @@ import (
 // subscriptions of doubles.
 const maxFrames = 64 << 20
 
-// Classes of events a client can ask for (DBE_ of caeventmask.h).
+// Classes of events that a client can request (DBE_ of caeventmask.h).
 const (
 	maskValue    = 1
 	maskLog      = 2
@@ -16,7 +16,7 @@ const (
 	maskProperty = 8
 )
 
-// subscribe handles EVENT_ADD: the first event is the last update, at once.
+// subscribe handles EVENT_ADD. It sends the last update at once, as the first event.
 func (c *session) subscribe(h *proto.Header, payload []byte) {
 	ch, t := c.channels[h.P1], proto.DBR(h.Type)
 	if status, text := c.check(ch, t, h.Count); status != proto.StatusNormal {
@@ -50,7 +50,7 @@ func (c *session) begin(s subscription, sid uint32, alarms bool) {
 	c.Subscribed(1)
 	p := place{sid: sid, slice: int32(c.server.Circuits.Schedule.Slice(s.pv)), alarms: alarms}
 	g := c.group(p)
-	if 2*g.dead > len(g.subs) { // turns compact, but need not come between
+	if 2*g.dead > len(g.subs) { // turns compact too, but there may be none between two requests
 		g.compact(c.moved)
 	}
 	p.pos = int32(len(g.subs))
@@ -70,7 +70,7 @@ func (c *session) cancel(h *proto.Header) {
 	}
 	c.end(h.P2)
 	c.channels[p.sid].drop(h.P2)
-	// As EPICS base does: the parameters are those of the request.
+	// As in EPICS base, the answer repeats the parameters of the request.
 	c.buf = proto.AppendHeader(c.buf, proto.Header{
 		Command: proto.CmdEventAdd, Type: h.Type, Count: h.Count, P1: h.P1, P2: h.P2,
 	})

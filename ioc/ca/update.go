@@ -27,7 +27,7 @@ func (c *session) Send(turn, t int64) (sent int, err error) {
 	return len(s.every.subs) + changed, err
 }
 
-// moved notes the new position of a subscription in its group.
+// moved records the new position of a subscription in its group.
 func (c *session) moved(id uint32, pos int) {
 	p := c.places[id]
 	p.pos = int32(pos)
@@ -51,8 +51,8 @@ func (c *session) sendEvery(g *group, tick int64, at stamp) error {
 	return c.Write(g.frames[from:])
 }
 
-// sendAlarms writes the frames of those subscriptions of a group whose alarm is
-// not the one last sent.
+// sendAlarms writes the frames of all subscriptions in a group whose alarm has changed since
+// it was last sent.
 func (c *session) sendAlarms(g *group, tick int64, at stamp) (sent int, err error) {
 	for i := range g.subs {
 		s := &g.subs[i]

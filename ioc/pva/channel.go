@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// Bounds of what a client can make the server keep. A channel takes some 100 bytes,
-// an operation 200.
+// Bounds of the memory that a client can make the server use. A channel takes about 100 bytes,
+// an operation about 200.
 const (
 	maxChannels   = 1 << 20
 	maxOperations = 1 << 20
@@ -57,7 +57,7 @@ func (c *session) newSID() uint32 {
 	}
 }
 
-// destroyChannel handles DESTROY_CHANNEL. The operations end without a word.
+// destroyChannel handles DESTROY_CHANNEL. The operations end without a message.
 func (c *session) destroyChannel(r *proto.Reader) {
 	sid, cid, err := proto.ParseDestroyChannel(r)
 	ch := c.channels[sid]
@@ -92,8 +92,8 @@ func (c *session) getField(r *proto.Reader) {
 	}
 }
 
-// answerType answers a request with the type of a kind of PV: once with a number, and
-// then by the number, if the client can remember it.
+// answerType answers a request with the type of a kind of PV. If the client can cache the
+// type, the first answer gives it a number, and later answers send only the number.
 func (c *session) answerType(cmd proto.Command, q proto.Request, k sim.Kind) {
 	start := len(c.buf)
 	c.buf = proto.BeginAnswer(c.buf, cmd, proto.Answer{IOID: q.IOID, Sub: q.Sub}, fromServer)

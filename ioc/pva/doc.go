@@ -13,8 +13,8 @@
 // message for each severity, whose time is set once per turn, and an event copies it
 // and sets the rest. That takes no lock, no map and no allocation per event.
 //
-// A client that acknowledges updates (a pipeline) and has none left to get misses
-// turns. When it may get one again, it gets the last of them, marked as overrun if
-// there were several. So is the first update after those that a circuit dropped
-// because it lagged. Without a clock nothing is dropped: turns wait for the client.
+// A client that acknowledges updates (a pipeline) and has used up its window misses turns.
+// When it acknowledges again, it gets the last missed update, marked as overrun if it missed
+// several. The first update after updates that a lagging circuit dropped is marked as overrun,
+// too. Without a clock nothing is dropped: turns wait for the client.
 package pva

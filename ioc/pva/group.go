@@ -24,10 +24,10 @@ type state uint8
 const (
 	dead    state = 1 << iota // stopped; it is taken out later
 	owed                      // an update waits for an acknowledgement
-	unbegun                   // that is the first one, with all fields
+	unbegun                   // the update owed is the first one, with all fields
 )
 
-// unlimited is the window of what is no pipeline.
+// unlimited is the window of a subscription without a pipeline.
 const unlimited = math.MaxUint32
 
 // place is where a subscription is: a slice and a position in it.
@@ -52,7 +52,7 @@ func (c *session) group(p place) *group {
 	return &c.slices[p.slice]
 }
 
-// compact takes the stopped subscriptions out.
+// compact removes the stopped subscriptions.
 func (c *session) compact(g *group) {
 	if g.dead == 0 {
 		return

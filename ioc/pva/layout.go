@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// role tells which data fills a field.
+// role determines which data fills a field.
 type role uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	userTag // 0, but sent with every time
 )
 
-// roles of the fields that updates have. All others stay as they are.
+// roles holds the roles of the fields that updates change. All other fields are constant.
 var roles = map[string]role{
 	"value": value, "value.index": value,
 	"alarm.severity": severity, "alarm.status": status, "alarm.message": message,
@@ -57,7 +57,7 @@ type leaf struct {
 	bytes  []byte // of a constant
 }
 
-// layout is how PVs of a kind look. It does not change.
+// layout describes the structure of the PVs of a kind. It does not change.
 type layout struct {
 	typ    *proto.Type
 	leaves []leaf
@@ -65,7 +65,7 @@ type layout struct {
 	prefix []byte // what a value begins with: the number of elements
 }
 
-// Types that many others hold.
+// Types that are members of many other types.
 var (
 	alarmType = proto.NewStruct("alarm_t",
 		"severity", proto.Of(proto.Int32), "status", proto.Of(proto.Int32), "message", proto.Of(proto.String))
@@ -91,7 +91,7 @@ func newLayout(set *sim.Set, k sim.Kind) *layout {
 	return l
 }
 
-// typeOf returns the type of a kind, as QSRV has it.
+// typeOf returns the type of a kind. It is the same as QSRV's.
 func typeOf(k sim.Kind) *proto.Type {
 	switch k {
 	case sim.Enum:

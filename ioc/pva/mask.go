@@ -11,8 +11,8 @@ var (
 	errTooManyShapes = errors.New("the client asks for too many different sets of fields")
 )
 
-// mask returns the leaves that a pvRequest asks for: by default all of them. As in
-// PVXS a name of no field is passed over if there are others.
+// mask returns the leaves that a pvRequest selects: by default all of them. As in PVXS,
+// unknown field names are ignored if at least one name is known.
 func (l *layout) mask(request *proto.Type) (m proto.BitSet, err error) {
 	var field *proto.Type
 	if request != nil {
@@ -29,7 +29,7 @@ func (l *layout) mask(request *proto.Type) (m proto.BitSet, err error) {
 	return m, nil
 }
 
-// choosy reports whether a part of a request names fields.
+// choosy reports whether this part of a request names fields.
 func choosy(want *proto.Type) bool {
 	for _, name := range want.Names {
 		if name != "_options" {
@@ -39,7 +39,7 @@ func choosy(want *proto.Type) bool {
 	return false
 }
 
-// choose adds what is wanted of a structure that has a number.
+// choose adds the requested fields of structure t, whose field number is number.
 func (l *layout) choose(m *proto.BitSet, t *proto.Type, number int, want *proto.Type) {
 	for i, name := range want.Names {
 		field, n := t.Member(name)
@@ -53,7 +53,7 @@ func (l *layout) choose(m *proto.BitSet, t *proto.Type, number int, want *proto.
 	}
 }
 
-// add adds the leaves from a number to before another.
+// add adds the leaves whose numbers are at least from and less than to.
 func (l *layout) add(m *proto.BitSet, from, to int) {
 	for _, f := range l.leaves {
 		if f.number >= from && f.number < to {

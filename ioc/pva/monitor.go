@@ -33,8 +33,7 @@ func (c *session) monitor(r *proto.Reader) {
 	}
 }
 
-// start begins the updates of a MONITOR: the first is the last update, with all
-// fields, at once.
+// start begins the updates of a MONITOR. It sends the last update at once, with all fields.
 func (c *session) start(ioid uint32, op *operation) {
 	if op.started {
 		return
@@ -45,7 +44,7 @@ func (c *session) start(ioid uint32, op *operation) {
 		op.place.slice = int32(c.server.circuits.Schedule.Slice(op.pv))
 	}
 	g := c.group(op.place)
-	if 2*g.dead > len(g.subs) { // turns compact, but need not come between
+	if 2*g.dead > len(g.subs) { // turns compact too, but there may be none between two requests
 		c.compact(g)
 	}
 	op.place.pos = int32(len(g.subs))
@@ -83,7 +82,7 @@ func (c *session) stop(op *operation) {
 	}
 }
 
-// acknowledge lets n more updates be sent, of which one may be owed.
+// acknowledge allows n more updates. If an update is owed, it sends that update at once.
 func (c *session) acknowledge(op *operation, n uint32) {
 	if !op.pipeline {
 		return

@@ -7,9 +7,9 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// AppendAnswer appends the answer to a datagram of searches, and returns where it
-// goes to: to from, unless the search names another address. It appends nothing if
-// there is none that gets an answer. The answers are never larger than the requests.
+// AppendAnswer appends the answer to a datagram of searches, and returns the address to send
+// it to: from, unless the search names another address. It appends nothing if no search gets
+// an answer. The answers are never larger than the requests.
 func (s *Server) AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort) {
 	to = from
 	for len(request) > 0 {
@@ -38,7 +38,7 @@ func (s *Server) AppendAnswer(dst, request []byte, from netip.AddrPort) (answer 
 	return dst, to
 }
 
-// appendFound appends the answer to a SEARCH, if it gets one.
+// appendFound appends the answer to a SEARCH, if there is one.
 func (s *Server) appendFound(dst []byte, q *proto.Search) []byte {
 	if len(q.Protocols) > 0 && !slices.Contains(q.Protocols, "tcp") {
 		return dst

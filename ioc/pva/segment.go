@@ -18,8 +18,8 @@ type assembly struct {
 	payload []byte
 }
 
-// add takes a frame, and returns the payload of the message that it completes: its own
-// if it is not segmented. It holds until the next call.
+// add takes a frame and returns the payload of the message that the frame completes. For an
+// unsegmented frame this is the frame's own payload. The result is valid until the next call.
 func (a *assembly) add(h *proto.Header, payload []byte) (whole []byte, complete bool, err error) {
 	first, last, segmented := h.Segmented()
 	switch {

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxRequest bounds the payload of a request in bytes, in all its segments. A
-	// server of what nobody may write needs little.
+	// maxRequest bounds the payload of a request in bytes, in all its segments. The server is
+	// read-only, so requests are small.
 	maxRequest = 64 << 10
-	// readSize is the bytes of a read; any request fits.
+	// readSize is the size of the read buffer in bytes. Any request fits.
 	readSize = proto.HeaderSize + maxRequest
 
 	fromServer = proto.FlagServer // and little-endian
 )
 
-// Server holds what all clients share. It does not change.
+// Server holds the state that all clients share. It does not change.
 type Server struct {
 	set      *sim.Set
 	addr     netip.AddrPort // where circuits connect
@@ -52,8 +52,7 @@ func (s *Server) AppendBeacon(dst []byte, n uint32) []byte {
 	return proto.AppendBeacon(dst, &proto.Beacon{GUID: s.guid, Sequence: uint8(n), Server: s.addr, Protocol: "tcp"}, fromServer)
 }
 
-// Beacons come every 15 s when a server has begun, and more seldom later, as those of
-// PVXS do.
+// Beacons are sent every 15 s after a server starts, and every 180 s later, as PVXS does.
 const (
 	firstBeacons  = 10
 	firstInterval = 15 * time.Second

@@ -31,7 +31,7 @@ type session struct {
 }
 
 func newSession(s *Server, c *circuit.Circuit) *session {
-	// The server speaks first; it is sent later.
+	// The server sends the first message. Circuit flushes it later.
 	hello := proto.AppendControl(nil, proto.SetByteOrder, fromServer, 0)
 	_ = c.Write(proto.AppendOffer(hello, &proto.Offer{
 		ReceiveBuffer: maxRequest, Registry: 1<<15 - 1, Methods: []string{proto.Anonymous, proto.CA},

@@ -24,7 +24,7 @@ type shape struct {
 	templates [whole + 1][sample.Invalid]*template
 }
 
-// template is a MONITOR of a shape, but for what is set in each.
+// template is a MONITOR message of a shape, without the parts that differ between messages.
 type template struct {
 	b       []byte
 	changed []byte // the fields, encoded

@@ -2,7 +2,7 @@ package pva
 
 import "varve.dev/varve/ioc/circuit"
 
-// pay appends the update that is owed to the answer: the last one.
+// pay appends the owed update to the answer. It sends the PV's last update.
 func (c *session) pay(s *subscription) {
 	tick, at := c.Latest(s.pv)
 	before := len(c.buf)
@@ -12,8 +12,8 @@ func (c *session) pay(s *subscription) {
 	s.state &^= owed | unbegun
 }
 
-// appendUpdate appends an update of a subscription that may get one, if it has
-// anything to tell.
+// appendUpdate appends an update of a subscription whose window is open. It appends nothing if
+// no requested field has changed.
 func (c *session) appendUpdate(dst []byte, s *subscription, tick, unixNanos int64) []byte {
 	word, tag := sampleOf(s.pv, tick)
 	f := plain
