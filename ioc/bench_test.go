@@ -12,8 +12,8 @@ import (
 	pva "varve.dev/varve/engine/pva/proto"
 )
 
-// BenchmarkLoopback sends updates of ramps as fast as a reader that discards them
-// takes them: an operation is one event. The processor time is that of both.
+// BenchmarkLoopback sends updates of ramps as fast as a reader can discard them. One operation
+// is one event. The processor time is that of the server and the reader together.
 func BenchmarkLoopback(b *testing.B) {
 	for name, p := range map[string]struct {
 		addr      func(*Server) netip.AddrPort
@@ -61,7 +61,7 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 }
 
-// processorTime returns what this process took so far, in nanoseconds.
+// processorTime returns the CPU time of this process so far, in nanoseconds.
 func processorTime() int64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

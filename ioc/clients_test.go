@@ -41,7 +41,7 @@ func runClient(t *testing.T, out any, env []string, script string, args ...strin
 	}
 }
 
-// TestCaprotoReadsEveryType compares what caproto reads with what Value tells.
+// TestCaprotoReadsEveryType compares the values that caproto reads with the results of Value.
 func TestCaprotoReadsEveryType(t *testing.T) {
 	s := start(t, still)
 	names := map[string]sim.Kind{"SIM:RAMP:0000": sim.Ramp, "SIM:LONG:0000": sim.Long, "SIM:ENUM:0000": sim.Enum, "SIM:STRING:0000": sim.String}
@@ -104,18 +104,18 @@ func TestCaprotoMonitorsEveryUpdate(t *testing.T) {
 	}
 }
 
-// monitored is what pyepics_client.py has of a PV.
+// monitored is the output of pyepics_client.py for a PV.
 type monitored struct {
 	Events [][5]any // value as text, severity, status, seconds, nanoseconds
 	Type   string
 	Text   string
 	Meta   map[string]string
-	// Writable is what libca takes from ACCESS_RIGHTS.
+	// Writable is the access that libca reads from ACCESS_RIGHTS.
 	Writable bool
 }
 
-// TestPyepicsSeesEveryUpdate compares what libca receives with what Value tells,
-// value by value, found by UDP and by way of a name server.
+// TestPyepicsSeesEveryUpdate compares each value that libca receives with the result of Value.
+// The client finds the PVs by UDP and through a name server.
 func TestPyepicsSeesEveryUpdate(t *testing.T) {
 	s := start(t, Config{Channels: 1, Rate: 20, Elements: 5})
 	args := []string{"30"}

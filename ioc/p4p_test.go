@@ -14,8 +14,8 @@ import (
 // onlyPVA keeps p4p off the broadcast addresses of the machine.
 var onlyPVA = []string{"EPICS_PVA_AUTO_ADDR_LIST=NO", "EPICS_PVA_BROADCAST_PORT=1"}
 
-// TestP4PSeesEveryUpdate compares what PVXS receives with what Value tells, value by
-// value, found by UDP and by way of a name server.
+// TestP4PSeesEveryUpdate compares each value that PVXS receives with the result of Value. The
+// client finds the PVs by UDP and through a name server.
 func TestP4PSeesEveryUpdate(t *testing.T) {
 	s := start(t, Config{Channels: 1, Rate: 20, Elements: 5})
 	args := []string{"monitor", "30"}
@@ -79,7 +79,7 @@ type sampleAlarm struct {
 	message  string
 }
 
-// database has records that are as the PVs of a server are.
+// database holds records that match the PVs of a server.
 const database = `
 record(ao, "Q:RAMP") { field(EGU, "counts") field(VAL, "1") field(PINI, "YES") }
 record(ao, "Q:SINE") { field(EGU, "mA") field(PREC, "3") field(LOPR, "-10") field(HOPR, "10") field(PINI, "YES") }
@@ -98,7 +98,7 @@ record(waveform, "Q:WAVE") {
 }
 `
 
-// structure is what p4p_client.py reads of a PV.
+// structure is the output of p4p_client.py for a PV.
 type structure struct {
 	Type  string
 	Value map[string]any
@@ -106,8 +106,8 @@ type structure struct {
 	Put   string
 }
 
-// TestStructuresAreThoseOfQSRV compares PVs with records of a real IOC: types, and
-// all values but those that tell the time.
+// TestStructuresAreThoseOfQSRV compares the types and values of PVs with those of a real IOC's
+// records, except for time stamps.
 func TestStructuresAreThoseOfQSRV(t *testing.T) {
 	qsrv, s := epics.StartIOC(t, database), start(t, still)
 	args := []string{"get"}

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// listen returns a UDP socket on loopback, whose reads do not wait for ever.
+// listen returns a UDP socket on loopback, with a read deadline.
 func listen(t *testing.T) *net.UDPConn {
 	t.Helper()
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -26,7 +26,7 @@ func listen(t *testing.T) *net.UDPConn {
 	return conn
 }
 
-// ask sends a datagram and returns what comes back.
+// ask sends a datagram and returns the answer.
 func ask(t *testing.T, to netip.AddrPort, request []byte) []byte {
 	t.Helper()
 	conn, buf := listen(t), make([]byte, 2048)
@@ -44,7 +44,7 @@ func TestSearchesByUDP(t *testing.T) {
 	shared := fmt.Sprintf("127.0.0.1:%d", epics.FreePort(t, "127.0.0.1"))
 	cfg := Config{Channels: 3, PVASearch: shared}
 	start(t, cfg)
-	s := start(t, cfg) // what is bound last gets the datagrams
+	s := start(t, cfg) // the last socket bound to the port gets the datagrams
 	var h ca.Header
 	b := ask(t, s.Addr(), ca.AppendSearch(ca.AppendUDPVersion(nil, 42), "SIM:RAMP:0001", 7, ca.DontReply))
 	if _, _, err := ca.ReadFrame(b[ca.HeaderSize:], &h, 1<<10); err != nil {

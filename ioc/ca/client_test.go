@@ -20,7 +20,7 @@ type client struct {
 	t    testing.TB
 	conn net.Conn
 	in   *bufio.Reader
-	out  chan<- []byte // to what writes, so that a client reads on while it sends
+	out  chan<- []byte // to the writing goroutine, so that a client can read while it sends
 }
 
 // message is what a client received.
@@ -34,7 +34,7 @@ func newClient(t testing.TB, conn net.Conn) *client {
 	go func() {
 		defer close(done)
 		for b := range out {
-			_, _ = conn.Write(b) // an answer that does not come tells of errors
+			_, _ = conn.Write(b) // a missing answer reveals errors
 		}
 	}()
 	t.Cleanup(func() {

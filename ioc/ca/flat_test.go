@@ -43,8 +43,8 @@ func TestFlatOutNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestFlatOutWithNothingToSendRests checks that a circuit with nothing but alarm
-// subscriptions that are quiet answers requests.
+// TestFlatOutWithNothingToSendRests checks that a circuit answers requests if it has only
+// alarm subscriptions and no alarm changes.
 func TestFlatOutWithNothingToSendRests(t *testing.T) {
 	c := dial(t, offline(t, config{channels: 1}))
 	c.monitor("SIM:LONG:0000", 1, maskAlarm)

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in
-// between: whatever the bytes, it sends whole frames only, and its books agree.
+// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in between. For
+// any bytes, the circuit must send whole frames only, and its maps and groups must agree.
 func FuzzRequests(f *testing.F) {
 	sub := proto.AppendCreateChan(proto.AppendVersion(nil, 0), "SIM:RAMP:0000", 1)
 	sub = proto.AppendCreateChan(sub, "SIM:STRING:0001", 2)
@@ -47,7 +47,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// checkBooks checks that a circuit's maps and groups tell the same.
+// checkBooks checks that a circuit's maps and groups agree.
 func checkBooks(t *testing.T, c *session) {
 	t.Helper()
 	listed := 0

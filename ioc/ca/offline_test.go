@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// config says what a test serves.
+// config is the configuration of a test's server.
 type config struct {
 	channels int
 	rate     float64

@@ -26,7 +26,7 @@ func TestChannelsThatNobodyServesAreRefused(t *testing.T) {
 	}
 }
 
-// TestReadsInEveryType compares all kinds in all types with what Value tells.
+// TestReadsInEveryType compares reads of all kinds in all types with the results of Value.
 func TestReadsInEveryType(t *testing.T) {
 	c := dial(t, offline(t, still))
 	for _, kind := range sim.Kinds() {
@@ -156,7 +156,7 @@ func TestNonsenseEndsTheCircuitWithAReason(t *testing.T) {
 			t.Errorf("%s: %v, want the end", what, err)
 		}
 	}
-	dial(t, s).create("SIM:LONG:0000", 1) // others are served on
+	dial(t, s).create("SIM:LONG:0000", 1) // the server still serves other clients
 }
 
 func TestRequestsInPiecesAreTheSame(t *testing.T) {
@@ -194,7 +194,7 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 		t.Errorf("%d subscriptions, %v", len(c.places), err)
 	}
 	c.memory = 0
-	for range 1000 { // without a turn between, what was cancelled goes away too
+	for range 1000 { // cancelled subscriptions are removed even without a turn in between
 		req := proto.AppendEventAdd(nil, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
 		req = proto.AppendEventCancel(req, proto.Double.In(proto.TIME), 1, 1, 1)
 		if _, err := c.Handle(req); err != nil {

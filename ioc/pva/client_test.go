@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config says what a test serves.
+// config is the configuration of a test's server.
 type config struct {
 	channels int
 	rate     float64
@@ -46,7 +46,7 @@ type client struct {
 	t     testing.TB
 	conn  net.Conn
 	in    *bufio.Reader
-	out   chan<- []byte // to what writes, so that a client reads on while it sends
+	out   chan<- []byte // to the writing goroutine, so that a client can read while it sends
 	flags proto.Flags   // its byte order
 	types proto.Types   // that the server numbered
 }
@@ -70,7 +70,7 @@ func dial(t testing.TB, s *Server) *client {
 	go func() {
 		defer close(sent)
 		for b := range out {
-			_, _ = near.Write(b) // an answer that does not come tells of errors
+			_, _ = near.Write(b) // a missing answer reveals errors
 		}
 	}()
 	t.Cleanup(func() {
@@ -90,7 +90,7 @@ func dial(t testing.TB, s *Server) *client {
 	return c
 }
 
-// connect is dial with a login that remembers so many types, in a byte order.
+// connect dials and logs in, with the given registry size and byte order.
 func connect(t testing.TB, s *Server, registry uint16, f proto.Flags) *client {
 	t.Helper()
 	c := dial(t, s)

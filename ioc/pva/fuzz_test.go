@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in
-// between: whatever the bytes, it sends whole frames only, and its books agree.
+// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in between. For
+// any bytes, the circuit must send whole frames only, and its maps and groups must agree.
 func FuzzRequests(f *testing.F) {
 	head := func(sub uint8) []byte {
 		return proto.AppendRequest(nil, proto.CmdMonitor, proto.Request{SID: 1, IOID: 1, Sub: sub}, 0)
@@ -66,7 +66,7 @@ func checkFrames(t *testing.T, b []byte) {
 	}
 }
 
-// checkBooks checks that a session's maps and groups tell the same.
+// checkBooks checks that a session's maps and groups agree.
 func checkBooks(t *testing.T, c *session) {
 	t.Helper()
 	listed, started, monitors, shut := 0, 0, 0, 0

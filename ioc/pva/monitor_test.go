@@ -69,7 +69,7 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 	})
 }
 
-// TestValuesOfEveryKind compares all updates with what Value tells.
+// TestValuesOfEveryKind compares all updates with the results of Value.
 func TestValuesOfEveryKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 1, rate: 10})
@@ -244,7 +244,7 @@ func TestStopAndStart(t *testing.T) {
 	})
 }
 
-// TestEnds checks that what has ended sends nothing more, and others go on.
+// TestEnds checks that ended operations send nothing more, and that other operations continue.
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 4, rate: 10})

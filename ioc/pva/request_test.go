@@ -245,7 +245,7 @@ func TestNonsenseEndsTheCircuit(t *testing.T) {
 		c.send(b)
 		c.ended(what)
 	}
-	connect(t, s, 100, 0).create("SIM:LONG:0000", 1) // others are served on
+	connect(t, s, 100, 0).create("SIM:LONG:0000", 1) // the server still serves other clients
 }
 
 func TestNothingBeforeTheLogin(t *testing.T) {

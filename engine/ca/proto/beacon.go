@@ -25,7 +25,7 @@ func AppendBeacon(dst []byte, b Beacon) []byte {
 	})
 }
 
-// ParseBeacon returns what a beacon tells; from is where it came from.
+// ParseBeacon returns the content of a beacon; from is the sender's address.
 func ParseBeacon(h *Header, from netip.Addr) Beacon {
 	addr := from.Unmap()
 	if h.P2 != 0 && h.P2 != senderIP {

@@ -136,5 +136,5 @@ func (s Status) String() string {
 	return fmt.Sprintf("ECA(%d)", uint32(s))
 }
 
-// OK reports whether the status tells of success: its severity bit 0 is set.
+// OK reports whether the status means success: its severity bit 0 is set.
 func (s Status) OK() bool { return s&1 != 0 }

@@ -18,9 +18,9 @@ func limits(m *sample.Metadata) [8]*float64 {
 	}
 }
 
-// DecodeMetadata decodes what a payload in GR or CTRL form tells beside the
-// value into m: units, precision, limits (NaN where there are none), labels.
-// Type, Count and Host are left to the caller. Nothing of payload is kept.
+// DecodeMetadata decodes the metadata in a payload in GR or CTRL form into m: units,
+// precision, limits (NaN where there are none), labels. Type, Count and Host are left to the
+// caller. Nothing of payload is kept.
 func DecodeMetadata(m *sample.Metadata, t DBR, payload []byte) error {
 	form, native := t.Form(), t.Native()
 	if form != GR && form != CTRL {

@@ -79,9 +79,9 @@ func AppendEventCancel(dst []byte, t DBR, count, sid, sub uint32) []byte {
 // AppendEcho appends an ECHO, which the other side sends back.
 func AppendEcho(dst []byte) []byte { return AppendHeader(dst, Header{Command: CmdEcho}) }
 
-// AppendEventsOff appends a request to send updates of no subscription of the
-// circuit: the client cannot keep up.
+// AppendEventsOff appends a request to pause the updates of all subscriptions of the circuit,
+// because the client cannot keep up.
 func AppendEventsOff(dst []byte) []byte { return AppendHeader(dst, Header{Command: CmdEventsOff}) }
 
-// AppendEventsOn ends what AppendEventsOff began.
+// AppendEventsOn appends a request to resume the updates that AppendEventsOff paused.
 func AppendEventsOn(dst []byte) []byte { return AppendHeader(dst, Header{Command: CmdEventsOn}) }

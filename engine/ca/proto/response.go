@@ -18,12 +18,12 @@ func AppendCreateChFail(dst []byte, cid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdCreateChFail, P1: cid})
 }
 
-// AppendAccessRights appends what the client may do with a channel.
+// AppendAccessRights appends the client's access rights to a channel.
 func AppendAccessRights(dst []byte, cid uint32, r Rights) []byte {
 	return AppendHeader(dst, Header{Command: CmdAccessRights, P1: cid, P2: uint32(r)})
 }
 
-// AppendServerDisconn appends the news that the server deleted a channel.
+// AppendServerDisconn appends the notification that the server deleted a channel.
 func AppendServerDisconn(dst []byte, cid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdServerDisconn, P1: cid})
 }
@@ -67,7 +67,8 @@ func AppendWriteReply(dst []byte, t DBR, count uint32, status Status, ioid uint3
 // AppendClearReply appends the confirmation that a channel was deleted.
 func AppendClearReply(dst []byte, sid, cid uint32) []byte { return AppendClearChannel(dst, sid, cid) }
 
-// AppendError appends the news that a request failed: its header, and a text.
+// AppendError appends the notification that a request failed. It contains the request's header
+// and a text.
 func AppendError(dst []byte, cid uint32, status Status, request Header, text string) []byte {
 	quoted := AppendHeader(nil, request)
 	size := Padded(len(quoted) + len(text) + 1)
@@ -89,7 +90,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%v refused with %v: %q", f.Request.Command, f.Status, f.Text)
 }
 
-// ParseError returns what an ERROR message tells.
+// ParseError returns the content of an ERROR message.
 func ParseError(h *Header, payload []byte) (*Failure, error) {
 	f := &Failure{Status: Status(h.P2)}
 	n, err := readHeader(payload, &f.Request)

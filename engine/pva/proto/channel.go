@@ -36,8 +36,8 @@ func AppendCreated(dst []byte, c *Created, f Flags) []byte {
 	return End(AppendStatus(dst, c.Status, o), start)
 }
 
-// AppendDestroyChannel appends the end of a channel: the client's wish, the
-// server's answer to it, or its news.
+// AppendDestroyChannel appends a DESTROY_CHANNEL: the client's request, the server's answer to
+// it, or the server's notification.
 func AppendDestroyChannel(dst []byte, sid, cid uint32, f Flags) []byte {
 	o, start := f.order(), len(dst)
 	return End(o.AppendUint32(o.AppendUint32(Begin(dst, CmdDestroyChannel, f), sid), cid), start)

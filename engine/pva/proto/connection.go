@@ -1,7 +1,6 @@
 package proto
 
-// Offer is what a server tells of itself when a client connects: its
-// CONNECTION_VALIDATION.
+// Offer is the CONNECTION_VALIDATION that a server sends when a client connects.
 type Offer struct {
 	// ReceiveBuffer is the bytes it is ready to take at once, and Registry the types
 	// that it can remember.
@@ -36,7 +35,7 @@ func AppendOffer(dst []byte, v *Offer, f Flags) []byte {
 // Methods of authentication.
 const (
 	Anonymous = "anonymous"
-	// CA tells user and host, as Channel Access does, and proves nothing.
+	// CA sends user and host unverified, as Channel Access does.
 	CA = "ca"
 )
 
