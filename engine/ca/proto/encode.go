@@ -7,11 +7,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// AppendValue appends the payload of s as a valid type t, in any form, padded to
-// a multiple of 8 bytes. The value of s has the sample type of t's native type:
-// its Bytes are used if array is set, else its Word or, for a string, its Bytes.
-// m gives what the forms GR and CTRL add; nil stands for none. The number of
-// elements is what Elements returns.
+// AppendValue appends the payload of s as a valid type t, in any form, padded to a multiple of
+// 8 bytes. The value of s has the sample type of t's native type: its Bytes are used if array
+// is set, else its Word or, for a string, its Bytes. m is the metadata that the forms GR and
+// CTRL add; nil means none. The number of elements is what Elements returns.
 func AppendValue(dst []byte, t DBR, array bool, s *sample.Sample, m *sample.Metadata) []byte {
 	start := len(dst)
 	native, form := t.Native(), t.Form()

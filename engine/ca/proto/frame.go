@@ -22,7 +22,7 @@ const (
 type Header struct {
 	Command Command
 	Type    uint16
-	// Size of the payload in bytes, with its padding.
+	// Size is the size of the payload in bytes, with its padding.
 	Size  uint32
 	Count uint32
 	// P1 and P2 are m_cid and m_available of caProto.h.
@@ -37,12 +37,11 @@ var (
 	ErrTooLarge = errors.New("the payload is larger than allowed")
 )
 
-// ReadFrame parses the frame at the start of b into h and returns its payload,
-// which is memory of b, and the bytes that the frame takes. With ErrShort n is
-// the number of bytes that are needed at least; h.Command is set if b has
-// HeaderSize bytes. With ErrTooLarge, for a payload
-// of more than maxSize bytes, h is set and n is the size of the header: the caller
-// can skip h.Size more bytes and go on.
+// ReadFrame parses the frame at the start of b into h and returns its payload, which is memory
+// of b, and the bytes that the frame takes. With ErrShort, n is the minimum number of bytes
+// needed; h.Command is set if b has HeaderSize bytes. With ErrTooLarge, for a payload of more
+// than maxSize bytes, h is set and n is the size of the header: the caller can skip h.Size
+// more bytes and go on.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
 	if n, err = readHeader(b, h); err != nil {
 		return nil, n, err
@@ -123,7 +122,7 @@ func appendText(dst []byte, h Header, text string) []byte {
 	return appendZeros(dst, size-len(text))
 }
 
-// Text returns the text of a payload: what stands before the first NUL. It is
+// Text returns the text of a payload: the bytes before the first NUL. The result shares the
 // memory of b.
 func Text(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {

@@ -93,8 +93,8 @@ type Header struct {
 	Version uint8
 	Flags   Flags
 	Command Command // Control, if Flags has FlagControl
-	// Size of the payload in bytes; of a control message its data, and there is no
-	// payload.
+	// Size is the size of the payload in bytes. A control message has no payload; Size is its
+	// data.
 	Size uint32
 }
 
@@ -104,7 +104,8 @@ func (h *Header) Order() Order { return h.Flags&FlagBig != 0 }
 // Control reports whether the message is a control message, and which.
 func (h *Header) Control() (Control, bool) { return Control(h.Command), h.Flags&FlagControl != 0 }
 
-// Segmented reports whether the message is a part of one, and which part.
+// Segmented reports whether the message is a segment of a larger one, and whether it is the
+// first or the last segment.
 func (h *Header) Segmented() (first, last, segmented bool) {
 	bits := h.Flags & segmentBits
 	return bits == FlagFirst, bits == FlagLast, bits != 0
@@ -120,11 +121,10 @@ var (
 	ErrMagic = errors.New("not a pvAccess message")
 )
 
-// ReadFrame parses the frame at the start of b into h and returns its payload,
-// which is memory of b, and the bytes that the frame takes. With ErrShort n is
-// the number of bytes that are needed at least. With ErrTooLarge, for a payload
-// of more than maxSize bytes, h is set and n is the size of the header: the caller
-// can skip h.Size more bytes and go on.
+// ReadFrame parses the frame at the start of b into h and returns its payload, which is memory
+// of b, and the bytes that the frame takes. With ErrShort, n is the minimum number of bytes
+// needed. With ErrTooLarge, for a payload of more than maxSize bytes, h is set and n is the
+// size of the header: the caller can skip h.Size more bytes and go on.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
 	if len(b) > 0 && b[0] != magic || len(b) > 1 && b[1] == 0 {
 		return nil, 0, ErrMagic // there is no version 0

@@ -2,15 +2,15 @@ package proto
 
 // Subcommands of GET, PUT and MONITOR. Bits that a command does not have are 0.
 const (
-	// SubInit begins an operation; the request has what is asked for, the answer the
+	// SubInit begins an operation. The request contains the requested fields, the answer the
 	// type of the values.
 	SubInit = 0x08
 	// SubDestroy ends an operation, after the answer to it or by itself.
 	SubDestroy = 0x10
 	// SubGet in PUT requests the value instead.
 	SubGet = 0x40
-	// SubPipeline in the SubInit of MONITOR says that updates are to be acknowledged,
-	// and by itself acknowledges some.
+	// SubPipeline in the SubInit of MONITOR means that the client will acknowledge updates. In
+	// a later MONITOR it acknowledges some.
 	SubPipeline = 0x80
 	// SubStart and SubStop begin and end the updates of MONITOR.
 	SubStart = 0x44
@@ -44,10 +44,10 @@ func AppendRequest(dst []byte, c Command, q Request, f Flags) []byte {
 	return End(beginRequest(dst, c, q, f), start)
 }
 
-// AppendInit appends a GET, PUT or MONITOR with SubInit: t and value are the
-// pvRequest, which says what is asked for. value is in the byte order of f; one of
-// short strings is the same in both. window, of MONITOR with SubPipeline, is how many
-// updates the server may send before one is acknowledged.
+// AppendInit appends a GET, PUT or MONITOR with SubInit: t and value are the pvRequest, which
+// selects the fields. value is in the byte order of f; one of short strings is the same in
+// both. window, of MONITOR with SubPipeline, is the number of updates that the server may send
+// before the client acknowledges one.
 func AppendInit(dst []byte, c Command, q Request, t *Type, value []byte, window uint32, f Flags) []byte {
 	o, start := f.order(), len(dst)
 	dst = AppendType(beginRequest(dst, c, q, f), t, o)
@@ -72,7 +72,7 @@ func AppendDestroyRequest(dst []byte, sid, ioid uint32, f Flags) []byte {
 	return End(o.AppendUint32(o.AppendUint32(Begin(dst, CmdDestroyRequest, f), sid), ioid), start)
 }
 
-// AppendGetField appends a question for the type of a channel, or of a field of it.
+// AppendGetField appends a request for the type of a channel, or of one of its fields.
 func AppendGetField(dst []byte, sid, ioid uint32, field string, f Flags) []byte {
 	o, start := f.order(), len(dst)
 	dst = o.AppendUint32(o.AppendUint32(Begin(dst, CmdGetField, f), sid), ioid)
@@ -91,11 +91,11 @@ func (a Answer) HasStatus(c Command) bool {
 	return c != CmdMonitor || a.Sub&(SubInit|SubDestroy) != 0
 }
 
-// ParseAnswer parses the head of an answer. A status follows if HasStatus is true.
-// If that is no failure, what Sub says comes next: a type (SubInit), or of GET and
-// MONITOR the changed fields, their values and, of MONITOR, those that were overrun.
-// Nothing need come after the status of the last answer to MONITOR. GET_FIELD has no
-// Sub: its answer is a status and a type.
+// ParseAnswer parses the head of an answer. A status follows if HasStatus is true. If the
+// status is no failure, the rest depends on Sub. After SubInit it is a type; otherwise GET and
+// MONITOR send the changed fields and their values, and MONITOR also the overrun fields. The
+// last answer to MONITOR may end after the status. GET_FIELD has no Sub: its answer is a
+// status and a type.
 func ParseAnswer(r *Reader, c Command) (a Answer) {
 	a.IOID = r.Uint32()
 	if c != CmdGetField {
@@ -104,8 +104,8 @@ func ParseAnswer(r *Reader, c Command) (a Answer) {
 	return a
 }
 
-// BeginAnswer appends the header and the head of an answer; the caller appends what
-// ParseAnswer says, and calls End.
+// BeginAnswer appends the header and the head of an answer; the caller appends the rest, which
+// ParseAnswer documents, and calls End.
 func BeginAnswer(dst []byte, c Command, a Answer, f Flags) []byte {
 	dst = f.order().AppendUint32(Begin(dst, c, f), a.IOID)
 	if c != CmdGetField {

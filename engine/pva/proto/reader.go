@@ -5,14 +5,14 @@ import "errors"
 // ErrTruncated means that a payload ends too early.
 var ErrTruncated = errors.New("the message is cut short")
 
-// Reader takes fields off a payload. The first one that is cut short or wrong
-// sets Err; from then on all are zero. Its memory is the payload's.
+// Reader reads fields from a payload. The first truncated or invalid field sets Err; all later
+// reads return zero. Results share the payload's memory.
 type Reader struct {
 	b     []byte
 	order Order
 	err   error
-	// types is the memory that the types of the payload may still take, and work how
-	// many members of structures may still be gone through.
+	// types is the remaining memory budget for the types of the payload. work is the number of
+	// structure members that may still be visited.
 	types, work int
 }
 
@@ -21,15 +21,16 @@ func NewReader(payload []byte, order Order) Reader {
 	return Reader{b: payload, order: order, types: maxTypes, work: freeWork + maxWork*len(payload)}
 }
 
-// Bounds of what a payload can cost beyond its own size. Numbers of cached types
-// make large types of few bytes, and structures without members values of none.
+// Bounds of the cost of a payload beyond its own size. The number of a cached type takes few
+// bytes but can stand for a large type, and a value of structures without members takes no
+// bytes at all.
 const (
 	maxTypes = 16 << 20
 	maxWork  = 8       // per byte
 	freeWork = 1 << 18 // enough for one value of the largest type
 )
 
-// spend takes n from what is left of a bound, and fails if that is not enough.
+// spend subtracts n from a remaining budget, and fails if the budget is too small.
 func (r *Reader) spend(left *int, n int) bool {
 	if n > *left {
 		r.fail(errTooComplex)
@@ -39,7 +40,7 @@ func (r *Reader) spend(left *int, n int) bool {
 	return true
 }
 
-// Err returns what was wrong, if anything was.
+// Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
 // Len returns the number of bytes that are left.
@@ -127,8 +128,9 @@ func (r *Reader) Size() (n int, null bool) {
 	}
 }
 
-// count takes the number of elements that follow, each of that many bytes at least. So
-// nothing is ever made room for that the payload does not hold.
+// count reads the number of elements that follow, each of at least the given number of bytes.
+// It fails if the payload is too small for them, so a decoder never allocates memory for
+// missing elements.
 func (r *Reader) count(least int) int {
 	n, _ := r.Size()
 	if n > len(r.b)/max(least, 1) {

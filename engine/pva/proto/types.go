@@ -12,8 +12,8 @@ type Types struct {
 	size int // of all of them, as Type.size
 }
 
-// maxCached bounds the memory of all types that a peer has numbered: those of some
-// ten thousand channels, if no two are alike.
+// maxCached bounds the memory of all types that a peer has numbered. It is enough for about
+// ten thousand channels, each with a type of its own.
 const maxCached = 32 << 20
 
 var (
@@ -96,7 +96,7 @@ func (r *Reader) typ(known *Types, depth int) *Type {
 	}
 }
 
-// describe takes what follows the code of a type.
+// describe reads the rest of a type after its code.
 func (r *Reader) describe(code Code, known *Types, depth int) *Type {
 	t := &Type{Code: code}
 	switch elem, shape := code.Elem(), code.Shape(); {

@@ -8,9 +8,9 @@ import (
 
 var errSelector = errors.New("a union has a value of no member of it")
 
-// Value takes a value of type t off the payload and appends it to dst in
-// canonical form. known are the types that the sender has given numbers to, for
-// what stands in an Any; nil where there are no numbers.
+// Value takes a value of type t off the payload and appends it to dst in canonical form. known
+// are the types that the sender has given numbers to, for the types inside an Any; nil where
+// there are no numbers.
 func (r *Reader) Value(dst []byte, t *Type, known *Types) []byte {
 	return r.value(dst, t, known, maxDepth)
 }
@@ -129,8 +129,8 @@ func (r *Reader) array(dst []byte, t *Type) []byte {
 	return dst
 }
 
-// elements takes the number of elements of an array of numbers or strings. The
-// payload is large enough for them, but for the texts of strings.
+// elements takes the number of elements of an array of numbers or strings. It fails if the
+// payload is too small for them, except that it does not check the texts of strings.
 func (r *Reader) elements(t *Type) int {
 	width := max(t.Code.Width(), 1) // of a string: its size
 	n := t.Bound
@@ -158,7 +158,7 @@ func (r *Reader) numbers(dst []byte, c Code, src []byte) []byte {
 	b := dst[start:]
 	if c.Elem() == Bool {
 		for i, v := range b {
-			b[i] = min(v, 1) // any byte but 0 says true
+			b[i] = min(v, 1) // any byte but 0 means true
 		}
 		return dst
 	}
