@@ -56,7 +56,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{name: "no such path", args: []string{"-f", "/no/such/path"}, want: "stat /no/such/path: no such file or directory"},
 		{name: "path through a file", args: []string{"-f", filepath.Join(file, "groups")}, want: "stat " + filepath.Join(file, "groups") + ": not a directory"},
-		{name: "no path", args: []string{"-f", ""}, want: "--file: it is empty"},
+		{name: "no path", args: []string{"-f", ""}, want: "--file is required"},
 		{name: "port in use", args: []string{"--listen", busy.Addr().String()}, want: "--listen: listen tcp " + busy.Addr().String() + ": bind: address already in use"},
 		{name: "wrong address", args: []string{"--listen", "127.0.0.1"}, want: "--listen: listen tcp: address 127.0.0.1: missing port"},
 		{name: "data in a file", args: []string{"--data", file}, want: "--data: opening the archive in " + file + ":"},
