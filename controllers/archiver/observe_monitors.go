@@ -18,7 +18,7 @@ import (
 
 var serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
-// monitorsInterval is how often the CRD of ServiceMonitors is looked up while it does
+// monitorsInterval is the time between look-ups of the CRD of ServiceMonitors while it does
 // not exist. The Prometheus operator may be installed later.
 const monitorsInterval = time.Minute
 

@@ -224,7 +224,7 @@ func TestWrongBlocks(t *testing.T) {
 	}
 }
 
-// What is carried forward may wait in the journal, and may be gone with the rest of its bucket.
+// A carried-forward sample may wait in the journal, and may be gone with the rest of its bucket.
 func TestCarriedForwardSamplesThatAreRight(t *testing.T) {
 	a := newArchive(t)
 	a.must(a.PutBlocks(t.Context(), a.carriedForward(noon+2*hour, noon+hour+2))) // only in the journal

@@ -39,7 +39,7 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 	}
 	now := time.Now().UnixNano()
 	p := s.plan(parts, now, s.blocks.Cutoff(), report)
-	// What is planned counts as written, so it must be written: there is no way back.
+	// A planned block counts as written, so the sealer must write it: there is no way back.
 	err := s.retry(ctx, "adding to the directory", func() error {
 		return inParallel(ctx, p.missing, func(ctx context.Context, c store.Channel) error {
 			return s.cfg.Store.AddChannel(ctx, c)

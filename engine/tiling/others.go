@@ -35,7 +35,7 @@ type Raised struct {
 func (n *News) Any() bool { return len(n.Raised) > 0 || n.Gone }
 
 // mayHaveOthers reports whether another engine may have sealed since the checkpoint before the
-// last one. What was written since then is checked once more.
+// last one. Tiles written since then are checked once more.
 func (s *Shard) mayHaveOthers() bool { return s.met && s.round-s.metAt <= 1 }
 
 // Revise accounts for the work of other sealers of the shard, which the accumulators and tiles
