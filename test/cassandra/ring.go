@@ -1,7 +1,9 @@
 package cassandra
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -152,12 +154,13 @@ func (n *Node) Decommission(tb testing.TB) {
 	n.Stop()
 }
 
-// Tables returns the directories that a node has made for tables of a keyspace: a name
-// and an id each.
+// Tables returns the names of the directories that a node has created for the tables of a
+// keyspace. Each is the name and the ID of a table. It returns none if the node does not know
+// the keyspace.
 func (n *Node) Tables(tb testing.TB, keyspace string) (names []string) {
 	tb.Helper()
 	entries, err := os.ReadDir(filepath.Join(n.dir, "1", "data", keyspace))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		tb.Fatal(err)
 	}
 	for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 	"varve.dev/varve/engine/store/cassandra/schema"
 	"varve.dev/varve/test/cassandra"
+	"varve.dev/varve/test/program"
 )
 
 // createSchema creates the schema of a keyspace, without tables that no test uses. For each
@@ -33,22 +34,24 @@ func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	t.Logf("the schema of %s was made in %.1f s", keyspace, time.Since(begin).Seconds())
 }
 
-// checkTables fails the test unless all nodes have the same tables, each once. If a table
-// was created twice, the rows of one of the two tables cannot be read.
+// checkTables fails the test unless all nodes get the same tables, each once. If a table was
+// created twice, the rows of one of the two tables cannot be read. A node that has just started
+// serves CQL before it has fetched the schema, so checkTables waits for the nodes to agree.
 func checkTables(t *testing.T, keyspace string, nodes ...*cassandra.Node) {
 	t.Helper()
-	want := nodes[0].Tables(t, keyspace)
+	var tables []string
+	program.Eventually(t, "all nodes have the same tables of keyspace "+keyspace, func() bool {
+		tables = nodes[0].Tables(t, keyspace)
+		return len(tables) > 0 && !slices.ContainsFunc(nodes[1:], func(n *cassandra.Node) bool {
+			return !slices.Equal(n.Tables(t, keyspace), tables)
+		})
+	})
 	names := map[string]bool{}
-	for _, dir := range want {
+	for _, dir := range tables {
 		name, _, _ := strings.Cut(dir, "-")
 		if names[name] {
-			t.Errorf("table %s.%s was made twice", keyspace, name)
+			t.Errorf("table %s.%s was created twice", keyspace, name)
 		}
 		names[name] = true
-	}
-	for _, n := range nodes[1:] {
-		if got := n.Tables(t, keyspace); !slices.Equal(got, want) {
-			t.Errorf("the tables of %s at %s are %v, and at %s %v", keyspace, nodes[0].Host, want, n.Host, got)
-		}
 	}
 }
