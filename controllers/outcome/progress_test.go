@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// TestMovesAreToldOnce has two waves, of which each begins in two batches.
+// TestMovesAreToldOnce tests two waves of moves. Each wave starts in two batches.
 func TestMovesAreToldOnce(t *testing.T) {
 	var p MovesProgress
 	for wave := range 2 {
@@ -24,8 +24,8 @@ func TestMovesAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestMovesProgress follows a wave of moves, of which one is given up and made to
-// another engine, and then another wave.
+// TestMovesProgress follows two waves of moves. In the first wave, one move is undone and
+// repeated with another engine.
 func TestMovesProgress(t *testing.T) {
 	begin := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	moves := func(reason placement.Reason, n int) []placement.Move {

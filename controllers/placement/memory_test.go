@@ -17,7 +17,8 @@ var (
 	}
 )
 
-// story is one archive over time. Engines answer only what a test says.
+// story is one archive over time. The status of engines changes only when a test calls
+// answer.
 type story struct {
 	memory placement.Memory
 	in     placement.Input
@@ -31,7 +32,8 @@ func newStory(engines string, shards ...string) *story {
 	return s
 }
 
-// fleetOf is engines, of which the name may say node and zone: a@node/zone.
+// fleetOf parses engines like the function engines. A name may be followed by a node and a
+// zone, as in a@node/zone.
 func fleetOf(text string) []placement.Engine {
 	out := engines(text)
 	for i := range out {
@@ -48,7 +50,7 @@ func fleetOf(text string) []placement.Engine {
 	return out
 }
 
-// pass lets time pass, and decides.
+// pass advances the time by d and makes a decision.
 func (s *story) pass(d time.Duration) placement.Result {
 	s.in.Now = s.in.Now.Add(d)
 	s.memory.Recall(&s.in)
@@ -75,11 +77,11 @@ func (s *story) want(t *testing.T, shard int, r placement.Result, want string) {
 	}
 }
 
-// A target that does not come to capture is told to stop, the source goes on, and
-// nobody asks that target again for a while.
+// A target that does not start to capture in time is ordered to drain, and the source
+// continues to capture. For some minutes no move of the shard selects that target again.
 func TestMoveUndone(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing", "a:C:Capturing")
-	s.in.Shards[0].Weight = 11 // it goes first
+	s.in.Shards[0].Weight = 11 // shard 0 moves first
 	s.want(t, 0, s.pass(0), "a:C b:C")
 	s.answer(0, "b", v1alpha1.Joining)
 	s.pass(0)
@@ -92,7 +94,7 @@ func TestMoveUndone(t *testing.T) {
 	s.answer(0, "b", v1alpha1.Drained)
 	r = s.pass(10 * time.Second)
 	s.want(t, 0, r, "a:C")
-	s.want(t, 1, r, "a:C b:C") // the other shard may try
+	s.want(t, 1, r, "a:C b:C") // shard 1 may still move to b
 	s.answer(1, "b", v1alpha1.Capturing)
 	s.pass(time.Second)
 	s.answer(1, "a", v1alpha1.Drained)
@@ -101,7 +103,8 @@ func TestMoveUndone(t *testing.T) {
 	}
 }
 
-// A source that is leaving tries another target, and stays with the last one.
+// If a target does not start to capture, a shard of a leaving engine tries another target.
+// The shard keeps the last possible target.
 func TestLeavingNeedsATarget(t *testing.T) {
 	s := newStory("a- b c", "a:C:Capturing")
 	first := s.pass(0).Moves[0].To
@@ -118,7 +121,7 @@ func TestLeavingNeedsATarget(t *testing.T) {
 	}
 }
 
-// An engine that does not drain in time keeps no other from following.
+// An engine that does not drain in time does not delay the next move of its shard.
 func TestStuckDrain(t *testing.T) {
 	s := newStory("a- b c", "a:C:Capturing b:D:Draining")
 	s.want(t, 0, s.pass(0), "a:C b:D")
@@ -128,7 +131,7 @@ func TestStuckDrain(t *testing.T) {
 	}
 }
 
-// While Cassandra is being scaled nothing moves that need not.
+// While Cassandra is being scaled, only shards of leaving and dead engines move.
 func TestHold(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing", "a:C:Capturing")
 	s.in.Hold = "Cassandra is being scaled"
@@ -146,7 +149,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Only so many moves begin in a minute.
+// The number of moves that begin in a minute is limited.
 func TestMovesPerMinute(t *testing.T) {
 	var shards []string
 	for range 100 {
@@ -161,7 +164,7 @@ func TestMovesPerMinute(t *testing.T) {
 	}
 }
 
-// A shard that moved rests, unless its engine leaves.
+// A shard that moved does not move again for a while, unless its engine leaves.
 func TestRest(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing", "a:C:Capturing")
 	s.in.Shards[0].Weight = 11
@@ -184,8 +187,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// Two engines for a shard: on other nodes and in other zones, and one at a time
-// is replaced while the other goes on.
+// The two engines of a redundant shard are on different nodes and in different zones. Only
+// one of them is replaced at a time, and the other continues to capture.
 func TestTwoEngines(t *testing.T) {
 	for _, tc := range []struct{ name, engines, shard, want string }{
 		{"the second is on another node", "a@1 b@1 c@2", "a:C:Capturing", "a:C c:C"},
@@ -207,7 +210,7 @@ func TestTwoEngines(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStory(tc.engines, tc.shard)
 			s.in.Shards[0].Replicas = 2
-			for i := range 300 { // so that it is a small part of the whole
+			for i := range 300 { // so that the shard is a small part of the load
 				s.in.Shards = append(s.in.Shards, placement.Shard{Index: i + 1, Weight: 10})
 			}
 			s.want(t, 0, s.pass(0), tc.want)
@@ -216,7 +219,7 @@ func TestTwoEngines(t *testing.T) {
 	}
 }
 
-// Redundancy that is switched off takes the second engine away.
+// After redundancy is switched off, one of the two engines drains.
 func TestTwoToOne(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing b:C:Capturing")
 	s.want(t, 0, s.pass(0), "b:C a:D")
@@ -258,7 +261,7 @@ func TestSmoother(t *testing.T) {
 	if got, want := s.Weights(channels), []float64{2200, 200, 600, 0}; !slices.Equal(got, want) {
 		t.Errorf("half of a change after a half-life: %v, want %v", got, want)
 	}
-	s.Observe(start, 0, placement.Load{SamplesPerSecond: 1e9}) // a clock that went back
+	s.Observe(start, 0, placement.Load{SamplesPerSecond: 1e9}) // the clock was set back
 	if got := s.Weights(channels)[0]; got != 2200 {
 		t.Errorf("a measurement of no time weighs %v", got)
 	}

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// slots reads "a:C:Capturing b:D": engine, order, phase.
+// slots parses engines with their order and phase, as in "a:C:Capturing b:D".
 func slots(text string) (out []placement.Slot) {
 	for _, field := range strings.Fields(text) {
 		part := strings.Split(field, ":")
@@ -27,7 +27,7 @@ func slots(text string) (out []placement.Slot) {
 	return out
 }
 
-// orders writes engines as slots reads them.
+// orders formats engines and orders in the syntax of slots.
 func orders(engines []v1alpha1.ShardEngine) string {
 	var out []string
 	for _, e := range engines {
@@ -36,7 +36,8 @@ func orders(engines []v1alpha1.ShardEngine) string {
 	return strings.Join(out, " ")
 }
 
-// engines reads "a b? c- d!": usable, not usable yet, leaving, dead.
+// engines parses engines, as in "a b? c- d!": a is usable, b is not usable yet, c is
+// leaving, and d is dead.
 func engines(text string) (out []placement.Engine) {
 	for _, name := range strings.Fields(text) {
 		e := placement.Engine{Name: strings.TrimRight(name, "?-!"), Usable: true}
@@ -53,7 +54,7 @@ func engines(text string) (out []placement.Engine) {
 	return out
 }
 
-// What becomes of one shard.
+// TestOneShard tests the decision for one shard in each state.
 func TestOneShard(t *testing.T) {
 	holds := func(orphaned bool, names ...string) map[int][]placement.Holder {
 		var out []placement.Holder
@@ -145,7 +146,8 @@ func TestOneShard(t *testing.T) {
 	}
 }
 
-// phasesKept returns the engines after a decision, with their earlier phases.
+// phasesKept returns the engines after a decision. Each engine keeps its phase from before
+// the decision.
 func phasesKept(before []placement.Slot, after []v1alpha1.ShardEngine) (out []placement.Slot) {
 	for _, e := range after {
 		slot := placement.Slot{Name: e.Name, Order: e.Order}
@@ -159,7 +161,7 @@ func phasesKept(before []placement.Slot, after []v1alpha1.ShardEngine) (out []pl
 	return out
 }
 
-// Counts for status.
+// TestCounts tests the counts that the operator writes into the status.
 func TestCounts(t *testing.T) {
 	got := placement.Plan(placement.Input{
 		Engines: engines("a! b?"),

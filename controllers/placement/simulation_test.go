@@ -14,15 +14,15 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// fleet is a simulated set of engines. They answer as the agent does: slowly, and
-// they stop only when another one captures.
+// fleet is a simulated set of engines. Like the agent, an engine follows an order after a
+// delay, and it stops capturing only when another engine captures.
 type fleet struct {
 	rng     *rand.Rand
 	engines map[string]*placement.Engine
 	weights []float64
 	spec    [][]v1alpha1.ShardEngine
-	// phases by shard and engine; an engine that is not listed has nothing.
-	// answers are what the shard's status says of them.
+	// phases holds the phases of each shard by engine. An engine without an entry holds
+	// nothing of the shard. answers holds the phases in the status of each shard.
 	phases, answers []map[string]v1alpha1.ShardPhase
 	made            int
 	moves           []placement.Move
@@ -58,7 +58,7 @@ func (f *fleet) pick() *placement.Engine {
 	return nil
 }
 
-// gone takes an engine's pod away.
+// gone removes an engine's pod.
 func (f *fleet) gone(name string) {
 	delete(f.engines, name)
 	for _, phases := range f.phases {
@@ -86,7 +86,7 @@ func (f *fleet) input() placement.Input {
 	return in
 }
 
-// plan applies a decision, and says whether it changed anything.
+// plan makes and applies a decision. It reports whether the decision changed any order.
 func (f *fleet) plan(t *testing.T) bool {
 	t.Helper()
 	in := f.input()
@@ -103,7 +103,7 @@ func (f *fleet) plan(t *testing.T) bool {
 	return changed
 }
 
-// answer lets each living engine answer or not. Dead ones do not hear.
+// answer updates the status of a random half of the engines. Dead engines do nothing.
 func (f *fleet) answer() {
 	for i, engines := range f.spec {
 		successor := ""
@@ -139,7 +139,7 @@ func next(order v1alpha1.EngineOrder, phase v1alpha1.ShardPhase, successor bool)
 	return v1alpha1.Draining
 }
 
-// empty says whether an engine has nothing, as one that is leaving waits for.
+// empty reports whether an engine holds no shard. A leaving engine ends when it is empty.
 func (f *fleet) empty(engine string) bool {
 	for i, phases := range f.phases {
 		if p := phases[engine]; p != "" && p != v1alpha1.Drained {
@@ -176,7 +176,7 @@ func (f *fleet) check(t *testing.T) {
 	}
 }
 
-// settle plans and answers until nothing changes.
+// settle calls plan and answer until no order changes any more.
 func (f *fleet) settle(t *testing.T) {
 	t.Helper()
 	quiet := 0
@@ -192,7 +192,7 @@ func (f *fleet) settle(t *testing.T) {
 	t.Fatal("does not come to rest")
 }
 
-// loads returns the load of each engine when all is at rest.
+// loads returns the highest, lowest and mean load of the engines after settle.
 func (f *fleet) loads(t *testing.T) (most, least, mean float64) {
 	t.Helper()
 	loads := map[string]float64{}
@@ -213,7 +213,7 @@ func (f *fleet) loads(t *testing.T) (most, least, mean float64) {
 func equal(*rand.Rand) float64     { return 1000 }
 func uniform(r *rand.Rand) float64 { return 500 + r.Float64()*1000 }
 
-// skewed has shards up to some 20 times the mean, as shardBy group makes them.
+// skewed returns weights of up to about 20 times the mean, which occur with shardBy group.
 func skewed(r *rand.Rand) float64 { return 100 / (0.01 + r.Float64()) }
 
 var kinds = []struct {
@@ -227,8 +227,8 @@ var kinds = []struct {
 	{"1024 skewed shards on 10 engines", 1024, 10, skewed},
 }
 
-// even asserts that no engine is further from the mean than the imbalance that is
-// tolerated, or a shard.
+// even asserts that the load of no engine differs from the mean by more than the tolerated
+// imbalance. With few shards the load may differ by the weight of one shard.
 func (f *fleet) even(t *testing.T) {
 	t.Helper()
 	most, least, mean := f.loads(t)
@@ -288,8 +288,8 @@ func changeEngines(t *testing.T, first, last uint64) {
 	}
 }
 
-// Whatever happens to engines, each shard has one that is to capture it, in one
-// move at a time, and when it is quiet again all comes to rest.
+// Whatever happens to engines, at least one engine has the order to capture each shard, and
+// each shard makes one move at a time. When no more events occur, the placement converges.
 func TestAnythingHappens(t *testing.T) {
 	for seed := range uint64(30) {
 		f := newFleet(seed, 64, 4, uniform)
@@ -322,14 +322,14 @@ func (f *fleet) happen() {
 		e.Dead = true
 	case n == 4:
 		f.gone(e.Name)
-	case n == 5: // the Lease is renewed again
+	case n == 5: // all engines renew their Leases again
 		for _, name := range slices.Sorted(maps.Keys(f.engines)) {
 			f.engines[name].Dead = false
 		}
 	}
 }
 
-// A load that wavers by a few percent moves nothing.
+// A load that varies by a few percent causes almost no moves.
 func TestHysteresis(t *testing.T) {
 	f := newFleet(1, 1024, 10, uniform)
 	f.settle(t)

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Shards weigh what the engine measures that captures them, not what one does that
-// has just come to them.
+// The weight of a shard is the load that its capturing engine measures. The measurement of
+// a joining engine does not count.
 func TestMeasure(t *testing.T) {
 	engine := func(name string, shards ...report.Shard) fleet.Engine {
 		return fleet.Engine{Name: name, Report: &report.Report{Engine: name, Shards: shards}}

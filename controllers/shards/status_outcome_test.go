@@ -10,7 +10,7 @@ import (
 )
 
 func TestOutdated(t *testing.T) {
-	const shards = 2 // both groups have PVs in both
+	const shards = 2 // both groups have PVs in both shards
 	group := func(fingerprint uint64) *compile.Group {
 		return &compile.Group{ByShard: map[int]int{0: 1, 1: 1}, Fingerprint: fingerprint}
 	}

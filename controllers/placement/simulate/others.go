@@ -11,14 +11,15 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Placer says which engines capture each shard, the names of one or more, given
-// who is there, of whom some may be leaving, and what shards weigh. steps is how
-// many decisions that took.
+// Placer assigns shards to engines. Place receives the engines, some of which may be
+// leaving, and the weight of each shard. It returns the names of the engines that capture
+// each shard, and the number of decisions that it made as steps.
 type Placer interface {
 	Place(engines []placement.Engine, weights []float64) (holders [][]string, steps int)
 }
 
-// stateless are ways to place that look at nothing but names and weights.
+// stateless is a placement that depends only on the names of engines and the weights of
+// shards.
 type stateless func(names []string, weights []float64) []string
 
 func (place stateless) Place(engines []placement.Engine, weights []float64) (holders [][]string, steps int) {
@@ -35,7 +36,8 @@ func (place stateless) Place(engines []placement.Engine, weights []float64) (hol
 	return holders, 1
 }
 
-// Rendezvous gives each shard to the engine with the highest hash of both.
+// Rendezvous returns a placer by rendezvous hashing: each shard goes to the engine with the
+// highest hash of the shard and the engine's name.
 func Rendezvous() Placer {
 	return stateless(func(names []string, weights []float64) []string {
 		hashes := make([]uint64, len(names))
@@ -62,9 +64,10 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// Ring is consistent hashing with bounded loads: engines have 100 places each on a
-// ring, and a shard goes to the first engine after its own place that has room for
-// it under 1.15 times the mean.
+// Ring returns a placer by consistent hashing with bounded loads. Each engine has 100
+// places on a ring. A shard goes to the first engine after its own place whose load would
+// remain below 1.15 times the mean. If there is no such engine, the shard goes to the
+// least loaded one.
 func Ring() Placer {
 	const places = 100
 	type place struct {
@@ -108,7 +111,8 @@ func Ring() Placer {
 	})
 }
 
-// HashMod numbers the engines, and deals shards out.
+// HashMod returns a placer that numbers the engines. A shard goes to the engine whose
+// number is the shard's hash modulo the number of engines.
 func HashMod() Placer {
 	return stateless(func(names []string, weights []float64) []string {
 		out := make([]string, len(weights))

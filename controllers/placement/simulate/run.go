@@ -8,26 +8,28 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Figures are what came of a trace.
+// Figures are the results of a trace.
 type Figures struct {
-	// Start is the load of the most loaded engine beside the mean, when all
-	// shards were placed first; Mean and Worst are of it after events.
+	// Start is the highest load of an engine after the first placement, as a multiple of
+	// the mean load. Mean and Worst are the average and the highest of these multiples
+	// after the events.
 	Start, Mean, Worst float64
-	// Bound is what Worst could have been at best.
+	// Bound is a lower limit for Worst that no placement can go below.
 	Bound float64
-	// Moves are how many engines came to capture a shard, by kind of event, and
-	// Events of how many. Fair is how many there had to be: what a lost engine
-	// had, or the fair share of a new one.
+	// Moves counts, by kind of event, how often an engine started to capture a shard.
+	// Events counts the events of each kind. Fair is the number of moves that the events
+	// required: the shards of a lost engine, or the fair share of a new engine.
 	Moves, Fair, Events [Kinds]float64
-	// Decisions is how many were made, Each and Longest the time they took.
+	// Decisions is the number of decisions. Each and Longest are the average and the
+	// longest time of a decision.
 	Decisions     int
 	Each, Longest time.Duration
 }
 
-// PerEvent is how many moves an event of a kind made.
+// PerEvent returns the average number of moves for an event of a kind.
 func (f *Figures) PerEvent(k Kind) float64 { return f.Moves[k] / math.Max(f.Events[k], 1) }
 
-// Run plays a trace to a placer.
+// Run passes the initial state and each event of a trace to a placer.
 func Run(t *Trace, p Placer) Figures {
 	var f Figures
 	var spent time.Duration
@@ -77,7 +79,7 @@ func apply(engines []placement.Engine, e *Event) []placement.Engine {
 	return engines
 }
 
-// fair is how many moves an event needs at least.
+// fair returns the number of moves that an event requires.
 func fair(before [][]string, e *Event, engines int) (n float64) {
 	switch e.Kind {
 	case Join:
@@ -94,7 +96,7 @@ func fair(before [][]string, e *Event, engines int) (n float64) {
 	return n
 }
 
-// moved counts the engines that came to capture a shard.
+// moved counts how often an engine started to capture a shard.
 func moved(before, after [][]string) (n float64) {
 	for i := range after {
 		for _, name := range after[i] {
@@ -106,7 +108,8 @@ func moved(before, after [][]string) (n float64) {
 	return n
 }
 
-// bound is Bound beside the mean, for as many holders of each shard as there are.
+// bound returns Bound as a multiple of the mean load. Each shard counts once per engine
+// that captures it.
 func bound(holders [][]string, weights []float64, engines int) float64 {
 	var each []float64
 	sum := 0.0
@@ -119,7 +122,7 @@ func bound(holders [][]string, weights []float64, engines int) float64 {
 	return Bound(each, engines) / (sum / float64(engines))
 }
 
-// uneven is the load of the most loaded engine beside the mean.
+// uneven returns the highest load of an engine as a multiple of the mean load.
 func uneven(holders [][]string, weights []float64, engines int) float64 {
 	loads := map[string]float64{}
 	var most, sum float64

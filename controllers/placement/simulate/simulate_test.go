@@ -15,8 +15,8 @@ import (
 // small is the archive of docs/design/placement.md, scaled down.
 var small = simulate.Config{PVs: 200_000, Engines: 40, Shards: 1024, Nodes: 20, Zones: 3, Events: 64}
 
-// One config makes one trace, and the other ways to place shards
-// are as uneven or as restless as they are known to be.
+// The same config always makes the same trace. The other placers are as uneven, or move as
+// many shards, as is known of them.
 func TestOthers(t *testing.T) {
 	trace := simulate.New(small)
 	if !reflect.DeepEqual(trace, simulate.New(small)) {
@@ -40,8 +40,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// Whatever happens, the most loaded engine comes to 1.15 times the mean, or as
-// near as the heaviest shards let it; and not much more moves than has to.
+// Whatever happens, the most loaded engine has at most 1.15 times the mean load, or as
+// little more as the heaviest shards allow. Few more shards move than the events require.
 func TestPlacement(t *testing.T) { place(t, 0, 1) }
 
 func TestLong_Placement(t *testing.T) { place(t, 1, 3) }
@@ -72,8 +72,8 @@ func place(t *testing.T, first, last uint64) {
 	}
 }
 
-// checkPure asserts that a decision is a function of its input, however that is
-// ordered.
+// checkPure asserts that a decision depends only on its input, and not on the order of the
+// engines in it.
 func checkPure(t *testing.T, in placement.Input, r placement.Result) {
 	t.Helper()
 	in.Engines = slices.Clone(in.Engines)
@@ -85,7 +85,7 @@ func checkPure(t *testing.T, in placement.Input, r placement.Result) {
 	}
 }
 
-// checkApart asserts that a shard has the engines it is to have, on different
+// checkApart asserts that each shard has the requested number of engines, on different
 // nodes.
 func checkApart(t *testing.T, in placement.Input, r placement.Result) {
 	t.Helper()
@@ -101,7 +101,7 @@ func checkApart(t *testing.T, in placement.Input, r placement.Result) {
 			}
 		}
 		want := in.Shards[i].Replicas
-		if len(on) == want+1 { // the one before the last is to go
+		if len(on) == want+1 { // the last engine is to replace the one before it
 			on = slices.Delete(on, want-1, want)
 		}
 		if len(on) != want || want == 2 && on[0] == on[1] {
@@ -110,7 +110,7 @@ func checkApart(t *testing.T, in placement.Input, r placement.Result) {
 	}
 }
 
-// Nothing moves while the load is steady but noisy.
+// No shard moves while the load is constant except for noise.
 func TestNoisyLoad(t *testing.T) {
 	trace := simulate.New(small)
 	v := &simulate.Varve{Replicas: 1}
@@ -128,7 +128,8 @@ func TestNoisyLoad(t *testing.T) {
 	}
 }
 
-// A group of shards that gets much hotter than others is spread, and then stays.
+// If the load of some shards increases by a factor of 20, these shards are spread over the
+// engines. Then no shard moves again.
 func TestHotGroup(t *testing.T) {
 	weights := make([]float64, 64)
 	for i := range weights {
@@ -164,7 +165,7 @@ func TestHotGroup(t *testing.T) {
 	}
 }
 
-// What no placement can do better.
+// TestBound tests the lower limit for the load of the most loaded engine.
 func TestBound(t *testing.T) {
 	for _, tc := range []struct {
 		weights []float64

@@ -1,6 +1,6 @@
-// Package simulate plays the life of a large archive to package placement, and to
-// other ways to place shards, to compare them. It is pure but for the clock that
-// measures how long deciding takes.
+// Package simulate compares package placement with other algorithms that place shards. It
+// applies the events of a large archive to each of them. The results depend only on the
+// input, except for the measured time of decisions.
 //
 //	Config ──New──▶ Trace: PVs ─▶ weights of shards, then events ──Run──▶ Figures
 //	                       engines                     │                      ▲
@@ -16,60 +16,61 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Config is what a trace is made of.
+// Config contains the parameters of a trace.
 type Config struct {
 	PVs, Engines, Shards int
-	// Nodes and Zones that engines run on, in turn.
+	// Nodes and Zones are the numbers of nodes and zones. The engines are assigned to
+	// them in turn.
 	Nodes, Zones int
-	// Events is the number of events, of all kinds in turn.
+	// Events is the number of events. The kinds of events follow each other in turn.
 	Events int
 	Seed   uint64
 }
 
-// Trace is what happens to an archive.
+// Trace is the initial state of an archive and a sequence of events.
 type Trace struct {
 	Config
 	Initial []placement.Engine
-	Weights []float64 // at the start, by shard
+	Weights []float64 // initial weights, by shard
 	Events  []Event
 }
 
-// Kind of an event.
+// Kind is the kind of an event.
 type Kind int
 
-// Kinds.
+// These are the kinds of events. Kinds is their number.
 const (
-	Join  Kind = iota // an engine comes
-	Leave             // an engine is asked to end
-	Crash             // an engine is gone at once
-	Drift             // the load changes, and one shard is twice as heavy until the next
-	Noise             // the load wavers by some percent, and comes back
+	Join  Kind = iota // an engine joins
+	Leave             // an engine leaves in order
+	Crash             // an engine disappears at once
+	Drift             // the load changes; one shard weighs twice as much until the next drift
+	Noise             // the measured load varies by a few percent for one event
 	Kinds
 )
 
 func (k Kind) String() string { return [...]string{"join", "leave", "crash", "drift", "noise"}[k] }
 
-// Event is what happens, and what holds from then on.
+// Event is one event, and the measured weights from then on.
 type Event struct {
 	Kind    Kind
-	Engine  placement.Engine // that came or goes
+	Engine  placement.Engine // engine that joins, leaves or crashes
 	Weights []float64        // measured, by shard
 }
 
-// PVs come in devices, each of which is in one shard, as with shardBy. How busy a
-// device is, and a PV beside others of its device, spreads as in control rooms:
-// most are nearly idle, and a few make most of the load.
+// The PVs of a device are in one shard, as with shardBy. The rates of devices, and of the
+// PVs of a device, have log-normal distributions as in a control room: most of them are
+// almost idle, and a few cause most of the load.
 const (
 	perDevice    = 100
 	medianRate   = 0.1 // samples/s of a PV
-	deviceSpread = 1.0 // of the logarithm
+	deviceSpread = 1.0 // standard deviation of the logarithm
 	pvSpread     = 1.5
 	driftSpread  = 0.1
-	driftKept    = 0.9 // of drift before, so that it does not go on for ever
+	driftKept    = 0.9 // share of the previous drift that remains, so that drift is bounded
 	noiseSpread  = 0.03
 )
 
-// New makes a trace, the same one for the same config.
+// New makes a trace. The same config always gives the same trace.
 func New(cfg Config) *Trace {
 	t := &Trace{Config: cfg, Weights: make([]float64, cfg.Shards)}
 	r := rand.New(rand.NewPCG(cfg.Seed, 1))
@@ -99,8 +100,8 @@ func (t *Trace) engine(n int) placement.Engine {
 	}
 }
 
-// happen makes the events. Joins and what takes engines away are in turn, so that
-// there are always about as many.
+// happen makes the events. An engine joins before another one leaves or crashes, so the
+// number of engines stays almost constant.
 func (t *Trace) happen(r *rand.Rand) {
 	there, made := slices.Clone(t.Initial), len(t.Initial)
 	weights, drift := t.Weights, make([]float64, len(t.Weights))
@@ -134,9 +135,10 @@ func (t *Trace) happen(r *rand.Rand) {
 	}
 }
 
-// Bound is a load that some engine has at least, however shards are placed: that of
-// the mean, of the heaviest shard, or of k+1 shards where more than k times as many
-// heavy ones are to be had as engines.
+// Bound returns a lower limit for the load of the most loaded engine. No placement goes
+// below the mean load. Among the k*engines+1 heaviest shards, at least k+1 share an engine,
+// so no placement goes below the load of the k+1 lightest of these shards either. Bound
+// returns the largest of these limits.
 func Bound(weights []float64, engines int) float64 {
 	sorted := slices.Clone(weights)
 	slices.Sort(sorted)

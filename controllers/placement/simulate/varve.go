@@ -8,11 +8,11 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Varve is package placement, with the limits of the operator. Engines answer
-// between one decision and the next, 10 s later.
+// Varve is a Placer that uses package placement with limits like those of the operator.
+// Decisions are 10 s apart, and engines carry out each decision before the next one.
 type Varve struct {
 	Replicas int
-	// Check sees every decision; may be nil.
+	// Check is called after every decision. It may be nil.
 	Check func(placement.Input, placement.Result)
 
 	shards  []placement.Shard
@@ -27,14 +27,15 @@ var limits = placement.Limits{
 
 const (
 	decision = 10 * time.Second
-	between  = 30 * time.Minute // events
-	maxSteps = 1000             // far more than there ever are
+	between  = 30 * time.Minute // time between two events
+	maxSteps = 1000             // far more decisions than an event ever needs
 )
 
-// Longest is how long the longest decision took.
+// Longest returns the longest time of a decision.
 func (v *Varve) Longest() time.Duration { return v.longest }
 
-// Place decides until nothing changes any more, also after a rest.
+// Place makes decisions until nothing changes any more, even after the rest time of moved
+// shards.
 func (v *Varve) Place(engines []placement.Engine, weights []float64) (holders [][]string, steps int) {
 	if v.shards == nil {
 		v.shards = make([]placement.Shard, len(weights))
@@ -63,8 +64,8 @@ func (v *Varve) Place(engines []placement.Engine, weights []float64) (holders []
 	return holders, max(steps, 1)
 }
 
-// decide makes one decision, lets engines answer it, and says whether it changed
-// anything.
+// decide makes one decision, and the engines carry it out. It reports whether anything
+// changed.
 func (v *Varve) decide(engines []placement.Engine) (changed bool) {
 	v.now = v.now.Add(decision)
 	in := placement.Input{Shards: v.shards, Engines: engines, Rebalance: true, Now: v.now, Limits: limits}
