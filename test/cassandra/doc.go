@@ -6,6 +6,6 @@
 //	                   └─▶ a keyspace of the test's own, dropped when it ends
 //	     └─ StartRing ─▶ several nodes at 127.0.0.1, .2, …: Grow, Decommission
 //
-// Everything listens on loopback, unless the test asks for another address. A test fails, with the end of the node's log,
-// if Cassandra cannot be started.
+// All nodes listen on loopback, unless the test names another address. If Cassandra cannot be
+// started, the test fails and logs the end of the node's log.
 package cassandra

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Files returns the SSTables of a table on the disk of a node, by name, and the bytes
-// of their rows.
+// Files returns the size in bytes of each SSTable data file of a table on the node's disk, by
+// file name.
 func (n *Node) Files(tb testing.TB, keyspace, table string) map[string]int64 {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(n.dir, "1", "data", keyspace, table+"-*", "*-Data.db"))
@@ -16,7 +16,7 @@ func (n *Node) Files(tb testing.TB, keyspace, table string) map[string]int64 {
 	}
 	files := map[string]int64{}
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil { // or it has just gone
+		if info, err := os.Stat(path); err == nil { // Cassandra may have removed it since Glob
 			files[filepath.Base(path)] = info.Size()
 		}
 	}

@@ -18,36 +18,37 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// javaVariable has more options for java. Where it is not set, nodes do without the
-	// optimising compiler, whose work costs more than a short test gains.
+	// javaVariable names the environment variable with additional options for java. If it is
+	// not set, nodes run without the optimizing compiler, which costs more time than it saves
+	// in a short test.
 	javaVariable = "CASSANDRA_JAVA"
-	// startTimeout covers a machine that is busy with other tests, and the fetch.
+	// startTimeout leaves time for the download of Cassandra, and for a machine that is busy
+	// with other tests.
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 3 * time.Minute
 	logTail      = 2 << 10
 )
 
-// Node is a Cassandra in a process of its own. Its methods are not safe for
-// concurrent use.
+// Node is a Cassandra node in a separate process. Its methods are not safe for concurrent use.
 type Node struct {
-	// Host is the address the node listens at, Port serves CQL there.
+	// Host is the address at which the node listens, and Port is its CQL port.
 	Host string
 	Port int
 
 	dir, script string
 	env, yaml   []string
 	cmd         *exec.Cmd
-	ended       chan struct{} // closed when the process of cmd has ended
+	ended       chan struct{} // closed when the process of cmd ends
 }
 
-// Start starts a node that ends with the test, and waits until it serves CQL.
-// Lines of YAML are added to its cassandra.yaml.
+// Start starts a node and waits until it serves CQL. It kills the node when the test ends. It
+// appends the given YAML lines to the node's cassandra.yaml.
 func Start(tb testing.TB, yaml ...string) *Node {
 	tb.Helper()
 	return StartOn(tb, loopback, yaml...)
 }
 
-// StartOn is Start at another address of this machine.
+// StartOn starts a node like Start, at another address of this machine.
 func StartOn(tb testing.TB, host string, yaml ...string) *Node {
 	tb.Helper()
 	n, err := newNode(host, tb.TempDir(), yaml)
@@ -58,7 +59,7 @@ func StartOn(tb testing.TB, host string, yaml ...string) *Node {
 	return n
 }
 
-// launch starts a new node, to end with the test.
+// launch starts a new node and kills it when the test ends.
 func (n *Node) launch(tb testing.TB) {
 	tb.Helper()
 	tb.Cleanup(func() {
@@ -83,8 +84,8 @@ func newNode(host, dir string, yaml []string) (*Node, error) {
 	return n, nil
 }
 
-// newNodeAt prepares a node with ports for CQL, for other nodes and for management.
-// The caller adds where its seeds are.
+// newNodeAt prepares a node with its ports for CQL, for other nodes and for management. The
+// caller adds the addresses of its seeds.
 func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
 	n := &Node{
 		Host: host, Port: ports[0], dir: dir, yaml: yaml,
@@ -103,8 +104,7 @@ func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
 // Addr returns the address of the CQL server, host:port.
 func (n *Node) Addr() string { return net.JoinHostPort(n.Host, strconv.Itoa(n.Port)) }
 
-// Start starts the node again after Stop or Kill, with its data and on the same
-// ports.
+// Start starts the node again after Stop or Kill, with its data and on the same ports.
 func (n *Node) Start(tb testing.TB) {
 	tb.Helper()
 	if err := n.start(); err != nil {
@@ -112,17 +112,17 @@ func (n *Node) Start(tb testing.TB) {
 	}
 }
 
-// Stop ends the node as an administrator would, and waits for it.
+// Stop ends the node with SIGTERM, as an administrator would, and waits until it has ended.
 func (n *Node) Stop() { n.end(syscall.SIGTERM) }
 
-// Kill ends the node at once, as kill -9 does.
+// Kill ends the node at once, like kill -9.
 func (n *Node) Kill() { n.kill() }
 
-// Pause stops the node from running, as on a machine that hangs: its connections
-// stay open and nothing is answered.
+// Pause suspends the node, like a machine that hangs: its connections stay open, but it
+// answers nothing.
 func (n *Node) Pause(tb testing.TB) { n.signal(tb, syscall.SIGSTOP) }
 
-// Resume ends a Pause.
+// Resume continues a node that Pause suspended.
 func (n *Node) Resume(tb testing.TB) { n.signal(tb, syscall.SIGCONT) }
 
 func (n *Node) signal(tb testing.TB, sig syscall.Signal) {
@@ -148,7 +148,7 @@ func (n *Node) start() error {
 	n.cmd, n.ended = cmd, make(chan struct{})
 	go func() {
 		defer close(n.ended)
-		_ = cmd.Wait() // that a signal ended it is no news
+		_ = cmd.Wait() // an exit by a signal is expected
 	}()
 	if err := awaitCQL(n.Addr(), n.ended); err != nil {
 		n.kill()
@@ -157,7 +157,7 @@ func (n *Node) start() error {
 	return nil
 }
 
-// awaitCQL returns when a node serves CQL at addr. It fails when ended is closed first.
+// awaitCQL waits until a node serves CQL at addr. It fails if ended is closed first.
 func awaitCQL(addr string, ended <-chan struct{}) error {
 	deadline := time.After(startTimeout)
 	for {
@@ -166,9 +166,9 @@ func awaitCQL(addr string, ended <-chan struct{}) error {
 		}
 		select {
 		case <-ended:
-			return errors.New("it ended")
+			return errors.New("the process ended")
 		case <-deadline:
-			return fmt.Errorf("it does not serve CQL after %v", startTimeout)
+			return fmt.Errorf("the node does not serve CQL after %v", startTimeout)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -192,7 +192,7 @@ func (n *Node) end(sig syscall.Signal) {
 
 func (n *Node) log() string { return filepath.Join(n.dir, "log") }
 
-// tail returns the end of the log.
+// tail returns the end of the node's log.
 func (n *Node) tail() string {
 	b, err := os.ReadFile(n.log())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// count returns how many rows table x.t has.
+// count returns the number of rows of table x.t.
 func count(t *testing.T, n *Node) int {
 	t.Helper()
 	session := connect(t, n)

@@ -4,5 +4,5 @@ package cassandra
 
 import "syscall"
 
-// attributes are none: a node outlives a test process that is killed.
+// attributes returns nil: a node outlives a test process that is killed.
 func attributes() *syscall.SysProcAttr { return nil }

@@ -16,45 +16,44 @@ import (
 	"varve.dev/varve/test/freeport"
 )
 
-// loopbacks are the addresses that a ring may take of loopback.
+// loopbacks are the loopback addresses that the nodes of a ring use.
 var loopbacks = []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}
 
-// ringJava are options of the nodes of a ring. A node that joins or leaves waits for
-// the delay after it has said so: all others must know before data moves, or writes
-// of the meantime miss the new owner. Gossip among a few nodes takes one or two
-// seconds; Cassandra's default is 30 s.
+// ringJava holds java options for the nodes of a ring. A node that joins or leaves announces
+// it and waits for the ring delay before data moves. All other nodes must know of the change
+// by then, or writes miss the new owner. Gossip among a few nodes takes one or two seconds;
+// Cassandra's default delay is 30 s.
 const ringJava = "-Dcassandra.ring_delay_ms=5000"
 
-// Ring is a cluster of several nodes, at an address each, which have their ports in
-// common as nodes on several machines do. Its methods are not safe for
-// concurrent use.
+// Ring is a cluster of several nodes. Each node has its own address, and all nodes use the
+// same ports, like nodes on several machines. Its methods are not safe for concurrent use.
 type Ring struct {
-	// Nodes were started, in the order of their addresses.
+	// Nodes are the nodes that were started, in the order of their addresses.
 	Nodes []*Node
 
 	addresses []string // of nodes, in the order in which they start
-	founders  int      // nodes that began the ring without data, and are its seeds
+	founders  int      // number of nodes that start the ring without data and are its seeds
 	ports     []int
 	yaml      []string
 }
 
-// StartRing starts nodes at 127.0.0.1 and so on, one after another, that end with the
-// test, and waits until they serve CQL. Lines of YAML are added to their
-// cassandra.yaml.
+// StartRing starts nodes at 127.0.0.1, 127.0.0.2 and so on, one after another, and waits until
+// they serve CQL. It kills them when the test ends. It appends the given YAML lines to each
+// node's cassandra.yaml.
 func StartRing(tb testing.TB, nodes int, yaml ...string) *Ring {
 	tb.Helper()
 	return StartRingOn(tb, loopbacks, nodes, yaml...)
 }
 
-// StartRingOn is StartRing at addresses of this machine. Those that are left are for
-// Grow.
+// StartRingOn starts a ring like StartRing, at the given addresses of this machine. Grow uses
+// the addresses that are left.
 func StartRingOn(tb testing.TB, addresses []string, nodes int, yaml ...string) *Ring {
 	tb.Helper()
 	ports, err := ringPorts(addresses)
 	if err != nil {
 		tb.Fatalf("starting Cassandra: %v", err)
 	}
-	// As in use, a node that answers slowly is asked last by the others.
+	// As in production, nodes send requests to a slow node last.
 	r := &Ring{addresses: addresses, founders: nodes, ports: ports, yaml: append([]string{"dynamic_snitch: true"}, yaml...)}
 	for range nodes {
 		r.Grow(tb)
@@ -62,8 +61,8 @@ func StartRingOn(tb testing.TB, addresses []string, nodes int, yaml ...string) *
 	return r
 }
 
-// ringPorts returns ports that are free at all addresses of a ring, for CQL and for
-// the nodes among each other.
+// ringPorts returns two ports that are free at all addresses of a ring: one for CQL and one
+// for the traffic between nodes.
 func ringPorts(addresses []string) (found []int, err error) {
 	candidates, err := freeport.Several(addresses[0], 20)
 	if err != nil {
@@ -91,13 +90,13 @@ func freeEverywhere(addresses []string, port int) bool {
 	return true
 }
 
-// Grow starts one node more, and waits until it has joined, with the data that is its
-// own from then on, and serves CQL.
+// Grow starts one more node, and waits until it has joined the ring, has received its part of
+// the data and serves CQL.
 func (r *Ring) Grow(tb testing.TB) *Node {
 	tb.Helper()
 	i := len(r.Nodes)
 	if i == len(r.addresses) {
-		tb.Fatalf("a ring has %d nodes at most", i)
+		tb.Fatalf("a ring has at most %d nodes", i)
 	}
 	jmx, err := freeport.Find(loopback)
 	if err != nil {
@@ -119,8 +118,8 @@ func (r *Ring) Addrs() []string {
 	return addrs
 }
 
-// AwaitUp waits until a number of nodes, and no other, are members in the eyes of a
-// node, and are all up.
+// AwaitUp waits until the node n sees exactly the given number of ring members, and all of
+// them are up.
 func (n *Node) AwaitUp(tb testing.TB, nodes int) {
 	tb.Helper()
 	for deadline := time.Now().Add(startTimeout); ; {
@@ -129,13 +128,13 @@ func (n *Node) AwaitUp(tb testing.TB, nodes int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			tb.Fatalf("after %v, the nodes that %s knows are %v, and not %d that are up", startTimeout, n.Host, status, nodes)
+			tb.Fatalf("after %v, node %s sees ring members in states %v, want %d members in state UN", startTimeout, n.Host, status, nodes)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
 }
 
-// members returns the states of the nodes that a node knows: UN is up and normal.
+// members returns the states of the ring members that a node knows. UN means up and normal.
 func (n *Node) members(tb testing.TB) (states []string) {
 	tb.Helper()
 	for line := range strings.Lines(n.Nodetool(tb, "status")) {
@@ -146,8 +145,8 @@ func (n *Node) members(tb testing.TB) (states []string) {
 	return states
 }
 
-// Decommission has a node leave its ring: it gives its data to the others, which
-// takes until the return, and then ends.
+// Decommission removes a node from its ring and stops it. The node first transfers its data to
+// the other nodes; Decommission returns when this is done.
 func (n *Node) Decommission(tb testing.TB) {
 	tb.Helper()
 	n.Nodetool(tb, "decommission")
@@ -169,7 +168,7 @@ func (n *Node) Tables(tb testing.TB, keyspace string) (names []string) {
 	return names
 }
 
-// Nodetool runs Cassandra's own tool on a node, and returns what it writes.
+// Nodetool runs Cassandra's nodetool on a node and returns its output.
 func (n *Node) Nodetool(tb testing.TB, args ...string) string {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), n.script, append([]string{"nodetool", "1"}, args...)...)

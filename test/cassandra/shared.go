@@ -13,19 +13,19 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// AddrVariable names a running node, host:port, that Shared uses instead of
-// starting one.
+// AddrVariable names the environment variable with the address, host:port, of a running node.
+// If it is set, Shared uses that node instead of starting one.
 const AddrVariable = "VARVE_TEST_CASSANDRA"
 
-// Keyspace is where a test may create tables.
+// Keyspace is a keyspace in which a test may create tables.
 type Keyspace struct {
 	// Addr is the address of a node, host:port.
 	Addr string
-	// Name is of a keyspace that does not exist yet.
+	// Name is the name of the keyspace, which does not exist yet.
 	Name string
 }
 
-// shared is the node of this process; Main ends it.
+// shared is the node of this process. Main ends it.
 var shared struct {
 	sync.Mutex
 	addr string
@@ -33,9 +33,8 @@ var shared struct {
 	err  error
 }
 
-// Shared returns a keyspace of the test's own on a node that all tests of the
-// process use. The keyspace is dropped when the test ends. The package's TestMain
-// must call Main.
+// Shared returns a new keyspace for one test, on a node that all tests of the process use. It
+// drops the keyspace when the test ends. The package's TestMain must call Main.
 func Shared(tb testing.TB) Keyspace {
 	tb.Helper()
 	addr, err := sharedAddr()
@@ -47,7 +46,7 @@ func Shared(tb testing.TB) Keyspace {
 	return ks
 }
 
-// Main runs the tests of a package and exits. It is to be all of TestMain.
+// Main runs the tests of a package and exits. TestMain must do nothing but call Main.
 func Main(m *testing.M) {
 	code := m.Run()
 	if n := shared.node; n != nil {
@@ -59,7 +58,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedAddr starts the node at the first call.
+// sharedAddr returns the address of the shared node. It starts the node at the first call.
 func sharedAddr() (string, error) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -71,7 +70,7 @@ func sharedAddr() (string, error) {
 
 func startShared() (string, error) {
 	if addr := os.Getenv(AddrVariable); addr != "" {
-		return addr, awaitCQL(addr, nil) // hack/test.sh does not wait for it
+		return addr, awaitCQL(addr, nil) // hack/test.sh does not wait until the node serves CQL
 	}
 	dir, err := os.MkdirTemp("", "varve-cassandra-")
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// DataDir is where the node keeps its tables, in a directory per keyspace.
+// DataDir returns the directory in which the node stores its tables. It has one subdirectory
+// per keyspace.
 func (n *Node) DataDir() string { return filepath.Join(n.dir, "1", "data") }
 
-// WriteNodetool puts an executable into a directory that is Cassandra's own tool for this
-// node, so that scripts with the directory in PATH have it as nodetool, as on a server.
+// WriteNodetool writes an executable named nodetool, which runs Cassandra's nodetool for this
+// node. Scripts with the directory in PATH find it, as on a server.
 func (n *Node) WriteNodetool(tb testing.TB, dir string) {
 	tb.Helper()
 	var script strings.Builder
@@ -26,7 +27,7 @@ func (n *Node) WriteNodetool(tb testing.TB, dir string) {
 	}
 }
 
-// Destroy ends the node at once, and takes its disk away.
+// Destroy kills the node and deletes its data.
 func (n *Node) Destroy(tb testing.TB) {
 	tb.Helper()
 	n.kill()

@@ -26,7 +26,7 @@ type server struct {
 	kubeconfig string
 }
 
-// newServer starts an API server, with the CRDs of those directories.
+// newServer starts an API server with the CRDs of the given directories.
 func newServer(t *testing.T, crds ...string) *server {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -63,17 +63,17 @@ func newServer(t *testing.T, crds ...string) *server {
 	return s
 }
 
-// dryRun asks the server to take an object, as kubectl apply --dry-run=server
-// does, and to refuse fields that it does not know.
+// dryRun applies an object without storing it, like kubectl apply --dry-run=server. The server
+// rejects fields that it does not know.
 func (s *server) dryRun(t *testing.T, u *unstructured.Unstructured) error {
 	if u.GetNamespace() == "" {
-		u.SetNamespace("epics") // ignored where there is none
+		u.SetNamespace("epics") // the server ignores it for cluster-scoped kinds
 	}
 	return s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u),
 		client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
 }
 
-// documents are the objects of a YAML text.
+// documents returns the objects of a YAML text.
 func documents(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -93,8 +93,8 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 	}
 }
 
-// Kinds of others, whose CRDs the server does not have.
-var elsewhere = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
+// foreignKinds are kinds of other projects. The server does not have their CRDs.
+var foreignKinds = map[string]bool{"ServiceMonitor": true, "HTTPRoute": true, "Issuer": true, "Certificate": true}
 
 func TestServerTakesCharts(t *testing.T) {
 	s := newServer(t, "../../charts/varve-operator/files/crds", kedaCRD(t))
@@ -108,7 +108,7 @@ func TestServerTakesCharts(t *testing.T) {
 			t.Fatal(complaint)
 		}
 		for _, u := range documents(t, out) {
-			if elsewhere[u.GetKind()] {
+			if foreignKinds[u.GetKind()] {
 				continue
 			}
 			if err := s.dryRun(t, u); err != nil {
@@ -116,19 +116,19 @@ func TestServerTakesCharts(t *testing.T) {
 			}
 		}
 	})
-	// That it takes everything says something only if it looks.
+	// The checks above prove nothing unless the server rejects wrong objects.
 	unknown := documents(t, "{apiVersion: varve.dev/v1alpha1, kind: Archiver, metadata: {name: main}, spec: {storage: {embedded: {}}, engnes: {}}}")[0]
 	if err := s.dryRun(t, unknown); err == nil || !strings.Contains(err.Error(), "engnes") {
-		t.Error("an unknown field was taken:", err)
+		t.Error("the server accepted an unknown field:", err)
 	}
 	unscaled := documents(t, "{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: main}, spec: {scaleTargetRef: {kind: Archiver}, triggers: []}}")[0]
 	if err := s.dryRun(t, unscaled); err == nil || !strings.Contains(err.Error(), "scaleTargetRef.name") {
-		t.Error("KEDA scales what has no name:", err)
+		t.Error("the server accepted a ScaledObject without scaleTargetRef.name:", err)
 	}
-	t.Run("samples", func(t *testing.T) { serverTakesSamples(t, s) })
+	t.Run("samples", func(t *testing.T) { checkSamples(t, s) })
 }
 
-// kedaCRD is the file with the definition of KEDA's ScaledObject.
+// kedaCRD returns the path of the file with the CRD of KEDA's ScaledObject.
 func kedaCRD(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("../../hack/crd.sh", "ScaledObject").Output()
@@ -138,7 +138,7 @@ func kedaCRD(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-func serverTakesSamples(t *testing.T, s *server) {
+func checkSamples(t *testing.T, s *server) {
 	var files []string
 	err := filepath.WalkDir("../../config/samples", func(path string, _ os.DirEntry, err error) error {
 		if filepath.Ext(path) == ".yaml" && filepath.Base(path) != "kustomization.yaml" {
@@ -147,7 +147,7 @@ func serverTakesSamples(t *testing.T, s *server) {
 		return err
 	})
 	if err != nil || len(files) == 0 {
-		t.Fatal("no samples", err)
+		t.Fatal("found no sample manifests: ", err)
 	}
 	kinds := map[string]bool{}
 	for _, file := range files {
@@ -164,7 +164,7 @@ func serverTakesSamples(t *testing.T, s *server) {
 	}
 	for _, kind := range []string{"Archiver", "ArchiveGroup", "ScaledObject"} {
 		if !kinds[kind] {
-			t.Errorf("there is no sample of kind %s", kind)
+			t.Errorf("no sample manifest has kind %s", kind)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package charts_test tests the Helm charts, by the real helm:
+// Package charts_test tests the Helm charts with the real helm command:
 //
 //	testdata/CHART/*.values.yaml ──▶ helm template ──┬─▶ *.golden.yaml
 //	config/samples ──────────────────────────────────┴─▶ a real API server, dry run
@@ -26,7 +26,8 @@ const (
 	operatorChart = "../../charts/varve-operator"
 	varveChart    = "../../charts/varve"
 	cassChart     = "../../charts/varve-operator/charts/cass-operator"
-	// helm template asks no cluster, and what it assumes is old.
+	// helm template does not connect to a cluster, and the Kubernetes version that it assumes
+	// by default is old.
 	kubeVersion = "--kube-version=1.30.0"
 )
 
@@ -38,7 +39,7 @@ var helmPath = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), err
 })
 
-// helm runs a command and returns what it printed, and what it complained about.
+// helm runs a helm command and returns its stdout and stderr.
 func helm(t *testing.T, env []string, args ...string) (string, string, error) {
 	t.Helper()
 	path, err := helmPath()
@@ -54,7 +55,7 @@ func helm(t *testing.T, env []string, args ...string) (string, string, error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// render runs helm template as it is run for release main in namespace epics.
+// render runs helm template for release main in namespace epics.
 func render(t *testing.T, chart string, args ...string) (string, string, error) {
 	t.Helper()
 	return helm(t, nil, append([]string{"template", "main", chart, "--namespace=epics", kubeVersion}, args...)...)
@@ -66,7 +67,7 @@ func cases(t *testing.T, do func(t *testing.T, chart, values string)) {
 		name := filepath.Base(chart)
 		files, err := filepath.Glob(filepath.Join("testdata", name, "*.values.yaml"))
 		if err != nil || len(files) == 0 {
-			t.Fatal("no values files of", name, err)
+			t.Fatal("no values files for chart", name, err)
 		}
 		for _, values := range files {
 			test := strings.TrimSuffix(filepath.Base(values), ".values.yaml")
@@ -92,13 +93,14 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(string(want), out); d != "" {
-			t.Errorf("-want +got; if it is meant: go test ./test/charts -update\n%s", d)
+			t.Errorf("-want +got; if the change is intended, run go test ./test/charts -update\n%s", d)
 		}
 	})
 }
 
-// withFewRules copies a chart, so that golden files do not change whenever the
-// operator's rights do. TestRights looks at those.
+// withFewRules returns a copy of the operator's chart with short RBAC rules, so that the
+// golden files do not change whenever the operator's rights change. TestRights checks the
+// rights. It returns other charts unchanged.
 func withFewRules(t *testing.T, chart string) string {
 	t.Helper()
 	if chart != operatorChart {
@@ -115,7 +117,7 @@ func withFewRules(t *testing.T, chart string) string {
 	return dir
 }
 
-// copyOperatorChart copies the chart.
+// copyOperatorChart copies the operator's chart and returns the directory of the copy.
 func copyOperatorChart(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -134,8 +136,8 @@ func TestLint(t *testing.T) {
 	})
 }
 
-// A mistake in the values is refused before anything reaches the cluster, and
-// the message names it.
+// TestRefusals checks that helm rejects mistakes in the values before it changes the cluster,
+// and that the message names the mistake.
 func TestRefusals(t *testing.T) {
 	storage := `archiver.spec.storage={"embedded":{}}`
 	for _, c := range []struct{ name, chart, set, want string }{
@@ -174,15 +176,15 @@ func TestRefusals(t *testing.T) {
 func TestNameOfArchiver(t *testing.T) {
 	path := []string{"template", "1st.release", varveChart, kubeVersion, `--set-json=archiver.spec.storage={"embedded":{}}`}
 	if _, complaint, err := helm(t, nil, path...); err == nil || !strings.Contains(complaint, "archiver.name") {
-		t.Errorf("a release whose name is none for an Archiver: got %v: %s", err, complaint)
+		t.Errorf("a release name that is not a valid Archiver name: got %v: %s", err, complaint)
 	}
 	if _, complaint, err := helm(t, nil, append(path, "--set=archiver.name=main")...); err != nil {
 		t.Error(complaint)
 	}
 }
 
-// A tag that is made of a commit may happen to have digits only, which YAML and
-// --set take for a number.
+// TestTagOfDigits checks image tags that consist of digits. A commit hash can be such a tag,
+// and YAML and --set parse it as a number.
 func TestTagOfDigits(t *testing.T) {
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(values, []byte("image: {tag: 12345678}"), 0o600); err != nil {

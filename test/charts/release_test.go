@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// helm runs a command on the server, which has to succeed.
+// helm runs a helm command against the server and returns its output. It fails the test if the
+// command fails.
 func (s *server) helm(t *testing.T, args ...string) string {
 	t.Helper()
 	out, complaint, err := helm(t, []string{"KUBECONFIG=" + s.kubeconfig}, args...)
@@ -59,23 +60,23 @@ func TestOperatorRelease(t *testing.T) {
 
 	s.helm(t, "install", "varve-operator", operatorChart, system, "--set=crds.enabled=false")
 	if s.crd(t) != nil {
-		t.Error("there are CRDs, though crds.enabled is false")
+		t.Error("the CRDs are installed, although crds.enabled is false")
 	}
 	s.helm(t, "uninstall", "varve-operator", system)
 
 	notes := s.helm(t, "install", "varve-operator", operatorChart, system)
 	if !strings.Contains(notes, "rollout status deployment/varve-operator") {
-		t.Error("the notes tell no next step:\n", notes)
+		t.Error("the notes do not name the next step:\n", notes)
 	}
 	if s.get(t, deployments, "varve-system", "varve-operator") == nil || s.crd(t) == nil {
-		t.Fatal("no operator, or no CRD")
+		t.Fatal("the operator or its CRD is not installed")
 	}
-	protected(t, s)
+	checkProtected(t, s)
 
 	deleteShards(t, s)
 	s.helm(t, "upgrade", "varve-operator", nextVersion(t), system)
 	if s.get(t, crdKind, "", "archiveshards.varve.dev") == nil {
-		t.Error("the upgrade did not bring a CRD back that somebody deleted")
+		t.Error("the upgrade did not restore a deleted CRD")
 	}
 	if names, _, _ := unstructured.NestedStringSlice(s.crd(t).Object, "spec", "names", "shortNames"); len(names) != 2 {
 		t.Error("the upgrade did not change the CRD:", names)
@@ -87,13 +88,13 @@ func TestOperatorRelease(t *testing.T) {
 		t.Error("the operator survived its release")
 	}
 	if s.crd(t) == nil || s.get(t, archivers, "epics", "main") == nil {
-		t.Fatal("the CRDs or an Archiver went with the operator's release")
+		t.Fatal("the CRDs or an Archiver were deleted with the operator's release")
 	}
-	deletable(t, s)
+	checkDeletable(t, s)
 
 	s.helm(t, "install", "varve-operator", operatorChart, system)
 	if s.get(t, deployments, "varve-system", "varve-operator") == nil || s.get(t, archivers, "epics", "main") == nil {
-		t.Error("installing again did not bring the operator, or lost the Archiver")
+		t.Error("after the second installation, the operator or the Archiver is missing")
 	}
 	s.helm(t, "uninstall", "main", "--namespace=epics")
 	if s.get(t, archivers, "epics", "main") != nil {
@@ -101,7 +102,7 @@ func TestOperatorRelease(t *testing.T) {
 	}
 }
 
-// deleteShards deletes the CRD of ArchiveShards, in the way that the refusal tells.
+// deleteShards deletes the CRD of ArchiveShards as the webhook's refusal explains.
 func deleteShards(t *testing.T, s *server) {
 	t.Helper()
 	crd := s.get(t, crdKind, "", "archiveshards.varve.dev")
@@ -114,7 +115,7 @@ func deleteShards(t *testing.T, s *server) {
 func allow(t *testing.T, s *server, crd *unstructured.Unstructured) {
 	t.Helper()
 	old := crd.DeepCopy()
-	annotations := crd.GetAnnotations() // those of Helm, too
+	annotations := crd.GetAnnotations() // includes Helm's annotations
 	annotations["varve.dev/allow-deletion"] = "true"
 	crd.SetAnnotations(annotations)
 	if err := s.Patch(t.Context(), crd, client.MergeFrom(old)); err != nil {
@@ -122,8 +123,8 @@ func allow(t *testing.T, s *server, crd *unstructured.Unstructured) {
 	}
 }
 
-// protected expects that a CRD can be deleted only by somebody who says so.
-func protected(t *testing.T, s *server) {
+// checkProtected checks that a CRD cannot be deleted without an annotation that allows it.
+func checkProtected(t *testing.T, s *server) {
 	t.Helper()
 	var err error
 	eventually(t, "the CRD is protected", func() bool {
@@ -131,7 +132,7 @@ func protected(t *testing.T, s *server) {
 		return apierrors.IsForbidden(err)
 	})
 	if how := "kubectl annotate crd archivers.varve.dev varve.dev/allow-deletion=true"; !strings.Contains(err.Error(), how) {
-		t.Error("the refusal does not say what to do:", err)
+		t.Error("the refusal does not name the remedy:", err)
 	}
 	allowed := s.crd(t)
 	allow(t, s, allowed)
@@ -145,12 +146,12 @@ func protected(t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	if err := s.Delete(t.Context(), u); err != nil {
-		t.Error("deleting a CRD of somebody else:", err)
+		t.Error("deleting a CRD of another project:", err)
 	}
 }
 
-// deletable expects that without the operator's release CRDs can be deleted.
-func deletable(t *testing.T, s *server) {
+// checkDeletable checks that CRDs can be deleted once the operator's release is uninstalled.
+func checkDeletable(t *testing.T, s *server) {
 	t.Helper()
 	crd := s.get(t, crdKind, "", "archivegroups.varve.dev")
 	eventually(t, "the CRD can be deleted", func() bool {
@@ -158,12 +159,12 @@ func deletable(t *testing.T, s *server) {
 	})
 }
 
-// eventually waits for what the API server takes a moment to notice.
+// eventually waits until ok returns true, because the API server notices some changes late.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("not within 30 s:", what)
+			t.Fatal("not within 2 minutes:", what)
 		}
 	}
 }
@@ -177,8 +178,8 @@ func rendered(t *testing.T, template string) string {
 	return out
 }
 
-// nextVersion is the operator's chart of a later version, whose Archiver has
-// another short name.
+// nextVersion returns the directory of a later version of the operator's chart, in which the
+// CRD of Archivers has another short name.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	dir := copyOperatorChart(t)
@@ -210,7 +211,7 @@ func TestArchiveRelease(t *testing.T) {
 	archiver := s.get(t, archivers, "epics", "storage-ring")
 	secret, _, _ := unstructured.NestedString(archiver.Object, "spec", "storage", "cassandra", "external", "secretRef", "name")
 	if secret != "storage-ring-cassandra" {
-		t.Error("the Archiver names the Secret", secret)
+		t.Error("the Archiver refers to the wrong Secret:", secret)
 	}
 	if s.get(t, groups, "epics", "vacuum") == nil || s.get(t, groups, "epics", "magnets") == nil {
 		t.Error("groups are missing")
@@ -232,7 +233,7 @@ func TestArchiveRelease(t *testing.T) {
 	if s.get(t, groups, "epics", "vacuum") != nil {
 		t.Error("a group survived its release")
 	}
-	// As its annotation asks.
+	// The Archiver has an annotation that makes Helm keep it.
 	if s.get(t, archivers, "epics", "storage-ring") == nil {
 		t.Error("helm.sh/resource-policy: keep did not keep the Archiver")
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rights lists what rules allow, a line each.
+// rights returns what rules allow, as one sorted line per verb and resource.
 func rights(rules []rbacv1.PolicyRule) []string {
 	set := map[string]bool{}
 	for _, r := range rules {
@@ -28,8 +28,8 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// granted returns the rights of the roles that the operator's chart makes, by
-// kind and namespace, without those for its leader election and for people.
+// granted returns the rights of the roles that the operator's chart creates, by kind and
+// namespace. It omits the roles for leader election and for users.
 func granted(t *testing.T, args ...string) map[string][]string {
 	t.Helper()
 	out, complaint, err := render(t, operatorChart, append(args, "--show-only=templates/rbac.yaml")...)
@@ -73,7 +73,7 @@ func TestRights(t *testing.T) {
 		}
 		for _, right := range got["ClusterRole "] {
 			if strings.Contains(right, "varve.dev archive") && !strings.Contains(right, "customresourcedefinitions") {
-				t.Error("in all namespaces:", right)
+				t.Error("the operator has this right in all namespaces:", right)
 			}
 		}
 		together := slices.Sorted(slices.Values(slices.Concat(got["ClusterRole "], got["Role epics"])))
@@ -83,12 +83,13 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// No right to read Secrets, which would be one to everything: it makes those of a managed
-// Cassandra, and nothing else. To patch one would be to read it.
+// TestNoSecretIsRead checks that the operator can create Secrets, which a managed Cassandra
+// needs, but has no other right to Secrets. A right to read Secrets would expose all
+// credentials in the cluster. A right to patch a Secret is also a right to read it.
 func TestNoSecretIsRead(t *testing.T) {
 	for _, right := range granted(t)["ClusterRole "] {
 		if strings.Contains(right, "secrets") && right != "create  secrets" || strings.Contains(right, "*") {
-			t.Error("the operator may", right)
+			t.Error("the operator has the right to", right)
 		}
 	}
 }

@@ -21,38 +21,39 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// IOC is a real IOC, or another server, in a process of its own. It ends with the
-// test.
+// IOC is a real IOC, or another server, in a separate process. It is killed when the test
+// ends.
 type IOC struct {
-	// Host is the address it listens on.
+	// Host is the address at which the IOC listens.
 	Host string
-	// CAPort serves Channel Access over TCP and UDP, PVAPort pvAccess over TCP.
+	// CAPort is the port of Channel Access over TCP and UDP. PVAPort is the port of pvAccess
+	// over TCP.
 	CAPort, PVAPort int
 
 	tb    testing.TB
-	db    string   // file of the EPICS database
-	args  []string // of Python
-	probe string   // address that accepts connections once it runs
+	db    string   // path of the EPICS database file
+	args  []string // arguments of Python
+	probe string   // address that accepts connections once the IOC runs
 	cmd   *exec.Cmd
-	stdin io.WriteCloser // its end ends the IOC, also when the test process dies
-	ended chan struct{}  // closed when the process is over
+	stdin io.WriteCloser // the IOC ends when stdin is closed, also if the test process dies
+	ended chan struct{}  // closed when the process ends
 	log   syncBuffer
 }
 
-// StartIOC starts an IOC on 127.0.0.1 that serves the records of an EPICS
-// database, given as text, and waits until it answers.
+// StartIOC starts an IOC on 127.0.0.1 that serves the records of an EPICS database, given as
+// text, and waits until the IOC accepts connections.
 func StartIOC(tb testing.TB, database string) *IOC {
 	tb.Helper()
 	return StartIOCOn(tb, "127.0.0.1", database)
 }
 
-// StartIOCOn is StartIOC on another address of loopback.
+// StartIOCOn starts an IOC like StartIOC, on another loopback address.
 func StartIOCOn(tb testing.TB, host, database string) *IOC {
 	tb.Helper()
 	return StartIOCAt(tb, host, FreePort(tb, host), database)
 }
 
-// StartIOCAt is StartIOCOn with a given port for Channel Access.
+// StartIOCAt starts an IOC like StartIOCOn, with the given port for Channel Access.
 func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 	tb.Helper()
 	ioc := &IOC{
@@ -66,14 +67,14 @@ func StartIOCAt(tb testing.TB, host string, caPort int, database string) *IOC {
 	return ioc
 }
 
-// StartCAServer starts a Python script that serves Channel Access at the address
-// and port that its environment names, as IOCs do. Its argument is the address.
+// StartCAServer starts a Python script that serves Channel Access. Like an IOC, the script
+// gets its address and port from its environment. Its only argument is the address.
 func StartCAServer(tb testing.TB, script string) *IOC {
 	tb.Helper()
 	return startScript(tb, script, (*IOC).CAAddr)
 }
 
-// StartPVAServer is StartCAServer for pvAccess.
+// StartPVAServer starts a Python script like StartCAServer, for pvAccess.
 func StartPVAServer(tb testing.TB, script string) *IOC {
 	tb.Helper()
 	return startScript(tb, script, (*IOC).PVAAddr)
@@ -88,7 +89,7 @@ func startScript(tb testing.TB, script string, probe func(*IOC) string) *IOC {
 	return ioc
 }
 
-// launch starts the process, to end with the test.
+// launch starts the process and kills it when the test ends.
 func (ioc *IOC) launch() {
 	ioc.tb.Helper()
 	ioc.Start()
@@ -119,7 +120,7 @@ func (ioc *IOC) Start() {
 	ioc.tb.Helper()
 	cmd := exec.Command(Python(ioc.tb), append([]string{"-u"}, ioc.args...)...)
 	cmd.Env = append(os.Environ(), ioc.environment()...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // by sessions Linux shares out the CPU
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // see prefer
 	cmd.Stdout, cmd.Stderr = &ioc.log, &ioc.log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -130,7 +131,7 @@ func (ioc *IOC) Start() {
 	}
 	ioc.cmd, ioc.stdin, ioc.ended = cmd, stdin, make(chan struct{})
 	go func(ended chan struct{}) {
-		_ = cmd.Wait() // its log says why
+		_ = cmd.Wait() // the IOC's log has the reason
 		close(ended)
 	}(ioc.ended)
 	if err := ioc.wait(); err != nil {
@@ -140,32 +141,33 @@ func (ioc *IOC) Start() {
 	ioc.prefer()
 }
 
-// prefer has a busy machine run the IOC rather than others, as if the IOC had a machine
-// of its own: one that starves drops updates before it sends them. It takes root, and
-// Linux that shares out the CPU by sessions (autogroup).
+// prefer raises the CPU priority of the IOC's session, as if the IOC had its own machine: an
+// IOC that gets too little CPU drops updates before it sends them. It needs root, and a Linux
+// kernel that shares out the CPU by session (autogroup).
 func (ioc *IOC) prefer() {
 	group := fmt.Sprintf("/proc/%d/autogroup", ioc.cmd.Process.Pid)
 	if err := os.WriteFile(group, []byte("-15"), 0); err != nil {
-		ioc.tb.Logf("the IOC gets no more of the CPU than others: %v", err)
+		ioc.tb.Logf("the IOC runs without a higher CPU priority: %v", err)
 	}
 }
 
-// environment keeps servers and clients on loopback and to themselves, and IOCs without
-// threads of real time, which root may have: where all runs on a few cores, those that
-// queue updates and those that send them fight for locks until nobody else gets a core.
+// environment returns the environment of an IOC. It keeps the IOC and its clients on loopback
+// and apart from other IOCs. It also turns off real-time threads, which root may use: on a few
+// cores, the threads that queue updates and the threads that send them compete for locks until
+// no other process gets a core.
 func (ioc *IOC) environment() []string {
 	ca, pva := strconv.Itoa(ioc.CAPort), strconv.Itoa(ioc.PVAPort)
 	return append(ioc.ClientEnv(),
 		"EPICS_ALLOW_POSIX_THREAD_PRIORITY_SCHEDULING=NO",
 		"EPICS_CAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_CAS_SERVER_PORT="+ca,
-		"EPICS_CA_SERVER_PORT="+ca, // where caproto's servers look
+		"EPICS_CA_SERVER_PORT="+ca, // read by caproto's servers
 		"EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_CAS_AUTO_BEACON_ADDR_LIST=NO",
 		"EPICS_PVAS_INTF_ADDR_LIST="+ioc.Host, "EPICS_PVAS_SERVER_PORT="+pva,
 		"EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO",
 	)
 }
 
-// ClientEnv returns the environment of a client that finds this IOC only.
+// ClientEnv returns the environment of a client that finds only this IOC.
 func (ioc *IOC) ClientEnv() []string {
 	return []string{
 		"EPICS_CA_ADDR_LIST=" + ioc.CAAddr(), "EPICS_CA_AUTO_ADDR_LIST=NO", "EPICS_CA_MAX_ARRAY_BYTES=20000000",
@@ -173,7 +175,7 @@ func (ioc *IOC) ClientEnv() []string {
 	}
 }
 
-// wait returns when the IOC accepts connections, which it does once it runs.
+// wait waits until the IOC accepts connections.
 func (ioc *IOC) wait() error {
 	for deadline := time.Now().Add(startTimeout); ; {
 		conn, err := net.Dial("tcp4", ioc.probe)
@@ -182,19 +184,19 @@ func (ioc *IOC) wait() error {
 		}
 		select {
 		case <-ioc.ended:
-			return errors.New("it ended")
+			return errors.New("the process ended")
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("it does not answer: %w", err)
+			return fmt.Errorf("it accepts no connections: %w", err)
 		}
 	}
 }
 
-// Stop ends the IOC as an operator would, and waits for it.
+// Stop ends the IOC with SIGTERM, as an administrator would, and waits until it has ended.
 func (ioc *IOC) Stop() { ioc.end(syscall.SIGTERM) }
 
-// Kill ends the IOC at once: its circuits are reset by the kernel.
+// Kill ends the IOC at once. The kernel resets its circuits.
 func (ioc *IOC) Kill() { ioc.end(syscall.SIGKILL) }
 
 // Restart stops the IOC and starts it again on the same ports.
@@ -204,8 +206,8 @@ func (ioc *IOC) Restart() {
 	ioc.Start()
 }
 
-// Shell has the IOC's shell run a command, such as "dbpf PV value". What it does
-// may show a bit later.
+// Shell sends a command, such as "dbpf PV value", to the IOC's shell. The effect of the
+// command may appear a little later.
 func (ioc *IOC) Shell(command string) {
 	ioc.tb.Helper()
 	if _, err := fmt.Fprintf(ioc.stdin, "ioc(%q)\n", command); err != nil {
@@ -213,14 +215,14 @@ func (ioc *IOC) Shell(command string) {
 	}
 }
 
-// Run runs a Python script as a client that finds this IOC only, and returns what
-// it prints.
+// Run runs a Python script as a client that finds only this IOC, and returns the script's
+// output.
 func (ioc *IOC) Run(script string, args ...string) []byte {
 	ioc.tb.Helper()
 	return run(ioc.tb, Python(ioc.tb), ioc.ClientEnv(), nil, script, args...)
 }
 
-// Feed is Run for a script that reads from its standard input.
+// Feed runs a script like Run, and passes input to its standard input.
 func (ioc *IOC) Feed(input []byte, script string, args ...string) []byte {
 	ioc.tb.Helper()
 	return run(ioc.tb, Python(ioc.tb), ioc.ClientEnv(), input, script, args...)
@@ -238,7 +240,8 @@ func (ioc *IOC) end(sig syscall.Signal) {
 	ioc.cmd = nil
 }
 
-// syncBuffer is what the IOC wrote; two goroutines of exec.Cmd and a test use it.
+// syncBuffer collects the output of an IOC. Two goroutines of exec.Cmd and the test use it
+// concurrently.
 type syncBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -251,7 +254,7 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// String returns what was written.
+// String returns everything written so far.
 func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

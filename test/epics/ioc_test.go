@@ -16,7 +16,7 @@ func TestIOCAnswersAndComesBack(t *testing.T) {
 	for _, again := range []func(){func() {}, ioc.Restart, func() { ioc.Kill(); ioc.Start() }} {
 		again()
 		if got := strings.TrimSpace(string(ioc.Run(readOne, "T:ONE"))); got != "42" {
-			t.Errorf("an independent client reads %q", got)
+			t.Errorf("an independent client reads %q, want 42", got)
 		}
 	}
 }

@@ -15,20 +15,21 @@ import (
 	"varve.dev/varve/test/checkout"
 )
 
-// runTimeout bounds a script, with room for a busy machine.
+// runTimeout is the time limit of a script. It leaves room for a busy machine.
 const runTimeout = 3 * time.Minute
 
-// PythonVariable names an interpreter to use instead of that of hack/venv.sh.
+// PythonVariable names the environment variable with the path of a Python interpreter to use
+// instead of the one that hack/venv.sh installs.
 const PythonVariable = "VARVE_EPICS_PYTHON"
 
-// Environments are made once per process: real IOCs and their clients, and clients
-// of the Archiver Appliance.
+// Each environment is created once per process: python for IOCs and their clients, clients for
+// clients of the Archiver Appliance.
 var (
 	python  = sync.OnceValues(func() (string, error) { return environment("epics") })
 	clients = sync.OnceValues(func() (string, error) { return environment("clients") })
 )
 
-// environment returns the interpreter of an environment of hack/venv.sh.
+// environment returns the path of the interpreter of an environment that hack/venv.sh creates.
 func environment(name string) (string, error) {
 	if p := os.Getenv(PythonVariable); p != "" && name == "epics" {
 		return p, nil
@@ -40,30 +41,30 @@ func environment(name string) (string, error) {
 	return lines[len(lines)-1], err
 }
 
-// Python returns the path of an interpreter that has the packages of
-// hack/venv.sh, installing them if need be.
+// Python returns the path of an interpreter with the packages that hack/venv.sh installs. It
+// installs them first if they are missing.
 func Python(tb testing.TB) string {
 	tb.Helper()
 	path, err := python()
 	if err != nil {
-		tb.Fatalf("making the EPICS environment: %v", err)
+		tb.Fatalf("creating the EPICS environment: %v", err)
 	}
 	return path
 }
 
-// RunClients runs a Python script that has clients of the Archiver Appliance, and
-// returns what it prints.
+// RunClients runs a Python script that can import clients of the Archiver Appliance, and
+// returns its output.
 func RunClients(tb testing.TB, script string, args ...string) []byte {
 	tb.Helper()
 	path, err := clients()
 	if err != nil {
-		tb.Fatalf("making the environment of clients: %v", err)
+		tb.Fatalf("creating the environment of the Archiver Appliance clients: %v", err)
 	}
 	return run(tb, path, nil, nil, script, args...)
 }
 
-// run runs a Python script and returns what it prints. The clients start a CA
-// repeater that stays behind and holds their output open: it ends with the script.
+// run runs a Python script and returns its output. Clients start a CA repeater, which keeps
+// their output open after they end. run kills the repeater when the script has ended.
 func run(tb testing.TB, python string, env []string, input []byte, script string, args ...string) []byte {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), runTimeout)

@@ -113,8 +113,8 @@ func (a *Archiver) AwaitConnected(n int) {
 	Eventually(a.t, fmt.Sprintf("%d PVs are connected", n), func() bool { return a.Summary().States["connected"] == n })
 }
 
-// AwaitSamples waits until n PVs are connected and n more samples have arrived. It returns the time
-// at which that was so.
+// AwaitSamples waits until n PVs are connected and n more samples have arrived. It returns the
+// current time.
 func (a *Archiver) AwaitSamples(n int) time.Time {
 	a.t.Helper()
 	a.AwaitConnected(n)

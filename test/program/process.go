@@ -65,7 +65,7 @@ func (p *Process) Stop() {
 	p.t.Helper()
 	_ = p.Cmd.Process.Signal(syscall.SIGTERM)
 	if code := p.Wait(); code != 0 {
-		p.t.Fatalf("stopped in order, varve exits with %d:\n%s", code, p.Log.Tail())
+		p.t.Fatalf("varve exits with %d after SIGTERM, want 0:\n%s", code, p.Log.Tail())
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *Process) Wait() int {
 	select {
 	case <-p.Ended:
 	case <-time.After(Patience):
-		p.t.Fatalf("varve does not end within %v", Patience)
+		p.t.Fatalf("varve does not exit within %v", Patience)
 	}
 	return p.Cmd.ProcessState.ExitCode()
 }
@@ -95,7 +95,7 @@ func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", Patience, what)
+			t.Fatalf("not true after %v: %s", Patience, what)
 		}
 	}
 }

@@ -13,13 +13,12 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// checkWhole fails the test if the samples of a PV up to end have a hole. It also fails the
-// test if the sample at told is missing. The program reported this sample as the latest one
-// before it stopped.
-func checkWhole(t *testing.T, pv string, events []archive.Event, end, told time.Time) {
+// checkWhole fails the test if the samples of a PV up to end have a hole, or if the sample at
+// last is missing. Before the program stopped, it had reported this sample as the latest one.
+func checkWhole(t *testing.T, pv string, events []archive.Event, end, last time.Time) {
 	t.Helper()
-	if !slices.ContainsFunc(events, func(e archive.Event) bool { return e.Time == told.UnixNano() }) {
-		t.Errorf("%s: the sample of %v was received before the stop and is missing", pv, told)
+	if !slices.ContainsFunc(events, func(e archive.Event) bool { return e.Time == last.UnixNano() }) {
+		t.Errorf("%s: the sample of %v was received before the stop and is missing", pv, last)
 	}
 	events = slices.DeleteFunc(events, func(e archive.Event) bool { return e.Time > end.UnixNano() })
 	if err := whole(pv, events); err != nil {
@@ -30,7 +29,7 @@ func checkWhole(t *testing.T, pv string, events []archive.Event, end, told time.
 // awaitNodes waits until a store's metrics show the given numbers of nodes up and down.
 func awaitNodes(t *testing.T, reg prometheus.Gatherer, up, down float64) {
 	t.Helper()
-	program.Eventually(t, "the driver knows the nodes", func() bool {
+	program.Eventually(t, "the driver knows which nodes are up and down", func() bool {
 		families, err := reg.Gather()
 		if err != nil {
 			t.Fatal(err)
@@ -47,8 +46,8 @@ func awaitNodes(t *testing.T, reg prometheus.Gatherer, up, down float64) {
 	})
 }
 
-// isUsed fails the test if clients send hardly any requests to a node.
-func isUsed(t *testing.T, n *cassandra.Node) {
+// checkUsed fails the test if clients send hardly any requests to a node.
+func checkUsed(t *testing.T, n *cassandra.Node) {
 	t.Helper()
 	cluster := gocql.NewCluster(n.Addr())
 	cluster.ProtoVersion, cluster.DisableInitialHostLookup, cluster.Timeout = 5, true, program.Patience
@@ -67,7 +66,7 @@ func isUsed(t *testing.T, n *cassandra.Node) {
 		t.Fatal(err)
 	}
 	if sum < many {
-		t.Errorf("the node at %s was sent %d requests", n.Host, sum)
+		t.Errorf("the node at %s received %d requests, want at least %d", n.Host, sum, many)
 	}
-	t.Logf("the node at %s was sent %d requests", n.Host, sum)
+	t.Logf("the node at %s received %d requests", n.Host, sum)
 }

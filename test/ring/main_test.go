@@ -3,7 +3,7 @@
 //
 //	EPICS IOC ──▶ varve standalone ──▶ three to four nodes, each sample on three
 //	                  ▲ HTTP                     ▲
-//	                users ───────── watch ──── a reader of the store alone
+//	                users ───────── watch ──── a reader that reads only the store
 //	                   checks: acknowledged samples are stored; every read succeeds
 package ring
 

@@ -22,18 +22,18 @@ const (
 	shards = 64  // number of shards of varve standalone
 )
 
-// plant is a fixture with an IOC, a ring of three nodes, and the arguments with which varve
-// archives the IOC's PVs in the ring.
-type plant struct {
+// fixture has an IOC, a ring of three nodes, and the arguments with which varve archives the
+// IOC's PVs in the ring.
+type fixture struct {
 	*epics.IOC
 	*cassandra.Ring
 	pvs  []string
 	args []string // arguments of varve standalone
 }
 
-func newPlant(t *testing.T) *plant {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	p := &plant{Ring: cassandra.StartRing(t, 3), pvs: archive.Names("RING:", many)}
+	p := &fixture{Ring: cassandra.StartRing(t, 3), pvs: archive.Names("RING:", many)}
 	p.IOC = epics.StartIOC(t, archive.Counting(p.pvs))
 	groups := t.TempDir()
 	program.WriteGroup(t, groups, "ring", program.Group("ring", "", p.pvs...))
@@ -41,13 +41,13 @@ func newPlant(t *testing.T) *plant {
 	return p
 }
 
-func (p *plant) archive(t *testing.T) *program.Archiver {
+func (p *fixture) archive(t *testing.T) *program.Archiver {
 	t.Helper()
 	return program.Standalone(t, p.ClientEnv(), p.args...)
 }
 
 // reader returns a reader with its own connection to the store. It reads no engine's memory.
-func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
+func (p *fixture) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 	t.Helper()
 	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: p.Addrs(), Registerer: reg})
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *plant) reader(t *testing.T, reg prometheus.Registerer) *query.Reader {
 	return &query.Reader{Store: st, Shards: shards, Recent: noMemory{}}
 }
 
-// noMemory reports each PV as known, and returns no samples. In an archive, the directory
-// knows a PV once the PV has a block.
+// noMemory is a query.Recent that reports each PV as known and returns no samples. In an
+// archive, the directory knows a PV once the PV has a block.
 type noMemory struct{}
 
 // Recent implements query.Recent.
@@ -69,7 +69,7 @@ func (noMemory) Recent(context.Context, query.RecentRequest) query.Held {
 // TestLong_NodesComeAndGo kills and restarts one of three nodes, suspends another, adds a
 // fourth node and decommissions the first, while varve archives and users read.
 func TestLong_NodesComeAndGo(t *testing.T) {
-	p := newPlant(t)
+	p := newFixture(t)
 	first, second, third := p.Nodes[0], p.Nodes[1], p.Nodes[2]
 	createSchema(t, "varve", p.Addrs()[:1], p.Addrs()[1:2], p.Addrs()[2:])
 	checkTables(t, "varve", first, second, third)
@@ -79,48 +79,48 @@ func TestLong_NodesComeAndGo(t *testing.T) {
 	w := startWatch(t, a, p.reader(t, reg), p.pvs, begin)
 	a.GoOn(5 * time.Second)
 
-	calm := w.enter("kill -9 of the second")
+	calm := w.enter("second node killed")
 	second.Kill()
 	a.GoOn(5 * time.Second)
 	createSchema(t, "other", p.Addrs())
 	awaitNodes(t, reg, 2, 1)
-	w.enter("the second comes back")
+	w.enter("second node restarts")
 	second.Start(t)
 	third.AwaitUp(t, 3)
 	checkTables(t, "other", first, second, third)
 	awaitNodes(t, reg, 3, 0)
 
-	w.enter("the third hangs")
+	w.enter("third node hangs")
 	third.Pause(t)
 	a.GoOn(10 * time.Second)
-	hang := w.enter("the third goes on")
+	hang := w.enter("third node resumes")
 	third.Resume(t)
 	first.AwaitUp(t, 3)
 	// A read makes several requests, one after another. A request that waits for the hanging
 	// node times out after 5 s.
 	if typical, before := hang.typicalCheck(), calm.typicalCheck(); typical > 4*time.Second+3*before {
-		t.Errorf("while a node hangs, a read of the store takes %v, and %v before", typical, before)
+		t.Errorf("while a node hangs, a read of the store takes %v; it took %v before", typical, before)
 	}
 
-	w.enter("a fourth joins")
+	w.enter("fourth node joins")
 	fourth := p.Grow(t)
 	third.AwaitUp(t, 4)
-	w.enter("the first leaves")
+	w.enter("first node leaves")
 	first.Decommission(t)
 	third.AwaitUp(t, 3)
-	w.enter("the three that are left")
+	w.enter("three nodes left")
 	a.GoOn(5 * time.Second)
 	awaitNodes(t, reg, 3, 0)
-	isUsed(t, fourth)
+	checkUsed(t, fourth)
 	w.stop()
 
 	// A new process has no samples of the old one in memory, so it reads them from the store.
 	// One of its contact points has left the ring, and another one is down.
-	end, told := time.Now(), a.Channels()
+	end, channels := time.Now(), a.Channels()
 	a.Stop()
 	second.Stop()
 	a = p.archive(t)
 	for pv, events := range a.ReadAll(p.pvs, begin) {
-		checkWhole(t, pv, events, end, told[pv].Last.Time)
+		checkWhole(t, pv, events, end, channels[pv].Last.Time)
 	}
 }

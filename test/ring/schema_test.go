@@ -15,8 +15,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// createSchema creates the schema of a keyspace, without tables that no test uses. For each
-// group of contact points, one client creates the schema, all at the same time.
+// createSchema creates the schema of a keyspace, with the tables of one retention tier only.
+// For each group of contact points, one client creates the schema, and all clients do so at
+// the same time.
 func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 	t.Helper()
 	begin := time.Now()
@@ -29,14 +30,15 @@ func createSchema(t *testing.T, keyspace string, contacts ...[]string) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		t.Errorf("making the schema of %s: %v", keyspace, err)
+		t.Errorf("creating the schema of %s: %v", keyspace, err)
 	}
-	t.Logf("the schema of %s was made in %.1f s", keyspace, time.Since(begin).Seconds())
+	t.Logf("created the schema of %s in %.1f s", keyspace, time.Since(begin).Seconds())
 }
 
-// checkTables fails the test unless all nodes get the same tables, each once. If a table was
-// created twice, the rows of one of the two tables cannot be read. A node that has just started
-// serves CQL before it has fetched the schema, so checkTables waits for the nodes to agree.
+// checkTables fails the test unless all nodes get the same tables, each of them once. If a
+// table is created twice, the rows of one of the two copies cannot be read. A node that has
+// just started serves CQL before it has fetched the schema, so checkTables waits until the
+// nodes agree.
 func checkTables(t *testing.T, keyspace string, nodes ...*cassandra.Node) {
 	t.Helper()
 	var tables []string

@@ -21,20 +21,21 @@ const users = 2
 type watch struct {
 	t     *testing.T
 	a     *program.Archiver
-	store *query.Reader // reads the store only, and no memory of the program
+	store *query.Reader // reads only the store, not the program's memory
 	pvs   []string
 	begin time.Time
 
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	once   sync.Once // for stop
+	once   sync.Once // guards stop
 
 	mu     sync.Mutex
 	stored map[string]acknowledged
 	stage  *stage
 }
 
-// acknowledged is the number of acknowledged samples of a PV, and when it last rose.
+// acknowledged holds the number of acknowledged samples of a PV and the time at which it last
+// rose.
 type acknowledged struct {
 	samples uint64
 	since   time.Time
@@ -44,7 +45,7 @@ type acknowledged struct {
 type stage struct {
 	name        string
 	begin       time.Time
-	pause       time.Duration // longest time in which a PV got no acknowledgement
+	pause       time.Duration // longest time without an acknowledged sample of a PV
 	first, last uint64        // numbers of acknowledged samples at the start and the end
 	reads       int
 	read        time.Duration   // longest read
@@ -162,7 +163,7 @@ func (w *watch) readAsUser() error {
 	w.stage.read = max(w.stage.read, took)
 	w.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("reading %s for %v: %w", pv, took, err)
+		return fmt.Errorf("reading %s, after %v: %w", pv, took, err)
 	}
 	return whole(pv, events)
 }
@@ -181,8 +182,8 @@ func whole(pv string, events []archive.Event) error {
 	return nil
 }
 
-// checkStore reads a PV from the store alone, and checks that all samples are there that
-// were acknowledged before.
+// checkStore reads a PV from the store only, and checks that the store returns at least as
+// many samples as it had acknowledged before the read.
 func (w *watch) checkStore(ctx context.Context) error {
 	pv := w.pvs[rand.N(len(w.pvs))]
 	w.mu.Lock()
@@ -195,10 +196,10 @@ func (w *watch) checkStore(ctx context.Context) error {
 	w.stage.checks = append(w.stage.checks, took)
 	w.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("reading %s from the store for %v: %w", pv, took, err)
+		return fmt.Errorf("reading %s from the store, after %v: %w", pv, took, err)
 	}
 	if samples < least {
-		return fmt.Errorf("%s: of %d acknowledged samples the store has %d", pv, least, samples)
+		return fmt.Errorf("%s: the store has %d samples, but has acknowledged %d", pv, samples, least)
 	}
 	return nil
 }
