@@ -1,5 +1,5 @@
-// Package archive reads an archive over HTTP as clients do. It accounts for the samples of counting
-// PVs.
+// Package archive reads an archive over HTTP, as users' clients do, and finds missing and
+// duplicate samples of counting PVs.
 //
 //	IOC: Counting records ──▶ archiver ── HTTP ──▶ Client ──▶ Holes: missing or duplicate steps
 package archive
@@ -24,7 +24,7 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// NewClient returns a client with patience as the time-out of its requests.
+// NewClient returns a client whose requests time out after patience.
 func NewClient(url string, patience time.Duration) *Client {
 	return &Client{URL: url, HTTP: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
 }

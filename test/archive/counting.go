@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Step is the amount by which a counting PV rises. Adding it to a value gives the IOC's next value,
-// bit by bit.
+// Step is the amount by which a counting PV rises. Adding Step to a value gives exactly the
+// IOC's next value, equal in every bit.
 const Step = 0.1
 
-// Counting returns an EPICS database of records that rise by Step ten times per second. Their
-// alarms begin after a few seconds.
+// Counting returns an EPICS database with a record per PV that rises by Step ten times per
+// second. Each record is in alarm from the value 3 on, after about three seconds.
 func Counting(pvs []string) string {
 	var db strings.Builder
 	for _, pv := range pvs {
@@ -22,7 +22,7 @@ func Counting(pvs []string) string {
 	return db.String()
 }
 
-// Names returns n names with a prefix.
+// Names returns n PV names with the given prefix.
 func Names(prefix string, n int) []string {
 	pvs := make([]string, n)
 	for i := range pvs {
@@ -31,7 +31,8 @@ func Names(prefix string, n int) []string {
 	return pvs
 }
 
-// Hole is a place where steps of a counting PV are missing, between the samples Last and Next.
+// Hole is a gap in the samples of a counting PV: steps are missing between the samples Last
+// and Next.
 type Hole struct{ Last, Next Event }
 
 // Missing returns the number of missing steps.

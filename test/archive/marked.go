@@ -9,8 +9,8 @@ import (
 // arrival. Some marks use the time of arrival.
 const tolerance = 300 * time.Millisecond
 
-// Unmarked returns the times of the missing steps that no mark of a loss covers. It assumes that
-// the steps of a hole are evenly spaced.
+// Unmarked returns the times of the missing steps that are not explained by a mark of a loss.
+// It assumes that the steps in a hole are evenly spaced.
 func (h Hole) Unmarked(marks []Mark) (at []time.Time) {
 	first, last := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	lossy := spans(marks)

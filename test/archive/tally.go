@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Tally accounts for the steps of a counting PV between the first and the last sample of a read.
+// Tally counts the steps of a counting PV between the first and the last sample of a read.
 type Tally struct {
 	// Samples is the number of samples.
 	Samples int
 	// Lost is the number of missing steps, and Doubled is the number of duplicate samples.
 	Lost, Doubled int
-	// Holes are the places where steps are missing, in the order of time.
+	// Holes are the gaps in the samples, in the order of time.
 	Holes []Hole
 	// Longest is the longest time between two samples.
 	Longest time.Duration
-	// First and Last are the numbers of the first and the last step. FirstTime and LastTime are
-	// their times.
+	// First and Last are the numbers of the first and the last step, and FirstTime and
+	// LastTime are their times.
 	First, Last         int
 	FirstTime, LastTime time.Time
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// counted returns n samples of a PV that counts from step 100 on, one every 100 ms. Their values
-// are sums of Step with the rounding errors of repeated addition.
+// counted returns n samples of a PV that counts from step 100 on, with a sample every 100 ms.
+// The values are repeated sums of Step and include its rounding errors.
 func counted(n int) (events []Event) {
 	value := 0.0
 	for i := range 100 + n {
@@ -40,7 +40,7 @@ func TestTally(t *testing.T) {
 		}
 	}
 	if got := NewTally(nil); got.Samples != 0 || got.Lost != 0 {
-		t.Errorf("nothing: %v", got)
+		t.Errorf("tally of no samples: got %v", got)
 	}
 }
 
@@ -71,6 +71,6 @@ func TestDecodeRaw(t *testing.T) {
 		t.Errorf("got %v, want %v", events, want)
 	}
 	if _, err := decodeRaw(raw[:len(raw)-3]); err == nil {
-		t.Error("a body that is cut short was decoded")
+		t.Error("decodeRaw accepted a truncated body")
 	}
 }

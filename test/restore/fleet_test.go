@@ -23,7 +23,8 @@ const shards = 4
 // level is the rollup level of the number PVs.
 var level = store.LevelOf(time.Second, store.Forever)
 
-// Both engines capture the PVs in pvs. One engine captures each PV in alone.
+// Both engines capture the PVs in pvs. Each PV in alone is captured only by the engine that is
+// its key.
 var (
 	pvs   = []string{"N0", "N1", "N2", "N3", "N90D"}
 	alone = map[string]string{"A": image, "B": "ONLYB"}
@@ -32,14 +33,14 @@ var (
 // all returns the names of all PVs.
 func all() []string { return append([]string{alone["A"], alone["B"]}, pvs...) }
 
-// fleet is a pair of engines, A and B, on one store. A seals.
+// fleet is a pair of engines, A and B, on one store. A seals the samples of both.
 type fleet struct {
 	t     *testing.T
 	ioc   *ioc
 	store store.Store
 	gate  gate
 	a, b  *engine.Engine
-	from  int // the first sample that the engines can receive
+	from  int // number of the first sample that the engines can receive
 	end   func()
 }
 
@@ -84,7 +85,7 @@ func assignment(seal bool, other string) engine.Assignment {
 	return a
 }
 
-// write sends samples until ctx ends.
+// write makes the IOC send samples until ctx ends.
 func (f *fleet) write(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -98,8 +99,8 @@ func (f *fleet) write(ctx context.Context) {
 	}
 }
 
-// gate is a store that blocks writes of blocks while it is closed, so that no samples are
-// sealed.
+// gate is a store that blocks writes of blocks while the gate is closed, so that engines
+// cannot seal samples.
 type gate struct {
 	store.Store
 	closed chan struct{}
@@ -120,7 +121,8 @@ func (g gate) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 }
 
 // acknowledged sends n more samples of each number PV, and waits until the store has
-// acknowledged all samples. It returns how many samples of each number PV were sent so far.
+// acknowledged all samples. It returns the number of samples of each number PV that were sent
+// so far.
 func (f *fleet) acknowledged(n int) (sent int) {
 	f.t.Helper()
 	f.ioc.send(n)
@@ -140,7 +142,7 @@ func (f *fleet) acknowledged(n int) (sent int) {
 	return sent
 }
 
-// checkpoint waits until the rows of all writers that are in the journal now are sealed.
+// checkpoint waits until all rows that are in the journal at the time of the call are sealed.
 func (f *fleet) checkpoint() {
 	f.t.Helper()
 	type shardJournal struct {
@@ -183,7 +185,7 @@ func (f *fleet) claims() iter.Seq[store.Claim] {
 	}
 }
 
-// openStore opens an archive, and closes it when the test ends.
+// openStore opens the store of an archive, and closes it when the test ends.
 func openStore(t *testing.T, node *cassandra.Node, keyspace string) store.Store {
 	t.Helper()
 	st, err := cassandrastore.Open(t.Context(), cql.Config{Hosts: []string{node.Addr()}, Keyspace: keyspace})

@@ -82,7 +82,7 @@ func (i *ioc) send(n int) {
 	}
 }
 
-// sent returns how many samples of a number PV were sent.
+// sent returns the number of samples of each number PV that were sent.
 func (i *ioc) sent() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -99,14 +99,14 @@ func (i *ioc) sample(pv string, n int) (s sample.Sample, ok bool) {
 		return s, false
 	}
 	s.Word, s.Bytes = 0, make([]byte, imageBytes)
-	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)}).Read(s.Bytes) // it never fails
+	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)}).Read(s.Bytes) // Read never fails
 	return s, true
 }
 
 // number returns the number of the sample at a time.
 func (i *ioc) number(t int64) int { return int((t - i.begin.UnixNano()) / int64(period)) }
 
-// last returns the number of a PV's last sample when n samples of a number PV were sent.
+// last returns the number of a PV's last sample after n samples of each number PV were sent.
 func last(pv string, n int) int {
 	if pv == image {
 		return (n - 1) / imageEvery * imageEvery
@@ -114,7 +114,7 @@ func last(pv string, n int) int {
 	return n - 1
 }
 
-// samples returns how many samples a PV has when n samples of a number PV were sent.
+// samples returns the number of samples of a PV after n samples of each number PV were sent.
 func samples(pv string, n int) int {
 	if pv == image {
 		return (n + imageEvery - 1) / imageEvery

@@ -14,13 +14,13 @@ import (
 // keyspace is the keyspace of the archive.
 const keyspace = "varve"
 
-// page holds the commands of docs/backup.md, to run them.
+// page holds the commands of docs/backup.md by the name of their step.
 type page struct {
 	t     *testing.T
 	steps map[string]string
 }
 
-// step matches a code block with a name behind its language.
+// step matches a code block that has a step name after its language.
 var step = regexp.MustCompile("(?s)\n```sh ([a-z0-9-]+)\n(.*?)\n```\n")
 
 func readPage(t *testing.T) page {
@@ -57,7 +57,7 @@ func (p page) run(node *cassandra.Node, dir, name string, vars ...string) {
 	}
 }
 
-// unpack unpacks the tar file that a step made of a node.
+// unpack unpacks the tar file of a node that a backup step created.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	tar(t, "xf", filepath.Join(from, "node.tar"), "-C", to)
@@ -86,9 +86,10 @@ func tar(t *testing.T, args ...string) {
 	}
 }
 
-// mistaken packs a backup in the wrong order, with claims that were copied after the journal
-// and the blocks. It omits the tables that only the PV kept for 90 days, bins and marks need.
-func mistaken(t *testing.T, node *cassandra.Node, to string) {
+// packWrongOrder packs a backup in the wrong order, with claims that were copied after the
+// journal and the blocks. It omits the tables of bins and marks, and those that only the PV
+// kept for 90 days needs.
+func packWrongOrder(t *testing.T, node *cassandra.Node, to string) {
 	t.Helper()
 	dir := t.TempDir()
 	for table, snapshot := range map[string]string{

@@ -9,21 +9,21 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// cold reads an archive from the store alone.
-type cold struct {
+// storeReader reads an archive from the store only, without engines.
+type storeReader struct {
 	*query.Reader
 	t   *testing.T
 	ioc *ioc
 }
 
-func reader(t *testing.T, i *ioc, node *cassandra.Node, keyspace string) cold {
+func reader(t *testing.T, i *ioc, node *cassandra.Node, keyspace string) storeReader {
 	t.Helper()
-	return cold{&query.Reader{Store: openStore(t, node, keyspace), Shards: shards}, t, i}
+	return storeReader{&query.Reader{Store: openStore(t, node, keyspace), Shards: shards}, t, i}
 }
 
-// numbers returns the numbers of a PV's stored samples. It fails the test if a sample differs
-// from the sent one, or is there twice.
-func (r cold) numbers(pv string) (found []int) {
+// numbers returns the numbers of a PV's stored samples. It fails the test if a stored sample
+// differs from the one that was sent, or if a sample is duplicated or out of order.
+func (r storeReader) numbers(pv string) (found []int) {
 	r.t.Helper()
 	runs, err := r.Read(r.t.Context(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {
@@ -37,7 +37,7 @@ func (r cold) numbers(pv string) (found []int) {
 		for k := range run.Len() {
 			got, n := run.At(k), r.ioc.number(run.Times[k])
 			if want, ok := r.ioc.sample(pv, n); !ok || !got.Same(&want) {
-				r.t.Fatalf("%s: what is read at %v is not sample %d", pv, time.Unix(0, got.Time), n)
+				r.t.Fatalf("%s: the sample read at %v differs from sample %d", pv, time.Unix(0, got.Time), n)
 			}
 			if n <= last {
 				r.t.Fatalf("%s: sample %d follows sample %d", pv, n, last)
@@ -48,16 +48,16 @@ func (r cold) numbers(pv string) (found []int) {
 	return found
 }
 
-// has fails the test unless the archive has the first n samples of each number PV, and the
-// samples of the image sent with them.
-func (r cold) has(n int) {
+// checkSamples fails the test unless the archive has the first n samples of each number PV,
+// and the samples of the image that were sent with them.
+func (r storeReader) checkSamples(n int) {
 	r.t.Helper()
 	for _, pv := range all() {
 		found := r.numbers(pv)
 		if missing := firstMissing(pv, found); missing < n {
-			r.t.Errorf("%s: sample %d is missing, of %d", pv, missing, n)
+			r.t.Errorf("%s: sample %d of %d is missing", pv, missing, n)
 		}
-		r.t.Logf("%s: %d samples, of %d that it must have", pv, len(found), samples(pv, n))
+		r.t.Logf("%s: %d samples, want at least %d", pv, len(found), samples(pv, n))
 	}
 }
 
@@ -75,9 +75,9 @@ func firstMissing(pv string, found []int) int {
 	return len(found) * step
 }
 
-// hasBins fails the test unless the bins of a number PV count all of its first n samples, and
-// rollup tiles are stored.
-func (r cold) hasBins(n int) {
+// checkBins fails the test unless rollup tiles are stored and the bins of a number PV count
+// all of its first n samples.
+func (r storeReader) checkBins(n int) {
 	r.t.Helper()
 	pv, perBin := pvs[0], int(level.Every()/period)
 	from, to := r.ioc.begin.UnixNano(), r.ioc.begin.Add(time.Duration(n/perBin*perBin)*period).UnixNano()
@@ -89,7 +89,7 @@ func (r cold) hasBins(n int) {
 		tiles++
 	}
 	if tiles == 0 {
-		r.t.Errorf("%s has no tiles of rollups", pv)
+		r.t.Errorf("%s has no rollup tiles", pv)
 	}
 	bins, err := r.Bins(r.t.Context(), pv, from, to-1, n/perBin, query.BinOptions{})
 	if err != nil {
@@ -101,17 +101,17 @@ func (r cold) hasBins(n int) {
 			r.t.Fatal(err)
 		}
 		if bin.Count != uint64(perBin) {
-			r.t.Errorf("%s: the bin at %v counts %d samples, not %d", pv, time.Unix(0, bin.Start), bin.Count, perBin)
+			r.t.Errorf("%s: the bin at %v counts %d samples, want %d", pv, time.Unix(0, bin.Start), bin.Count, perBin)
 		}
 		count++
 	}
 	if count != n/perBin {
-		r.t.Errorf("%s has %d bins, not %d", pv, count, n/perBin)
+		r.t.Errorf("%s has %d bins, want %d", pv, count, n/perBin)
 	}
 }
 
-// isSound fails the test if varve store check would report a problem.
-func (r cold) isSound() {
+// checkStore fails the test if varve store check would report a problem.
+func (r storeReader) checkStore() {
 	r.t.Helper()
 	report, err := check.Run(r.t.Context(), r.Store, check.Options{Shards: shards})
 	if err != nil {
@@ -122,5 +122,5 @@ func (r cold) isSound() {
 			r.t.Errorf("varve store check: %s %s, %s: %s", f.Kind, f.PV, f.Where, f.Text)
 		}
 	}
-	r.t.Logf("varve store check: %d blocks with %d samples, %d rows that are not sealed; %v", report.Blocks, report.Samples, report.Rows, report.Counts)
+	r.t.Logf("varve store check: %d blocks with %d samples, %d unsealed rows; %v", report.Blocks, report.Samples, report.Rows, report.Counts)
 }
