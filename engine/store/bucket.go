@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// BucketSize is the length of the span of time whose blocks of a PV share a
-// partition. The numbers are stored.
+// BucketSize is the length of a bucket: all blocks of a PV in a bucket share a partition. The
+// store contains these numbers, so they must not change.
 type BucketSize uint8
 
-// Bucket sizes. A year has 365 days, a month 30.
+// Bucket sizes. A year has 365 days, and a month has 30 days.
 const (
 	Hour BucketSize = iota
 	Day
@@ -29,7 +29,7 @@ var bucketNames = [numBucketSizes]string{"hour", "day", "month", "year"}
 // Valid reports whether this version knows the size.
 func (s BucketSize) Valid() bool { return int(s) < numBucketSizes }
 
-// Span returns the length of time of a bucket.
+// Span returns the length of a bucket.
 func (s BucketSize) Span() time.Duration { return bucketSpans[s] }
 
 // String returns "hour" … "year".
@@ -50,14 +50,14 @@ func (s BucketSize) Of(t int64) Bucket {
 	return Bucket(i<<3 | int64(s))
 }
 
-// Bucket is a span of time whose blocks are kept equally long. It is the sum of two
-// numbers. The first is the tier times 2⁵⁶. The second has the size in its low 3 bits;
-// above them it counts how many spans after 1970-01-01 UTC the bucket begins, negative
-// before 1970. So buckets of one tier and one size sort by time.
+// Bucket is a span of time whose blocks expire together. It is the sum of two numbers. The
+// first number is the tier times 2⁵⁶. The second number has the size in its low 3 bits. The
+// bits above them count the spans from 1970-01-01 UTC to the start of the bucket; this count
+// is negative before 1970. Buckets of one tier and one size therefore sort by time.
 type Bucket int64
 
-// tierShift is the position of the tier in a bucket. half is the bound of the other
-// number, up and down.
+// tierShift is the position of the tier in a bucket. The second number is at least -half and
+// less than half.
 const (
 	tierShift = 56
 	half      = 1 << (tierShift - 1)
@@ -81,8 +81,8 @@ func (b Bucket) Start() int64 { return int64(b.place()>>3) * int64(b.Size().Span
 // End returns the first instant after the bucket in ns since 1970.
 func (b Bucket) End() int64 { return b.Next().Start() }
 
-// Expires returns when the blocks of the bucket expire, all together, in ns since 1970.
-// ok is false if they never do.
+// Expires returns when the blocks of the bucket expire, in ns since 1970. They expire
+// together. ok is false if they never expire.
 func (b Bucket) Expires() (at int64, ok bool) {
 	if b.Tier() == Forever {
 		return 0, false
@@ -104,13 +104,15 @@ func (b Bucket) Next() Bucket { return b + 8 }
 // Prev returns the preceding bucket of the same size and tier.
 func (b Bucket) Prev() Bucket { return b - 8 }
 
-// Span returns the span of the bucket: the span of the year in which it begins.
+// Span returns the span that contains the bucket. It is the span of the year in which the
+// bucket begins.
 func (b Bucket) Span() Span {
 	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Tier()))
 }
 
-// Span stands for the buckets of one size and tier that begin in one year of 365 days. It
-// is the number of that year's bucket with the size of the span's buckets.
+// Span stands for the buckets of one size and tier that begin in one year of 365 days. Its
+// number is the number of that year's bucket, with the size of the span's buckets in the low
+// bits.
 type Span int64
 
 // Size returns the size of the buckets.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestBuckets checks for random times, from 1906 to 2033, that a bucket holds
-// its time, and that its span ends with a bucket of it.
+// TestBuckets checks for random times from 1906 to 2033 that the bucket of a time contains
+// that time, and that the last bucket of a span belongs to the span.
 func TestBuckets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {
@@ -27,8 +27,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestTiers checks that data is kept for as long as asked, and as long as the
-// smallest tier that does so.
+// TestTiers checks that TierFor returns the shortest tier that keeps data at least as long as
+// requested.
 func TestTiers(t *testing.T) {
 	for keep, want := range map[time.Duration]Tier{
 		0: Forever, time.Second: Keep1d, day: Keep1d, day + 1: Keep7d, 45 * day: Keep90d,
@@ -45,50 +45,52 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestTierNames checks that names are read as they are written, and others are not.
+// TestTierNames checks that ParseTier accepts the names that String returns, and refuses other
+// names.
 func TestTierNames(t *testing.T) {
 	for r := range Tier(NumTiers) {
 		if got, err := ParseTier(r.String()); got != r || err != nil {
-			t.Errorf("%v is read as %v, %v", r, got, err)
+			t.Errorf("ParseTier of %v returns %v, %v", r, got, err)
 		}
 	}
 	for _, name := range []string{"", "3d", "1D", Tier(NumTiers).String()} {
 		if r, err := ParseTier(name); err == nil {
-			t.Errorf("%q is read as %v", name, r)
+			t.Errorf("ParseTier accepts %q and returns %v", name, r)
 		}
 	}
 }
 
-// TestExpires checks that rows go when their bucket or tile has ended for as long as
-// their tier keeps them, and that what would be after the end of time does not go.
+// TestExpires checks that rows expire when the retention time of their tier has passed since
+// the end of their bucket or tile. A row whose expiry is too late for an int64 expires at the
+// greatest time.
 func TestExpires(t *testing.T) {
 	at := time.Date(2026, 11, 21, 13, 7, 0, 0, time.UTC)
 	midnight := at.Truncate(day).Add(day).UnixNano()
 	for r := Keep1d; r.Valid(); r++ {
 		b, l := Day.Of(at.UnixNano()).In(r), LevelOf(day/TileBins, r)
 		if goes, ok := b.Expires(); !ok || goes != midnight+int64(r.Keep()) {
-			t.Errorf("a bucket on tier %v goes at %d, %v", r, goes, ok)
+			t.Errorf("a bucket on tier %v expires at %d, %v", r, goes, ok)
 		}
 		if goes, ok := l.Expires(l.Tile(at.UnixNano())); !ok || goes != midnight+int64(r.Keep()) {
-			t.Errorf("a tile on tier %v goes at %d, %v", r, goes, ok)
+			t.Errorf("a tile on tier %v expires at %d, %v", r, goes, ok)
 		}
 		last, wide := Year.Of(math.MaxInt64).In(r), LevelOf(365*day, r)
 		if goes, ok := last.Expires(); !ok || goes != math.MaxInt64 {
-			t.Errorf("the last bucket on tier %v goes at %d, %v", r, goes, ok)
+			t.Errorf("the last bucket on tier %v expires at %d, %v", r, goes, ok)
 		}
 		if goes, ok := wide.Expires(wide.Tile(math.MaxInt64)); !ok || goes != math.MaxInt64 {
-			t.Errorf("the last tile on tier %v goes at %d, %v", r, goes, ok)
+			t.Errorf("the last tile on tier %v expires at %d, %v", r, goes, ok)
 		}
 	}
 	if _, ok := Day.Of(0).Expires(); ok {
-		t.Error("a bucket that is kept forever goes")
+		t.Error("a bucket on tier forever expires")
 	}
 	if _, ok := LevelOf(day, Forever).Expires(0); ok {
-		t.Error("a tile that is kept forever goes")
+		t.Error("a tile on tier forever expires")
 	}
 }
 
-// TestTiles checks for random times that a tile holds its time.
+// TestTiles checks for random times that the tile of a time contains that time.
 func TestTiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {
@@ -97,7 +99,7 @@ func TestTiles(t *testing.T) {
 		l := LevelOf(every, Keep2y)
 		tile := l.Tile(at)
 		if !l.Valid() || l.Every() != every || l.Tier() != Keep2y || l.Start(tile) > at || l.Start(tile+1) <= at {
-			t.Fatalf("tile %d of level %v does not hold %d", tile, l, at)
+			t.Fatalf("tile %d of level %v does not contain %d", tile, l, at)
 		}
 	}
 }

@@ -13,22 +13,21 @@ type Channel struct {
 	PV string
 	// Shards are the shards whose journals may hold rows of the PV.
 	Shards []int
-	// Starts say where blocks of the PV are: a bucket can hold blocks only if Starts
-	// lists it or an earlier bucket of its span. A start is added and acknowledged
-	// before the first such block is written.
+	// Starts lists where the blocks of the PV are. A bucket can contain blocks only if Starts
+	// lists that bucket or an earlier bucket of its span. A writer adds a start, and waits
+	// until it is acknowledged, before it writes the first block there.
 	Starts []Bucket
 	// Types are the types that the PV's samples have had.
 	Types []sample.Type
-	// Levels are the levels that the PV has rollups of. A level is added and
-	// acknowledged before its first tile is written. Tiles exist only in spans of time
-	// that Starts name.
+	// Levels are the levels that the PV has rollups of. A writer adds a level, and waits until
+	// it is acknowledged, before it writes the level's first tile. Tiles exist only in the
+	// spans that Starts lists.
 	Levels []Level
 }
 
-// Directory is the part of a Store that knows which PVs there are and where their rows
-// may be.
+// Directory is the part of a Store that lists the PVs and the places where their rows may be.
 type Directory interface {
-	// AddChannel adds to the directory entry of a PV.
+	// AddChannel adds the elements of c to the sets in the directory entry of the PV.
 	AddChannel(ctx context.Context, c Channel) error
 	// Channel returns the directory entry of a PV.
 	Channel(ctx context.Context, pv string) (c Channel, found bool, err error)

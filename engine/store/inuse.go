@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// InUse yields the buckets that can hold blocks of a PV, given the starts of its directory
+// InUse yields the buckets that can contain blocks of a PV, given the starts of its directory
 // entry. It leaves out buckets that begin after until and buckets that are expired at now;
-// both are in ns since 1970. The buckets of a span follow each other.
+// both are in ns since 1970. It yields the buckets of a span one after another.
 func InUse(starts []Bucket, now, until int64) iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		listed := map[Span]bool{}

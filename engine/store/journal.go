@@ -7,9 +7,9 @@ import (
 	"iter"
 )
 
-// WriterID identifies a writer. An engine writes its marks under one, a shardJournal its
-// rows for as long as it holds the shard, a spool segment its rows, and a sealer its
-// blocks. It is random (a version 4 UUID), so no two writers ever share a key.
+// WriterID identifies a writer. An engine has one for its marks, a shardJournal for its rows
+// while it holds the shard, a spool segment for its rows, and a sealer for its blocks. A
+// WriterID is random (a version 4 UUID), so two writers never share a key.
 type WriterID [16]byte
 
 // NewWriter returns an ID that no other writer has.
@@ -23,8 +23,8 @@ func NewWriter() (w WriterID) {
 // String returns the 32 hexadecimal digits.
 func (w WriterID) String() string { return hex.EncodeToString(w[:]) }
 
-// Position is a place in the journal of a writer: the partition n in the upper
-// 32 bits, the sequence number of a row in the lower 32. 0 is before all rows.
+// Position is a place in the journal of a writer. The upper 32 bits are the partition n, and
+// the lower 32 bits are the sequence number of the row. Position 0 is before all rows.
 type Position uint64
 
 // At returns the position of row seq of partition n. Both count from 1.
@@ -41,44 +41,47 @@ type JournalRow struct {
 	Shard  int
 	Writer WriterID
 	At     Position
-	// Index and Blob are encoded by package journal.
+	// Index and Blob hold the samples as package journal encodes them.
 	Index, Blob []byte
 }
 
-// Claim says that a writer journals a shard. A writer puts its claim before its
+// Claim is a writer's statement that it journals a shard. A writer writes its claim before its
 // first row in that shard.
 type Claim struct {
 	Shard  int
 	Writer WriterID
 	// Epoch ranks the writers of a shard: the highest epoch seen at the start, plus 1.
 	Epoch uint64
-	// Since and Alive are the first and the latest sign of life: engine times in ns.
+	// Since and Alive are the engine's times, in ns, of the first and the latest sign of life.
 	Since, Alive int64
-	// Sealed is the position up to which all rows are in blocks. It only rises.
+	// Sealed is the sealed position: all rows up to it are in blocks. It only rises.
 	Sealed Position
-	// Closed says that the writer shut down in order and writes no row after Last.
+	// Closed is true if the writer shut down in order. It writes no row after Last.
 	Closed bool
 	// Last is the position of the last row of a closed writer.
 	Last Position
 	// Sealing is the term under which the writer's engine seals the shard.
 	Sealing Term
-	// Saved is an engine time in ns. All samples that the engine captured in the shard
-	// before it are in acknowledged rows. It is not after Alive.
+	// Saved is a time of the engine in ns. All samples that the engine captured in the shard
+	// before this time are in acknowledged rows. Saved is never after Alive.
 	Saved int64
-	// Stamp identifies this version of a claim that was read, if the store needs that.
-	// It is not written.
+	// Stamp identifies the version of a claim that Claims returned, if the store needs it.
+	// PutClaim ignores it.
 	Stamp int64
 }
 
 // Term ranks the engines that seal a shard. Of the writers whose claims are alive, the one
-// with the highest term is the leader. Between equal terms the greater writer ID wins.
+// with the highest term is the leader. If terms are equal, the writer with the greater ID is
+// the leader.
 type Term uint64
 
 // Terms below FirstTerm do not rank.
 const (
-	// Follows says that the engine drops its samples once the leader has sealed them.
+	// Follows means that the engine is a follower: it releases its samples once the leader has
+	// sealed them.
 	Follows Term = 0
-	// Helps says that the engine follows, and seals its own rows when memory is short.
+	// Helps means that the engine is a follower that assists: it seals its own rows when
+	// memory is short.
 	Helps Term = 1
 	// FirstTerm is the lowest term of a leader.
 	FirstTerm Term = 2
@@ -94,14 +97,15 @@ type Journal interface {
 	Seal(ctx context.Context, shard int, w WriterID, to Position) error
 	// Claims returns the claims of a shard, highest epoch first.
 	Claims(ctx context.Context, shard int) ([]Claim, error)
-	// DropClaim deletes the claim, as Claims returned it, of a writer that is closed or
-	// dead and sealed up to its end. If the writer has put another claim since, that
-	// claim stays. The sealed rows may be deleted too, at once or later.
+	// DropClaim deletes a claim as Claims returned it. The writer must be closed or dead, and
+	// all its rows must be sealed. If the writer has written its claim again since Claims
+	// returned it, the newer claim stays. The store may also delete the sealed rows, at once
+	// or later.
 	DropClaim(ctx context.Context, c Claim) error
 
 	// PutJournal writes a row.
 	PutJournal(ctx context.Context, r JournalRow) error
-	// Journal yields the rows of a writer after a position, in order. A writer must use
-	// partition n+1 only once partition n holds a row.
+	// Journal yields the rows of a writer after a position, in order. A writer must not use
+	// partition n+1 before partition n contains a row.
 	Journal(ctx context.Context, shard int, w WriterID, after Position) iter.Seq2[JournalRow, error]
 }

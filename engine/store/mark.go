@@ -30,8 +30,8 @@ type Marks interface {
 
 	// PutMetadata writes an entry of a PV's metadata history.
 	PutMetadata(ctx context.Context, m PVMetadata) error
-	// MetadataAt returns the metadata in force at a time: the latest entry at or
-	// before it, or else the first entry.
+	// MetadataAt returns the metadata that is valid at a time: the latest entry at or before
+	// the time, or the first entry if there is no earlier one.
 	MetadataAt(ctx context.Context, pv string, at int64) (m PVMetadata, found bool, err error)
 	// Metadata yields the entries of a PV's metadata history with Time in
 	// [from, to], by time.

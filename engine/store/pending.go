@@ -15,10 +15,10 @@ import (
 // ErrNotOpen is wrapped by the errors of a Pending store that is not open yet.
 var ErrNotOpen = errors.New("the store is not open yet")
 
-// Pending is a store that is being opened in the background. Until it is open, every
-// call fails with ErrNotOpen. So an engine can capture into memory while its store is
-// unreachable, and its shardJournals repeat their writes as in any other outage. The
-// methods of Store are in pending_methods.go, which hack/pending generates.
+// Pending is a store that is being opened in the background. Until it is open, every call
+// fails with ErrNotOpen. An engine can therefore capture into memory while its store is
+// unreachable. Its shardJournals retry their writes as in any other outage. The methods of
+// Store are in pending_methods.go, which hack/pending generates.
 type Pending struct {
 	real    atomic.Pointer[Store]
 	explain func(error) string
@@ -29,14 +29,14 @@ type Pending struct {
 
 var _ Store = (*Pending)(nil)
 
-// Bounds of the delay between two tries to open a store, before it is spread.
+// Bounds of the delay between two attempts to open a store, before jitter is added.
 const (
 	firstPause   = 150 * time.Millisecond
 	longestPause = 3750 * time.Millisecond
 )
 
-// OpenLater calls open until it succeeds or Close is called. Explain turns an error of
-// open into a State. It must return a stable text.
+// OpenLater calls open until it succeeds or Close is called. explain turns an error of open
+// into a State. It must return the same text for the same cause.
 func OpenLater(open func(ctx context.Context) (Store, error), explain func(error) string) *Pending {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Pending{explain: explain, cancel: cancel}
@@ -62,10 +62,10 @@ func (p *Pending) open(ctx context.Context, open func(ctx context.Context) (Stor
 
 func (p *Pending) setState(state string) { p.state.Store(&state) }
 
-// State says why the store is not open. It is empty once the store is open.
+// State returns why the store is not open. It returns an empty text once the store is open.
 func (p *Pending) State() string { return *p.state.Load() }
 
-// store returns the open store, or why it cannot be used.
+// store returns the open store, or an error with the reason why it is not open.
 func (p *Pending) store() (Store, error) {
 	if st := p.real.Load(); st != nil {
 		return *st, nil
@@ -73,7 +73,7 @@ func (p *Pending) store() (Store, error) {
 	return nil, fmt.Errorf("%w: %s", ErrNotOpen, p.State())
 }
 
-// sequence yields what f of the open store yields.
+// sequence calls f with the open store and yields the elements of its sequence.
 func sequence[T any](p *Pending, f func(Store) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		st, err := p.store()
@@ -86,7 +86,7 @@ func sequence[T any](p *Pending, f func(Store) iter.Seq2[T, error]) iter.Seq2[T,
 	}
 }
 
-// Close stops opening the store, and closes it if it is open.
+// Close ends the attempts to open the store. If the store is open, Close closes it.
 func (p *Pending) Close() error {
 	p.cancel()
 	p.opening.Wait()

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// sized is a store that has a size, and says whether it is closed.
+// sized is a store that has a size and records whether it is closed.
 type sized struct {
 	Store
 	closed bool
@@ -37,7 +37,7 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 			return opened, nil
 		}, func(err error) string {
 			if !errors.Is(err, away) {
-				t.Errorf("to be explained is %v", err)
+				t.Errorf("explain was called with the error %v", err)
 			}
 			return "StorageAway: nobody answers"
 		})
@@ -46,30 +46,30 @@ func TestPendingOpensWhenItCan(t *testing.T) {
 			t.Errorf("the state is %q", p.State())
 		}
 		if _, err := p.Size(t.Context()); !errors.Is(err, ErrNotOpen) || !strings.HasSuffix(err.Error(), p.State()) {
-			t.Errorf("a call gives %v", err)
+			t.Errorf("a call before the store is open returns %v", err)
 		}
 		for _, err := range p.Channels(t.Context()) {
 			if !errors.Is(err, ErrNotOpen) {
-				t.Errorf("a sequence gives %v", err)
+				t.Errorf("a sequence before the store is open yields the error %v", err)
 			}
 		}
 		testclock.Advance(time.Minute)
 		for i, at := range tries[1:] {
 			if pause := at - tries[i]; pause > longestPause*4/3 || pause < firstPause*2/3 {
-				t.Errorf("a pause of %v before try %d", pause, i+1)
+				t.Errorf("the delay before attempt %[2]d is %[1]v", pause, i+1)
 			}
 		}
 		if n := len(tries); n < 12 || n > 40 {
-			t.Errorf("%d tries in a minute", n)
+			t.Errorf("%d attempts in a minute", n)
 		}
 		if n, err := p.Size(t.Context()); n != 42 || err != nil || p.State() != "" {
-			t.Errorf("open, it has size %d, %v, and state %q", n, err, p.State())
+			t.Errorf("the open store has size %d, %v and state %q", n, err, p.State())
 		}
 		if c, found, err := p.Channel(t.Context(), "A"); c.PV != "A" || !found || err != nil {
-			t.Errorf("open, it has channel %v, %v, %v", c, found, err)
+			t.Errorf("the open store has channel %v, %v, %v", c, found, err)
 		}
 		if err := p.Close(); err != nil || !opened.closed {
-			t.Errorf("closing gives %v; the store is closed: %v", err, opened.closed)
+			t.Errorf("Close returns %v; the store is closed: %v", err, opened.closed)
 		}
 	})
 }

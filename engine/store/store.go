@@ -12,14 +12,14 @@
 //	channel (pv): the directory, made of sets that only grow
 //	cutoff: the disk guard deletes raw samples before it      progress (shard)
 //
-// A bucket of blocks and a level of rollups belong to a retention tier, which says
-// how long they are kept. All rows of a bucket expire together, and so do those of a
-// tile. Expired blocks and rollups may still be seen until Expire is called, or until
-// the store deletes them by itself.
+// Each bucket of blocks and each level of rollups belongs to a retention tier, which defines
+// how long they are kept. All rows of a bucket expire together, and so do all rows of a tile.
+// Readers may see expired blocks and rollups until Expire is called, or until the store
+// deletes them by itself.
 //
-// Every write is an idempotent upsert: repeating a write changes nothing, in any order
-// and from any number of writers. A write returns when it is durable. After an error
-// its outcome is unknown, and the caller repeats it.
+// Every write is an idempotent upsert. A repeated write changes nothing, regardless of the
+// order and the number of writers. A write returns when it is durable. If a write returns an
+// error, its outcome is unknown, and the caller repeats it.
 package store
 
 import (
@@ -27,8 +27,8 @@ import (
 	"errors"
 )
 
-// MaxBlob is the largest Blob, in bytes, that a row may hold: room for one value of
-// 16 MiB and for what a structure or a journal row adds to it.
+// MaxBlob is the maximum size of a Blob in bytes. It has room for one value of 16 MiB and for
+// the encoding of a structure or a journal row around it.
 const MaxBlob = 20 << 20
 
 // ErrTooLarge is returned for a row whose blob is larger than MaxBlob.
@@ -37,11 +37,11 @@ var ErrTooLarge = errors.New("blob larger than a row may be")
 // ErrNoTier is returned for a row on a tier that the store does not have.
 var ErrNoTier = errors.New("the store keeps nothing on this tier")
 
-// Store keeps the rows of one archive. All methods are safe for concurrent use.
-// Sequences yield rows whose memory the caller may keep, and hold at most one large
-// blob at a time. A sequence ends after its first error. A reader sees a row whole or
-// not at all, however large the row is, even while the row is being written, rewritten
-// or deleted, and after such an operation was interrupted.
+// Store keeps the rows of one archive. All methods are safe for concurrent use. The caller may
+// keep the rows that a sequence yields. A sequence holds at most one large blob in memory at a
+// time. It ends after its first error. A reader sees either a whole row or no row, regardless
+// of the size of the row. This holds while the row is written, rewritten or deleted, and after
+// such an operation was interrupted.
 type Store interface {
 	Journal
 	Blocks
@@ -50,19 +50,17 @@ type Store interface {
 	Marks
 	Guard
 
-	// Expire deletes the blocks and rollups of all PVs that their tiers no longer keep
-	// at a time in ns since 1970. It does nothing in a store whose rows expire by
-	// themselves.
+	// Expire deletes the blocks and rollups of all PVs that have expired at the time now, in
+	// ns since 1970. It does nothing in a store that deletes expired rows by itself.
 	Expire(ctx context.Context, now int64) error
-	// Tiers returns the tiers that blocks and rollups can be written to.
+	// Tiers returns the tiers to which blocks and rollups can be written.
 	Tiers(ctx context.Context) ([]Tier, error)
 
-	// Delete deletes everything that is stored of a PV except its journal rows. The
-	// directory entry, which names the other rows, is deleted last, so Delete can be
-	// repeated after an error or a crash. Rows that are written while it runs may stay
-	// or be deleted.
+	// Delete deletes all rows of a PV except its journal rows. It deletes the directory entry
+	// last, because the entry lists the other rows. Delete can therefore be repeated after an
+	// error or a crash. Rows that are written while Delete runs may stay or be deleted.
 	Delete(ctx context.Context, pv string) error
 
-	// Close releases the store. No call may follow.
+	// Close releases the store. The store must not be used afterwards.
 	Close() error
 }

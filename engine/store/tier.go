@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Tier is a retention tier: it says how long rows are kept. The retention that a group
-// requests is rounded up to a tier, so that the rows of a table expire together and the
-// store can delete whole files. The numbers are stored.
+// Tier is a retention tier: it defines how long rows are kept. The retention that a group
+// requests is rounded up to a tier, so that the rows of a table expire together and the store
+// can delete whole files. The store contains these numbers, so they must not change.
 type Tier uint8
 
 // Tiers. A year has 365 days.
@@ -36,8 +36,8 @@ var tierKeeps = [NumTiers]time.Duration{
 
 var tierNames = [NumTiers]string{"forever", "1d", "7d", "30d", "90d", "1y", "2y", "5y", "10y"}
 
-// TierFor returns the shortest tier that keeps rows for at least the given time. 0 is
-// forever.
+// TierFor returns the shortest tier that keeps rows for at least the given time. A time of 0
+// means forever.
 func TierFor(keep time.Duration) Tier {
 	if keep <= 0 {
 		return Forever
@@ -50,7 +50,7 @@ func TierFor(keep time.Duration) Tier {
 	return Forever
 }
 
-// ParseTier returns the tier with a name, as String returns it.
+// ParseTier returns the tier with the given name. It is the reverse of String.
 func ParseTier(name string) (Tier, error) {
 	if i := slices.Index(tierNames[:], name); i >= 0 {
 		return Tier(i), nil
@@ -61,8 +61,7 @@ func ParseTier(name string) (Tier, error) {
 // Valid reports whether this version knows the tier.
 func (r Tier) Valid() bool { return int(r) < NumTiers }
 
-// Keep returns how long rows are kept after the end of their bucket or tile. 0 is
-// forever.
+// Keep returns how long rows are kept after the end of their bucket or tile. 0 means forever.
 func (r Tier) Keep() time.Duration { return tierKeeps[r] }
 
 // Longer reports whether the tier keeps rows longer than another one.
@@ -70,8 +69,8 @@ func (r Tier) Longer(than Tier) bool {
 	return r != than && (r == Forever || than != Forever && r > than)
 }
 
-// Longest returns the longest bucket of the tier. A bucket expires whole, so none is
-// longer than a tenth of the time for which it is kept.
+// Longest returns the longest bucket of the tier. All rows of a bucket expire together, so no
+// bucket is longer than a tenth of its retention time.
 func (r Tier) Longest() BucketSize {
 	for s := Year; s > Hour; s-- {
 		if r == Forever || s.Span() <= r.Keep()/10 {

@@ -23,13 +23,13 @@ var (
 	dropOlder     = onTiers(`DELETE FROM block_part_@
 		WHERE pv = ? AND bucket = ? AND start = ? AND writer = ? AND n = ? AND stamp < ?`)
 
-	// addReach stores how far back a reader must search for a block that overlaps a range: the
-	// base 2 logarithm of the time from the block's start to its end, rounded up. A partition
-	// has the set of these values of all its blocks, and the largest value holds for all of
-	// them. So the reach of a partition only grows, and can be written without a read. Its
-	// timestamps are those of the rows beside it. With lower timestamps, the largest reach
-	// would win by itself, but Cassandra could never delete an SSTable of the table as a
-	// whole.
+	// addReach stores the reach of a block: how far before a range a reader must search for a
+	// block that overlaps the range. The reach is the base 2 logarithm of the time from the
+	// block's start to its end, rounded up. A partition stores the set of the reaches of all
+	// its blocks. A reader uses the largest one. The set only grows, so a writer can add to it
+	// without reading it. The reaches have the same timestamps as the rows of their blocks. If
+	// the timestamp depended on the reach, a plain column would keep the largest reach, but
+	// Cassandra could never delete a whole SSTable of the table.
 	addReach = onTiers("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )
 
@@ -53,29 +53,30 @@ func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	})
 }
 
-// putOutOfLine writes a block whose blob is stored out of line: in parts, in a partition
-// of their own. A bucket with the images themselves would be far larger than a partition
-// should be. Each step is acknowledged before the next:
+// putOutOfLine writes a block whose blob is stored out of line, as parts in a partition of
+// their own. If a bucket contained the blobs of images, its partition would be far too large.
+// Each step is acknowledged before the next step begins:
 //
 //  1. Write a note that parts of the block may exist, so that Delete finds them.
 //  2. Write the parts, under the stamp of this write.
-//  3. Write the row with their size and stamp. From now on readers see the block.
-//  4. Delete parts with older stamps: of the block before it grew, or of an interrupted
-//     write.
+//  3. Write the row with their size and stamp. Readers see the block from then on.
+//  4. Delete parts with older stamps. They belong to the block before it grew, or to an
+//     interrupted write.
 //
-// All writes have the same timestamp, and the stamp is the same number. On a tier, notes
-// and parts outlive their row. These operations may overlap:
+// All writes have the same timestamp, and the stamp is the same number. On a tier whose rows
+// expire, notes and parts expire later than their row. These operations may overlap:
 //
-//   - A reader between 2 and 3 sees the previous row and the parts of its stamp, and never
-//     bytes of two writes. A reader that has read that row before 3, and reads its parts
-//     after 4, finds parts missing and reads the row again.
-//   - The writer may end at any step. Readers see nothing of the write before 3. The
-//     writer's next try has another stamp, and its step 4 deletes the parts of this one.
-//   - Delete uses one timestamp for all rows of a bucket. So all rows of a write are
-//     deleted or none, in whatever order the servers receive them. The note stays unless
-//     Delete saw it, so that the next Delete finds the parts.
-//   - A try that timed out may arrive after the next try has ended. Its row loses against
-//     the later timestamp, and its parts lose against the deletion in step 4.
+//   - Between steps 2 and 3, a reader sees the previous row and the parts with that row's
+//     stamp. It never combines bytes of two writes. A reader that reads the previous row
+//     before step 3 and its parts after step 4 finds parts missing, and reads the row again.
+//   - The writer may crash at any step. Before step 3, readers see nothing of the write. The
+//     writer's next attempt has another stamp, and its step 4 deletes the parts of the
+//     interrupted attempt.
+//   - Delete uses one timestamp for all rows of a bucket. It therefore deletes all rows of a
+//     write or none, regardless of the order in which the servers receive them. The note stays
+//     unless Delete has read it, so that the next Delete finds the parts.
+//   - An attempt that timed out may arrive after the next attempt has completed. Its row loses
+//     against the later timestamp, and its parts lose against the deletion in step 4.
 func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error {
 	r, ttl := b.Bucket.Tier(), s.longer(s.ttl(b.Bucket.Expires()))
 	err := s.write(ctx, write{operation: "block_apart", stmt: noteOutOfLine[r], values: append(blockKey(&b.BlockKey), ttl), timestamp: t})
@@ -91,8 +92,8 @@ func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error
 	return s.write(ctx, write{operation: "block_part", stmt: dropOlder[r], values: append(blockKey(&b.BlockKey), t), timestamp: t})
 }
 
-// putRow writes the row of a block, whose last column is the blob or its stamp, and the
-// reach of the block, as one mutation of their partition.
+// putRow writes the row and the reach of a block as one mutation of their partition. The last
+// column of the row is the blob or its stamp.
 func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTier, last any, size int) error {
 	r, ttl := b.Bucket.Tier(), s.ttl(b.Bucket.Expires())
 	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,
@@ -114,7 +115,7 @@ func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTie
 // log2 returns the base 2 logarithm of a positive number, rounded up.
 func log2(n int64) int8 { return int8(bits.Len64(uint64(n) - 1)) }
 
-// exp2 returns 2 to the power of n, or the greatest number if the power exceeds it.
+// exp2 returns 2 to the power of n, or the greatest int64 if the power exceeds it.
 func exp2(n int8) int64 {
 	if n > 62 {
 		return math.MaxInt64

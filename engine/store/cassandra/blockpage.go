@@ -29,15 +29,15 @@ type page struct {
 	err  error
 }
 
-// page reads blocks that start in [from, to]: the first ones, or those after the previous
-// page.
+// page reads a page of the blocks that start in [from, to]: the first page, or the page after
+// the previous one.
 func (s *Store) page(ctx context.Context, pv string, b store.Bucket, from, to int64, rows int, next []byte) page {
 	it := s.statement(readRange[b.Tier()], pv, int64(b), from, to).PageSize(rows).PageState(next).
 		IterContext(withOperation(ctx, "blocks"))
 	return scanPage(it, pv, b)
 }
 
-// latest reads the last of the blocks that start at or before a time.
+// latest reads the block with the latest start at or before a time.
 func (s *Store) latest(ctx context.Context, pv string, b store.Bucket, at int64) page {
 	return scanPage(s.query(ctx, "blocks", 1, readLast[b.Tier()], pv, int64(b), at), pv, b)
 }
@@ -80,8 +80,8 @@ func (s *Store) pages(ctx context.Context, pv string, b store.Bucket, from, to i
 	}
 }
 
-// whole yields the block of a row, if it is wanted, with its blob, which may be stored out
-// of line. It reports whether to continue.
+// whole yields the block of a row with its blob, unless want rejects the block. It reads the
+// blob from its parts if it is stored out of line. It reports whether to continue.
 func (s *Store) whole(ctx context.Context, r *row, want func(end int64) bool, yield func(store.Block, error) bool) bool {
 	if !want(r.End) {
 		return true
@@ -98,7 +98,7 @@ func (s *Store) whole(ctx context.Context, r *row, want func(end int64) bool, yi
 	return yield(r.Block, nil)
 }
 
-// row is a block as read from its row.
+// row is the content of a block's row.
 type row struct {
 	store.Block
 	size  int
@@ -153,9 +153,9 @@ func (s *Store) slice(ctx context.Context, pv string, b store.Bucket, sp span) i
 // gatherTries bounds how often gather reads a block again because the block changed meanwhile.
 const gatherTries = 10
 
-// gather reads the blob of a row from its parts. Parts are missing if the block was
-// written again since the row was read; then gather reads the row again. It reports false
-// if the block was deleted.
+// gather reads the blob of a row from its parts. Parts are missing if the block was written
+// again after the row was read. In this case gather reads the row again. It reports false if
+// the block was deleted.
 func (s *Store) gather(ctx context.Context, r *row) (there bool, err error) {
 	for range gatherTries {
 		if r.Blob, err = s.getParts(ctx, blockParts(&r.BlockKey, r.stamp, 0), r.size); !errors.Is(err, ErrTorn) {

@@ -20,13 +20,13 @@ import (
 const (
 	headerPage = 1000 // headers per page of a range
 	lastPage   = 100  // headers per page when reading back from a time
-	nearRows   = 4    // headers of the latest blocks before a time: mostly these are enough
+	nearRows   = 4    // headers of the latest blocks before a time; usually no more are needed
 	sliceBytes = 4 << 20
 	sliceRows  = 256
 
-	// The first page of blocks has firstRows rows. Later pages have more, as long as blobs
-	// of the sizes seen so far fit into sliceBytes. If they turn out larger, a page has at
-	// most 16 MiB.
+	// firstRows is the number of rows of the first page of blocks. Later pages have as many
+	// rows as fit into sliceBytes, if their blobs are not larger than those of the previous
+	// page. If the blobs are larger, a page has at most 16 MiB.
 	firstRows = sliceBytes / schema.BlockInline
 	mostRows  = 4 * firstRows
 )
@@ -44,15 +44,15 @@ func (h *header) is(r *row) bool {
 	return h.start == r.Start && bytes.Equal(h.writer, r.Writer[:]) && h.n == int64(r.N)
 }
 
-// Blocks implements store.Store. It requests at the same time
+// Blocks implements store.Store. It sends these requests concurrently:
 //
 //	headers of the latest blocks that start before the range, and the reach of the bucket
 //	the latest of these blocks
 //	blocks that start in the range, page by page
 //
-// If the range begins with the bucket, it requests only the blocks in the range. Mostly one
-// earlier block reaches into the range, so one round trip is enough. Blobs that are stored
-// out of line are read one by one, when the caller gets to them.
+// If the range begins with the bucket, it requests only the blocks in the range. Usually one
+// earlier block overlaps the range, so one round trip is enough. Blocks reads out-of-line
+// blobs one by one, when the caller requests their blocks.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		if there, err := s.has(ctx, b.Tier()); err != nil || !there {
@@ -81,7 +81,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	}
 }
 
-// into yields the blocks that start before a time and end at or after it.
+// into yields the blocks that start before from and end at or after it.
 func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		near, err := s.near(ctx, pv, b, from-1)
@@ -119,7 +119,7 @@ func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64)
 	}
 }
 
-// LastBlock implements store.Store. It reads back from the latest start for as long as an
+// LastBlock implements store.Store. It reads backwards from the latest start, as long as an
 // earlier block could end later.
 func (s *Store) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
 	if there, err := s.has(ctx, b.Tier()); err != nil || !there {
@@ -171,7 +171,7 @@ func (s *Store) furthest(ctx context.Context, pv string, b store.Bucket, at, rea
 	return last, nil
 }
 
-// back returns t - by, or the least number if the difference is below it.
+// back returns t - by, or the least int64 if the difference is below it.
 func back(t, by int64) int64 {
 	if t < math.MinInt64+by {
 		return math.MinInt64
@@ -181,12 +181,12 @@ func back(t, by int64) int64 {
 
 var (
 	readReach = onTiers("SELECT reaches FROM block_@ WHERE pv = ? AND bucket = ? LIMIT 1")
-	// Archives of version 2 have the longest time itself, in the column reach.
+	// Archives of version 2 store the longest duration itself, in the column reach.
 	readOldReach = "SELECT reaches, reach FROM block_forever WHERE pv = ? AND bucket = ? LIMIT 1"
 )
 
-// reach returns a time that is at least as long as any block in a bucket, and less than
-// twice as long as the longest. It returns -1 if the bucket holds no block.
+// reach returns a duration that is at least as long as the longest block in a bucket, and less
+// than twice as long. It returns -1 if the bucket contains no block.
 func (s *Store) reach(ctx context.Context, pv string, b store.Bucket) (int64, error) {
 	there, err := s.has(ctx, b.Tier())
 	if err == nil && !there {
@@ -253,7 +253,7 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 // near describes the blocks just before a time.
 type near struct {
 	headers []header // of the latest blocks that start at or before the time, the latest first
-	ended   bool     // no other block starts at or before it
+	ended   bool     // no other block starts at or before the time
 	last    row      // the latest of them, unless it has changed meanwhile
 	reach   int64    // of the bucket
 }
@@ -278,8 +278,8 @@ var readNear = func() perTier {
 	return p
 }()
 
-// near reads the blocks before a time. The reach is a static column of their partition,
-// which every row includes.
+// near reads the blocks before a time. Every row includes the reach, which is a static column
+// of the partition.
 func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (near, error) {
 	last := ask(func() page { return s.latest(ctx, pv, b, at) })
 	var n near
@@ -352,6 +352,6 @@ func spans(headers iter.Seq2[header, error], want func(end int64) bool) iter.Seq
 	}
 }
 
-// isOutOfLine reports whether a blob is stored in parts. A block that was once stored out
-// of line, and was written again in its row, keeps its stamp.
+// isOutOfLine reports whether a blob is stored in parts. If a block was once stored out of
+// line and was then written again with an inline blob, its row keeps the stamp.
 func isOutOfLine(size int, stamp int64) bool { return size > schema.BlockInline && stamp != 0 }

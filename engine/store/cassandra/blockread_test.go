@@ -53,11 +53,11 @@ func TestSpansEndWithTheError(t *testing.T) {
 	n := 0
 	for _, err := range spans(listed([]int64{10}, broken), func(int64) bool { return true }) {
 		if n++; !errors.Is(err, broken) {
-			t.Errorf("element %d has error %v", n, err)
+			t.Errorf("element %d of the sequence has the error %v", n, err)
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d elements", n)
+		t.Errorf("the sequence has %d elements", n)
 	}
 }
 

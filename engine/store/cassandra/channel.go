@@ -13,7 +13,7 @@ import (
 
 const channelPage = 1000
 
-// AddChannel implements store.Store. Adding to a set needs no reading.
+// AddChannel implements store.Store. It adds to the sets without reading them.
 func (s *Store) AddChannel(ctx context.Context, c store.Channel) error {
 	return s.write(ctx, write{
 		operation: "channel",
@@ -57,7 +57,7 @@ func (s *Store) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
 	}
 }
 
-// channels yields the rows of a query, and closes it.
+// channels yields the rows of a query and closes the iterator.
 func channels(it *gocql.Iter) iter.Seq2[store.Channel, error] {
 	return func(yield func(store.Channel, error) bool) {
 		for {

@@ -27,8 +27,8 @@ func (s *Store) PutClaim(ctx context.Context, c store.Claim) error {
 	})
 }
 
-// Seal implements store.Store. The position is its own timestamp, so that the
-// highest wins.
+// Seal implements store.Store. The position is its own timestamp, so that the highest position
+// wins.
 func (s *Store) Seal(ctx context.Context, shard int, w store.WriterID, to store.Position) error {
 	if to == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	var claims []store.Claim
 	for {
 		var writer []byte
-		var epoch, stamp *int64 // null if only the position of a dropped writer is left
+		var epoch, stamp *int64 // null if only the sealed position of a dropped writer is left
 		var last, sealed, sealing int64
 		c := store.Claim{Shard: shard}
 		if !it.Scan(&writer, &epoch, &c.Since, &c.Alive, &c.Closed, &last, &sealed, &sealing, &c.Saved, &stamp) {
@@ -71,10 +71,10 @@ func (s *Store) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
 	return claims, nil
 }
 
-// DropClaim implements store.Store. The timestamp of the deletion is that of the claim that
-// was read, which is by the clock of the writer. With a timestamp of this process's clock it
-// could delete a newer claim too. Journal rows expire by their TTL; deleting them would cost
-// more than it frees.
+// DropClaim implements store.Store. The deletion has the timestamp of the claim that was read,
+// which the writer's clock set. A timestamp of this process's clock could delete a newer claim
+// too. DropClaim does not delete the journal rows, because they expire by their TTL, and
+// deletions would cost more than they free.
 func (s *Store) DropClaim(ctx context.Context, c store.Claim) error {
 	err := s.write(ctx, write{
 		operation: "claim",

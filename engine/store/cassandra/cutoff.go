@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// PutCutoff implements store.Store. Before is its own timestamp, so the highest wins,
-// whichever engine wrote it. The stored names are those of earlier versions, which called
-// the cutoff a floor.
+// PutCutoff implements store.Store. Before is its own timestamp, so the highest cutoff wins,
+// regardless of the engine that wrote it. Earlier versions called the cutoff a floor, and the
+// tables keep that name.
 func (s *Store) PutCutoff(ctx context.Context, f store.Cutoff) error {
 	if f.Before > 0 {
 		err := s.write(ctx, write{
@@ -96,7 +96,7 @@ func (s *Store) Limit(ctx context.Context) (bytes int64, err error) {
 		}
 		n, ok := dataSize(value)
 		if !ok {
-			return 0, nil // one node without a limit: the archive has none
+			return 0, nil // if one node has no limit, the archive has none
 		}
 		bytes += n
 	}

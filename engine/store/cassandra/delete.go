@@ -19,12 +19,12 @@ var (
 	readNotes  = onTiers("SELECT start, writer, n FROM block_apart_@ WHERE pv = ? AND bucket = ?")
 )
 
-// Delete implements store.Store. It reads every bucket that may hold blocks, according to
-// the directory, before it deletes from it: most buckets hold none, and each deletion leaves
-// a tombstone. It skips buckets that have expired.
+// Delete implements store.Store. According to the directory, many buckets may contain blocks,
+// but most of them contain none. Delete reads each bucket before it deletes from it, because
+// each deletion leaves a tombstone. It skips buckets that have expired.
 //
-// The timestamps of deletions are by this process's clock. Rows that a process with a clock
-// ahead of it has just written may stay until Delete is called again.
+// The timestamps of deletions come from this process's clock. If another process's clock is
+// ahead, rows that it has just written may stay until Delete is called again.
 func (s *Store) Delete(ctx context.Context, pv string) error {
 	c, found, err := s.Channel(ctx, pv)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Store) deleteBlocks(ctx context.Context, pv string, first store.Bucket)
 	return nil
 }
 
-// DropBucket implements store.Store. The deletion has the timestamp before, so younger rows
-// win against it, whenever they arrive.
+// DropBucket implements store.Store. The timestamp of the deletion is before, so rows that
+// were written later win against it, regardless of when they arrive.
 func (s *Store) DropBucket(ctx context.Context, pv string, b store.Bucket, before int64) (bytes int64, err error) {
 	t := before / int64(time.Microsecond)
 	if bytes, err = s.bytesBefore(ctx, pv, b, t); err == nil {
@@ -94,7 +94,7 @@ func (s *Store) bytesBefore(ctx context.Context, pv string, b store.Bucket, t in
 	return bytes * s.replicas(), it.Close()
 }
 
-// replicas returns how many copies the datacenter has of each row.
+// replicas returns the number of copies of each row in the datacenter.
 func (s *Store) replicas() int64 {
 	meta, err := s.session.KeyspaceMetadata(s.cfg.Keyspace)
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *Store) replicas() int64 {
 }
 
 // deleteBucket deletes the rows of a bucket that were written up to a timestamp. It deletes
-// blocks first, so that no reader sees a block without its parts, then parts, and last the
-// notes of them. It deletes only notes that it has read: see putOutOfLine.
+// the blocks first, so that no reader sees a block without its parts. It then deletes the
+// parts, and at last their notes. It deletes only notes that it has read: see putOutOfLine.
 //
-// The reach of a partition stays, because a reach that is too great does no harm. A tombstone
-// of the whole partition would: in archives of version 2 the timestamp of a reach is far
-// below those of a clock, so the tombstone would hide later reaches for good, and readers
-// would miss blocks.
+// The reach of a partition stays, because a reach that is too large does no harm. A tombstone
+// of the whole partition would do harm: in archives of version 2 the timestamp of a reach is
+// far lower than the time of a clock, so the tombstone would hide later reaches for good, and
+// readers would miss blocks.
 func (s *Store) deleteBucket(ctx context.Context, pv string, b store.Bucket, t int64) error {
 	r := b.Tier()
 	reach, err := s.reach(ctx, pv, b)

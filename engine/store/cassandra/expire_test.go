@@ -15,8 +15,8 @@ import (
 
 // TestLong_ExpiredFilesGoWhole checks that Cassandra deletes whole files of windows that have
 // expired, with two tiers in use at the same time. Files of other windows and of the tier
-// Forever stay. Neither deletions, which are tombstones in a later window, nor blocks that
-// were written again keep an expired file.
+// Forever stay. Two things must not keep an expired file: deletions, which are tombstones in a
+// later window, and blocks that were written again.
 func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	p := newPlant(t)
 	for window := range oldWindows {
@@ -25,7 +25,7 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	}
 	old := p.files()
 	if n, want := len(old), oldWindows*len(everyTable)*2; n < want {
-		t.Errorf("%d files of old windows, and not %d or more: %v", n, want, old)
+		t.Errorf("there are %d files of old windows, want at least %d: %v", n, want, old)
 	}
 	p.now = p.due(oldWindows)
 	today := func(store.Tier) time.Time { return p.now }
@@ -36,7 +36,7 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	p.archive(today)
 	p.hurry()
 	for deadline := time.Now().Add(expireWait); ; wait(time.Second) {
-		p.archive(today) // Cassandra looks for expired files when it flushes
+		p.archive(today) // Cassandra searches for expired files when it flushes
 		var left []string
 		for f := range p.files() {
 			if old[f] {
@@ -47,7 +47,7 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("these files of windows that have expired are still there: %v", left)
+			t.Fatalf("these files of expired windows still exist: %v", left)
 		}
 	}
 	const whole = plantPVs * 3
@@ -79,8 +79,7 @@ var (
 	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // all tables of a tier
 )
 
-// plant is the fixture of this test: an archive on a node of its own, with a clock that the
-// test sets.
+// fixture is an archive on a Cassandra node of its own. The test sets the archive's clock.
 type plant struct {
 	*torn
 	node  *cassandra.Node
@@ -107,7 +106,7 @@ func newPlant(t *testing.T) *plant {
 // more than a window of either tier.
 func (p *plant) due(window int) time.Time { return p.begun.Add(time.Duration(window) * 72 * time.Hour) }
 
-// old returns a time in the day whose bucket expires when its window is due.
+// old returns a time in the day whose bucket expires when the window is due.
 func (p *plant) old(r store.Tier, window int) time.Time {
 	return p.due(window).Add(-r.Keep() - 24*time.Hour)
 }
@@ -153,8 +152,8 @@ func (p *plant) files() map[string]bool {
 	return out
 }
 
-// hurry lets Cassandra drop expired rows at once. This is safe because no node was down, so no
-// node can have missed a deletion.
+// hurry makes Cassandra drop expired rows at once. This is safe because no node was down, so
+// no node has missed a deletion.
 func (p *plant) hurry() {
 	p.Helper()
 	for _, r := range plantTiers[:2] {

@@ -11,14 +11,14 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// journalPage is how many rows of the journal are read at a time. A row has at most
-// schema.PartBytes, and mostly less than a quarter of a MiB.
+// journalPage is the number of journal rows per page. A row has at most schema.PartBytes, and
+// usually less than a quarter of a MiB.
 const journalPage = 16
 
-// PutJournal implements store.Store. The parts of a large row are acknowledged before the
-// row with their size is sent. So a reader that sees the row sees its parts, and no reader
-// sees an interrupted write. Repeating the write writes the same parts. Parts are kept for
-// longer than their row.
+// PutJournal implements store.Store. The parts of a large row are acknowledged before the row
+// with their size is sent. A reader that sees the row therefore sees its parts, and no reader
+// sees an interrupted write. A repeated write writes the same parts. Parts are kept longer
+// than their row.
 func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 	if len(r.Blob) > store.MaxBlob {
 		return fmt.Errorf("writing a journal row of %d bytes: %w", len(r.Blob), store.ErrTooLarge)
@@ -38,12 +38,13 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 	return s.write(ctx, row)
 }
 
-// Journal implements store.Store. The partition of the position may be empty, because its
-// rows expire. The writer fills the following partitions one after another. Journal requests
-// the next partition early if it may hold rows: together with the partition of the position,
-// and when a later partition turns out to hold rows. The writer may have moved on to the
-// next partition after the previous one was read. It does so once its rows in the previous
-// one are acknowledged, so Journal finds missed rows by reading the previous one again.
+// Journal implements store.Store. The partition of the position may be empty, because its rows
+// expire. The writer fills the following partitions one after another. Journal requests the
+// next partition early if it may contain rows: together with the partition of the position,
+// and whenever a later partition contains rows. The writer may begin the next partition after
+// Journal has read the previous one. At that time all rows of the previous partition are
+// acknowledged. Journal therefore reads the previous partition again to find the rows that it
+// missed.
 func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
 	return func(yield func(store.JournalRow, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

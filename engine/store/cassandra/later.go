@@ -11,8 +11,8 @@ import (
 )
 
 // Later returns a store that is opened as soon as the cluster answers and has the schema. Each
-// try calls config. The store's State reports the reason for the wait. It begins with a word
-// that programs can rely on.
+// attempt calls config. The store's State reports the reason for the wait. The State begins
+// with a word that programs can rely on.
 func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	return store.OpenLater(func(ctx context.Context) (store.Store, error) {
 		cfg, err := config()
@@ -29,7 +29,7 @@ func Later(config func() (cql.Config, error), log *slog.Logger) *store.Pending {
 	}, waiting)
 }
 
-// waiting returns the State for an error of Open, a stable text.
+// waiting returns the State for an error of Open. The text is the same for the same cause.
 func waiting(err error) string {
 	switch {
 	case errors.Is(err, schema.ErrNoSchema):

@@ -14,14 +14,14 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// eventually waits until the state of a store begins with a text.
+// eventually waits until the state of a store begins with the given text.
 func eventually(t *testing.T, p *store.Pending, text string) {
 	t.Helper()
 	deadline := time.After(4 * time.Minute)
 	for !strings.HasPrefix(p.State(), text) || text == "" && p.State() != "" {
 		select {
 		case <-deadline:
-			t.Fatalf("the state is %q, not %q", p.State(), text)
+			t.Fatalf("the state is %q, want %q", p.State(), text)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -40,14 +40,14 @@ func TestLaterWaitsForTheSchema(t *testing.T) {
 	defer p.Close()
 	eventually(t, p, "WaitingForSchema: ")
 	if _, err := p.Claims(t.Context(), 0); !errors.Is(err, store.ErrNotOpen) {
-		t.Fatalf("before it is open, a call gives %v", err)
+		t.Fatalf("a call before the store is open returns %v", err)
 	}
 	if err := schema.Create(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, p, "")
 	if claims, err := p.Claims(t.Context(), 0); err != nil || len(claims) != 0 {
-		t.Fatalf("once it is open, claims are %v, %v", claims, err)
+		t.Fatalf("the claims of the open store are %v, %v", claims, err)
 	}
 }
 

@@ -25,7 +25,8 @@ func (s *Store) PutMarks(ctx context.Context, marks ...store.PVMark) error {
 	})
 }
 
-// text returns s as valid UTF-8, which CQL's text must be. IOCs may send any bytes.
+// text returns s as valid UTF-8, because CQL's type text requires it and IOCs may send any
+// bytes.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Marks implements store.Store.

@@ -12,7 +12,7 @@ import (
 
 const namespace, subsystem = "varve", "cassandra"
 
-// metrics are the metrics of a store. Each page and each retry counts as a request.
+// metrics contains the metrics of a store. Each page and each retry counts as a request.
 type metrics struct {
 	set *prometheus.Registry // holds all metrics, so that they are registered as one
 
@@ -60,7 +60,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// operation is the key of the name of a request's operation in its context.
+// operation is the key under which the context of a request has the name of its operation.
 type operation struct{}
 
 func withOperation(ctx context.Context, name string) context.Context {
@@ -116,7 +116,7 @@ func whyFailed(err error) string {
 	return "refused"
 }
 
-// showNodes adds gauges of how many nodes are up and down.
+// showNodes adds gauges with the numbers of nodes that are up and down.
 func (m *metrics) showNodes(count func() (up, down int)) {
 	nodes := func(state string, read func() int) {
 		promauto.With(m.set).NewGaugeFunc(prometheus.GaugeOpts{

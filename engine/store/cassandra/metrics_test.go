@@ -44,12 +44,12 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 		"varve_cassandra_nodes": 1,
 	} {
 		if got := sum(t, reg, name); got != want {
-			t.Errorf("%s is %v, not %v", name, got, want)
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	// A busy machine may write blocks twice, so there may be more.
+	// On a busy machine the driver may write blocks twice, so there may be more requests.
 	if got := sum(t, reg, "varve_cassandra_request_seconds"); got < 20 {
-		t.Errorf("%v requests were answered, of 20", got)
+		t.Errorf("%v of 20 requests were answered", got)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := reg.Gather(); err != nil || len(left) > 0 {
-		t.Errorf("%d metrics are left, %v", len(left), err)
+		t.Errorf("%d metrics are still registered after Close, %v", len(left), err)
 	}
 	goleak.VerifyNone(t, before)
 }

@@ -26,7 +26,7 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 		s.exec(stmt)
 	}
 	if _, err := cassandrastore.Open(t.Context(), cfg); err == nil {
-		t.Error("a schema of version 1 is opened")
+		t.Error("Open accepts a schema of version 1")
 	}
 	for range 2 {
 		if err := schema.Create(t.Context(), cfg); err != nil {
@@ -35,27 +35,27 @@ func TestSchemaOfVersion1IsUpgraded(t *testing.T) {
 	}
 	s.Store = open(t, cfg)
 	if m, found, err := s.MetadataAt(t.Context(), "A", 5); !found || err != nil || m.Units != "mA" || len(m.Properties) != 0 {
-		t.Errorf("metadata of before is %+v, %v", m, err)
+		t.Errorf("metadata from before the upgrade are %+v, %v", m, err)
 	}
 	rows := 0
 	for r, err := range s.Journal(t.Context(), 1, store.WriterID{1}, 0) {
 		s.must(err)
 		if rows++; !bytes.Equal(r.Blob, []byte{2}) {
-			t.Errorf("a row of before is %+v", r)
+			t.Errorf("a journal row from before the upgrade is %+v", r)
 		}
 	}
 	if rows != 1 {
-		t.Errorf("%d rows of before", rows)
+		t.Errorf("there are %d journal rows from before the upgrade, want 1", rows)
 	}
 	s.must(s.PutBlocks(t.Context(), large("B", 1, 1)))
 	if got, err := s.blocks("B"); err != nil || len(got) != 1 {
-		t.Errorf("%d large blocks, %v", len(got), err)
+		t.Errorf("there are %d large blocks, %v; want 1", len(got), err)
 	}
 	var ttl int
 	err := s.session.Query("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'journal_part'",
 		cfg.Keyspace).ScanContext(t.Context(), &ttl)
 	if err != nil || ttl != 172800+3600 {
-		t.Errorf("parts are kept for %d s, %v: not longer than their rows", ttl, err)
+		t.Errorf("parts are kept for %d s, %v; want an hour longer than their rows", ttl, err)
 	}
 }
 
@@ -82,11 +82,11 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	s.must(schema.Create(t.Context(), cfg))
 	s.Store = open(t, cfg)
 	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != store.NumTiers {
-		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
+		t.Errorf("the upgraded archive has the tiers %v, %v", tiers, err)
 	}
 	c, found, err := s.Channel(t.Context(), "A")
 	if err != nil || !found || len(c.Starts) != 1 || len(c.Levels) != 0 {
-		t.Errorf("the directory has %+v, %v, %v", c, found, err)
+		t.Errorf("the directory entry is %+v, %v, %v", c, found, err)
 	}
 	overlapping := func(at int64) (starts []int64) {
 		for b, err := range s.Blocks(t.Context(), "A", day, at, at) {
@@ -96,16 +96,16 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 		return starts
 	}
 	if got := overlapping(old.End); len(got) != 1 || got[0] != old.Start {
-		t.Errorf("at the end of a block of before there are blocks from %v", got)
+		t.Errorf("at the end of the block from before the upgrade, a read finds the blocks that start at %v", got)
 	}
 	later := old
 	later.N, later.Start, later.End = 2, 200, 200+10*reach
 	s.must(s.PutBlocks(t.Context(), later))
 	if got := overlapping(later.End); len(got) != 1 || got[0] != later.Start {
-		t.Errorf("at the end of a later one there are blocks from %v", got)
+		t.Errorf("at the end of the later block, a read finds the blocks that start at %v", got)
 	}
 	if got := overlapping(old.End); len(got) != 2 {
-		t.Errorf("where both are there are blocks from %v", got)
+		t.Errorf("where both blocks overlap, a read finds the blocks that start at %v", got)
 	}
 	if b, found, err := s.LastBlock(t.Context(), "A", day, 1e6); err != nil || !found || b.Start != later.Start {
 		t.Errorf("the last block starts at %d: %v, %v", b.Start, found, err)
@@ -113,7 +113,7 @@ func TestSchemaOfVersion2IsUpgraded(t *testing.T) {
 	s.must(s.Delete(t.Context(), "A"))
 	s.must(s.PutBlocks(t.Context(), old))
 	if got := overlapping(old.End); len(got) != 1 {
-		t.Errorf("after a deletion there are blocks from %v", got)
+		t.Errorf("after a deletion, a read finds the blocks that start at %v", got)
 	}
 }
 
@@ -128,20 +128,20 @@ func TestSchemaOfVersion3IsUpgraded(t *testing.T) {
 	s.must(schema.Create(t.Context(), cfg))
 	s.Store = open(t, cfg)
 	if tiers, err := s.Tiers(t.Context()); err != nil || len(tiers) != 2 {
-		t.Errorf("an archive that is upgraded has the tiers %v, %v", tiers, err)
+		t.Errorf("the upgraded archive has the tiers %v, %v", tiers, err)
 	}
 	if f, found, err := s.Cutoff(t.Context()); found || err != nil {
-		t.Errorf("it has the cutoff %+v, %v", f, err)
+		t.Errorf("the upgraded archive has the cutoff %+v, %v", f, err)
 	}
 	if shardProgress, err := s.CutoffProgress(t.Context()); len(shardProgress) > 0 || err != nil {
-		t.Errorf("it has the progress %+v, %v", shardProgress, err)
+		t.Errorf("the upgraded archive has the progress %+v, %v", shardProgress, err)
 	}
 	s.must(s.PutCutoffProgress(t.Context(), store.CutoffProgress{Shard: 3, Cutoff: 7}))
 	if f, found, err := s.Cutoff(t.Context()); found || err != nil {
-		t.Errorf("with progress it has the cutoff %+v, %v", f, err)
+		t.Errorf("with progress only, the archive has the cutoff %+v, %v", f, err)
 	}
 	s.must(s.PutCutoff(t.Context(), store.Cutoff{Before: 7, Size: 8}))
 	if f, found, err := s.Cutoff(t.Context()); !found || err != nil || f != (store.Cutoff{Before: 7, Size: 8}) {
-		t.Errorf("it has the cutoff %+v, %v", f, err)
+		t.Errorf("the upgraded archive has the cutoff %+v, %v", f, err)
 	}
 }

@@ -8,28 +8,29 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Bounds of how long a request waits for one node before it also goes to a second one.
+// These are the bounds of the time that a request waits for one node before it is sent to a
+// second node too.
 const (
 	leastWait   = 500 * time.Millisecond
 	waitMedians = 8
-	// silentFor is how long requests go last to a node that did not answer.
+	// silentFor is how long a node that did not answer is the last choice for requests.
 	silentFor = 5 * time.Second
 )
 
-// rounds is how often a request goes through the list of nodes.
+// rounds is how many times a request goes through the list of nodes.
 const rounds = 1 + maxRetries
 
-// nodes is the driver's policy of which nodes get a request: a replica of its partition,
-// then the other replicas, then any node that is up. All are in one datacenter, because only
-// a quorum of the archive's datacenter counts.
+// nodes is the driver's policy that selects the nodes for a request: first a replica of its
+// partition, then the other replicas, then any node that is up. All nodes are in one
+// datacenter, because only a quorum of the archive's datacenter counts.
 //
-// The connections of a killed process close at once. But a machine that dies or hangs just
-// does not answer, for the 10 or 20 s that the other nodes take to notice, and each request
-// to it would time out. So if a node is silent for much longer than answers usually take, a
-// second node gets the request too, and then a third, because the second may wait for the
-// first. The first answer counts, and a node that gave none gets requests last for some time.
-// When all nodes are slow, the wait is longer, so that a busy cluster does not get every
-// request several times.
+// The connections of a killed process close at once. A machine that dies or hangs, however,
+// does not answer. The other nodes take 10 or 20 s to notice, and each request to the machine
+// would time out. If a node is silent for much longer than answers usually take, the driver
+// therefore sends the request to a second node too, and then to a third one, because the
+// second node may wait for the first. The first answer counts. A node that did not answer
+// becomes the last choice for some time. When all nodes are slow, the wait is longer, so that
+// a busy cluster does not get every request several times.
 type nodes struct {
 	gocql.HostSelectionPolicy
 
@@ -46,9 +47,9 @@ func newNodes() *nodes {
 	}
 }
 
-// Pick implements gocql.HostSelectionPolicy. After all nodes it starts again. If it ended
-// there, a second attempt that found no node would fail the request while the first is
-// still in flight.
+// Pick implements gocql.HostSelectionPolicy. After the last node it starts again with the
+// first. If it ended there, a second attempt would find no node, and would fail the request
+// while the first attempt is still in flight.
 func (n *nodes) Pick(q gocql.ExecutableStatement) gocql.NextHost {
 	next, round := n.HostSelectionPolicy.Pick(q), 1
 	var last []gocql.SelectedHost
@@ -96,9 +97,9 @@ func (n *nodes) observe(host *gocql.HostInfo, took time.Duration, err error) {
 		delete(n.silent, host.HostID())
 		n.mu.Unlock()
 	}
-	// Each answer moves the estimate of the median up or down by the same step, so a few
-	// very late answers of a node that hangs count as one each. Of two concurrent updates
-	// one may be lost, which does not matter.
+	// Each answer moves the estimate of the median up or down by the same step, so a very late
+	// answer of a node that hangs counts no more than any other. One of two concurrent updates
+	// may be lost, which does not matter.
 	median := n.median.Load()
 	step := median/32 + int64(time.Microsecond)
 	if int64(took) < median {

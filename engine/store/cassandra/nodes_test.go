@@ -32,7 +32,7 @@ func (p inOrder) Pick(gocql.ExecutableStatement) gocql.NextHost {
 	}
 }
 
-// cluster returns a policy and its hosts, which have the given IDs.
+// cluster returns a policy and its hosts with the given IDs.
 func cluster(t *testing.T, ids ...string) (*nodes, []*gocql.HostInfo) {
 	t.Helper()
 	var hosts []*gocql.HostInfo
@@ -48,7 +48,8 @@ func cluster(t *testing.T, ids ...string) (*nodes, []*gocql.HostInfo) {
 	return n, hosts
 }
 
-// order returns the last digit of the ID of each host that a request goes to, in order.
+// order returns the last digit of the ID of each host to which the policy sends a request, in
+// order.
 func order(n *nodes) (ids string) {
 	next := n.Pick(nil)
 	for h := next(); h != nil; h = next() {
@@ -64,7 +65,7 @@ func TestSilentNodesAreAskedLast(t *testing.T) {
 		expect := func(when, want string) {
 			t.Helper()
 			if got := order(n); got != want {
-				t.Errorf("%s: the order is %s, not %s", when, got, want)
+				t.Errorf("%s: the order is %s, want %s", when, got, want)
 			}
 		}
 		expect("at first", "123123123")
@@ -84,12 +85,12 @@ func TestSilentNodesAreAskedLast(t *testing.T) {
 func TestRequestsEndWithoutNodes(t *testing.T) {
 	n, _ := cluster(t)
 	if got := order(n); got != "" {
-		t.Errorf("of no nodes, %s are asked", got)
+		t.Errorf("without nodes, a request is sent to %s", got)
 	}
 }
 
-// TestWaitBeforeAnotherNodeIsAsked checks that a node that hangs does not make the wait
-// longer, and that a busy cluster does.
+// TestWaitBeforeAnotherNodeIsAsked checks that a node that hangs does not lengthen the wait,
+// and that a busy cluster does.
 func TestWaitBeforeAnotherNodeIsAsked(t *testing.T) {
 	n, hosts := cluster(t, "1")
 	for _, step := range []struct {
@@ -106,7 +107,7 @@ func TestWaitBeforeAnotherNodeIsAsked(t *testing.T) {
 			n.observe(hosts[0], took, nil)
 		}
 		if got := n.Delay(); got < step.least || got > step.most {
-			t.Errorf("%s: another node is asked after %v", step.name, got)
+			t.Errorf("%s: the request is sent to another node after %v", step.name, got)
 		}
 	}
 }

@@ -28,9 +28,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the cluster. If it fails for another reason than an unreachable cluster,
-// the error wraps schema.ErrNoSchema, schema.ErrVersion, cql.ErrDatacenter, cql.ErrCredentials, cql.ErrForbidden
-// or cql.ErrTLS.
+// Open connects to the cluster. Unless the cluster is unreachable, its error wraps
+// schema.ErrNoSchema, schema.ErrVersion, cql.ErrDatacenter, cql.ErrCredentials,
+// cql.ErrForbidden or cql.ErrTLS.
 func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	cfg, err := config.Complete()
 	if err != nil {
@@ -65,8 +65,8 @@ func Open(ctx context.Context, config cql.Config) (*Store, error) {
 	return s, nil
 }
 
-// check returns the datacenter to use and the tiers that have tables, or why the archive
-// cannot be opened.
+// check returns the datacenter to use and the tiers that have tables. Its error is the reason
+// why the archive cannot be opened.
 func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32, err error) {
 	session, err := c.Probe()
 	if err != nil {
@@ -84,8 +84,8 @@ func check(ctx context.Context, c *cql.Config) (datacenter string, tiers uint32,
 	return datacenter, tiers, err
 }
 
-// countNodes returns how many nodes of the datacenter this process is connected to, and how
-// many it is not connected to.
+// countNodes returns the number of nodes of the datacenter to which this process is connected,
+// and the number of nodes to which it is not connected.
 func (s *Store) countNodes() (up, down int) {
 	for _, h := range s.session.GetHosts() {
 		switch {

@@ -26,8 +26,8 @@ func login(username, password string) func() (string, string, error) {
 	return func() (string, string, error) { return username, password, nil }
 }
 
-// TestLong_Outages stops, kills and pauses a node of its own while a writer continues. Then it
-// checks that all acknowledged rows are there.
+// TestLong_Outages stops, kills and pauses a Cassandra node while a writer continues. It then
+// checks that the store has all acknowledged rows.
 func TestLong_Outages(t *testing.T) {
 	node := cassandra.Start(t, "authenticator: PasswordAuthenticator", "commitlog_sync: batch")
 	cfg := cql.Config{
@@ -38,7 +38,7 @@ func TestLong_Outages(t *testing.T) {
 	wrong.Login = login("cassandra", "guess")
 	for name, c := range map[string]cql.Config{"a wrong password": wrong, "none": none} {
 		if _, err := cassandrastore.Open(t.Context(), c); !errors.Is(err, cql.ErrCredentials) {
-			t.Errorf("opening with %s gives %v", name, err)
+			t.Errorf("Open with %s returns %v", name, err)
 		}
 	}
 	// Cassandra creates its first user some time after it starts to accept connections.
@@ -72,16 +72,17 @@ func TestLong_Outages(t *testing.T) {
 	w.check(t, open(t, cfg))
 }
 
-// wait lets a node be down for a time. It uses real time, because the driver's clock cannot be
+// wait waits while a node is down. It uses real time, because the driver's clock cannot be
 // replaced.
 func wait(d time.Duration) { <-time.After(d) }
 
-// elsewhere checks that the error of Open names the node that does not answer.
+// elsewhere checks the error of Open while the node does not answer: the error must name the
+// node.
 func elsewhere(t *testing.T, cfg cql.Config) {
 	t.Helper()
 	_, err := cassandrastore.Open(t.Context(), cfg)
 	if refused := new(net.OpError); !errors.As(err, &refused) {
-		t.Errorf("opening while the node is down gives %v", err)
+		t.Errorf("Open while the node is down returns %v", err)
 	}
 	t.Log(err)
 }
@@ -146,12 +147,13 @@ func (w *writer) waitFor(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(recoverWait); len(w.acknowledged()) < n; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing was acknowledged for %v", recoverWait)
+			t.Fatalf("no row was acknowledged for %v", recoverWait)
 		}
 	}
 }
 
-// check checks that all acknowledged rows are there, and that failed calls returned in time.
+// check checks that the store has all acknowledged rows, and that failed calls returned in
+// time.
 func (w *writer) check(t *testing.T, st store.Store) {
 	t.Helper()
 	there := map[store.Position]bool{}

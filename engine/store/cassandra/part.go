@@ -15,11 +15,11 @@ const (
 	partsRead    = 8 // rows of a page
 )
 
-// ErrTorn says that parts of a blob are missing.
+// ErrTorn means that parts of a blob are missing.
 var ErrTorn = errors.New("parts of a blob are missing")
 
-// partition is where the parts of a blob are stored: the values of its key, to which the
-// number of the part is appended, and the statements that use them.
+// partition is the place of the parts of a blob. It has the values of the partition's key and
+// the statements that use them. The key of a part is these values and the number of the part.
 type partition struct {
 	operation    string
 	insert, read string
@@ -61,8 +61,8 @@ func blockKey(k *store.BlockKey) []any {
 	return append(make([]any, 0, 8), k.PV, int64(k.Bucket), k.Start, k.Writer[:], int64(k.N))
 }
 
-// putParts writes a blob in parts and returns when a quorum has all of them. Each part
-// waits for room in the bytes in flight.
+// putParts writes a blob in parts and returns when a quorum has all parts. Each part waits
+// until the bytes in flight leave room for it.
 func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestamp int64) error {
 	n := (len(blob) + schema.PartBytes - 1) / schema.PartBytes
 	return each(ctx, n, partsWritten, func(ctx context.Context, i int) error {
@@ -81,7 +81,8 @@ func (s *Store) putParts(ctx context.Context, p partition, blob []byte, timestam
 	})
 }
 
-// getParts returns a blob with a size from its parts, or ErrTorn if parts are missing.
+// getParts reads the parts of a blob of the given size and returns the blob. It returns
+// ErrTorn if parts are missing.
 func (s *Store) getParts(ctx context.Context, p partition, size int) ([]byte, error) {
 	if size < 0 || size > store.MaxBlob {
 		return nil, fmt.Errorf("a blob of %d bytes: %w", size, store.ErrTooLarge)

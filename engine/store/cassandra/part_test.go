@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// torn is a keyspace in which tests damage rows as a crash does.
+// torn is a keyspace in which tests damage rows in the same way as a crash.
 type torn struct {
 	*testing.T
 	*cassandrastore.Store
@@ -77,7 +77,7 @@ func (s *torn) blocks(pv string) (blocks []store.Block, err error) {
 
 // TestTornRows checks two kinds of incomplete rows. If a writer died after it wrote the parts
 // of a row and before it wrote the row, the journal continues without the row. If the parts of
-// a row are gone, the read fails and does not return a shorter row.
+// a row are missing, the read fails and does not return a shorter row.
 func TestTornRows(t *testing.T) {
 	s := newTorn(t)
 	w := store.WriterID{1}
@@ -101,16 +101,16 @@ func TestTornRows(t *testing.T) {
 	}
 	s.exec("DELETE FROM @journal WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 2", w[:])
 	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 3}) {
-		t.Errorf("with the parts of row 2 alone, rows %v are read, %v", at, err)
+		t.Errorf("with only the parts of row 2, a read returns the rows %v, %v", at, err)
 	}
 	s.must(s.PutJournal(t.Context(), row(2))) // the writer repeats the write
 	if at, err := read(); err != nil || !slices.Equal(at, []uint32{1, 2, 3}) {
-		t.Errorf("after the next try rows %v are read, %v", at, err)
+		t.Errorf("after the write was repeated, a read returns the rows %v, %v", at, err)
 	}
 	for _, part := range []int{0, 1, 2} {
 		s.exec("DELETE FROM @journal_part WHERE shard = 1 AND writer = ? AND n = 1 AND seq = 3 AND part = ?", w[:], part)
 		if at, err := read(); err == nil || !slices.Equal(at, []uint32{1, 2}) || !strings.Contains(err.Error(), "missing") {
-			t.Errorf("without part %d of row 3 rows %v are read, %v", part, at, err)
+			t.Errorf("without part %d of row 3, a read returns the rows %v, %v", part, at, err)
 		}
 		s.must(s.PutJournal(t.Context(), row(3)))
 	}
@@ -129,19 +129,19 @@ func TestTornBlocks(t *testing.T) {
 	// The writer died before it wrote the row.
 	s.exec("DELETE FROM @block_forever WHERE pv = ? AND bucket = ? AND start = 2", pv, int64(second.Bucket))
 	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
-		t.Errorf("with parts alone %d blocks are read, %v", len(got), err)
+		t.Errorf("with parts only, a read returns %d blocks, %v", len(got), err)
 	}
 	s.must(s.PutBlocks(t.Context(), second))
 	if n := s.count("block_part_forever"); n != 2*perBlock {
-		t.Errorf("after the next try there are %d parts, not %d", n, 2*perBlock)
+		t.Errorf("after the write was repeated, there are %d parts, want %d", n, 2*perBlock)
 	}
 	// The row exists and its parts are gone. The read must not return a truncated block.
 	s.exec("DELETE FROM @block_part_forever WHERE pv = ? AND bucket = ? AND start = 2 AND writer = ? AND n = 2", pv, int64(second.Bucket), second.Writer[:])
 	if got, err := s.blocks(pv); err == nil || len(got) != 1 || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("without parts %d blocks are read, %v", len(got), err)
+		t.Errorf("without parts, a read returns %d blocks, %v", len(got), err)
 	}
 	if _, found, err := s.LastBlock(t.Context(), pv, second.Bucket, 5); err == nil || found {
-		t.Errorf("without parts the last block is found: %v", err)
+		t.Errorf("without parts, LastBlock returns the error %v", err)
 	}
 	s.must(s.PutBlocks(t.Context(), second))
 
@@ -158,12 +158,12 @@ func TestTornBlocks(t *testing.T) {
 	// The PV begins again with the same keys.
 	s.must(s.PutBlocks(t.Context(), first))
 	if got, err := s.blocks(pv); err != nil || len(got) != 1 || !bytes.Equal(got[0].Blob, first.Blob) {
-		t.Errorf("of a PV that began anew %d blocks are read, %v", len(got), err)
+		t.Errorf("after the PV began again, a read returns %d blocks, %v", len(got), err)
 	}
 }
 
 // TestPartsOfEarlierVersionsGo checks that no part of an earlier version of a block stays,
-// whatever sizes the versions had.
+// regardless of the sizes of the versions.
 func TestPartsOfEarlierVersionsGo(t *testing.T) {
 	s := newTorn(t)
 	b := large("T:AGAIN", 1, 1)
@@ -171,13 +171,13 @@ func TestPartsOfEarlierVersionsGo(t *testing.T) {
 		b.Blob = make([]byte, size)
 		s.must(s.PutBlocks(t.Context(), b))
 		if n, want := s.count("block_part_forever"), (size+512<<10-1)/(512<<10); n != want {
-			t.Errorf("a block of %d bytes has %d parts, not %d", size, n, want)
+			t.Errorf("a block of %d bytes has %d parts, want %d", size, n, want)
 		}
 	}
 }
 
-// TestLong_LargeWritesAndOutages kills the node while large rows and blocks are written.
-// Acknowledged writes must be there, and other writes must be complete or absent.
+// TestLong_LargeWritesAndOutages kills the node while large rows and blocks are written. The
+// store must have all acknowledged writes. All other writes must be complete or absent.
 func TestLong_LargeWritesAndOutages(t *testing.T) {
 	node := cassandra.Start(t, "commitlog_sync: batch")
 	cfg := cql.Config{Hosts: []string{node.Addr()}, Timeout: shortTimeout, InFlightBytes: 2 << 20, Tiers: []store.Tier{store.Forever}}
@@ -218,10 +218,10 @@ func TestLong_LargeWritesAndOutages(t *testing.T) {
 		there := s.wholes()
 		for what := range acked {
 			if !there[what] {
-				t.Errorf("%s was acknowledged, and is gone", what)
+				t.Errorf("%s was acknowledged and is missing", what)
 			}
 		}
-		t.Logf("%d writes were acknowledged before the kill; %d are there", len(acked), len(there))
+		t.Logf("%d writes were acknowledged before the kill; the store has %d writes", len(acked), len(there))
 	}
 }
 
@@ -231,7 +231,8 @@ func outageRow(n uint32) store.JournalRow {
 	return store.JournalRow{Shard: 1, Writer: store.WriterID{1}, At: store.At(1, n), Blob: bytes.Repeat([]byte{byte(n)}, 2<<20+int(n))}
 }
 
-// wholes returns which rows and blocks exist, and fails if one of them is incomplete.
+// wholes returns the rows and blocks that exist. It fails the test if one of them is
+// incomplete.
 func (s *torn) wholes() map[string]bool {
 	s.Helper()
 	there := map[string]bool{}

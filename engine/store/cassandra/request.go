@@ -12,11 +12,11 @@ import (
 // parallel is how many rows of one call are written at a time.
 const parallel = 32
 
-// rowOverhead is about how many bytes a row takes in a request besides its blob.
+// rowOverhead is the approximate size in bytes of a row in a request without its blob.
 const rowOverhead = 256
 
-// write is a statement that writes one row of about size bytes. If timestamp is 0, the
-// clock's next is used.
+// write is a statement that writes one row of about size bytes. If timestamp is 0, the write
+// gets the clock's next timestamp.
 type write struct {
 	operation string
 	stmt      string
@@ -35,7 +35,7 @@ func (s *Store) write(ctx context.Context, w write) error {
 	})
 }
 
-// bounded runs send once the bytes in flight leave room for size more.
+// bounded waits until the bytes in flight leave room for size more bytes, and then runs send.
 func (s *Store) bounded(ctx context.Context, operation string, size int, send func(context.Context) error) error {
 	weight := min(int64(size+rowOverhead), s.cfg.InFlightBytes)
 	err := s.inFlight.Acquire(ctx, weight)
@@ -52,8 +52,8 @@ func (s *Store) bounded(ctx context.Context, operation string, size int, send fu
 	return nil
 }
 
-// each calls f for 0 … n-1, limit at a time, and returns the first error.
-// Rows of different partitions are not batched: it would cost the coordinator
+// each calls f for 0 … n-1, with at most limit concurrent calls, and returns the first error.
+// Rows of different partitions are not batched, because a batch would cost the coordinator
 // more than it saves, and servers refuse batches of more than 50 KiB by default.
 func each(ctx context.Context, n, limit int, f func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -64,21 +64,22 @@ func each(ctx context.Context, n, limit int, f func(ctx context.Context, i int) 
 	return g.Wait()
 }
 
-// statement returns a query that is sent to other nodes too if the first is silent.
+// statement returns a query that the driver also sends to other nodes if the first node is
+// silent.
 func (s *Store) statement(stmt string, values ...any) *gocql.Query {
 	return s.session.Query(stmt, values...).SetSpeculativeExecutionPolicy(s.metrics.nodes)
 }
 
-// query begins to read, in pages of pageSize rows.
+// query starts a read in pages of pageSize rows.
 func (s *Store) query(ctx context.Context, operation string, pageSize int, stmt string, values ...any) *gocql.Iter {
-	// A page is read when the caller gets to it. Fetching it earlier would double the
-	// memory in use.
+	// A page is read when the caller reaches it. Reading it earlier would double the memory in
+	// use.
 	return s.statement(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
 }
 
-// ask calls read in the background and returns a function that waits for the answer. It may
-// be called several times. The caller must call it at least once and make sure that read
-// ends.
+// ask calls read in the background and returns the function answer, which waits for the
+// result. The caller must call answer at least once, and may call it several times. The caller
+// must also make sure that read ends.
 func ask[T any](read func() T) (answer func() T) {
 	got := make(chan T, 1)
 	go func() { got <- read() }()

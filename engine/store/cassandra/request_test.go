@@ -40,7 +40,7 @@ func TestBytesUnderWayAreBounded(t *testing.T) {
 					return nil
 				})
 				if (err != nil) != (i%2 == 0) {
-					t.Errorf("writing %d bytes gives %v", size, err)
+					t.Errorf("a write of %d bytes returns %v", size, err)
 				}
 			}()
 			synctest.Wait()
@@ -48,7 +48,7 @@ func TestBytesUnderWayAreBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if underWay != 0 || most > bound || most < bound/2 {
-			t.Errorf("%d bytes are under way, and were %d of %d at most", underWay, most, bound)
+			t.Errorf("%d bytes are in flight; the maximum was %d with a bound of %d", underWay, most, bound)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 		for range 2 {
 			go func() {
 				if err := s.bounded(ctx, "journal", 1, hangs); !errors.Is(err, context.Canceled) {
-					t.Errorf("a write that is broken off gives %v", err)
+					t.Errorf("an interrupted write returns %v", err)
 				}
 			}()
 		}

@@ -6,8 +6,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// maxRetries is how often the driver repeats a request. Callers repeat writes anyway, so
-// this is only for errors that another replica may not have.
+// maxRetries is how often the driver repeats a request. Callers repeat writes anyway, so the
+// driver repeats a request only after errors that may not occur on another replica.
 const maxRetries = 2
 
 // retries is the driver's retry policy. All statements of this package are idempotent.

@@ -18,8 +18,9 @@ const tilesPerPart = 256
 // rollupPage is the number of rows per page. Each has at most store.MaxRollup bytes.
 const rollupPage = 32
 
-// The stamp of a row is the timestamp of its blob, not a column of its own. So of two
-// writes the one with the later stamp wins, whole, without a read before it.
+// The stamp of a row is the timestamp of its blob, not a column of its own. If a row is
+// written twice, the whole write with the later stamp therefore wins, and the writer need not
+// read the row first.
 var (
 	insertRollup = onTiers(`INSERT INTO rollup_@ (pv, level, part, tile, body) VALUES (?, ?, ?, ?, ?)
 		USING TIMESTAMP ? AND TTL ?`)
@@ -66,7 +67,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 	})
 }
 
-// Rollups implements store.Store. It reads one partition after the other.
+// Rollups implements store.Store. It reads one partition after another.
 func (s *Store) Rollups(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
 	return func(yield func(store.Rollup, error) bool) {
 		there, err := s.has(ctx, l.Tier())
@@ -109,7 +110,7 @@ func (s *Store) rollups(ctx context.Context, pv string, l store.Level, p int64, 
 	}
 }
 
-// deleteRollups deletes the rollups of a PV. It visits the partitions that can hold tiles
+// deleteRollups deletes the rollups of a PV. It visits the partitions that may contain tiles
 // according to the directory and that have not expired.
 func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 	t := s.clock.Next()
@@ -133,8 +134,8 @@ func (s *Store) deleteRollups(ctx context.Context, c *store.Channel) error {
 	return nil
 }
 
-// deletePart deletes the tiles of a partition, if it has any: most have none, and each
-// deletion leaves a tombstone.
+// deletePart deletes the tiles of a partition if it contains any. It checks this first,
+// because most partitions contain none and each deletion leaves a tombstone.
 func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, timestamp int64) error {
 	it := s.query(ctx, "rollups", 1, findRollup[l.Tier()], pv, int64(l), p)
 	there := it.Scan(new(int64))
@@ -150,7 +151,7 @@ func (s *Store) deletePart(ctx context.Context, pv string, l store.Level, p, tim
 // run is a range of partitions, both ends included.
 type run struct{ first, last int64 }
 
-// partsOf returns the partitions of a level that may hold tiles, given the starts in the
+// partsOf returns the partitions of a level that may contain tiles, given the starts in the
 // directory. It leaves out partitions that have expired.
 func (s *Store) partsOf(l store.Level, starts []store.Bucket) (runs []run) {
 	oldest := int64(math.MinInt64)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Size implements store.Store. It requests from every node of the datacenter how many MiB the
-// keyspace takes there, without memtables. It fails if a node does not answer.
+// Size implements store.Store. It reads from every node of the datacenter the disk space of
+// the keyspace in MiB, without memtables. It fails if a node does not answer.
 func (s *Store) Size(ctx context.Context) (int64, error) {
 	var mebibytes int64
 	for _, h := range s.session.GetHosts() {

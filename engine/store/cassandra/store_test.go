@@ -14,8 +14,9 @@ import (
 
 func TestMain(m *testing.M) { cassandra.Main(m) }
 
-// config returns the configuration of a keyspace that has its schema, with the tier Forever
-// and the given tiers. The tables of each tier take time to create.
+// config creates a keyspace with the archive's schema and returns its configuration. The
+// schema has only the tier Forever and the given tiers, because creating the tables of a tier
+// takes time.
 func config(tb testing.TB, tiers ...store.Tier) cql.Config {
 	tb.Helper()
 	ks := cassandra.Shared(tb)

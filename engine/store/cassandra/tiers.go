@@ -13,7 +13,7 @@ import (
 // perTier holds a statement for each tier.
 type perTier [store.NumTiers]string
 
-// onTiers returns a statement for each tier, with the tier's name in place of each @.
+// onTiers returns a statement for each tier. It replaces each @ by the tier's name.
 func onTiers(stmt string) (p perTier) {
 	for r := range p {
 		p[r] = strings.ReplaceAll(stmt, "@", store.Tier(r).String())
@@ -31,8 +31,8 @@ const (
 	longestTTL = 20 * 365 * 24 * time.Hour
 )
 
-// ttl returns the TTL, in seconds, of a row that expires at a time, if ok; both are as an
-// Expires method returns them. 0 is forever, as in CQL.
+// ttl returns the TTL, in seconds, of a row. expires and ok are the results of an Expires
+// method. 0 means forever, as in CQL.
 func (s *Store) ttl(expires int64, ok bool) int {
 	if !ok {
 		return 0
@@ -42,7 +42,7 @@ func (s *Store) ttl(expires int64, ok bool) int {
 	return int(min(max(left, s.shortestTTL), longestTTL-s.outlive) / time.Second)
 }
 
-// longer returns the TTL of the rows that rows with a TTL cannot be read without.
+// longer returns the TTL of the parts and notes of rows with the given TTL.
 func (s *Store) longer(ttl int) int {
 	if ttl == 0 {
 		return 0
@@ -64,8 +64,8 @@ func (s *Store) Tiers(ctx context.Context) ([]store.Tier, error) {
 	return tiers, nil
 }
 
-// has reports whether a tier has its tables. They may have been made after the store was
-// opened, so has checks again for a missing tier.
+// has reports whether a tier has its tables. The tables may have been created after the store
+// was opened, so has checks again for a missing tier.
 func (s *Store) has(ctx context.Context, r store.Tier) (bool, error) {
 	if !r.Valid() {
 		return false, nil

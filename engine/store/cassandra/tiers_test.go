@@ -38,17 +38,17 @@ func TestTTL(t *testing.T) {
 	} {
 		ttl := s.ttl(test.bucket.Expires())
 		if ttl != test.want {
-			t.Errorf("a block of the %v from %v on tier %v lives %d s, not %d", test.bucket.Size(),
+			t.Errorf("a block of the %v from %v on tier %v has a TTL of %d s, want %d", test.bucket.Size(),
 				time.Unix(0, test.bucket.Start()).UTC(), test.bucket.Tier(), ttl, test.want)
 		}
 		if longer := s.longer(ttl); ttl == 0 && longer != 0 || ttl > 0 && longer <= ttl || longer > 20*365*day {
-			t.Errorf("what rows that live %d s need lives %d s", ttl, longer)
+			t.Errorf("parts of rows with a TTL of %d s have a TTL of %d s", ttl, longer)
 		}
 	}
 }
 
-// TestReachGrowsInPowersOfTwo checks that the reach is at least as long as that of any block,
-// and less than twice the longest.
+// TestReachGrowsInPowersOfTwo checks that the reach of a bucket is at least the length of the
+// longest block, and less than twice that length.
 func TestReachGrowsInPowersOfTwo(t *testing.T) {
 	for _, reach := range []int64{1, 2, 3, 4, 5, 1000, 1024, 1025, 1 << 40, 1<<40 + 1, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		if got := exp2(log2(reach)); got < reach || got/2 >= reach {
@@ -60,7 +60,7 @@ func TestReachGrowsInPowersOfTwo(t *testing.T) {
 func TestPartsOfRollups(t *testing.T) {
 	for tile, want := range map[store.Tile]int64{0: 0, 255: 0, 256: 1, -1: -1, -256: -1, -257: -2} {
 		if got := part(tile); got != want {
-			t.Errorf("tile %d is in part %d, not %d", tile, got, want)
+			t.Errorf("tile %d is in part %d, want %d", tile, got, want)
 		}
 	}
 }
@@ -92,13 +92,13 @@ func TestPartsOfStarts(t *testing.T) {
 	}
 	one := parts(forever, start(-3))
 	if two := parts(forever, start(-3), start(-3).Next(), store.Hour.Of(noon.AddDate(-3, 0, 0).UnixNano()).In(store.Keep1d)); two < one || two > one+1 {
-		t.Errorf("one start gives %d partitions, and the same span again %d", one, two)
+		t.Errorf("one start returns %d partitions, and two starts in the same span return %d", one, two)
 	}
 	if n := parts(year, start(-3)); n != 0 {
-		t.Errorf("what has expired gives %d partitions", n)
+		t.Errorf("expired starts return %d partitions", n)
 	}
 	if n := parts(year, start(-3), start(-1), start(0)); n == 0 {
-		t.Error("what has not expired gives no partitions")
+		t.Error("starts that have not expired return no partitions")
 	}
 }
 

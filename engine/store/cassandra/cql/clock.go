@@ -11,8 +11,7 @@ type Clock struct {
 	last atomic.Int64
 }
 
-// Next returns the time in µs since 1970, or 1 more than the last timestamp if that is
-// later.
+// Next returns the time in µs since 1970, or the last timestamp plus 1 if that is later.
 func (c *Clock) Next() int64 {
 	for {
 		last := c.last.Load()

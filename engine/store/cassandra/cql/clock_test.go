@@ -21,7 +21,7 @@ func TestClockStrictlyRises(t *testing.T) {
 				got = append(got, c.Next())
 			}
 			if !slices.IsSorted(got) {
-				t.Error("timestamps fall")
+				t.Error("a timestamp is less than an earlier one")
 			}
 			mu.Lock()
 			defer mu.Unlock()

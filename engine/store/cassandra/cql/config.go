@@ -23,39 +23,41 @@ type Config struct {
 	Hosts []string
 	// Keyspace defaults to "varve".
 	Keyspace string
-	// Datacenter is the datacenter to use; by default that of the host that answers.
+	// Datacenter is the datacenter to use. The default is the datacenter of the host that
+	// answers.
 	Datacenter string
-	// ReplicationFactor is for schema.Create; by default 3, or the number of
-	// nodes in the datacenter if that is less.
+	// ReplicationFactor is for schema.Create. The default is 3, or the number of nodes in the
+	// datacenter if that is less.
 	ReplicationFactor int
-	// JournalTTL is for schema.Create: how long journal rows are kept, 1 day by
-	// default. Samples that are not sealed by then are lost.
+	// JournalTTL is for schema.Create. It is how long journal rows are kept, by default 1 day.
+	// Samples that are not sealed within this time are lost.
 	JournalTTL time.Duration
 	// Tiers are for schema.Create: the retention tiers that get tables. By default a new
 	// archive gets all tiers, and an existing one keeps the tiers it has. Forever always
 	// gets tables, and a later call can add tiers.
 	Tiers []store.Tier
 
-	// Login returns the user name and password; nil for none. It is called for each
-	// connection, because a password may change while a store is open.
+	// Login returns the user name and password. It may be nil, for no login. It is called for
+	// each connection, because a password may change while a store is open.
 	Login func() (username, password string, err error)
-	// TLS returns the TLS configuration; nil for no TLS. It is called for each connection,
-	// because certificates are renewed. Without a ServerName, a node's certificate must
-	// have the node's address or the name of one of Hosts.
+	// TLS returns the TLS configuration. It may be nil, for no TLS. It is called for each
+	// connection, because certificates are renewed. Without a ServerName, a node's certificate
+	// must have the node's address or the name of one of Hosts.
 	TLS func() (*tls.Config, error)
 
-	// Timeout of one attempt at a request, and of connecting; 5 s by default.
+	// Timeout is the time-out of one attempt at a request and of connecting. The default is 5
+	// s.
 	Timeout time.Duration
-	// InFlightBytes bounds the bytes of writes that wait for an answer; 16 MiB by default.
+	// InFlightBytes bounds the bytes of writes that wait for an answer. The default is 16 MiB.
 	// Further writes wait.
 	InFlightBytes int64
 
-	// Now is the clock for the timestamps and the TTLs of writes; time.Now by default.
+	// Now is the clock for the timestamps and the TTLs of writes. The default is time.Now.
 	Now func() time.Time
 
-	// Registerer gets the metrics; nil for none.
+	// Registerer gets the metrics. It may be nil, for no metrics.
 	Registerer prometheus.Registerer
-	// Log gets the driver's messages; nil for none.
+	// Log gets the driver's messages. It may be nil, for no messages.
 	Log *slog.Logger
 }
 
@@ -76,7 +78,8 @@ const reconnectEvery = time.Second
 // keyspaceName matches the names that CQL accepts without quotes.
 var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
-// Complete returns the configuration with defaults filled in, or an error if it is invalid.
+// Complete returns the configuration with its defaults, or an error if the configuration is
+// invalid.
 func (c Config) Complete() (Config, error) {
 	c.Keyspace = cmp.Or(c.Keyspace, defaultKeyspace)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)

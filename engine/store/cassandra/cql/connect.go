@@ -14,7 +14,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Connect opens a session. With probing it takes more care to find out why a connection fails.
+// Connect opens a session. If probing is true, it also records why established connections
+// end, so that the error is more precise.
 func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Session, error) {
 	failures := &connectFailures{}
 	cluster.ConnectObserver = failures
@@ -32,7 +33,7 @@ func (c *Config) Connect(cluster *gocql.ClusterConfig, probing bool) (*gocql.Ses
 	return session, nil
 }
 
-// connectFailures records why connections failed, because the driver's own error has the
+// connectFailures records why connections failed, because the driver's own error contains the
 // reason only as text.
 type connectFailures struct {
 	mu   sync.Mutex
@@ -40,7 +41,7 @@ type connectFailures struct {
 }
 
 // ObserveConnect implements gocql.ConnectObserver. A failure that an administrator must fix
-// is not hidden by another node that is unreachable.
+// takes precedence over another node that is unreachable.
 func (f *connectFailures) ObserveConnect(o gocql.ObservedConnect) {
 	if o.Err != nil {
 		f.note(reason(o.Err))
@@ -55,7 +56,7 @@ func (f *connectFailures) note(err error) {
 	}
 }
 
-// explain returns why no session could be made. It returns the driver's error if the driver
+// explain returns why no session could be created. It returns the driver's error if the driver
 // did not try to connect.
 func (f *connectFailures) explain(err error) error {
 	f.mu.Lock()
@@ -66,8 +67,8 @@ func (f *connectFailures) explain(err error) error {
 	return err
 }
 
-// notingDialer makes connections that note why they end. If a node ends a connection, the
-// driver often says only that nobody answered.
+// notingDialer creates connections that record why they end. If a node ends a connection, the
+// driver's error often says only that no node answered.
 type notingDialer struct {
 	dialer
 	failures *connectFailures
@@ -122,7 +123,8 @@ func telling(err error) int {
 	return 0
 }
 
-// reason returns the error of this package that the error of a connection means, if any.
+// reason translates the error of a connection into an error of this package. It returns other
+// errors unchanged.
 func reason(err error) error {
 	var refused gocql.RequestError
 	switch {
@@ -138,8 +140,8 @@ func reason(err error) error {
 	return err
 }
 
-// unknowing reports whether a node refuses a user because it cannot look the user up at this
-// moment: too few replicas of system_auth are up.
+// unknowing reports whether a node refuses a user only because it cannot read the user's entry
+// at the moment: too few replicas of system_auth are up.
 func unknowing(refused gocql.RequestError) bool {
 	return strings.HasPrefix(refused.Message(), "Unable to perform auth")
 }
@@ -154,8 +156,7 @@ func ofTLS(err error) bool {
 		errors.As(err, &op) && op.Op == "remote error" // the peer sent a TLS alert
 }
 
-// Permitted returns ErrForbidden in place of the error of a statement that the user may not
-// run.
+// Permitted replaces the error of a statement that the user may not run by ErrForbidden.
 func Permitted(err error) error {
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized && !unknowing(refused) {

@@ -12,10 +12,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// dialer makes connections, with TLS or without. The driver finds most nodes by address,
-// even if the contact points are names. So a node's certificate is accepted if it has the
-// node's address or the name of a contact point. If the configuration has a ServerName, the
-// certificate must have that name.
+// dialer creates connections, with or without TLS. The driver finds most nodes by address,
+// even if the contact points are names. The dialer therefore accepts a node's certificate if
+// it has the node's address or the name of a contact point. If the configuration has a
+// ServerName, the certificate must have that name.
 type dialer struct {
 	tls     func() (*tls.Config, error) // nil for none
 	names   []string                    // of contact points
@@ -65,7 +65,7 @@ func expectOneOf(cfg *tls.Config, names []string) *tls.Config {
 	return cfg
 }
 
-// verify checks a chain as package tls does, but for one of several names.
+// verify checks a certificate chain as package tls does, but accepts any of several names.
 func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) error {
 	opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
 	for _, c := range chain[1:] {
@@ -82,7 +82,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) err
 	return x509.HostnameError{Certificate: chain[0], Host: strings.Join(names, " or ")}
 }
 
-// contactNames returns the hosts that are given by name.
+// contactNames returns the hosts that are names and not addresses.
 func contactNames(hosts []string) (names []string) {
 	for _, h := range hosts {
 		if host, _, err := net.SplitHostPort(h); err == nil {

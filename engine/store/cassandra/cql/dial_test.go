@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/test/authority"
 )
 
-// dial connects to a listener like to a node that was found by its address.
+// dial connects to a listener as the driver connects to a node that it found by its address.
 func dial(t *testing.T, l net.Listener, cfg Config) error {
 	t.Helper()
 	addr := l.Addr().(*net.TCPAddr)
@@ -80,11 +80,11 @@ func TestNamesInCertificates(t *testing.T) {
 			}}
 			err := dial(t, serveTLS(t, ca.Certificate(t, test.certificate...)), cfg)
 			if (err == nil) != test.good || err != nil && !errors.Is(reason(err), ErrTLS) {
-				t.Errorf("a certificate for %v gives %v", test.certificate, err)
+				t.Errorf("dialing a node with a certificate for %v returns %v", test.certificate, err)
 			}
 			stranger := serveTLS(t, authority.New(t).Certificate(t, test.certificate...))
 			if err := dial(t, stranger, cfg); !errors.Is(reason(err), ErrTLS) {
-				t.Errorf("a certificate of another authority gives %v", err)
+				t.Errorf("dialing a node with a certificate of another authority returns %v", err)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestHandshakeEnds(t *testing.T) {
 	}}
 	var timeout net.Error
 	if err := dial(t, listen(t), cfg); !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("a node that does not answer gives %v", err)
+		t.Errorf("dialing a node that does not answer returns %v", err)
 	}
 }
 

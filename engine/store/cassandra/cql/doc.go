@@ -5,6 +5,6 @@
 //	   └─ Cluster ──▶ Connect ── TCP, TLS, login ──▶ session of the driver
 //	                     └─ fails ──▶ ErrCredentials, ErrTLS, ErrHungUp, …
 //
-// The packages cassandra, which reads and writes samples, and schema, which makes the
-// tables, share it.
+// Two packages use it: cassandra, which reads and writes samples, and schema, which creates
+// the tables.
 package cql

@@ -6,8 +6,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// logger forwards the driver's messages. The driver's warnings report nodes that go down and
-// come up, which the store's errors and metrics report too.
+// logger forwards the driver's messages. The driver's warnings report that nodes go down and
+// come up. The store's errors and metrics report this too.
 type logger struct{ log *slog.Logger }
 
 // Error implements gocql.StructuredLogger.

@@ -10,20 +10,20 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// Errors that an administrator must resolve. Others, such as a host that does not
-// answer, may pass with time.
+// These are the errors that an administrator must resolve. Other errors, such as a host that
+// does not answer, may pass with time.
 var (
-	// ErrDatacenter says that no node is in the datacenter.
+	// ErrDatacenter means that no node is in the datacenter.
 	ErrDatacenter = errors.New("no such datacenter")
-	// ErrCredentials says that the user name or password is wrong or missing.
+	// ErrCredentials means that the user name or password is wrong or missing.
 	ErrCredentials = errors.New("cassandra refuses the user name and password")
-	// ErrForbidden says that the user lacks a permission.
+	// ErrForbidden means that the user lacks a permission.
 	ErrForbidden = errors.New("cassandra does not let the user do it")
-	// ErrTLS says that one side does not accept the other's certificate, or does not use TLS.
+	// ErrTLS means that one side does not accept the other's certificate, or does not use TLS.
 	ErrTLS = errors.New("no TLS connection that both sides trust")
 )
 
-// ErrHungUp says that a node ended a connection before it answered. The node may be starting
+// ErrHungUp means that a node ended a connection before it answered. The node may be starting
 // or stopping, or it expects TLS or a certificate.
 var ErrHungUp = errors.New("cassandra ended the connection before it answered")
 
@@ -33,9 +33,9 @@ type Topology struct {
 	Nodes map[string]int // number of nodes by datacenter
 }
 
-// Probe connects to one of the given hosts, by default to one of the configured ones. It
-// serves queries that must be answered before a real session can be opened. The caller closes
-// the session.
+// Probe connects to one of the given hosts. Without hosts, it connects to one of the
+// configured hosts. The session is for queries that must be answered before a real session can
+// be opened. The caller closes the session.
 func (c *Config) Probe(hosts ...string) (*gocql.Session, error) {
 	cluster := c.Cluster()
 	if len(hosts) > 0 {
@@ -44,7 +44,7 @@ func (c *Config) Probe(hosts ...string) (*gocql.Session, error) {
 	cluster.NumConns = 1
 	cluster.DisableInitialHostLookup = true
 	cluster.ReconnectInterval = 0
-	cluster.Consistency = gocql.One // it may be in another datacenter than the archive
+	cluster.Consistency = gocql.One // the node may be in another datacenter than the archive
 	// Reading the schema again after each change would double the cost of a change.
 	cluster.Metadata.CacheMode = gocql.Disabled
 	cluster.Events.DisableSchemaEvents = true
@@ -53,8 +53,9 @@ func (c *Config) Probe(hosts ...string) (*gocql.Session, error) {
 }
 
 // Quiet changes the configuration for a short session. All failures of such a session are
-// returned as errors, so the driver need not log them. Nor need it wait until the nodes agree
-// on a schema: it would wait a minute at each statement for nodes that are unreachable.
+// returned as errors, so the driver does not log them. The driver also does not wait until the
+// nodes agree on a schema, because it would wait for unreachable nodes for a minute at each
+// statement.
 func Quiet(cluster *gocql.ClusterConfig) {
 	cluster.Logger = gocql.NewLogger(gocql.LogLevelNone)
 	cluster.MaxWaitSchemaAgreement = 0
