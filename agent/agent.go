@@ -30,8 +30,8 @@ type Engine interface {
 	// Sealing returns the shards that the engine seals. It may become the sealer of a shard
 	// without an order.
 	Sealing() map[int]bool
-	// Waiting returns the shards of which the engine holds samples that the store has not
-	// accepted, and the minimum age of these samples.
+	// Waiting returns the shards for which the engine holds samples that the store has not
+	// accepted, with the minimum age of these samples.
 	Waiting() map[int]time.Duration
 	// Delete deletes the data of PVs that no engine captures.
 	Delete(ctx context.Context, shard int, pvs []string) error
@@ -95,8 +95,9 @@ type Agent struct {
 	draining *draining // nil until Drain is called
 }
 
-// New returns an agent and applies the assignment of the state on disk to the engine, so
-// that capture does not wait for the API server. The agent does nothing else until Run.
+// New returns an agent. It applies the assignment from the state on disk to the engine, so
+// that capture does not wait for the API server. The agent does nothing else until Run is
+// called.
 func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), started: time.Now(),
@@ -131,15 +132,15 @@ func (a *Agent) poke() {
 	}
 }
 
-// How often the agent reconciles if nothing wakes it. It does so often while a shard is
-// joining or draining.
+// These are the intervals at which the agent reconciles if nothing wakes it. The shorter one
+// applies while a shard is joining or draining.
 const (
 	busyEvery = 200 * time.Millisecond
 	idleEvery = time.Second
 )
 
-// Run drives the engine until ctx ends. No error ends it. The engine keeps its last
-// assignment.
+// Run drives the engine until ctx ends. Errors do not stop it. When it returns, the engine
+// keeps its last assignment.
 func (a *Agent) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
@@ -167,8 +168,8 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// Ready returns an error while the agent does not know its assignment yet, and when it is
-// draining. It needs no API server once the assignment is known.
+// Ready returns an error until the agent knows its assignment, and while it is draining. Once
+// the assignment is known, Ready does not depend on the API server.
 func (a *Agent) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

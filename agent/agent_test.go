@@ -52,7 +52,7 @@ func TestStatusIsWrittenOnTransitionsOnly(t *testing.T) {
 	w.Eventually(w.relisted()).Should(BeTrue())
 	before := writes()
 	w.Expect(before).To(BeNumerically("<=", 2), "Joining, Capturing")
-	// Neither a new watch, as after an outage, nor time leads to further writes.
+	// Neither a new watch, as after an outage, nor the passing of time causes further writes.
 	for range 3 {
 		w.cable.cut()
 		w.Eventually(func() float64 { return value(w.agent.metrics.leaseFailures) }).Should(BeNumerically(">", 0))
@@ -107,7 +107,8 @@ func TestCaptureContinuesWhenAListIsRemoved(t *testing.T) {
 	w.start()
 	w.expectCapturing("A B")
 
-	// A list that was read is no longer needed. A list that was never read ends no capture.
+	// A list that the engine has read is no longer needed. A list that it has never read does
+	// not stop capture.
 	w.deleteList(one)
 	two, three := w.list("C"), w.list("A", "D")
 	w.deleteList(two)
@@ -185,11 +186,11 @@ func TestARestartCapturesAtOnceWithoutTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A", "B"))
 	w.start()
-	w.Expect(w.agent.Ready()).NotTo(Succeed(), "before the assignment is known")
+	w.Expect(w.agent.Ready()).NotTo(Succeed(), "the agent must not be ready before it knows its assignment")
 	w.expectCapturing("A B")
 	w.cable.cut()
 	w.start()
-	w.Expect(w.engine.captured()).To(Equal("A B"), "as soon as the process is running")
+	w.Expect(w.engine.captured()).To(Equal("A B"), "the engine must capture as soon as the process runs")
 	w.Expect(w.engine.seals(7)).To(BeTrue())
 	w.Expect(w.agent.Ready()).To(Succeed())
 	w.cable.mend()
@@ -212,7 +213,7 @@ func TestAShardMovesToAnotherEngine(t *testing.T) {
 	w.engine.set(func(f *fakeEngine) { f.slow = true })
 	w.setPhase("b", v1alpha1.Capturing)
 	w.Eventually(w.engine.captured).Should(BeEmpty())
-	w.Expect(w.phase()).To(Equal(v1alpha1.Draining), "while samples are flushed")
+	w.Expect(w.phase()).To(Equal(v1alpha1.Draining), "the engine must drain while it flushes samples")
 	w.engine.set(func(f *fakeEngine) { f.closing = nil })
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Drained))
 
@@ -223,7 +224,7 @@ func TestAShardMovesToAnotherEngine(t *testing.T) {
 	w.Consistently(w.engine.captured, "500ms").Should(BeEmpty())
 
 	w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines, s.Labels = orders("b", captures).Engines, nil })
-	w.Eventually(w.phase).Should(BeEmpty(), "an engine has no entry in the status of a shard that does not concern it")
+	w.Eventually(w.phase).Should(BeEmpty(), "an engine must not have an entry in the status of a shard that does not name it")
 }
 
 func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
@@ -242,8 +243,8 @@ func TestAJoiningEngineJournalsAndWaitsForItsChannels(t *testing.T) {
 	w.Eventually(w.phase).Should(Equal(v1alpha1.Capturing))
 }
 
-// The status tells readers which engines hold unstored samples of a shard.
-func TestTheStatusTellsSinceWhenSamplesAreUnstored(t *testing.T) {
+// The status shows readers which engines hold unstored samples of a shard.
+func TestTheStatusShowsSinceWhenSamplesAreUnstored(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
 	w.start()
@@ -257,8 +258,8 @@ func TestTheStatusTellsSinceWhenSamplesAreUnstored(t *testing.T) {
 	w.Eventually(w.entry).Should(And(HaveField("WaitingSince", BeNil()), HaveField("Phase", v1alpha1.Capturing)))
 }
 
-// An engine may become the sealer in the store, against the order of the spec. It then
-// reports so, and carries out deletions.
+// An engine may become the sealer in the store although the spec names another one. It then
+// reports that it seals, and carries out deletions.
 func TestTheActualSealerIsInTheStatus(t *testing.T) {
 	w := newWorld(t)
 	w.newShard(w.list("A"))
@@ -350,11 +351,11 @@ func TestADrain(t *testing.T) {
 		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout - time.Second))).To(BeEmpty())
 		w.Expect(w.agent.drainResult(time.Now().Add(progressTimeout))).To(Equal(drainIgnored))
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", captures).Engines })
-		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(progressTimeout)) }).Should(BeEmpty(), "the spec has changed")
-		w.Expect(w.agent.drainResult(time.Now().Add(3*progressTimeout))).To(Equal(drainIgnored), "nothing happened after the change")
+		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(progressTimeout)) }).Should(BeEmpty(), "the drain must continue after a change of the spec")
+		w.Expect(w.agent.drainResult(time.Now().Add(3*progressTimeout))).To(Equal(drainIgnored), "the drain must end if nothing happens after the change")
 		w.edit(func(s *v1alpha1.ArchiveShard) { s.Spec.Engines = orders("a", captures, "b", drains).Engines })
-		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(2 * progressTimeout)) }).Should(BeEmpty(), "b drains first")
-		w.Expect(w.agent.drainResult(time.Now().Add(2*othersTimeout))).To(Equal(drainIgnored), "b does not finish")
+		w.Eventually(func() string { return w.agent.drainResult(time.Now().Add(2 * progressTimeout)) }).Should(BeEmpty(), "the drain must wait until b has drained")
+		w.Expect(w.agent.drainResult(time.Now().Add(2*othersTimeout))).To(Equal(drainIgnored), "the drain must end if b does not finish")
 	})
 	t.Run("ends at once without shards", func(t *testing.T) {
 		w := newWorld(t)

@@ -35,8 +35,8 @@ type census struct {
 	losses      losses
 }
 
-// addSecond counts the resources of a channel that another engine captures first and
-// reports. It does not count the channel itself.
+// addSecond counts the resources of a channel for which this engine is the second one. It does
+// not count the channel itself, because the first engine reports it.
 func (c *census) addSecond(s *capture.Status) {
 	g := c.group(s.Group)
 	bytes := c.bytesPerDay(s)

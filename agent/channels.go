@@ -19,7 +19,7 @@ type lists map[string]*list
 // names returns the names of the lists, sorted.
 func (l lists) names() []string { return slices.Sorted(maps.Keys(l)) }
 
-// progress tells which of an ArchiveShard's lists have been read.
+// progress records which of an ArchiveShard's lists have been read.
 type progress struct {
 	lists  lists             // lists that have been read
 	broken map[string]string // why other lists cannot be read, by name

@@ -29,7 +29,7 @@ func (s server) String() string {
 	return s.provider.String() + "://" + s.host
 }
 
-// circuit tells what uses a connection.
+// circuit counts the channels and shards that use a connection.
 type circuit struct {
 	channels int
 	shards   map[int]bool

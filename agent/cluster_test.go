@@ -30,7 +30,7 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// The API server of all tests, or nil if KUBEBUILDER_ASSETS is not set.
+// All tests share this API server. It is nil if KUBEBUILDER_ASSETS is not set.
 var (
 	apiServer *rest.Config
 	crdPaths  = []string{filepath.Join("..", "charts", "varve-operator", "files", "crds")}
@@ -285,7 +285,7 @@ func (w *world) entry() v1alpha1.ShardEngineStatus {
 
 func (w *world) phase() v1alpha1.ShardPhase { return w.entry().Phase }
 
-// expectCapturing waits until the engine captures the PVs and reports so.
+// expectCapturing waits until the engine captures the PVs and reports the phase Capturing.
 func (w *world) expectCapturing(pvs string) {
 	w.t.Helper()
 	w.Eventually(w.engine.captured).Should(Equal(pvs))

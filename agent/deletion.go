@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/cluster/mirror"
 )
 
-// deleteData deletes the data that the deletions of a shard's spec name. Deleting data
-// twice does no harm, so an interrupted attempt is simply repeated.
+// deleteData deletes the data of the PVs in the deletions of a shard's spec. Deleting data
+// twice does no harm, so an interrupted attempt is repeated from the start.
 func (a *Agent) deleteData(ctx context.Context, index int) error {
 	a.mu.Lock()
 	var names []string

@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// draining is the state of a drain: the engine shuts down and gives away its shards.
+// draining is the state of a drain: the engine shuts down and hands its shards over.
 type draining struct {
 	// versions are the versions of the held ArchiveShards. progress is when one of them
 	// last changed or was released.
@@ -21,11 +21,11 @@ type draining struct {
 // Limits of draining.
 const (
 	// progressTimeout is how long a drain waits without any change to the shards. Nothing
-	// changes if the operator is not running, or if no engine can take the shards, as when
-	// the namespace is deleted.
+	// changes if the operator is not running, or if no engine can take over the shards, for
+	// example because the namespace is being deleted.
 	progressTimeout = 30 * time.Second
-	// othersTimeout replaces progressTimeout while another engine must drain one of the
-	// shards first. It is longer than the operator waits for that engine.
+	// othersTimeout replaces progressTimeout while another engine must drain one of the shards
+	// first. It is longer than the time for which the operator waits for that engine.
 	othersTimeout = 3 * time.Minute
 	// statusTimeout is how long the last status writes may take.
 	statusTimeout = 5 * time.Second
@@ -89,8 +89,8 @@ func (a *Agent) drainResult(now time.Time) string {
 	return ""
 }
 
-// remainingLocked counts the held shards, and those of them that are being deleted.
-// written means that the statuses of all released shards say so.
+// remainingLocked counts the held shards, and how many of them are being deleted. written
+// means that the status of every released shard shows its release.
 func (a *Agent) remainingLocked() (held, deleting int, written bool) {
 	written = true
 	for _, s := range a.shards {
@@ -114,9 +114,9 @@ func (a *Agent) isStuckLocked(since time.Duration) bool {
 	return since >= progressTimeout
 }
 
-// othersDrainLocked reports whether another engine is still draining one of the held
-// shards. The operator orders this engine to drain only after the other one has finished,
-// or took too long.
+// othersDrainLocked reports whether another engine is still draining one of the held shards.
+// The operator orders this engine to drain only after the other one has finished or exceeded
+// its time limit.
 func (a *Agent) othersDrainLocked() bool {
 	for _, s := range a.shards {
 		if !s.decision.Hold {

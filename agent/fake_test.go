@@ -21,7 +21,7 @@ type fakeEngine struct {
 	mu      sync.Mutex
 	applied engine.Assignment
 	applies int
-	// lost counts by PV how often its capture ended.
+	// lost counts, for each PV, how often its capture ended.
 	lost        map[string]int
 	slow        bool // released shards stay open
 	closing     map[int]bool

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// The Lease shows that the engine is alive. The engine itself does not depend on it; only
-// others act when it expires.
+// The Lease shows that the engine is alive. The engine itself does not depend on it. Only the
+// operator acts when it expires.
 const (
 	leaseEvery   = 2 * time.Second
 	leaseSeconds = 10

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// splitLeaving divides lists into lists of the shard's own channels and lists of channels
-// that are leaving the shard, according to the references in the ArchiveShard.
+// splitLeaving separates the lists of the shard's own channels from the lists of channels that
+// are leaving the shard. The references in the ArchiveShard mark the leaving lists.
 func splitLeaving(all lists, refs []v1alpha1.ChannelListReference) (own, leaving lists) {
 	if !slices.ContainsFunc(refs, func(ref v1alpha1.ChannelListReference) bool { return ref.Leaving }) {
 		return all, nil
@@ -24,9 +24,9 @@ func splitLeaving(all lists, refs []v1alpha1.ChannelListReference) (own, leaving
 	return own, leaving
 }
 
-// stayingChannels returns the leaving channels that their shards still capture, by shard.
-// If this engine also captures the PV's new shard, it captures the PV for the new shard
-// only, and the subscription moves along.
+// stayingChannels returns the leaving channels that their shards still capture, by shard. If
+// this engine also captures the PV's new shard, it captures the PV only for the new shard and
+// keeps the subscription.
 func stayingChannels(held map[int]*shard) map[int][]capture.Channel {
 	out := map[int][]capture.Channel{}
 	leaving := map[int]lists{}

@@ -189,9 +189,9 @@ func (a *Agent) assignmentLocked() (next engine.Assignment, fresh []*shard) {
 	return next, fresh
 }
 
-// updatePhasesLocked updates the phases, given the shards that the engine has open and
-// those that it seals. It forgets shards that are over, and reports whether any shard is
-// joining or draining.
+// updatePhasesLocked updates the phases, given the shards that the engine has open and those
+// that it seals. It forgets finished shards, and reports whether any shard is joining or
+// draining.
 func (a *Agent) updatePhasesLocked(now time.Time, open []int, sealing map[int]bool) (busy bool) {
 	for i, s := range a.shards {
 		s.sealing = s.decision.Hold && sealing[i]
@@ -214,7 +214,7 @@ func (a *Agent) updatePhasesLocked(now time.Time, open []int, sealing map[int]bo
 }
 
 // finalChannels counts the channels of a shard that are connected, paused, or cannot be
-// archived: waiting longer does not improve them.
+// archived. There is no reason to wait longer for these channels.
 func finalChannels(st *engine.ShardStatus) int {
 	return st.States[capture.Connected] + st.States[capture.Unsupported] + st.States[capture.Paused]
 }

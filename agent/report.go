@@ -94,8 +94,8 @@ func (a *Agent) makeReportLocked(now time.Time) *report.Report {
 	return r
 }
 
-// reportShards adds the shards to the report. It returns the shards whose channels another
-// engine counts, and the shards that this engine captures permanently as their second
+// reportShards adds the shards to the report. elsewhere are the shards whose channels another
+// engine counts, and second the shards that this engine captures permanently as their second
 // engine.
 func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) {
 	elsewhere, second = map[int]bool{}, map[int]bool{}
@@ -120,7 +120,8 @@ func (a *Agent) reportShards(r *report.Report) (elsewhere, second map[int]bool) 
 	return elsewhere, second
 }
 
-// isSecond reports whether the engine captures the shard, and an engine earlier in the spec does so, too.
+// isSecond reports whether both this engine and an earlier engine in the spec capture the
+// shard.
 func (s *shard) isSecond(engine string) bool {
 	if s.phase != v1alpha1.Capturing {
 		return false

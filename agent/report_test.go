@@ -161,7 +161,7 @@ func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 		t.Errorf("the group is %+v", g)
 	}
 	if want := (report.Second{Channels: 3, Circuits: 1, BytesPerDay: 5 * 4 * 86400}); r.Second == nil || *r.Second != want {
-		t.Errorf("as second engine it reports %+v, want %+v", r.Second, want)
+		t.Errorf("the second engine reports %+v, want %+v", r.Second, want)
 	}
 	if a, b := r.Shards[0].Circuits, r.Shards[1].Circuits; a != 0.5 || b != 1.5 {
 		t.Errorf("the shards use %v and %v circuits, want 0.5 and 1.5: both use the first of two IOCs", a, b)

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// restore reads the assignment of the state on disk, as far as it is readable, and applies
-// it to the engine.
+// restore reads the readable part of the assignment from the state on disk, and applies it to
+// the engine.
 func (a *Agent) restore() {
 	st, err := a.state.load()
 	if err != nil {

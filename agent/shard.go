@@ -28,12 +28,12 @@ type shard struct {
 
 	decision handover.Decision
 	captured lists             // lists assigned to the engine
-	leaving  lists             // those of captured whose channels now belong to other shards
+	leaving  lists             // captured lists whose channels now belong to other shards
 	wanted   lists             // lists of the spec that have been read
 	broken   map[string]string // why the other lists of the spec cannot be read
-	// listsTried means that reading each list was tried, so the engine may receive the
-	// shard. If the engine received channels later than their shard, it could not mark the
-	// death of the previous writer for them.
+	// listsTried means that reading each list was tried, so the engine may receive the shard.
+	// If channels reached the engine after their shard, the engine could not mark the death of
+	// the previous writer in these channels.
 	listsTried bool
 	applied    bool // the engine has the shard
 	// channels is how many channels of the shard the engine has.
@@ -42,15 +42,16 @@ type shard struct {
 	join   handover.Joining
 	joined bool
 	phase  v1alpha1.ShardPhase
-	// sealing means that the engine seals the shard, by order or because it had to.
+	// sealing means that the engine seals the shard, either by order or because it became the
+	// leader on its own.
 	sealing bool
-	// waiting is since when the engine holds samples of the shard that the store has not
-	// accepted; zero if there are none.
+	// waiting is the time since which the engine holds samples of the shard that the store has
+	// not accepted. It is zero if there are none.
 	waiting time.Time
 	since   time.Time // when the phase began
 
-	// ended is since when no other engine reports a list that is no longer in the spec;
-	// zero while one does.
+	// ended is the time since which no other engine reports a list that is no longer in the
+	// spec. It is zero while an engine reports such a list.
 	ended         time.Time
 	deleted       map[string]bool // lists of spec.deletions whose data is deleted
 	deletionStuck bool
@@ -126,7 +127,8 @@ func (s *shard) setPhase(p v1alpha1.ShardPhase, now time.Time) {
 	}
 }
 
-// isOver reports whether the agent can forget the shard: nothing is left to do or report.
+// isOver reports whether the agent can forget the shard, because nothing is left to do or
+// report.
 func (s *shard) isOver(engine string, open bool) bool {
 	if s.decision.Hold || open {
 		return false
@@ -152,7 +154,8 @@ func (s *shard) isReleaseWritten(engine string) bool {
 // flushTime is how long other engines get to store their last samples.
 const flushTime = 2 * time.Second
 
-// updateEnded records since when no other engine captures lists that the spec no longer has.
+// updateEnded records the time since which no other engine captures lists that the spec no
+// longer has.
 func (s *shard) updateEnded(engine string, now time.Time) {
 	switch alone, ended := s.otherEngines(engine); {
 	case alone: // no engine to wait for
@@ -183,8 +186,8 @@ func (s *shard) otherEngines(engine string) (alone, ended bool) {
 	return alone, ended
 }
 
-// pendingDeletions returns the lists of PVs whose data can be deleted now. Other engines
-// that captured these PVs must have stored their last samples before.
+// pendingDeletions returns the lists of PVs whose data can be deleted now. All other engines
+// that captured these PVs must have stored their last samples first.
 func (s *shard) pendingDeletions(engine string, now time.Time) (names []string) {
 	s.updateEnded(engine, now)
 	if !s.decision.Hold || !s.sealing || !s.applied || !s.complete() || s.ended.IsZero() || now.Sub(s.ended) < flushTime {

@@ -6,7 +6,7 @@ const (
 	// stalledAfter is the pause between two reconciliations after which the process must
 	// have stood still. Normally the agent reconciles at least once a second.
 	stalledAfter = 5 * time.Second
-	// catchUp is how long the agent then does nothing, so that updates waiting in sockets
+	// catchUp is how long the agent then does nothing, so that the updates in socket buffers
 	// arrive first. They may include an order to drain, with a successor that has been
 	// capturing for some time.
 	catchUp = 2 * time.Second
@@ -20,7 +20,8 @@ type stallDetector struct {
 }
 
 // caughtUp reports whether the agent may reconcile: the process did not stand still, or has
-// caught up since. The agent calls it at the start of each reconciliation, and ran at its end.
+// caught up since. The agent calls caughtUp at the start of each reconciliation and ran at the
+// end.
 func (s *stallDetector) caughtUp(now time.Time) bool {
 	if !s.last.IsZero() && now.Sub(s.last) > stalledAfter {
 		s.until = now.Add(catchUp)
@@ -29,5 +30,6 @@ func (s *stallDetector) caughtUp(now time.Time) bool {
 	return !now.Before(s.until)
 }
 
-// ran records the end of a reconciliation, which may take long itself.
+// ran records the end of a reconciliation. The reconciliation itself may take long and does
+// not count as a stall.
 func (s *stallDetector) ran(now time.Time) { s.last = now }

@@ -21,7 +21,7 @@ func TestAStalledProcessCatchesUpBeforeItReconciles(t *testing.T) {
 		{42 * time.Second, true, 0},
 		{43 * time.Second, true, 0},
 		{50 * time.Second, false, 0},
-		{60 * time.Second, false, 0}, // again
+		{60 * time.Second, false, 0}, // suspended again
 		{62 * time.Second, true, 0},
 	} {
 		if caughtUp := s.caughtUp(start.Add(step.at)); caughtUp != step.caughtUp {

@@ -37,7 +37,7 @@ func sampleState() (*savedState, map[string][]byte) {
 func TestStateSurvivesARestart(t *testing.T) {
 	d := &stateDirectory{path: t.TempDir(), engine: "a", archiver: "main"}
 	if _, err := d.load(); !errors.Is(err, errNoState) {
-		t.Fatalf("an empty directory gives %v", err)
+		t.Fatalf("loading from an empty directory: got error %v", err)
 	}
 	st, lists := sampleState()
 	if err := d.save(st, lists); err != nil {
@@ -57,10 +57,10 @@ func TestStateSurvivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(d.path, listsFolder)); len(left) != 0 {
-		t.Errorf("lists are left over: %v", left)
+		t.Errorf("lists were not removed: %v", left)
 	}
 	if left, _ := os.ReadDir(d.path); len(left) != 2 {
-		t.Errorf("files are left over: %v", left)
+		t.Errorf("temporary files were not removed: %v", left)
 	}
 }
 
@@ -96,12 +96,12 @@ func TestDamagedStateIsNotUsed(t *testing.T) {
 	for name := range lists {
 		os.Truncate(filepath.Join(d.path, listsFolder, name), 10)
 		if _, err := d.list(name); err == nil {
-			t.Error("a truncated list is used")
+			t.Error("a truncated list was loaded")
 		}
 	}
 	for _, name := range []string{"", "..", "../state", "nothing"} {
 		if _, err := d.list(name); err == nil {
-			t.Errorf("the list %q is read", name)
+			t.Errorf("the list %q was read", name)
 		}
 	}
 }

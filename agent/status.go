@@ -37,8 +37,8 @@ func (u *statusUpdate) isAppliedTo(st *v1alpha1.ArchiveShardStatus) bool {
 	return sameEntry(e, &u.entry)
 }
 
-// applyTo updates the status of a shard. It does not touch the entries of other engines,
-// except that it drops the oldest entry of an engine without an order if there is no room.
+// applyTo updates the status of a shard. It does not change the entries of other engines. If
+// there is no room, it drops the oldest entry of an engine without an order.
 func (u *statusUpdate) applyTo(shard *v1alpha1.ArchiveShard) {
 	if shard.Status == nil {
 		shard.Status = &v1alpha1.ArchiveShardStatus{}

@@ -40,7 +40,7 @@ func TestAnUpdateTouchesOnlyTheEnginesOwnEntry(t *testing.T) {
 	shard.Status.Sealer = "b"
 	u := statusUpdate{entry: mine, since: at}
 	if u.isAppliedTo(shard.Status) {
-		t.Fatal("an update counts as applied before it is")
+		t.Fatal("isAppliedTo reports an update before it is applied")
 	}
 	u.applyTo(shard)
 	got := shard.Status
@@ -57,7 +57,7 @@ func TestAnUpdateTouchesOnlyTheEnginesOwnEntry(t *testing.T) {
 	u = statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: "a"}}
 	u.applyTo(shard)
 	if len(got.Engines) != 1 || got.Engines[0].Name != "b" || !u.isAppliedTo(got) {
-		t.Errorf("after the engine left, there are %+v", got.Engines)
+		t.Errorf("the entries after the engine has left are %+v", got.Engines)
 	}
 }
 

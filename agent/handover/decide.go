@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Presence tells how an engine sees an ArchiveShard.
+// Presence is the state of an ArchiveShard as an engine sees it.
 type Presence uint8
 
 // The values of Presence.
@@ -28,14 +28,14 @@ const (
 type Input struct {
 	Engine   string // name of this engine
 	Presence Presence
-	// Spec and Status are the last known ones. Status may be nil.
+	// Spec and Status are the last known spec and status. Status may be nil.
 	Spec   *v1alpha1.ArchiveShardSpec
 	Status *v1alpha1.ArchiveShardStatus
 	// Before is the previous decision.
 	Before Decision
 }
 
-// Decision tells what an engine does with a shard.
+// Decision is what an engine does with a shard.
 type Decision struct {
 	// Hold means that the engine captures the shard.
 	Hold bool
@@ -50,7 +50,7 @@ type Decision struct {
 	// Orphaned means that the engine holds the shard although its ArchiveShard is missing,
 	// lacks the label of this engine, or does not name the engine.
 	Orphaned bool
-	// Message tells users what is wrong.
+	// Message describes to users what is wrong.
 	Message string
 }
 

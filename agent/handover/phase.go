@@ -38,9 +38,9 @@ func (j *Joining) Done(now time.Time, connected, channels int) bool {
 	return now.Sub(j.grown) >= joinQuiet
 }
 
-// Phase returns the phase to report for a shard, or "" if the engine no longer has to do
-// with it. joined means that its channels are connected; open means that the engine has not
-// closed its claim yet.
+// Phase returns the phase to report for a shard, or "" if the engine has nothing to report.
+// joined means that its channels are connected; open means that the engine has not closed its
+// claim yet.
 func Phase(d Decision, joined, open bool) v1alpha1.ShardPhase {
 	switch {
 	case d.Hold && d.Drain:

@@ -47,8 +47,8 @@ func Named(name string, data []byte) bool {
 	return len(data) > 0 && strings.HasSuffix(name, "-"+channellist.Hash(data))
 }
 
-// Lists mirrors channel lists. It reads each list once and keeps it as long as it is
-// wanted. It retries lists that cannot be read.
+// Lists mirrors channel lists. It reads each wanted list once and keeps it until it is no
+// longer wanted. It retries lists that cannot be read.
 type Lists[V any] struct {
 	client    client.Reader
 	namespace string

@@ -28,8 +28,8 @@ type Objects[T client.Object] struct {
 	byName map[string]T
 }
 
-// Select selects the mirrored objects. They have all Labels with the given values, and the
-// labels in Has with any value.
+// Select selects the objects to mirror. A selected object has all Labels with the given
+// values, and the labels in Has with any value.
 type Select struct {
 	Namespace string
 	Labels    map[string]string
@@ -60,8 +60,8 @@ func (o *Objects[T]) All() (byName map[string]T, synced bool) {
 	return maps.Clone(o.byName), o.synced
 }
 
-// Retries are frequent, so that the mirror is up to date soon after the API server comes
-// back: samples may be lost while a shard waits for its move.
+// Retries are frequent, so that the mirror is up to date soon after the API server comes back.
+// Samples may be lost while a shard waits for its move.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second

@@ -13,7 +13,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// State tells which engines capture the shards of an archive, and which shards move.
+// State lists the engines that capture the shards of an archive, and the shard moves under
+// way.
 type State struct {
 	// Shards is the number of shards that exist.
 	Shards int `json:"shards"`

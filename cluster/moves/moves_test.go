@@ -49,7 +49,8 @@ func TestMovesFollowOrdersAndPhases(t *testing.T) {
 		{"b -a", 1, "a-b:Capturing"},
 		{"b -a>D", 1, "a-b:Draining"},
 		{"b -a>X", 1, ""},
-		// The same with a sealer s besides, and a shard's first engine.
+		// The same move of a shard with an additional sealer s, and a shard that gets its
+		// first engine.
 		{"s a b>J", 2, "a-b:Joining"},
 		{"s b -a>D", 2, "a-b:Draining"},
 		{"a>J", 1, "-a:Joining"},

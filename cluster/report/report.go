@@ -1,5 +1,5 @@
 // Package report defines the report that the operator fetches from each engine every few
-// seconds, as JSON over HTTP at Path. Values that change often take this way and never
+// seconds, as JSON over HTTP at Path. Values that change often travel in the report and never
 // pass through the API server:
 //
 //	engine ──▶ agent ──▶ GET /internal/report ──▶ operator ──▶ status of groups, placement
@@ -22,7 +22,7 @@ type Report struct {
 	Storage string `json:"storage,omitempty"`
 	// DiskGuard is the state of the disk guard, or nil while another engine runs it.
 	DiskGuard *DiskGuard `json:"diskGuard,omitempty"`
-	// Draining means that the engine is shutting down and gives away its shards.
+	// Draining means that the engine is shutting down and hands its shards over.
 	Draining bool `json:"draining,omitempty"`
 
 	// Shards are the shards that the engine has, joins or drains, sorted by index.
@@ -85,7 +85,7 @@ type Group struct {
 	Worst []Channel `json:"worst,omitempty"`
 }
 
-// Second tells what an engine captures as second engine, and what that costs.
+// Second describes the channels that an engine captures as second engine, and their cost.
 type Second struct {
 	Channels int `json:"channels"`
 	// Circuits is the number of circuits that exist only for these channels.
@@ -118,6 +118,6 @@ type DiskGuard struct {
 	Waiting int64 `json:"waiting"`
 	// Before is the time before which raw samples were deleted, or nil if none were.
 	Before *time.Time `json:"before,omitempty"`
-	// Text tells why the guard cannot free space, or what an administrator can do.
+	// Text explains why the guard cannot free space, or what an administrator can do.
 	Text string `json:"text,omitempty"`
 }

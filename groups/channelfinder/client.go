@@ -50,8 +50,8 @@ func NewClient() *Client {
 // Close frees idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// checkRedirect follows redirects only on the same host: the URL may contain a password, and
-// the answer decides what is archived.
+// checkRedirect follows redirects only on the same host, because the URL may contain a
+// password and the answer decides which PVs are archived.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	switch {
@@ -65,9 +65,10 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Names returns the names of the channels that a query finds, sorted and without duplicates.
-// A query that finds no channels is an error, because a service that lost its data would
-// otherwise end the capture of its channels. The text of an error depends only on its cause.
+// Names returns the names of the channels that a query finds, sorted and without duplicates. A
+// query that finds no channels is an error, because a service that lost its data would
+// otherwise end the capture of its channels. The text of an error depends only on the cause,
+// so that it does not vary between requests.
 func (c *Client) Names(ctx context.Context, service, query string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -86,12 +87,12 @@ func (c *Client) Names(ctx context.Context, service, query string) ([]string, er
 	return slices.Compact(names), nil
 }
 
-// readPages reads one page after the other. The first page comes from the channels
-// resource, which every service has but which reaches at most 10,000 channels. Further pages
-// come from the scroll resource, or from the channels resource if the service has no scroll
+// readPages reads one page after the other. The first page comes from the channels resource.
+// Every service has this resource, but it reaches at most 10,000 channels. Further pages come
+// from the scroll resource, or from the channels resource if the service has no scroll
 // resource.
 func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]string, error) {
-	if q.has("~size") || q.has("~from") { // the user asks for a part of the result
+	if q.has("~size") || q.has("~from") { // the user requests a part of the result
 		return c.readPage(ctx, base.JoinPath("resources", "channels"), q)
 	}
 	size := strconv.Itoa(c.pageSize)

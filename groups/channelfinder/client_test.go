@@ -63,7 +63,7 @@ func TestAllPagesAreRead(t *testing.T) {
 	}
 }
 
-// Services return at most 10,000 channels at once, and refuse larger offsets.
+// Services return at most 10,000 channels at once, and reject larger offsets.
 func TestMoreChannelsThanAServiceFindsAtOnce(t *testing.T) {
 	s := serve(t, tagged("archive", numbered(23_000)...)...)
 	c := client(t)
@@ -77,7 +77,7 @@ func TestMoreChannelsThanAServiceFindsAtOnce(t *testing.T) {
 	}
 	s.noScroll = true
 	if _, err = c.Names(t.Context(), s.url(), "~tag=archive"); err == nil || !strings.Contains(err.Error(), "Max search window exceeded") {
-		t.Errorf("old service: %v", err)
+		t.Errorf("a service without the scroll resource: %v", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestErrorsOfUnreachableServices(t *testing.T) {
 	} {
 		_, err := client(t).Names(t.Context(), tc.url, "~tag=a")
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v, want something with %q", tc.url, err, tc.want)
+			t.Errorf("%s: %v, want an error that contains %q", tc.url, err, tc.want)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// readStatus returns the message of the answer, without the time that the answer also contains.
+// readStatus returns the message of the answer. It leaves out the time that the answer also
+// contains.
 func readStatus(resp *http.Response) error {
 	e := &statusError{code: resp.StatusCode}
 	var answer struct {
@@ -44,8 +45,8 @@ func readStatus(resp *http.Response) error {
 	return e
 }
 
-// cause returns why there is no answer, without details that change from time to time, such
-// as the local port.
+// cause returns why there is no answer. It leaves out details that change, such as the local
+// port.
 func (c *Client) cause(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -21,15 +21,15 @@ import (
 const (
 	pollEvery  = 5 * time.Minute  // after an answer
 	retryAfter = 30 * time.Second // after a failure
-	// If nobody calls Names for a query, the poller calls changed after remindAfter, so that
-	// whoever still needs the names calls Names. It forgets the query after forgetAfter.
+	// If a query is not used, the poller calls changed after remindAfter, so that a caller
+	// that still needs the names calls Names again. It forgets the query after forgetAfter.
 	remindAfter = 30 * time.Minute
 	forgetAfter = time.Hour
 	// parallel is the maximum number of queries under way at a time.
 	parallel = 4
 )
 
-// Failure tells why there is no newer answer.
+// Failure is the reason why there is no newer answer.
 type Failure struct {
 	// Since is when the first request after the last valid answer failed.
 	Since time.Time
@@ -61,7 +61,7 @@ type entry struct {
 	failure *Failure // nil after a valid answer
 
 	used     time.Time // last call of Names
-	reminded bool      // changed was called because nobody called Names
+	reminded bool      // changed was called because the query was not used
 	next     time.Time // when to query the service
 	underWay bool
 }
@@ -123,8 +123,8 @@ func (p *Poller) Start(ctx context.Context) error {
 	}
 }
 
-// due returns the queries to make now, and how long to wait afterwards. It marks these
-// queries as under way, and forgets queries that nobody uses.
+// due returns the queries to make now, and how long to wait afterwards. It marks these queries
+// as under way, and forgets unused queries.
 func (p *Poller) due() (due []key, wait time.Duration) {
 	now := time.Now()
 	wait = pollEvery

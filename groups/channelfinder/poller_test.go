@@ -21,7 +21,7 @@ type finder struct {
 	changes int
 }
 
-func (f *finder) ask(ctx context.Context, _, _ string) ([]string, error) {
+func (f *finder) query(ctx context.Context, _, _ string) ([]string, error) {
 	select { // as long as a service takes
 	case <-time.After(time.Second):
 	case <-ctx.Done():
@@ -45,7 +45,7 @@ func (f *finder) set(err error, names ...string) {
 	f.mu.Unlock()
 }
 
-// counts returns the numbers since the last call.
+// counts returns the numbers of queries and changes since the last call.
 func (f *finder) counts() (asked, changes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,11 +54,11 @@ func (f *finder) counts() (asked, changes int) {
 	return asked, changes
 }
 
-// polling runs a test with a Poller, in a time of its own.
+// polling runs a test with a Poller in a synctest bubble, which has its own clock.
 func polling(t *testing.T, test func(t *testing.T, p *Poller, f *finder)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &finder{}
-		p := NewPoller(f.ask, f.changed)
+		p := NewPoller(f.query, f.changed)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -122,13 +122,13 @@ func TestPollerReportsOnlyChanges(t *testing.T) {
 		f.set(nil, "SR:B")
 		testclock.Advance(7 * time.Minute)
 		if _, changes := f.counts(); changes != 1 {
-			t.Errorf("%d changes after one", changes)
+			t.Errorf("%d calls of changed after one change, want 1", changes)
 		}
 	})
 }
 
 // The poller does not learn when a group is deleted. Before it forgets a query, it calls
-// changed, so that whoever still needs the query uses it again.
+// changed, so that a group that still needs the query uses it again.
 func TestPollerForgetsUnusedQueries(t *testing.T) {
 	polling(t, func(t *testing.T, p *Poller, f *finder) {
 		f.set(nil, "SR:A")
@@ -165,7 +165,7 @@ func TestPollerQueriesServicesInParallel(t *testing.T) {
 		}
 		testclock.Advance(1500 * time.Millisecond)
 		if asked, _ := f.counts(); asked != 4 {
-			t.Errorf("%d of 4 answers after the time of one", asked)
+			t.Errorf("%d of 4 queries were sent within the time of one answer", asked)
 		}
 	})
 }

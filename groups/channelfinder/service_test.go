@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// service speaks the protocol of a ChannelFinder service 4.x: the parameters
-// ~name, ~tag, ~size and ~from, no more than 10,000 channels at once, and scrolling
-// by the last name of a page.
+// service is a fake ChannelFinder service 4.x. It supports the parameters ~name, ~tag, ~size
+// and ~from, and scrolling by the last name of a page. It returns at most 10,000 channels at
+// once.
 type service struct {
 	*httptest.Server
 
@@ -107,7 +107,7 @@ func tagNames(c channel) (names []string) {
 	return names
 }
 
-// match reports whether each parameter has a pattern that fits one of the names.
+// match reports whether each parameter has a pattern that matches one of the names.
 func match(parameters, names []string) bool {
 	for _, patterns := range parameters {
 		one := slices.ContainsFunc(strings.FieldsFunc(patterns, func(r rune) bool { return strings.ContainsRune("|,;", r) }),
@@ -138,7 +138,7 @@ func answer(w http.ResponseWriter, v any) {
 	}
 }
 
-// fail answers like Spring, including the time.
+// fail sends an error in the format of Spring, including the time.
 func fail(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

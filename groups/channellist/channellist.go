@@ -37,9 +37,9 @@ const (
 	meanPart = 32 << 10
 )
 
-// Encode encodes a shard's channels, or PVs to be deleted, which have no Settings. The
-// channels must be sorted by PV, without duplicates. Equal channels give equal lists in
-// every process. Without channels there are no lists.
+// Encode encodes a shard's channels, or PVs whose data must be deleted. PVs to delete have no
+// Settings. The channels must be sorted by PV, without duplicates. Equal channels give equal
+// lists in every process. Encode returns no lists if there are no channels.
 //
 // A list ends when it is full, or after a PV whose hash marks the end of a list. An added or
 // removed channel therefore changes only the lists around it, not all lists that follow.

@@ -69,7 +69,7 @@ func decodeAll(t *testing.T, lists []List) []capture.Channel {
 			t.Fatal(err)
 		}
 		if len(channels) != l.Channels || l.Name != Hash(l.Data) || len(l.Name) != 20 {
-			t.Errorf("list %s says %d channels and has %d", l.Name, l.Channels, len(channels))
+			t.Errorf("list %s has %d in Channels, but contains %d channels", l.Name, l.Channels, len(channels))
 		}
 		out = append(out, channels...)
 	}
@@ -93,7 +93,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A field of settings that lists do not contain would be lost.
+// A list must encode every field of the settings, because engines would lose the others.
 func TestEverySettingIsEncoded(t *testing.T) {
 	v := reflect.ValueOf(everything)
 	for i := range v.NumField() {
@@ -110,7 +110,8 @@ func TestEverySettingIsEncoded(t *testing.T) {
 	}
 }
 
-// The maximum number of names that a PV in several groups can have must fit.
+// A PV in several groups can have many names of groups, fields and properties. The maximum
+// must fit.
 func TestTheLargestSettingsFit(t *testing.T) {
 	s := everything
 	var fields, properties []string
@@ -138,7 +139,8 @@ func TestEqualSettingsAreShared(t *testing.T) {
 	}
 }
 
-// TestBytes pins the bytes: other bytes would rename every list of every archive.
+// TestBytes checks the exact bytes of lists. Different bytes would rename every list of every
+// archive.
 func TestBytes(t *testing.T) {
 	lists := Encode(machineChannels(10_000))
 	var names []string
@@ -152,7 +154,7 @@ func TestBytes(t *testing.T) {
 
 func TestListsFitIntoConfigMaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var long []capture.Channel // nothing to compress
+	var long []capture.Channel // names that do not compress
 	for i := range 20_000 {
 		name := []byte(fmt.Sprintf("%05d", i))
 		for len(name) < 250 {
@@ -160,13 +162,13 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 		}
 		long = append(long, capture.Channel{PV: string(name), Group: "ops/a", Settings: &monitor})
 	}
-	var distinct []capture.Channel // settings of its own each
+	var distinct []capture.Channel // each channel has different settings
 	for i := range 50_000 {
 		s := monitor
 		s.Absolute = rng.Float64()
 		distinct = append(distinct, capture.Channel{PV: fmt.Sprintf("%05d", i), Group: fmt.Sprint("ops/", rng.Uint64()), Settings: &s})
 	}
-	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "plant": machineChannels(300_000)} {
+	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "typical": machineChannels(300_000)} {
 		lists := Encode(channels)
 		if len(lists) < 2 || len(lists) > 64 {
 			t.Errorf("%s: %d lists", name, len(lists))
@@ -177,7 +179,7 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 			}
 		}
 		if got := decodeAll(t, lists); len(got) != len(channels) {
-			t.Errorf("%s: %d channels of %d", name, len(got), len(channels))
+			t.Errorf("%s: decoded %d channels, want %d", name, len(got), len(channels))
 		}
 	}
 }

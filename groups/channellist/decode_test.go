@@ -124,12 +124,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		again := decodeAll(t, Encode(channels))
 		if len(again) != len(channels) {
-			t.Errorf("%d channels become %d", len(channels), len(again))
+			t.Errorf("encoding %d decoded channels again gives %d", len(channels), len(again))
 		}
 	})
 }
 
-// FuzzDecodeBody skips the compression, because its checksum rejects most inputs of FuzzDecode.
+// FuzzDecodeBody fuzzes the body without the compression, because the checksum of the
+// compression rejects most inputs of FuzzDecode.
 func FuzzDecodeBody(f *testing.F) {
 	body, err := decompress(Encode(machineChannels(20))[0].Data)
 	if err != nil {

@@ -9,8 +9,8 @@
 //	                                         └── only in groups being deleted ──▶ Deletions
 //
 // A PV in several groups is captured once, with the settings that keep more, by the provider
-// of the oldest group. Its shard depends only on its name, on its oldest group, and on
-// whether any group wants two engines to capture it: such PVs have shards of their own. An
+// of the oldest group. Its shard depends only on its name, on its oldest group, and on whether
+// any group requests two engines for it. PVs that two engines capture have separate shards. An
 // edit of one PV therefore never moves another PV.
 package compile
 
@@ -54,8 +54,8 @@ type Archive struct {
 	Shards int
 	// Provider is the default provider of channels.
 	Provider capture.Provider
-	// Alone means that there is only one engine. It captures each PV once, whatever
-	// redundancy the groups ask for.
+	// Alone means that there is only one engine. It captures each PV once, whatever redundancy
+	// the groups request.
 	Alone bool
 }
 
@@ -69,9 +69,9 @@ func (a Archive) Replicas(shard int) int {
 	return 2
 }
 
-// Compile assigns the channels of groups to shards: the channels in the groups, and the names
-// listed for the groups by namespace/name. It ignores groups that have expired at now or are
-// being deleted.
+// Compile assigns the channels of groups to shards. listed has additional names for the groups,
+// by namespace/name of the group. Compile ignores groups that have expired at now or are being
+// deleted.
 func Compile(groups []v1alpha1.ArchiveGroup, listed map[string]Listed, archive Archive, now time.Time) Result {
 	shards := archive.Shards
 	if shards <= 0 {
@@ -163,7 +163,7 @@ type member struct {
 	out  *Group
 }
 
-// role tells what it means that a group names a PV.
+// role is what a group that names a PV requests for it.
 type role uint8
 
 const (
@@ -205,12 +205,13 @@ func (c *compiler) add(g *v1alpha1.ArchiveGroup, listed Listed, now time.Time) {
 	}
 	c.members = append(c.members, m)
 	c.addChannels(m, listed.Names)
-	if m.role == keeps { // report nothing else about it
+	if m.role == keeps { // an expired group has no other results
 		*m.out = Group{Expired: true}
 	}
 }
 
-// decide decides about one PV. Each want belongs to another group, the oldest first.
+// decide decides about one PV. Each want belongs to a different group, and the want of the
+// oldest group is first.
 func (c *compiler) decide(wants []want) {
 	if !c.deleting {
 		c.assign(wants)
@@ -243,8 +244,8 @@ func ofRole(wants []want, r role, members []member) []want {
 	return out
 }
 
-// assign adds one PV to its shard. wants belong to the groups that capture it, the oldest
-// first.
+// assign adds one PV to its shard. wants are the requests of the groups that capture the PV,
+// the oldest group first.
 func (c *compiler) assign(wants []want) {
 	oldest := wants[0]
 	shared, decides := oldest.settings, oldest

@@ -49,7 +49,7 @@ func TestDataOfPVsInNoOtherGroupIsDeleted(t *testing.T) {
 		t.Errorf("captured: %v", got)
 	}
 	if n, m := r.Groups["ns/old"].Deleting, r.Groups["ns/also"].Deleting; n != 4 || m != 1 {
-		t.Errorf("%d and %d PVs count as being deleted", n, m)
+		t.Errorf("%d and %d PVs are counted as being deleted", n, m)
 	}
 	if g := r.Groups["ns/living"]; len(g.Conflicts) != 0 || g.Channels != 1 {
 		t.Errorf("the remaining group: %+v", g)
@@ -59,7 +59,7 @@ func TestDataOfPVsInNoOtherGroupIsDeleted(t *testing.T) {
 	}
 }
 
-// Data stays without the finalizer, and with policy Retain.
+// Data is kept if the group lacks the finalizer, and with policy Retain.
 func TestDataIsDeletedOnlyOnRequest(t *testing.T) {
 	spec := v1alpha1.ArchiveGroupSpec{Channels: channels("SR:A", "SR:B")}
 	retained := deleted("a", 0, spec)

@@ -14,11 +14,11 @@ type Group struct {
 	Expired bool
 	// Deleting is the number of PVs whose data is deleted with the group.
 	Deleting int
-	// Channels counts the group's valid PVs. Paused counts those of them that are paused and
+	// Channels counts the group's valid PVs. Paused counts the Channels that are paused and
 	// therefore not captured.
 	Channels, Paused int
-	// Redundant counts the Channels that two engines capture because this group or another
-	// one asks for it.
+	// Redundant counts the Channels that two engines capture because this group or another one
+	// requests it.
 	Redundant int
 	// ByShard counts the Channels by shard.
 	ByShard map[int]int
@@ -29,7 +29,7 @@ type Group struct {
 	// MoreConflicts counts the rest.
 	Conflicts     []Conflict
 	MoreConflicts int
-	// DifferentProviders counts the PVs in conflict for which the groups ask for different
+	// DifferentProviders counts the PVs in conflict for which the groups request different
 	// providers.
 	DifferentProviders int
 	// Problems are the first reasons why PVs are not archived as requested, sorted by PV.
@@ -37,7 +37,7 @@ type Group struct {
 	Problems     []Problem
 	MoreProblems int
 	// Retention means that the group limits how long data is kept. KeptLonger counts its PVs
-	// of which more is kept, or for longer, because other groups ask for it.
+	// whose data is kept for longer, or with more rollups, because other groups request it.
 	Retention  bool
 	KeptLonger int
 }
@@ -46,8 +46,8 @@ type Group struct {
 type Conflict struct {
 	PV     string
 	Groups []string // namespace/name; the first is the oldest and determines the shard
-	// DifferentProviders means that the groups ask for different providers. Provider is the
-	// one in use: that of the oldest group that is not paused.
+	// DifferentProviders means that the groups request different providers. Provider is the
+	// provider in use. The oldest group that is not paused decides it.
 	DifferentProviders bool
 	Provider           capture.Provider
 }

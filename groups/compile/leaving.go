@@ -9,7 +9,8 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// Left are channels that a shard must still capture until their new shards do.
+// Left are the channels that a shard must continue to capture until their new shards capture
+// them.
 type Left struct {
 	// Channels are the channels with the settings they had in the shard, sorted by PV.
 	Channels []capture.Channel
@@ -18,9 +19,9 @@ type Left struct {
 }
 
 // Leaving returns the channels that have moved to another shard, by their old shard. It
-// ignores channels that no group captures any longer, and paused channels. old holds previous
-// channels by shard, but need not include channels that the shard still has; now is the
-// Assignment of a Result.
+// ignores paused channels and channels that no group captures any longer. old has the previous
+// channels by shard; it may omit channels that the shard still has. now is the Assignment of a
+// Result.
 func Leaving(old, now map[int][]capture.Channel) map[int]Left {
 	gone := missing(old, now)
 	if len(gone) == 0 {

@@ -43,7 +43,7 @@ func TestLeavingChannelsAreThoseThatChangeTheirShard(t *testing.T) {
 		t.Error(diff)
 	}
 	if left := Leaving(now, now); len(left) != 0 {
-		t.Errorf("nothing has changed, but %v is leaving", left)
+		t.Errorf("without a change, %v is leaving", left)
 	}
 }
 

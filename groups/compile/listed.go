@@ -1,9 +1,9 @@
 package compile
 
-// Listed is the result of reading the sources of a group outside of its spec (channelsFrom).
+// Listed is the result of reading the external sources of a group (channelsFrom).
 type Listed struct {
 	// Names are PV names as written in the sources. Duplicates do no harm. If two names of a
-	// PV have different providers, the first one counts.
+	// PV have different providers, the first name decides.
 	Names []string
 	// Problems are the first problems of the sources. MoreProblems counts the rest.
 	Problems     []Problem

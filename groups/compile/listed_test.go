@@ -61,7 +61,7 @@ func TestChannelsAreCountedByShard(t *testing.T) {
 	}
 }
 
-// Problems of 200,000 PVs must not take more memory than problems of a few.
+// Problems of 200,000 PVs must not use more memory than problems of a few PVs.
 func TestProblemsAndConflictsAreBounded(t *testing.T) {
 	const n = 1000
 	var names []string

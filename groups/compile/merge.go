@@ -8,11 +8,11 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// merge merges the wants of one or more groups for a PV, the oldest first. Of each setting it
-// takes the value that keeps more. Where neither does, as with providers and clocks, the
-// oldest group decides. If any want is not paused, paused wants do not count; decides is the
-// oldest want that counts. Two engines capture the PV if any want that counts asks for it.
-// The retention includes paused wants, because the stored data of a paused group must stay.
+// merge merges the wants of one or more groups for a PV, the oldest first. For each setting it
+// uses the value that keeps more. If no value keeps more, as with providers and clocks, the
+// oldest group decides. If any want is not paused, merge ignores paused wants, except for the
+// retention: the stored data of a paused group must stay. decides is the oldest want that is
+// not ignored. Two engines capture the PV if any want that is not ignored requests it.
 func merge(wants []want) (merged class, decides want) {
 	decides = wants[0]
 	for _, w := range wants {
@@ -57,8 +57,9 @@ func keepMore(a, b capture.Settings) capture.Settings {
 	return out
 }
 
-// Limits for a PV in several groups, each of which may name 16: a channel list limits the size
-// of settings. Beyond maxFields the engine subscribes to all fields; beyond maxProperties the
+// These constants limit the fields and properties of a PV in several groups, because a channel
+// list limits the size of settings. Each group may name 16 of them. If there are more than
+// maxFields, the engine subscribes to all fields. If there are more than maxProperties, the
 // properties of younger groups are left out.
 const (
 	maxFields     = 16

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// The setting that keeps more wins, whichever group is older.
+// The setting that keeps more wins. The age of the groups does not matter.
 func TestConflictingSettings(t *testing.T) {
 	scan := func(period v1alpha1.Duration) *v1alpha1.Sampling {
 		return &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: &period}
@@ -80,7 +80,7 @@ func TestConflictsAreReportedToBothGroups(t *testing.T) {
 	}
 }
 
-// Between two groups of the same age the name decides, because files have no age.
+// If two groups have the same age, their names decide, because groups in files have no age.
 func TestGroupsOfOneAge(t *testing.T) {
 	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
 	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, Archive{Shards: 4}, now))["X"].Group; got != "ns/one" {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// ProviderOf converts a provider of the API. It is CA unless the word is PVA.
+// ProviderOf converts a provider of the API. It returns CA unless the word is PVA.
 func ProviderOf(word v1alpha1.Provider) capture.Provider {
 	if word == v1alpha1.PVAccess {
 		return capture.PVA
@@ -26,8 +26,8 @@ func Name(ch *capture.Channel) string {
 	return ch.Settings.Provider.String() + "://" + ch.PV
 }
 
-// providerOf returns the provider of a name: its prefix, or else that of the channel, the
-// group or the archive.
+// providerOf returns the provider of a name. The prefix of the name decides, then the provider
+// of the channel, of the group, and of the archive.
 func providerOf(name string, ch *v1alpha1.Channel, group *v1alpha1.ArchiveGroupSpec, otherwise capture.Provider) capture.Provider {
 	word := v1alpha1.Provider(strings.ToUpper(pvname.Scheme(name)))
 	if ch != nil {

@@ -83,7 +83,7 @@ func TestFieldsWithoutEffectAreReported(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := len(r.Groups["ns/b"].Problems) + len(r.Groups["ns/c"].Problems); n != 0 || r.Groups["ns/a"].Channels != 1 {
-		t.Errorf("%d problems of others, %d channels", n, r.Groups["ns/a"].Channels)
+		t.Errorf("the group has %d further problems and %d channels", n, r.Groups["ns/a"].Channels)
 	}
 }
 

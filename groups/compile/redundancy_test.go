@@ -75,9 +75,9 @@ func TestRedundancyHasNoEffectWithOneEngine(t *testing.T) {
 			t.Errorf("%s is in shard %d", pv, shard)
 		}
 	}
-	for name, told := range map[string]int{"ns/group": 1, "ns/channel": 1, "ns/none": 0} {
+	for name, problems := range map[string]int{"ns/group": 1, "ns/channel": 1, "ns/none": 0} {
 		g := r.Groups[name]
-		if len(g.Problems) != told || told > 0 && !strings.Contains(g.Problems[0].Message, "redundancy 2 has no effect") || g.Redundant != 0 {
+		if len(g.Problems) != problems || problems > 0 && !strings.Contains(g.Problems[0].Message, "redundancy 2 has no effect") || g.Redundant != 0 {
 			t.Errorf("%s: %+v", name, g)
 		}
 	}

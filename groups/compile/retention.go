@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// retentionOf returns the retention that a group or channel asks for, rounded up to tiers.
+// retentionOf returns the retention that a group or channel requests, rounded up to tiers.
 func retentionOf(r *v1alpha1.Retention) (out store.Retention, err error) {
 	if r == nil {
 		return out, nil
@@ -56,8 +56,8 @@ func longer(a, b store.Tier) store.Tier {
 }
 
 // tiers returns levels sorted by width, each width once. A level is kept at least as long as
-// any finer one. If there are too many, tiers merges the two levels with the closest widths:
-// it takes the finer one, kept for the longer time.
+// any finer one. If there are too many levels, tiers merges the two levels with the closest
+// widths: it keeps the finer level for the longer time.
 func tiers(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return l == 0 })
 	slices.SortFunc(levels, func(a, b store.Level) int { return cmp.Compare(a.Every(), b.Every()) })

@@ -10,8 +10,9 @@ import (
 	"varve.dev/varve/engine/capture"
 )
 
-// Default limits of the IOC's clock. The limit for clocks ahead is narrow, because such samples
-// disturb reads up to the present. A sample that is behind may have been buffered.
+// These are the default limits of the IOC's clock. The limit for clocks ahead is narrow,
+// because samples from the future disturb reads up to the present. The limit for clocks behind
+// is wide, because an IOC may have buffered a sample.
 const (
 	defaultAhead  = 5 * time.Minute
 	defaultBehind = 24 * time.Hour
@@ -103,8 +104,8 @@ func durationOr(d *v1alpha1.Duration, otherwise time.Duration) (time.Duration, e
 	return d.TimeDuration()
 }
 
-// redundancyOf returns how many engines should capture a channel: its own setting, or else
-// that of its group.
+// redundancyOf returns how many engines should capture a channel: the setting of the channel,
+// or else the setting of its group.
 func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 {
 	if ch.Redundancy != nil {
 		return *ch.Redundancy
@@ -112,7 +113,7 @@ func redundancyOf(group *v1alpha1.ArchiveGroupSpec, ch *v1alpha1.Channel) int32 
 	return group.Redundancy
 }
 
-// wantsTwice reports whether a group asks for two engines for any of its channels.
+// wantsTwice reports whether a group requests two engines for any of its channels.
 func wantsTwice(spec *v1alpha1.ArchiveGroupSpec) bool {
 	return spec.Redundancy > 1 ||
 		slices.ContainsFunc(spec.Channels, func(ch v1alpha1.Channel) bool { return redundancyOf(spec, &ch) > 1 })

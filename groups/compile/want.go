@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// want is one group's request for one PV. There is one for every name, so it is small.
+// want is one group's request for one PV. It is small, because there is one for every name.
 type want struct {
 	pv       string
 	settings *class // shared

@@ -65,8 +65,8 @@ type PV struct {
 type Group struct {
 	// Name is namespace/name, or "" for the PVs that no group names.
 	Name string
-	// PVs is the number of PVs. WithData counts those with stored data, Moving those with
-	// data on another tier than their future one.
+	// PVs is the number of PVs. WithData counts the PVs with stored data. Moving counts the
+	// PVs with data on a tier other than their future tier.
 	PVs, WithData, Moving int
 	// Sampled are the PVs whose blocks were read, sorted by name. Outcome is their sum,
 	// scaled up to all PVs with data.

@@ -127,7 +127,7 @@ func yamlError(err error) error {
 	return lineError{line: line, text: text[:at[0]] + text[at[1]:]}
 }
 
-// nameOf returns the name of a group, which may be invalid in any way.
+// nameOf returns the name of a group. The group may be invalid in any way.
 func nameOf(obj map[string]any) string {
 	if obj["kind"] != v1alpha1.KindArchiveGroup {
 		return ""

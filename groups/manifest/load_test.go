@@ -112,7 +112,7 @@ func TestOneBadFileDoesNotHideTheOthers(t *testing.T) {
 func TestLoadFile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "other.yaml", manifestOf("other", "O"))
-	r := Load(write(t, dir, "one.conf", manifestOf("one", "A"))) // any name, if it is asked for
+	r := Load(write(t, dir, "one.conf", manifestOf("one", "A"))) // a path to a file may have any name
 	if diff := cmp.Diff([]string{"default/one A"}, summary(r)); diff != "" || r.Err() != nil {
 		t.Error(diff, r.Err())
 	}

@@ -10,8 +10,8 @@
 // The schema and the CEL rules of the CRD itself check the documents, so an invalid manifest
 // gets the same message with and without a cluster.
 //
-// A missing file never stops capture at once: while a file is unreadable or invalid, and while
-// the directory cannot be listed, the groups read before stay in effect.
+// A missing file never stops capture at once. While a file is unreadable or invalid, and while
+// the directory cannot be listed, the groups that were read last stay in effect.
 package manifest
 
 import (

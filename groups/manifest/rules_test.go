@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// wrap makes a manifest of the body of a spec, in flow style.
+// wrap returns a manifest with the given body of a spec, in flow style.
 func wrap(spec string) string {
 	return fmt.Sprintf(`
 apiVersion: varve.dev/v1alpha1
@@ -97,7 +97,7 @@ func TestInvalidSpecsAreRejected(t *testing.T) {
 		{channel("redundancy: 3"), "spec.channels[0].redundancy in body should be less than or equal to 2"},
 		{channel("redundancy: 0"), "spec.channels[0].redundancy in body should be greater than or equal to 1"},
 
-		// Wrong, in fields that are not acted on yet or point elsewhere.
+		// Wrong, in other fields of the spec.
 		{"channelsFrom: []", "spec.channelsFrom in body should have at least 1 items"},
 		{"channelsFrom: [{configMap: {name: x}, channelFinder: {url: 'http://cf', query: a}}]", "spec.channelsFrom[0]: Invalid value: exactly one of the fields in [configMap channelFinder] must be set"},
 		{"channelsFrom: [{configMap: {name: ''}}]", "spec.channelsFrom[0].configMap.name in body should be at least 1 chars long"},

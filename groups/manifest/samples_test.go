@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// Newcomers copy the samples, and `make demo` archives them.
+// The samples must be valid, because new users copy them and `make demo` archives them.
 func TestSamplesAreValid(t *testing.T) {
 	r := Load("../../config/samples")
 	if err := r.Err(); err != nil {

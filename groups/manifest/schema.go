@@ -147,7 +147,7 @@ func blocksRules(errs field.ErrorList) bool {
 	return false
 }
 
-// fieldOf returns the path of the field that an error refers to, or "".
+// fieldOf returns the path of the field of an error, or "".
 func fieldOf(err error) string {
 	var unknown unknownFieldError
 	if errors.As(err, &unknown) {

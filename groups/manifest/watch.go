@@ -12,7 +12,7 @@ import (
 // Intervals of a watch.
 const (
 	// quietTime is how long there must be no events before files are read, so that writers
-	// are done.
+	// have finished.
 	quietTime = 200 * time.Millisecond
 	// maxDelay limits the delay of a read by further events.
 	maxDelay = 2 * time.Second
@@ -42,7 +42,7 @@ func Watch(ctx context.Context, path string, changed func(Result)) {
 // notifier decides when to read again.
 type notifier struct {
 	path    string
-	watcher *fsnotify.Watcher // nil if the system has none left
+	watcher *fsnotify.Watcher // nil if the system has no watches left
 	events  <-chan fsnotify.Event
 	errors  <-chan error
 }
@@ -56,8 +56,8 @@ func newNotifier(path string) *notifier {
 	return n
 }
 
-// arm watches the directory, even if it has been replaced. It ignores errors, because files are
-// read periodically anyway.
+// arm watches the directory, even if the directory was replaced. It ignores errors, because
+// files are also read periodically.
 func (n *notifier) arm() {
 	if n.watcher == nil {
 		return

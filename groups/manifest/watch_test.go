@@ -74,7 +74,7 @@ func TestWatchDirectory(t *testing.T) {
 	write(t, dir, "b.yaml", manifestOf("b", "B:1"))
 	w.until(0, "default/a A:2", "default/b B:1")
 
-	// As editors save: another file takes the name.
+	// Editors save a file by renaming a temporary file to its name.
 	write(t, dir, ".a.yaml.tmp", manifestOf("a", "A:3"))
 	rename(t, filepath.Join(dir, ".a.yaml.tmp"), filepath.Join(dir, "a.yaml"))
 	w.until(0, "default/a A:3", "default/b B:1")
@@ -107,7 +107,7 @@ func TestWatchKeepsGroupsOfInvalidFiles(t *testing.T) {
 	}
 	w.until(1, "default/a A:2", "default/b B:1")
 
-	// Another file may take a group over meanwhile.
+	// Meanwhile another file may contain the group.
 	write(t, dir, "b.yaml", manifestOf("b", "B:3"))
 	w.until(1, "default/b B:3", "default/a A:2")
 
@@ -176,7 +176,8 @@ func TestWatchFile(t *testing.T) {
 	w.until(0, "default/a A:3")
 }
 
-// A file that is missing in a single read, as while an editor replaces it, does not count as gone.
+// A file that is missing in a single read does not count as gone, because an editor may be
+// replacing it.
 func TestFileIsGoneAfterTwoReads(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, dir, "a.yaml", manifestOf("a", "A:1"))

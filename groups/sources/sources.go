@@ -1,12 +1,13 @@
-// Package sources resolves channelsFrom: it finds the PV names that groups take from ConfigMaps
-// and ChannelFinder, as input of compile. It is pure: the caller passes the data in.
+// Package sources resolves channelsFrom: it finds the PV names that groups take from
+// ConfigMaps and ChannelFinder, as input of compile. It is pure: its input is data from the
+// caller.
 //
 //	channelsFrom ─┬─ configMap ──────▶ Parse ──┐
 //	              ├─ channelFinder ──▶ names ──┼─▶ compile.Listed: names, problems
 //	              └─ missing source ──▶ Held ──┘
 //
-// A source that is missing or does not answer ends no capture: the channels captured for the
-// group so far stay captured until the source is back or the group no longer names it.
+// A source that is missing or does not answer does not stop capture. The channels captured for
+// the group stay captured until the source is back or the group no longer names it.
 package sources
 
 import (
@@ -38,7 +39,7 @@ type Lookup struct {
 	// ConfigMap returns a ConfigMap, which may be nil unless it is Found.
 	ConfigMap func(namespace, name string) (*corev1.ConfigMap, State)
 	// ChannelFinder returns the latest answer to a query. known is false before the first
-	// answer; err tells why there is no answer, or no newer one.
+	// answer. err is the reason why there is no answer, or no newer one.
 	ChannelFinder func(url, query string) (names []string, known bool, err error)
 	// Held returns the PVs that are currently captured for a group (namespace/name), or being
 	// deleted for it, prefixed with their providers. List calls it if a source is missing. In
@@ -47,7 +48,7 @@ type Lookup struct {
 }
 
 // List returns the names and problems of a group's sources. known is false if a source has
-// never answered, so that names may be missing that nobody has removed.
+// never answered. Names may then be missing although no user has removed them.
 func List(g *v1alpha1.ArchiveGroup, from Lookup) (out compile.Listed, known bool) {
 	l := lister{group: g, from: from, known: true}
 	for _, source := range g.Spec.ChannelsFrom {
@@ -73,8 +74,8 @@ type lister struct {
 	absent bool // a source is missing
 }
 
-// hold adds the names of captured PVs, except for PVs that a source lists: their provider may
-// have changed there.
+// hold adds the names of captured PVs. It skips PVs that a source lists, because the source
+// may have changed their provider.
 func (l *lister) hold(names []string) {
 	listed := make(map[string]bool, len(l.out.Names))
 	for _, name := range l.out.Names {

@@ -122,14 +122,14 @@ func TestListKeepsChannelsOfMissingSources(t *testing.T) {
 			[]string{`ConfigMap "one" has no label varve.dev/channels, so it is not read; to label it, run: kubectl label configmap --namespace ops one varve.dev/channels=true`},
 		},
 		{
-			"ChannelFinder goes away", both, answer{[]string{"SR:C"}, true, down}, []string{"SR:A", "SR:B", "SR:C"}, true,
+			"ChannelFinder fails after an answer", both, answer{[]string{"SR:C"}, true, down}, []string{"SR:A", "SR:B", "SR:C"}, true,
 			[]string{"querying ChannelFinder http://cf: connection refused; the last answer stays in use"},
 		},
 		{
 			"ChannelFinder was never there", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false,
 			[]string{"querying ChannelFinder http://cf: connection refused; captured channels stay captured until it answers"},
 		},
-		{"ChannelFinder is being asked", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
+		{"ChannelFinder has not answered yet", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
 		{
 			"ChannelFinder has a wrong name", both, answer{[]string{"SR C", "SR:D"}, true, nil}, []string{"SR:A", "SR:B", "SR:D"}, true,
 			[]string{`ChannelFinder http://cf: "SR C" contains a space`},

@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// news tells which messages have not been logged before.
+// news records which messages apply, so that each is logged once.
 type news struct {
 	before, now map[string]bool
 }

@@ -1,5 +1,5 @@
-// Package standalone drives the engine of varve standalone from ArchiveGroup files. It does in
-// one process what operator and agents do in a cluster:
+// Package standalone drives the engine of varve standalone from ArchiveGroup files. In one
+// process it does the work of the operator and the agents of a cluster:
 //
 //	files ──▶ manifest.Watch ──▶ sources.List ──▶ compile.Compile ──▶ engine.Apply
 //	                 ▲                 ▲                 │
@@ -102,7 +102,7 @@ func (d *Driver) apply() time.Time {
 	return d.compiled.NextExpiry
 }
 
-// lookup finds ConfigMaps in the files. They need no label.
+// lookup finds ConfigMaps in the files. In files, ConfigMaps need no label.
 func (d *Driver) lookup() sources.Lookup {
 	return sources.Lookup{
 		ConfigMap: func(namespace, name string) (*corev1.ConfigMap, sources.State) {

@@ -27,7 +27,7 @@ type fixture struct {
 	dir string
 
 	mu      sync.Mutex
-	applied string // the names of the PVs that are captured, sorted, with tiers but forever
+	applied string // names of the captured PVs, sorted, with their tiers except forever
 	log     bytes.Buffer
 }
 
@@ -70,8 +70,7 @@ func (p *fixture) group(file, more string, pvs ...string) {
 	}
 }
 
-// eventually waits until the PVs captured are the given ones, and the log has a
-// text.
+// eventually waits until the captured PVs are the given ones and the log contains a text.
 func (p *fixture) eventually(pvs, logged string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -106,7 +105,7 @@ func TestEditsAreApplied(t *testing.T) {
 	p.group("one", "", "SR:D")
 	p.eventually("SR:A SR:C SR:D", "")
 	p.group("two", "  sampling: {mode: Often}\n", "SR:X")
-	p.eventually("SR:A SR:C SR:D", "two.yaml") // the error names the file, and no capture ends
+	p.eventually("SR:A SR:C SR:D", "two.yaml") // the error names the file, and capture continues
 	p.group("two", "", "SR:E")
 	p.eventually("SR:D SR:E", "")
 	if err := os.Remove(filepath.Join(p.dir, "one.yaml")); err != nil {
@@ -173,7 +172,7 @@ func TestNamesFromConfigMaps(t *testing.T) {
 	pvs("pva://SR:Y\\nSR Z")
 	p.eventually("SR:A SR:B pva://SR:Y", `line 2`)
 
-	// A ConfigMap that is missing ends nothing; a group that does not name it does.
+	// A missing ConfigMap does not stop capture. An edit that removes it from the group does.
 	if err := os.Remove(filepath.Join(p.dir, "pvs.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +200,8 @@ func TestNamesFromChannelFinder(t *testing.T) {
 	p.eventually("SR:A SR:B SR:CF1 SR:CF2", "HTTP 404 Not Found")
 }
 
-// Settings without effect outside of a cluster are logged, and so is the retention.
+// The log names settings that have no effect outside of a cluster, and describes the
+// retention.
 func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 	p := start(t)
 	p.group("two", "  deletionPolicy: Delete\n  retention: {raw: 45d}\n", "SR:C")

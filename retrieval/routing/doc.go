@@ -1,6 +1,5 @@
-// Package routing tells a retrieval pod which engines capture a PV, and queries those
-// engines. It sits between the mirrored objects of the API server and the readers of the
-// archive:
+// Package routing finds the engines that capture a PV, and queries them for a retrieval pod.
+// It sits between the mirrored objects of the API server and the readers of the archive:
 //
 //	ArchiveShards ─┐
 //	channel lists ─┼─ mirror ─▶ table: PV → shards → engines ─▶ engine/peer ─▶ engines
@@ -11,15 +10,14 @@
 // The Router therefore remembers the lists of a former shard until all samples that the
 // shard journalled are in blocks.
 //
-// A table never changes; the Router replaces it. A table takes 8 bytes for each PV, plus
-// the compressed lists. An outdated table, as while the API server is down, normally costs
-// only time: readers get the samples of an engine that was not queried from the journal,
-// at most a second later.
+// A table never changes; the Router replaces it. A table uses 8 bytes for each PV, plus the
+// compressed lists. A table is outdated while the API server is down. This normally causes
+// only a delay: if the Router does not query an engine, readers find its samples in the
+// journal at most a second later.
 //
 // The exception is an engine that holds samples which the store has not accepted. The
-// ArchiveShard names such an engine, and a read that does not get its samples fails, so
-// that the client retries. Three gaps remain: the time until the ArchiveShard names the
-// engine (some seconds, or as long as the API server is down); an engine that is lost
-// together with the samples it holds; and samples that arrived since then with an older
-// time stamp.
+// ArchiveShard names such an engine. A read that does not get its samples fails, so that the
+// client retries. Three gaps remain: the time until the ArchiveShard names the engine (some
+// seconds, or as long as the API server is down); an engine that is lost together with the
+// samples it holds; and samples that arrived since then with an older time stamp.
 package routing

@@ -9,10 +9,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// formerFor is how long a former list of a shard is remembered: two checkpoints of an
-// engine, counted from the time when no engine holds unstored samples of the shard. By
-// then all samples that the shard journalled of the list's PVs are in blocks, and the
-// directory names the shard. Until then only the former list tells which journal to read.
+// formerFor is how long a former list of a shard is remembered: two checkpoints of an engine,
+// counted from the time when no engine holds unstored samples of the shard. By then all
+// samples of the list's PVs in the shard's journal are in blocks, and the directory names the
+// shard. Until then only the former list shows which journal to read.
 const formerFor = 30 * time.Minute
 
 // former remembers the former lists of shards. It is not safe for concurrent use.

@@ -50,6 +50,6 @@ func TestFormerListsAreRememberedUntilTheirSamplesAreInBlocks(t *testing.T) {
 	want("after its shard was deleted", at(formerFor+2*time.Minute, shards{"s1": after["s1"]}), "A", 2)
 	want("after its shard exists again", at(formerFor+3*time.Minute, after), "A")
 	if in, certain := at(0, after).find("A"); len(in) != 1 || !certain {
-		t.Errorf("A is routed to %v", in)
+		t.Errorf("A is routed to shards %v", in)
 	}
 }

@@ -29,7 +29,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// buildTable counts what an table has.
+// buildTable sets the metrics to the numbers of engines, shards and PVs in a table.
 func (m *metrics) buildTable(a *table) {
 	pvs, incomplete := 0, 0
 	for i := range a.routes {

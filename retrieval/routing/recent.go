@@ -16,8 +16,8 @@ import (
 // that, readers use the engine's journal.
 const recentTimeout = 300 * time.Millisecond
 
-// unstoredTimeout replaces recentTimeout for an engine that holds samples which are not in
-// the journal, as after an outage of the store. Without its answer the read fails.
+// unstoredTimeout replaces recentTimeout for an engine that holds samples which are not in the
+// journal, for example after an outage of the store. Without its answer the read fails.
 const unstoredTimeout = 10 * time.Second
 
 // Recent implements query.Recent. It queries all engines that capture the PV, in parallel.
@@ -27,7 +27,7 @@ const unstoredTimeout = 10 * time.Second
 // Held.Shards includes the shards that recently had the PV: it may have moved.
 //
 // Recent also queries the engines that hold unstored samples of any of these shards. The
-// question names the shards, because an engine that released a shard knows only the PVs
+// request names the shards, because an engine that has released a shard knows only the PVs
 // that it captures now.
 func (r *Router) Recent(ctx context.Context, q query.RecentRequest) query.Held {
 	pv, at := q.PV, r.table.Load()
@@ -110,8 +110,8 @@ func unique(urls []string) (out []string) {
 // statusTimeout bounds the answer of an engine about the state of a channel.
 const statusTimeout = 2 * time.Second
 
-// Status returns the state of a PV as seen by the engine that seals its shard, or by
-// another engine that captures the PV if the sealer does not answer. An error means that
+// Status returns the state of a PV as the engine that seals its shard sees it. If the sealer
+// does not answer, another engine that captures the PV provides the state. An error means that
 // no engine that captures the PV answered, and at least one query failed.
 func (r *Router) Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error) {
 	in, _ := r.table.Load().find(pv)

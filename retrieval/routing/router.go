@@ -75,8 +75,8 @@ func (r *Router) wakeUp() {
 	}
 }
 
-// gatherChanges is how long changes are gathered before the table is rebuilt: they come in
-// bursts.
+// gatherChanges is how long the Router gathers changes before it rebuilds the table, because
+// changes come in bursts.
 const gatherChanges = 100 * time.Millisecond
 
 // Run keeps the table up to date until ctx ends.
@@ -143,8 +143,9 @@ func (r *Router) rebuild() {
 // serves reads from the store alone.
 const startupGrace = 10 * time.Second
 
-// Ready returns an error while reads would miss the samples that engines hold in memory.
-// It returns nil once the engines are known, or the API server has not answered for long.
+// Ready returns an error while reads would miss the samples that engines hold in memory. It
+// returns nil once the engines are known, or when the API server has not answered for
+// startupGrace.
 func (r *Router) Ready() error {
 	if !r.synced.Load() && time.Since(r.started) < startupGrace {
 		return errors.New("the engines of the archive are not known yet: waiting for the API server")

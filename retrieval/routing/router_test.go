@@ -44,7 +44,7 @@ type fakeEngine struct {
 	state  capture.State
 	pvs    []string
 	stuck  chan struct{}         // if set, the engine answers only after it is closed
-	shards atomic.Pointer[[]int] // the shards that the last question named
+	shards atomic.Pointer[[]int] // the shards that the last request named
 }
 
 func (f *fakeEngine) Recent(_ context.Context, q query.RecentRequest) query.Held {
@@ -150,7 +150,7 @@ func (s *site) engine(n int, f *fakeEngine) {
 	s.Expect(s.client.Status().Update(s.t.Context(), pod)).To(Succeed())
 }
 
-// shard makes a shard of PVs.
+// shard creates a shard of PVs.
 func (s *site) shard(index int, pvs string, engines ...string) {
 	s.t.Helper()
 	var channels []capture.Channel
@@ -184,7 +184,7 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s := newSite(t)
 	s.Expect(s.router.Ready()).NotTo(Succeed())
 	_, known := s.router.Moves()
-	s.Expect(known).To(BeFalse(), "no shard is known yet, so the moves are unknown")
+	s.Expect(known).To(BeFalse(), "the moves are unknown before the first shard is known")
 	s.engine(1, &fakeEngine{pvs: []string{"A", "B", "C"}, state: capture.Searching})
 	s.engine(2, &fakeEngine{pvs: []string{"B", "C", "D"}, state: capture.Connected})
 	stuck := &fakeEngine{pvs: []string{"E"}, stuck: make(chan struct{})}
@@ -201,14 +201,14 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Expect(held.Known).To(BeTrue())
 	s.Expect(held.Shards).To(Equal([]int{2}))
 	s.Expect(held.Runs).To(HaveLen(2))
-	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "a PV in no list: an engine that captured it may hold its last samples")
+	s.Expect(s.covers("X")).To(Equal([]int{1, 2}), "for a PV in no list, all engines are queried, because one of them may hold its last samples")
 	s.Expect(s.router.Recent(t.Context(), query.RecentRequest{PV: "X"}).Known).To(BeFalse())
 
-	// The samples of an engine that does not answer in time are not covered; those of others are.
+	// The result covers only the samples of engines that answer in time.
 	s.Eventually(func() []int { return s.covers("E") }).Should(Equal([]int{1}))
 	s.Expect(s.router.Recent(t.Context(), query.RecentRequest{PV: "E"})).To(And(HaveField("Known", true), HaveField("Shards", []int{3})))
 
-	// Each PV appears once, as its sealer sees it.
+	// Each PV appears once, with the state that its sealer reports.
 	var statuses []string
 	for st, err := range s.router.Statuses(t.Context()) {
 		s.Expect(err).NotTo(HaveOccurred())
@@ -230,7 +230,8 @@ func TestRouterFindsAndQueriesTheEnginesOfAPV(t *testing.T) {
 	s.Expect(slices.Sorted(s.router.Names())).To(Equal([]string{"A", "B", "C", "D", "E", "F"}))
 }
 
-// Unstored samples are not in the journal. A read without them would have an unnoticed gap.
+// Unstored samples are not in the journal. A read without them would have a gap that nobody
+// notices.
 func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 	shard := shardOf(1, "l", "e1 Capturing", "e2 Capturing", "gone Capturing")
 	since := metav1.NewTime(time.Unix(1000, 0))
@@ -259,13 +260,13 @@ func TestAReadNeedsTheEnginesThatHoldUnstoredSamples(t *testing.T) {
 		t.Errorf("both engines answer, but the result is %+v", held)
 	}
 	if got := engines[0].shards.Load(); !slices.Equal(*got, []int{1}) {
-		t.Errorf("the question names shards %v, want 1", *got)
+		t.Errorf("the request names shards %v, want 1", *got)
 	}
 	busy["e2"] = true
 	if held := read(); !errors.Is(held.Missing, query.ErrNoAnswer) || held.MissingFrom != 1000e9 || len(held.Covers) != 1 {
 		t.Errorf("an engine with unstored samples does not answer, but the result is %+v", held)
 	}
-	lists = "B" // as after a move of A to another shard
+	lists = "B" // A has moved to another shard
 	o.former.add(1, "l", time.Now())
 	if held := read(); !errors.Is(held.Missing, query.ErrNoAnswer) || held.MissingFrom != 1000e9 {
 		t.Errorf("an engine of the former shard holds unstored samples and does not answer, but the result is %+v", held)

@@ -21,10 +21,10 @@ type statusStream struct {
 	open bool // head is valid
 }
 
-// Statuses yields the states of all channels that engines capture, sorted by name. It
-// yields a channel once, also if several engines capture it (as while a shard moves): as
-// seen by the engine that seals the shard. An error means that one engine could not be
-// queried; the states of the others follow.
+// Statuses yields the states of all channels that engines capture, sorted by name. If several
+// engines capture a channel, for example while its shard moves, Statuses yields only the state
+// from the engine that seals the shard. An error means that one engine could not be queried;
+// the states from the other engines follow.
 func (r *Router) Statuses(ctx context.Context) iter.Seq2[capture.Status, error] {
 	return func(yield func(capture.Status, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -57,7 +57,8 @@ func (r *Router) readStatuses(ctx context.Context, s *statusStream) {
 	}
 }
 
-// advance moves the stream to its next channel. It returns the error that the stream has instead.
+// advance moves the stream to its next channel. If the stream has an error instead of a
+// channel, advance returns the error.
 func (s *statusStream) advance() (err error) {
 	a, open := <-s.next
 	if s.open = open && a.err == nil; s.open {
@@ -96,8 +97,8 @@ func (r *Router) merge(at *table, streams []*statusStream, yield func(capture.St
 	}
 }
 
-// bestView returns the stream whose view of a channel counts: that of the sealer, or else
-// that of an engine that has the channel connected.
+// bestView returns the stream whose state of a channel counts: the sealer's stream, or else
+// the stream of an engine that has connected the channel.
 func bestView(at *table, same []*statusStream) *statusStream {
 	if len(same) == 1 {
 		return same[0]

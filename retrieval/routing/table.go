@@ -49,7 +49,7 @@ type route struct {
 // table maps PVs to the engines that capture them, as of one moment. It never changes.
 type table struct {
 	routes []route
-	// engines are the URLs of all engines, also of those that no shard pvSet.
+	// engines are the URLs of all engines, also of engines that no shard names.
 	engines []string
 	// former holds the lists that shards recently had, by shard.
 	former map[int][]*pvSet
@@ -73,7 +73,7 @@ func (t *table) addFormer(f *former, get func(name string) (*pvSet, bool)) {
 	}
 }
 
-// find returns the shards that capture a PV, or may do so. certain means that a list
+// find returns the shards that capture a PV or may capture it. certain means that a list
 // contains the PV.
 func (t *table) find(pv string) (in []*route, certain bool) {
 	hash := xxhash.Sum64String(pv)
@@ -88,7 +88,8 @@ func (t *table) find(pv string) (in []*route, certain bool) {
 	return in, certain
 }
 
-// unstored returns the engines that hold unstored samples of any of the shards, and since when.
+// unstored returns the engines that hold unstored samples of any of the shards, each with the
+// time since which it holds them.
 func (t *table) unstored(shards []int) map[string]int64 {
 	all := map[string]int64{}
 	for i := range t.routes {
@@ -104,7 +105,7 @@ func (t *table) unstored(shards []int) map[string]int64 {
 	return all
 }
 
-// sealer returns the engine whose view of a PV counts, or "" if none is known.
+// sealer returns the engine whose state of a PV counts, or "" if none is known.
 func (t *table) sealer(pv string) string {
 	in, _ := t.find(pv)
 	for _, p := range in {
@@ -178,8 +179,8 @@ func capturingEngines(obj *v1alpha1.ArchiveShard, addresses map[string]string) (
 	return urls
 }
 
-// enginesWithUnstored returns the URLs of the engines that hold samples of a shard which
-// the store has not accepted, and since when.
+// enginesWithUnstored returns the URLs of the engines that hold samples of a shard which the
+// store has not accepted, each with the time since which it holds them.
 func enginesWithUnstored(obj *v1alpha1.ArchiveShard, addresses map[string]string) map[string]int64 {
 	since := map[string]int64{}
 	if obj.Status == nil {

@@ -14,7 +14,7 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// pvSetOf returns a list of PVs, as it is read.
+// pvSetOf returns the pvSet of an encoded list of PVs.
 func pvSetOf(t testing.TB, pvs ...string) *pvSet {
 	var channels []capture.Channel
 	for _, pv := range pvs {
@@ -94,7 +94,7 @@ func TestAddressesOmitPodsThatCannotAnswer(t *testing.T) {
 		"lost": withReadiness(pod("10.1.2.7", corev1.PodRunning), no, yes),
 	}, 17665)
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"draining", "ready", "v4", "v6"}) {
-		t.Errorf("addresses of %v", names)
+		t.Errorf("pods with addresses are %v", names)
 	}
 	if got["v4"] != "http://10.1.2.3:17665" || got["v6"] != "http://[fd00::1]:17665" {
 		t.Errorf("the addresses are %v", got)
