@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// anomalyInterval is the least time between two anomalies of one server.
+	// anomalyInterval is the minimum time between two anomalies of one server.
 	anomalyInterval = 10 * time.Second
 
-	// earlyBeacons is the number of beacons that a server sends in the first 20 s after
-	// it started.
+	// earlyBeacons is the number of beacons that a server sends in its first 20 s.
 	earlyBeacons = 10
-	// quietStart is how long after its own start the client takes unknown servers for
-	// old ones: the longest usual time between two beacons.
+	// quietStart is the time after the start of the client in which it assumes that an unknown
+	// server has run for long. It is the longest usual time between two beacons.
 	quietStart = 16 * time.Second
-	// reordered is by how many numbers a beacon may be behind the last one, because
-	// it came over two networks.
+	// reordered is the maximum number of steps by which the ID of a beacon may be behind the
+	// last one. Such a beacon is a copy that arrived over a second network.
 	reordered = 3
-	// The time between the beacons of a server that starts doubles, up to 15 s. A period
-	// is an anomaly if it is shorter than one before by this factor, or longer.
+	// After its start, a server doubles the time between its beacons, up to 15 s. A beacon is
+	// an anomaly if this time is shorter or longer than the previous time by these factors.
 	shorter = 2
 	longer  = 4
 
@@ -41,14 +40,14 @@ type anomalyDetector struct {
 
 // beaconSource is a server that sends beacons.
 type beaconSource struct {
-	id       uint32 // of the last beacon
+	id       uint32 // ID of the last beacon
 	last     time.Time
 	period   time.Duration // between the last two beacons; 0 after the first
-	reported time.Time     // when its last anomaly was
+	reported time.Time     // time of its last anomaly
 }
 
-// note notes a beacon, and reports whether it is an anomaly: the server came up, came
-// back, or started again.
+// note records a beacon, and reports whether it is an anomaly: the server has started,
+// returned or restarted.
 func (d *anomalyDetector) note(b proto.Beacon, now time.Time) bool {
 	s := d.servers[b.Server]
 	numbered := b.Minor >= proto.MinorBeaconID
@@ -63,7 +62,7 @@ func (d *anomalyDetector) note(b proto.Beacon, now time.Time) bool {
 	if numbered {
 		steps = b.ID - s.id
 		if back := -steps; back <= reordered {
-			return false // seen before
+			return false // a late copy
 		}
 		if steps > 1<<31 {
 			s.id, s.last, s.period = b.ID, now, 0
@@ -74,12 +73,13 @@ func (d *anomalyDetector) note(b proto.Beacon, now time.Time) bool {
 	known := s.period > 0
 	odd := known && (period < s.period/shorter || period > longer*s.period)
 	if s.id, s.last, s.period = b.ID, now, period; odd {
-		s.period = 0 // the next beacon shows the new period
+		s.period = 0 // the next beacon determines the new period
 	}
 	return s.report(odd, now)
 }
 
-// report limits how often a server has anomalies.
+// report reports whether a beacon counts as an anomaly. It limits how often one server has
+// anomalies.
 func (s *beaconSource) report(odd bool, now time.Time) bool {
 	if !odd || now.Sub(s.reported) < anomalyInterval {
 		return false
@@ -88,7 +88,7 @@ func (s *beaconSource) report(odd bool, now time.Time) bool {
 	return true
 }
 
-// add adds a server. It returns nil if there are too many.
+// add adds a server. It returns nil if the detector remembers too many servers.
 func (d *anomalyDetector) add(server netip.AddrPort, now time.Time) *beaconSource {
 	if len(d.servers) >= maxServers && now.Sub(d.purged) > forgetTime/10 {
 		d.purged = now

@@ -8,14 +8,14 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// heardBeacon is a beacon that arrives at a time after the start of the client.
+// heardBeacon is a beacon, with the time after the start of the client at which it arrives.
 type heardBeacon struct {
 	at      time.Duration
 	id      uint32
 	anomaly bool
 }
 
-// starting returns the beacons of a server that starts at a time. The first of them is an
+// starting returns the beacons of a server that starts at a given time. The first beacon is an
 // anomaly.
 func starting(at time.Duration) []heardBeacon {
 	var out []heardBeacon
@@ -73,6 +73,6 @@ func TestBeaconsOfManyServersAreBounded(t *testing.T) {
 	now = now.Add(2 * forgetTime)
 	flood(2)
 	if len(d.servers) != maxServers || d.servers[netip.MustParseAddrPort("10.2.0.0:5064")] == nil {
-		t.Errorf("%d servers are remembered, and not those that are there", len(d.servers))
+		t.Errorf("%d servers are remembered, but not the current ones", len(d.servers))
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// registerInterval is the average time between two registrations with a repeater, and
-// between two attempts to become the repeater, because the other one may have ended.
+// registerInterval is the average time between two registrations with a repeater. The client
+// also tries to become the repeater as often, because the other repeater may have stopped.
 const registerInterval = 5 * time.Second
 
-// beacons hears the beacons of servers, from the network or a repeater:
+// beacons receives the beacons of servers, from the network or from a repeater:
 //
 //	port free ──▶ beacons of servers ─┬▶ detector ──anomaly──▶ search
 //	              registrations ──▶ repeater ──▶ other clients of this host
@@ -38,7 +38,7 @@ func newBeacons(c *Client) *beacons {
 	}
 }
 
-// run hears beacons until the client is closed.
+// run receives beacons until the client is closed.
 func (b *beacons) run() {
 	own, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -92,13 +92,13 @@ func (b *beacons) receive(conn *net.UDPConn, until time.Time, rep *repeater) {
 			b.handleDatagram(buf[:n], from, rep)
 		case b.ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded):
 			return
-		default: // a passing error of the operating system
+		default: // a temporary error of the operating system
 			b.pause()
 		}
 	}
 }
 
-// pause waits a little, so that a lasting error does not take a whole processor.
+// pause waits a little, so that a permanent error does not use a whole CPU.
 func (b *beacons) pause() {
 	select {
 	case <-b.ctx.Done():
@@ -106,9 +106,10 @@ func (b *beacons) pause() {
 	}
 }
 
-// handleDatagram handles the messages of one datagram, up to one that does not parse.
+// handleDatagram handles the messages of one datagram. It stops at a message that does not
+// parse.
 func (b *beacons) handleDatagram(d []byte, from netip.AddrPort, rep *repeater) {
-	if len(d) == 0 && rep != nil { // how old clients register
+	if len(d) == 0 && rep != nil { // old clients register with an empty datagram
 		rep.register(from)
 	}
 	for len(d) > 0 {
@@ -127,7 +128,8 @@ func (b *beacons) handleDatagram(d []byte, from netip.AddrPort, rep *repeater) {
 	}
 }
 
-// handleBeacon repeats a beacon, and hastens the search if it is an anomaly.
+// handleBeacon forwards a beacon if this client is the repeater. If the beacon is an anomaly,
+// handleBeacon makes the client search sooner.
 func (b *beacons) handleBeacon(h *proto.Header, from netip.Addr, rep *repeater) {
 	m := b.client.metrics
 	m.Beacons.Inc()

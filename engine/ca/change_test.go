@@ -15,7 +15,8 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// put is a script that writes values with libca. Its arguments are pairs of a PV and a text.
+// put is a script that writes values with libca. Its arguments are pairs of a PV name and a
+// value.
 const put = `
 import sys, epics
 for pv, value in zip(sys.argv[1::2], sys.argv[2::2]):
@@ -87,11 +88,11 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 	clienttest.Await(t, "the array", func() bool { return big.Has(2) })
 	value := big.Samples[1].Bytes
 	if len(value) != 8*elements {
-		t.Fatalf("%d bytes", len(value))
+		t.Fatalf("the array has %d bytes", len(value))
 	}
 	for i := range elements {
 		if got := sample.Float(sample.Float64, sample.Word(sample.Float64.Array(), value, i)); got != float64(i)/2 {
-			t.Fatalf("element %d is %v", i, got)
+			t.Fatalf("element %d has value %v", i, got)
 		}
 	}
 	clienttest.Await(t, "the larger array to be skipped", func() bool {
@@ -124,14 +125,14 @@ func TestAccessRightsOfAnIOC(t *testing.T) {
 	c.Subscribe("T:AO", capture.SubscribeOptions{}, r)
 	clienttest.Await(t, "a value and metadata", func() bool { return r.Has(1) && len(r.Calls()) == 2 })
 	ioc.Shell("dbpf T:AO.ASG CLOSED")
-	clienttest.Await(t, "the loss", func() bool { return r.View(func(r *recorder) bool { return !r.Up && errors.Is(r.Cause, errNoAccess) }) })
+	clienttest.Await(t, "the loss of access", func() bool { return r.View(func(r *recorder) bool { return !r.Up && errors.Is(r.Cause, errNoAccess) }) })
 	ioc.Shell("dbpf T:AO 2")
 	ioc.Shell("dbpf T:AO.ASG DEFAULT")
-	clienttest.Await(t, "the value and metadata", func() bool {
+	clienttest.Await(t, "the value and metadata again", func() bool {
 		return r.Has(2) && len(r.Calls()) == 5 && r.View(func(r *recorder) bool { return math.Float64frombits(r.Samples[len(r.Samples)-1].Word) == 2 })
 	})
 	want := []string{"connected float64", "metadata V", "disconnected: " + errNoAccess.Error(), "connected float64", "metadata V"}
 	if diff := cmp.Diff(want, r.Calls()); diff != "" || r.Early > 0 {
-		t.Errorf("%d values without access; (-want +got):\n%s", r.Early, diff)
+		t.Errorf("%d values arrived without access; (-want +got):\n%s", r.Early, diff)
 	}
 }

@@ -14,43 +14,46 @@ import (
 )
 
 const (
-	// greetTimeout is how long a server has to send its revision; old ones never do.
+	// greetTimeout is the time that a server has to send its revision. Old servers never send
+	// one.
 	greetTimeout = time.Second
-	// frameOverhead is the most bytes that a payload has beside MaxArrayBytes of
-	// elements: the largest structure before the value, DBR_CTRL_ENUM's, and padding.
+	// frameOverhead is the maximum number of bytes that a payload has in addition to
+	// MaxArrayBytes of elements: the largest structure before a value, that of DBR_CTRL_ENUM,
+	// and padding.
 	frameOverhead = 512
 )
 
-// errSilent is the cause of a circuit's end when the server is gone without a word.
+// errSilent is the cause with which a circuit ends when its server no longer answers.
 var errSilent = errors.New("the server did not answer an ECHO")
 
-// circuit is the messages and the channels of a client.Circuit.
+// circuit implements client.Circuit: it has the channels of a circuit, and handles its
+// messages.
 type circuit struct {
 	*client.Link
 	client *Client
 	began  time.Time
 
-	// mu guards the fields that follow, and is held while a sink is called. All methods
-	// that handle messages run under it, called by batch.
+	// mu guards the following fields. The circuit holds it while it calls a sink. batch locks
+	// it and calls all methods that handle messages.
 	mu    sync.Mutex
-	slots []slot   // by the number that a channel and its subscription have here
+	slots []slot   // by the number of a channel and its subscription on this circuit
 	free  []uint32 // free slots
-	minor uint16   // of the server's protocol revision
-	over  bool     // no channel may be attached
+	minor uint16   // minor protocol revision of the server
+	over  bool     // the circuit has ended, and accepts no channels
 
 	properties properties
 
-	// Of the current batch.
+	// The following fields belong to the current batch.
 	header  proto.Header
 	sample  sample.Sample
 	scratch []byte // the elements of an array
 	partial wire.Partial
 	now     time.Time
-	second  uint32 // of the circuit
+	second  uint32 // now as a second of the circuit
 	events  int
 	answers []client.Answer
-	// stalls belongs to the goroutine that reads; suspects are the slots that a stall
-	// would be reported to.
+	// stalls belongs to the goroutine that reads. suspects has the slots to which the circuit
+	// would report a stall.
 	stalls   stallDetector
 	suspects []uint32
 }
@@ -66,7 +69,8 @@ func newCircuit(owner *Client, link *client.Link) *circuit {
 	return c
 }
 
-// Ready implements search.Circuit: the server sent its revision, or had the time to.
+// Ready implements search.Circuit. It waits until the server has sent its revision, or for
+// greetTimeout.
 func (c *circuit) Ready() bool {
 	late := time.NewTimer(greetTimeout)
 	defer late.Stop()
@@ -80,8 +84,8 @@ func (c *circuit) Ready() bool {
 	}
 }
 
-// RequestLost implements search.Circuit: by SEARCH, because some channels may have
-// moved, or by CREATE_CHAN if the server takes no SEARCH over TCP.
+// RequestLost implements search.Circuit. It sends SEARCH, because some channels may have moved
+// to another server, or CREATE_CHAN if the server does not accept SEARCH over TCP.
 func (c *circuit) RequestLost(names []*search.Entry) {
 	lost, takesSearches := c.Lost(names)
 	switch {
@@ -104,8 +108,8 @@ func (c *circuit) SendSearches(batches []search.Batch) {
 	})
 }
 
-// Write implements client.Circuit. It begins with the subscriptions to metadata, a
-// batch at a time.
+// Write implements client.Circuit. It also subscribes to metadata, one batch of channels at a
+// time.
 func (c *circuit) Write(conn net.Conn) (err error) {
 	next := time.NewTimer(propertyInterval)
 	defer next.Stop()
@@ -132,8 +136,8 @@ func (c *circuit) Write(conn net.Conn) (err error) {
 	}
 }
 
-// batch handles all whole frames of b, which came now. It returns the bytes they take
-// and, if a part of a frame follows, how many bytes that frame needs.
+// batch handles all complete frames of b, which arrived now. It returns the number of bytes of
+// these frames. If an incomplete frame follows, need is the number of bytes of that frame.
 func (c *circuit) batch(b []byte, now time.Time) (used, need int, err error) {
 	c.mu.Lock()
 	c.now, c.second, c.events = now, c.secondOf(now), 0

@@ -49,12 +49,12 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * client.DefaultConnTimeout)
 		if echoes := server.count(proto.CmdEcho); echoes < 8 || len(r.Calls()) != 2 {
-			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, r.Calls())
+			t.Errorf("idle server that answers: %d ECHOs, calls %v", echoes, r.Calls())
 		}
 		silent.Store(true)
 		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
 		if log := r.Calls(); len(log) < 3 || log[2] != "disconnected: losing 10.0.0.1:5064: "+errSilent.Error() {
-			t.Errorf("of a silent server: %v", log)
+			t.Errorf("silent server: calls %v", log)
 		}
 	}, server)
 }
@@ -83,7 +83,7 @@ func TestServerThatRefusesCircuitsIsDialledSeldom(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
 		testclock.Advance(10 * time.Minute)
 		if dials := n.Dials(otherAddr); dials < 10 || dials > 60 {
-			t.Errorf("%d dials in 10 minutes", dials)
+			t.Errorf("the client dialled %d times in 10 minutes", dials)
 		}
 	}, names)
 }
@@ -130,7 +130,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if r.Drops[sample.TooLarge] != 3 || len(server.sessions) != 1 {
-			t.Errorf("dropped %d, %v", r.Drops[sample.TooLarge], r.Calls())
+			t.Errorf("%d dropped updates, calls %v", r.Drops[sample.TooLarge], r.Calls())
 		}
 	})
 }
@@ -152,10 +152,10 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			testclock.Advance(time.Second)
 		}
 		if got := len(server.sessions); got != 2 || r.Drops[sample.TooLarge] != 1 || !r.Up {
-			t.Errorf("%d circuits, %v", got, r.Calls())
+			t.Errorf("%d circuits, calls %v", got, r.Calls())
 		}
-		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // the client took 31 s of updates for payload
-			t.Errorf("suspects %v", got)
+		if got := r.Suspects(); len(got) != 1 || got[0] != "suspect 31s" { // the client read 31 s of updates as payload
+			t.Errorf("suspected losses %v", got)
 		}
 	}, server)
 }
@@ -178,7 +178,7 @@ func TestArrayLargerThanTheReadBufferIsDelivered(t *testing.T) {
 			sizes = append(sizes, len(s.Bytes))
 		}
 		if diff := cmp.Diff([]int{0, 1 << 20, 8, 0, 3 << 18}, sizes); diff != "" || r.Info.Type != sample.Float64.Array() {
-			t.Errorf("%v, sizes (-want +got):\n%s", r.Info.Type, diff)
+			t.Errorf("type %v, sizes (-want +got):\n%s", r.Info.Type, diff)
 		}
 	}, server)
 }
@@ -203,7 +203,7 @@ func TestUpdateThatDoesNotDecodeIsCounted(t *testing.T) {
 		s.write(s.update(8, s.subs[0]))
 		synctest.Wait()
 		if got := r.Drops[sample.Malformed]; got != 2 {
-			t.Errorf("%d updates counted, want the short one and the failed one", got)
+			t.Errorf("%d dropped updates, want 2: the short one and the failed one", got)
 		}
 		if diff := cmp.Diff([]uint64{7, 8}, r.Words()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -33,7 +33,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// newClient returns a client that does nothing yet.
+// newClient returns a client that is not started.
 func newClient(config Config) (*Client, error) {
 	c := &Client{config: config.withDefaults(), metrics: newMetrics()}
 	if err := c.config.check(); err != nil {
@@ -52,10 +52,10 @@ func newClient(config Config) (*Client, error) {
 	return c, err
 }
 
-// defaultEvents is the event classes of a subscription that names none.
+// defaultEvents has the event classes of a subscription that does not name any.
 const defaultEvents = capture.EventLog | capture.EventAlarm
 
-// Subscribe implements capture.Source. The name goes to servers unchanged.
+// Subscribe implements capture.Source. It sends the name to servers unchanged.
 func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
 	if opts.Events == 0 {
 		opts.Events = defaultEvents

@@ -7,19 +7,19 @@ import (
 	"varve.dev/varve/engine/client"
 )
 
-// Config is the configuration of a Client. The zero value finds nothing: set AddrList,
-// AutoAddrList or NameServers. A circuit that was silent for ConnTimeout is probed with
-// an ECHO.
+// Config is the configuration of a Client. A client with the zero value finds no channels: set
+// AddrList, AutoAddrList or NameServers. When a server has been silent for ConnTimeout, the
+// client sends it an ECHO.
 type Config struct {
 	client.Config
 
-	// Priority, 0 to 99, goes to servers with each circuit: those on VxWorks and RTEMS give
-	// it to the threads that serve the circuit.
+	// Priority, from 0 to 99, is sent to the server of each circuit. Servers on VxWorks and
+	// RTEMS give it to the threads that serve the circuit.
 	Priority uint16
-	// RepeaterPort is the UDP port that beacons come to, usually 5065. A client that
-	// finds the port free takes it, and repeats beacons to the other clients of the
-	// host; else it registers with the client or caRepeater that has the port. 0 hears
-	// no beacons: a server that comes back is found a bit later.
+	// RepeaterPort is the UDP port on which beacons arrive, usually 5065. If the port is free,
+	// the client binds it and forwards beacons to the other clients of the host. Otherwise it
+	// registers with the client or caRepeater that has the port. With 0 the client receives no
+	// beacons, and finds a server that returns a bit later.
 	RepeaterPort uint16
 }
 
@@ -31,7 +31,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// withDefaults returns c with the missing values filled in.
+// withDefaults returns c with defaults for missing values.
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults(proto.ServerPort)
 	return c

@@ -1,5 +1,6 @@
-// Package ca is a Channel Access client in pure Go: a capture.Source. The kernel of
-// engine/client finds servers, and finds them again; this package is the protocol.
+// Package ca is a Channel Access client in pure Go. It implements capture.Source. The kernel
+// of engine/client finds servers, and finds them again after they are lost. This package
+// implements the protocol.
 //
 //	Subscribe ──▶ client.Kernel ──▶ udp: SEARCH in datagrams ──▶ answers ──▶ Kernel.Found
 //	                 ▲       ▲                                                  │
@@ -9,45 +10,46 @@
 //	              circuit ┬ reads ─▶ frames ─▶ slots[subscription id] ─▶ Sink
 //	                      └ writes ◀─ outbox ◀─ CREATE_CHAN, EVENT_ADD, ECHO, …
 //
-// A circuit handles all the frames of one read under its lock, once; there is no lock,
-// map or allocation per event.
+// A circuit locks once per read and then handles all frames of that read. An event costs no
+// lock, no map access and no allocation.
 //
 // # Finding servers again
 //
-// The client searches for a name with delays that double up to 5 s, or further if there
-// are so many names that all together take 2,000 searches a second. Later, the delay for
-// a name is a 16th of the time that no server had it, at most a minute. Three things are
-// faster:
+// The client searches for a name with delays that double up to 5 s. The delays grow further if
+// the client would otherwise send more than 2,000 searches per second. Later, the delay for a
+// name is a 16th of the time in which no server had the name, and at most a minute. In three
+// cases the client finds servers sooner:
 //
-//   - A beacon anomaly shows that a server came up: the client searches for all names as
-//     for new ones, but so seldom that all names fit into 2,000 searches a second.
-//   - Where beacons do not arrive, the client probes the address of a lost server by TCP:
-//     at first several times a second, in the end every 15 s, as long as it searches for
-//     a channel of the server. When the server accepts the connection, the client
-//     requests these channels.
-//   - A name server that connects is searched at once.
+//   - A beacon anomaly shows that a server has started. The client then searches for all names
+//     as if they were new. It does so at most once in the time that a search for all names
+//     takes at 2,000 searches per second.
+//   - Where beacons do not arrive, the client probes the address of a lost server by TCP, at
+//     first several times per second and finally every 15 s. It probes as long as it searches
+//     for a channel of the server. When the server accepts the connection, the client requests
+//     these channels.
+//   - When a name server connects, the client searches on it at once.
 //
 // # Lost updates
 //
-// A server drops updates that its circuit does not take, and the protocol does not report
-// them. The client suspects them (Sink.Suspect) after a stall, once for each, for the
-// channels of the circuit that had an update in the 10 s before it. A stall is one of
+// When a circuit is full, its server drops updates, and the protocol does not report the loss.
+// After each stall the client therefore reports a possible loss (Sink.Suspect) once to each
+// channel of the circuit that had an update in the 10 s before the stall. A stall is one of
 // these:
 //
-//   - A gap between updates of at least 3 s, and at least 4 times the longest gap that
-//     the circuit had in the last 30 to 60 s, that a burst ends: within 250 ms come more
-//     than 1.5 times as many updates as in any 250 ms before. So a server that pauses is
-//     no stall, and neither is a quiet or irregular circuit. It does not matter whether
-//     the server, the network or this process stood still.
-//   - Such a gap at the end of a circuit: the server, or the network, is gone.
-//   - The time in which a frame came in, if the circuit ended before the frame did. The
-//     updates that the server sent meanwhile are behind the frame, or became part of it
-//     if its length is wrong.
-//   - The time in which this client was behind: every read filled its buffer, for 2 s and
-//     until the next read that did not. After the 2 s the client sends EVENTS_OFF, and
-//     EVENTS_ON when all was read. A backlog after a short stop of this process is read
-//     faster than that.
+//   - A gap between updates that ends with a burst. The gap lasts at least 3 s, and at least 4
+//     times as long as the longest gap of the last 30 to 60 s. In the burst, more than 1.5
+//     times as many updates arrive within 250 ms as in any 250 ms before. Thus a server that
+//     pauses causes no stall, and neither does a quiet or irregular circuit. It does not
+//     matter whether the server, the network or this process stood still.
+//   - Such a gap without a burst, when the circuit ends: the server or the network has failed.
+//   - The time in which a frame arrived, if the circuit ended before the end of the frame. The
+//     updates that the server sent in this time were behind the frame. If the length of the
+//     frame is wrong, the client read them as a part of the frame.
+//   - The time in which this client was behind: every read filled the buffer for at least 2 s.
+//     After 2 s the client sends EVENTS_OFF. It sends EVENTS_ON when it has read everything,
+//     and the stall ends. After a short stop of this process, the client reads the backlog in
+//     less than 2 s.
 //
-// The client judges a circuit from 10 s after its first update on. Updates in the first
-// 5 s, when all channels send their values, do not count as usual.
+// The client finds stalls of a circuit from 10 s after its first update on. Updates of the
+// first 5 s do not count as usual, because then all channels send their values.
 package ca

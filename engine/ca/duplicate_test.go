@@ -31,23 +31,23 @@ func TestPVOnTwoServersIsReportedAndTheFirstServerKept(t *testing.T) {
 		config.NameServers = []string{nameServerAddr, otherAddr}
 		config.Registerer, config.Log = registry, slog.New(slog.NewTextHandler(&log, nil))
 		c := clienttest.Start(t, New, config)
-		// Otherwise the client finds all PVs at the first name server and does not search on
-		// the second.
+		// Without this delay, the client finds all PVs on the first name server and does not
+		// search on the second one.
 		testclock.Advance(time.Second)
 		sinks := make([]recorder, channels)
 		clienttest.SubscribeAll(c, sinks)
 		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if log := sinks[i].Calls(); len(log) != 2 || len(sinks[i].Words()) != 1 {
-				t.Errorf("channel %d was told %v", i, log)
+				t.Errorf("channel %d got calls %v", i, log)
 			}
 		}
 		if got := clienttest.Gather(t, registry)["varve_ca_duplicate_servers_total"]; got != channels {
-			t.Errorf("%v counted", got)
+			t.Errorf("%v duplicate servers counted, want %d", got, channels)
 		}
 		lines := strings.Count(log.String(), "PV found on two servers")
 		if lines != 1 || !strings.Contains(log.String(), "level=INFO") {
-			t.Errorf("%d lines:\n%s", lines, log.String())
+			t.Errorf("%d log lines, want 1 at level INFO:\n%s", lines, log.String())
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestPriorityIsSentToServers(t *testing.T) {
 		clienttest.Start(t, New, config)
 		testclock.Advance(time.Second)
 		if got := <-priorities; got != 42 {
-			t.Errorf("priority %d", got)
+			t.Errorf("priority %d, want 42", got)
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// ConfigFromEnv returns the Config that the standard environment variables of Channel
-// Access describe. lookup is os.LookupEnv or the like. As in EPICS base,
-// EPICS_CA_AUTO_ADDR_LIST is YES unless set, the client hears beacons, and an empty value
-// counts as unset. The error for a wrong value names the variable.
+// ConfigFromEnv returns the Config that the standard environment variables of Channel Access
+// describe. lookup is os.LookupEnv or a similar function. As in EPICS base, the default of
+// EPICS_CA_AUTO_ADDR_LIST is YES, the client receives beacons, and an empty value counts as
+// unset. The error for a wrong value names the variable.
 func ConfigFromEnv(lookup func(name string) (value string, ok bool)) (Config, error) {
 	c := Config{RepeaterPort: proto.RepeaterPort}
 	c.AutoAddrList = true

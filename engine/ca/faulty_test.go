@@ -21,11 +21,12 @@ type faulty struct {
 	err      error
 	deadline time.Time
 	held     bool
-	drip     bool // one byte at a time
-	left     int  // bytes until the connection breaks; negative: it does not break
+	drip     bool // deliver one byte at a time
+	left     int  // number of bytes until the connection breaks; negative: it never breaks
 }
 
-// through returns a dial function for a network. It passes each connection to f first.
+// through returns a dial function for a network. The function passes each connection to f
+// before it returns it.
 func through(n *clienttest.Network, f func(c *faulty)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := n.Dial(ctx, network, address)
@@ -69,7 +70,7 @@ func (c *faulty) signal() {
 	}
 }
 
-// hold stops the delivery of bytes, or continues it.
+// hold stops the delivery of bytes, or resumes it.
 func (c *faulty) hold(held bool) {
 	c.mu.Lock()
 	c.held = held

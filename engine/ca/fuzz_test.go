@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// offline returns a circuit without a connection. Its client runs nothing.
+// offline returns a circuit without a connection. Its client is not started.
 func offline(tb testing.TB) *circuit {
 	tb.Helper()
 	owner, err := newClient(Config{})
@@ -44,8 +44,8 @@ func fuzzCircuit(tb testing.TB, r *recorder) *circuit {
 	return c
 }
 
-// FuzzCircuit feeds a circuit with bytes of a server, once in one part and once in two.
-// Nothing may panic, and the sinks must get the same calls and samples both times.
+// FuzzCircuit passes bytes of a server to a circuit, once in one part and once in two parts.
+// Nothing must panic, and the sinks must get the same calls and samples both times.
 func FuzzCircuit(f *testing.F) {
 	s := sample.Sample{Time: proto.EpicsEpoch * 1e9, Word: 7, Bytes: make([]byte, 24)}
 	events := proto.AppendEvent(nil, proto.Double.In(proto.TIME), false, &s, nil, 0)
@@ -82,15 +82,15 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) (rest []byte, err error) {
 			return rest, err
 		}
 		if used < len(rest) && need <= len(rest)-used {
-			t.Fatalf("used %d of %d bytes, needs %d more", used, len(rest), need)
+			t.Fatalf("the circuit used %d of %d bytes and needs %d more", used, len(rest), need)
 		}
 		rest = rest[used:]
 	}
 	return rest, nil
 }
 
-// FuzzSearchAnswers feeds the search socket with datagrams. Nothing may panic, and no channel
-// may get lost.
+// FuzzSearchAnswers passes datagrams to the search socket. Nothing must panic, and no channel
+// must get lost.
 func FuzzSearchAnswers(f *testing.F) {
 	reply := proto.AppendSearchReply(nil, netip.MustParseAddrPort("10.0.0.5:5064"), 1)
 	f.Add(reply)
@@ -108,13 +108,13 @@ func FuzzSearchAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c.udp.handleDatagram(b, netip.MustParseAddr("10.0.0.9"))
 		s := c.kernel.Stats()
-		if owned := s.Searched + s.Attached; owned < channels-1 { // one channel may be between a circuit and the search
-			t.Errorf("%d of %d channels are searched for or on a circuit", owned, channels)
+		if owned := s.Searched + s.Attached; owned < channels-1 { // one channel may be moving between a circuit and the search
+			t.Errorf("only %d of %d channels are searched for or on a circuit", owned, channels)
 		}
 	})
 }
 
-// FuzzBeacons feeds the beacon port with datagrams, both of a repeater and of a client of a
+// FuzzBeacons passes datagrams to the beacon port of a repeater and to that of a client of a
 // repeater.
 func FuzzBeacons(f *testing.F) {
 	server := netip.MustParseAddrPort("10.0.0.5:5064")
@@ -138,11 +138,11 @@ func FuzzBeacons(f *testing.F) {
 			heard.anomaly = func() { anomalies[i]++ }
 			heard.handleDatagram(b, from, r)
 			if servers := len(heard.detector.servers); servers > len(b)/proto.HeaderSize || anomalies[i] > servers {
-				t.Errorf("%d servers and %d anomalies in %d bytes", servers, anomalies[i], len(b))
+				t.Errorf("found %d servers and %d anomalies in %d bytes", servers, anomalies[i], len(b))
 			}
 		}
 		if anomalies[0] != anomalies[1] || len(rep.listeners) > 1 {
-			t.Errorf("anomalies %v, %d listeners", anomalies, len(rep.listeners))
+			t.Errorf("%v anomalies with and without a repeater, %d listeners", anomalies, len(rep.listeners))
 		}
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// elsewhere runs a test with a name server that redirects searches to another server, until
-// the test silences the name server.
-func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder)) {
+// withRedirect runs a test with a name server that redirects searches to another server. The
+// test can silence the name server.
+func withRedirect(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder)) {
 	t.Helper()
 	names, home := doubles(nameServerAddr), doubles(otherAddr)
 	names.redirect = map[string]string{}
@@ -28,7 +28,7 @@ func elsewhere(t *testing.T, channels int, f func(t *testing.T, n *clienttest.Ne
 		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if sinks[i].Connects != 1 {
-				t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
+				t.Fatalf("channel %d got calls %v", i, sinks[i].Calls())
 			}
 		}
 		f(t, n, c, names, home, sinks)
@@ -39,7 +39,7 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 	const channels = 5000
 	for _, minor := range []uint16{proto.Minor, proto.MinorTCPSearch - 1, 0} {
 		t.Run(fmt.Sprint("4.", minor), func(t *testing.T) {
-			elsewhere(t, channels, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
+			withRedirect(t, channels, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
 				greeting := []byte{}
 				if minor > 0 {
 					greeting = proto.AppendHeader(nil, proto.Header{Command: proto.CmdVersion, Count: uint32(minor)})
@@ -51,22 +51,22 @@ func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
 					testclock.Advance(time.Minute)
 					probes := n.Dials(otherAddr)
 					if probes < 30*(round+1) || probes > 120*(round+1) {
-						t.Errorf("%d probes", probes)
+						t.Errorf("%d probes, want %d to %d", probes, 30*(round+1), 120*(round+1))
 					}
 					n.Start(home)
 					testclock.Advance(5 * time.Second)
 					for i := range sinks {
 						if !sinks[i].Back(round + 2) {
-							t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
+							t.Fatalf("channel %d got calls %v", i, sinks[i].Calls())
 						}
 					}
 					testclock.Advance(time.Minute)
 					if got := n.Dials(otherAddr); got != probes+1 {
-						t.Errorf("%d more probes when it was back", got-probes)
+						t.Errorf("%d more probes after the server returned", got-probes)
 					}
 				}
 				if searched := home.count(proto.CmdSearch) > 0; searched != (minor >= proto.MinorTCPSearch) {
-					t.Errorf("of revision 4.%d: searched over TCP: %v", minor, searched)
+					t.Errorf("server of revision 4.%d: searched over TCP: %v", minor, searched)
 				}
 			})
 		})
@@ -109,10 +109,10 @@ func TestServerWithoutLostChannelsIsNotProbed(t *testing.T) {
 				before := n.Dials(otherAddr)
 				testclock.Advance(10 * time.Minute)
 				if after := n.Dials(otherAddr); after != before {
-					t.Errorf("%d more probes", after-before)
+					t.Errorf("%d more probes, want none", after-before)
 				}
 				if s := c.kernel.Stats(); s.LostServers > 0 || c.kernel.Circuit(netip.MustParseAddrPort(otherAddr)) != nil {
-					t.Errorf("left behind: %+v", s)
+					t.Errorf("the client still has a lost server or a circuit: %+v", s)
 				}
 			}, names, home)
 		})
@@ -120,27 +120,27 @@ func TestServerWithoutLostChannelsIsNotProbed(t *testing.T) {
 }
 
 func TestServerThatAcceptsAndBreaksCircuitsIsProbedSlowly(t *testing.T) {
-	elsewhere(t, 3, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
+	withRedirect(t, 3, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {
 		names.silent.Store(true)
 		n.Update(func() { home.greet = []byte("garbage, and long enough for a header") })
 		n.Stop(home)
 		n.Start(home)
 		testclock.Advance(10 * time.Minute)
 		if dials := n.Dials(otherAddr); dials < 10 || dials > 60 {
-			t.Errorf("%d circuits in 10 minutes", dials)
+			t.Errorf("%d circuits in 10 minutes, want 10 to 60", dials)
 		}
 		n.Update(func() { home.greet = nil })
 		testclock.Advance(time.Minute)
 		for i := range sinks {
 			if !sinks[i].Up {
-				t.Errorf("channel %d was told %v", i, sinks[i].Calls())
+				t.Errorf("channel %d got calls %v", i, sinks[i].Calls())
 			}
 		}
 	})
 }
 
 func TestProbesEndWithTheClient(t *testing.T) {
-	elsewhere(t, 1, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, _ []recorder) {
+	withRedirect(t, 1, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, _ []recorder) {
 		names.silent.Store(true)
 		n.Stop(home)
 		testclock.Advance(10 * time.Second)

@@ -9,34 +9,35 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// propertyBit marks the subscription to a channel's metadata: its id is the slot's number
-// with this bit.
+// propertyBit marks the subscription to a channel's metadata: the ID of this subscription is
+// the slot's number with this bit.
 const propertyBit = 1 << 31
 
-// propertyState is how a slot's metadata comes.
+// propertyState is the state of the request for a slot's metadata.
 type propertyState uint8
 
 const (
-	propertyNone      propertyState = iota // the type has none: strings
-	propertyWaiting                        // not requested yet
-	propertySubscribe                      // by a subscription of DBE_PROPERTY
-	propertyRead                           // by READ_NOTIFY: the server refused the subscription
+	propertyNone      propertyState = iota // the type has no metadata: strings
+	propertyWaiting                        // waiting to be requested
+	propertySubscribe                      // requested by a subscription with DBE_PROPERTY
+	propertyRead                           // requested by READ_NOTIFY, because the server refused the subscription
 )
 
 const (
-	// A circuit begins at most 5,000 subscriptions to metadata a second, after those to
-	// values: in EPICS base, each costs more the more the circuit has.
+	// A circuit starts at most 5,000 subscriptions to metadata per second, after the
+	// subscriptions to values. In EPICS base, the cost of a new subscription grows with the
+	// number of subscriptions of the circuit.
 	propertyBatch    = 100
 	propertyInterval = 20 * time.Millisecond
 )
 
-// properties are the slots of a circuit whose metadata has not been requested yet.
+// properties has the slots of a circuit whose metadata has not been requested yet.
 type properties struct {
 	wake    chan struct{} // holds one token when slots wait
 	waiting []uint32      // guarded by circuit.mu
 }
 
-// addLocked adds a slot whose metadata is to be requested.
+// addLocked adds a slot, so that the circuit requests its metadata later.
 func (p *properties) addLocked(s *slot, id uint32) {
 	s.property = propertyWaiting
 	p.waiting = append(p.waiting, id)
@@ -55,19 +56,19 @@ func (c *circuit) requestWaiting() (more bool) {
 	for _, id := range p.waiting[:n] {
 		s := c.at(id)
 		if s == nil || s.state != slotOpen && s.state != slotBlocked || s.property != propertyWaiting {
-			continue // closed meanwhile
+			continue // the channel was closed or lost
 		}
 		s.property = propertySubscribe
 		c.Send(func(dst []byte) []byte { return s.appendPropertyRequest(dst, id) })
 	}
 	if p.waiting = p.waiting[n:]; len(p.waiting) == 0 {
-		p.waiting = nil // a burst's memory goes back
+		p.waiting = nil // frees the memory of a burst
 	}
 	return p.waiting != nil
 }
 
-// appendPropertyRequest appends the request for a slot's metadata. The first update of
-// the subscription is the metadata, later ones are its changes.
+// appendPropertyRequest appends the request for a slot's metadata. The first update of the
+// subscription is the metadata, and later updates are its changes.
 func (s *slot) appendPropertyRequest(dst []byte, id uint32) []byte {
 	form := s.event.In(proto.CTRL)
 	switch s.property {
@@ -79,7 +80,7 @@ func (s *slot) appendPropertyRequest(dst []byte, id uint32) []byte {
 	return dst
 }
 
-// appendPropertyCancel appends the end of the subscription to a slot's metadata.
+// appendPropertyCancel appends a request to end the subscription to a slot's metadata.
 func (s *slot) appendPropertyCancel(dst []byte, id uint32) []byte {
 	if s.property != propertySubscribe {
 		return dst
@@ -87,7 +88,7 @@ func (s *slot) appendPropertyCancel(dst []byte, id uint32) []byte {
 	return proto.AppendEventCancel(dst, s.event.In(proto.CTRL), 1, s.sid, id|propertyBit)
 }
 
-// handlePropertyEvent handles an update of a slot's metadata, or the failure of one.
+// handlePropertyEvent handles an update of a slot's metadata, or an error in place of one.
 func (c *circuit) handlePropertyEvent(h *proto.Header, payload []byte) {
 	id := h.P2 &^ propertyBit
 	s := c.at(id)
@@ -97,25 +98,25 @@ func (c *circuit) handlePropertyEvent(h *proto.Header, payload []byte) {
 	switch status := proto.Status(h.P1); {
 	case status.OK():
 		c.handleMetadata(s, proto.DBR(h.Type), payload)
-	case status != proto.StatusNoReadAccess: // else ACCESS_RIGHTS reports it too
+	case status != proto.StatusNoReadAccess: // ACCESS_RIGHTS reports a missing read access too
 		c.readProperties(s, id)
 	}
 }
 
-// readProperties reads the metadata of a channel whose server takes no subscription to
-// it: once per connection, because the server does not report changes.
+// readProperties reads the metadata of a channel if the server refuses a subscription to the
+// metadata. It does so once per connection, because such a server does not report changes.
 func (c *circuit) readProperties(s *slot, id uint32) {
 	if s.state != slotOpen && s.state != slotBlocked || s.property != propertySubscribe {
 		return
 	}
 	s.property = propertyRead
-	if s.state == slotOpen { // else unblock reads them
+	if s.state == slotOpen { // otherwise unblock sends the request
 		c.Send(func(dst []byte) []byte { return s.appendPropertyRequest(dst, id) })
 	}
 }
 
-// handleReadNotify handles the answer to readProperties. If the server has no metadata,
-// the channel has none.
+// handleReadNotify handles the answer to the request of readProperties. If the server reports
+// an error, the channel stays without metadata.
 func (c *circuit) handleReadNotify(h *proto.Header, payload []byte) {
 	if s := c.at(h.P2); s != nil && s.state == slotOpen && proto.Status(h.P1).OK() {
 		c.handleMetadata(s, proto.DBR(h.Type), payload)
@@ -135,13 +136,13 @@ func (c *circuit) handleMetadata(s *slot, t proto.DBR, payload []byte) {
 	c.deliverMetadata(s, m)
 }
 
-// deliverMetadata delivers metadata, with the type, count and host of the channel.
+// deliverMetadata delivers metadata together with the type, count and host of the channel.
 func (c *circuit) deliverMetadata(s *slot, m *sample.Metadata) {
 	m.Type, m.Count, m.Host = s.typ(), s.elements(), c.Host
 	s.sink.Metadata(m)
 }
 
-// noProperties returns the metadata of a type that has none.
+// noProperties returns empty metadata, for a type that has no metadata.
 func noProperties() *sample.Metadata {
 	m := new(sample.Metadata)
 	nan := math.NaN()

@@ -36,7 +36,7 @@ func TestMetadataChangesAreDelivered(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if server.count(proto.CmdReadNotify) > 0 || server.count(proto.CmdEventCancel) != 2 {
-			t.Errorf("%d reads, %d cancelled", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
+			t.Errorf("%d reads, %d cancelled subscriptions", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
 		}
 	}, server)
 }
@@ -63,7 +63,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 				sub := c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
 				s := server.last()
-				for _, rights := range []proto.Rights{0, proto.RightRead} { // changes in between are unknown to the client
+				for _, rights := range []proto.Rights{0, proto.RightRead} { // the client does not see changes while access is denied
 					s.write(proto.AppendAccessRights(nil, 0, rights))
 				}
 				testclock.Advance(time.Second)
@@ -76,7 +76,7 @@ func TestServerWithoutPropertyEventsIsRead(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if server.count(proto.CmdReadNotify) != 2 || server.count(proto.CmdEventCancel) != 1 {
-					t.Errorf("%d reads, %d cancelled", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
+					t.Errorf("%d reads, %d cancelled subscriptions", server.count(proto.CmdReadNotify), server.count(proto.CmdEventCancel))
 				}
 			}, server)
 		})
@@ -124,7 +124,7 @@ func TestLongStringIsText(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", long.Info, diff)
 		}
 		if array.Info.Type != sample.Uint8.Array() || len(array.Samples[0].Bytes) != 63 {
-			t.Errorf("the array: %+v, %d bytes", array.Info, len(array.Samples[0].Bytes))
+			t.Errorf("array channel: %+v, %d bytes", array.Info, len(array.Samples[0].Bytes))
 		}
 	}, server)
 }
@@ -174,11 +174,11 @@ func TestMetadataOfManyChannelsIsRequestedSlowly(t *testing.T) {
 		testclock.Advance(2 * time.Second)
 		for i := range sinks[1:] {
 			if sinks[i+1].Meta == nil {
-				t.Fatalf("channel %d was told %v", i+1, sinks[i+1].Calls())
+				t.Fatalf("channel %d got calls %v", i+1, sinks[i+1].Calls())
 			}
 		}
 		if requested > channels || most > propertyBatch {
-			t.Errorf("%d requests, %d at once", requested, most)
+			t.Errorf("%d requests, at most %d of them at once", requested, most)
 		}
 	}, server)
 }

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// echoTimeout is how long a server may take to answer an ECHO.
+	// echoTimeout is the maximum time that a server may take to answer an ECHO.
 	echoTimeout = 5 * time.Second
-	// lateWake is how late a deadline fires if this process was stopped meanwhile: then
-	// answers of the server may wait to be read.
+	// lateWake is the delay of a deadline from which on the client assumes that this process
+	// was stopped. Then an answer of the server may be waiting to be read.
 	lateWake = time.Second
 
-	// behindTime is how long every read must fill the buffer for the client to be behind
-	// the server.
+	// behindTime is the time for which every read must fill the buffer before the client
+	// counts as behind the server.
 	behindTime = 2 * time.Second
-	// drainTime is how long a server must be silent after EVENTS_OFF to have sent all
-	// that it had.
+	// drainTime is how long a server must be silent after EVENTS_OFF before the client assumes
+	// that the server has sent everything.
 	drainTime = time.Second
 )
 
@@ -30,8 +30,8 @@ type reader struct {
 	circuit *circuit
 	conn    net.Conn
 	buf     wire.Buffer
-	probing bool      // an ECHO was sent, and nothing came since
-	full    time.Time // when reads began to fill the buffer; zero if the last did not
+	probing bool      // an ECHO was sent, and nothing arrived since
+	full    time.Time // when reads began to fill the buffer; zero if the last read did not fill it
 	off     bool      // EVENTS_OFF was sent
 }
 
@@ -54,7 +54,7 @@ func (c *circuit) Read(conn net.Conn) error {
 	}
 }
 
-// next reads more bytes. It sends an ECHO, once, to a silent server.
+// next reads more bytes. If the server is silent, next sends an ECHO once.
 func (r *reader) next() (int, error) {
 	for {
 		wait := r.circuit.client.config.ConnTimeout
@@ -83,7 +83,8 @@ func (r *reader) next() (int, error) {
 	}
 }
 
-// handleSilence handles a deadline that passed, and fired late by some time.
+// handleSilence handles a read deadline that has expired. late is the delay with which it
+// fired.
 func (r *reader) handleSilence(late time.Duration) error {
 	switch {
 	case r.probing && late < lateWake:
@@ -111,8 +112,9 @@ func (r *reader) handle(n int, now time.Time) error {
 	return nil
 }
 
-// throttle sends EVENTS_OFF when this client is behind the server. The server then keeps
-// only the latest update of each channel, as it does when the circuit is full.
+// throttle sends EVENTS_OFF when this client is behind the server. The server then keeps only
+// the latest update of each channel, as it does when the circuit is full. full reports whether
+// the last read filled the buffer.
 func (r *reader) throttle(full bool, now time.Time) {
 	switch {
 	case !full && r.off:
@@ -128,7 +130,7 @@ func (r *reader) throttle(full bool, now time.Time) {
 	}
 }
 
-// resume sends EVENTS_ON, because all that the server sent was handled.
+// resume sends EVENTS_ON, because the client has handled everything that the server sent.
 func (r *reader) resume(now time.Time) {
 	r.circuit.Send(proto.AppendEventsOn)
 	r.circuit.reportStallSince(r.full, now)

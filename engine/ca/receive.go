@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// framesLocked handles all whole frames of b, as batch does.
+// framesLocked handles all complete frames of b. It returns the same values as batch.
 func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 	h := &c.header
 	maxPayload := uint32(c.client.config.MaxArrayBytes + frameOverhead)
@@ -20,10 +20,10 @@ func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 			c.handleEvent(h, payload)
 		case errors.Is(err, proto.ErrShort):
 			if len(b)-used >= proto.HeaderSize && !h.Command.Valid() {
-				return used, n, errUnknown(h) // without waiting for the rest of it
+				return used, n, errUnknown(h) // does not wait for the rest of the frame
 			}
 			return used, n, nil
-		default: // handleMessage handles ErrTooLarge, for which n is right too
+		default: // includes ErrTooLarge, which handleMessage handles; n is valid then too
 			if err := c.handleMessage(h, payload, err); err != nil {
 				return used, 0, err
 			}
@@ -32,8 +32,8 @@ func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 	}
 }
 
-// handleEvent delivers an update. This is the hot path: everything else is in
-// handlePropertyEvent and handleOddEvent.
+// handleEvent delivers an update. This is the hot path: handlePropertyEvent and handleOddEvent
+// handle all other cases.
 func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 	if uint64(h.P2) >= uint64(len(c.slots)) {
 		c.handlePropertyEvent(h, payload)
@@ -42,7 +42,7 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 	c.events++
 	s := &c.slots[h.P2]
 	if s.state != slotOpen && !c.unblockFor(s, h) {
-		return // the channel was closed meanwhile, or the client may not read it
+		return // the channel was closed, or the client may not read it
 	}
 	if h.Type != uint16(s.event) || h.P1 != uint32(proto.StatusNormal) {
 		c.handleOddEvent(s, h)
@@ -60,9 +60,9 @@ func (c *circuit) handleEvent(h *proto.Header, payload []byte) {
 	s.sink.Sample(&c.sample)
 }
 
-// handleOddEvent handles an EVENT_ADD that is no update: the confirmation of a cancelled
-// subscription, which has no payload, or a refused read, which ACCESS_RIGHTS reports too.
-// Any other one is a lost update.
+// handleOddEvent handles an EVENT_ADD that is not an update: the confirmation that a
+// subscription ended, which has no payload, or a refused read, which ACCESS_RIGHTS reports
+// too. It counts any other EVENT_ADD as a lost update.
 func (c *circuit) handleOddEvent(s *slot, h *proto.Header) {
 	status := proto.Status(h.P1)
 	if status != proto.StatusNoReadAccess && (h.Size > 0 || !status.OK()) {
@@ -76,8 +76,8 @@ func (c *circuit) drop(s *slot, reason sample.Reason) {
 	s.sink.Dropped(reason, 1)
 }
 
-// handleMessage handles any message except an update. tooLarge is an error if the
-// payload is too large, and has not come yet. The returned error ends the circuit.
+// handleMessage handles any message except an update. tooLarge is an error if the payload is
+// too large, and was therefore not read. The returned error ends the circuit.
 func (c *circuit) handleMessage(h *proto.Header, payload []byte, tooLarge error) error {
 	if h.Size%8 != 0 {
 		return fmt.Errorf("%v has a payload of %d bytes, not a multiple of 8", h.Command, h.Size)
@@ -88,7 +88,7 @@ func (c *circuit) handleMessage(h *proto.Header, payload []byte, tooLarge error)
 	switch h.Command {
 	case proto.CmdVersion:
 		c.noteVersion(uint16(min(h.Count, proto.Minor)))
-	case proto.CmdEcho: // it shows that the server is alive
+	case proto.CmdEcho: // shows only that the server is alive
 	case proto.CmdAccessRights:
 		c.handleAccessRights(h.P1, proto.Rights(h.P2))
 	case proto.CmdCreateChan:
@@ -116,7 +116,7 @@ func errUnknown(h *proto.Header) error {
 	return fmt.Errorf("%v is not a message of a server", h.Command)
 }
 
-// skipTooLarge skips a frame that is too large, if it is an answer with values. It
+// skipTooLarge skips a frame that is too large if the frame is an answer with values. It
 // returns an error for any other message.
 func (c *circuit) skipTooLarge(h *proto.Header) error {
 	switch h.Command {
@@ -164,7 +164,7 @@ func (c *circuit) handleRefusedEvents(f *proto.Failure) {
 	}
 }
 
-// noteVersion notes the minor revision that the server greets with.
+// noteVersion records the minor revision that the server sends as a greeting.
 func (c *circuit) noteVersion(minor uint16) {
 	c.minor = max(c.minor, minor)
 	c.SetGreeted(minor >= proto.MinorTCPSearch)

@@ -7,12 +7,13 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxListeners bounds the clients that a repeater serves; each takes a socket.
+// maxListeners limits the number of clients that a repeater serves. Each client needs a
+// socket.
 const maxListeners = 256
 
-// repeater forwards beacons to the other clients of this host, as caRepeater of EPICS
-// base does. Each client has a connected socket, on which sending fails when the client
-// is gone.
+// repeater forwards beacons to the other clients of this host, as caRepeater of EPICS base
+// does. The repeater has a connected socket for each client. Sending on it fails when the
+// client has stopped.
 type repeater struct {
 	metrics   *metrics
 	listeners map[netip.AddrPort]*net.UDPConn
@@ -22,14 +23,14 @@ func newRepeater(m *metrics) *repeater {
 	return &repeater{metrics: m, listeners: map[netip.AddrPort]*net.UDPConn{}}
 }
 
-// register adds a client of this host, and confirms. Clients of other hosts hear beacons
-// by themselves.
+// register adds a client of this host, and sends it a confirmation. Clients on other hosts
+// receive beacons by themselves.
 func (r *repeater) register(from netip.AddrPort) {
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 	if !isOwn(from.Addr()) {
 		return
 	}
-	// One message more than usual finds clients that are gone.
+	// This additional message detects clients that have stopped.
 	r.send(proto.AppendVersion(nil, 0))
 	if r.listeners[from] == nil {
 		if len(r.listeners) >= maxListeners {
@@ -37,7 +38,7 @@ func (r *repeater) register(from netip.AddrPort) {
 		}
 		conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(from))
 		if err != nil {
-			return // it registers again
+			return // the client registers again later
 		}
 		r.listeners[from] = conn
 	}
@@ -53,8 +54,9 @@ func (r *repeater) send(message []byte) {
 	r.metrics.listeners.Set(float64(len(r.listeners)))
 }
 
-// sendTo sends a message to one client, and drops the client if that fails: the previous
-// message found no socket, or the client does not read. A live client registers again.
+// sendTo sends a message to one client. If this fails, it drops the client: the previous
+// message found no socket, or the client does not read. A client that still runs registers
+// again.
 func (r *repeater) sendTo(to netip.AddrPort, message []byte) {
 	if _, err := r.listeners[to].Write(message); err != nil {
 		_ = r.listeners[to].Close()

@@ -18,25 +18,26 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// beaconOf returns the datagram of a server's beacon with a number.
+// beaconOf returns a datagram with a server's beacon that has a given ID.
 func beaconOf(id uint32) []byte {
 	return proto.AppendBeacon(nil, proto.Beacon{Server: netip.MustParseAddrPort("0.0.0.0:5064"), ID: id})
 }
 
-// repeating returns the configuration of a client that receives beacons on a port.
-func repeating(port int, r prometheus.Registerer) Config {
+// repeaterConfig returns the configuration of a client that receives beacons on a port.
+func repeaterConfig(port int, r prometheus.Registerer) Config {
 	return Config{Config: client.Config{Registerer: r}, RepeaterPort: uint16(port)}
 }
 
-// registered waits until a repeater has count clients.
-func registered(t *testing.T, r prometheus.Gatherer, count float64) {
+// awaitRegistrations waits until a repeater has count clients.
+func awaitRegistrations(t *testing.T, r prometheus.Gatherer, count float64) {
 	t.Helper()
 	clienttest.Await(t, "registrations", func() bool { return clienttest.Gather(t, r)["varve_ca_repeater_clients"] == count })
 }
 
-// taken waits until a program receives at a port. It does not bind the port to find out: a
-// repeater that starts at that moment would take the test for another repeater, and end.
-func taken(t *testing.T, port int) {
+// awaitListener waits until a program receives on a port. It does not bind the port to find
+// out. Otherwise a repeater that starts at that moment would mistake the test for another
+// repeater and exit.
+func awaitListener(t *testing.T, port int) {
 	t.Helper()
 	clienttest.Await(t, "a repeater", func() bool {
 		conn, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
@@ -54,10 +55,10 @@ func taken(t *testing.T, port int) {
 func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 	port := epics.FreePort(t, "127.0.0.1")
 	registries := [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
-	first := clienttest.Start(t, New, repeating(port, registries[0]))
-	taken(t, port)
-	clienttest.Start(t, New, repeating(port, registries[1]))
-	registered(t, registries[0], 1)
+	first := clienttest.Start(t, New, repeaterConfig(port, registries[0]))
+	awaitListener(t, port)
+	clienttest.Start(t, New, repeaterConfig(port, registries[1]))
+	awaitRegistrations(t, registries[0], 1)
 	server := clienttest.Listen(t)
 	to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	for id := range uint32(3) {
@@ -68,7 +69,7 @@ func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 	for i, r := range registries {
 		clienttest.Await(t, "the beacons", func() bool { return clienttest.Gather(t, r)["varve_ca_beacons_total"] == 3 })
 		if anomalies := clienttest.Gather(t, r)["varve_ca_beacon_anomalies_total"]; anomalies != 1 {
-			t.Errorf("client %d: %v anomalies of a server that starts", i, anomalies)
+			t.Errorf("client %d counted %v anomalies of a server that starts", i, anomalies)
 		}
 	}
 	_ = first.Close() // the other client takes over at its next registration
@@ -78,8 +79,8 @@ func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
 	})
 }
 
-// background starts a Python script, and ends it with the test.
-func background(t *testing.T, script string, args ...string) {
+// startScript starts a Python script, and stops it at the end of the test.
+func startScript(t *testing.T, script string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(epics.Python(t), append([]string{"-u", "-c", script}, args...)...)
 	cmd.Stderr = t.Output()
@@ -88,7 +89,7 @@ func background(t *testing.T, script string, args ...string) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // the error reports only that it was killed
+		_ = cmd.Wait() // the error shows only that the script was killed
 	})
 }
 
@@ -103,10 +104,10 @@ while True:
 `
 	port := epics.FreePort(t, "127.0.0.1")
 	registry := prometheus.NewRegistry()
-	clienttest.Start(t, New, repeating(port, registry))
-	taken(t, port)
-	background(t, libca, strconv.Itoa(port), strconv.Itoa(epics.FreePort(t, "127.0.0.1")))
-	registered(t, registry, 1)
+	clienttest.Start(t, New, repeaterConfig(port, registry))
+	awaitListener(t, port)
+	startScript(t, libca, strconv.Itoa(port), strconv.Itoa(epics.FreePort(t, "127.0.0.1")))
+	awaitRegistrations(t, registry, 1)
 }
 
 func TestCaRepeaterOfEPICSBaseServesTheClient(t *testing.T) {
@@ -117,10 +118,10 @@ from epicscorelibs.path import get_lib
 ctypes.CDLL(get_lib("ca"))["_Z11ca_repeaterv"]()
 `
 	port := epics.FreePort(t, "127.0.0.1")
-	background(t, caRepeater, strconv.Itoa(port))
-	taken(t, port)
+	startScript(t, caRepeater, strconv.Itoa(port))
+	awaitListener(t, port)
 	registry := prometheus.NewRegistry()
-	clienttest.Start(t, New, repeating(port, registry))
+	clienttest.Start(t, New, repeaterConfig(port, registry))
 	t.Setenv("EPICS_CAS_BEACON_PORT", strconv.Itoa(port))
 	ioc := epics.StartIOC(t, clienttest.Counters(1))
 	anomalies := func() float64 { return clienttest.Gather(t, registry)["varve_ca_beacon_anomalies_total"] }
@@ -139,10 +140,10 @@ func TestListenersThatAreGoneAreDropped(t *testing.T) {
 		rep.register(address(c))
 	}
 	if len(rep.listeners) != 2 {
-		t.Fatalf("%d listeners", len(rep.listeners))
+		t.Fatalf("the repeater has %d listeners", len(rep.listeners))
 	}
 	goes.Close()
-	clienttest.Await(t, "sending to the listener that is gone to fail", func() bool {
+	clienttest.Await(t, "sending to a stopped listener to fail", func() bool {
 		rep.send(beaconOf(7))
 		return len(rep.listeners) == 1
 	})
@@ -169,11 +170,12 @@ func TestListenersAreBoundedAndOfThisHost(t *testing.T) {
 		t.Error("a client of another host was registered")
 	}
 	for i := range uint16(maxListeners + 10) {
-		// No client listens on these ports. The repeater would notice it only at a second message.
+		// No client listens on these ports. The repeater would notice this only when it sends
+		// a second message.
 		rep.listeners[netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), i)] = clienttest.Listen(t)
 	}
 	rep.register(clienttest.Listen(t).LocalAddr().(*net.UDPAddr).AddrPort())
 	if len(rep.listeners) > maxListeners {
-		t.Errorf("%d listeners", len(rep.listeners))
+		t.Errorf("the repeater has %d listeners", len(rep.listeners))
 	}
 }

@@ -76,12 +76,12 @@ func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 const manyChannels = 20_000
 
 // allUp waits until all channels have connected for the nth time and have a value. It returns
-// how long that took.
+// the duration of the wait.
 func allUp(t *testing.T, sinks []clienttest.Tally, n int) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for i := range sinks {
-		clienttest.Await(t, fmt.Sprintf("channel %d to connect for time %d", i, n), func() bool {
+		clienttest.Await(t, fmt.Sprintf("connection %[2]d of channel %[1]d", i, n), func() bool {
 			return sinks[i].Connects.Load() == int64(n) && sinks[i].Samples.Load() >= uint64(n)
 		})
 	}
@@ -130,5 +130,5 @@ func TestManyChannelsMoveToAnotherPort(t *testing.T) {
 // comeBack waits until all channels have connected for the nth time.
 func comeBack(t *testing.T, sinks []clienttest.Tally, n int) {
 	t.Helper()
-	t.Logf("connected again %v after the server was there", allUp(t, sinks, n))
+	t.Logf("all channels connected again %v after the server started", allUp(t, sinks, n))
 }

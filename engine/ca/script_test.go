@@ -13,19 +13,21 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a scripted server. It answers like EPICS base unless override answers.
+// script is a scripted server. It answers like EPICS base unless override handles the request.
 type script struct {
 	address  string
-	channel  proto.DBR // type of all its channels
+	channel  proto.DBR // native type of all channels
 	elements uint32
 	value    sample.Sample
-	// redirect has the address of another server, by name, for answers to searches.
+	// redirect has addresses of other servers by channel name. The server returns them in
+	// answers to searches.
 	redirect map[string]string
 	// override handles a request. If it returns true, the usual answer is not sent.
 	override func(s *session, h *proto.Header, payload []byte) bool
 	// greet is sent first instead of VERSION.
 	greet []byte
-	// lacks has the names that the server does not have. If silent is set, the server has no names.
+	// lacks has the names of channels that the server does not have. If silent is set, the
+	// server has no channels.
 	lacks  map[string]bool
 	silent atomic.Bool
 	// units is the unit of all channels.

@@ -56,10 +56,10 @@ func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 		}
 	}
 	if datagrams > 8 {
-		t.Errorf("%d datagrams for %d names", datagrams, len(sinks))
+		t.Errorf("the client sent %d datagrams for %d names", datagrams, len(sinks))
 	}
 	if s := c.kernel.Stats(); s.Circuits > 0 {
-		t.Error("the client accepted an answer to somebody else")
+		t.Error("the client accepted an answer for another client")
 	}
 }
 
@@ -87,15 +87,15 @@ func TestBeaconAnomalyHastensTheSearchButNotTooOften(t *testing.T) {
 		rest := searches(time.Minute, func() {})
 		sweep := searches(3*time.Second, sync.OnceFunc(c.kernel.BeaconAnomaly))
 		storm := searches(time.Minute, c.kernel.BeaconAnomaly)
-		t.Logf("names a second: %.0f at first, %.0f later, %.0f after an anomaly, %.0f in a storm of anomalies", first, rest, sweep, storm)
+		t.Logf("names per second: %.0f at first, %.0f later, %.0f after an anomaly, %.0f while anomalies arrive continuously", first, rest, sweep, storm)
 		if rest > 1.2*steadyNames {
 			t.Errorf("%.0f searches a second of names that no server has", rest)
 		}
 		if sweep < names/3 {
-			t.Errorf("%.0f searches a second after an anomaly: not all names had their turn", sweep)
+			t.Errorf("%.0f searches a second after an anomaly: the client did not search for all names", sweep)
 		}
 		if storm > 7*steadyNames/2 {
-			t.Errorf("%.0f searches a second in a storm of anomalies", storm)
+			t.Errorf("%.0f searches a second while anomalies arrive continuously", storm)
 		}
 	}, server)
 }

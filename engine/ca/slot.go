@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// slotState is where a channel is on its circuit:
+// slotState is the state of a channel on its circuit:
 //
 //	attach         CREATE_CHAN          detach           CLEAR_CHANNEL
 //	 free ─▶ creating ────────▶ open ──────────▶ clearing ────────▶ free
@@ -24,8 +24,8 @@ import (
 //	            │ detach         CREATE_CHAN          │
 //	            └──────▶ orphan ──────────────────────┘
 //
-// A number is used again only when the server confirmed that it sends no more
-// updates under it. CREATE_CH_FAIL and SERVER_DISCONN free a slot in any state.
+// The circuit reuses a number only after the server has confirmed that it sends no more
+// updates with this number. CREATE_CH_FAIL and SERVER_DISCONN free a slot in any state.
 type slotState uint8
 
 const (
@@ -33,21 +33,22 @@ const (
 	slotCreating           // CREATE_CHAN sent
 	slotOpen               // subscribed, and the sink is connected
 	slotBlocked            // subscribed, but the client may not read
-	slotUntyped            // of a type that cannot be archived
-	slotOrphan             // the channel was closed while creating
+	slotUntyped            // its type cannot be archived
+	slotOrphan             // closed while creating
 	slotClearing           // CLEAR_CHANNEL sent
 )
 
-// slot is a channel on a circuit. Its index is the channel's cid there and the id of its
-// subscription and its reads; with propertyBit, the id of its subscription to metadata.
+// slot is a channel on a circuit. Its index is the channel's cid on the circuit, and the ID of
+// its subscription and its reads. The index with propertyBit is the ID of its subscription to
+// metadata.
 type slot struct {
 	sink     capture.Sink
-	ch       *client.Channel // nil for free, orphan and clearing
-	sid      uint32          // the server's number of the channel
+	ch       *client.Channel // nil if free, orphan or clearing
+	sid      uint32          // the server's number for the channel
 	count    uint32          // native elements
-	seen     uint32          // when the last update came, in seconds of the circuit
+	seen     uint32          // second of the circuit in which the last update arrived
 	event    proto.DBR
-	array    bool // on the wire
+	array    bool // the value is an array on the wire
 	text     bool // a long string: an array of CHAR up to the first NUL
 	denied   bool // the client may not read it
 	state    slotState
@@ -62,7 +63,7 @@ func (s *slot) typ() sample.Type {
 	return s.event.SampleType(s.array)
 }
 
-// elements returns the most elements of a slot's samples.
+// elements returns the maximum number of elements of a slot's samples.
 func (s *slot) elements() int {
 	if s.text {
 		return 1
@@ -70,14 +71,14 @@ func (s *slot) elements() int {
 	return int(s.count)
 }
 
-// Causes of a channel's end.
+// These errors are causes for which a channel is lost.
 var (
 	errRefused  = errors.New("the server refused to create the channel")
 	errDeleted  = errors.New("the server deleted the channel")
 	errNoAccess = errors.New("the server allows no read access")
 )
 
-// at returns the slot with a number that a server sent, nil if there is none.
+// at returns the slot with a number that a server sent, or nil if there is no such slot.
 func (c *circuit) at(id uint32) *slot {
 	if uint64(id) >= uint64(len(c.slots)) || c.slots[id].state == slotFree {
 		return nil
@@ -111,7 +112,7 @@ func (c *circuit) Detach(ch *client.Channel) {
 	defer c.mu.Unlock()
 	s := c.at(ch.Slot)
 	if c.over || s == nil || s.ch != ch {
-		return // the kernel has it back, and removed it
+		return // the kernel has removed the channel
 	}
 	if s.state == slotCreating {
 		s.state = slotOrphan
@@ -119,7 +120,7 @@ func (c *circuit) Detach(ch *client.Channel) {
 		c.clear(s, ch.Slot)
 	}
 	s.ch, s.sink = nil, nil
-	c.client.kernel.SearchAgain(ch) // removes it, because it is closed
+	c.client.kernel.SearchAgain(ch) // removes the channel, because it is closed
 }
 
 // clear ends a channel at the server.
@@ -169,8 +170,8 @@ func (c *circuit) handleCreated(h *proto.Header) {
 	}
 }
 
-// requestCount returns the number of elements to subscribe to: 0, for as many as an
-// update has, if the server knows that.
+// requestCount returns the number of elements to subscribe to. It is 0 for an array if the
+// server supports it: each update then has as many elements as its value.
 func (c *circuit) requestCount(s *slot) uint32 {
 	if s.array && c.minor >= proto.MinorZeroCount {
 		return 0
@@ -178,7 +179,7 @@ func (c *circuit) requestCount(s *slot) uint32 {
 	return s.count
 }
 
-// open connects the sink: updates follow.
+// open connects the sink. Updates follow.
 func (c *circuit) open(s *slot) {
 	s.state = slotOpen
 	s.ch.Enter(client.Connected)
@@ -197,8 +198,8 @@ func (c *circuit) block(s *slot) {
 	s.sink.Disconnected(errNoAccess)
 }
 
-// handleAccessRights handles ACCESS_RIGHTS, which comes before the answer to CREATE_CHAN
-// and on every change.
+// handleAccessRights handles ACCESS_RIGHTS, which a server sends before the answer to
+// CREATE_CHAN and on every change.
 func (c *circuit) handleAccessRights(id uint32, rights proto.Rights) {
 	s := c.at(id)
 	if s == nil {
@@ -213,8 +214,8 @@ func (c *circuit) handleAccessRights(id uint32, rights proto.Rights) {
 	}
 }
 
-// unblock connects the sink again. The subscriptions then send their values by
-// themselves.
+// unblock connects the sink again. The server then sends the values of the subscriptions
+// without a request.
 func (c *circuit) unblock(s *slot, id uint32) {
 	s.denied = false
 	c.open(s)
@@ -223,8 +224,9 @@ func (c *circuit) unblock(s *slot, id uint32) {
 	}
 }
 
-// unblockFor unblocks a slot if an update came that the client may read: EPICS base may
-// send it before the ACCESS_RIGHTS that allow it. It reports whether to handle the update.
+// unblockFor unblocks a slot if the server sent an update that the client may read. EPICS base
+// may send such an update before the ACCESS_RIGHTS that allow it. unblockFor reports whether
+// to handle the update.
 func (c *circuit) unblockFor(s *slot, h *proto.Header) bool {
 	if s.state != slotBlocked || h.P1 != uint32(proto.StatusNormal) || h.Size == 0 {
 		return false
@@ -233,8 +235,8 @@ func (c *circuit) unblockFor(s *slot, h *proto.Header) bool {
 	return true
 }
 
-// lose gives a channel back to be searched for. next is the state of its slot then:
-// slotClearing if the server still has the channel, else slotFree.
+// lose returns a channel to the search. next is the next state of its slot: slotClearing if
+// the server still has the channel, otherwise slotFree.
 func (c *circuit) lose(id uint32, cause error, next slotState) {
 	s := c.at(id)
 	if s == nil {
@@ -251,7 +253,7 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack disconnects the sink of a channel, and searches for the channel again.
+// giveBack disconnects the sink of a channel and returns the channel to the search.
 func (c *circuit) giveBack(s *slot, cause error) {
 	ch := s.ch
 	connected := s.state == slotOpen || s.state == slotUntyped
@@ -269,7 +271,7 @@ func (c *circuit) handleCleared(id uint32) {
 	}
 }
 
-// freeSlot frees a slot, and ends the circuit if no channel uses it any more.
+// freeSlot frees a slot. It ends the circuit if no channel uses the circuit any longer.
 func (c *circuit) freeSlot(s *slot, id uint32) {
 	*s = slot{}
 	c.free = append(c.free, id)

@@ -33,7 +33,7 @@ func TestChannelThatTheServerDeletesIsSearchedForAgain(t *testing.T) {
 				loss := clienttest.Loss{Server: nameServerAddr, Value: 7, Cause: c.cause, Within: 10 * time.Second}
 				loss.Check(t, client, func() { server.last().write(c.sends) })
 				if len(server.sessions) != 1 {
-					t.Errorf("%d circuits, want the one to go on", len(server.sessions))
+					t.Errorf("%d circuits, want 1 that stays open", len(server.sessions))
 				}
 			}, server)
 		})
@@ -53,7 +53,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * time.Minute)
 		if tries := server.count(proto.CmdCreateChan); tries < 60 || tries > 240 || len(r.Calls()) > 0 {
-			t.Errorf("%d tries in 10 minutes, got %v", tries, r.Calls())
+			t.Errorf("%d tries in 10 minutes, calls %v", tries, r.Calls())
 		}
 	}, server)
 }
@@ -61,7 +61,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 func TestReadAccessComesAndGoes(t *testing.T) {
 	for _, order := range [][]string{
 		{"denied", "refused", "allowed", "updates"},
-		{"refused", "denied", "updates", "allowed"}, // EPICS base 7 may send this order
+		{"refused", "denied", "updates", "allowed"}, // EPICS base 7 may send messages in this order
 	} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) { testReadAccess(t, order) })
 	}
@@ -94,7 +94,7 @@ func testReadAccess(t *testing.T, order []string) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]uint64{7, 1}, r.Words()); diff != "" || r.Drops[sample.Malformed] > 0 {
-			t.Errorf("dropped %v, (-want +got):\n%s", r.Drops, diff)
+			t.Errorf("dropped updates %v, (-want +got):\n%s", r.Drops, diff)
 		}
 	}, server)
 }
@@ -107,10 +107,10 @@ func TestTypeOfAChannelThatCannotBeArchivedIsReported(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(time.Minute)
 		if r.Info.TypeName != "DBR(40)" || r.Info.Type.Valid() || r.Connects != 1 {
-			t.Errorf("%+v, %v", r.Info, r.Calls())
+			t.Errorf("%+v, calls %v", r.Info, r.Calls())
 		}
 		if server.count(proto.CmdEventAdd) > 0 {
-			t.Error("it was subscribed to")
+			t.Error("the client subscribed to a channel that cannot be archived")
 		}
 	}, server)
 }
@@ -123,7 +123,7 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 			s.write(s.update(8, s.subs[0])) // the update was already in flight
 		})
 		if server.count(proto.CmdEventCancel) != 2 || server.count(proto.CmdClearChannel) != 1 {
-			t.Error("the channel was not ended at the server, or twice")
+			t.Error("the client did not end the channel exactly once")
 		}
 	}, server)
 }
@@ -133,13 +133,13 @@ func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)
 	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
-		time.Sleep(time.Millisecond) // lets the close happen between any two messages
+		time.Sleep(time.Millisecond) // so that Close may run between any two messages
 		return false
 	}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		clienttest.SubscribeAndClose(c)
 		if s := c.kernel.Stats(); s.Channels > 0 || s.Searched > 0 || c.kernel.Circuit(other.circuitAddr()) != nil {
-			t.Errorf("left behind: %+v", s)
+			t.Errorf("the client still has channels or circuits: %+v", s)
 		}
 	}, names, other)
 }

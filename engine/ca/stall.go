@@ -2,17 +2,18 @@ package ca
 
 import "time"
 
-// activeSpan is the time before a stall in which a channel must have had an update for
-// the stall to be reported to it.
+// activeSpan is the time before a stall in which a channel must have had an update, so that
+// the client reports the stall to it.
 const activeSpan = 10 * time.Second
 
-// secondOf returns a time as slots have it, in seconds since the circuit began; never 0.
+// secondOf converts a time to the form of slot.seen, in seconds since the start of the
+// circuit. It never returns 0.
 func (c *circuit) secondOf(t time.Time) uint32 {
 	return uint32(max(t.Sub(c.began), 0)/time.Second) + 1
 }
 
-// findSuspects sets c.suspects to the slots with updates in the activeSpan before a
-// time, or later.
+// findSuspects sets c.suspects to the slots that had an update after a time, or in the
+// activeSpan before it.
 func (c *circuit) findSuspects(at time.Time) {
 	from := c.secondOf(at.Add(-activeSpan))
 	c.suspects = c.suspects[:0]
@@ -23,8 +24,7 @@ func (c *circuit) findSuspects(at time.Time) {
 	}
 }
 
-// reportStall tells the sinks of c.suspects that updates between two times may be
-// missing.
+// reportStall notifies the sinks of c.suspects that updates between two times may be missing.
 func (c *circuit) reportStall(from, to time.Time) {
 	if len(c.suspects) == 0 {
 		return
@@ -39,8 +39,8 @@ func (c *circuit) reportStall(from, to time.Time) {
 	}
 }
 
-// reportLoss reports the updates that are lost when the circuit ends: in a stall, or
-// behind a frame of which only a part came.
+// reportLoss reports the updates that are lost when the circuit ends in a stall or in an
+// incomplete frame.
 func (c *circuit) reportLoss(now time.Time) {
 	switch since := c.partial.Since(); {
 	case c.stalls.overdue(now):

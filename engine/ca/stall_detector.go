@@ -3,44 +3,45 @@ package ca
 import "time"
 
 const (
-	// A gap between updates is suspicious if it is at least minStall long, and
-	// stallFactor times the longest gap that is usual on the circuit.
+	// A gap between updates is suspicious if it lasts at least minStall, and at least
+	// stallFactor times as long as the longest usual gap of the circuit.
 	minStall    = 3 * time.Second
 	stallFactor = 4
-	// burstSpan is the time after a gap in which a burst must come, and the window in
-	// which usual updates are counted, to compare with.
+	// burstSpan is the time after a gap in which a burst must arrive. It is also the window in
+	// which the detector counts usual updates, to compare a burst with them.
 	burstSpan = 250 * time.Millisecond
-	// Updates in the settleTime after the first one, and after a stall, do not count as
-	// usual. The detector judges a circuit after minHistory. It remembers usual updates
-	// for one to two times historySpan.
+	// Updates in the settleTime after the first update, and after a stall, do not count as
+	// usual. The detector finds stalls only after minHistory. It remembers usual updates for
+	// one to two times historySpan.
 	settleTime  = 5 * time.Second
 	minHistory  = 10 * time.Second
 	historySpan = 30 * time.Second
 )
 
-// stallDetector learns when updates usually come on a circuit, and finds stalls: see the
-// package comment for the rule. It costs nothing per update, and little per read.
+// stallDetector learns how often updates usually arrive on a circuit, and finds stalls. The
+// package comment explains the rule. The detector costs nothing per update, and little per
+// read.
 type stallDetector struct {
-	began   time.Time // the first update
-	last    time.Time // the latest
-	settled time.Time // from when on updates are usual
+	began   time.Time // time of the first update
+	last    time.Time // time of the latest update
+	settled time.Time // updates after this time count as usual
 	window  time.Time // start of the current window
-	count   int       // updates in it
-	turned  time.Time // when now became before, and now began anew
+	count   int       // updates in the window
+	turned  time.Time // when now was last moved to before
 
 	now, before usual
 
-	// Of a gap that may be a stall: its start, its end if it has ended, and the number
-	// of updates since then.
+	// The following fields describe a gap that may be a stall: its start, its end if it has
+	// ended, and the number of updates since its end.
 	suspected bool
 	from, to  time.Time
 	burst     int
 }
 
-// usual is how updates came for a while.
+// usual describes how often updates arrived in a period.
 type usual struct {
-	gap  time.Duration // the longest between two
-	peak int           // the most in a window
+	gap  time.Duration // longest time between two updates
+	peak int           // maximum number of updates in a window
 }
 
 // overdue reports whether the time since the last update is unusually long.
@@ -51,8 +52,8 @@ func (d *stallDetector) overdue(now time.Time) bool {
 	return now.Sub(d.last) >= max(minStall, stallFactor*max(d.now.gap, d.before.gap))
 }
 
-// noteGap notes that bytes came, before they are handled. It reports whether they end a
-// gap that may be a stall, once for each gap.
+// noteGap records that bytes arrived, before the circuit handles them. It reports whether they
+// end a gap that may be a stall. It reports each gap once.
 func (d *stallDetector) noteGap(now time.Time) bool {
 	if d.suspected || !d.overdue(now) {
 		return false
@@ -61,8 +62,8 @@ func (d *stallDetector) noteGap(now time.Time) bool {
 	return true
 }
 
-// noteUpdates notes how many updates came. It reports whether they show that the gap
-// was a stall, from d.from to d.to.
+// noteUpdates records how many updates arrived. It reports whether they show that the gap was
+// a stall, from d.from to d.to.
 func (d *stallDetector) noteUpdates(now time.Time, updates int) (stalled bool) {
 	if updates == 0 {
 		return false
@@ -77,7 +78,7 @@ func (d *stallDetector) noteUpdates(now time.Time, updates int) (stalled bool) {
 	return stalled
 }
 
-// judge decides whether the gap that ended was a stall.
+// judge decides whether the last gap was a stall.
 func (d *stallDetector) judge(now time.Time, updates int) (stalled bool) {
 	if d.to.IsZero() {
 		d.to = now

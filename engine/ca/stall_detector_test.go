@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// beat is one read of a circuit: a number of updates, received some time after the previous
+// beat is one read of a circuit. It receives a number of updates, some time after the previous
 // read.
 type beat struct {
 	after   time.Duration

@@ -18,22 +18,22 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// stage is a client with two channels over a connection that can fail. One channel is updated
-// ten times per second, the other one is not.
-type stage struct {
+// fixture is a client with two channels on a connection that can fail. The server updates the
+// busy channel ten times per second and never updates the quiet one.
+type fixture struct {
 	server      *script
 	conn        *faulty
 	busy, quiet *recorder
 	registry    *prometheus.Registry
-	paused      atomic.Bool // set: the server sends no updates
+	paused      atomic.Bool // if set, the server sends no updates
 	next        uint64
 }
 
-// onStage runs a test after the client has received updates for half a minute.
-func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
+// withFixture runs a test after the client has received updates for half a minute.
+func withFixture(t *testing.T, f func(t *testing.T, s *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{server: doubles(nameServerAddr), busy: &recorder{}, quiet: &recorder{}, registry: prometheus.NewRegistry()}
+		s := &fixture{server: doubles(nameServerAddr), busy: &recorder{}, quiet: &recorder{}, registry: prometheus.NewRegistry()}
 		n := clienttest.NewNetwork(s.server)
 		config := config(n)
 		config.Registerer = s.registry
@@ -53,7 +53,7 @@ func onStage(t *testing.T, f func(t *testing.T, s *stage)) {
 }
 
 // update sends increasing numbers until the test ends.
-func (s *stage) update(to *session, ended chan struct{}) {
+func (s *fixture) update(to *session, ended chan struct{}) {
 	for tick := time.NewTicker(100 * time.Millisecond); ; {
 		select {
 		case <-ended:
@@ -69,7 +69,7 @@ func (s *stage) update(to *session, ended chan struct{}) {
 }
 
 func TestStallIsReportedOnceToChannelsThatWereActive(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withFixture(t, func(t *testing.T, s *fixture) {
 		s.conn.hold(true)
 		testclock.Advance(10 * time.Second)
 		s.conn.hold(false)
@@ -83,7 +83,7 @@ func TestStallIsReportedOnceToChannelsThatWereActive(t *testing.T) {
 		}
 		for i, w := range s.busy.Words()[1:] {
 			if w != uint64(i+1) {
-				t.Fatalf("value %d is %d", i, w)
+				t.Fatalf("value %d has word %d", i, w)
 			}
 		}
 		if m := clienttest.Gather(t, s.registry); m["varve_ca_stalls_total"] != 1 || m["varve_ca_events_off_total"] != 0 {
@@ -93,7 +93,7 @@ func TestStallIsReportedOnceToChannelsThatWereActive(t *testing.T) {
 }
 
 func TestPauseOfAServerIsNoStall(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withFixture(t, func(t *testing.T, s *fixture) {
 		for range 3 {
 			s.paused.Store(true)
 			testclock.Advance(20 * time.Second)
@@ -101,13 +101,13 @@ func TestPauseOfAServerIsNoStall(t *testing.T) {
 			testclock.Advance(time.Minute)
 		}
 		if log := s.busy.Calls(); len(log) != 2 {
-			t.Errorf("it got %v", log)
+			t.Errorf("the busy channel got %v", log)
 		}
 	})
 }
 
 func TestHalfOpenCircuitIsReportedAsStallAndDisconnect(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withFixture(t, func(t *testing.T, s *fixture) {
 		s.conn.hold(true)
 		testclock.Advance(client.DefaultConnTimeout + echoTimeout + time.Second)
 		lost := "disconnected: losing 10.0.0.1:5064: " + errSilent.Error()
@@ -121,7 +121,7 @@ func TestHalfOpenCircuitIsReportedAsStallAndDisconnect(t *testing.T) {
 	})
 }
 
-// slow is a sink that takes time for each sample, as in a process with too little CPU time.
+// slow is a sink that needs time for each sample, as in a process with too little CPU time.
 type slow struct{ recorder }
 
 func (s *slow) Sample(*sample.Sample) { time.Sleep(100 * time.Microsecond) }
@@ -150,7 +150,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		testclock.Advance(time.Second)
 		session := server.last()
 		var burst []byte
-		for range 200 { // 20,000 per second: twice as many as the sink can take
+		for range 200 { // 20,000 per second: twice as many as the sink can handle
 			burst = append(burst, session.update(1, session.subs[0])...)
 		}
 		for range 1000 {
@@ -161,7 +161,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 		}
 		testclock.Advance(time.Minute)
 		if offs.Load() == 0 || offs.Load() > 3 || ons.Load() != offs.Load() {
-			t.Errorf("EVENTS_OFF %d, EVENTS_ON %d times", offs.Load(), ons.Load())
+			t.Errorf("EVENTS_OFF was sent %d times, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
 		if got := sink.recorder.Suspects(); len(got) != int(offs.Load()) {
 			t.Errorf("got %v", got)
@@ -170,7 +170,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 }
 
 func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
-	onStage(t, func(t *testing.T, s *stage) {
+	withFixture(t, func(t *testing.T, s *fixture) {
 		s.paused.Store(true)
 		testclock.Advance(time.Second)
 		s.conn.hold(true)
@@ -182,7 +182,7 @@ func TestShortBacklogIsDrainedWithoutHoldingTheServer(t *testing.T) {
 		s.conn.hold(false)
 		testclock.Advance(time.Second)
 		if got := s.server.count(proto.CmdEventsOff); got > 0 {
-			t.Errorf("EVENTS_OFF %d times", got)
+			t.Errorf("EVENTS_OFF was sent %d times, want 0", got)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestChannelSurvivesAServerKilledAfterAnyByte(t *testing.T) {
 			c.Subscribe("PV", capture.SubscribeOptions{}, r)
 			testclock.Advance(time.Minute)
 			if !r.Up || r.Early > 0 || len(r.Samples) == 0 || r.Samples[len(r.Samples)-1].Word != 7 {
-				t.Fatalf("killed after %d bytes: %v, %v", cut, r.Calls(), r.Words())
+				t.Fatalf("server killed after %d bytes: calls %v, values %v", cut, r.Calls(), r.Words())
 			}
 		})
 	}

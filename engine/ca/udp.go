@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// sequenceWindow is how many datagrams back an answer may be for.
+	// sequenceWindow is the number of latest datagrams to which the client accepts answers.
 	sequenceWindow = 1 << 16
-	// caprotoSequence is the number that servers of caproto answer with, whatever the
-	// search had.
+	// caprotoSequence is the number with which servers of caproto answer every search.
 	caprotoSequence = 1
 )
 
@@ -40,8 +39,8 @@ func (u *udp) sendSearches(batches []search.Batch) {
 	u.client.kernel.Socket().Send(datagrams, nil)
 }
 
-// appendBatch appends the SEARCH messages for a batch. It needs no lock, because names
-// and numbers of entries never change.
+// appendBatch appends the SEARCH messages for a batch. It needs no lock, because the names and
+// numbers of entries never change.
 func appendBatch(dst []byte, b search.Batch) []byte {
 	for _, e := range b {
 		dst = proto.AppendSearch(dst, e.Name, e.ID, proto.DontReply)
@@ -49,9 +48,9 @@ func appendBatch(dst []byte, b search.Batch) []byte {
 	return dst
 }
 
-// handleDatagram handles the messages of one datagram, up to one that does not parse,
-// or up to a sequence number that is not of a recent search: then the answer is for
-// another client, or far too late.
+// handleDatagram handles the messages of one datagram. It stops at a message that does not
+// parse, and at a sequence number that does not belong to a recent search. In this case the
+// answer is for another client, or much too late.
 func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 	for len(b) > 0 {
 		var h proto.Header
@@ -69,8 +68,8 @@ func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 	}
 }
 
-// answerOf returns the answer that an answer to SEARCH is. from is the address that it
-// came from.
+// answerOf converts an answer to SEARCH into a client.Answer. from is the address of the
+// sender.
 func answerOf(h *proto.Header, payload []byte, from netip.Addr) client.Answer {
 	cid, server := proto.ParseSearchReply(h, from)
 	return client.Answer{ID: cid, Server: server, Minor: proto.ServerMinor(payload)}

@@ -8,12 +8,14 @@ import (
 
 // Beacon is the message that a server broadcasts while it is up (RSRV_IS_UP).
 type Beacon struct {
-	// Server is unspecified if it is where the beacon came from. Its port is 0 if
-	// it is the usual one.
+	// Server is the address of the server. It is unspecified if the server sent the beacon
+	// itself. The port is 0 if it is the default port.
 	Server netip.AddrPort
-	// ID counts the server's beacons from 0; it means nothing below MinorBeaconID.
+	// ID counts the server's beacons from 0. It has no meaning if Minor is less than
+	// MinorBeaconID.
 	ID uint32
-	// Minor is the server's minor protocol revision; 0 is appended as Minor.
+	// Minor is the server's minor protocol revision. AppendBeacon replaces 0 by the constant
+	// Minor.
 	Minor uint16
 }
 
@@ -25,7 +27,7 @@ func AppendBeacon(dst []byte, b Beacon) []byte {
 	})
 }
 
-// ParseBeacon returns the content of a beacon; from is the sender's address.
+// ParseBeacon returns the content of a beacon. from is the sender's address.
 func ParseBeacon(h *Header, from netip.Addr) Beacon {
 	addr := from.Unmap()
 	if h.P2 != 0 && h.P2 != senderIP {
@@ -34,8 +36,8 @@ func ParseBeacon(h *Header, from netip.Addr) Beacon {
 	return Beacon{Server: netip.AddrPortFrom(addr, uint16(h.Count)), ID: h.P1, Minor: h.Type}
 }
 
-// AppendRepeaterRegister appends a request to a repeater to forward beacons to
-// where the request comes from. addr is that address, which repeaters do not use.
+// AppendRepeaterRegister appends a request to a repeater to forward beacons to the sender of
+// the request. addr is the address of the sender. Repeaters ignore it.
 func AppendRepeaterRegister(dst []byte, addr netip.Addr) []byte {
 	return AppendHeader(dst, Header{Command: CmdRepRegister, P2: bits(addr)})
 }
@@ -45,7 +47,7 @@ func AppendRepeaterConfirm(dst []byte, addr netip.Addr) []byte {
 	return AppendHeader(dst, Header{Command: CmdRepConfirm, P2: bits(addr)})
 }
 
-// bits returns an IPv4 address as messages have it, 0 for any other.
+// bits returns an IPv4 address in the form that messages use, and 0 for any other address.
 func bits(addr netip.Addr) uint32 {
 	if addr = addr.Unmap(); !addr.Is4() {
 		return 0

@@ -21,7 +21,7 @@ func TestBeaconRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRepeaterMessages checks the layout of repeater messages against caProto.h: the address
+// TestRepeaterMessages checks the layout of repeater messages against caProto.h. The address
 // is in the second parameter.
 func TestRepeaterMessages(t *testing.T) {
 	loopback := netip.MustParseAddr("127.0.0.1")

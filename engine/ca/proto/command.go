@@ -5,7 +5,7 @@ import "fmt"
 // Command is the kind of a message: the m_cmmd field of its header.
 type Command uint16
 
-// Commands, as in caProto.h.
+// These are the commands, as in caProto.h.
 const (
 	CmdVersion       Command = 0
 	CmdEventAdd      Command = 1
@@ -42,10 +42,10 @@ var commandNames = [...]string{
 	CmdAccessRights: "ACCESS_RIGHTS", CmdEcho: "ECHO", CmdCreateChFail: "CREATE_CH_FAIL", CmdServerDisconn: "SERVER_DISCONN",
 }
 
-// Valid reports whether c is a command of this version.
+// Valid reports whether c is a command of this protocol version.
 func (c Command) Valid() bool { return int(c) < len(commandNames) && commandNames[c] != "" }
 
-// String returns the name the specification uses.
+// String returns the name that the specification uses.
 func (c Command) String() string {
 	if c.Valid() {
 		return commandNames[c]
@@ -53,19 +53,19 @@ func (c Command) String() string {
 	return fmt.Sprintf("command(%d)", uint16(c))
 }
 
-// Minor is the minor protocol revision this package speaks; the major one is 4.
+// Minor is the minor protocol revision of this package. The major revision is 4.
 const Minor = 13
 
-// Minor revisions of the other side from which on something may be used.
+// These are the minor revisions of the other side from which on a feature may be used.
 const (
-	MinorLargeArrays = 9  // extended headers, priorities
+	MinorLargeArrays = 9  // extended headers and priorities
 	MinorBeaconID    = 10 // numbered beacons
 	MinorSequence    = 11 // sequence numbers in UDP VERSION messages
 	MinorTCPSearch   = 12 // SEARCH over TCP
-	MinorZeroCount   = 13 // count 0 asks for as many elements as there are
+	MinorZeroCount   = 13 // count 0 requests all elements of a value
 )
 
-// Ports that hold where the environment does not say otherwise.
+// These are the default ports.
 const (
 	ServerPort   = 5064
 	RepeaterPort = 5065
@@ -74,30 +74,29 @@ const (
 // MaxPriority is the highest priority of a circuit.
 const MaxPriority = 99
 
-// Reply says in a SEARCH whether a server that lacks the channel shall answer
-// NOT_FOUND. It stands in the header's Type.
+// Reply is the header's Type of a SEARCH. It tells a server whether to answer NOT_FOUND if the
+// server does not have the channel.
 type Reply uint16
 
-// Values of Reply.
+// These are the values of Reply.
 const (
 	DontReply Reply = 5
 	DoReply   Reply = 10
 )
 
-// Rights are the access rights of a channel, the second parameter of
-// ACCESS_RIGHTS.
+// Rights are the access rights to a channel: the second parameter of ACCESS_RIGHTS.
 type Rights uint32
 
-// Access rights.
+// These are the access rights.
 const (
 	RightRead  Rights = 1
 	RightWrite Rights = 2
 )
 
-// Status is an ECA status code: a number shifted left by 3, and a severity.
+// Status is an ECA status code: a number shifted left by 3, plus a severity.
 type Status uint32
 
-// Status codes that servers send, as in caerr.h.
+// These are the status codes that servers send, as in caerr.h.
 const (
 	StatusNormal        Status = 0<<3 | 1
 	StatusAllocMem      Status = 6<<3 | 0
@@ -128,7 +127,7 @@ var statusNames = map[Status]string{
 	StatusUnavailable: "ECA_UNAVAILINSERV",
 }
 
-// String returns the name in caerr.h, or the number.
+// String returns the name of the status in caerr.h, or its number.
 func (s Status) String() string {
 	if n, ok := statusNames[s]; ok {
 		return n
@@ -136,5 +135,5 @@ func (s Status) String() string {
 	return fmt.Sprintf("ECA(%d)", uint32(s))
 }
 
-// OK reports whether the status means success: its severity bit 0 is set.
+// OK reports whether the status means success: bit 0 of its severity is set.
 func (s Status) OK() bool { return s&1 != 0 }

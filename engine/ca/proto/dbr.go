@@ -6,11 +6,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// DBR is a type of value on the wire: one of seven native types in one of five
-// forms. Values below are those of db_access.h.
+// DBR is the type of a value on the wire: one of seven native types in one of five forms. The
+// following constants are those of db_access.h.
 type DBR uint16
 
-// Native types, in plain form.
+// These are the native types, in plain form.
 const (
 	String DBR = iota
 	Short
@@ -24,7 +24,7 @@ const (
 	lastDBR   = CTRL*numNative + Double
 )
 
-// Form tells what precedes the value: nothing, or alarm, time, or limits.
+// The form determines what precedes the value: nothing, an alarm, a time, or limits.
 const (
 	Plain DBR = iota
 	STS
@@ -33,11 +33,11 @@ const (
 	CTRL
 )
 
-// Sizes in bytes of texts in values.
+// These are the sizes in bytes of texts in values, and the maximum number of labels.
 const (
 	StringSize = 40 // a DBR_STRING
 	UnitsSize  = 8  // engineering units
-	LabelSize  = 26 // a state of an enumeration
+	LabelSize  = 26 // the name of a state of an enumeration
 	MaxLabels  = 16
 )
 
@@ -50,8 +50,8 @@ func (t DBR) Native() DBR { return t % numNative }
 // Form returns Plain, STS, TIME, GR or CTRL.
 func (t DBR) Form() DBR { return t / numNative }
 
-// Valid reports whether t is a native type in a form. PUT_ACKT and the other
-// types past these are not.
+// Valid reports whether t is a native type in a form. It is false for PUT_ACKT and the types
+// after it.
 func (t DBR) Valid() bool { return t <= lastDBR }
 
 var (
@@ -59,7 +59,7 @@ var (
 	formNames   = [...]string{"DBR_", "DBR_STS_", "DBR_TIME_", "DBR_GR_", "DBR_CTRL_"}
 )
 
-// String returns the name in db_access.h.
+// String returns the name of the type in db_access.h.
 func (t DBR) String() string {
 	if !t.Valid() {
 		return fmt.Sprintf("DBR(%d)", uint16(t))
@@ -69,11 +69,11 @@ func (t DBR) String() string {
 
 var elemSizes = [numNative]int{StringSize, 2, 4, 2, 1, 4, 8}
 
-// ElemSize returns the bytes of one element of a valid t.
+// ElemSize returns the size in bytes of one element. t must be valid.
 func (t DBR) ElemSize() int { return elemSizes[t.Native()] }
 
-// valueOffsets are where the value begins, by form and native type: the sizes of
-// the structures in db_access.h up to value, with the padding (RISC_pad) in them.
+// valueOffsets has the offset of the value by form and native type. It is the size of the
+// structure in db_access.h up to the value, with its padding (RISC_pad).
 var valueOffsets = [...][numNative]int{
 	Plain: {},
 	STS:   {4, 4, 4, 4, 5, 4, 8},
@@ -82,14 +82,15 @@ var valueOffsets = [...][numNative]int{
 	CTRL:  {4, 28, 48, 422, 21, 44, 80},
 }
 
-// ValueOffset returns where the value of a valid t begins in its payload.
+// ValueOffset returns the offset of the value in a payload. t must be valid.
 func (t DBR) ValueOffset() int { return valueOffsets[t.Form()][t.Native()] }
 
-// PayloadSize returns the bytes of a payload of count elements of a valid t,
-// without the padding that follows.
+// PayloadSize returns the size in bytes of a payload of count elements, without the padding at
+// its end. t must be valid.
 func (t DBR) PayloadSize(count int) int { return t.ValueOffset() + count*t.ElemSize() }
 
-// sampleTypes maps native types. CA's CHAR has no sign (dbr_char_t).
+// sampleTypes maps native types to types of samples. CHAR of Channel Access is unsigned
+// (dbr_char_t).
 var sampleTypes = [numNative]sample.Type{
 	sample.String, sample.Int16, sample.Float32, sample.Enum, sample.Uint8, sample.Int32, sample.Float64,
 }
@@ -107,8 +108,8 @@ func (t DBR) SampleType(array bool) sample.Type {
 	return s
 }
 
-// NativeOf returns the native type that carries values of st without loss, and
-// whether there is one.
+// NativeOf returns the native type that holds values of st without loss, and whether there is
+// one.
 func NativeOf(st sample.Type) (DBR, bool) {
 	switch st.Elem() {
 	case sample.Int8:

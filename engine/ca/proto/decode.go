@@ -11,13 +11,14 @@ import (
 // ErrTruncated means that a payload is smaller than its type and count require.
 var ErrTruncated = errors.New("the payload is smaller than its value")
 
-// DecodeTime decodes the payload of a value of type t, which is in TIME form,
-// into s. array says whether the channel is an array: such a value may well have
-// one element, or none.
+// DecodeTime decodes the payload of a value of type t into s. t must be in TIME form. array
+// reports whether the channel is an array. The value of an array may also have one element or
+// no elements.
 //
-// A scalar's s.Word is set, or for a string s.Bytes, which is then memory of
-// payload. An array's elements are turned little-endian in scratch; s.Bytes is
-// scratch or payload. The scratch, maybe grown, is returned for the next call.
+// For a scalar, DecodeTime sets s.Word. For a string it sets s.Bytes, which shares the memory
+// of payload. For an array it sets s.Bytes to the elements in little-endian order, in the
+// memory of scratch or payload. DecodeTime returns scratch, which may have grown, for the next
+// call.
 func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scratch []byte) ([]byte, error) {
 	if t.Form() != TIME {
 		return scratch, fmt.Errorf("decoding %v as a TIME type", t)
@@ -39,7 +40,7 @@ func DecodeTime(s *sample.Sample, t DBR, count uint32, array bool, payload, scra
 // decodeScalar decodes the first element of value. A scalar cannot be empty.
 func decodeScalar(s *sample.Sample, native DBR, count uint32, value []byte) error {
 	need := native.ElemSize()
-	if native == String { // servers may send one without the bytes behind its NUL
+	if native == String { // servers may omit the bytes after its NUL
 		need = 0
 	}
 	if count == 0 || len(value) < need {

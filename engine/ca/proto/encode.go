@@ -7,10 +7,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// AppendValue appends the payload of s as a valid type t, in any form, padded to a multiple of
-// 8 bytes. The value of s has the sample type of t's native type: its Bytes are used if array
-// is set, else its Word or, for a string, its Bytes. m is the metadata that the forms GR and
-// CTRL add; nil means none. The number of elements is what Elements returns.
+// AppendValue appends the payload of s as type t, padded to a multiple of 8 bytes. t must be
+// valid and may have any form. s must have the sample type of t's native type: AppendValue
+// uses s.Bytes for arrays and strings, and s.Word for other scalars. m is the metadata that
+// the forms GR and CTRL add, or nil. Elements returns the number of elements of the payload.
 func AppendValue(dst []byte, t DBR, array bool, s *sample.Sample, m *sample.Metadata) []byte {
 	start := len(dst)
 	native, form := t.Native(), t.Form()
@@ -36,7 +36,7 @@ func AppendValue(dst []byte, t DBR, array bool, s *sample.Sample, m *sample.Meta
 	return appendZeros(dst, Padded(size)-size)
 }
 
-// Elements returns the number of elements of a value, as its header has it.
+// Elements returns the number of elements of a value, for the header of its message.
 func Elements(t DBR, array bool, s *sample.Sample) uint32 {
 	switch {
 	case !array:
@@ -108,8 +108,8 @@ func appendMetadata(dst []byte, form, native DBR, m *sample.Metadata) []byte {
 	return dst
 }
 
-// appendNumber appends a limit. Integers have no NaN: a limit that is missing
-// is 0, as EPICS base sends it.
+// appendNumber appends a limit. Integers have no NaN, so that a missing limit becomes 0, as in
+// EPICS base.
 func appendNumber(dst []byte, native DBR, v float64) []byte {
 	switch native {
 	case Double:
@@ -135,10 +135,11 @@ func appendLabels(dst []byte, labels []string) []byte {
 	for _, l := range labels {
 		dst = appendFixed(dst, l, LabelSize)
 	}
-	return dst // AppendValue fills the room of the missing ones
+	return dst // AppendValue fills the space of missing limits
 }
 
-// appendFixed appends text in a field of size bytes, cut so that a NUL follows.
+// appendFixed appends text in a field of size bytes. It cuts the text if no NUL would fit
+// after it.
 func appendFixed(dst []byte, text string, size int) []byte {
 	text = text[:min(len(text), size-1)]
 	return appendZeros(append(dst, text...), size-len(text))

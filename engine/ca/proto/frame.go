@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Sizes in bytes of the two forms of a header. The extended form begins with a
-// short one whose size is 0xFFFF and whose count is 0.
+// These are the sizes in bytes of the two forms of a header. The extended form begins with a
+// short form whose size is 0xFFFF and whose count is 0.
 const (
 	HeaderSize         = 16
 	ExtendedHeaderSize = 24
@@ -17,31 +17,32 @@ const (
 	align    = 8
 )
 
-// Header is the header of a message. What Type, Count and the parameters mean
-// depends on the command and on the direction.
+// Header is the header of a message. The meaning of Type, Count and the parameters depends on
+// the command and the direction.
 type Header struct {
 	Command Command
 	Type    uint16
-	// Size is the size of the payload in bytes, with its padding.
+	// Size is the size of the payload in bytes, including its padding.
 	Size  uint32
 	Count uint32
 	// P1 and P2 are m_cid and m_available of caProto.h.
 	P1, P2 uint32
 }
 
-// Results of ReadFrame beside success.
+// ReadFrame returns these errors.
 var (
-	// ErrShort: the bytes end before the frame does. Read more and try again.
+	// ErrShort means that the bytes end before the frame does. The caller must read more and
+	// try again.
 	ErrShort = errors.New("the frame is cut short")
-	// ErrTooLarge: the payload is larger than the bound.
+	// ErrTooLarge means that the payload is larger than the limit.
 	ErrTooLarge = errors.New("the payload is larger than allowed")
 )
 
-// ReadFrame parses the frame at the start of b into h and returns its payload, which is memory
-// of b, and the bytes that the frame takes. With ErrShort, n is the minimum number of bytes
-// needed; h.Command is set if b has HeaderSize bytes. With ErrTooLarge, for a payload of more
-// than maxSize bytes, h is set and n is the size of the header: the caller can skip h.Size
-// more bytes and go on.
+// ReadFrame parses the frame at the start of b into h. It returns the payload, which shares
+// the memory of b, and n, the size of the frame in bytes. With ErrShort, n is the minimum
+// number of bytes needed, and h.Command is set if b has HeaderSize bytes. ReadFrame returns
+// ErrTooLarge for a payload of more than maxSize bytes. Then h is set and n is the size of the
+// header, so that the caller can skip h.Size more bytes and continue.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
 	if n, err = readHeader(b, h); err != nil {
 		return nil, n, err
@@ -56,8 +57,8 @@ func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err 
 	return b[n:end:end], end, nil
 }
 
-// readHeader parses the header at the start of b and returns its size, or with
-// ErrShort the number of bytes that are needed.
+// readHeader parses the header at the start of b and returns its size. With ErrShort it
+// returns the number of bytes needed.
 func readHeader(b []byte, h *Header) (int, error) {
 	if len(b) < HeaderSize {
 		return HeaderSize, ErrShort
@@ -79,8 +80,8 @@ func readHeader(b []byte, h *Header) (int, error) {
 	return ExtendedHeaderSize, nil
 }
 
-// AppendHeader appends h, in the extended form only where the short one cannot
-// hold it. The caller has made h.Size a multiple of 8.
+// AppendHeader appends h. It uses the extended form only if h does not fit into the short
+// form. h.Size must be a multiple of 8.
 func AppendHeader(dst []byte, h Header) []byte {
 	size, count := h.Size, h.Count
 	large := size >= extended || count > math.MaxUint16
@@ -100,7 +101,7 @@ func AppendHeader(dst []byte, h Header) []byte {
 	return dst
 }
 
-// Padded returns n rounded up to the size of a payload.
+// Padded returns the size of a payload of n bytes, including its padding.
 func Padded(n int) int { return (n + align - 1) &^ (align - 1) }
 
 // appendZeros appends n zero bytes.

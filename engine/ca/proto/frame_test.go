@@ -14,7 +14,7 @@ func TestFrameIsShortUntilItsLastByte(t *testing.T) {
 		for n := 0; n < len(msg); n += max(1, n/7) {
 			_, need, err := ReadFrame(msg[:n], &h, 1<<20)
 			if !errors.Is(err, ErrShort) || need <= n || need > len(msg) {
-				t.Fatalf("%d of %d bytes: needs %d, %v", n, len(msg), need, err)
+				t.Fatalf("ReadFrame of %d of %d bytes needs %d, %v", n, len(msg), need, err)
 			}
 		}
 		payload, n, err := ReadFrame(append(msg, 1, 2, 3), &h, 1<<20)
@@ -43,12 +43,12 @@ func TestHeaderIsExtendedOnlyWhenNeeded(t *testing.T) {
 	}
 }
 
-func TestFrameThatIsTooLargeTellsItsSize(t *testing.T) {
+func TestFrameThatIsTooLargeReportsItsSize(t *testing.T) {
 	b := AppendHeader(nil, Header{Command: CmdEventAdd, Size: 0xfffffff8, Count: 1 << 29, P2: 5})
 	var h Header
 	_, n, err := ReadFrame(b, &h, 1<<20)
 	if !errors.Is(err, ErrTooLarge) || n != ExtendedHeaderSize || h.Size != 0xfffffff8 || h.P2 != 5 {
-		t.Errorf("n %d, header %+v, %v", n, h, err)
+		t.Errorf("got n %d, header %+v, %v", n, h, err)
 	}
 }
 

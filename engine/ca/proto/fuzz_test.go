@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// FuzzFrames reads bytes like a circuit, and decodes every frame in every way that a client or
-// a server would.
+// FuzzFrames reads frames like a circuit, and decodes every frame in each way in which a
+// client or a server decodes it.
 func FuzzFrames(f *testing.F) {
 	s := sample.Sample{Time: EpicsEpoch * 1e9, Bytes: []byte("12345678")}
 	for native := String; native <= Double; native++ {
@@ -27,13 +27,13 @@ func FuzzFrames(f *testing.F) {
 			switch {
 			case errors.Is(err, ErrShort):
 				if n <= len(b) {
-					t.Fatalf("short of %d bytes, has %d", n, len(b))
+					t.Fatalf("ReadFrame needs %d bytes, but there are already %d", n, len(b))
 				}
 				return
 			case err != nil:
 				return
 			case n < HeaderSize || n > len(b):
-				t.Fatalf("frame of %d bytes in %d", n, len(b))
+				t.Fatalf("ReadFrame found a frame of %d bytes in %d bytes", n, len(b))
 			}
 			scratch = decodeAll(&h, payload, array, scratch)
 			b = b[n:]

@@ -91,7 +91,7 @@ func TestTimeValuesAsCaprotoEncodesThem(t *testing.T) {
 		msg := msgs["Event-"+c.golden]
 		typ := c.native.In(TIME)
 		if got := AppendEvent(nil, typ, false, &want, nil, 9); !cmp.Equal(msg, got) {
-			t.Errorf("%v encoded as\n%x, caproto has\n%x", typ, got, msg)
+			t.Errorf("%v is encoded as\n%x, caproto encodes it as\n%x", typ, got, msg)
 		}
 		var h Header
 		payload, _, err := ReadFrame(msg, &h, 1<<20)
@@ -138,7 +138,7 @@ func TestMetadataAsCaprotoEncodesIt(t *testing.T) {
 		typ := c.native.In(CTRL)
 		s := sample.Sample{Tag: sample.MakeTag(sample.Major, 4), Word: c.word}
 		if got := AppendEvent(nil, typ, false, &s, &c.want, 9); !cmp.Equal(msg, got) {
-			t.Errorf("%v encoded as\n%x, caproto has\n%x", typ, got, msg)
+			t.Errorf("%v is encoded as\n%x, caproto encodes it as\n%x", typ, got, msg)
 		}
 		var got sample.Metadata
 		if err := DecodeMetadata(&got, typ, msg[HeaderSize:]); err != nil {

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// limits is the order of the limits in GR and CTRL values, db_access.h: the last
-// two are in CTRL values only.
+// limits returns the limits in their order in GR and CTRL values, as in db_access.h. Only CTRL
+// values have the last two.
 func limits(m *sample.Metadata) [8]*float64 {
 	return [8]*float64{
 		&m.DisplayHigh, &m.DisplayLow, &m.AlarmHigh, &m.WarnHigh, &m.WarnLow, &m.AlarmLow,
@@ -19,8 +19,8 @@ func limits(m *sample.Metadata) [8]*float64 {
 }
 
 // DecodeMetadata decodes the metadata in a payload in GR or CTRL form into m: units,
-// precision, limits (NaN where there are none), labels. Type, Count and Host are left to the
-// caller. Nothing of payload is kept.
+// precision, limits and labels. A missing limit is NaN. The caller must set Type, Count and
+// Host. m does not share the memory of payload.
 func DecodeMetadata(m *sample.Metadata, t DBR, payload []byte) error {
 	form, native := t.Form(), t.Native()
 	if form != GR && form != CTRL {
@@ -34,7 +34,7 @@ func DecodeMetadata(m *sample.Metadata, t DBR, payload []byte) error {
 	}
 	m.Units, m.Precision, m.Labels = "", 0, nil
 	switch native {
-	case String: // has an alarm only
+	case String: // a string has only an alarm
 	case Enum:
 		m.Labels = decodeLabels(payload[4:])
 	default:
@@ -43,7 +43,7 @@ func DecodeMetadata(m *sample.Metadata, t DBR, payload []byte) error {
 	return nil
 }
 
-// decodeNumeric decodes units and limits from b, which begins behind the alarm.
+// decodeNumeric decodes units and limits from b, which begins after the alarm.
 func decodeNumeric(m *sample.Metadata, form, native DBR, b []byte) {
 	if native == Float || native == Double {
 		m.Precision = int(int16(binary.BigEndian.Uint16(b)))
@@ -74,8 +74,8 @@ func decodeNumber(native DBR, b []byte) float64 {
 	return float64(b[0])
 }
 
-// decodeLabels decodes the states of an enumeration: a number of them, and
-// always the room for 16. Numbers out of range are cut.
+// decodeLabels decodes the states of an enumeration: their number, and then space for 16
+// names. It limits the number to this range.
 func decodeLabels(b []byte) []string {
 	n := min(max(int(int16(binary.BigEndian.Uint16(b))), 0), MaxLabels)
 	labels := make([]string, n)
@@ -86,8 +86,9 @@ func decodeLabels(b []byte) []string {
 	return labels
 }
 
-// latin returns text as UTF-8. CA does not say how text is encoded: what is not
-// UTF-8 is taken as Latin-1, which units such as °C or µA have on older IOCs.
+// latin returns text as UTF-8. Channel Access does not define the encoding of text. latin
+// treats text that is not UTF-8 as Latin-1, because older IOCs use it for units such as °C or
+// µA.
 func latin(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)

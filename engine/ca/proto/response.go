@@ -6,9 +6,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// AppendCreateChanReply appends a server's answer to CREATE_CHAN: the channel's
-// native type, its most elements, and the server's id for it. ACCESS_RIGHTS
-// comes before it.
+// AppendCreateChanReply appends a server's answer to CREATE_CHAN: the channel's native type,
+// its maximum number of elements, and the server's ID for it. The server sends ACCESS_RIGHTS
+// before this answer.
 func AppendCreateChanReply(dst []byte, native DBR, count, cid, sid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdCreateChan, Type: uint16(native), Count: count, P1: cid, P2: sid})
 }
@@ -28,14 +28,14 @@ func AppendServerDisconn(dst []byte, cid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdServerDisconn, P1: cid})
 }
 
-// AppendEvent appends an update of the subscription sub. The value is as for
-// AppendValue.
+// AppendEvent appends an update of the subscription sub. AppendValue explains the parameters
+// of the value.
 func AppendEvent(dst []byte, t DBR, array bool, s *sample.Sample, m *sample.Metadata, sub uint32) []byte {
 	return appendReply(dst, CmdEventAdd, t, array, s, m, sub)
 }
 
-// AppendReadReply appends the answer to the READ_NOTIFY that had this ioid. The
-// value is as for AppendValue.
+// AppendReadReply appends the answer to the READ_NOTIFY with this ioid. AppendValue explains
+// the parameters of the value.
 func AppendReadReply(dst []byte, t DBR, array bool, s *sample.Sample, m *sample.Metadata, ioid uint32) []byte {
 	return appendReply(dst, CmdReadNotify, t, array, s, m, ioid)
 }
@@ -54,7 +54,7 @@ func AppendEventEnd(dst []byte, t DBR, sub uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdEventAdd, Type: uint16(t), P1: uint32(StatusNormal), P2: sub})
 }
 
-// AppendReadFail appends the answer to a READ_NOTIFY that failed with status.
+// AppendReadFail appends the answer to a READ_NOTIFY that failed with a status.
 func AppendReadFail(dst []byte, t DBR, status Status, ioid uint32) []byte {
 	return AppendHeader(dst, Header{Command: CmdReadNotify, Type: uint16(t), P1: uint32(status), P2: ioid})
 }
@@ -81,11 +81,11 @@ func AppendError(dst []byte, cid uint32, status Status, request Header, text str
 // Failure is the content of an ERROR message. It is a Go error.
 type Failure struct {
 	Status  Status
-	Request Header // Size is what the request said; its payload is not repeated
+	Request Header // header of the request; the message does not repeat its payload
 	Text    string
 }
 
-// Error returns the failure for people.
+// Error returns a text about the failure.
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%v refused with %v: %q", f.Request.Command, f.Status, f.Text)
 }

@@ -23,7 +23,7 @@ func TestSearchReplyNamesTheServer(t *testing.T) {
 	}
 }
 
-func TestSequenceIsTheDatagrams(t *testing.T) {
+func TestSequenceOfADatagram(t *testing.T) {
 	var h Header
 	for _, c := range []struct {
 		msg []byte
@@ -38,7 +38,7 @@ func TestSequenceIsTheDatagrams(t *testing.T) {
 	}
 }
 
-func TestSearchSizeIsWhatIsAppended(t *testing.T) {
+func TestSearchSizeIsTheAppendedSize(t *testing.T) {
 	for _, name := range []string{"", "1234567", "12345678", "a long name of a channel"} {
 		if got := len(AppendSearch(nil, name, 1, DoReply)); got != SearchSize(len(name)) {
 			t.Errorf("%q: %d bytes, SearchSize %d", name, got, SearchSize(len(name)))

@@ -3,14 +3,14 @@ package proto
 // EpicsEpoch is the start of EPICS time, 1990-01-01 UTC, in seconds since 1970.
 const EpicsEpoch = 631152000
 
-// UnixNanos turns an EPICS time stamp into nanoseconds since 1970. Nanoseconds
-// of a second or more, as broken device support sends them, carry over.
+// UnixNanos converts an EPICS time stamp to nanoseconds since 1970. Faulty device support may
+// send nanoseconds of a second or more. UnixNanos adds them to the time.
 func UnixNanos(secs, nanos uint32) int64 {
 	return (EpicsEpoch+int64(secs))*1e9 + int64(nanos)
 }
 
-// EpicsTime turns nanoseconds since 1970 into an EPICS time stamp. Times outside
-// the 136 years that it can tell become its first or last one.
+// EpicsTime converts nanoseconds since 1970 to an EPICS time stamp. A time outside the 136
+// years that a time stamp can represent becomes the first or last possible time stamp.
 func EpicsTime(unixNanos int64) (secs, nanos uint32) {
 	const (
 		first = EpicsEpoch * int64(1e9)

@@ -52,14 +52,14 @@ func TestTruncatedValuesAreErrors(t *testing.T) {
 			_, err := DecodeTime(&s, typ, 1, false, payload[:n], nil)
 			cut := native == String && n >= typ.ValueOffset() // a string may end early
 			if errors.Is(err, ErrTruncated) == cut {
-				t.Errorf("%v of %d bytes: %v", typ, n, err)
+				t.Errorf("payload of %v with %d bytes: %v", typ, n, err)
 			}
 		}
 		ctrl := native.In(CTRL)
 		payload = AppendValue(nil, ctrl, false, &sample.Sample{}, nil)
 		for n := range ctrl.ValueOffset() {
 			if err := DecodeMetadata(new(sample.Metadata), ctrl, payload[:n]); !errors.Is(err, ErrTruncated) {
-				t.Errorf("%v of %d bytes: %v", ctrl, n, err)
+				t.Errorf("payload of %v with %d bytes: %v", ctrl, n, err)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func TestTimeOutsideItsRange(t *testing.T) {
 		}
 	}
 	if got := UnixNanos(1, 1_500_000_000); got != (EpicsEpoch+2)*1e9+5e8 {
-		t.Errorf("nanoseconds past a second: %d", got)
+		t.Errorf("a time stamp with more than a second of nanoseconds is %d", got)
 	}
 }
 
@@ -105,12 +105,12 @@ func TestLabelsAreAtMostSixteen(t *testing.T) {
 		payload[4], payload[5] = byte(n>>8), byte(n)
 		var m sample.Metadata
 		if err := DecodeMetadata(&m, Enum.In(CTRL), payload); err != nil || len(m.Labels) != want {
-			t.Errorf("%d states said: %d labels, %v", n, len(m.Labels), err)
+			t.Errorf("payload with %d states: got %d labels, %v", n, len(m.Labels), err)
 		}
 	}
 }
 
-func TestTypesHaveTheNamesOfBase(t *testing.T) {
+func TestTypesHaveTheNamesOfEPICSBase(t *testing.T) {
 	for typ, want := range map[DBR]string{
 		0: "DBR_STRING", 7: "DBR_STS_STRING", 20: "DBR_TIME_DOUBLE", 24: "DBR_GR_ENUM", 34: "DBR_CTRL_DOUBLE", 35: "DBR(35)",
 	} {
@@ -120,7 +120,7 @@ func TestTypesHaveTheNamesOfBase(t *testing.T) {
 	}
 }
 
-func TestErrorTellsWhatFailed(t *testing.T) {
+func TestErrorHasTheFailedRequest(t *testing.T) {
 	req := Header{Command: CmdReadNotify, Type: 34, Count: 1, P1: 3, P2: 5}
 	var h Header
 	payload, _, err := ReadFrame(AppendError(nil, 7, StatusBadType, req, "no such type"), &h, 1<<10)
