@@ -1,7 +1,7 @@
-// Package clients reads an archive with programs that users have: aapy and
-// pyarchappl, the Python clients of the EPICS Archiver Appliance.
+// Package clients reads an archive with aapy and pyarchappl, the Python clients of the EPICS
+// Archiver Appliance that users run.
 //
-//	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what they got, as JSON
+//	samples ─▶ store ─▶ serve ────▶ HTTP ─▶ testdata/read.py ──────▶ what the clients read, as JSON
 //	a real IOC ─▶ varve standalone ─▶ HTTP ─▶ testdata/postprocessors.py ─▶ the same
 package clients
 
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 const shards = 4
 
-// server serves the PVs from a store of its own, and returns its address.
+// server serves the PVs from a new store, and returns the URL of the server.
 func server(t *testing.T, pvs []pv) *url.URL {
 	t.Helper()
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
@@ -64,7 +64,7 @@ func server(t *testing.T, pvs []pv) *url.URL {
 	return u
 }
 
-// write stores the samples of a PV, each as a block of its own.
+// write stores the samples of a PV. Each sample is a block.
 func write(t *testing.T, st store.Store, p *pv) error {
 	ctx := t.Context()
 	entry := store.Channel{PV: p.name, Shards: []int{0}, Types: []sample.Type{p.run.Type}}
@@ -92,7 +92,7 @@ func write(t *testing.T, st store.Store, p *pv) error {
 	return nil
 }
 
-// python runs a script of testdata and decodes what it prints.
+// python runs a script of testdata and decodes its output into result.
 func python(t *testing.T, result any, args ...string) {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "../../hack/venv.sh", "clients").Output()
@@ -108,7 +108,7 @@ func python(t *testing.T, result any, args ...string) {
 	dec := json.NewDecoder(bytes.NewReader(out))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(result); err != nil {
-		t.Fatalf("decoding what %v printed: %v\n%s", args, err, out)
+		t.Fatalf("decoding the output of %v: %v\n%s", args, err, out)
 	}
 }
 

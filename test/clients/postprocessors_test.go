@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// postProcessed is what postprocessors.py prints.
+// postProcessed is the output of postprocessors.py.
 type postProcessed struct {
 	All   []event `json:"all"` // without a post-processor
 	Wrong struct {
@@ -27,8 +27,9 @@ type postProcessed struct {
 	} `json:"post_processors"`
 }
 
-// Clients read a real IOC's record through post-processors, and get what follows from the
-// samples that they get without.
+// TestClientsReadThroughPostProcessors reads the record of a real IOC with and without
+// post-processors. It checks that the results of the post-processors follow from the raw
+// samples.
 func TestClientsReadThroughPostProcessors(t *testing.T) {
 	ioc := epics.StartIOC(t, `record(calc, "T:COUNT") { field(SCAN, ".1 second") field(INPA, "T:COUNT") field(CALC, "A+1") }`)
 	groups := t.TempDir()
@@ -36,13 +37,14 @@ func TestClientsReadThroughPostProcessors(t *testing.T) {
 	a := program.Standalone(t, ioc.ClientEnv(), "-f", groups, "--data", t.TempDir())
 	start := time.Now()
 	var from, to time.Time
-	program.Eventually(t, "there are samples of four whole seconds", func() bool {
+	program.Eventually(t, "samples of four whole seconds are archived", func() bool {
 		events := a.Events("T:COUNT", start)
 		if len(events) < 2 {
 			return false
 		}
-		// An odd second: bins of two seconds begin at even ones, so none begins at to,
-		// which would be empty and be filled with the one before.
+		// The range begins and ends at an odd second. Bins of two seconds begin at even
+		// seconds, so no bin begins at to. Such a bin would be empty, and would repeat the bin
+		// before it.
 		from = time.Unix(0, events[0].Time).UTC().Truncate(2 * time.Second).Add(3 * time.Second)
 		to = from.Add(4 * time.Second)
 		return time.Unix(0, events[len(events)-1].Time).After(to.Add(time.Second / 2))
@@ -57,18 +59,18 @@ func TestClientsReadThroughPostProcessors(t *testing.T) {
 		"mean_1", "optimized_2", "lastSample_1", "ncount")
 
 	if r.Wrong.Code != 400 || r.Wrong.Text[:33] != `unknown post-processor "average";` {
-		t.Errorf("an unknown post-processor gives %+v", r.Wrong)
+		t.Errorf("an unknown post-processor: got %+v", r.Wrong)
 	}
 	checkMean(t, &r, from.Unix(), to.Unix())
 	checkOptimized(t, &r)
 	checkLast(t, &r)
 	if got := r.PostProcessors["ncount"]; len(got.Raw) != 1 || got.Raw[0].Val != float64(len(r.All)-1) || !equal(got.Raw[0].Val, got.FrameRaw.Values[0]) {
-		t.Errorf("ncount is %+v, of %d samples and one before", got.Raw, len(r.All))
+		t.Errorf("ncount is %+v for %d samples, the first of which is before the range", got.Raw, len(r.All))
 	}
 }
 
-// checkMean compares with the means of the samples in each second. aapy leaves out the
-// bins whose time is after the range.
+// checkMean compares the results of mean_1 with the means of the samples in each second. aapy
+// omits bins whose time is after the range.
 func checkMean(t *testing.T, r *postProcessed, from, to int64) {
 	t.Helper()
 	got := r.PostProcessors["mean_1"]
@@ -79,25 +81,26 @@ func checkMean(t *testing.T, r *postProcessed, from, to int64) {
 				sum, n = sum+e.Val.(float64), n+1
 			}
 		}
-		i := int(at - from + 1) // the first is for the sample before the range
+		i := int(at - from + 1) // the first bin has the sample before the range
 		if n == 0 || len(got.Raw) <= i {
-			t.Fatalf("%v samples at %d, %d means", n, at, len(got.Raw))
+			t.Fatalf("second %[2]d has %[1]v samples, and there are %[3]d means", n, at, len(got.Raw))
 		}
 		if e := got.Raw[i]; e.time() != at*1e9+5e8 || math.Abs(e.Val.(float64)-sum/n) > 1e-9 {
-			t.Errorf("the mean of %d is %+v, want %v", at, e, sum/n)
+			t.Errorf("the mean of second %d is %+v, want %v", at, e, sum/n)
 		}
 		for what, v := range map[string]any{
 			"aapy by JSON": got.AapyJSON.Values[i][0], "aapy by raw": got.AapyRaw.Values[i][0],
 			"pyarchappl by JSON": got.FrameJSON.Values[i], "pyarchappl by raw": got.FrameRaw.Values[i],
 		} {
 			if !equal(got.Raw[i].Val, v) {
-				t.Errorf("%s has the mean %v of %d, want %v", what, v, at, got.Raw[i].Val)
+				t.Errorf("%s has mean %v for second %d, want %v", what, v, at, got.Raw[i].Val)
 			}
 		}
 	}
 }
 
-// checkOptimized compares the statistics of bins: their counts are all samples.
+// checkOptimized checks the statistics of optimized_2. Each bin's mean must lie between its
+// minimum and its maximum, and the counts of all bins must add up to the number of samples.
 func checkOptimized(t *testing.T, r *postProcessed) {
 	t.Helper()
 	got := r.PostProcessors["optimized_2"]
@@ -105,31 +108,31 @@ func checkOptimized(t *testing.T, r *postProcessed) {
 	for i, e := range got.Raw {
 		stats, ok := e.Val.([]any)
 		if !ok || len(stats) != 5 {
-			t.Fatalf("a bin has %v", e.Val)
+			t.Fatalf("a bin has %v, want five statistics", e.Val)
 		}
 		for what, v := range map[string]any{
 			"aapy by JSON": any(got.AapyJSON.Values[i]), "pyarchappl by JSON": got.FrameJSON.Values[i], "pyarchappl by raw": got.FrameRaw.Values[i],
 		} {
 			if !equal(e.Val, v) {
-				t.Errorf("%s has %v in a bin, want %v", what, v, e.Val)
+				t.Errorf("%s has the bin %v, want %v", what, v, e.Val)
 			}
 		}
 		total += stats[4].(float64)
 		if mean := stats[0].(float64); mean < stats[2].(float64) || mean > stats[3].(float64) {
-			t.Errorf("a bin has %v", stats)
+			t.Errorf("the mean of a bin is not between its minimum and maximum: %v", stats)
 		}
 	}
 	if total != float64(len(r.All)) {
-		t.Errorf("bins count %v samples of %d", total, len(r.All))
+		t.Errorf("bins count %v samples, want %d", total, len(r.All))
 	}
 }
 
-// checkLast compares with the samples themselves.
+// checkLast checks that each result of lastSample_1 is one of the raw samples.
 func checkLast(t *testing.T, r *postProcessed) {
 	t.Helper()
 	for i, e := range r.PostProcessors["lastSample_1"].Raw {
 		if !slices.Contains(r.All, e) {
-			t.Errorf("sample %d of lastSample is %+v, which is none", i, e)
+			t.Errorf("sample %d of lastSample is %+v, which is not a raw sample", i, e)
 		}
 	}
 }

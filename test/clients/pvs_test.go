@@ -11,10 +11,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// newYear is 2026-01-01T00:00:00Z, in the middle of what is read.
+// newYear is 2026-01-01T00:00:00Z, in the middle of the time range that the clients read.
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// pv is a PV of the test: its samples, and its values as clients shall see them.
+// pv is a PV of the test, with its samples and the values that clients must read.
 type pv struct {
 	name   string
 	run    sample.Run
@@ -22,16 +22,16 @@ type pv struct {
 	values []any
 }
 
-// add appends a sample.
+// add appends a sample and the value that clients must read for it.
 func (p *pv) add(at int64, sev sample.Severity, status uint16, s sample.Sample, v any) {
 	s.Time, s.Tag = at, sample.MakeTag(sev, status)
 	p.run.Append(&s)
 	p.values = append(p.values, v)
 }
 
-// newPVs returns a PV of each kind. Times cross the turn of the year, and have
-// nanoseconds that doubles cannot hold. Values and codes hit what is special in
-// the formats: bytes that are escaped, and bytes that are white space.
+// newPVs returns one PV of each kind. The times cross the turn of the year, and have
+// nanoseconds that float64 cannot represent. The values and codes contain bytes that are
+// special in the response formats: bytes that must be escaped, and white space.
 func newPVs() []pv {
 	pvs := []pv{floats(), shorts(), enums(), texts(), waveforms(), chars()}
 	for i := range pvs {
@@ -108,7 +108,7 @@ func chars() pv {
 	return p
 }
 
-// states tells of all PVs that they are connected.
+// states reports all PVs as connected.
 type states []pv
 
 // Statuses implements native.Channels.

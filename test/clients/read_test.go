@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// result is what read.py prints.
+// result is the output of read.py.
 type result struct {
 	PVs            map[string]*got              `json:"pvs"`
 	AapyAllPVs     []string                     `json:"aapyAllPVs"`
@@ -20,7 +20,7 @@ type result struct {
 	ArchapplStatus map[string]map[string]string `json:"archapplStatus"`
 }
 
-// got is what the clients read of one PV.
+// got holds the samples of one PV as each client reads them.
 type got struct {
 	AapyJSON  aapy    `json:"aapyJSON"`
 	AapyRaw   *aapy   `json:"aapyRaw"`
@@ -51,7 +51,7 @@ type samples struct {
 	Meta map[string]string `json:"meta"`
 }
 
-// event is a sample as the formats have it.
+// event is a sample in the form that the response formats share.
 type event struct {
 	Secs     float64 `json:"secs"`
 	Nanos    float64 `json:"nanos"`
@@ -89,8 +89,8 @@ func TestClientsRead(t *testing.T) {
 	t.Run("management", func(t *testing.T) { checkManagement(t, &r, names) })
 }
 
-// equal compares a value with what a client got. Of a number that JSON has no
-// word for, clients may make its name, or None for NaN.
+// equal reports whether a client read the value want. JSON has no NaN and no infinities: a
+// client may return them by name, and NaN also as None.
 func equal(want, got any) bool {
 	switch w := want.(type) {
 	case float64:
@@ -109,7 +109,7 @@ func equal(want, got any) bool {
 	return want == got
 }
 
-// checkEvents compares all there is of a sample, times to the nanosecond.
+// checkEvents compares all fields of the samples, with times to the nanosecond.
 func checkEvents(t *testing.T, what string, p *pv, got []event) {
 	t.Helper()
 	if len(got) != len(p.values) {
@@ -133,7 +133,7 @@ func checkAapy(t *testing.T, what string, p *pv, got *aapy) {
 		if want := p.values[i]; !equal(want, flat(want, v)) {
 			t.Errorf("%s: value %d is %v, want %v", what, i, v, want)
 		}
-		if d := got.Times[i] - float64(p.run.Times[i])/1e9; math.Abs(d) > 1e-6 { // a double
+		if d := got.Times[i] - float64(p.run.Times[i])/1e9; math.Abs(d) > 1e-6 { // aapy stores the time as float64
 			t.Errorf("%s: time %d is off by %v s", what, i, d)
 		}
 		if got.Severities[i] != float64(p.run.Tags[i].Severity()) {
@@ -142,7 +142,7 @@ func checkAapy(t *testing.T, what string, p *pv, got *aapy) {
 	}
 }
 
-// flat returns the one element of a row, if a scalar is wanted.
+// flat returns the only element of a row if want is a scalar, and the row otherwise.
 func flat(want any, row []any) any {
 	if _, array := want.([]any); array || len(row) != 1 {
 		return row
@@ -160,7 +160,7 @@ func checkFrame(t *testing.T, what string, p *pv, got *frame) {
 		if !equal(p.values[i], v) || got.Severities[i] != float64(tag.Severity()) || got.Status[i] != float64(tag.Status()) {
 			t.Errorf("%s: sample %d is %v %v %v, want %v %v", what, i, v, got.Severities[i], got.Status[i], p.values[i], tag)
 		}
-		if d := got.Millis[i] - p.run.Times[i]/1e6; d < -1 || d > 1 { // it rounds by way of a double
+		if d := got.Millis[i] - p.run.Times[i]/1e6; d < -1 || d > 1 { // pyarchappl rounds the time to float64
 			t.Errorf("%s: time %d is off by %d ms", what, i, d)
 		}
 	}

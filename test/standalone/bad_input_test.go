@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// refusal is an input that the program refuses to start with.
+// refusal is an input with which the program refuses to start.
 type refusal struct {
 	name string
 	spec string   // spec of the group; if empty, a valid one
@@ -21,7 +21,8 @@ type refusal struct {
 	want string   // text that the message must contain
 }
 
-// The program refuses bad input at the start, with a message that names the cause.
+// TestBadInput checks that the program rejects bad input at the start, with a message that
+// names the cause.
 func TestBadInput(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +76,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// check runs the program, which must end with an error message of a few lines.
+// check runs the program. The program must end with an error message of at most five lines.
 func (r *refusal) check(t *testing.T) {
 	dir := t.TempDir()
 	spec := r.spec
@@ -97,9 +98,10 @@ func (r *refusal) check(t *testing.T) {
 	}
 }
 
-// A second process refuses a data directory that is in use and does not disturb the first one.
+// TestDataInUse checks that a second process refuses a data directory that is in use and does
+// not disturb the first process.
 func TestDataInUse(t *testing.T) {
-	p := &plant{groups: t.TempDir(), IOC: epics.StartIOC(t, `record(ao, "T:SET") { field(PINI, "YES") }`)}
+	p := &fixture{groups: t.TempDir(), IOC: epics.StartIOC(t, `record(ao, "T:SET") { field(PINI, "YES") }`)}
 	p.write(t, "set", program.Group("set", "", "T:SET"))
 	dir := t.TempDir()
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", dir)
@@ -113,14 +115,15 @@ func TestDataInUse(t *testing.T) {
 	a.Stop()
 }
 
-// An unreadable directory of manifests is reported like a missing one.
+// TestUnreadableManifests checks that the program refuses to start if it cannot read the
+// directory of manifests.
 func TestUnreadableManifests(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "groups")
 	if err := os.Mkdir(dir, 0); err != nil {
 		t.Fatal(err)
 	}
 	attr := program.Attributes()
-	if os.Geteuid() == 0 { // root reads everything
+	if os.Geteuid() == 0 { // root can read any directory
 		attr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 	p := program.LaunchWith(t, attr, nil, "standalone", "-f", dir, "--data", t.TempDir(), "--listen", "127.0.0.1:0")

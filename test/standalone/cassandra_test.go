@@ -25,8 +25,9 @@ func TestCassandra(t *testing.T) {
 	}
 }
 
-// A killed node keeps all acknowledged writes if it syncs its commit log before it acknowledges
-// them. With the default settings it may lose the last 100 ms, which replicas restore.
+// TestLong_CassandraCrash kills a node that syncs its commit log before it acknowledges a
+// write, so that it keeps all acknowledged writes. With the default settings, a killed node
+// may lose the writes of the last 100 ms, which replicas restore.
 func TestLong_CassandraCrash(t *testing.T) {
 	if !long() {
 		t.Skip("only with VARVE_LONG=1")
@@ -35,22 +36,22 @@ func TestLong_CassandraCrash(t *testing.T) {
 	cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Kill() }, node.Start)
 }
 
-// cassandraAway makes Cassandra unavailable for a while under load. The archiver must lose no
-// received sample and answer reads again afterwards.
-func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, leave, comeBack func(testing.TB)) {
-	p := newPlant(t, many)
+// cassandraAway makes Cassandra unavailable for a while under load. The archiver must not lose
+// any received sample, and must answer reads again afterwards.
+func cassandraAway(t *testing.T, node *cassandra.Node, away time.Duration, stop, start func(testing.TB)) {
+	p := newFixture(t, many)
 	args := []string{"-f", p.groups, "--checkpoint", "15s", "--cassandra", node.Addr(), "--cassandra-keyspace", "away"}
 	a := program.Standalone(t, p.ClientEnv(), args...)
 	begin := a.AwaitSamples(many)
 	a.GoOn(2 * time.Second)
 
-	leave(t)
+	stop(t)
 	a.GoOn(away)
 	waiting := a.Summary().Pending
 	if least := uint64(many * 5 * away.Seconds()); waiting < least {
-		t.Errorf("after %v without Cassandra %d samples wait for it: fewer than %d", away, waiting, least)
+		t.Errorf("after %v without Cassandra, %d samples wait for it, want at least %d", away, waiting, least)
 	}
-	comeBack(t)
+	start(t)
 	back := time.Now()
 	program.Eventually(t, "all samples are stored", func() bool { return a.Summary().Pending < many*10 })
 	t.Logf("%d samples waited for Cassandra; they were stored %.1f s after it was back", waiting, time.Since(back).Seconds())

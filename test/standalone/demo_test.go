@@ -10,12 +10,13 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// The demo must archive, answer the commands, and print a sum that accounts for every sample.
+// TestDemo checks that the demo archives PVs, serves the commands, and prints a sum that
+// accounts for every sample.
 func TestDemo(t *testing.T) {
 	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
 	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)
 	var url string
-	program.Eventually(t, "the demo tells its address", func() bool {
+	program.Eventually(t, "the demo prints its address", func() bool {
 		if m := browser.FindStringSubmatch(p.Out.String()); m != nil {
 			url = m[1]
 		}
@@ -37,7 +38,8 @@ func TestDemo(t *testing.T) {
 	checkSum(t, p.Out.String())
 }
 
-// expect runs a command. The output must match all patterns.
+// expect runs a varve command. The command must succeed, and its output must match all
+// patterns.
 func expect(t *testing.T, args []string, patterns ...string) {
 	t.Helper()
 	p := program.Launch(t, nil, args...)
@@ -66,6 +68,6 @@ func checkSum(t *testing.T, out string) {
 		t.Errorf("the demo's summary does not add up: %v", parts)
 	}
 	if !strings.Contains(out, "every sample is accounted for") || parts["sum"] != parts["received"] {
-		t.Error("the demo says that samples are not accounted for")
+		t.Error("the demo reports that samples are not accounted for")
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// The running program applies edits of the manifests. It reports wrong edits and changes nothing
-// for them.
+// TestEditConverges checks that the running program applies edits of the manifests, and that
+// it reports invalid edits and ignores them.
 func TestEditConverges(t *testing.T) {
-	p := newPlant(t, 20)
+	p := newFixture(t, 20)
 	p.write(t, "part-0", program.Group("edited", "", p.pvs[:5]...))
 	p.write(t, "other", program.Group("other", "", p.pvs[15:]...))
 	begin := time.Now()
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir())
 	a.AwaitConnected(10)
-	e := &editor{t: t, plant: p, Archiver: a, begin: begin}
+	e := &editor{t: t, fixture: p, Archiver: a, begin: begin}
 
 	e.edit("a PV is added", program.Group("edited", "", p.pvs[:6]...), func(c map[string]archive.Channel) bool {
 		return c[p.pvs[5]].State == "connected" && c[p.pvs[5]].Stored > 0
@@ -29,7 +29,7 @@ func TestEditConverges(t *testing.T) {
 		return c[p.pvs[0]].PV == "" && c[p.pvs[1]].PV == "" && len(c) == 9
 	})
 	if n := len(a.Events(p.pvs[0], begin)); n == 0 {
-		t.Error("the data of a PV that was removed is gone")
+		t.Error("the data of a removed PV is lost")
 	}
 	e.scan()
 	e.pause()
@@ -39,7 +39,7 @@ func TestEditConverges(t *testing.T) {
 	p.remove(t, "other")
 	e.await("a deleted file ends its group", func(c map[string]archive.Channel) bool { return c[p.pvs[15]].PV == "" && len(c) == 4 })
 	if n := len(a.Events(p.pvs[15], begin)); n == 0 {
-		t.Error("the data of a group that was removed is gone")
+		t.Error("the data of a removed group is lost")
 	}
 	// This PV was in the group during all edits.
 	checkHoles(t, a.ReadAll(p.pvs[2:3], begin), e.outages...)
@@ -48,10 +48,10 @@ func TestEditConverges(t *testing.T) {
 // editor edits the manifest of a group and checks the effects.
 type editor struct {
 	t *testing.T
-	*plant
+	*fixture
 	*program.Archiver
 	begin   time.Time
-	outages []outage // times at which an edit intentionally left out samples of the group
+	outages []outage // times in which samples of the group are missing because of an edit
 }
 
 func (e *editor) edit(what, manifest string, done func(map[string]archive.Channel) bool) {
@@ -107,7 +107,7 @@ func (e *editor) pause() {
 	e.edit("the group is resumed", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
 	e.outages = append(e.outages, outage{"pause", from, time.Now()})
 	var kinds []string
-	program.Eventually(e.t, "marks tell of the pause", func() bool {
+	program.Eventually(e.t, "marks show the pause", func() bool {
 		kinds = nil
 		for _, m := range e.Marks(e.pvs[2], from) {
 			kinds = append(kinds, m.Kind)
@@ -140,7 +140,7 @@ func (e *editor) deadband() {
 func (e *editor) broken() {
 	e.write(e.t, "part-0", strings.Replace(program.Group("edited", "", e.pvs[2:6]...), "channels:", "chanels:", 1))
 	e.write(e.t, "third", "not: [YAML")
-	program.Eventually(e.t, "the log tells what is wrong", func() bool {
+	program.Eventually(e.t, "the log reports the errors", func() bool {
 		log := e.Log.String()
 		return strings.Contains(log, `part-0.yaml:6: ArchiveGroup \"edited\": unknown field \"spec.chanels\"`) && strings.Contains(log, "third.yaml")
 	})
@@ -148,15 +148,15 @@ func (e *editor) broken() {
 	e.GoOn(time.Second)
 	for pv, c := range e.Channels() {
 		if was := before[pv]; c.State != "connected" || c.Received < was.Received+5 {
-			e.t.Errorf("%s is %s and has received %d updates in a second", pv, c.State, c.Received-was.Received)
+			e.t.Errorf("%s is %s and received %d updates in a second, want at least 5", pv, c.State, c.Received-was.Received)
 		}
 	}
 	if len(before) != 9 {
-		e.t.Errorf("after a wrong edit %d PVs are archived, not 9", len(before))
+		e.t.Errorf("after an invalid edit, %d PVs are archived, want 9", len(before))
 	}
 	if code, _ := e.Get("/healthz", url.Values{}); code != 200 {
 		e.t.Errorf("healthz answers %d", code)
 	}
 	e.remove(e.t, "third")
-	e.edit("the edit is put right", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
+	e.edit("the edit is corrected", program.Group("edited", "", e.pvs[2:6]...), e.monitored)
 }

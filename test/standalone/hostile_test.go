@@ -14,9 +14,10 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// PVs without a server and a name server that sends garbage do not disturb the other PVs.
+// TestHostileNetwork checks that PVs without a server, and a name server that sends garbage,
+// do not disturb the other PVs.
 func TestHostileNetwork(t *testing.T) {
-	p := newPlant(t, 20)
+	p := newFixture(t, 20)
 	p.write(t, "nobody", program.Group("nobody", "", "NOBODY:SERVES:THIS", "NOR:THIS"))
 	garbage, calls := serveGarbage(t)
 	begin := time.Now()

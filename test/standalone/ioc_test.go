@@ -11,10 +11,10 @@ import (
 // many is the number of PVs for a load of 20,000 samples/s.
 const many = 2000
 
-// The archive has every step of every PV once. Its samples are those that another client receives
-// at the same time.
+// TestEveryStepOfARealIOC checks that the archive has every step of every PV exactly once, and
+// that its samples are those that another client receives at the same time.
 func TestEveryStepOfARealIOC(t *testing.T) {
-	p := newPlant(t, many)
+	p := newFixture(t, many)
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "4s")
 	begin := a.AwaitSamples(many)
 	seen := map[int]int{}
@@ -37,7 +37,7 @@ func TestEveryStepOfARealIOC(t *testing.T) {
 	checkBalance(t, a)
 }
 
-// checkRate fails the test if PVs counted too slowly to prove anything.
+// checkRate fails the test if the PVs counted too slowly for a meaningful test.
 func checkRate(t *testing.T, all map[string][]archive.Event) {
 	t.Helper()
 	samples, seconds := 0, 0.0
@@ -48,7 +48,7 @@ func checkRate(t *testing.T, all map[string][]archive.Event) {
 	rate := float64(samples) / seconds
 	t.Logf("%.2f samples per second and PV", rate)
 	if rate < 8 {
-		t.Errorf("the IOC made %.1f updates per second of each PV, not 10", rate)
+		t.Errorf("each PV had %.1f updates per second, want about 10", rate)
 	}
 }
 
@@ -60,7 +60,7 @@ func checkBalance(t *testing.T, a *program.Archiver) {
 		sum := c.Stored + c.Pending
 		for reason, n := range c.Dropped {
 			if sum += n; reason != "duplicate" {
-				t.Errorf("%s: %d samples dropped for %s", pv, n, reason)
+				t.Errorf("%s: %d samples dropped, reason %s", pv, n, reason)
 			}
 		}
 		if sum != c.Received {

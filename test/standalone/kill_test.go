@@ -18,11 +18,11 @@ const (
 
 func TestKillAndRestart(t *testing.T) { killAndRestart(t, 2, "--data", t.TempDir()) }
 
-// killAndRestart kills the program several times and stops it once. A kill may lose the samples of
-// the last flush interval and of the time until PVs are connected again. Marks must cover this
-// loss. A stop must lose no received sample.
+// killAndRestart kills the program several times and stops it once. A kill may lose the
+// samples of the last flush interval and of the time until the PVs are connected again, and
+// marks must cover this loss. A stop must not lose any received sample.
 func killAndRestart(t *testing.T, kills int, storage ...string) {
-	p := newPlant(t, many)
+	p := newFixture(t, many)
 	args := append([]string{"-f", p.groups, "--checkpoint", "10s"}, storage...)
 	load := either(3*time.Second, 20*time.Second)
 	a := program.Standalone(t, p.ClientEnv(), args...)
@@ -42,26 +42,26 @@ func killAndRestart(t *testing.T, kills int, storage ...string) {
 		outages = append(outages, restart("kill -9", a.Kill))
 		a.GoOn(load)
 	}
-	told := a.Channels()
+	channels := a.Channels()
 	outages = append(outages, restart("SIGTERM", a.Stop))
 
 	all := a.ReadAll(p.pvs, begin)
 	for _, cost := range checkHoles(t, all, outages...)[:kills] {
 		if cost.early > flush+delay {
-			t.Errorf("a kill costs samples of the %v before it", cost.early)
+			t.Errorf("a kill loses samples of the %v before it", cost.early)
 		}
 	}
-	checkPresent(t, all, told)
+	checkPresent(t, all, channels)
 	for _, pv := range p.spread(20) {
 		checkMarks(t, a, pv, all[pv], outages[:kills])
 	}
 }
 
-// checkPresent fails the test unless the archive has the last sample of each PV that the program
-// reported earlier.
-func checkPresent(t *testing.T, all map[string][]archive.Event, told map[string]archive.Channel) {
+// checkPresent fails the test unless the archive has the last sample of each PV that the
+// program reported before it ended.
+func checkPresent(t *testing.T, all map[string][]archive.Event, reported map[string]archive.Channel) {
 	t.Helper()
-	for pv, c := range told {
+	for pv, c := range reported {
 		if !slices.ContainsFunc(all[pv], func(e archive.Event) bool { return e.Time == c.Last.Time.UnixNano() }) {
 			t.Fatalf("%s: the sample of %v was received before the stop and is missing", pv, c.Last.Time)
 		}
@@ -84,19 +84,19 @@ func checkMarks(t *testing.T, a *program.Archiver, pv string, events []archive.E
 	}
 	program.Eventually(t, "every death is marked", func() bool { return deaths() >= len(kills) })
 	if n := deaths(); n != len(kills) {
-		t.Errorf("%s: %d deaths are marked, not %d: %v", pv, n, len(kills), marks)
+		t.Errorf("%s: %d deaths are marked, want %d: %v", pv, n, len(kills), marks)
 	}
 	for _, h := range holes(t, pv, events) {
 		// A hole that ends after the last kill comes from the stop, which is not marked as a death.
 		if time.Unix(0, h.Next.Time).Before(kills[len(kills)-1].to) && !explained(h, marks) {
-			t.Errorf("%s: no marks explain the gap: %v\n%v", pv, h, marks)
+			t.Errorf("%s: no marks explain this hole: %v\n%v", pv, h, marks)
 		}
 	}
 }
 
 // explained reports whether marks cover a hole.
 func explained(h archive.Hole, marks []archive.Mark) bool {
-	const tolerance = 200 * time.Millisecond // between the clocks of a sample and of its arrival
+	const tolerance = 200 * time.Millisecond // difference between a sample's time stamp and its time of arrival
 	begin, end := time.Unix(0, h.Last.Time), time.Unix(0, h.Next.Time)
 	for i, m := range marks {
 		if m.Kind != "died" || m.Time.After(begin.Add(tolerance)) || m.End.Before(end.Add(-delay)) {

@@ -1,5 +1,5 @@
-// Package standalone tests the main job of Varve end to end and from outside. It uses the program
-// as users run it, real IOCs and a real Cassandra.
+// Package standalone tests the main job of Varve end to end and from outside. It runs the
+// program as users do, with real IOCs and a real Cassandra.
 //
 //	EPICS IOC ── Channel Access ──▶ varve standalone ──▶ Pebble or Cassandra
 //	    └── Channel Access ──▶ an independent client          │

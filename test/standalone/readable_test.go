@@ -34,10 +34,11 @@ for value in range(10, 40):
 json.dump(took, sys.stdout)
 `
 
-// Clients can read a change at once. It need not be stored first, which takes a minute here.
+// TestReadableAtOnce checks that clients can read a change at once, before it is stored. Here
+// a change is stored only after a minute.
 func TestReadableAtOnce(t *testing.T) {
 	ioc := epics.StartIOC(t, `record(ao, "T:SET") { field(VAL, "1") field(PINI, "YES") }`)
-	p := &plant{IOC: ioc, groups: t.TempDir()}
+	p := &fixture{IOC: ioc, groups: t.TempDir()}
 	p.write(t, "set", program.Group("set", "", "T:SET"))
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--flush", "1m")
 	a.AwaitConnected(1)

@@ -27,13 +27,14 @@ for pv in pvs:
 json.dump(got, sys.stdout)
 `
 
-// record returns the updates of PVs that an independent client receives during d.
-func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string][]archive.Event {
+// record monitors PVs with an independent client for d, and returns the updates that the
+// client receives.
+func (p *fixture) record(t *testing.T, d time.Duration, pvs ...string) map[string][]archive.Event {
 	t.Helper()
 	out := p.Run(recordScript, append([]string{strconv.FormatFloat(d.Seconds(), 'f', 1, 64)}, pvs...)...)
 	var raw []json.RawMessage
 	if err := json.Unmarshal(out, &raw); err != nil {
-		t.Fatalf("decoding what the client recorded: %v\n%.300s", err, out)
+		t.Fatalf("decoding the client's record: %v\n%.300s", err, out)
 	}
 	got := map[string][]archive.Event{}
 	for _, r := range raw {
@@ -47,8 +48,8 @@ func (p *plant) record(t *testing.T, d time.Duration, pvs ...string) map[string]
 	return got
 }
 
-// compare fails the test unless the archive has exactly the client's updates between the client's
-// first and last one. It returns the number of the client's updates by severity.
+// compare fails the test unless the archive has exactly the client's updates, from the
+// client's first to its last one. It returns the number of the client's updates by severity.
 func compare(t *testing.T, pv string, archived, recorded []archive.Event) map[int]int {
 	t.Helper()
 	seen := map[int]int{}
@@ -62,7 +63,7 @@ func compare(t *testing.T, pv string, archived, recorded []archive.Event) map[in
 		seen[e.Severity]++
 	}
 	if !slices.Equal(archived, recorded) {
-		t.Errorf("%s: the archive has %d samples where the client has %d; the first that differ: %+v",
+		t.Errorf("%s: the archive has %d samples, and the client has %d; the first difference: %+v",
 			pv, len(archived), len(recorded), firstDifference(archived, recorded))
 	}
 	return seen
@@ -86,7 +87,7 @@ func firstDifference(a, b []archive.Event) (pair [2]archive.Event) {
 }
 
 // spread returns n PVs that are evenly spread over all PVs.
-func (p *plant) spread(n int) []string {
+func (p *fixture) spread(n int) []string {
 	pick := map[string]bool{}
 	for i := range n {
 		pick[p.pvs[i*(len(p.pvs)-1)/max(1, n-1)]] = true

@@ -9,35 +9,35 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// When an IOC stops or crashes and returns, the archive loses only the time without the IOC. Marks
-// show that time.
+// TestIOCRestart checks that the archive loses only the time without the IOC when an IOC stops
+// or crashes and returns, and that marks show that time.
 func TestIOCRestart(t *testing.T) {
-	p := newPlant(t, 50)
+	p := newFixture(t, 50)
 	begin := time.Now()
 	a := program.Standalone(t, p.ClientEnv(), "-f", p.groups, "--data", t.TempDir(), "--checkpoint", "2s")
 	a.AwaitConnected(len(p.pvs))
 	// The PVs count from 0 again after each restart.
-	var lives []time.Time
+	var restarts []time.Time
 	for _, end := range []func(){p.Stop, p.Kill} {
 		a.GoOn(1500 * time.Millisecond)
 		end()
 		program.Eventually(t, "all PVs are disconnected", func() bool { return a.Summary().States["disconnected"] == len(p.pvs) })
-		lives = append(lives, time.Now())
+		restarts = append(restarts, time.Now())
 		p.Start()
 		a.AwaitConnected(len(p.pvs))
-		t.Logf("connected again %.2f s after the IOC was asked to start", time.Since(lives[len(lives)-1]).Seconds())
+		t.Logf("connected again %.2f s after the IOC's restart began", time.Since(restarts[len(restarts)-1]).Seconds())
 	}
 	a.GoOn(1500 * time.Millisecond)
 	checkBalance(t, a)
 	for _, pv := range p.pvs {
-		checkLives(t, pv, a.Events(pv, begin), lives)
-		checkConnections(t, pv, a.Marks(pv, begin), lives)
+		checkRuns(t, pv, a.Events(pv, begin), restarts)
+		checkConnections(t, pv, a.Marks(pv, begin), restarts)
 	}
 }
 
-// checkLives fails the test unless the archive has all steps of each run of the IOC. Each of the
-// restarts is a time between two runs.
-func checkLives(t *testing.T, pv string, events []archive.Event, restarts []time.Time) {
+// checkRuns fails the test unless the archive has all steps of each run of the IOC. Each time
+// in restarts lies between two runs.
+func checkRuns(t *testing.T, pv string, events []archive.Event, restarts []time.Time) {
 	t.Helper()
 	for i := 0; i <= len(restarts); i++ {
 		n := len(events)
@@ -45,11 +45,11 @@ func checkLives(t *testing.T, pv string, events []archive.Event, restarts []time
 			n = slices.IndexFunc(events, func(e archive.Event) bool { return e.Time > restarts[i].UnixNano() })
 		}
 		if n < 10 {
-			t.Errorf("%s: %d samples in life %d of the IOC", pv, n, i)
+			t.Errorf("%s: %d samples in run %d of the IOC", pv, n, i)
 			return
 		}
 		for _, h := range holes(t, pv, events[:n]) {
-			t.Errorf("%s: %v in life %d of the IOC", pv, h, i)
+			t.Errorf("%s: %v in run %d of the IOC", pv, h, i)
 		}
 		events = events[n:]
 	}
@@ -67,7 +67,7 @@ func checkConnections(t *testing.T, pv string, marks []archive.Mark, restarts []
 		got = append(got, m.Kind)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%s: marks are %v, not %v", pv, marks, want)
+		t.Errorf("%s: marks are %v, want %v", pv, marks, want)
 		return
 	}
 	for i, at := range restarts {

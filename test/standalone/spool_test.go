@@ -11,12 +11,12 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// outageInSpool makes Cassandra unavailable for longer than the memory could buffer samples, and
-// ends the program meanwhile. A killed program may lose the samples that are not on disk yet. A
+// outageInSpool stops Cassandra for longer than samples fit into memory, and ends the program
+// before Cassandra is back. A killed program may lose the samples that are not on disk yet. A
 // stopped program must lose nothing.
 func outageInSpool(t *testing.T, node *cassandra.Node) {
-	makeSchema(t, node, "spool")
-	p := newPlant(t, 500)
+	createSchema(t, node, "spool")
+	p := newFixture(t, 500)
 	args := []string{
 		"-f", p.groups, "--checkpoint", "10s", "--memory", "16Mi", "--spool", t.TempDir(), "--spool-size", "1Gi",
 		"--cassandra", node.Addr(), "--cassandra-keyspace", "spool",
@@ -27,13 +27,13 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 
 	node.Stop()
 	a.GoOn(either(20*time.Second, time.Minute))
-	told := a.Channels()
+	channels := a.Channels()
 	put := metric(t, a, "varve_spool_put_samples_total")
-	a.GoOn(2 * time.Second) // by then, all samples in told are on disk
-	kill := outage{name: "kill -9 while Cassandra is away", from: time.Now()}
+	a.GoOn(2 * time.Second) // by then, the last samples in channels are on disk
+	kill := outage{name: "kill -9 while Cassandra is unavailable", from: time.Now()}
 	a.Kill()
 	if least := float64(len(p.pvs) * 100); put < least {
-		t.Errorf("%.0f samples were put into the spool: fewer than %.0f", put, least)
+		t.Errorf("%.0f samples were put into the spool, want at least %.0f", put, least)
 	}
 	node.Start(t)
 	a = program.Standalone(t, p.ClientEnv(), args...)
@@ -44,10 +44,10 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	a.GoOn(2 * time.Second)
 	node.Pause(t)
 	a.GoOn(3 * time.Second)
-	stop := outage{name: "SIGTERM while Cassandra is away", from: time.Now()}
+	stop := outage{name: "SIGTERM while Cassandra is unavailable", from: time.Now()}
 	a.Stop()
 	if !regexp.MustCompile(`samples remain in the spool.*samples=[1-9]`).MatchString(a.Log.String()) {
-		t.Errorf("at its end it does not say that samples wait:\n%s", a.Log.Tail())
+		t.Errorf("the stopped program does not report the samples in its spool:\n%s", a.Log.Tail())
 	}
 	node.Resume(t)
 	a = program.Standalone(t, p.ClientEnv(), args...)
@@ -66,17 +66,17 @@ func outageInSpool(t *testing.T, node *cassandra.Node) {
 	cost := checkHoles(t, all, kill, stop, last)
 	for i, most := range []time.Duration{2*flush + delay, delay} {
 		if cost[i].early > most {
-			t.Errorf("the end of the program costs samples of the %v before it", cost[i].early)
+			t.Errorf("the end of the program loses samples of the %v before it", cost[i].early)
 		}
 	}
-	checkPresent(t, all, told)
+	checkPresent(t, all, channels)
 	for _, pv := range p.spread(20) {
 		checkLossesMarked(t, a, pv, all[pv], kill)
 	}
 }
 
-// makeSchema creates the tables of a keyspace. This takes long on a busy machine.
-func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
+// createSchema creates the tables of a keyspace. This takes long on a busy machine.
+func createSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	t.Helper()
 	s := program.Launch(t, nil, "schema", "--cassandra", node.Addr(), "--cassandra-keyspace", keyspace, "--timeout", "5m")
 	<-s.Ended
@@ -85,8 +85,8 @@ func makeSchema(t *testing.T, node *cassandra.Node, keyspace string) {
 	}
 }
 
-// checkLossesMarked fails the test unless marks cover every step that was lost in an outage. It
-// retries, because other processes mark a vanished process as dead only after some time.
+// checkLossesMarked fails the test unless marks cover every step that was lost in an outage.
+// It retries, because the new process waits before it marks the killed one as dead.
 func checkLossesMarked(t *testing.T, a *program.Archiver, pv string, events []archive.Event, o outage) {
 	t.Helper()
 	var open []time.Time
@@ -106,7 +106,7 @@ func checkLossesMarked(t *testing.T, a *program.Archiver, pv string, events []ar
 		a.GoOn(time.Second)
 	}
 	if len(open) > 0 {
-		t.Errorf("%s: %d steps are missing, from %v on, and no marks say so: %v", pv, len(open), open[0], marks)
+		t.Errorf("%s: no marks explain %d missing steps, the first at %v: %v", pv, len(open), open[0], marks)
 	}
 }
 

@@ -26,7 +26,7 @@ type outage struct {
 	from, to time.Time
 }
 
-// losses is the total loss in an outage.
+// losses is the total loss of all PVs in an outage.
 type losses struct {
 	samples, pvs int
 	early, late  time.Duration // the longest loss before the outage began, and after it ended
@@ -49,7 +49,7 @@ func checkHoles(t *testing.T, all map[string][]archive.Event, outages ...outage)
 			}
 		}
 		if t.Failed() {
-			t.FailNow() // the other PVs look alike
+			t.FailNow() // the other PVs probably fail in the same way
 		}
 	}
 	for i, o := range outages {

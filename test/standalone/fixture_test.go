@@ -11,18 +11,18 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// plant is a fixture: an IOC with counting PVs, and the groups that archive them.
-type plant struct {
+// fixture has an IOC with counting PVs and the manifests of the groups that archive them.
+type fixture struct {
 	*epics.IOC
 	pvs    []string
 	groups string // directory of manifests
 }
 
-// newPlant starts an IOC with n PVs that rise by 0.1 ten times per second. Their alarms begin after
-// a few seconds.
-func newPlant(t *testing.T, n int) *plant {
+// newFixture starts an IOC with n PVs that rise by 0.1 ten times per second. Their alarms
+// begin after a few seconds.
+func newFixture(t *testing.T, n int) *fixture {
 	t.Helper()
-	p := &plant{groups: t.TempDir(), pvs: archive.Names("T:", n)}
+	p := &fixture{groups: t.TempDir(), pvs: archive.Names("T:", n)}
 	const most = 1000 // channels per group
 	for from := 0; from < n; from += most {
 		name := fmt.Sprintf("part-%d", from/most)
@@ -33,13 +33,13 @@ func newPlant(t *testing.T, n int) *plant {
 }
 
 // write atomically replaces the manifest with the given name.
-func (p *plant) write(t *testing.T, name, text string) {
+func (p *fixture) write(t *testing.T, name, text string) {
 	t.Helper()
 	program.WriteGroup(t, p.groups, name, text)
 }
 
 // remove deletes the manifest with the given name.
-func (p *plant) remove(t *testing.T, name string) {
+func (p *fixture) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(p.groups, name+".yaml")); err != nil {
 		t.Fatal(err)
