@@ -13,10 +13,11 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// archive stores the PVs of the real IOC, which count, for some seconds, and reads
-// them back when the IOC is gone: every step must be there once.
+// archive runs varve standalone on the counting PVs of the real IOC for the length of a
+// measurement. It then kills the IOC and reads the PVs back, to count the steps that are
+// missing.
 func (b *bench) archive(ctx context.Context, ioc *process, env []string, provider capture.Provider, channels int) (f flow, err error) {
-	b.say("varve standalone: the same %d PVs", channels)
+	b.logf("varve standalone: the same %d PVs", channels)
 	dir := filepath.Join(b.dir, "wire-"+provider.String())
 	pvs := archive.Names("B:", channels)
 	if err := writeList(filepath.Join(dir, "groups"), provider, pvs); err != nil {
@@ -38,12 +39,12 @@ func (b *bench) archive(ctx context.Context, ioc *process, env []string, provide
 	if err := ioc.kill(); err != nil {
 		return f, err
 	}
-	b.say("reading them back")
+	b.logf("reading them back")
 	return f, b.account(addr, pvs, time.Now().Add(-b.seconds), &f)
 }
 
-// account reads PVs since a time, and counts the steps that are not in the archive,
-// and those of them that no mark explains.
+// account reads PVs since a time. It counts the steps that are missing in the archive, and the
+// missing steps that no mark explains.
 func (b *bench) account(addr string, pvs []string, since time.Time, f *flow) error {
 	c := archive.NewClient("http://"+addr, time.Minute)
 	var lost, unmarked, read atomic.Int64
@@ -76,7 +77,7 @@ func (b *bench) account(addr string, pvs []string, since time.Time, f *flow) err
 	return err
 }
 
-// writeList writes ArchiveGroups of PVs of a provider, 1,000 in each.
+// writeList writes manifests of ArchiveGroups with the PVs of a provider, 1,000 PVs in each.
 func writeList(dir string, provider capture.Provider, pvs []string) error {
 	named := make([]string, len(pvs))
 	for i, pv := range pvs {

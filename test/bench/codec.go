@@ -19,22 +19,23 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// column is a block of 4,096 samples as a PV of some kind gives them.
+// column is a block of 4,096 samples of one kind of PV.
 type column struct {
 	name string
 	run  *sample.Run
 }
 
-// packing is what a codec makes of a column, a sample: bytes, and ns of one core.
+// packing holds the results of a codec for one column, per sample: the size in bytes, and the
+// times to encode and decode on one core in ns.
 type packing struct{ size, encode, decode float64 }
 
-// codec measures the encoding of blocks, and that of the same columns by a Gorilla
-// implementation, by zstd, and by pcodec.
+// codec measures Varve's block encoding, and compares it with Gorilla, zstd and pcodec on the
+// same columns.
 func (b *bench) codec(ctx context.Context) error {
 	cols := codecColumns()
 	pcodec, err := pcodecOf(ctx, cols)
 	if err != nil {
-		b.say("without pcodec: %v", err)
+		b.logf("skipping pcodec: %v", err)
 	}
 	for _, c := range cols {
 		ours, err := blockOf(c.run)
@@ -43,7 +44,7 @@ func (b *bench) codec(ctx context.Context) error {
 		}
 		xor, err := gorillaOf(c.run)
 		if err != nil {
-			return fmt.Errorf("encoding %s as Gorilla does: %w", c.name, err)
+			return fmt.Errorf("encoding %s with Gorilla: %w", c.name, err)
 		}
 		z, err := zstdOf(c.run)
 		if err != nil {
@@ -69,7 +70,8 @@ func (b *bench) codec(ctx context.Context) error {
 
 const codecSamples = 4096
 
-// codecColumns are columns of float64, if not said otherwise, at 10 Hz.
+// codecColumns returns columns of samples at 10 Hz. All are of float64, except counter and
+// enum.
 func codecColumns() []column {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const jitter = 20_000 // ns
@@ -105,8 +107,8 @@ func codecRun(rng *rand.Rand, typ sample.Type, jitter int64, value func(i int) u
 	return r
 }
 
-// least returns the ns a sample that work on a block takes, at its fastest: other
-// programs share the machine.
+// least returns the shortest time that work on one block took, in ns per sample. The shortest
+// time is the one that other programs on the machine disturbed least.
 func least(work func()) float64 {
 	best, until := time.Duration(math.MaxInt64), time.Now().Add(300*time.Millisecond)
 	for time.Now().Before(until) {
@@ -117,7 +119,7 @@ func least(work func()) float64 {
 	return float64(best.Nanoseconds()) / codecSamples
 }
 
-var errOther = errors.New("other samples come back")
+var errOther = errors.New("the decoded samples differ from the encoded ones")
 
 func blockOf(r *sample.Run) (p packing, err error) {
 	var blob []byte
@@ -152,7 +154,7 @@ func gorillaOf(r *sample.Run) (p packing, err error) {
 	return p, err
 }
 
-// raw appends the words of a column, little-endian.
+// raw appends the values of a column as 64-bit little-endian words.
 func raw[T int64 | uint64](dst []byte, vals []T) []byte {
 	for _, v := range vals {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
@@ -160,7 +162,7 @@ func raw[T int64 | uint64](dst []byte, vals []T) []byte {
 	return dst
 }
 
-// zstdOf compresses the columns as they are, at zstd's default level.
+// zstdOf compresses the raw columns with zstd at its default level.
 func zstdOf(r *sample.Run) (p packing, err error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -182,12 +184,12 @@ func zstdOf(r *sample.Run) (p packing, err error) {
 	return p, err
 }
 
-// pcodecOf lets pcodec, which is written in Rust, compress the columns: times and
-// values apart.
+// pcodecOf compresses the columns with pcodec, a codec written in Rust. It compresses times
+// and values separately.
 func pcodecOf(ctx context.Context, cols []column) (map[string]packing, error) {
 	out, err := exec.CommandContext(ctx, "hack/venv.sh", "codecs").Output()
 	if err != nil {
-		return nil, fmt.Errorf("making its environment: %w", err)
+		return nil, fmt.Errorf("creating the Python environment: %w", err)
 	}
 	lines := strings.Fields(string(out))
 	var in bytes.Buffer
@@ -211,7 +213,7 @@ func pcodecOf(ctx context.Context, cols []column) (map[string]packing, error) {
 		var name string
 		var size, encode, decode float64
 		if _, err := fmt.Sscan(line, &name, &size, &encode, &decode); err != nil {
-			return nil, fmt.Errorf("reading what pcodec printed: %w", err)
+			return nil, fmt.Errorf("parsing the output of pcodec: %w", err)
 		}
 		p := found[name]
 		found[name] = packing{p.size + size/codecSamples, p.encode + encode/codecSamples, p.decode + decode/codecSamples}

@@ -20,13 +20,14 @@ const (
 	drawnGoal  = 100       // ms
 )
 
-// drawnLevels stand on tiers of their own, so that each has a table.
+// drawnLevels are the rollup levels of the PV. Each has its own retention tier, and so its own
+// table.
 var drawnLevels = [...]store.Level{
 	store.LevelOf(10*time.Second, store.Keep5y), store.LevelOf(5*time.Minute, store.Keep10y), store.LevelOf(6*time.Hour, store.Forever),
 }
 
-// draw stores three years of a PV of 1 Hz, which sealing decimates, and draws ranges of
-// it to so many pixels.
+// draw stores three years of a PV at 1 Hz, with rollups at three levels. It then measures how
+// long it takes to read time ranges of different lengths for a plot that is 2,000 pixels wide.
 func (b *bench) draw(ctx context.Context) error {
 	return b.withNode(ctx, func(n *node) (err error) {
 		l, err := openLoader(ctx, n.addr, "drawn", 1, ampleMemory)
@@ -55,10 +56,10 @@ func (b *bench) draw(ctx context.Context) error {
 	})
 }
 
-// drawnFill stores a slow wave with noise, one sample a second.
+// drawnFill stores one sample per second of a slow wave with noise.
 func (b *bench) drawnFill(ctx context.Context, l *loader, pv string, from, to int64) error {
 	samples := (to - from) / 1e9
-	b.say("drawing: %d samples of a PV, with 3 levels", samples)
+	b.logf("drawing: %d samples of a PV, with 3 levels", samples)
 	rng := rand.New(rand.NewPCG(3, 1))
 	begun := time.Now()
 	for i := range samples {
@@ -74,7 +75,7 @@ func (b *bench) drawnFill(ctx context.Context, l *loader, pv string, from, to in
 	return nil
 }
 
-// drawnSizes reports what raw samples and each level take on disk.
+// drawnSizes reports the disk space of the raw samples and of each rollup level.
 func (b *bench) drawnSizes(ctx context.Context, n *node) error {
 	tables := map[string]float64{"block_forever": drawnSpan.Seconds()}
 	for _, l := range drawnLevels {
@@ -94,7 +95,8 @@ func (b *bench) drawnSizes(ctx context.Context, n *node) error {
 	return nil
 }
 
-// drawnRange draws a range, several times.
+// drawnRange reads the bins of a time range several times, and reports the median and the
+// longest time.
 func (b *bench) drawnRange(ctx context.Context, r *query.Reader, pv string, from, to int64) error {
 	span := time.Duration(to + 1 - from)
 	times := make([]float64, 9)
@@ -113,7 +115,7 @@ func (b *bench) drawnRange(ctx context.Context, r *query.Reader, pv string, from
 			}
 		}
 		if n < drawnTo/2 {
-			return fmt.Errorf("%v of %s are drawn as %d points", span, pv, n)
+			return fmt.Errorf("%v of %s have only %d points", span, pv, n)
 		}
 		times[i] = time.Since(begun).Seconds() * 1e3
 	}

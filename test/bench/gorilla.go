@@ -7,8 +7,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// gorilla is the encoding of Facebook's Gorilla, with the buckets of times that
-// Prometheus has: differences of differences, and values XORed with the one before.
+// gorilla encodes samples like Facebook's Gorilla, with the time buckets of Prometheus. It
+// stores differences of time differences, and each value XORed with the value before it.
 //
 //	time   0                        the difference is the one before
 //	       10, 110, 1110, 1111      14, 17, 20, 64 bits of how it differs
@@ -21,7 +21,8 @@ type gorilla struct {
 	have int // bits in acc
 }
 
-// buckets of times: the bits in front, and those of the number.
+// buckets are the ranges of time changes: the prefix, its number of bits, and the number of
+// bits of the change.
 var buckets = [...]struct {
 	prefix uint64
 	size   int
@@ -43,7 +44,8 @@ func (g *gorilla) put(v uint64, size int) {
 	g.acc, g.have = 0, 0
 }
 
-// encode appends a run of a fixed type to dst. Times are in the unit that they have.
+// encode appends a run of a type of fixed size to dst. It stores times as multiples of unit,
+// in ns.
 func (g *gorilla) encode(dst []byte, r *sample.Run, unit int64) []byte {
 	*g = gorilla{out: dst}
 	var before, step, value uint64
@@ -88,46 +90,47 @@ func (g *gorilla) time(change int64) {
 	}
 }
 
-// take returns size bits of b from a bit on.
-func take(b []byte, bit, size int) uint64 {
+// bitsAt returns size bits of b, starting at the given bit.
+func bitsAt(b []byte, bit, size int) uint64 {
 	at, shift := bit>>3, bit&7
 	v := binary.BigEndian.Uint64(b[at:])<<shift | uint64(b[at+8])>>(8-shift)
 	return v >> (64 - size)
 }
 
-// decode fills a run that has as many samples. The bytes have 16 more behind them.
+// decode decodes b into r, whose slices already have the number of samples. b must have 16
+// extra bytes at its end.
 func (g *gorilla) decode(r *sample.Run, b []byte, unit int64) {
 	var before, step, value uint64
 	leading, trailing, bit := 0, 0, 0
 	for i := range r.Times {
-		if take(b, bit, 1) == 0 {
+		if bitsAt(b, bit, 1) == 0 {
 			bit++
 		} else {
-			k := min(bits.LeadingZeros8(^uint8(take(b, bit, 8)))-1, 3)
+			k := min(bits.LeadingZeros8(^uint8(bitsAt(b, bit, 8)))-1, 3)
 			bit += buckets[k].size
 			size := buckets[k].bits
-			step += uint64(int64(take(b, bit, size)<<(64-size)) >> (64 - size))
+			step += uint64(int64(bitsAt(b, bit, size)<<(64-size)) >> (64 - size))
 			bit += size
 		}
 		before += step
 		r.Times[i] = int64(before) * unit
 
 		switch {
-		case take(b, bit, 1) == 0:
+		case bitsAt(b, bit, 1) == 0:
 			bit++
-		case take(b, bit, 2) == 0b10:
+		case bitsAt(b, bit, 2) == 0b10:
 			bit += 2
-			value ^= take(b, bit, 64-leading-trailing) << trailing
+			value ^= bitsAt(b, bit, 64-leading-trailing) << trailing
 			bit += 64 - leading - trailing
 		default:
-			leading = int(take(b, bit+2, 5))
-			size := int(take(b, bit+7, 6))
+			leading = int(bitsAt(b, bit+2, 5))
+			size := int(bitsAt(b, bit+7, 6))
 			if size == 0 {
 				size = 64
 			}
 			trailing = 64 - leading - size
 			bit += 13
-			value ^= take(b, bit, size) << trailing
+			value ^= bitsAt(b, bit, size) << trailing
 			bit += size
 		}
 		r.Words[i] = value

@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// What the evaluation for HALF's archiver measured, with one thread that writes or
-// reads 2,000 PVs of 10 Hz: the best of several databases.
+// These constants are the best results of several databases in the evaluation for HALF's
+// archiver. There, one thread wrote or read 2,000 PVs at 10 Hz.
 const (
 	hdasPVs   = 2_000
 	hdasWrite = 0.15e6 // samples/s, InfluxDB
@@ -25,8 +25,8 @@ const (
 	hdasLong  = 10_000_000
 )
 
-// hdas writes batches of all PVs, and reads one PV that has many samples, by one
-// thread each.
+// hdas writes batches of samples of all PVs, and reads one PV that has many samples. Each is
+// done by one thread.
 func (b *bench) hdas(ctx context.Context) error {
 	return b.withNode(ctx, func(n *node) (err error) {
 		l, err := openLoader(ctx, n.addr, "hdas", 1, ampleMemory)
@@ -40,7 +40,7 @@ func (b *bench) hdas(ctx context.Context) error {
 				return err
 			}
 		}
-		b.say("as HDAS: a PV of %d samples", hdasLong)
+		b.logf("like HDAS: a PV with %d samples", hdasLong)
 		const pv = "HDAS:LONG"
 		l.open([]string{pv})
 		for i := range int64(hdasLong) {
@@ -51,7 +51,8 @@ func (b *bench) hdas(ctx context.Context) error {
 				}
 			}
 		}
-		// Cassandra compiles what it runs often: a server that reads is warm.
+		// Read without measuring first. The JVM compiles the code that runs often, and a
+		// server in use has done so.
 		for begun := time.Now(); time.Since(begun) < b.seconds/2; {
 			if _, err := l.read(ctx, pv, hdasEpoch+rng.Int64N(hdasLong)*hdasStep, hdasEpoch+hdasLong*hdasStep); err != nil {
 				return err
@@ -69,19 +70,19 @@ func (b *bench) hdas(ctx context.Context) error {
 	})
 }
 
-// reading is sample i of an ADC of 12 bits, whose time jitters by 20 µs.
+// reading returns sample i of a 12-bit ADC. Its time jitters by up to 20 µs.
 func reading(rng *rand.Rand, i int64) *sample.Sample {
 	value := math.Round((5+rng.NormFloat64()/10)*4096/10) / 4096 * 10
 	return &sample.Sample{Time: hdasEpoch + i*hdasStep + rng.Int64N(20000), Word: math.Float64bits(value)}
 }
 
-// hdasWrite appends batches of some steps of all PVs, and waits for each until it
-// is durable.
+// hdasWrite appends batches with the given number of steps of all PVs, and waits until each
+// batch is durable.
 func (b *bench) hdasWrite(ctx context.Context, l *loader, rng *rand.Rand, steps int) error {
-	b.say("as HDAS: batches of %d PVs, %v of 10 Hz", hdasPVs, time.Duration(steps)*100*time.Millisecond)
+	b.logf("like HDAS: batches of %d PVs, %v at 10 Hz", hdasPVs, time.Duration(steps)*100*time.Millisecond)
 	pvs := archive.Names(fmt.Sprintf("HDAS:%d:", steps), hdasPVs)
 	l.open(pvs)
-	ready := make([]*sample.Sample, steps) // what the archiver does is measured, not the making of numbers
+	ready := make([]*sample.Sample, steps) // created in advance, so that only the archiver's work is measured
 	samples, first := 0, int64(0)
 	var busy time.Duration
 	cpu := 0.0
@@ -113,7 +114,7 @@ func (b *bench) hdasWrite(ctx context.Context, l *loader, rng *rand.Rand, steps 
 	return l.seal(ctx)
 }
 
-// hdasRead reads n samples from some on, several times.
+// hdasRead reads n samples, beginning with sample number first, several times.
 func (b *bench) hdasRead(ctx context.Context, node *node, l *loader, pv, what string, first, n int64) error {
 	from := int64(hdasEpoch) + first*hdasStep
 	read, begun, used := int64(0), time.Now(), node.usage()
@@ -123,7 +124,7 @@ func (b *bench) hdasRead(ctx context.Context, node *node, l *loader, pv, what st
 			return err
 		}
 		if int64(got) != n {
-			return fmt.Errorf("%s has %d samples in a range of %d", pv, got, n)
+			return fmt.Errorf("%s has %d samples in a range, want %d", pv, got, n)
 		}
 		read += n
 	}

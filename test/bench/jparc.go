@@ -16,32 +16,32 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// What J-PARC's evaluation of HBase did: a day of 10,000 PVs at 1 Hz, whose names
-// have 30 random characters and whose values are random doubles, written in 54
-// minutes at best; and 5 clients that read 10 of the PVs each, in 7 s at best.
+// J-PARC's evaluation of HBase stored a day of 10,000 PVs at 1 Hz, with names of 30 random
+// characters and with random float64 values. At best, the samples were written in 54 minutes.
+// Five clients then read 10 PVs each, at best in 7 s.
 const (
 	jparcPVs     = 10_000
 	jparcDay     = 86_400
 	jparcRate    = jparcPVs * jparcDay / (54 * 60) // samples/s
 	jparcBytes   = 55                              // per sample
 	jparcClients = 5
-	jparcOf      = 10 // PVs of a client
+	jparcOf      = 10 // PVs per client
 	jparcRead    = jparcOf * jparcDay / 7.0
 
-	// jparcBatch is how many seconds of samples become durable while as many arrive.
+	// jparcBatch is the number of seconds of samples in a batch. While a batch becomes
+	// durable, the next one is appended.
 	jparcBatch = 50
-	// jparcSealed is about how many seconds of samples a sealer of an engine finds, when
-	// it has been fed as fast as possible.
+	// jparcSealed is the number of seconds of samples that are sealed at once. It is about
+	// what the sealer of an engine finds that is fed as fast as possible.
 	jparcSealed = 2500
-	// jparcRounds is how often the clients read what they read.
+	// jparcRounds is the number of times that the clients repeat their reads.
 	jparcRounds = 5
 )
 
 const jparcEpoch = 1_700_006_400 // a midnight
 
-// jparc stores the same kind of data, the beginning of the day unless the whole is
-// asked for, and reads as its clients did: of the PVs that they read there is a whole
-// day in any case.
+// jparc stores data like J-PARC's, and reads it like J-PARC's clients. By default, it stores
+// only the beginning of the day. The PVs that the clients read always get the whole day.
 func (b *bench) jparc(ctx context.Context) error {
 	return b.withNode(ctx, func(n *node) (err error) {
 		if err := b.jparcWarm(ctx, n); err != nil {
@@ -80,8 +80,9 @@ func (b *bench) jparc(ctx context.Context) error {
 	})
 }
 
-// jparcWarm writes for a minute or so: a server that has just been started spends most
-// of its time on compiling what it runs, which in a day does not count.
+// jparcWarm writes samples for about a minute that do not count. A server that was just
+// started spends most of its time on compiling its code, which does not matter over a whole
+// day.
 func (b *bench) jparcWarm(ctx context.Context, n *node) (err error) {
 	l, err := openLoader(ctx, n.addr, "warm", 8, engineMemory)
 	if err != nil {
@@ -91,7 +92,7 @@ func (b *bench) jparcWarm(ctx context.Context, n *node) (err error) {
 	rng := rand.New(rand.NewPCG(30, 0))
 	pvs := randomNames(rng, jparcPVs)
 	l.open(pvs)
-	b.say("as J-PARC: warming up")
+	b.logf("like J-PARC: warming up")
 	for from := 0; from < b.jparcWarmUp; from += jparcBatch {
 		if err := b.jparcFeed(ctx, l, rng, pvs, from, from+jparcBatch); err != nil {
 			return err
@@ -105,9 +106,9 @@ func (b *bench) jparcWarm(ctx context.Context, n *node) (err error) {
 	return nil
 }
 
-// jparcWrite writes samples of all PVs, until all stand in blocks.
+// jparcWrite writes samples of all PVs, and measures the time until all of them are in blocks.
 func (b *bench) jparcWrite(ctx context.Context, n *node, l *loader, rng *rand.Rand, pvs []string) error {
-	b.say("as J-PARC: %d PVs at 1 Hz, %d s of them", jparcPVs, b.jparcSeconds)
+	b.logf("like J-PARC: %d PVs at 1 Hz, for %d s", jparcPVs, b.jparcSeconds)
 	begun, used := time.Now(), n.usage()
 	stop := l.sealing(ctx)
 	err := b.jparcFeed(ctx, l, rng, pvs, 0, b.jparcSeconds)
@@ -123,8 +124,8 @@ func (b *bench) jparcWrite(ctx context.Context, n *node, l *loader, rng *rand.Ra
 	return nil
 }
 
-// jparcFeed appends the samples of some seconds of the day, and returns when all are
-// durable.
+// jparcFeed appends the samples of the seconds from up to to of the day, and waits until all
+// are durable.
 func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []string, from, to int) error {
 	var durable errgroup.Group
 	for s := from; s < to; s++ {
@@ -132,7 +133,7 @@ func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []
 		for _, pv := range pvs {
 			l.append(pv, &sample.Sample{Time: at, Word: math.Float64bits(rng.Float64())})
 		}
-		if (s+1)%jparcBatch == 0 { // what was appended before is durable, and the rest is next
+		if (s+1)%jparcBatch == 0 { // wait for the batch before, and start to sync this one
 			if err := firstOf(durable.Wait(), l.room(ctx)); err != nil {
 				return err
 			}
@@ -142,8 +143,8 @@ func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []
 	return firstOf(durable.Wait(), l.sync(ctx))
 }
 
-// jparcRead lets clients read a day of PVs of their own, all at once. The first time is
-// that of a server that has read nothing yet.
+// jparcRead runs the clients at the same time. Each reads a day of its own PVs. The first time
+// is that of a server that has not read anything yet.
 func (b *bench) jparcRead(ctx context.Context, n *node, l *loader, pvs []string) error {
 	first, err := b.jparcRound(ctx, l, pvs)
 	if err != nil {
@@ -165,7 +166,8 @@ func (b *bench) jparcRead(ctx context.Context, n *node, l *loader, pvs []string)
 	return nil
 }
 
-// jparcRound returns how many seconds the slowest of the clients took.
+// jparcRound runs all clients once and returns the number of seconds that the slowest one
+// took.
 func (b *bench) jparcRound(ctx context.Context, l *loader, pvs []string) (slowest float64, err error) {
 	times := make([]float64, jparcClients)
 	var g errgroup.Group
@@ -178,7 +180,7 @@ func (b *bench) jparcRound(ctx context.Context, l *loader, pvs []string) (slowes
 					return err
 				}
 				if n != jparcDay {
-					return fmt.Errorf("%s has %d samples, not %d", pv, n, jparcDay)
+					return fmt.Errorf("%s has %d samples, want %d", pv, n, jparcDay)
 				}
 			}
 			times[i] = time.Since(begun).Seconds()
@@ -189,7 +191,7 @@ func (b *bench) jparcRound(ctx context.Context, l *loader, pvs []string) (slowes
 	return slices.Max(times), err
 }
 
-// randomNames returns names of 30 letters.
+// randomNames returns n names of 30 random letters.
 func randomNames(rng *rand.Rand, n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -202,7 +204,8 @@ func randomNames(rng *rand.Rand, n int) []string {
 	return names
 }
 
-// diskUse returns the bytes of the files below directories.
+// diskUse returns the total size in bytes of the files below the directories that match a
+// pattern.
 func diskUse(pattern string) (sum int64, err error) {
 	dirs, err := filepath.Glob(pattern)
 	if err != nil {
@@ -226,7 +229,7 @@ func diskUse(pattern string) (sum int64, err error) {
 	return sum, nil
 }
 
-// present ignores that a file is gone meanwhile.
+// present returns err, or nil if err means that a file was deleted in the meantime.
 func present(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -23,33 +23,34 @@ import (
 	"varve.dev/varve/engine/store/cassandra/schema"
 )
 
-// loader feeds samples to the shardJournals and the sealers of an engine, whose clients it
-// stands for, as fast as a Cassandra takes them:
+// loader takes the place of an engine's clients. It feeds samples to the engine's shard
+// journals and sealers as fast as Cassandra accepts them:
 //
 //	append ──▶ ShardJournal ──▶ journal          checkpoint: Shard ──▶ blocks
 type loader struct {
 	store         store.Store
 	memory        *journal.Memory
 	lost          atomic.Uint64 // samples
-	slots         chan struct{} // of checkpoints
+	slots         chan struct{} // limits concurrent checkpoints
 	shardJournals []*journal.ShardJournal
 	sealers       []*seal.Shard
 	heads         map[string]*journal.Head
-	// retention of all PVs, set before the first is sealed.
+	// retention is the retention of all PVs. It is set before the first PV is sealed.
 	retention store.Retention
 
 	stop context.CancelFunc
 	runs sync.WaitGroup
 }
 
-// Memory of a loader: that of an engine unless more is asked for, and far above what
-// waits between two calls of seal.
+// engineMemory is the default memory of an engine. ampleMemory is far more than the samples
+// between two calls of seal need.
 const (
 	engineMemory = 1 << 30
 	ampleMemory  = 4 << 30
 )
 
-// openLoader makes a keyspace, and a loader of some shards that writes to it.
+// openLoader creates a keyspace, and a loader with the given number of shards that writes to
+// it.
 func openLoader(ctx context.Context, addr, keyspace string, shards int, memory int64) (*loader, error) {
 	cfg := cql.Config{Hosts: []string{addr}, Keyspace: keyspace, Timeout: time.Minute}
 	if err := schema.Create(ctx, cfg); err != nil {
@@ -84,7 +85,7 @@ func openLoader(ctx context.Context, addr, keyspace string, shards int, memory i
 	return l, nil
 }
 
-// close ends the shardJournals when everything is durable, and closes the store.
+// close stops the shard journals once all samples are durable, and closes the store.
 func (l *loader) close() error {
 	l.stop()
 	l.runs.Wait()
@@ -95,8 +96,8 @@ func (l *loader) close() error {
 	return err
 }
 
-// sealing lets the sealers decide by themselves when to seal, as those of an engine do,
-// until the function that it returns is called.
+// sealing runs the sealers like those of an engine, which decide when to seal, until the
+// caller calls stop.
 func (l *loader) sealing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var runs sync.WaitGroup
@@ -104,7 +105,7 @@ func (l *loader) sealing(ctx context.Context) (stop func()) {
 		runs.Go(func() { s.Run(ctx) })
 	}
 	return func() {
-		for range cap(l.slots) { // a checkpoint that is broken off is made again
+		for range cap(l.slots) { // let checkpoints end, as an interrupted one is repeated
 			l.slots <- struct{}{}
 		}
 		cancel()
@@ -115,7 +116,7 @@ func (l *loader) sealing(ctx context.Context) (stop func()) {
 	}
 }
 
-// room waits until the sealers have given back so much memory that nothing is dropped.
+// room waits until the sealers have released enough memory that no samples are dropped.
 func (l *loader) room(ctx context.Context) error {
 	for l.memory.Used() > l.memory.Limit()/4*3 && ctx.Err() == nil {
 		time.Sleep(5 * time.Millisecond)
@@ -123,7 +124,7 @@ func (l *loader) room(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// open adds PVs of doubles.
+// open adds PVs of type float64.
 func (l *loader) open(pvs []string) {
 	for _, pv := range pvs {
 		l.heads[pv] = l.shardJournals[pvname.Shard(pv, len(l.shardJournals))].Open(pv, sample.Float64)
@@ -134,7 +135,7 @@ func (l *loader) append(pv string, s *sample.Sample) {
 	l.shardJournals[pvname.Shard(pv, len(l.shardJournals))].Append(l.heads[pv], sample.Float64, s)
 }
 
-// sync returns when everything that was appended is durable.
+// sync waits until all appended samples are durable.
 func (l *loader) sync(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, shardJournal := range l.shardJournals {
@@ -143,7 +144,7 @@ func (l *loader) sync(ctx context.Context) error {
 	return g.Wait()
 }
 
-// seal makes everything durable, and turns it into blocks.
+// seal waits until all appended samples are durable, and writes them into blocks.
 func (l *loader) seal(ctx context.Context) error {
 	if err := l.sync(ctx); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (l *loader) seal(ctx context.Context) error {
 	return g.Wait()
 }
 
-// read reads a PV as a client that asks the store alone, and counts its samples.
+// read reads a PV from the store only, and returns the number of its samples.
 func (l *loader) read(ctx context.Context, pv string, from, to int64) (n int, err error) {
 	r := &query.Reader{Store: l.store, Shards: len(l.shardJournals)}
 	runs, err := r.Read(ctx, pv, from, to, query.Options{Inside: true})

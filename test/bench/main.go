@@ -1,12 +1,12 @@
-// Command bench measures Varve as users run it, beside what other archivers
-// reached and beside a row-per-sample writer in the same run:
+// Command bench measures Varve as users run it. It compares the results with published results
+// of other archivers and with a row-per-sample writer in the same run:
 //
 //	varve ioc ──CA──▶ varve standalone ──▶ Pebble, or a real Cassandra
 //	                        │ /metrics
 //	row-per-sample writer ──┼──▶ the same Cassandra
 //	block codec ────────────┴──▶ table, JSON lines (BENCH_JSON)
 //
-// Everything shares the cores of one machine: compare the ratios.
+// All programs share the cores of one machine, so compare ratios instead of absolute numbers.
 package main
 
 import (
@@ -24,13 +24,14 @@ import (
 // bench is one run of all benchmarks.
 type bench struct {
 	dir, varve string
-	seconds    time.Duration // of a measurement
+	seconds    time.Duration // length of a measurement
 	channels   int
-	// wireChannels are those of the real IOC for Channel Access; for pvAccess it has a tenth.
+	// wireChannels is the number of channels of the real IOC for Channel Access. For pvAccess,
+	// the IOC has a tenth of them.
 	wireChannels int
 	only         string
-	jparcSeconds int // of the day that J-PARC stored
-	jparcWarmUp  int // seconds of other PVs before that
+	jparcSeconds int // number of seconds of J-PARC's day to store
+	jparcWarmUp  int // number of seconds of samples to store before, without measuring
 	profile      string
 	report       report
 }
@@ -40,10 +41,10 @@ func main() {
 	flag.DurationVar(&b.seconds, "length", 20*time.Second, "length of each measurement")
 	flag.IntVar(&b.channels, "channels", 10000, "number of channels")
 	flag.IntVar(&b.wireChannels, "wire-channels", 20000, "number of channels of a real IOC, at 10 Hz")
-	flag.IntVar(&b.jparcSeconds, "jparc-seconds", 2000, "seconds of J-PARC's day, of 10,000 samples each; 86400 is all")
-	flag.IntVar(&b.jparcWarmUp, "jparc-warm-up", 3000, "seconds of samples before that, which do not count: a server that was just started is slow")
-	flag.StringVar(&b.only, "only", "", "measure one part only: codec, pebble, cassandra, jparc, hdas, draw, ca, pva")
-	flag.StringVar(&b.profile, "cpuprofile", "", "where to write a CPU profile of this process, which of jparc and hdas is the archiver")
+	flag.IntVar(&b.jparcSeconds, "jparc-seconds", 2000, "number of seconds of J-PARC's day to store, with 10,000 samples each; the whole day has 86400")
+	flag.IntVar(&b.jparcWarmUp, "jparc-warm-up", 3000, "number of seconds of samples to store before measuring, because a server that was just started is slow")
+	flag.StringVar(&b.only, "only", "", "the only part to measure: codec, pebble, cassandra, jparc, hdas, draw, ca, pva")
+	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of this process, which is the archiver in the parts jparc and hdas")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Measures Varve and prints a table; BENCH_JSON=FILE also saves it as JSON lines.\n  example: go run ./test/bench -length 5s")
 		flag.PrintDefaults()
@@ -78,7 +79,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// profiled runs the parts under the profiler, if that is asked for.
+// profiled runs the parts, with the CPU profiler if -cpuprofile is set.
 func (b *bench) profiled(ctx context.Context) error {
 	if b.profile == "" {
 		return b.parts(ctx)
@@ -95,7 +96,7 @@ func (b *bench) profiled(ctx context.Context) error {
 	return firstOf(err, f.Close())
 }
 
-// parts runs the parts that are asked for.
+// parts runs all parts, or only the part that -only names.
 func (b *bench) parts(ctx context.Context) error {
 	known := false
 	for _, part := range []struct {
@@ -116,18 +117,18 @@ func (b *bench) parts(ctx context.Context) error {
 	return nil
 }
 
-// Figures of other archivers; docs/benchmarks.md has their sources.
+// These constants are results of other archivers. docs/benchmarks.md names their sources.
 const (
 	marschingRate = 79691 // samples/s of the Cassandra Archiver, one Cassandra node
 	applianceCPU  = 19    // µs of CPU per sample of the Archiver Appliance
 )
 
-func (b *bench) say(format string, args ...any) {
+func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
 func (b *bench) pebble(ctx context.Context) error {
-	b.say("as fast as possible into Pebble, %v", b.seconds)
+	b.logf("as fast as possible into Pebble, %v", b.seconds)
 	f, err := b.measure(ctx, "pebble", load{channels: b.channels}, "--data", filepath.Join(b.dir, "pebble", "data"))
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (b *bench) pebble(ctx context.Context) error {
 	return nil
 }
 
-// flow reports an archiver under a load that is as high as it takes.
+// flow reports the results of an archiver under a load.
 func (b *bench) flow(name string, f flow, rate float64, of string) {
 	b.report.rate(name+".durable_rate", f.stored, rate, of)
 	b.report.cost(name+".engine_cpu", "µs/sample", f.cpu, applianceCPU, "of the Archiver Appliance")
@@ -151,7 +152,7 @@ func (b *bench) cassandra(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.say("as fast as possible into Cassandra, %v", b.seconds)
+		b.logf("as fast as possible into Cassandra, %v", b.seconds)
 		full, err := b.measure(ctx, "cassandra", load{channels: b.channels}, "--cassandra", n.addr)
 		if err != nil {
 			return err
@@ -161,7 +162,7 @@ func (b *bench) cassandra(ctx context.Context) error {
 		b.flow("cassandra", full, marschingRate, "of the Cassandra Archiver")
 		b.report.rate("cassandra.over_single_rows", full.stored, single, "one row per sample, this run")
 		b.report.rate("cassandra.over_batched_rows", full.stored, batched, "batches of 100 rows, this run")
-		b.say("%d channels at 10 Hz into Cassandra, %v", 3*b.channels, b.seconds)
+		b.logf("%d channels at 10 Hz into Cassandra, %v", 3*b.channels, b.seconds)
 		paced, err := b.measure(ctx, "paced", load{channels: 3 * b.channels, rate: 10}, "--cassandra", n.addr, "--cassandra-keyspace", "paced")
 		if err != nil {
 			return err
@@ -171,9 +172,9 @@ func (b *bench) cassandra(ctx context.Context) error {
 	})
 }
 
-// rows measures the row-per-sample writer.
+// rows measures the row-per-sample writer, with single rows and with batches.
 func (b *bench) rows(ctx context.Context, addr string) (single, batched float64, err error) {
-	b.say("one row per sample into Cassandra, %v", b.seconds)
+	b.logf("one row per sample into Cassandra, %v", b.seconds)
 	w, err := openRows(addr)
 	if err != nil {
 		return 0, 0, err

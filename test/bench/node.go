@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// node is a real Cassandra for the length of the benchmarks.
+// node is a real Cassandra node for one part of the benchmarks.
 type node struct {
 	addr, dir string
-	env       []string // of nodeScript
+	env       []string // environment of nodeScript
 	process   *process
 }
 
 const nodeScript = "hack/cassandra/cassandra.sh"
 
-// startNode starts Cassandra with its files below dir.
+// startNode starts Cassandra with its files in dir, and waits until it serves CQL.
 func startNode(ctx context.Context, dir string) (*node, error) {
 	if out, err := exec.CommandContext(ctx, nodeScript, "fetch").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("fetching Cassandra: %w\n%s", err, out)
@@ -51,7 +51,7 @@ func startNode(ctx context.Context, dir string) (*node, error) {
 	return n, nil
 }
 
-// stop ends the node. Java says 143 of a process that ended at SIGTERM.
+// stop stops the node. Java exits with code 143 after SIGTERM, which is not an error.
 func (n *node) stop() error {
 	err := n.process.stop()
 	if err != nil && n.process.cmd.ProcessState != nil && n.process.cmd.ProcessState.ExitCode() == 143 {
@@ -60,9 +60,9 @@ func (n *node) stop() error {
 	return err
 }
 
-// withNode runs a part of the benchmarks on a node of its own.
+// withNode runs f, a part of the benchmarks, with a new node.
 func (b *bench) withNode(ctx context.Context, f func(n *node) error) (err error) {
-	b.say("starting Cassandra")
+	b.logf("starting Cassandra")
 	dir, err := os.MkdirTemp(b.dir, "node-")
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (b *bench) withNode(ctx context.Context, f func(n *node) error) (err error)
 	return f(n)
 }
 
-// compact brings a table to disk, as compact as it becomes.
+// compact flushes a table to disk and compacts it fully.
 func (n *node) compact(ctx context.Context, keyspace, table string) error {
 	for _, what := range []string{"flush", "compact"} {
 		cmd := exec.CommandContext(ctx, nodeScript, "nodetool", "1", what, keyspace, table)
@@ -87,14 +87,14 @@ func (n *node) compact(ctx context.Context, keyspace, table string) error {
 	return nil
 }
 
-// size returns the bytes of the files of a table, as soon as they stay the same:
-// those that a compaction has replaced go a little later.
+// size returns the size in bytes of a table's files. It waits until the size no longer
+// changes, because Cassandra deletes the files that a compaction has replaced a little later.
 func (n *node) size(ctx context.Context, keyspace, table string) (size int64, err error) {
 	last := int64(-1)
-	settled := func() bool {
+	unchanged := func() bool {
 		last = size
 		size, err = diskUse(filepath.Join(n.dir, "*", "data", keyspace, table+"-*"))
 		return err != nil || size == last
 	}
-	return size, firstOf(await(ctx, "the files of "+table+" stay the same", time.Minute, settled), err)
+	return size, firstOf(await(ctx, "the files of "+table+" stay the same", time.Minute, unchanged), err)
 }

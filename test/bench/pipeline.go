@@ -12,26 +12,26 @@ import (
 	"varve.dev/varve/ioc"
 )
 
-// load is what the simulated IOC sends.
+// load describes the updates that the simulated IOC sends.
 type load struct {
 	channels int
 	rate     float64 // updates per second of a channel; 0: as fast as possible
 }
 
-// flow is what an archiver did with a load.
+// flow holds the measurements of an archiver under a load.
 type flow struct {
-	stored    float64 // samples per second, acknowledged
-	cpu       float64 // µs of the engine's CPU per sample
+	stored    float64 // acknowledged samples per second
+	cpu       float64 // CPU time of the engine per sample in µs
 	allocs    float64 // allocations per sample
-	perSample float64 // bytes in the journal
+	perSample float64 // bytes in the journal per sample
 	cores     float64
 	read      float64 // samples read back
-	lost      float64 // steps that are not in the archive
-	unmarked  float64 // of those, the ones that no mark explains
+	lost      float64 // steps that are missing in the archive
+	unmarked  float64 // missing steps that no mark explains
 }
 
-// measure archives a load: `varve ioc` and `varve standalone` as processes of
-// their own, as users run them.
+// measure runs `varve ioc` and `varve standalone` in separate processes, as users do, and
+// measures how varve standalone archives the load.
 func (b *bench) measure(ctx context.Context, name string, l load, storage ...string) (f flow, err error) {
 	dir := filepath.Join(b.dir, name)
 	names, err := ioc.Config{Kinds: []string{"NOISE"}, Channels: l.channels}.Names()
@@ -72,8 +72,8 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// observe waits until all channels are connected and the start is over, then compares the counters
-// before and after the time of a measurement.
+// observe waits until all channels are connected and the start is over. It then compares the
+// counters before and after the time of a measurement.
 func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow, err error) {
 	connected := func() bool {
 		m, err := scrape(ctx, addr)
@@ -84,13 +84,13 @@ func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow,
 	}
 	// The start is over when the marks and metadata of all channels are stored.
 	written := -1.0
-	settled := func() bool {
+	unchanged := func() bool {
 		m, err := scrape(ctx, addr)
 		last := written
 		written = m["varve_mark_written_total"]
 		return err == nil && written > 0 && written == last
 	}
-	if err := await(ctx, "the metadata of all channels is stored", 2*time.Minute, settled); err != nil {
+	if err := await(ctx, "the metadata of all channels is stored", 2*time.Minute, unchanged); err != nil {
 		return f, err
 	}
 	before, err := scrape(ctx, addr)
@@ -121,7 +121,7 @@ func (b *bench) observe(ctx context.Context, addr string, channels int) (f flow,
 	return f, nil
 }
 
-// writeGroups writes ArchiveGroups of PVs, 1,000 in each.
+// writeGroups writes manifests of ArchiveGroups to dir, with 1,000 PVs in each.
 func writeGroups(dir string, pvs []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

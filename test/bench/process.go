@@ -18,14 +18,14 @@ import (
 	"varve.dev/varve/test/freeport"
 )
 
-// process is a child that writes its output to a file.
+// process is a child process that writes its output to a file.
 type process struct {
 	cmd  *exec.Cmd
-	done chan error // gives the outcome once, and is closed
+	done chan error // receives the result of Wait once, and is then closed
 	log  string
 }
 
-// start starts a program whose output goes to dir/name.log.
+// start starts a program that writes its output to dir/name.log.
 func start(dir, name string, env []string, program string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan error, 1), log: filepath.Join(dir, name+".log")}
 	f, err := os.Create(p.log)
@@ -46,7 +46,7 @@ func start(dir, name string, env []string, program string, args ...string) (*pro
 	return p, nil
 }
 
-// stop ends the process in order, and shows its log if it failed.
+// stop ends the process with SIGTERM. If the process failed, the error has the end of its log.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return p.failed(err)
@@ -56,16 +56,16 @@ func (p *process) stop() error {
 		return p.failed(err)
 	case <-time.After(time.Minute):
 		_ = p.cmd.Process.Kill()
-		return fmt.Errorf("%s does not stop", p.cmd.Path)
+		return fmt.Errorf("%s does not stop within a minute", p.cmd.Path)
 	}
 }
 
-// kill ends the process, and what it started, at once. It may be called again.
+// kill kills the process and its children. It may be called more than once.
 func (p *process) kill() error {
 	err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.done
 	if errors.Is(err, syscall.ESRCH) {
-		return nil // it is gone
+		return nil // the process no longer exists
 	}
 	return err
 }
@@ -78,13 +78,13 @@ func (p *process) failed(err error) error {
 	return fmt.Errorf("%s: %w\n%s", strings.Join(p.cmd.Args, " "), err, text[max(0, len(text)-2000):])
 }
 
-// freeAddr returns an address of loopback that nothing listens at.
+// freeAddr returns a loopback address with a port that is free.
 func freeAddr() (string, error) {
 	port, err := freeport.Find("127.0.0.1")
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
-// metrics are values by name, the labels included.
+// metrics holds values by the name of the metric, with its labels.
 type metrics map[string]float64
 
 // scrape reads the metrics of an archiver.
@@ -108,7 +108,7 @@ func scrape(ctx context.Context, addr string) (metrics, error) {
 	return m, nil
 }
 
-// await calls f twice a second until it is true.
+// await calls f twice per second until it returns true. It fails after limit.
 func await(ctx context.Context, what string, limit time.Duration, f func() bool) error {
 	for deadline := time.Now().Add(limit); !f(); {
 		if ctx.Err() != nil {

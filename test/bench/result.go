@@ -8,29 +8,29 @@ import (
 	"text/tabwriter"
 )
 
-// result is one figure. Names stay the same from version to version.
+// result is one measurement. Names stay the same from version to version.
 type result struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Anchor is the figure to compare with: of another archiver, or of the
-	// row-per-sample writer in the same run; 0 if there is none.
+	// Anchor is the value to compare with, from another archiver or from the row-per-sample
+	// writer in the same run. It is 0 if there is none.
 	Anchor float64 `json:"anchor"`
-	// Ratio says how many times better the value is than the anchor.
+	// Ratio is the number of times by which the value is better than the anchor.
 	Ratio float64 `json:"ratio"`
 
-	of string // what the anchor is
+	of string // describes the anchor
 }
 
-// report gathers results.
+// report collects results.
 type report struct{ results []result }
 
-// rate adds a figure in samples/s, with its anchor.
+// rate adds a result in samples/s, with its anchor.
 func (r *report) rate(name string, value, anchor float64, of string) {
 	r.speed(name, "samples/s", value, anchor, of)
 }
 
-// speed adds a figure of which more is better, with its anchor.
+// speed adds a result for which higher is better, with its anchor.
 func (r *report) speed(name, unit string, value, anchor float64, of string) {
 	res := result{Name: name, Value: value, Unit: unit, Anchor: anchor, of: of}
 	if anchor > 0 {
@@ -39,7 +39,7 @@ func (r *report) speed(name, unit string, value, anchor float64, of string) {
 	r.results = append(r.results, res)
 }
 
-// cost adds a figure of which less is better, with its anchor.
+// cost adds a result for which lower is better, with its anchor.
 func (r *report) cost(name, unit string, value, anchor float64, of string) {
 	res := result{Name: name, Value: value, Unit: unit, Anchor: anchor, of: of}
 	if anchor > 0 && value > 0 {

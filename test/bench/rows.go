@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// rowWriter writes one row per sample, as the published archivers on Cassandra
-// do: the anchor of the same run.
+// rowWriter writes one row per sample, like the published archivers on Cassandra. Its rates
+// are anchors for Varve's rates in the same run.
 type rowWriter struct{ session *gocql.Session }
 
 const (
-	rowPVs           = 1000
-	rowBatch         = 100
-	rowShardJournals = 64 // writes under way
+	rowPVs    = 1000
+	rowBatch  = 100
+	rowWrites = 64 // concurrent writes
 )
 
 func openRows(addr string) (*rowWriter, error) {
@@ -46,13 +46,13 @@ func (w *rowWriter) close() { w.session.Close() }
 
 const insertRow = `INSERT INTO bench_rows.samples (pv, bucket, time, value, severity, status) VALUES (?, ?, ?, ?, ?, ?)`
 
-// rate writes rows for a while, batch at a time in one partition, and returns
-// how many were acknowledged per second.
+// rate writes rows for the given time, with batch rows of one partition in each write. It
+// returns the number of acknowledged rows per second.
 func (w *rowWriter) rate(ctx context.Context, batch int, length time.Duration) (float64, error) {
 	var written, next atomic.Int64
 	begun := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for range rowShardJournals {
+	for range rowWrites {
 		g.Go(func() error {
 			for time.Since(begun) < length && ctx.Err() == nil {
 				if err := w.write(ctx, int(next.Add(1)), batch); err != nil {

@@ -16,18 +16,18 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// wire compares the clients of a protocol with the reference one: against a real
-// IOC whose PVs all change ten times a second, and searching for PVs that nobody
-// serves.
+// wire compares Varve's client of a protocol with the reference client. In one part, the
+// clients subscribe to a real IOC whose PVs all change ten times per second. In the other
+// part, they search for PVs that no server has.
 func (b *bench) wire(ctx context.Context, provider capture.Provider) error {
-	b.say("building clients of libca and PVXS")
+	b.logf("building the clients with libca and PVXS")
 	c, err := buildClients(ctx, b.dir)
 	if err != nil {
 		return err
 	}
 	channels, reference, of := b.wireChannels, c.libca, "of libca, this run"
 	if provider == capture.PVA {
-		channels, reference, of = b.wireChannels/10, c.pvxs, "of PVXS, this run" // an IOC takes ten times the CPU for it
+		channels, reference, of = b.wireChannels/10, c.pvxs, "of PVXS, this run" // an IOC needs ten times the CPU for pvAccess
 	}
 	if err := b.subscribe(ctx, c, provider, channels, reference, of); err != nil {
 		return fmt.Errorf("subscribing: %w", err)
@@ -38,7 +38,7 @@ func (b *bench) wire(ctx context.Context, provider capture.Provider) error {
 	return nil
 }
 
-// wireCA and wirePVA measure the protocols.
+// wireCA and wirePVA run wire for Channel Access and for pvAccess.
 func (b *bench) wireCA(ctx context.Context) error  { return b.wire(ctx, capture.CA) }
 func (b *bench) wirePVA(ctx context.Context) error { return b.wire(ctx, capture.PVA) }
 
@@ -51,8 +51,8 @@ func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provi
 	defer func() { err = firstOf(err, ioc.kill()) }()
 	seconds := int(b.seconds.Seconds())
 	results := map[string]counted{}
-	for _, program := range []string{reference, c.ourOwns} {
-		b.say("%s: %d PVs of a real IOC at 10 Hz by %v", filepath.Base(program), channels, provider)
+	for _, program := range []string{reference, c.varve} {
+		b.logf("%s: %d PVs of a real IOC at 10 Hz by %v", filepath.Base(program), channels, provider)
 		r, err := runClient(ctx, env, program, iocFormat, channels, seconds, provider.String())
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provi
 		results[program] = r
 	}
 	name := "wire." + provider.String()
-	ours, theirs := results[c.ourOwns], results[reference]
+	ours, theirs := results[c.varve], results[reference]
 	b.report.speed(name+".connect_rate", "PVs/s", float64(channels)/ours.connected, float64(channels)/theirs.connected, of)
 	b.report.speed(name+".events", "events/s", ours.events/float64(seconds), theirs.events/float64(seconds), of)
 	b.report.cost(name+".client_cpu", "µs/event", ours.cpu/ours.events, theirs.cpu/theirs.events, of)
@@ -81,7 +81,8 @@ func (b *bench) subscribe(ctx context.Context, c clients, provider capture.Provi
 
 const iocFormat = "B:%05d"
 
-// startIOC starts a real IOC on loopback, and returns the environment of its clients.
+// startIOC starts a real IOC on loopback, and returns its process and the environment of its
+// clients.
 func (b *bench) startIOC(ctx context.Context, python string, channels int) (*process, []string, error) {
 	db := filepath.Join(b.dir, "wire.db")
 	if err := os.WriteFile(db, []byte(archive.Counting(archive.Names("B:", channels))), 0o600); err != nil {
@@ -113,21 +114,21 @@ func (b *bench) startIOC(ctx context.Context, python string, channels int) (*pro
 		conn, err := net.Dial("tcp4", ca)
 		return err == nil && conn.Close() == nil
 	}
-	if err := await(ctx, "the IOC answers", time.Minute, up); err != nil {
+	if err := await(ctx, "the IOC accepts connections", time.Minute, up); err != nil {
 		return nil, nil, firstOf(err, p.kill())
 	}
 	return p, client, nil
 }
 
-// searchNames is how many PVs are searched for in vain.
+// searchNames is the number of PVs without a server for which the clients search.
 const searchNames = 20_000
 
-// search counts the datagrams that clients send for PVs that nobody serves.
+// search counts the datagrams that clients send while they search for PVs that no server has.
 func (b *bench) search(ctx context.Context, c clients, provider capture.Provider, reference, of string) error {
 	seconds := max(30, int(b.seconds.Seconds()))
 	rates := map[string]float64{}
-	for _, program := range []string{reference, c.ourOwns} {
-		b.say("%s: searching for %d PVs that nobody serves by %v, %d s", filepath.Base(program), searchNames, provider, seconds)
+	for _, program := range []string{reference, c.varve} {
+		b.logf("%s: searching for %d PVs without a server by %v, %d s", filepath.Base(program), searchNames, provider, seconds)
 		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			return err
@@ -155,6 +156,6 @@ func (b *bench) search(ctx context.Context, c clients, provider capture.Provider
 		}
 		rates[program] = float64(datagrams.Load()) / float64(seconds)
 	}
-	b.report.cost("wire."+provider.String()+".search_"+strconv.Itoa(searchNames), "datagrams/s", rates[c.ourOwns], rates[reference], of)
+	b.report.cost("wire."+provider.String()+".search_"+strconv.Itoa(searchNames), "datagrams/s", rates[c.varve], rates[reference], of)
 	return nil
 }

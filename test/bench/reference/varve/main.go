@@ -1,11 +1,12 @@
-// Command varve subscribes to PVs by Varve's own clients, for comparison with
-// libca and PVXS: no filters, no journal, no store.
+// Command varve subscribes to PVs with Varve's own clients, for comparison with libca and
+// PVXS. It has no filters, no journal and no store.
 //
 //	reference-varve FORMAT COUNT SECONDS ca|pva
 //
-// FORMAT makes a PV's name of its number, such as SIM:NOISE:%04d. With PVs that
-// nobody serves it searches for SECONDS. It prints lines of a name and a number:
-// connected_s (when all were), events, cpu_us (of the process, in the SECONDS after that).
+// FORMAT is the format of a PV's name with its number, such as SIM:NOISE:%04d. If no server
+// has the PVs, the command searches for SECONDS. It prints lines with a name and a number:
+// connected_s is the time until all PVs were connected. The lines events and cpu_us have the
+// number of events and the CPU time of the process in the SECONDS after that.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// counter counts what all channels deliver.
+// counter counts the connections and samples of all channels.
 type counter struct{ connected, events atomic.Int64 }
 
 // Connected implements capture.Sink.
@@ -51,7 +52,7 @@ func main() {
 	}
 }
 
-// source opens the client of a provider, as the environment sets it up.
+// source returns a client of a provider, configured by the environment.
 func source(provider string) (capture.Source, error) {
 	if provider == capture.PVA.String() {
 		cfg, err := pva.ConfigFromEnv(os.LookupEnv)
@@ -97,15 +98,15 @@ func run(args []string, out io.Writer) error {
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Fprintf(out, "connected_s %.3f\n", time.Since(begun).Seconds())
-	time.Sleep(2 * time.Second) // the first values
+	time.Sleep(2 * time.Second) // the first values arrive
 	before, cost := c.events.Load(), cpu()
 	time.Sleep(length)
 	cost = cpu() - cost
 	fmt.Fprintf(out, "events %d\ncpu_us %d\n", c.events.Load()-before, cost.Microseconds())
-	return nil // without ending subscriptions one by one
+	return nil // the process ends without closing the subscriptions
 }
 
-// cpu returns what the process used.
+// cpu returns the CPU time of the process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
