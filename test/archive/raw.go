@@ -104,7 +104,7 @@ func fields(msg []byte, f func(field int, v uint64)) error {
 	for len(msg) > 0 {
 		key, n := binary.Uvarint(msg)
 		if n <= 0 {
-			return errors.New("a field without a key")
+			return errors.New("a field has no valid key")
 		}
 		msg = msg[n:]
 		v, size := uint64(0), 0
@@ -122,7 +122,7 @@ func fields(msg []byte, f func(field int, v uint64)) error {
 			}
 		}
 		if size <= 0 || size > len(msg) {
-			return fmt.Errorf("field %d is cut short or of unknown type %d", key>>3, key&7)
+			return fmt.Errorf("field %d is truncated or has the unknown type %d", key>>3, key&7)
 		}
 		if key&7 != 2 {
 			f(int(key>>3), v)

@@ -31,8 +31,8 @@ const (
 	// jparcBatch is the number of seconds of samples in a batch. While a batch becomes
 	// durable, the next one is appended.
 	jparcBatch = 50
-	// jparcSealed is the number of seconds of samples that are sealed at once. It is about
-	// what the sealer of an engine finds that is fed as fast as possible.
+	// jparcSealed is the number of seconds of samples that are sealed at once. It is about as
+	// many as a sealer finds when its engine is fed as fast as possible.
 	jparcSealed = 2500
 	// jparcRounds is the number of times that the clients repeat their reads.
 	jparcRounds = 5
@@ -124,8 +124,8 @@ func (b *bench) jparcWrite(ctx context.Context, n *node, l *loader, rng *rand.Ra
 	return nil
 }
 
-// jparcFeed appends the samples of the seconds from up to to of the day, and waits until all
-// are durable.
+// jparcFeed appends the samples of a part of the day, in seconds, and waits until all are
+// durable.
 func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []string, from, to int) error {
 	var durable errgroup.Group
 	for s := from; s < to; s++ {
@@ -143,8 +143,8 @@ func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []
 	return firstOf(durable.Wait(), l.sync(ctx))
 }
 
-// jparcRead runs the clients at the same time. Each reads a day of its own PVs. The first time
-// is that of a server that has not read anything yet.
+// jparcRead runs the clients at the same time. Each client reads a day of its own PVs. The
+// first round is reported separately, because the server has not read anything before it.
 func (b *bench) jparcRead(ctx context.Context, n *node, l *loader, pvs []string) error {
 	first, err := b.jparcRound(ctx, l, pvs)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestNodeKeepsItsData(t *testing.T) {
 		end()
 		n.Start(t)
 		if got := count(t, n); got != 1 {
-			t.Errorf("after a restart the table has %d rows, not 1", got)
+			t.Errorf("after a restart, the table has %d rows, want 1", got)
 		}
 	}
 }

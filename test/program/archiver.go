@@ -20,12 +20,12 @@ type Archiver struct {
 // serving matches the log line that the program writes once it has bound its address.
 var serving = regexp.MustCompile(`msg=serving url=(\S+)`)
 
-// Standalone starts `varve standalone` on a free port and waits until it serves.
+// Standalone starts `varve standalone` on a free port and waits until it accepts requests.
 func Standalone(t *testing.T, env []string, args ...string) *Archiver {
 	t.Helper()
 	args = append([]string{"standalone", "--listen", "127.0.0.1:0"}, args...)
 	a := &Archiver{Process: Launch(t, env, args...)}
-	Eventually(t, "varve serves", func() bool {
+	Eventually(t, "varve accepts requests", func() bool {
 		select {
 		case <-a.Ended:
 			t.Fatalf("varve ended: %v", a.Cmd.ProcessState)
@@ -119,6 +119,6 @@ func (a *Archiver) AwaitSamples(n int) time.Time {
 	a.t.Helper()
 	a.AwaitConnected(n)
 	least := a.Summary().Received + uint64(n)
-	Eventually(a.t, "PVs have samples", func() bool { return a.Summary().Received >= least })
+	Eventually(a.t, "samples have arrived", func() bool { return a.Summary().Received >= least })
 	return time.Now()
 }

@@ -69,7 +69,7 @@ func TestLong_BackupLosesNothing(t *testing.T) {
 	wrong := reader(t, i, node, "wrong")
 	wrong.checkStore()
 	if got := firstMissing(pvs[0], wrong.numbers(pvs[0])); got >= b.between {
-		t.Errorf("with claims copied last, no sample is lost of %d, want a loss", got)
+		t.Errorf("with claims copied last, all %d samples are still there, want a loss", got)
 	} else {
 		t.Logf("with claims copied last, samples from %d on are lost; %d samples were acknowledged", got, b.between)
 	}

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// TestDemo checks that the demo archives PVs, serves the commands, and prints a sum that
-// accounts for every sample.
+// TestDemo checks that the demo archives PVs, that commands can read them, and that the demo
+// prints a sum that accounts for every sample.
 func TestDemo(t *testing.T) {
 	p := program.Launch(t, nil, "demo", "--seconds", "6", "--data", t.TempDir(), "-f", "../../config/samples", "--listen", "127.0.0.1:0")
 	browser := regexp.MustCompile(`in a browser\s+(\S+)/\n`)

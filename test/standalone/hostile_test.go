@@ -23,12 +23,12 @@ func TestHostileNetwork(t *testing.T) {
 	begin := time.Now()
 	a := program.Standalone(t, append(p.ClientEnv(), "EPICS_CA_NAME_SERVERS="+garbage), "-f", p.groups, "--data", t.TempDir())
 	a.AwaitConnected(len(p.pvs))
-	program.Eventually(t, "the garbage server was called twice", func() bool { return calls() >= 2 })
+	program.Eventually(t, "clients have connected to the garbage server twice", func() bool { return calls() >= 2 })
 	a.GoOn(2 * time.Second)
 	checkHoles(t, a.ReadAll(p.pvs, begin))
 	for _, pv := range []string{"NOBODY:SERVES:THIS", "NOR:THIS"} {
 		if c := a.Channels()[pv]; c.State != "searching" {
-			t.Errorf("%s is %q", pv, c.State)
+			t.Errorf("%s is %q, want searching", pv, c.State)
 		}
 	}
 	if s := a.Summary(); s.States["connected"] != len(p.pvs) || s.States["searching"] != 2 {

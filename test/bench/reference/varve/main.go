@@ -4,9 +4,9 @@
 //	reference-varve FORMAT COUNT SECONDS ca|pva
 //
 // FORMAT is the format of a PV's name with its number, such as SIM:NOISE:%04d. If no server
-// has the PVs, the command searches for SECONDS. It prints lines with a name and a number:
-// connected_s is the time until all PVs were connected. The lines events and cpu_us have the
-// number of events and the CPU time of the process in the SECONDS after that.
+// has the PVs, the command searches for SECONDS. It prints lines with a name and a number.
+// connected_s is the time until all PVs were connected. events and cpu_us are the number of
+// events and the CPU time of the process in the SECONDS after that.
 package main
 
 import (
