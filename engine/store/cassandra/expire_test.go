@@ -18,7 +18,7 @@ import (
 // Forever stay. Two things must not keep an expired file: deletions, which are tombstones in a
 // later window, and blocks that were written again.
 func TestLong_ExpiredFilesGoWhole(t *testing.T) {
-	p := newPlant(t)
+	p := newFixture(t)
 	for window := range oldWindows {
 		p.now = p.due(window).Add(-toLive)
 		p.archive(func(r store.Tier) time.Time { return p.old(r, window) })
@@ -29,8 +29,8 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 	}
 	p.now = p.due(oldWindows)
 	today := func(store.Tier) time.Time { return p.now }
-	for _, r := range plantTiers {
-		_, err := p.DropBucket(t.Context(), plantPV(1), store.Day.Of(p.old(r, 0).UnixNano()).In(r), p.now.UnixNano())
+	for _, r := range testedTiers {
+		_, err := p.DropBucket(t.Context(), expiringPV(1), store.Day.Of(p.old(r, 0).UnixNano()).In(r), p.now.UnixNano())
 		p.must(err)
 	}
 	p.archive(today)
@@ -50,8 +50,8 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 			t.Fatalf("these files of expired windows still exist: %v", left)
 		}
 	}
-	const whole = plantPVs * 3
-	for _, r := range plantTiers {
+	const whole = expiringPVs * 3
+	for _, r := range testedTiers {
 		p.expect(r, p.now, whole)
 		for window := range oldWindows {
 			want := 0
@@ -66,32 +66,32 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 }
 
 const (
-	oldWindows = 3
-	plantPVs   = 8
-	toLive     = 20 * time.Second // of rows that expire during the test
-	expireWait = 5 * time.Minute  // enough on a busy machine
+	oldWindows  = 3
+	expiringPVs = 8
+	toLive      = 20 * time.Second // of rows that expire during the test
+	expireWait  = 5 * time.Minute  // enough on a busy machine
 )
 
-func plantPV(i int) string { return fmt.Sprintf("P:%d", i) }
+func expiringPV(i int) string { return fmt.Sprintf("P:%d", i) }
 
 var (
-	plantTiers = []store.Tier{store.Keep1d, store.Keep90d, store.Forever}
-	everyTable = []string{"block", "block_part", "block_apart", "rollup"} // all tables of a tier
+	testedTiers = []store.Tier{store.Keep1d, store.Keep90d, store.Forever}
+	everyTable  = []string{"block", "block_part", "block_apart", "rollup"} // all tables of a tier
 )
 
 // fixture is an archive on a Cassandra node of its own. The test sets the archive's clock.
-type plant struct {
+type fixture struct {
 	*torn
 	node  *cassandra.Node
 	begun time.Time // a midnight
 	now   time.Time
 }
 
-func newPlant(t *testing.T) *plant {
-	p := &plant{node: cassandra.Start(t), begun: time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
+func newFixture(t *testing.T) *fixture {
+	p := &fixture{node: cassandra.Start(t), begun: time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)}
 	p.now = p.begun
 	cfg := cql.Config{
-		Hosts: []string{p.node.Addr()}, Keyspace: "plant", Timeout: 30 * time.Second, Tiers: plantTiers,
+		Hosts: []string{p.node.Addr()}, Keyspace: "expiring", Timeout: 30 * time.Second, Tiers: testedTiers,
 		Now: func() time.Time { return p.now },
 	}
 	if err := schema.Create(t.Context(), cfg); err != nil {
@@ -104,10 +104,12 @@ func newPlant(t *testing.T) *plant {
 
 // due returns when the rows of an old window expire. Windows are three days apart, which is
 // more than a window of either tier.
-func (p *plant) due(window int) time.Time { return p.begun.Add(time.Duration(window) * 72 * time.Hour) }
+func (p *fixture) due(window int) time.Time {
+	return p.begun.Add(time.Duration(window) * 72 * time.Hour)
+}
 
 // old returns a time in the day whose bucket expires when the window is due.
-func (p *plant) old(r store.Tier, window int) time.Time {
+func (p *fixture) old(r store.Tier, window int) time.Time {
 	return p.due(window).Add(-r.Keep() - 24*time.Hour)
 }
 
@@ -116,18 +118,18 @@ func dayLevel(r store.Tier) store.Level { return store.LevelOf(24*time.Hour/stor
 
 // archive writes a small block, a large block and a tile of a day on each tier, each of them
 // twice, and flushes them to disk.
-func (p *plant) archive(day func(store.Tier) time.Time) {
+func (p *fixture) archive(day func(store.Tier) time.Time) {
 	p.Helper()
-	for _, r := range plantTiers {
+	for _, r := range testedTiers {
 		at := day(r).UnixNano()
-		for i := range plantPVs {
+		for i := range expiringPVs {
 			small := store.Block{
-				BlockKey: store.BlockKey{PV: plantPV(i), Bucket: store.Day.Of(at).In(r), Start: at, Writer: store.WriterID{1}, N: 1},
+				BlockKey: store.BlockKey{PV: expiringPV(i), Bucket: store.Day.Of(at).In(r), Start: at, Writer: store.WriterID{1}, N: 1},
 				End:      at + 1000, Count: 1, Type: sample.Float64, Blob: blob(1)[:50<<10],
 			}
 			large := small
 			large.N, large.Blob = 2, blob(2)[:600<<10]
-			tile := store.Rollup{PV: plantPV(i), Level: dayLevel(r), Tile: dayLevel(r).Tile(at), Stamp: p.now.UnixNano(), Blob: []byte("bins")}
+			tile := store.Rollup{PV: expiringPV(i), Level: dayLevel(r), Tile: dayLevel(r).Tile(at), Stamp: p.now.UnixNano(), Blob: []byte("bins")}
 			for range 2 {
 				p.must(p.PutBlocks(p.Context(), small, large))
 				p.must(p.PutRollups(p.Context(), tile))
@@ -138,10 +140,10 @@ func (p *plant) archive(day func(store.Tier) time.Time) {
 }
 
 // files returns the SSTables of the tiers that expire.
-func (p *plant) files() map[string]bool {
+func (p *fixture) files() map[string]bool {
 	p.Helper()
 	out := map[string]bool{}
-	for _, r := range plantTiers[:2] {
+	for _, r := range testedTiers[:2] {
 		for _, t := range everyTable {
 			table := t + "_" + r.String()
 			for f := range p.node.Files(p, p.keyspace, table) {
@@ -154,9 +156,9 @@ func (p *plant) files() map[string]bool {
 
 // hurry makes Cassandra drop expired rows at once. This is safe because no node was down, so
 // no node has missed a deletion.
-func (p *plant) hurry() {
+func (p *fixture) hurry() {
 	p.Helper()
-	for _, r := range plantTiers[:2] {
+	for _, r := range testedTiers[:2] {
 		for _, t := range everyTable {
 			table, options, pairs := t+"_"+r.String(), map[string]string{}, []string{}
 			p.must(p.session.Query("SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", p.keyspace, table).
@@ -171,16 +173,16 @@ func (p *plant) hurry() {
 }
 
 // expect checks the number of blocks and tiles of a day.
-func (p *plant) expect(r store.Tier, day time.Time, want int) {
+func (p *fixture) expect(r store.Tier, day time.Time, want int) {
 	p.Helper()
 	at, n := day.UnixNano(), 0
-	for i := range plantPVs {
-		for _, err := range p.Blocks(p.Context(), plantPV(i), store.Day.Of(at).In(r), at, at) {
+	for i := range expiringPVs {
+		for _, err := range p.Blocks(p.Context(), expiringPV(i), store.Day.Of(at).In(r), at, at) {
 			p.must(err)
 			n++
 		}
 		tile := dayLevel(r).Tile(at)
-		for _, err := range p.Rollups(p.Context(), plantPV(i), dayLevel(r), tile, tile) {
+		for _, err := range p.Rollups(p.Context(), expiringPV(i), dayLevel(r), tile, tile) {
 			p.must(err)
 			n++
 		}

@@ -20,12 +20,12 @@ func TestBytesUnderWayAreBounded(t *testing.T) {
 		const bound = 10 << 10
 		s := &Store{cfg: cql.Config{InFlightBytes: bound}, inFlight: semaphore.NewWeighted(bound), metrics: newMetrics()}
 		var mu sync.Mutex
-		underWay, most := 0, 0
+		inFlight, most := 0, 0
 		add := func(n int) {
 			mu.Lock()
 			defer mu.Unlock()
-			underWay += n
-			most = max(most, underWay)
+			inFlight += n
+			most = max(most, inFlight)
 		}
 		refused := errors.New("refused")
 		for i, size := range []int{1 << 10, 5 << 10, 50 << 10, 9 << 10, 200, 6 << 10, 3 << 10, 4 << 10} {
@@ -47,8 +47,8 @@ func TestBytesUnderWayAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if underWay != 0 || most > bound || most < bound/2 {
-			t.Errorf("%d bytes are in flight; the maximum was %d with a bound of %d", underWay, most, bound)
+		if inFlight != 0 || most > bound || most < bound/2 {
+			t.Errorf("%d bytes are in flight; the maximum was %d with a bound of %d", inFlight, most, bound)
 		}
 	})
 }

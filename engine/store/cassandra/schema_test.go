@@ -149,7 +149,7 @@ func TestTiersAreAdded(t *testing.T) {
 	expect(t, st.PutBlocks(t.Context(), blk(store.Keep90d), blk(store.Keep1y)), store.ErrNoTier, names...)
 	expect(t, st.PutRollups(t.Context(), tile(store.Keep90d), tile(store.Keep1y)), store.ErrNoTier, names...)
 	if n := count(store.Keep1y); n != 0 {
-		t.Errorf("there are %d rows on a tier without tables", n)
+		t.Errorf("a read finds %d rows on a tier without tables", n)
 	}
 	if _, err := st.DropBucket(t.Context(), "A", blk(store.Keep1y).Bucket, now); err != nil {
 		t.Error(err)
@@ -166,7 +166,7 @@ func TestTiersAreAdded(t *testing.T) {
 			t.Error(err)
 		}
 		if a, b := count(store.Keep90d), count(store.Keep1y); a != 2 || b != 2 {
-			t.Errorf("there are %d and %d rows", a, b)
+			t.Errorf("a read finds %d and %d rows", a, b)
 		}
 		if has, err := st.Tiers(t.Context()); err != nil || !slices.Equal(has, []store.Tier{store.Forever, store.Keep90d, store.Keep1y}) {
 			t.Errorf("%d: the store has the tiers %v, %v", i, has, err)
@@ -199,11 +199,11 @@ func expect(t *testing.T, err, is error, words ...string) {
 		t.Fatal("no error")
 	}
 	if is != nil && !errors.Is(err, is) {
-		t.Errorf("the error is %v, not %v", err, is)
+		t.Errorf("the error is %v, want %v", err, is)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the error %q does not say %q", err, w)
+			t.Errorf("the error %q does not contain %q", err, w)
 		}
 	}
 }

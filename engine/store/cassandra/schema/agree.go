@@ -18,18 +18,19 @@ const (
 	agreeEvery = 200 * time.Millisecond
 )
 
-// schemaSession connects to the one node through which schemas are changed. The caller
-// closes the session.
+// schemaSession connects to the one node through which all processes change the schema. The
+// caller closes the session.
 //
 // If a node does not know a table yet, Cassandra creates the table again, even with IF NOT
-// EXISTS, and hides the rows of the first one from then on. So:
+// EXISTS. From then on it hides the rows of the first table. To prevent this:
 //
 //   - The nodes that answer must agree first. A node that was unreachable while tables were
-//     created may come back and get a request before it has learned of them.
-//   - Of these nodes, all processes choose the one with the lowest ID. Two processes that
-//     create a schema at the same time use the same node, which serializes their statements.
+//     created may come back and get a request before it has received the schema.
+//   - All processes choose the node with the lowest ID among these nodes. Two processes that
+//     create a schema at the same time therefore use the same node, which serializes their
+//     statements.
 //
-// It does not wait for unreachable nodes. They learn the schema from the others.
+// It does not wait for unreachable nodes. They receive the schema from the other nodes later.
 func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	session, err := c.Probe()
 	if err != nil {
@@ -51,8 +52,8 @@ func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	return c.Probe(node)
 }
 
-// agree waits until all nodes of a datacenter that answer have the same schema. It returns
-// the address of the node with the lowest ID.
+// agree waits until all answering nodes of a datacenter have the same schema. It returns the
+// address of the node with the lowest ID.
 func (c *target) agree(ctx context.Context, dc string) (node string, err error) {
 	r, err := c.rollCall(ctx, dc)
 	if err != nil {
@@ -61,12 +62,13 @@ func (c *target) agree(ctx context.Context, dc string) (node string, err error) 
 	return r.answer[0], nil
 }
 
-// roll has the addresses of a datacenter's reachable and unreachable nodes,
-// both in the order of their IDs.
+// roll has the addresses of a datacenter's reachable and unreachable nodes, each in the order
+// of the node IDs.
 type roll struct{ answer, away []string }
 
-// rollCall returns which nodes answer, once they have the same schema. It queries each node
-// itself, because a node's information about another one may be out of date.
+// rollCall returns the nodes that answer and those that do not, once the answering nodes have
+// the same schema. It queries each node directly, because a node's information about another
+// node may be out of date.
 func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	cluster := c.Cluster()
 	cluster.NumConns = 1
@@ -93,7 +95,8 @@ func (c *target) rollCall(ctx context.Context, dc string) (roll, error) {
 	}
 }
 
-// schemas returns which nodes answer, and their addresses by schema version.
+// schemas returns the nodes that answer and those that do not, and the addresses of the
+// answering nodes by schema version.
 func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string) (r roll, versions map[string][]string) {
 	versions = map[string][]string{}
 	hosts := session.GetHosts()
@@ -116,7 +119,7 @@ func (c *target) schemas(ctx context.Context, session *gocql.Session, dc string)
 	return r, versions
 }
 
-// disagreement returns a text with the nodes of each schema version.
+// disagreement returns a text that lists the nodes of each schema version.
 func disagreement(versions map[string][]string) string {
 	if len(versions) == 0 {
 		return "no node answers"

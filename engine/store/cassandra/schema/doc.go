@@ -6,6 +6,7 @@
 //	GrantRole ──▶ the user that engines and retrieval log in as
 //	Check ◀── the version and the tiers that the tables are of
 //
-// All statements of Create are safe to repeat, also by several processes at a time.
-// docs/design/replication.md explains why no reader misses a sample while Replicate runs.
+// Several processes may call Create at the same time, and repeat it, because all its
+// statements are idempotent. docs/design/replication.md explains why no reader misses a sample
+// while Replicate runs.
 package schema

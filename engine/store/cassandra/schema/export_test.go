@@ -8,7 +8,7 @@ func (r Replication) Hasten(settle time.Duration) Replication {
 	return r
 }
 
-// Unrepaired makes Replicate skip the repairs, which is wrong.
+// Unrepaired makes Replicate skip the repairs, so that readers may miss samples.
 func (r Replication) Unrepaired() Replication {
 	r.unrepaired = true
 	return r

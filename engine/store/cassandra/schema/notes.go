@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// notes are rows of schema_version besides the version of the tables. In them Replicate
-// remembers its progress. Like samples they are read and written by quorum, and repaired. A
-// missing note is 0.
+// notes are the rows of schema_version in which Replicate stores its progress. The table also
+// contains the version of the tables. Notes are read and written by quorum, and repaired, like
+// samples. A missing note is 0.
 type notes struct {
 	session  *gocql.Session
 	keyspace string // of the archive
 	values   map[string]int
-	clock    cql.Clock // ahead of all timestamps that were read, so that a slow clock loses no notes
+	clock    cql.Clock // ahead of all timestamps that were read, so that no note is lost if the machine's clock is slow
 }
 
 // Names of notes.

@@ -20,23 +20,24 @@ const (
 	repairParallel = 4                     // slices of the ring at a time
 	repairPage     = 8 << 20 / BlockInline // blocks per page
 	repairRows     = 256                   // rows per page of tables without blobs
-	// A slice holds about sliceMebibytes. After repairWindow slices the position is noted.
+	// A slice contains about sliceMebibytes. After repairWindow slices the repair notes its
+	// position.
 	sliceMebibytes = 4
 	leastSlices    = 4
 	mostSlices     = 1 << 16
 	repairWindow   = 16
-	// whole is the note of a table that is repaired. A smaller note is the position in the
-	// ring, from 1, up to which the table is repaired.
+	// whole is the note of a table that is completely repaired. A smaller note is the position
+	// in the ring, counted from 1, up to which the table is repaired.
 	whole = math.MaxInt32
 )
 
-// repair makes all replicas of tables equal. It reads every row from all replicas at once, so
-// Cassandra writes to each replica what it lacks before it answers.
+// repair makes all replicas of tables equal. It reads every row from all replicas at once.
+// Before Cassandra answers such a read, it writes the missing data to each replica.
 //
 //	a table's ring:  ├──┼──┼──┼──┤  slices, some at a time ──▶ pages, at ALL ──▶ replicas
 //	                 ▲ noted
 //
-// A later call does not read slices again that are noted. While a replica is unreachable,
+// A later call skips the slices before the noted position. While a replica is unreachable,
 // repair waits.
 func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairTable) error {
 	session, err := r.cfg.repairSession(r.dc)
@@ -122,7 +123,7 @@ func token(position int64) int64 {
 	return math.MinInt64 + position<<33
 }
 
-// logProgress logs how far the repair is.
+// logProgress logs the progress of the repair.
 func (w *walk) logProgress(t *repairTable, share float64) {
 	w.told = time.Now()
 	took := time.Since(w.began)
@@ -132,7 +133,7 @@ func (w *walk) logProgress(t *repairTable, share float64) {
 		"rows", w.rows.Load(), "disk_mib_per_second", int(speed), "left", time.Duration(float64(time.Second)*(w.total-all)/speed).Round(time.Second))
 }
 
-// slice repairs the rows between two tokens. If a page is too large for the nodes, it
+// slice repairs the rows between two tokens. If a page is too large for the nodes, slice
 // requests smaller pages.
 func (w *walk) slice(ctx context.Context, t *repairTable, from, to int64) error {
 	var next []byte
@@ -160,7 +161,8 @@ func (w *walk) page(ctx context.Context, t *repairTable, from, to int64, rows in
 	return it.PageState(), it.Close()
 }
 
-// await waits before a page is read again. It returns an error if another try is useless.
+// await waits before a page is read again. It returns an error if another attempt cannot
+// succeed.
 func (w *walk) await(ctx context.Context, cause error) error {
 	var refused gocql.RequestError
 	if errors.As(cause, &refused) {

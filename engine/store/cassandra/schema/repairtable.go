@@ -25,9 +25,9 @@ type repairTable struct {
 
 func (t *repairTable) note() string { return repairNote(t.keyspace, t.name) }
 
-// repairable returns the tables of keyspaces after it has set them to be repaired by reads.
-// The tables of most tiers of an archive are created without read repair: see tierOptions.
-// restore undoes the change.
+// repairable switches on read repair for the tables of keyspaces, and returns the tables. The
+// tables of most tiers of an archive are created without read repair: see tierOptions. restore
+// undoes the change.
 func (r *replicator) repairable(ctx context.Context, session *gocql.Session, subjects []subject) (out []*repairTable, err error) {
 	for _, s := range subjects {
 		tables, err := tablesOf(ctx, session, s.keyspace)
@@ -115,9 +115,10 @@ func tablesOf(ctx context.Context, session *gocql.Session, keyspace string) (out
 	return out, nil
 }
 
-// prepare makes the statement. Cassandra repairs only the columns that a query selects. It
-// compares them before it masks them, so blobs are masked and need not be sent here. In a
-// table without regular columns, rows have nothing but their keys.
+// prepare creates the statement. Cassandra repairs only the columns that a query selects. It
+// compares the columns before it masks them, so the statement masks blobs, and the nodes need
+// not send them to this process. In a table without regular columns, rows consist only of
+// their keys.
 func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error {
 	it := session.Query("SELECT column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?",
 		t.keyspace, t.name).IterContext(ctx)
@@ -146,16 +147,16 @@ func (t *repairTable) prepare(ctx context.Context, session *gocql.Session) error
 		columns = keys
 	}
 	token := "token(" + strings.Join(keys, ", ") + ")"
-	// Each repair has a statement text of its own, because a node keeps the table's read_repair
-	// of the time when it prepared the statement, or when the node started.
+	// Each repair has a statement text of its own. A node uses the value that the table's
+	// read_repair had when the node prepared the statement or started.
 	t.stmt = fmt.Sprintf("SELECT %s FROM %s.%s WHERE %s > ? AND %s <= ? /* repair %d */",
 		strings.Join(columns, ", "), t.keyspace, named(t.name), token, token, time.Now().UnixNano())
 	t.rows = pageOf(t.name)
 	return nil
 }
 
-// pageOf returns how many rows of a table a replica can send at a time: usually 4 MiB, and at
-// most 8 MiB.
+// pageOf returns the number of rows of a table per page, so that a page usually has 4 MiB and
+// at most 8 MiB.
 func pageOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "journal_part"), strings.HasPrefix(name, "block_part"):
@@ -168,12 +169,12 @@ func pageOf(name string) int {
 	return repairRows
 }
 
-// errPartitioner is returned for clusters with a partitioner that was the default fifteen
-// years ago.
+// errPartitioner is returned for clusters with another partitioner than the
+// Murmur3Partitioner, which has been the default since Cassandra 1.2.
 var errPartitioner = errors.New("only rings of the Murmur3Partitioner can be repaired")
 
-// measure reads how much disk space the tables take on all nodes. Nodes that do not report it
-// count as empty.
+// measure reads the disk space of the tables on all nodes. Nodes that do not report it count
+// as empty.
 func measure(ctx context.Context, session *gocql.Session, dc string, tables []*repairTable) error {
 	var partitioner string
 	if err := session.Query("SELECT partitioner FROM system.local").ScanContext(ctx, &partitioner); err != nil {

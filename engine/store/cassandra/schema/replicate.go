@@ -17,8 +17,9 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// settleFor is longer than a request takes, whether it succeeds or not. When it has passed,
-// a node that has learned of a change has finished the requests that it began before.
+// settleFor is how long Replicate waits after a change. It is longer than a request takes,
+// whether the request succeeds or fails. After this time, a node that knows of the change has
+// finished all requests that it began before the change.
 const settleFor = 15 * time.Second
 
 // Bounds of retries.
@@ -31,11 +32,11 @@ const (
 // Replication has the options of Replicate.
 type Replication struct {
 	// Patience is how long Replicate continues without progress, for example while nodes are
-	// unreachable; 10 min by default.
+	// unreachable. The default is 10 min.
 	Patience time.Duration
 
-	// settle replaces settleFor, and unrepaired leaves out the repairs, which is wrong. Both
-	// are for tests.
+	// settle replaces settleFor. unrepaired skips the repairs, so that readers may miss
+	// samples. Both are for tests.
 	settle     time.Duration
 	unrepaired bool
 }
@@ -98,7 +99,7 @@ type replicator struct {
 
 func (r *replicator) progress() { r.progressed.Store(time.Now().UnixNano()) }
 
-// pause waits before a failed step is tried again. It returns an error once there was no
+// pause waits before a failed step is tried again. It returns an error if there was no
 // progress for too long.
 func (r *replicator) pause(ctx context.Context, cause error) error {
 	if time.Since(time.Unix(0, r.progressed.Load())) > r.how.Patience {
@@ -125,8 +126,7 @@ type subject struct {
 	standing
 }
 
-// advance takes the next step for all keyspaces. It reports whether there was nothing left to
-// do.
+// advance takes the next step for all keyspaces. It reports whether no step was left.
 func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	session, err := r.cfg.schemaSession(ctx)
 	if err != nil {
@@ -208,8 +208,8 @@ func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *c
 	return s, nil
 }
 
-// alter sets a number of replicas. The notes that it writes first hold whether the statement
-// runs or not.
+// alter sets a number of replicas. It writes notes first. These notes are correct whether the
+// statement runs or not.
 func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *notes, s *subject, to int) error {
 	if to > s.present {
 		if err := r.cfg.requireNodes(ctx, r.dc, to); err != nil {
@@ -241,17 +241,18 @@ func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *n
 	return err
 }
 
-// leaveAuth leaves the replication of system_auth, which holds Cassandra's users, to the
-// administrator.
+// leaveAuth leaves the replication of system_auth to the administrator. This keyspace contains
+// Cassandra's users.
 func (r *replicator) leaveAuth(why error) {
 	r.noAuth = true
 	r.log.Warn("the keyspace system_auth keeps its replicas; logging in depends on the nodes that hold it", "err", why)
 }
 
-// ErrNodes says that fewer nodes of a datacenter answer than replicas are requested.
+// ErrNodes means that fewer nodes of a datacenter answer than replicas are requested.
 var ErrNodes = errors.New("too few nodes for the replicas")
 
-// requireNodes returns ErrNodes unless a number of nodes of a datacenter answer.
+// requireNodes returns ErrNodes unless at least the given number of nodes of a datacenter
+// answer.
 func (c *target) requireNodes(ctx context.Context, dc string, nodes int) error {
 	roll, err := c.rollCall(ctx, dc)
 	if err == nil && len(roll.answer) < nodes {
@@ -264,8 +265,8 @@ func (c *target) requireNodes(ctx context.Context, dc string, nodes int) error {
 	return err
 }
 
-// settleAll makes all replicas of keyspaces equal and notes it. From then on their number is
-// settled.
+// settleAll makes all replicas of keyspaces equal and writes the notes for it. From then on
+// the number of replicas is settled.
 func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
 	var several []subject
 	for _, s := range subjects {
@@ -301,8 +302,8 @@ func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, note
 	return r.noteSettled(ctx, session, notes, subjects)
 }
 
-// noteSettled notes the end of a repair. It returns an error if another process has changed
-// the number of replicas meanwhile.
+// noteSettled writes the notes for the end of a repair. It returns an error if another process
+// has changed the number of replicas meanwhile.
 func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
 	top, err := cql.ReadTopology(ctx, session)
 	if err != nil {
@@ -334,8 +335,9 @@ func (r *replicator) noteSettled(ctx context.Context, session *gocql.Session, no
 	return nil
 }
 
-// alterOthers gives the same number of replicas, at most three, to the keyspaces of
-// Cassandra's own records. No reader depends on them, so the number changes in one step.
+// alterOthers sets the number of replicas of the keyspaces with Cassandra's own records. The
+// number is the same as the archive's, but at most three. No reader depends on these
+// keyspaces, so the number changes in one step.
 func (r *replicator) alterOthers(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	wanted := min(defaultReplicas, r.cfg.ReplicationFactor)
 	for _, keyspace := range []string{"system_distributed", "system_traces"} {

@@ -25,7 +25,7 @@ type load struct {
 
 	mu           sync.Mutex
 	acked        []store.Block
-	reads, fails int // fails counts reads without an answer, because nodes are down
+	reads, fails int // fails counts reads that got no answer because nodes are down
 }
 
 func startLoad(t *testing.T, st *cassandrastore.Store) *load {
@@ -34,7 +34,7 @@ func startLoad(t *testing.T, st *cassandrastore.Store) *load {
 	l := &load{t: t, st: st, cancel: cancel}
 	for range 2 {
 		l.ended.Go(func() { repeatedly(ctx, l.write) })
-		l.ended.Go(func() { repeatedly(ctx, l.look) })
+		l.ended.Go(func() { repeatedly(ctx, l.readRandom) })
 	}
 	t.Cleanup(func() { cancel(); l.ended.Wait() })
 	return l
@@ -50,8 +50,8 @@ func repeatedly(ctx context.Context, f func(context.Context)) {
 	}
 }
 
-// write writes a block on one of two tiers, which differ in how reads repair. Some blocks are
-// stored in parts.
+// write writes a block on one of two tiers. The tables of the two tiers differ in their read
+// repair. Some blocks are stored in parts.
 func (l *load) write(ctx context.Context) {
 	now := time.Now().UnixNano()
 	bucket := store.Hour.Of(now)
@@ -74,9 +74,9 @@ func (l *load) write(ctx context.Context) {
 	l.acked = append(l.acked, b)
 }
 
-// look reads a random block and checks it. Half of the reads go to the newest or the oldest
+// readRandom reads a random block and checks it. Half of the reads go to the newest or the oldest
 // blocks.
-func (l *load) look(ctx context.Context) {
+func (l *load) readRandom(ctx context.Context) {
 	n := l.count()
 	if n == 0 {
 		return
@@ -126,8 +126,8 @@ func (l *load) read(ctx context.Context, i int) error {
 		want.PV, want.Bucket.Tier(), time.Unix(0, want.Start).Format(time.TimeOnly), errMissing, there)
 }
 
-// goOn waits until some more blocks are acknowledged.
-func (l *load) goOn(more int) {
+// awaitMore waits until the given number of further blocks are acknowledged.
+func (l *load) awaitMore(more int) {
 	l.t.Helper()
 	end := l.count() + more
 	retried(l.t, "writing", func() error {
@@ -143,13 +143,13 @@ func (l *load) stop() {
 	l.t.Helper()
 	l.cancel()
 	l.ended.Wait()
-	l.t.Logf("%d blocks acknowledged, %d reads, of which %d were not answered", len(l.acked), l.reads, l.fails)
+	l.t.Logf("%d blocks were acknowledged; %d reads, of which %d got no answer", len(l.acked), l.reads, l.fails)
 	if missing := l.missing(); missing > 0 {
-		l.t.Errorf("of %d blocks, %d are missing", len(l.acked), missing)
+		l.t.Errorf("of %d acknowledged blocks, %d are missing", len(l.acked), missing)
 	}
 }
 
-// missing returns how many of the acknowledged blocks a reader does not find.
+// missing returns the number of acknowledged blocks that a reader does not find.
 func (l *load) missing() int {
 	l.t.Helper()
 	const readers = 8

@@ -74,7 +74,7 @@ func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 	retried(a.t, "opening the archive", func() (err error) {
 		st, err = cassandrastore.Open(a.t.Context(), cfg)
 		if errors.Is(err, schema.ErrNoSchema) {
-			a.t.Fatalf("an engine that starts: %v", err)
+			a.t.Fatalf("an engine cannot open the archive: %v", err)
 		}
 		return err
 	})
@@ -82,7 +82,7 @@ func (a *archive) open(nodes ...*cassandra.Node) (st *cassandrastore.Store) {
 	return st
 }
 
-// replicate begins to change the number of replicas to n. The channel gets the result.
+// replicate starts to change the number of replicas to n. It sends the result to the channel.
 func (a *archive) replicate(ctx context.Context, n int, how schema.Replication) <-chan error {
 	cfg, ended := a.admin, make(chan error, 1)
 	cfg.ReplicationFactor, how.Patience = n, busyWait
@@ -90,7 +90,7 @@ func (a *archive) replicate(ctx context.Context, n int, how schema.Replication) 
 	return ended
 }
 
-// altered waits until the keyspace has n replicas, repaired or not.
+// altered waits until the keyspace has n replicas. They need not be repaired yet.
 func (a *archive) altered(n int) {
 	a.t.Helper()
 	retried(a.t, "changing the number of replicas", func() error {
@@ -111,16 +111,17 @@ func (a *archive) settled(n int, ended <-chan error) {
 		a.t.Fatal(err)
 	}
 	a.altered(n)
-	a.t.Logf("%d replicas after %.1f s", n, time.Since(a.begun).Seconds())
+	a.t.Logf("the change to %d replicas ended after %.1f s", n, time.Since(a.begun).Seconds())
 }
 
 // TestLong_ReplicasComeAndGo increases and decreases the number of replicas of an archive on
 // three nodes, while an engine writes to it and a reader checks that all acknowledged blocks
-// are there. One node misses writes, and no hints bring them later. In the end each row is on
-// one node only, which may be the node that was down. So the test passes only if the repairs
-// brought this node the missed rows, although it had prepared statements before it went down.
+// are there. One node misses writes, and hints are off, so it does not get these writes later.
+// At the end each row is on one node only, which may be the node that was down. The test
+// therefore passes only if the repairs wrote the missed rows to this node, although it had
+// prepared statements before it went down.
 func TestLong_ReplicasComeAndGo(t *testing.T) {
-	// The nodes run only minutes, so better compilation costs more than it saves.
+	// The nodes run for a few minutes only, so better compilation costs more than it saves.
 	t.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 	// With commitlog_sync batch, a killed node keeps all acknowledged rows.
 	ring := cassandra.StartRing(t, 3, "hinted_handoff_enabled: false", "commitlog_sync: batch",
@@ -130,7 +131,7 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	}
 	kept := newArchive(t, ring)
 	busy := startLoad(t, kept.open())
-	busy.goOn(60)
+	busy.awaitMore(60)
 
 	// The first process ends in its first step.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,25 +139,25 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	kept.altered(2)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the replication of kept") || !strings.Contains(err.Error(), "next start") {
-		t.Errorf("a replication that is canceled ends with %v", err)
+		t.Errorf("a canceled Replicate returns %v", err)
 	}
 	for _, n := range ring.Nodes { // one of them is a new replica that does not have the version row yet
 		_ = kept.open(n)
 	}
-	busy.goOn(50)
+	busy.awaitMore(50)
 	kept.settled(3, kept.replicate(t.Context(), 3, schema.Replication{}))
-	busy.goOn(30)
+	busy.awaitMore(30)
 
 	// A node is down while rows are written and while the number of replicas decreases. Users can log in without it.
 	away := ring.Nodes[1]
 	away.Kill()
 	_ = kept.open()
-	busy.goOn(150)
+	busy.awaitMore(150)
 	ended = kept.replicate(t.Context(), 1, schema.Replication{})
 	kept.altered(2)
 	away.Start(t)
 	kept.settled(1, ended)
-	busy.goOn(30)
+	busy.awaitMore(30)
 	busy.stop()
 
 	// Without the repairs, the same reader finds missing blocks.
@@ -168,6 +169,6 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	missing := wrong.missing()
 	t.Logf("without repairs, a reader misses %d of %d rows", missing, wrong.count())
 	if missing == 0 {
-		t.Error("without repairs, nothing is missing: this test proves nothing")
+		t.Error("without repairs, the reader misses no rows, so this test proves nothing")
 	}
 }

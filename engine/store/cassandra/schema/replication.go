@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// ErrReplication says that a keyspace is replicated in a way that cannot be changed by one
-// replica of a datacenter at a time.
+// ErrReplication means that the replication of a keyspace cannot be changed by one replica of
+// a datacenter at a time.
 var ErrReplication = errors.New("the keyspace's replication cannot be changed step by step")
 
 // replication is the replication of a keyspace as Cassandra stores it: a class and its
@@ -36,9 +36,9 @@ func (r replication) is(class string) bool {
 	return r["class"] == class || strings.HasSuffix(r["class"], "."+class)
 }
 
-// of returns how many replicas a datacenter has. Cassandra creates its own keyspaces with
-// SimpleStrategy, which ignores datacenters. With one replica that makes no difference; with
-// more replicas it is an error.
+// of returns the number of replicas in a datacenter. Cassandra creates its own keyspaces with
+// SimpleStrategy, which ignores datacenters. of accepts SimpleStrategy with one replica, where
+// this makes no difference, and returns an error for more replicas.
 func (r replication) of(dc string, top *cql.Topology) (int, error) {
 	given := r[dc]
 	if r.is("SimpleStrategy") {
@@ -55,8 +55,8 @@ func (r replication) of(dc string, top *cql.Topology) (int, error) {
 	return n, nil
 }
 
-// with returns the CQL of a replication that gives a datacenter n replicas and changes no
-// other datacenter.
+// with returns the CQL of the same replication with n replicas in a datacenter. The other
+// datacenters keep their numbers.
 func (r replication) with(dc string, n int) string {
 	out := map[string]string{dc: strconv.Itoa(n)}
 	if r.is("NetworkTopologyStrategy") {
@@ -79,7 +79,7 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "
 // named returns s as a CQL name.
 func named(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// setReplicas gives a keyspace n replicas in a datacenter.
+// setReplicas sets the number of replicas of a keyspace in a datacenter to n.
 func setReplicas(ctx context.Context, session *gocql.Session, keyspace string, r replication, dc string, n int) error {
 	err := session.Query("ALTER KEYSPACE " + keyspace + " WITH replication = " + r.with(dc, n)).ExecContext(ctx)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// ErrRoles says that the servers have no roles, or that a role must not be changed.
+// ErrRoles means that the servers have no roles, or that a role must not be changed.
 var ErrRoles = errors.New("the role cannot be created")
 
-// Role is a user that engines and retrieval log in as.
+// Role is the user with which engines and retrieval log in.
 type Role struct{ Name, Password string }
 
-// views are Cassandra's own tables that engines read from each node: the disk space that the
-// archive takes, and its limit.
+// views are Cassandra's own tables that engines read from each node. They contain the disk
+// space of the archive and its limit.
 var views = []string{"system_views.disk_usage", "system_views.settings"}
 
 // GrantRole creates a role if it does not exist, sets its password, and lets it read and
@@ -44,7 +44,8 @@ func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 		return fmt.Errorf("%w: %s is a superuser, which engines must not be", ErrRoles, role.Name)
 	}
 	name := named(role.Name)
-	// Only one of the two statements: Cassandra allows one change of a password in 5 s.
+	// Only one of the two statements sets the password, because Cassandra allows one change of
+	// a password in 5 s.
 	set := "CREATE ROLE IF NOT EXISTS " + name + " WITH SUPERUSER = false AND"
 	if known {
 		set = "ALTER ROLE " + name + " WITH"
@@ -65,7 +66,7 @@ func GrantRole(ctx context.Context, config cql.Config, role Role) error {
 	return nil
 }
 
-// unsupported returns ErrRoles in place of the error of servers without roles.
+// unsupported replaces the error of servers without roles by ErrRoles.
 func unsupported(err error) error {
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
 
-// target is the keyspace whose tables are made or changed, and its cluster.
+// target is the keyspace whose tables are created or changed, and its cluster.
 type target struct{ cql.Config }
 
 func complete(c cql.Config) (target, error) {
@@ -23,9 +23,9 @@ func complete(c cql.Config) (target, error) {
 // schemaTimeout is the time-out of one statement. All nodes must agree on a change.
 const schemaTimeout = time.Minute
 
-// Create creates the keyspace and those tables that do not exist, upgrades the tables of an
-// earlier version, and returns when all nodes that answer have them. Several processes may
-// call it at the same time. Nothing else creates tables.
+// Create creates the keyspace and the tables that do not exist, and upgrades the tables of an
+// earlier version. It returns when all nodes that answer have the tables. Several processes
+// may call it at the same time. Only Create creates tables.
 func Create(ctx context.Context, config cql.Config) error {
 	cfg, err := complete(config)
 	if err != nil {
@@ -77,7 +77,8 @@ func (c *target) change(ctx context.Context, session *gocql.Session, top *cql.To
 	return c.noteReplicas(ctx, session, top)
 }
 
-// noteVersion writes the version. It is called last, so a schema with a version is complete.
+// noteVersion writes the version. Create calls it last, so a schema with a version is
+// complete.
 func (c *target) noteVersion(ctx context.Context, session *gocql.Session) error {
 	err := session.Query("INSERT INTO "+c.Keyspace+".schema_version (part, version) VALUES ('tables', ?)", Version).
 		Consistency(gocql.Quorum).ExecContext(ctx)
@@ -108,8 +109,8 @@ func (c *target) makeKeyspace(ctx context.Context, session *gocql.Session, top *
 	return true, nil
 }
 
-// statements returns the DDL, in order, that upgrades a schema of a version. Version 0 means
-// that there is no schema.
+// statements returns the DDL statements, in order, that upgrade a schema of the given version.
+// Version 0 means that there is no schema.
 func (c *target) statements(ctx context.Context, session *gocql.Session, version int) (out []string, err error) {
 	ttl, err := c.journalTTL(ctx, session)
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *target) statements(ctx context.Context, session *gocql.Session, version
 	return out, nil
 }
 
-// tableNames returns which tables a keyspace has.
+// tableNames returns the names of the tables of a keyspace.
 func tableNames(ctx context.Context, session *gocql.Session, keyspace string) (map[string]bool, error) {
 	it := session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?", keyspace).IterContext(ctx)
 	names := map[string]bool{}
@@ -170,12 +171,13 @@ func (c *target) journalTTL(ctx context.Context, session *gocql.Session) (time.D
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// defaultReplicas is how many replicas a keyspace gets where the cluster has that many nodes.
+// defaultReplicas is the default number of replicas of a keyspace, if the cluster has that
+// many nodes.
 const defaultReplicas = 3
 
 // createKeyspace returns the statement that creates the keyspace. It must not run if the
-// keyspace exists: even IF NOT EXISTS needs the permission to create any keyspace, which a
-// user with a keyspace of its own may lack.
+// keyspace exists. Even with IF NOT EXISTS it needs the permission to create any keyspace,
+// which a user with a keyspace of its own may lack.
 func (c *target) createKeyspace(top *cql.Topology) string {
 	replicas := c.ReplicationFactor
 	if replicas == 0 {
@@ -185,7 +187,7 @@ func (c *target) createKeyspace(top *cql.Topology) string {
 		c.Keyspace, top.Local, replicas)
 }
 
-// noteReplicas notes that all rows of a new keyspace are on all its replicas.
+// noteReplicas writes the note that all rows of a new keyspace are on all its replicas.
 func (c *target) noteReplicas(ctx context.Context, session *gocql.Session, top *cql.Topology) error {
 	now, err := readReplication(ctx, session, c.Keyspace)
 	if err != nil {

@@ -1,9 +1,9 @@
 package schema
 
 // standing is the number of replicas of a keyspace and the notes about it: see
-// docs/design/replication.md. While only settled is noted, all acknowledged rows are on a
-// quorum of that number of replicas. If step is noted too, they are on a quorum of settled or
-// of step replicas; the two differ by one.
+// docs/design/replication.md. If only settled is noted, all acknowledged rows are on a quorum
+// of that number of replicas. If step is noted too, they are on a quorum of settled replicas
+// or of step replicas. The two numbers differ by one.
 type standing struct {
 	present int // replicas, by the keyspace's replication
 	nodes   int // of the datacenter, up or down
@@ -20,8 +20,8 @@ const (
 	compare      // repair all replicas and note that they are equal
 )
 
-// next returns the action that brings a keyspace closer to a number of replicas. For alter it
-// also returns the number to set.
+// next returns the action that brings a keyspace closer to the wanted number of replicas. For
+// alter it also returns the number to set.
 func (s standing) next(wanted int) (deed, int) {
 	low, high := s.noted()
 	switch {

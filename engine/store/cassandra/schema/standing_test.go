@@ -33,7 +33,7 @@ func TestNextStepOfReplication(t *testing.T) {
 		{"as many nodes again", standing{1, 1, 3, 1}, 1, compare, 0},
 	} {
 		if deed, to := test.s.next(test.wanted); deed != test.deed || to != test.to {
-			t.Errorf("%s: %d, %d, not %d, %d", test.name, deed, to, test.deed, test.to)
+			t.Errorf("%s: got action %d and number %d, want %d and %d", test.name, deed, to, test.deed, test.to)
 		}
 	}
 }
@@ -42,14 +42,14 @@ func majority(n int) int { return n/2 + 1 }
 
 // TestNoStepMissesASample visits all sequences of steps that Replicate can take, including
 // interruptions and new target numbers at any point. At each point it checks that every quorum
-// that a reader may use has all rows that were acknowledged, by any quorum in force since the
-// last repair.
+// that a reader may use has all acknowledged rows. A row may have been acknowledged by any
+// quorum that was valid since the last repair.
 func TestNoStepMissesASample(t *testing.T) {
 	const most = 5
 	type state struct {
 		standing
 		since [most + 1]bool // numbers of replicas with which samples were acknowledged after the last repair
-		last  int            // the previous number, which some nodes may still use
+		last  int            // the previous number of replicas, which some nodes may still use
 	}
 	seen := map[state]bool{}
 	var visit func(s state, how string)
@@ -64,7 +64,7 @@ func TestNoStepMissesASample(t *testing.T) {
 				// The two quorums must overlap within this subset.
 				low := min(reader, writer)
 				if any && majority(reader)-max(0, reader-low)+majority(writer)-max(0, writer-low) <= low {
-					t.Fatalf("%s: of %d replicas, a reader misses what was written to %d", how, reader, writer)
+					t.Fatalf("%s: a reader of %d replicas misses rows that were written with %d replicas", how, reader, writer)
 				}
 			}
 		}

@@ -7,17 +7,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Sizes of what is stored in one row, in bytes. Blobs of blocks that are larger than
-// BlockInline, and of journal rows that are larger than PartBytes, are stored out of line: in
-// parts of PartBytes, in a partition of their own.
+// These are limits of the blob in one row, in bytes. The blob of a block that is larger than
+// BlockInline, and the blob of a journal row that is larger than PartBytes, are stored out of
+// line: in parts of PartBytes, in a partition of their own.
 const (
 	PartBytes   = 512 << 10
 	BlockInline = 128 << 10
 )
 
-// Outlive is how much longer parts and notes are kept than the rows that cannot be read
-// without them. It is more than the time between writing the two, and more than the
-// difference between the clocks of nodes.
+// Outlive is how much longer parts and notes are kept than their rows, which cannot be read
+// without them. It is more than the time between the write of the parts and the write of the
+// row, and more than the difference between the clocks of nodes.
 const Outlive = time.Hour
 
 // table is a table: its name, its columns and key, and its options, including WITH.
@@ -27,13 +27,13 @@ func (t *table) create(keyspace string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s.%s (%s)%s", keyspace, t.name, t.columns, t.options)
 }
 
-// tables are the tables that exist once. Columns whose names would be CQL keywords have
-// longer names.
+// tables are the tables that exist once. If the name of a column would be a CQL keyword, the
+// column has a longer name.
 var tables = []table{
 	{name: "schema_version", columns: `part text PRIMARY KEY, version int`},
 
-	// Rows are written without a row marker: a row whose columns are deleted is gone,
-	// whatever timestamp the deletion of its sealed position has.
+	// Rows are written without a row marker. A row disappears when all its columns are
+	// deleted, regardless of the timestamp with which its sealed position is deleted.
 	{name: "claim", columns: `
 	shard int, writer blob, epoch bigint, since bigint, alive bigint, closed boolean, last bigint, sealed bigint, sealing bigint, saved bigint,
 	PRIMARY KEY (shard, writer)`},
@@ -45,9 +45,9 @@ var tables = []table{
 	pv text, time bigint, kind smallint, reason smallint, writer blob, end_time bigint, lost bigint, note text,
 	PRIMARY KEY (pv, time, kind, reason, writer)`},
 
-	// The cutoff is in the static columns of the only partition, part 'floor'; earlier
-	// versions called the cutoff a floor, and the names are stored. The column before is its
-	// own timestamp.
+	// The cutoff is in the static columns of the only partition, part 'floor'. Earlier
+	// versions called the cutoff a floor, and the name is stored. The value of the column
+	// before is its own timestamp.
 	{name: "disk_guard", columns: `
 	part text, shard int, floor bigint, buckets bigint, bytes bigint,
 	before bigint static, raised bigint static, raised_by blob static, size bigint static, max_size bigint static,
@@ -61,8 +61,8 @@ var tables = []table{
 	PRIMARY KEY (pv, time)`, options: ` WITH CLUSTERING ORDER BY (time DESC)`},
 }
 
-// journalTables returns the tables of a journal whose rows are kept for a time. The column
-// size is that of a blob that is stored in parts.
+// journalTables returns the tables of a journal whose rows are kept for the given time. The
+// column size has the size of a blob that is stored in parts.
 func journalTables(ttl time.Duration) []table {
 	return []table{
 		{"journal", `
@@ -74,9 +74,9 @@ func journalTables(ttl time.Duration) []table {
 	}
 }
 
-// journalOptions returns the options of a journal table. Each table has one TTL, so that
-// whole SSTables expire, in windows of a 24th of the time for which rows are kept. Rows are
-// few and large, and mostly read from memtables. min_threshold keeps a window from being
+// journalOptions returns the options of a journal table. Each table has one TTL, so that whole
+// SSTables expire. A window is a 24th of the time for which rows are kept. Rows are few and
+// large, and are usually read from memtables. min_threshold keeps a window from being
 // compacted over and over. Blobs are already compressed. gc_grace_seconds is at least as long
 // as hints live.
 func journalOptions(keep, ttl time.Duration) string {
@@ -86,14 +86,14 @@ AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_un
 AND default_time_to_live = %d`, max(1, int(keep.Hours()/24)), int(ttl.Seconds()))
 }
 
-// tierTable is a table that exists once for each tier, with the tier's name at the
-// end of its own.
+// tierTable is a table that exists once for each tier. The name of such a table ends with the
+// tier's name.
 type tierTable struct{ prefix, columns string }
 
 func (t *tierTable) of(r store.Tier) string { return t.prefix + "_" + r.String() }
 
-// tierTables are the tables of one tier. A block has a body, or a stamp: see putOutOfLine. To
-// reaches see addReach.
+// tierTables are the tables of one tier. A block has a body or a stamp: see putOutOfLine. The
+// comment of addReach explains the column reaches. Both are in package cassandra.
 var tierTables = []tierTable{
 	{"block", `
 	pv text, bucket bigint, start bigint, writer blob, n int, reaches set<tinyint> static,
@@ -128,15 +128,17 @@ func tablesFor(r store.Tier) []table {
 // oldReach is a column of version 2 that its archives still have.
 const oldReach = ", reach bigint static"
 
-// tierOptions returns the options of the tables of a tier. The SSTables of a window hold rows
-// that expire within the time of a window and a bucket, so they are deleted whole. Two things
-// could keep an SSTable: a row that never expires, of which there is none, and a newer SSTable
-// with rows as old as its own. Read repair would write old rows again, so it is off. Readers do
-// not need it, because acknowledged rows are on a quorum.
+// tierOptions returns the options of the tables of a tier. All rows in the SSTables of a
+// window expire within the length of a window and a bucket, so Cassandra deletes these
+// SSTables whole. Two things could keep an SSTable. The first is a row that never expires, but
+// there is no such row. The second is a newer SSTable with rows that are as old. Read repair
+// would write such rows, so it is off. Readers do not need it, because acknowledged rows are
+// on a quorum.
 //
-// gc_grace_seconds is how long rows stay after they have expired, and how long a node may miss
-// a deletion without bringing deleted rows back for good. Rows that are kept for a shorter time
-// are gone by then anyway, so it is at most as long as rows live, and at least as long as hints.
+// gc_grace_seconds is how long rows stay on disk after they have expired. It is also how long
+// a node may be down without bringing deleted rows back for good. If the rows of a tier are
+// kept for a shorter time, deleted rows that come back expire anyway. So gc_grace_seconds is
+// not much longer than the retention time, and at least as long as hints live.
 func tierOptions(r store.Tier) string {
 	const common = ` WITH compression = {'enabled': 'false'}`
 	if r == store.Forever {

@@ -23,7 +23,7 @@ func TestOptionsOfTiers(t *testing.T) {
 		number := func(after string, to any) {
 			_, rest, _ := strings.Cut(options, after)
 			if _, err := fmt.Sscan(strings.TrimLeft(strings.NewReplacer("'", " ", "}", " ").Replace(rest), " "), to); err != nil {
-				t.Errorf("%s in %q: %v", after, options, err)
+				t.Errorf("cannot parse %s in %q: %v", after, options, err)
 			}
 		}
 		number("window_size': ", &window)
@@ -33,6 +33,6 @@ func TestOptionsOfTiers(t *testing.T) {
 		}
 	}
 	if options := tierOptions(store.Forever); strings.Contains(options, "TimeWindow") || strings.Contains(options, "gc_grace") {
-		t.Errorf("what is kept forever has %q", options)
+		t.Errorf("the tables of tier forever have the options %q", options)
 	}
 }

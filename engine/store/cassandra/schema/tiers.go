@@ -13,11 +13,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// ErrCompatibility says that the servers refuse rows that expire as late as a tier needs.
+// ErrCompatibility means that the servers refuse rows that expire as late as those of a tier.
 var ErrCompatibility = errors.New("cassandra refuses rows that expire after 2038-01-19")
 
-// tiersFor returns the tiers that a schema of a version gets tables for. Version 0 means that
-// there is no schema yet.
+// tiersFor returns the tiers for which Create creates tables, given the version of the schema.
+// Version 0 means that there is no schema yet.
 func (c *target) tiersFor(version int) []store.Tier {
 	tiers := append([]store.Tier{store.Forever}, c.Tiers...)
 	if len(c.Tiers) == 0 && version < tierVersion {
@@ -29,7 +29,7 @@ func (c *target) tiersFor(version int) []store.Tier {
 	return slices.Compact(tiers)
 }
 
-// served is how long an archive should work before its servers need other settings.
+// served is how long an archive must work without a change of its servers' settings.
 const served = 5 * 365 * 24 * time.Hour
 
 // checkExpiry returns ErrCompatibility if the servers will soon refuse rows that expire as

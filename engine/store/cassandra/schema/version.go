@@ -11,16 +11,16 @@ import (
 )
 
 var (
-	// ErrNoSchema says that the keyspace holds no tables of an archive: Create was not
-	// run, or for another keyspace.
+	// ErrNoSchema means that the keyspace contains no tables of an archive: Create was never
+	// called, or was called for another keyspace.
 	ErrNoSchema = errors.New("the archive's schema does not exist")
-	// ErrVersion says that another version of Varve created the tables.
+	// ErrVersion means that another version of Varve created the tables.
 	ErrVersion = errors.New("the archive's schema has another version")
 )
 
-// Version is the version of the tables that this package makes. Version 1 had no blobs in
-// parts and no properties in metadata; version 2 had only the tier forever and no rollups;
-// version 3 had no cutoff; version 4 had no terms of sealers.
+// Version is the version of the tables that this package creates. Version 1 had no blobs in
+// parts and no properties in metadata. Version 2 had only the tier forever and no rollups.
+// Version 3 had no cutoff. Version 4 had no terms of sealers.
 const Version = 5
 
 // tierVersion is the first version with tiers.
@@ -47,7 +47,7 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	if err == nil {
 		read := session.Query("SELECT version FROM " + keyspace + ".schema_version WHERE part = 'tables'")
 		err = read.ScanContext(ctx, &version)
-		if errors.Is(err, gocql.ErrNotFound) { // a new replica may not have it yet
+		if errors.Is(err, gocql.ErrNotFound) { // a new replica may not have the row yet
 			err = read.Consistency(gocql.Quorum).ScanContext(ctx, &version)
 		}
 	}
@@ -60,8 +60,8 @@ func readVersion(ctx context.Context, session *gocql.Session, keyspace string) (
 	return version, nil
 }
 
-// beingMade reports whether a table could not be read because it is being created. The node
-// then knows only the table's name.
+// beingMade reports whether a table could not be read because it is being created, so that the
+// node knows only the table's name.
 func beingMade(err error) bool {
 	var refused gocql.RequestError
 	return errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid
