@@ -40,7 +40,7 @@ var _ = Describe("Autoscaling", func() {
 		startArchivers(namespace)
 	})
 
-	It("has an autoscaler as long as it is asked for", func(ctx SpecContext) {
+	It("has an autoscaler while spec.engines.autoscaling is set", func(ctx SpecContext) {
 		apply(ctx, object(namespace, autoscaledArchiver, "", ""), "git")
 		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}}
 		h := &autoscalingv2.HorizontalPodAutoscaler{}
@@ -51,7 +51,7 @@ var _ = Describe("Autoscaling", func() {
 		Expect(h.Spec.MaxReplicas).To(BeEquivalentTo(6))
 		Expect(h.Spec.Metrics).To(HaveLen(1))
 		Expect(h.Spec.Metrics[0].ContainerResource.Target.AverageUtilization).To(HaveValue(BeEquivalentTo(70)))
-		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(2), "not less than minReplicas")
+		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(2), "there must be at least minReplicas engines")
 
 		edit(ctx, a, func() { a.Spec.Engines.Autoscaling.MaxReplicas = 9 })
 		Eventually(func(g Gomega) {
@@ -66,7 +66,7 @@ var _ = Describe("Autoscaling", func() {
 		Expect(k8s.Get(ctx, key(namespace, "main-engine"), &appsv1.Deployment{})).To(Succeed())
 	})
 
-	It("leaves the number of engines to who scales, whatever is applied", func(ctx SpecContext) {
+	It("keeps the number of engines that a scaler has set when a manifest is applied", func(ctx SpecContext) {
 		apply(ctx, object(namespace, autoscaledArchiver, "", ""), "git")
 		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}}
 		Eventually(func() string { return get(ctx, a).Status.Selector }).ShouldNot(BeEmpty())
@@ -75,7 +75,7 @@ var _ = Describe("Autoscaling", func() {
 		archivers := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "archivers"}
 		is, err := scales.Scales(namespace).Get(ctx, archivers, "main", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(is.Status.Selector).To(Equal(get(ctx, a).Status.Selector), "the autoscaler finds pods by it")
+		Expect(is.Status.Selector).To(Equal(get(ctx, a).Status.Selector), "the autoscaler finds pods by this selector")
 		is.Spec.Replicas = 5
 		_, err = scales.Scales(namespace).Update(ctx, archivers, is, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -93,18 +93,18 @@ var _ = Describe("Autoscaling", func() {
 		Expect(replicasOf(ctx, namespace)).To(BeEquivalentTo(5))
 	})
 
-	It("does not drain a fleet whose manifest no longer says how many", func(ctx SpecContext) {
+	It("keeps at least minReplicas engines when the manifest no longer sets replicas", func(ctx SpecContext) {
 		manifest := object(namespace, autoscaledArchiver, "spec.engines.replicas", `4`)
 		apply(ctx, manifest, "git")
 		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(4))
 		unstructured.RemoveNestedField(manifest.Object, "spec", "engines", "replicas")
 		apply(ctx, manifest, "git")
 		a := get(ctx, &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}})
-		Expect(a.Spec.Engines.Replicas).To(HaveValue(BeEquivalentTo(1)), "the API server's default")
-		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(2), "minReplicas, not 1")
+		Expect(a.Spec.Engines.Replicas).To(HaveValue(BeEquivalentTo(1)), "the API server must set its default")
+		Eventually(func() int32 { return replicasOf(ctx, namespace) }).Should(BeEquivalentTo(2), "there must be minReplicas engines, not 1")
 	})
 
-	It("says that nobody measures CPU", func(ctx SpecContext) {
+	It("reports that CPU metrics are missing", func(ctx SpecContext) {
 		apply(ctx, object(namespace, autoscaledArchiver, "", ""), "git")
 		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main"}}
 		awaitCondition(ctx, a, v1alpha1.ConditionAutoscaling, metav1.ConditionUnknown, v1alpha1.ReasonWaitingForMetrics)

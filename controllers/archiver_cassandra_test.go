@@ -33,7 +33,7 @@ spec:
 `
 
 var _ = Describe("Managed Cassandra", Ordered, func() {
-	It("is waited for, made, grown and shrunk", func(ctx SpecContext) {
+	It("waits for an operator, and then creates, grows and shrinks a datacenter", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		startArchivers(namespace)
 		apply(ctx, object(namespace, managedArchiver, "", ""), "git")
@@ -51,26 +51,26 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraOperatorMissing))
 		Expect(meta.FindStatusCondition(a.Status.Conditions, v1alpha1.ConditionStorageReady).Reason).To(Equal(v1alpha1.ReasonCassandraOperatorMissing))
 
-		By("making Secrets that it cannot read")
+		By("creating Secrets that the operator cannot read")
 		passwords := map[string]string{}
 		for _, name := range []string{"main-cassandra-superuser", "main-cassandra-role"} {
 			var s corev1.Secret
 			Expect(k8s.Get(ctx, key(namespace, name), &s)).To(Succeed())
 			Expect(len(s.Data["password"])).To(BeNumerically(">=", 20))
 			Expect(s.Data).To(HaveKey("username"))
-			Expect(s.OwnerReferences).To(BeEmpty(), "the data outlives the Archiver, and so do its passwords")
+			Expect(s.OwnerReferences).To(BeEmpty(), "the passwords must outlive the Archiver, because its data does")
 			passwords[string(s.Data["password"])] = name
 		}
 		Expect(passwords).To(HaveLen(2))
 
-		By("installing cass-operator's definition")
+		By("installing the CRD of cass-operator")
 		define("CassandraDatacenter")
 		dc := cassandra("CassandraDatacenter", namespace, "main")
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(dc), dc) }).WithTimeout(lateDiscovery).Should(Succeed())
 		Expect(metav1.IsControlledBy(dc, a)).To(BeTrue())
 		Expect(dc.GetAnnotations()).To(HaveKeyWithValue("cassandra.datastax.com/delete-pvc", "false"))
 		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraStarting))
-		says(ctx, dc, "Initialized", "Ready")
+		setConditions(ctx, dc, "Initialized", "Ready")
 		Expect(nodes(dc)).To(BeEquivalentTo(1))
 		job := replicationJob(ctx, namespace, 1)
 		finish(ctx, job)
@@ -79,10 +79,10 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		By("growing: nodes first, then replicas")
 		edit(ctx, a, func() { a.Spec.Storage.Cassandra.Managed.Size = 3 })
 		Eventually(func() int64 { return nodes(reread(ctx, dc)) }).Should(BeEquivalentTo(3))
-		says(ctx, dc, "Initialized", "Ready", "ScalingUp")
+		setConditions(ctx, dc, "Initialized", "Ready", "ScalingUp")
 		Eventually(reason).Should(Equal(v1alpha1.ReasonCassandraScaling))
 		replicationJob(ctx, namespace, 1)
-		says(ctx, dc, "Initialized", "Ready")
+		setConditions(ctx, dc, "Initialized", "Ready")
 		finish(ctx, replicationJob(ctx, namespace, 3))
 		Eventually(func() int32 { return get(ctx, a).Status.Cassandra.ReplicationFactor }).Should(BeEquivalentTo(3))
 
@@ -94,22 +94,22 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		finish(ctx, job)
 		Eventually(func() int64 { return nodes(reread(ctx, dc)) }).Should(BeEquivalentTo(2))
 
-		By("installing k8ssandra-operator's definition: what stands for the nodes stays")
+		By("installing the CRD of k8ssandra-operator, which does not replace the CassandraDatacenter")
 		define("K8ssandraCluster")
-		says(ctx, dc, "Initialized", "Ready")
+		setConditions(ctx, dc, "Initialized", "Ready")
 		Eventually(func() string { return get(ctx, a).Status.Cassandra.Kind }).Should(Equal("CassandraDatacenter"))
 
-		By("making another Archiver, which gets a K8ssandraCluster")
+		By("creating another Archiver, which gets a K8ssandraCluster")
 		other := object(namespace, managedArchiver, "", "")
 		other.SetName("other")
 		apply(ctx, other, "git")
 		cluster := cassandra("K8ssandraCluster", namespace, "other-db")
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(cluster), cluster) }).WithTimeout(lateDiscovery).Should(Succeed())
 		Expect(apierrors.IsNotFound(k8s.Get(ctx, key(namespace, "other"), cassandra("CassandraDatacenter", namespace, "other")))).To(BeTrue(),
-			"that is for k8ssandra-operator to make")
+			"k8ssandra-operator creates the CassandraDatacenter")
 	})
 
-	It("is what both operators' definitions take", func(ctx SpecContext) {
+	It("renders objects that the CRDs of both operators accept", func(ctx SpecContext) {
 		define("CassandraDatacenter")
 		define("K8ssandraCluster")
 		namespace := newNamespace(ctx)
@@ -119,7 +119,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 				u := object(namespace, managedArchiver, "", "")
 				Expect(unstructured.SetNestedMap(u.Object, decoded(managed), "spec", "storage", "cassandra", "managed")).To(Succeed())
 				u.SetName(fmt.Sprintf("%s-%d", strings.ToLower(kind[:4]), i))
-				apply(ctx, u, "git") // with the defaults
+				apply(ctx, u, "git") // the API server adds the defaults
 				a := get(ctx, &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: u.GetName()}})
 				for _, o := range render.Archiver(render.Input{Archiver: a, Image: "varve:1", Datacenter: render.Datacenter{Kind: kind}}) {
 					if *o.GetKind() != kind {
@@ -135,7 +135,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		}
 	})
 
-	DescribeTable("with a wrong input", func(ctx SpecContext, managed, field string) {
+	DescribeTable("rejects invalid input", func(ctx SpecContext, managed, field string) {
 		u := object(newNamespace(ctx), managedArchiver, "", "")
 		Expect(unstructured.SetNestedMap(u.Object, decoded(managed), "spec", "storage", "cassandra", "managed")).To(Succeed())
 		err := k8s.Create(ctx, u)
@@ -153,7 +153,7 @@ var _ = Describe("Managed Cassandra", Ordered, func() {
 		Entry("a rack with a long name", `{racks: [{name: a-very-long-name}]}`, "racks[0].name"),
 	)
 
-	It("does not shrink volumes, lose racks, or become another's", func(ctx SpecContext) {
+	It("rejects smaller volumes, fewer racks, another storage class, and a change to an external cluster", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		u := object(namespace, managedArchiver, "", "")
 		Expect(unstructured.SetNestedMap(u.Object, decoded(`{size: 2, racks: [{name: r1}, {name: r2}], storage: 10Gi, storageClassName: fast}`), "spec", "storage", "cassandra", "managed")).To(Succeed())
@@ -199,7 +199,7 @@ func decoded(text string) map[string]any {
 	return m
 }
 
-// define installs another project's CRD of a kind, unless it is already installed.
+// define installs the CRD of a kind from another project, unless it is already installed.
 func define(kind string) {
 	GinkgoHelper()
 	out, err := exec.Command("../hack/crd.sh", kind).Output()
@@ -239,15 +239,15 @@ func nodes(dc *unstructured.Unstructured) int64 {
 	return n
 }
 
-// says writes the status of a datacenter as cass-operator would. Each of the conditions is
-// true.
-func says(ctx SpecContext, dc *unstructured.Unstructured, conditions ...string) {
+// setConditions writes the status of a datacenter as cass-operator would. All given conditions
+// are true.
+func setConditions(ctx SpecContext, dc *unstructured.Unstructured, conditions ...string) {
 	GinkgoHelper()
 	var all []any
 	for _, c := range conditions {
 		all = append(all, map[string]any{"type": c, "status": "True", "reason": "", "message": ""})
 	}
-	Eventually(func(g Gomega) { // the operator may change its spec meanwhile
+	Eventually(func(g Gomega) { // the operator may change the spec at the same time
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(dc), dc)).To(Succeed())
 		status := map[string]any{"conditions": all, "observedGeneration": dc.GetGeneration(), "nodeStatuses": map[string]any{}, "nodeReplacements": []any{}}
 		g.Expect(unstructured.SetNestedMap(dc.Object, status, "status")).To(Succeed())

@@ -64,7 +64,7 @@ var _ = Describe("An Archiver whose engines report", func() {
 		}
 	})
 
-	It("tells what it costs to delete which pod, once", func(ctx SpecContext) {
+	It("writes the deletion cost of each engine pod once", func(ctx SpecContext) {
 		costs := func() map[string]string {
 			var pods corev1.PodList
 			list(ctx, namespace, &pods)
@@ -78,10 +78,10 @@ var _ = Describe("An Archiver whose engines report", func() {
 		Expect(costs()).To(Equal(map[string]string{"main-engine-busy": "50000 yes", "main-engine-idle": "4000 yes"}))
 		before := versionsOf(ctx, namespace)
 		reconcile(ctx)
-		Expect(versionsOf(ctx, namespace)).To(Equal(before), "written again")
+		Expect(versionsOf(ctx, namespace)).To(Equal(before), "a pod was written again")
 	})
 
-	It("shows how far moves have come, and the worst IOC", func(ctx SpecContext) {
+	It("shows the progress of moves and the IOC with the most circuits", func(ctx SpecContext) {
 		since := time.Now().Add(-time.Minute)
 		outcomes.Put(key(namespace, "main"), &outcome.Outcome{
 			Moving: 9, Moves: outcome.MovesProgress{Since: since, Begun: 13, Undone: 1, Moving: 9},

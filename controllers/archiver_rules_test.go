@@ -38,29 +38,29 @@ spec:
   storage: {embedded: {}}
 `
 
-// Package groups/manifest tests each validation rule of Archivers. These specs test how
-// the API server applies the rules.
+// The tests of package groups/manifest cover each validation rule of Archivers. These specs
+// test how the API server applies the rules.
 var _ = Describe("The API server", func() {
 	var namespace string
 	BeforeEach(func(ctx SpecContext) { namespace = newNamespace(ctx) })
 
-	DescribeTable("refuses an Archiver that cannot work", func(ctx SpecContext, manifest, path, value, message string) {
+	DescribeTable("rejects an Archiver that cannot work", func(ctx SpecContext, manifest, path, value, message string) {
 		Expect(k8s.Create(ctx, object(namespace, manifest, path, value))).To(MatchError(ContainSubstring(message)))
 	},
 		Entry("name", goodArchiver, "metadata.name", `"2nd"`, "at most 40 lower-case letters"),
 		Entry("two storages", goodArchiver, "spec.storage.embedded", `{}`, "exactly one of the fields in [cassandra embedded]"),
 		Entry("two embedded engines", embeddedArchiver, "spec.engines.replicas", `2`, "storage.embedded allows one engine: set engines.replicas to 1, or use storage.cassandra"),
 		Entry("an autoscaled embedded archive", embeddedArchiver, "spec.engines.autoscaling", `{"maxReplicas":2}`, "spec.engines.autoscaling: Invalid value: storage.embedded allows one engine: remove engines.autoscaling"),
-		Entry("no most", goodArchiver, "spec.engines.autoscaling", `{}`, "spec.engines.autoscaling.maxReplicas: Required value"),
+		Entry("no maxReplicas", goodArchiver, "spec.engines.autoscaling", `{}`, "spec.engines.autoscaling.maxReplicas: Required value"),
 		Entry("min above max", goodArchiver, "spec.engines.autoscaling", `{"minReplicas":3,"maxReplicas":2}`, "spec.engines.autoscaling.minReplicas: Invalid value: minReplicas must be at most maxReplicas"),
 		Entry("more engines than shards", goodArchiver, "spec.engines.autoscaling", `{"maxReplicas":65}`, "spec.engines.autoscaling.maxReplicas: Invalid value: maxReplicas must be at most spec.shards"),
-		Entry("nothing to compare CPU with", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling requires resources.requests.cpu"),
+		Entry("no CPU request for autoscaling", goodArchiver, "spec.engines", `{"autoscaling":{"maxReplicas":2},"resources":{"requests":{"memory":"1Gi"}}}`, "spec.engines.resources: Invalid value: autoscaling requires resources.requests.cpu"),
 		Entry("a tiny spool", goodArchiver, "spec.engines.spoolSize", `"1Mi"`, "spoolSize must be 0 or at least 64Mi"),
 		Entry("a tiny disk", goodArchiver, "spec.storage.diskLimit", `"512Mi"`, "diskLimit must be at least 1Gi"),
 		Entry("a negative spool", goodArchiver, "spec.engines.spoolSize", `-1`, "spoolSize must be 0 or at least 64Mi"),
 	)
 
-	DescribeTable("refuses changes that would lose an archive", func(ctx SpecContext, manifest, path, value, message string) {
+	DescribeTable("rejects changes that would lose an archive", func(ctx SpecContext, manifest, path, value, message string) {
 		good := object(namespace, manifest, "", "")
 		Expect(k8s.Create(ctx, good)).To(Succeed())
 		set(good, path, value)
@@ -69,8 +69,8 @@ var _ = Describe("The API server", func() {
 		Entry("shards", goodArchiver, "spec.shards", `65`, "shards cannot be changed"),
 		Entry("kind of storage", goodArchiver, "spec.storage", `{"embedded": {}}`, "storage cannot be changed from cassandra to embedded or back: create another Archiver"),
 		Entry("keyspace", goodArchiver, "spec.storage.cassandra.keyspace", `"other"`, "keyspace cannot be changed"),
-		Entry("keyspace that was the default", defaultKeyspace, "spec.storage.cassandra.keyspace", `"other"`, "keyspace cannot be changed"),
-		Entry("storage class that was the default", embeddedArchiver, "spec.storage.embedded.storageClassName", `"fast"`, "storageClassName cannot be changed"),
+		Entry("default keyspace", defaultKeyspace, "spec.storage.cassandra.keyspace", `"other"`, "keyspace cannot be changed"),
+		Entry("default storage class", embeddedArchiver, "spec.storage.embedded.storageClassName", `"fast"`, "storageClassName cannot be changed"),
 		Entry("size", embeddedArchiver, "spec.storage.embedded.size", `"1Ti"`, "size cannot be changed"),
 	)
 
@@ -88,9 +88,9 @@ var _ = Describe("The API server", func() {
 	})
 
 	// The API server limits the cost of CEL rules, and the cost grows with the object.
-	// Client-side apply stores a copy of the object in an annotation of at most 256 KiB.
-	// etcd accepts at most 1.5 MiB, and the managed fields name every channel once more.
-	DescribeTable("takes the largest group that client-side apply can send", func(ctx SpecContext, channels int, settings string) {
+	// Client-side apply stores a copy of the object in an annotation of at most 256 KiB. etcd
+	// accepts at most 1.5 MiB, and the managed fields repeat the name of every channel.
+	DescribeTable("accepts the largest group that client-side apply can send", func(ctx SpecContext, channels int, settings string) {
 		group, text := largestGroup(namespace, channels, settings)
 		Expect(len(text)).To(BeNumerically("~", 256<<10, 8<<10))
 		group.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": text[:min(len(text), 256<<10-100)]})
@@ -103,7 +103,7 @@ var _ = Describe("The API server", func() {
 		Entry("with fields and properties of each channel", 117, largestSampling+","+largestNames()),
 	)
 
-	It("takes a group of 1,000 channels that are sampled each in its own way", func(ctx SpecContext) {
+	It("accepts a group of 1,000 channels that each have their own sampling", func(ctx SpecContext) {
 		group, text := largestGroup(namespace, 1000, largestSampling+`,"fields":["value"]`)
 		GinkgoWriter.Printf("%d bytes\n", len(text))
 		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(group), client.FieldOwner("kubectl"))).To(Succeed())

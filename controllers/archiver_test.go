@@ -45,7 +45,7 @@ var _ = Describe("The archiver reconciler", func() {
 		startArchivers(namespace)
 	})
 
-	It("makes the objects of an Archiver, and then leaves them alone", func(ctx SpecContext) {
+	It("creates the objects of an Archiver and does not write them again", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		want := []string{
 			"Deployment main-engine", "Deployment main-retrieval",
@@ -62,10 +62,10 @@ var _ = Describe("The archiver reconciler", func() {
 
 		before := versions(childrenOf(ctx, namespace))
 		reconcileOnce(ctx, namespace, a.Name)
-		Expect(versions(childrenOf(ctx, namespace))).To(Equal(before), "a second look wrote something")
+		Expect(versions(childrenOf(ctx, namespace))).To(Equal(before), "a second reconciliation wrote an object")
 	})
 
-	It("follows edits, and prunes what they made needless", func(ctx SpecContext) {
+	It("applies edits and deletes objects that are no longer needed", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		var jobs batchv1.JobList
 		Eventually(func() int { list(ctx, namespace, &jobs); return len(jobs.Items) }).Should(Equal(1))
@@ -96,7 +96,7 @@ var _ = Describe("The archiver reconciler", func() {
 		}).Should(Succeed())
 	})
 
-	It("repairs what was changed by hand, and leaves what others add", func(ctx SpecContext) {
+	It("reverts manual changes and keeps fields that others added", func(ctx SpecContext) {
 		create(ctx, newArchiver(namespace, "main"))
 		service := &corev1.Service{}
 		Eventually(func(g Gomega) {
@@ -129,7 +129,7 @@ var _ = Describe("The archiver reconciler", func() {
 		}).Should(Succeed())
 	})
 
-	It("lets kubectl scale decide", func(ctx SpecContext) {
+	It("follows kubectl scale", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		Eventually(func() string { return get(ctx, a).Status.Selector }).Should(ContainSubstring("component=engine"))
 		Expect(scaleTo(ctx, a, 7)).To(Succeed())
@@ -141,7 +141,7 @@ var _ = Describe("The archiver reconciler", func() {
 		}).Should(Succeed())
 	})
 
-	It("says what a user needs to know about pods that cannot be made", func(ctx SpecContext) {
+	It("reports why pods cannot be created", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		d := &appsv1.Deployment{}
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "main-engine"), d) }).Should(Succeed())
@@ -157,7 +157,7 @@ var _ = Describe("The archiver reconciler", func() {
 		Expect(c.Message).NotTo(ContainSubstring("main-engine-5c-"))
 	})
 
-	It("says which object the API server refuses, and makes the others", func(ctx SpecContext) {
+	It("reports an object that the API server rejects, and creates the others", func(ctx SpecContext) {
 		a := newArchiver(namespace, "main")
 		a.Spec.Engines.PodLabels = map[string]string{"not a label": "x"}
 		create(ctx, a)
@@ -167,7 +167,7 @@ var _ = Describe("The archiver reconciler", func() {
 		Expect(k8s.Get(ctx, key(namespace, "main-retrieval"), &appsv1.Deployment{})).To(Succeed())
 	})
 
-	It("says which Secret is missing", func(ctx SpecContext) {
+	It("reports a missing Secret", func(ctx SpecContext) {
 		a := create(ctx, newArchiver(namespace, "main"))
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "main-engine-x", Labels: render.Labels("main", v1alpha1.ComponentEngine)},
@@ -200,11 +200,11 @@ var _ = Describe("The archiver reconciler", func() {
 			HaveField("Reason", v1alpha1.ReasonFailedMount))))
 	})
 
-	It("has ServiceMonitors while their definition is there", func(ctx SpecContext) {
-		definitions := []*apiextensionsv1.CustomResourceDefinition{serviceMonitorDefinition()}
-		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions, MaxTime: patience})
+	It("has ServiceMonitors while their CRD exists", func(ctx SpecContext) {
+		crds := []*apiextensionsv1.CustomResourceDefinition{serviceMonitorCRD()}
+		_, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: crds, MaxTime: patience})
 		Expect(err).NotTo(HaveOccurred())
-		uninstall := func() error { return envtest.UninstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: definitions}) }
+		uninstall := func() error { return envtest.UninstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: crds}) }
 		DeferCleanup(uninstall)
 		monitor := &unstructured.Unstructured{}
 		monitor.SetAPIVersion("monitoring.coreos.com/v1")
@@ -227,7 +227,7 @@ var _ = Describe("The archiver reconciler", func() {
 		}).Should(Succeed())
 	})
 
-	It("runs an embedded archive in one pod, and keeps its volume", func(ctx SpecContext) {
+	It("runs an embedded archive in one pod and keeps its volume", func(ctx SpecContext) {
 		a := newArchiver(namespace, "try")
 		a.Spec.Storage = v1alpha1.StorageSpec{Embedded: &v1alpha1.EmbeddedSpec{}}
 		create(ctx, a)
@@ -287,8 +287,8 @@ func archivers(mgr ctrl.Manager, namespace string) *archiver.Reconciler {
 	}
 }
 
-// reconcileOnce reconciles an Archiver once with a new reconciler. The reconciler has no
-// memory of earlier passes, as after a restart of the operator.
+// reconcileOnce reconciles an Archiver once with a new reconciler. Like a restarted operator,
+// the reconciler has no memory of earlier passes.
 func reconcileOnce(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -402,9 +402,9 @@ func versions(objects map[string]client.Object) map[string]string {
 	return all
 }
 
-// serviceMonitorDefinition returns the Prometheus Operator's CRD of ServiceMonitors,
+// serviceMonitorCRD returns the Prometheus Operator's CRD of ServiceMonitors,
 // without its schema.
-func serviceMonitorDefinition() *apiextensionsv1.CustomResourceDefinition {
+func serviceMonitorCRD() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "servicemonitors.monitoring.coreos.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

@@ -18,9 +18,9 @@ import (
 )
 
 var _ = Describe("The group reconciler", func() {
-	It("says what becomes of a group, and writes nothing twice", func(ctx SpecContext) {
+	It("writes the status of a group only when it changes", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
-		told := events.NewFakeRecorder(100)
+		recorder := events.NewFakeRecorder(100)
 		outcomes := &outcome.Latest{}
 		r := &group.Reconciler{
 			Client: k8s,
@@ -28,7 +28,7 @@ var _ = Describe("The group reconciler", func() {
 				Pods: k8s, API: k8s, Namespaces: []string{namespace}, Log: logr.Discard(), Registerer: prometheus.NewRegistry(),
 			}),
 			Outcomes: outcomes,
-			Recorder: told,
+			Recorder: recorder,
 		}
 		group := &v1alpha1.ArchiveGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "vacuum"},
@@ -59,8 +59,8 @@ var _ = Describe("The group reconciler", func() {
 		Expect(meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionReady)).To(HaveValue(And(
 			HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonNoEngine))))
 
-		before, heard := group.ResourceVersion, len(told.Events)
+		before, recorded := group.ResourceVersion, len(recorder.Events)
 		Expect(reconcile().ResourceVersion).To(Equal(before), "an equal status was written")
-		Expect(told.Events).To(HaveLen(heard), "an event without a transition")
+		Expect(recorder.Events).To(HaveLen(recorded), "an event was recorded without a transition")
 	})
 })

@@ -21,7 +21,7 @@ import (
 )
 
 var _ = Describe("The operator", func() {
-	It("leads on when its container has started again, and another waits", func(ctx SpecContext) {
+	It("leads again after a restart of its container, while another operator waits", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		now, fresh := metav1.NewMicroTime(time.Now()), int32(3600)
 		Expect(k8s.Create(ctx, &coordinationv1.Lease{
@@ -48,7 +48,7 @@ var _ = Describe("The operator", func() {
 		Expect(elected["operator-b"]).NotTo(BeClosed())
 	})
 
-	It("works with the rights that it is given", func(ctx SpecContext) {
+	It("works with the rights of its ClusterRole", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		grantOperator(ctx, namespace)
 		cfg := rest.CopyConfig(restConfig)
@@ -110,7 +110,7 @@ var _ = Describe("The operator", func() {
 		Eventually(func() error { return k8s.Get(ctx, key(namespace, "vacuum"), group) }).Should(MatchError(ContainSubstring("not found")))
 	})
 
-	It("may read no Secrets", func() {
+	It("has no right to read Secrets", func() {
 		for _, rule := range operatorRole().Rules {
 			Expect(rule.Resources).NotTo(ContainElements("secrets", "*"))
 			Expect(rule.APIGroups).NotTo(ContainElement("*"))

@@ -17,15 +17,15 @@ import (
 )
 
 // This spec is Serial because a CRD that it deletes is gone from all namespaces.
-var _ = Describe("A definition that is deleted and installed again", Serial, Ordered, func() {
+var _ = Describe("A CRD that is deleted and installed again", Serial, Ordered, func() {
 	remove := func(ctx SpecContext, plural string) {
 		GinkgoHelper()
-		definitions, err := client.New(restConfig, client.Options{Scheme: definitionScheme()})
+		crds, err := client.New(restConfig, client.Options{Scheme: crdScheme()})
 		Expect(err).NotTo(HaveOccurred())
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".varve.dev"}}
-		Expect(definitions.Delete(ctx, crd)).To(Succeed())
+		Expect(crds.Delete(ctx, crd)).To(Succeed())
 		Eventually(func() bool {
-			return apierrors.IsNotFound(definitions.Get(ctx, client.ObjectKeyFromObject(crd), crd))
+			return apierrors.IsNotFound(crds.Get(ctx, client.ObjectKeyFromObject(crd), crd))
 		}).Should(BeTrue())
 	}
 	install := func() {
@@ -34,7 +34,7 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 		Expect(err).NotTo(HaveOccurred())
 	}
 
-	It("ArchiveShard: the shards go to the engines that have them", func(ctx SpecContext) {
+	It("ArchiveShard: engines keep the shards that they capture", func(ctx SpecContext) {
 		DeferCleanup(install)
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
@@ -54,7 +54,7 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 		Expect(p.captured(ctx)).To(HaveLen(100))
 	})
 
-	It("ArchiveGroup: nothing of what is captured ends", func(ctx SpecContext) {
+	It("ArchiveGroup: no PV stops being captured", func(ctx SpecContext) {
 		DeferCleanup(install)
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
@@ -64,11 +64,11 @@ var _ = Describe("A definition that is deleted and installed again", Serial, Ord
 		remove(ctx, "archivegroups")
 		Consistently(func() []string { return p.captured(ctx) }, 2*time.Second).Should(HaveLen(100))
 		Expect(k8s.Delete(ctx, &p.shards(ctx)[0])).To(Succeed())
-		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(100), "a lost shard gets its lists again")
+		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(100), "a lost shard must get its lists again")
 	})
 })
 
-func definitionScheme() *runtime.Scheme {
+func crdScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	Expect(apiextensionsv1.AddToScheme(s)).To(Succeed())
 	return s

@@ -26,7 +26,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 	}
 	total := groups * mapsPerGroup * pvsPerMap
 
-	It("is written once, and an edit writes little", func(ctx SpecContext) {
+	It("is written once, and an edit causes few writes", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		heap, peak := heapInUse(), watchHeap()
 		for m := range groups * mapsPerGroup {
@@ -39,7 +39,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 			}
 			p.group(ctx, fmt.Sprintf("g%02d", g), "", 0, reads(names...))
 		}
-		p.writes.take()
+		p.writes.reset()
 		began := time.Now()
 		a := newArchiver(p.namespace, "main")
 		a.Spec.Shards = 64
@@ -58,7 +58,7 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 		await(total, func(*v1alpha1.ArchiveShard) bool { return true })
 		figure("%d PVs, from apply of the Archiver until 64 shards are written: %v", total, time.Since(began).Round(time.Millisecond))
 		p.writes.quiet()
-		counts, bytes := p.writes.take()
+		counts, bytes := p.writes.reset()
 		figure("writes: %v, %d KiB", counts, bytes>>10)
 		figure("objects: %s", p.sizes(ctx))
 		highest := peak()
@@ -73,21 +73,21 @@ var _ = Describe("An archive of many PVs", Serial, func() {
 		await(total+10, func(*v1alpha1.ArchiveShard) bool { return true })
 		took := time.Since(began).Round(time.Millisecond)
 		p.writes.quiet()
-		counts, bytes = p.writes.take()
+		counts, bytes = p.writes.reset()
 		figure("an edit of 10 PVs: %v, writes: %v, %d KiB", took, counts, bytes>>10)
 		Expect(counts["PATCH archiveshards"]).To(BeNumerically("<=", 10))
 		Expect(counts["PATCH configmaps"]).To(BeNumerically("<=", 20))
 
 		idle := 3 * time.Second
 		if os.Getenv("VARVE_LONG") != "" {
-			// The operator deletes the lists from before the edit after a minute.
-			Eventually(func() int { counts, _ := p.writes.take(); return counts["DELETE configmaps"] }, 2*time.Minute, time.Second).Should(BeNumerically(">", 0))
+			// A minute after the edit, the operator deletes the lists that the edit replaced.
+			Eventually(func() int { counts, _ := p.writes.reset(); return counts["DELETE configmaps"] }, 2*time.Minute, time.Second).Should(BeNumerically(">", 0))
 			p.writes.quiet()
-			p.writes.take()
+			p.writes.reset()
 			idle = time.Minute
 		}
-		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, idle).Should(BeZero())
-		figure("writes in %v in which nothing happens: 0", idle)
+		Consistently(func() int { counts, _ := p.writes.reset(); return len(counts) }, idle).Should(BeZero())
+		figure("writes in %v without a change: 0", idle)
 	})
 })
 
@@ -96,8 +96,8 @@ func figure(format string, args ...any) {
 	AddReportEntry(fmt.Sprintf(format, args...), ReportEntryVisibilityAlways)
 }
 
-// watchHeap measures the size of the heap every 10 ms. The function that it returns ends
-// the measurement and returns the largest size.
+// watchHeap measures the size of the heap every 10 ms. The returned function ends the
+// measurement and returns the largest size.
 func watchHeap() (most func() uint64) {
 	end, highest := make(chan struct{}), make(chan uint64)
 	go func() {

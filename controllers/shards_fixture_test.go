@@ -51,7 +51,7 @@ type shardsFixture struct {
 type simulatedEngine struct {
 	ip     string
 	silent bool // does not renew its Lease, report, or update a status
-	stuck  bool // joins further shards, but never captures them
+	stuck  bool // joins further shards but never captures them
 	phases map[int]v1alpha1.ShardPhase
 	named  map[int]bool // shards whose spec names the engine
 	lists  map[int][]string
@@ -131,8 +131,8 @@ func kindOf(path string) string {
 	return parts[1]
 }
 
-// take returns the counts since the previous call.
-func (w *writes) take() (counts map[string]int, bytes int64) {
+// reset sets the counts to zero and returns the counts since the previous call.
+func (w *writes) reset() (counts map[string]int, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	counts, bytes = w.counts, w.bytes
@@ -140,7 +140,7 @@ func (w *writes) take() (counts map[string]int, bytes int64) {
 	return counts, bytes
 }
 
-// quiet waits until the client has written nothing for two seconds.
+// quiet waits until the client has sent no writes for two seconds.
 func (w *writes) quiet() {
 	GinkgoHelper()
 	var last time.Time

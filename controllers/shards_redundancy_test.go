@@ -25,8 +25,8 @@ func captures(s *v1alpha1.ArchiveShard, engine string) bool {
 		})
 }
 
-// pairs returns the engines of each shard with channels, by index. It returns nil unless
-// all engines of these shards capture, and none of them is to drain.
+// pairs returns the engines of each shard with channels, by index. It returns nil unless all
+// engines of these shards capture and no engine has the order to drain.
 func (p *shardsFixture) pairs(ctx SpecContext) map[int32][]string {
 	GinkgoHelper()
 	out := map[int32][]string{}
@@ -57,19 +57,19 @@ var _ = Describe("Redundancy", func() {
 			p.startEnginesOn(ctx, nodes[name], name)
 		}
 	}
-	goTo := func(ctx SpecContext, p *shardsFixture) {
+	awaitPairs := func(ctx SpecContext, p *shardsFixture) {
 		GinkgoHelper()
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
 			Should(And(Not(BeEmpty()), HaveEach(Satisfy(two(nodes)))))
 	}
 
-	It("captures on two nodes what asks for it, in shards of its own", func(ctx SpecContext) {
+	It("captures PVs of redundancy 2 on two nodes, in separate shards", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "once", "A:", 40, nil)
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
-		Expect(p.shards(ctx)).To(HaveLen(8), "nobody has asked for more")
+		Expect(p.shards(ctx)).To(HaveLen(8), "there must be no shards for redundant PVs before a group requests redundancy")
 		p.group(ctx, "twice", "B:", 40, twice)
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(80))
 		Eventually(func(g Gomega) {
@@ -84,16 +84,16 @@ var _ = Describe("Redundancy", func() {
 			}
 		}, 30*time.Second).Should(Succeed())
 		p.writes.quiet()
-		p.writes.take()
-		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
+		p.writes.reset()
+		Consistently(func() int { counts, _ := p.writes.reset(); return len(counts) }, 3*time.Second).Should(BeZero())
 	})
 
-	It("replaces the one that dies, and the other goes on and comes first", func(ctx SpecContext) {
+	It("replaces a dead engine while the other one continues to capture and seals", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
-		goTo(ctx, p)
+		awaitPairs(ctx, p)
 		before := p.pairs(ctx)
 		p.silence("a1")
 		Eventually(func(g Gomega) {
@@ -102,22 +102,22 @@ var _ = Describe("Redundancy", func() {
 					continue
 				}
 				stays := slices.DeleteFunc(slices.Clone(before[*s.Spec.Index]), func(e string) bool { return e == "a1" })
-				Expect(captures(&s, stays[0])).To(BeTrue(), "%s of shard %s was never told to stop", stays[0], s.Name)
-				g.Expect(stays).To(ContainElement(s.Spec.Engines[0].Name), "one that had captured all the time seals")
+				Expect(captures(&s, stays[0])).To(BeTrue(), "%s must continue to capture shard %s", stays[0], s.Name)
+				g.Expect(stays).To(ContainElement(s.Spec.Engines[0].Name), "the sealer must be an engine that has captured without interruption")
 				g.Expect(captures(&s, "b1") && captures(&s, "c1")).To(BeTrue())
 			}
 		}, 40*time.Second).Should(Succeed())
 		Eventually(func() []string { return p.events(ctx) }).Should(ContainElements("EngineDead", "SecondEngines"))
 		p.removePod(ctx, "a1")
-		goTo(ctx, p)
+		awaitPairs(ctx, p)
 	})
 
-	It("replaces the one that leaves, and two capture all the time", func(ctx SpecContext) {
+	It("replaces a leaving engine while two engines always capture", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
 		p.group(ctx, "g", "A:", 40, twice)
-		goTo(ctx, p)
+		awaitPairs(ctx, p)
 		pod := &corev1.Pod{}
 		Expect(k8s.Get(ctx, key(p.namespace, "a1"), pod)).To(Succeed())
 		Expect(k8s.Delete(ctx, pod)).To(Succeed())
@@ -137,10 +137,10 @@ var _ = Describe("Redundancy", func() {
 			}
 			return p.pairs(ctx)
 		}, 30*time.Second).Should(And(Not(BeEmpty()), HaveEach(Not(ContainElement("a1")))))
-		goTo(ctx, p)
+		awaitPairs(ctx, p)
 	})
 
-	It("goes on with one engine where there is one only, until there is another", func(ctx SpecContext) {
+	It("works with one engine until there is another", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1")
 		a := p.archiver(ctx)
@@ -148,9 +148,9 @@ var _ = Describe("Redundancy", func() {
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }).Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"a1"}))))
 		Expect(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/g"].Redundant).To(Equal(40))
 		start(ctx, p, "b1")
-		goTo(ctx, p)
+		awaitPairs(ctx, p)
 		for _, e := range p.pairs(ctx) {
-			Expect(e).To(HaveExactElements("a1", "b1"), "who sealed seals")
+			Expect(e).To(HaveExactElements("a1", "b1"), "the first engine must remain the sealer")
 		}
 
 		By("scaling to one engine")
@@ -160,10 +160,10 @@ var _ = Describe("Redundancy", func() {
 		Expect(k8s.Delete(ctx, pod)).To(Succeed())
 		Eventually(func() map[int32][]string { return p.pairs(ctx) }, 30*time.Second).
 			Should(And(Not(BeEmpty()), HaveEach(Equal([]string{"b1"}))))
-		Expect(seen.stop()).To(BeEmpty(), "PVs that no engine captured for a moment")
+		Expect(seen.stop()).To(BeEmpty(), "some PVs were not captured for a moment")
 	})
 
-	It("is switched on and off, and every PV is captured all the time", func(ctx SpecContext) {
+	It("captures every PV without interruption while redundancy is switched on and off", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		start(ctx, p, "a1", "b1", "c1")
 		p.archiver(ctx)
@@ -185,24 +185,24 @@ var _ = Describe("Redundancy", func() {
 			}
 			return n
 		}
-		settled := func() bool {
+		noneLeaving := func() bool {
 			return !slices.ContainsFunc(p.shards(ctx), func(s v1alpha1.ArchiveShard) bool {
 				return slices.ContainsFunc(s.Spec.Lists, func(l v1alpha1.ChannelListReference) bool { return l.Leaving })
 			})
 		}
-		By("two engines")
+		By("switching redundancy on")
 		set(2)
 		Eventually(twofold).Should(BeNumerically(">", 3))
-		Eventually(settled, time.Minute).Should(BeTrue())
+		Eventually(noneLeaving, time.Minute).Should(BeTrue())
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(45))
 		pairs := p.pairs(ctx)
 		for index, engines := range pairs {
 			Expect(len(engines)).To(Equal(1 + int(index)/8))
 		}
-		By("one engine")
+		By("switching redundancy off")
 		set(1)
 		Eventually(twofold).Should(BeZero())
-		Eventually(settled, time.Minute).Should(BeTrue())
+		Eventually(noneLeaving, time.Minute).Should(BeTrue())
 		Eventually(func() int { return len(p.pairs(ctx)) }).Should(BeNumerically(">", 0))
 		for index := range p.pairs(ctx) {
 			Expect(index).To(BeNumerically("<", 8))
@@ -213,13 +213,13 @@ var _ = Describe("Redundancy", func() {
 			}
 		}, 30*time.Second).Should(Succeed())
 		p.writes.quiet()
-		p.writes.take()
-		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
-		Expect(seen.stop()).To(BeEmpty(), "PVs that no engine captured for a moment")
+		p.writes.reset()
+		Consistently(func() int { counts, _ := p.writes.reset(); return len(counts) }, 3*time.Second).Should(BeZero())
+		Expect(seen.stop()).To(BeEmpty(), "some PVs were not captured for a moment")
 		Expect(seen.events).To(BeNumerically(">", 50))
 	})
 
-	It("undoes a move to an engine that does not come to capture", func(ctx SpecContext) {
+	It("undoes a move to an engine that does not capture in time", func(ctx SpecContext) {
 		p := newShardsFixture(ctx, func(r *shards.Reconciler) {
 			r.Limits = placement.Limits{AtOnce: 2, PerMinute: 2, Join: 2 * time.Second, Avoid: time.Hour}
 		})

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("The shards reconciler", func() {
-	It("gives the channels of groups to engines, and then writes nothing", func(ctx SpecContext) {
+	It("assigns the channels of groups to engines and then sends no more writes", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		a := p.archiver(ctx)
@@ -45,11 +45,11 @@ var _ = Describe("The shards reconciler", func() {
 		}).Should(Succeed())
 
 		p.writes.quiet()
-		p.writes.take()
-		Consistently(func() int { counts, _ := p.writes.take(); return len(counts) }, 3*time.Second).Should(BeZero())
+		p.writes.reset()
+		Consistently(func() int { counts, _ := p.writes.reset(); return len(counts) }, 3*time.Second).Should(BeZero())
 	})
 
-	It("writes what an edit changes, and no more", func(ctx SpecContext) {
+	It("writes only the objects that an edit changes", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1")
 		p.archiver(ctx)
@@ -57,31 +57,31 @@ var _ = Describe("The shards reconciler", func() {
 		p.group(ctx, "listed", "", 0, reads("pvs"))
 		Eventually(func() []string { return p.owners(ctx) }).Should(HaveLen(8))
 		p.writes.quiet()
-		p.writes.take()
+		p.writes.reset()
 
 		cm.Data["pvs"] += "\nNEW:PV"
 		Expect(k8s.Update(ctx, cm)).To(Succeed())
 		Eventually(func() []string { return p.captured(ctx) }).Should(ContainElement("NEW:PV"))
 		p.writes.quiet()
-		counts, _ := p.writes.take()
+		counts, _ := p.writes.reset()
 		Expect(counts).To(Equal(map[string]int{"PATCH configmaps": 1, "PATCH archiveshards": 1}))
 	})
 
-	It("makes one compilation of a burst", func(ctx SpecContext) {
+	It("compiles once after a burst of changes", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.archiver(ctx)
 		Eventually(func() int { return len(p.shards(ctx)) }).Should(Equal(8))
 		p.writes.quiet()
-		p.writes.take()
+		p.writes.reset()
 		for i := range 30 {
 			p.group(ctx, pvNames("g", 30)[i], pvNames("X", 30)[i]+":", 10, nil)
 		}
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(300))
-		counts, _ := p.writes.take()
+		counts, _ := p.writes.reset()
 		Expect(counts["PATCH archiveshards"]).To(BeNumerically("<", 8*10))
 	})
 
-	It("repairs what was removed or edited by hand", func(ctx SpecContext) {
+	It("repairs objects that were removed or edited manually", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1")
 		p.archiver(ctx)
@@ -100,32 +100,32 @@ var _ = Describe("The shards reconciler", func() {
 			g.Expect(p.captured(ctx)).To(HaveLen(100))
 		}
 
-		By("a shard")
+		By("deleting a shard")
 		Expect(k8s.Delete(ctx, &p.shards(ctx)[0])).To(Succeed())
 		Eventually(repaired).Should(Succeed())
-		By("a label of a shard")
+		By("removing a label of a shard")
 		s := &p.shards(ctx)[1]
 		delete(s.Labels, v1alpha1.EngineLabel("e1"))
 		Expect(k8s.Update(ctx, s)).To(Succeed())
 		Eventually(repaired).Should(Succeed())
-		By("all labels of a shard")
+		By("removing all labels of a shard")
 		s = &p.shards(ctx)[1]
 		s.Labels = nil
 		Expect(k8s.Update(ctx, s)).To(Succeed())
 		Eventually(repaired).Should(Succeed())
-		By("its spec")
+		By("editing the spec of a shard")
 		s = &p.shards(ctx)[2]
 		s.Spec.Engines = append(s.Spec.Engines, v1alpha1.ShardEngine{Name: "nobody", Order: v1alpha1.OrderCapture})
 		s.Spec.Lists = append(s.Spec.Lists, v1alpha1.ChannelListReference{Name: "nothing"})
 		s.Labels[v1alpha1.EngineLabel("nobody")] = ""
 		Expect(k8s.Update(ctx, s)).To(Succeed())
 		Eventually(repaired).Should(Succeed())
-		By("a list")
+		By("deleting a list")
 		cm := &corev1.ConfigMap{}
 		Expect(k8s.Get(ctx, key(p.namespace, before[3].Spec.Lists[0].Name), cm)).To(Succeed())
 		Expect(k8s.Delete(ctx, cm)).To(Succeed())
 		Eventually(repaired).Should(Succeed())
-		By("a label of a list")
+		By("removing the labels of a list")
 		Expect(k8s.Get(ctx, key(p.namespace, before[4].Spec.Lists[0].Name), cm)).To(Succeed())
 		cm.Labels = nil
 		Expect(k8s.Update(ctx, cm)).To(Succeed())
@@ -137,7 +137,7 @@ var _ = Describe("The shards reconciler", func() {
 		p.writes.quiet()
 	})
 
-	It("gives shards that were lost to the engines that have them", func(ctx SpecContext) {
+	It("assigns lost shards to the engines that still capture them", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2", "e3")
 		p.archiver(ctx)
@@ -150,7 +150,7 @@ var _ = Describe("The shards reconciler", func() {
 		Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("ShardsAdopted"))
 	})
 
-	It("keeps what is captured while a source is not there", func(ctx SpecContext) {
+	It("continues to capture PVs while their source is missing", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", pvNames("B:", 30), true)
@@ -166,7 +166,7 @@ var _ = Describe("The shards reconciler", func() {
 		all = append(all, "CF:1", "CF:2")
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
 
-		By("without its label")
+		By("removing the label of a source")
 		cm.Labels = nil
 		Expect(k8s.Update(ctx, cm)).To(Succeed())
 		problem := func() string {
@@ -177,18 +177,18 @@ var _ = Describe("The shards reconciler", func() {
 		}
 		Eventually(problem).Should(ContainSubstring("has no label"))
 		Expect(p.captured(ctx)).To(Equal(all))
-		By("missing, with an edit of the group, and a new operator")
+		By("deleting the source and adding a group")
 		Expect(k8s.Delete(ctx, cm)).To(Succeed())
 		p.group(ctx, "more", "Z:", 1, nil)
 		all = append(all, "Z:0000")
 		Eventually(problem).Should(ContainSubstring("is missing"))
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
-		By("there again, with less")
+		By("creating the source again with fewer PVs")
 		p.configMap(ctx, "pvs", pvNames("B:", 20), true)
 		Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(len(all) - 10))
 	})
 
-	It("captures by the providers of names, groups and the Archiver", func(ctx SpecContext) {
+	It("chooses providers by the names, the groups and the Archiver", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		a := p.archiver(ctx)
 		cm := p.configMap(ctx, "pvs", []string{"B:0", "pva://B:1"}, true)
@@ -196,14 +196,14 @@ var _ = Describe("The shards reconciler", func() {
 		p.group(ctx, "group", "C:", 1, func(spec *v1alpha1.ArchiveGroupSpec) { spec.Provider = v1alpha1.ChannelAccess })
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "B:0", "C:0000", "pva://B:1"}))
 
-		By("with another default")
+		By("changing the default provider")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a), a)).To(Succeed())
 		a.Spec.EPICS.DefaultProvider = v1alpha1.PVAccess
 		Expect(k8s.Update(ctx, a)).To(Succeed())
 		all := []string{"C:0000", "pva://A:0000", "pva://B:0", "pva://B:1"}
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal(all))
 
-		By("with the first default, and without the ConfigMap")
+		By("deleting the ConfigMap and restoring the default provider")
 		Expect(k8s.Delete(ctx, cm)).To(Succeed())
 		Eventually(func() int {
 			return len(p.outcomes.Get(client.ObjectKeyFromObject(a)).Groups[p.namespace+"/listed"].Problems)
@@ -215,7 +215,7 @@ var _ = Describe("The shards reconciler", func() {
 		Eventually(func() []string { return p.captured(ctx) }).Should(Equal([]string{"A:0000", "C:0000", "pva://B:0", "pva://B:1"}))
 	})
 
-	It("moves the shards of an engine that is leaving, one joins first", func(ctx SpecContext) {
+	It("moves the shards of a leaving engine after another engine has joined them", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
@@ -236,7 +236,7 @@ var _ = Describe("The shards reconciler", func() {
 		p.startEngines(ctx, "e3")
 		Eventually(func() int {
 			return len(slices.DeleteFunc(p.owners(ctx), func(o string) bool { return o != "e3" }))
-		}).Should(BeNumerically(">=", 3), "a new engine gets its share")
+		}).Should(BeNumerically(">=", 3), "a new engine must get its share")
 		Eventually(func() []string { return p.events(ctx) }).Should(
 			ContainElements("EngineLeaving", "Rebalancing", "ShardsAssigned", "MovesDone"))
 		var list eventsv1.EventList
@@ -245,7 +245,7 @@ var _ = Describe("The shards reconciler", func() {
 		Eventually(func() outcome.MovesProgress { return p.outcomes.Get(key(p.namespace, "main")).Moves }).Should(BeZero())
 	})
 
-	It("replaces an engine that is dead", func(ctx SpecContext) {
+	It("replaces a dead engine", func(ctx SpecContext) {
 		p := newShardsFixture(ctx)
 		p.startEngines(ctx, "e1", "e2")
 		p.archiver(ctx)
@@ -259,7 +259,7 @@ var _ = Describe("The shards reconciler", func() {
 		}, 40*time.Second).Should(Succeed())
 		Expect(slices.ContainsFunc(p.shards(ctx), func(s v1alpha1.ArchiveShard) bool {
 			return slices.Contains(s.Spec.Engines, v1alpha1.ShardEngine{Name: "e1", Order: v1alpha1.OrderDrain})
-		})).To(BeTrue(), "the dead one is to drain if it comes back")
+		})).To(BeTrue(), "the dead engine must have the order to drain in case it comes back")
 		p.removePod(ctx, "e1")
 		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), HaveEach("e2")))
 		Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("EngineDead"))
@@ -277,7 +277,7 @@ var _ = Describe("The shards reconciler", func() {
 			return func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(g), g)) }
 		}
 
-		It("keeps the group until the data is deleted", func(ctx SpecContext) {
+		It("keeps a group until its data is deleted", func(ctx SpecContext) {
 			p := newShardsFixture(ctx)
 			p.archiver(ctx)
 			p.group(ctx, "stays", "A:", 5, nil)
@@ -286,7 +286,7 @@ var _ = Describe("The shards reconciler", func() {
 			Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(20))
 			Expect(k8s.Delete(ctx, g)).To(Succeed())
 			Eventually(func() []string { return p.captured(ctx) }).Should(HaveLen(5))
-			Consistently(gone(ctx, g), time.Second).Should(BeFalse(), "no engine has deleted anything")
+			Consistently(gone(ctx, g), time.Second).Should(BeFalse(), "the group must stay, because no engine has deleted its data")
 			p.startEngines(ctx, "e1")
 			Eventually(gone(ctx, g)).Should(BeTrue())
 			Eventually(func(gm Gomega) {
@@ -297,7 +297,7 @@ var _ = Describe("The shards reconciler", func() {
 			Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("DataDeleted"))
 		})
 
-		It("follows the policy", func(ctx SpecContext) {
+		It("removes the finalizer after a change of the policy to Retain", func(ctx SpecContext) {
 			p := newShardsFixture(ctx)
 			p.archiver(ctx)
 			g := p.group(ctx, "g", "A:", 5, deletes)
@@ -307,7 +307,7 @@ var _ = Describe("The shards reconciler", func() {
 			Eventually(guarded(ctx, g)).Should(BeFalse())
 		})
 
-		It("lets the group go when the Archiver is gone", func(ctx SpecContext) {
+		It("releases groups when their Archiver is gone", func(ctx SpecContext) {
 			p := newShardsFixture(ctx)
 			a := p.archiver(ctx)
 			first := p.group(ctx, "first", "A:", 5, deletes)
@@ -317,7 +317,7 @@ var _ = Describe("The shards reconciler", func() {
 			Expect(k8s.Delete(ctx, first)).To(Succeed())
 			Expect(k8s.Delete(ctx, a)).To(Succeed())
 			Eventually(gone(ctx, first)).Should(BeTrue())
-			Eventually(guarded(ctx, last)).Should(BeFalse(), "the operator may be gone when it is deleted")
+			Eventually(guarded(ctx, last)).Should(BeFalse(), "the remaining group must lose its finalizer, because the operator may be gone when the group is deleted")
 			Eventually(func() []string { return p.events(ctx) }).Should(ContainElement("DataNotDeleted"))
 		})
 	})

@@ -22,19 +22,19 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// children remembers which objects are as they should be, so that an unchanged
-// Archiver causes no requests.
+// children remembers which objects are up to date, so that an unchanged Archiver causes no
+// requests.
 type children struct {
 	mu sync.Mutex
-	// current has the digest of each object that is as it should be.
+	// current has the digest of each object that is up to date.
 	current map[types.NamespacedName]map[childKey]digest
 }
 
-// digest is a hash of an object as it should be and as it is.
+// digest is a hash of the wanted and the actual state of an object.
 type digest [sha256.Size]byte
 
-// apply applies the wanted objects. If the API server refuses some of them for good,
-// apply returns its messages and still applies the others.
+// apply applies the wanted objects. If the API server rejects some of them permanently, apply
+// returns its messages and still applies the others.
 func (c *children) apply(
 	ctx context.Context, to client.Client, a *v1alpha1.Archiver, wanted []render.Object, live map[childKey]client.Object,
 ) (refused string, err error) {
@@ -69,7 +69,7 @@ func (c *children) apply(
 	return strings.Join(messages, "; "), nil
 }
 
-// of returns what is remembered of an Archiver. Only one worker at a time reconciles an
+// of returns the digests of an Archiver's objects. Only one worker at a time reconciles an
 // Archiver, so its map needs no lock.
 func (c *children) of(archiver types.NamespacedName) map[childKey]digest {
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (c *children) forget(archiver types.NamespacedName) {
 	delete(c.current, archiver)
 }
 
-// digestOf hashes an object as it should be and as it is. It ignores fields that change
+// digestOf hashes the wanted and the actual state of an object. It ignores fields that change
 // without an edit, such as the status.
 func digestOf(want []byte, have client.Object) (digest, error) {
 	h := sha256.New()
@@ -114,7 +114,8 @@ func digestOf(want []byte, have client.Object) (digest, error) {
 	return digest(h.Sum(nil)), nil
 }
 
-// isRefusal reports whether an error needs an edit to go away. Other errors are retried.
+// isRefusal reports whether an error persists until somebody edits an object. Other errors are
+// retried.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
@@ -144,8 +145,8 @@ func applyOne(ctx context.Context, to client.Client, want []byte) (version strin
 	return u.GetResourceVersion(), err
 }
 
-// takeOver makes the operator the owner of all fields that others updated. The next
-// apply then removes those that the operator does not set.
+// takeOver makes the operator the owner of all fields that others updated. The next apply then
+// removes the fields that the operator does not set.
 func takeOver(ctx context.Context, to client.Client, have client.Object) (taken bool, err error) {
 	others := sets.New[string]()
 	for _, f := range have.GetManagedFields() {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A digest does not change with the status or the resource version, and computing it
-// must not modify the object, which is compared with the result of applying it.
+// A digest does not depend on the status or the resource version. digestOf must not modify the
+// object, because the reconciler compares the object with the result of applying it.
 func TestDigestIgnoresTheStatusAndKeepsTheObject(t *testing.T) {
 	datacenter := func(size, version, status string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -31,9 +31,9 @@ func TestDigestIgnoresTheStatusAndKeepsTheObject(t *testing.T) {
 	}
 	first := sum(datacenter("1", "100", "Updating"))
 	if sum(datacenter("1", "101", "Ready")) != first {
-		t.Error("another status changes the digest")
+		t.Error("a change of the status changes the digest")
 	}
 	if sum(datacenter("2", "100", "Updating")) == first {
-		t.Error("another size does not change the digest")
+		t.Error("a change of the size does not change the digest")
 	}
 }

@@ -20,11 +20,12 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// The deletion cost of an engine pod is written coarsely. Kubernetes only compares
-// pods, so a factor of two matters and less does not, and each change is a write.
+// The operator rounds the deletion cost of an engine pod coarsely, because each change is a
+// write. Kubernetes only compares the costs of pods, so differences smaller than a factor of
+// two do not matter.
 const (
-	// costInterval is how often costs of an Archiver's pods are written, and costsAtOnce
-	// how many of them at a time.
+	// costInterval is how often the costs of an Archiver's pods are written. costsAtOnce is
+	// how many costs are written at a time.
 	costInterval = time.Minute
 	costsAtOnce  = 60
 	// costFactor is the factor by which a cost may be wrong before it is written again.
@@ -39,11 +40,11 @@ const (
 type podCost struct {
 	pod  string
 	cost int64
-	off  float64 // the factor by which the cost that the pod has now is wrong
+	off  float64 // the factor by which the pod's current cost is wrong
 }
 
-// writeCosts sets the deletion cost of engine pods to their load. When Kubernetes scales
-// down, it deletes the pods with the lowest cost first, which have the least to hand over.
+// writeCosts sets the deletion cost of engine pods to their load. When Kubernetes scales down,
+// it first deletes the pods with the lowest cost. These pods have the least load to hand over.
 func (r *Reconciler) writeCosts(ctx context.Context, a *v1alpha1.Archiver, in *archiverstatus.Input) error {
 	name := client.ObjectKeyFromObject(a)
 	if _, users := a.Spec.Engines.PodAnnotations[corev1.PodDeletionCost]; users || !in.Settled || r.costs.Since(name) < costInterval {
@@ -68,8 +69,8 @@ func (r *Reconciler) writeCosts(ctx context.Context, a *v1alpha1.Archiver, in *a
 	return nil
 }
 
-// wrongCosts returns the engine pods whose cost must be written, the most wrong first.
-// The cost of an engine that does not report stays as it is.
+// wrongCosts returns the engine pods whose cost must be written, the most wrong first. The
+// cost of an engine that does not report does not change.
 func wrongCosts(pods []corev1.Pod, engines []fleet.Engine) (wrong []podCost) {
 	loads := map[string]float64{}
 	for i := range engines {

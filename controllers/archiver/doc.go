@@ -1,5 +1,5 @@
-// Package archiver reconciles Archivers: it turns an Archiver into the objects that
-// it consists of, and writes its status.
+// Package archiver reconciles Archivers: it turns an Archiver into its objects and writes its
+// status.
 //
 //	fetch    reconciler.go          the Archiver
 //	observe  observe_children.go    its Deployments, Services, Jobs, …
@@ -12,5 +12,5 @@
 //	status   observe.go             pods, shards, engines, failed mounts (observe_mounts.go)
 //	         archiverstatus         the status (pure)
 //	         status.go              one patch, skipped if nothing has changed
-//	         metrics.go, costs.go   metrics; what it costs to delete each engine pod
+//	         metrics.go, costs.go   metrics; the deletion cost of each engine pod
 package archiver

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// These are the metrics of Archivers. The label archiver is NAMESPACE/NAME, because
-// Prometheus would take a label namespace for the operator's own namespace.
+// These are the metrics of Archivers. The label archiver is NAMESPACE/NAME. There is no label
+// namespace, because Prometheus would interpret it as the operator's own namespace.
 var (
 	samplesPerSecond = prometheus.NewDesc("varve_operator_archiver_samples_per_second",
 		"Samples per second that the engines of an Archiver capture. A PV that two engines capture counts twice.", []string{"archiver"}, nil)
@@ -22,9 +22,8 @@ var (
 		[]string{"archiver", "phase"}, nil)
 )
 
-// archiverMetrics are the figures of Archivers when they were last reconciled. It is a
-// prometheus.Collector. Its zero value is ready to use, and it is safe for concurrent
-// use.
+// archiverMetrics holds the figures of each Archiver from its last reconciliation. It is a
+// prometheus.Collector. Its zero value is ready to use, and it is safe for concurrent use.
 type archiverMetrics struct {
 	mu        sync.Mutex
 	archivers map[types.NamespacedName]archiverFigures
@@ -37,8 +36,8 @@ type archiverFigures struct {
 	phases       map[string]int
 }
 
-// observe replaces the figures of an Archiver. The rate stays as it was while an engine
-// does not report, so that an autoscaler does not take a missing report for idleness.
+// observe replaces the figures of an Archiver. The rate does not change while an engine does
+// not report, so that an autoscaler does not mistake a missing report for idleness.
 func (m *archiverMetrics) observe(archiver types.NamespacedName, in *archiverstatus.Input) {
 	samples, known := samplesOf(in.Fleet)
 	figures := archiverFigures{samples, known && in.Settled, phasesOf(in.Shards)}
@@ -81,7 +80,8 @@ func samplesOf(engines []fleet.Engine) (perSecond float64, known bool) {
 	return perSecond, true
 }
 
-// phasesOf counts the answers of engines by phase, if the shard names the engine.
+// phasesOf counts the answers of engines by phase. It ignores engines that the shard does not
+// name.
 func phasesOf(shards []v1alpha1.ArchiveShard) map[string]int {
 	n := map[string]int{string(v1alpha1.Joining): 0, string(v1alpha1.Capturing): 0, string(v1alpha1.Draining): 0}
 	for i := range shards {

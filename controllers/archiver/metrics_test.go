@@ -20,8 +20,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// TestArchiverMetrics checks the figures by which an autoscaler may scale an Archiver:
-// the rate of all engines together does not drop because one of them does not answer.
+// TestArchiverMetrics checks the figures by which an autoscaler may scale an Archiver. The
+// total rate of all engines must not drop because one engine does not answer.
 func TestArchiverMetrics(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()
@@ -92,7 +92,7 @@ func TestArchiverMetrics(t *testing.T) {
 	}
 }
 
-// The operator serves the series by which the samples of config/samples/keda scale.
+// The operator serves the time series that the samples in config/samples/keda use for scaling.
 func TestOperatorServesTheSeriesOfKEDASamples(t *testing.T) {
 	var m archiverMetrics
 	registry := prometheus.NewRegistry()

@@ -18,8 +18,8 @@ import (
 
 var serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
-// monitorsInterval is the time between look-ups of the CRD of ServiceMonitors while it does
-// not exist. The Prometheus operator may be installed later.
+// monitorsInterval is how often the operator checks for the CRD of ServiceMonitors while it
+// does not exist. The Prometheus operator may be installed later.
 const monitorsInterval = time.Minute
 
 // serviceMonitors finds ServiceMonitors, whose CRD may be installed or removed at any

@@ -13,11 +13,12 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// mountPatience is how long a pod may wait for its volumes before the status says so.
+// mountPatience is how long a pod may wait for its volumes before the status reports it.
 const mountPatience = 10 * time.Second
 
-// failedMounts returns, by pod, why pods wait for their volumes, for example for a Secret
-// that does not exist. Only events have the cause. It checks one pod of each component.
+// failedMounts returns, by pod, why pods wait for their volumes, for example because a Secret
+// does not exist. Only events contain the cause. failedMounts checks one pod of each
+// component.
 func failedMounts(ctx context.Context, api client.Reader, pods []corev1.Pod, now time.Time) map[string]string {
 	mounts := map[string]string{}
 	checked := map[string]bool{}

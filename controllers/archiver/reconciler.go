@@ -45,9 +45,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
 
-// unreadyInterval is how often an Archiver that is not ready is reconciled without an
-// event: the cause may show only in events of pods, or may go away with a change of
-// a quota.
+// unreadyInterval is how often an Archiver that is not ready is reconciled without an event.
+// The cause may be visible only in events of pods, or may disappear when a quota changes.
 const unreadyInterval = 15 * time.Second
 
 // Reconciler turns an Archiver into the objects that it consists of, and writes its
@@ -62,7 +61,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Registerer registers the metrics of Archivers.
 	Registerer prometheus.Registerer
-	// Image is the image of Archivers that name none.
+	// Image is the image of Archivers that do not name an image.
 	Image string
 
 	children children
@@ -121,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: requeueAfter(a, next.Conditions)}, nil
 }
 
-// forget drops what is remembered of an Archiver that no longer exists.
+// forget drops the state of an Archiver that no longer exists.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.children.forget(name)
 	r.written.Forget(name)

@@ -24,13 +24,13 @@ type cassandraSecrets struct {
 	created map[types.NamespacedName]time.Time
 }
 
-// recreateAfter is how long a Secret is assumed to exist after its creation. It may have
-// been deleted since.
+// recreateAfter is how long the operator assumes that a Secret exists after its creation.
+// After that, ensure creates the Secret again, because somebody may have deleted it.
 const recreateAfter = time.Minute
 
-// ensure creates missing Secrets: the superuser's, unless the user names one, and that of
-// the engines' role. They outlive the Archiver if its data does, because the data cannot
-// be read without them.
+// ensure creates missing Secrets: one for the superuser, unless the user names one, and one
+// for the engines' role. The Secrets outlive the Archiver if its data does, because the data
+// cannot be read without them.
 func (s *cassandraSecrets) ensure(ctx context.Context, to client.Client, a *v1alpha1.Archiver) error {
 	users := map[string]string{render.RoleSecret(a.Name): "varve_engine"}
 	if name, ours := render.SuperuserSecret(a); ours {

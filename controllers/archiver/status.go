@@ -14,8 +14,7 @@ import (
 	"varve.dev/varve/controllers/status"
 )
 
-// writeStatus writes the status if it has changed, and records events of the
-// conditions that have.
+// writeStatus writes the status if it has changed, and records events of changed conditions.
 func (r *Reconciler) writeStatus(ctx context.Context, a *v1alpha1.Archiver, next v1alpha1.ArchiverStatus) error {
 	name := client.ObjectKeyFromObject(a)
 	if !archiverstatus.Changed(a.Status, next, r.written.Since(name)) {

@@ -38,11 +38,11 @@ type Input struct {
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	// Pods are the pods of all components.
 	Pods []corev1.Pod
-	// Mounts is why the volumes of a pod cannot be mounted, by name of the pod.
+	// Mounts is the reason why the volumes of a pod cannot be mounted, by name of the pod.
 	Mounts map[string]string
 	// Datacenter is the datacenter of storage.cassandra.managed. It is nil if there is none.
 	Datacenter *Datacenter
-	// Refused is which objects the API server rejected, and why.
+	// Refused names the objects that the API server rejected, with the reasons.
 	Refused string
 
 	// Shards are the shards of the archive, in any order.
@@ -53,7 +53,7 @@ type Input struct {
 	// Moves is the progress of the shard moves. It is nil while no shard moves.
 	Moves *v1alpha1.MovesStatus
 
-	// Fleet is the engines and their reports.
+	// Fleet are the engines and their reports.
 	Fleet []fleet.Engine
 	// Settled is set when the operator has run long enough to have a report of every engine.
 	// Until then, Compute keeps the numbers of the last status.
@@ -84,7 +84,7 @@ func Compute(in Input) v1alpha1.ArchiverStatus {
 	return status
 }
 
-// conditions returns all conditions, in the order in which people should read them.
+// conditions returns all conditions in the order of their importance to users.
 func conditions(in *Input) []metav1.Condition {
 	storage := storageReady(in)
 	problems := problems(in)

@@ -125,7 +125,7 @@ func TestConditionsFollowObservations(t *testing.T) {
 		breakIt func(*Input)
 		kind    string
 		want    string // status, reason
-		says    string
+		message string
 	}{
 		{"scaled to 0", func(in *Input) { in.Archiver.Spec.Engines.Replicas = &zero },
 			v1alpha1.ConditionReady, "False NoEngines", "nothing is captured"},
@@ -205,8 +205,8 @@ func TestConditionsFollowObservations(t *testing.T) {
 			in := healthy()
 			c.breakIt(&in)
 			got := condition(t, Compute(in), c.kind)
-			if string(got.Status)+" "+got.Reason != c.want || !strings.Contains(got.Message, c.says) {
-				t.Errorf("%s is %s %s (%s), want %s (%s)", c.kind, got.Status, got.Reason, got.Message, c.want, c.says)
+			if string(got.Status)+" "+got.Reason != c.want || !strings.Contains(got.Message, c.message) {
+				t.Errorf("%s is %s %s (%s), want %s (%s)", c.kind, got.Status, got.Reason, got.Message, c.want, c.message)
 			}
 		})
 	}
@@ -280,15 +280,15 @@ func TestTransitionTimeChangesWithStatus(t *testing.T) {
 	in.Fleet[0].Dead = true
 	second := Compute(in)
 	if c := condition(t, second, v1alpha1.ConditionStorageReady); !c.LastTransitionTime.Time.Equal(now) {
-		t.Errorf("unchanged since %v, but its time is %v", now, c.LastTransitionTime)
+		t.Errorf("the condition has not changed since %v, but its time is %v", now, c.LastTransitionTime)
 	}
 	if c := condition(t, second, v1alpha1.ConditionDegraded); !c.LastTransitionTime.Time.Equal(in.Now) {
-		t.Errorf("changed at %v, but its time is %v", in.Now, c.LastTransitionTime)
+		t.Errorf("the condition changed at %v, but its time is %v", in.Now, c.LastTransitionTime)
 	}
 }
 
-// TestNumbersAreWrittenLaterThanTransitions checks which changes are written one second after the
-// last status, and which one minute after.
+// TestNumbersAreWrittenLaterThanTransitions checks which changes are written one second after
+// the last status, and which changes are written one minute after it.
 func TestNumbersAreWrittenLaterThanTransitions(t *testing.T) {
 	old := Compute(healthy())
 	for _, c := range []struct {
@@ -320,7 +320,7 @@ func TestNumbersAreWrittenLaterThanTransitions(t *testing.T) {
 func TestLongMessagesAreCut(t *testing.T) {
 	long := strings.Repeat("ü", 2000)
 	if got := cut(long); len(got) > 1024+len(" …") || !strings.HasPrefix(long, strings.TrimSuffix(got, " …")) {
-		t.Errorf("cut to %d bytes", len(got))
+		t.Errorf("the message was cut to %d bytes", len(got))
 	}
 	if got := cut("short"); got != "short" {
 		t.Error(got)

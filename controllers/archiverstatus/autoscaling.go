@@ -12,11 +12,11 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// metricsPatience is how long CPU metrics can be missing before a condition reports it:
-// metrics-server has none for new pods.
+// metricsPatience is how long CPU metrics may be missing before a condition reports it. At
+// first, metrics-server has no metrics of new pods.
 const metricsPatience = 2 * time.Minute
 
-// autoscaling returns the condition Autoscaling. There is none without spec.engines.autoscaling.
+// autoscaling returns the condition Autoscaling, or nothing without spec.engines.autoscaling.
 func autoscaling(in *Input) []metav1.Condition {
 	spec := in.Archiver.Spec.Engines.Autoscaling
 	if spec == nil {

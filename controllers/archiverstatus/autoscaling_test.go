@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// autoscaled returns a healthy Archiver with autoscaling. Its autoscaler has one condition of the
-// given age.
+// autoscaled returns a healthy Archiver with autoscaling. Its autoscaler has one condition
+// with the given age.
 func autoscaled(age time.Duration, kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) Input {
 	in := healthy()
 	in.Archiver.Spec.Engines.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: 2, MaxReplicas: 9, TargetCPUUtilizationPercentage: 70}
@@ -34,8 +34,8 @@ func autoscaled(age time.Duration, kind autoscalingv2.HorizontalPodAutoscalerCon
 	return in
 }
 
-// Messages of the HorizontalPodAutoscaler controller without metrics-server, and with a
-// metrics-server that has no metrics of the pods.
+// These are messages of the HorizontalPodAutoscaler controller. The first occurs without
+// metrics-server, the second with a metrics-server that has no metrics of the pods.
 const (
 	noServer = "the HPA was unable to compute the replica count: failed to get cpu usage: unable to get metrics for resource cpu: " +
 		"unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
@@ -50,7 +50,7 @@ func TestAutoscalingReportsProblems(t *testing.T) {
 		name     string
 		in       Input
 		want     string // status, reason
-		says     string
+		message  string
 		degraded bool
 	}{
 		{"it works", autoscaled(time.Hour, active, yes, "ValidMetricFound", ""), "True FollowingLoad", "2 to 9 engines", false},
@@ -65,8 +65,8 @@ func TestAutoscalingReportsProblems(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := Compute(c.in)
 			got := condition(t, s, v1alpha1.ConditionAutoscaling)
-			if string(got.Status)+" "+got.Reason != c.want || !strings.Contains(got.Message, c.says) {
-				t.Errorf("%s %s (%s), want %s (%s)", got.Status, got.Reason, got.Message, c.want, c.says)
+			if string(got.Status)+" "+got.Reason != c.want || !strings.Contains(got.Message, c.message) {
+				t.Errorf("%s %s (%s), want %s (%s)", got.Status, got.Reason, got.Message, c.want, c.message)
 			}
 			degraded := condition(t, s, v1alpha1.ConditionDegraded)
 			if (degraded.Status == metav1.ConditionTrue) != c.degraded || c.degraded && degraded.Reason != got.Reason {

@@ -7,15 +7,16 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// blindPart is the part of the common channels that an engine must lack to count as blind:
-// 1/blindPart of them.
+// blindPart sets when an engine counts as blind: it cannot reach at least 1/blindPart of the
+// common channels.
 const blindPart = 10
 
-// blind returns a message about the engine that lacks the most channels that the other engine of
-// its shards has connected, or "". Engines report only numbers for each shard: how many channels
-// one engine has not reached for some time, and how many the other has had connected all that
-// time. As far as the sum of both exceeds the channels of the shard, the same channels are in
-// both numbers.
+// blind returns a message about the engine that cannot reach the most channels that the other
+// engine of its shards has connected, or "" if there is no such engine. For each shard,
+// engines report only two numbers: the steadily connected channels and the unreachable
+// channels. If one engine's unreachable channels and the other engine's steadily connected
+// channels together exceed the channels of the shard, at least the excess channels are in both
+// numbers.
 func blind(in *Input, shards []*v1alpha1.ArchiveShard) string {
 	type pair struct{ blind, sees string }
 	lacks, of := map[pair]int{}, map[pair]int{}

@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// Datacenter is what the operator observed of a managed datacenter.
+// Datacenter is the observed state of a managed datacenter.
 type Datacenter struct {
 	// Kind is the kind of the datacenter's object. It is empty if the cluster has no such CRD.
 	Kind string
@@ -115,7 +115,7 @@ func jobReplicas(job *batchv1.Job) int32 {
 	for _, c := range job.Spec.Template.Spec.Containers {
 		for _, arg := range c.Args {
 			if value, found := strings.CutPrefix(arg, render.ReplicationFlag); found {
-				n, _ := strconv.ParseInt(value, 10, 32) // the operator's own
+				n, _ := strconv.ParseInt(value, 10, 32) // the operator wrote the flag
 				return int32(n)
 			}
 		}
@@ -123,8 +123,9 @@ func jobReplicas(job *batchv1.Job) int32 {
 	return 0
 }
 
-// cassandraReady returns the condition CassandraReady: true when the datacenter has its nodes and
-// each sample its replicas. There is none without a managed datacenter.
+// cassandraReady returns the condition CassandraReady, or nothing without a managed
+// datacenter. The condition is true when the datacenter has all its nodes and each sample has
+// its replicas.
 func cassandraReady(in *Input) []metav1.Condition {
 	if in.Datacenter == nil {
 		return nil
@@ -187,7 +188,7 @@ func datacenterStopped(_ *Input, d *Datacenter) (reason, message string) {
 	return v1alpha1.ReasonCassandraStopped, fmt.Sprintf("the %s is stopped: set its field stopped to false", d.Kind)
 }
 
-// nodesStuck returns what keeps a node's pod from running.
+// nodesStuck returns the reason why a node's pod does not run.
 func nodesStuck(_ *Input, d *Datacenter) (reason, message string) {
 	for i := range d.Pods {
 		found := podProblem(&d.Pods[i], "")

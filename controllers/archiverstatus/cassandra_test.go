@@ -163,7 +163,7 @@ func TestCassandraReadyReportsProblems(t *testing.T) {
 		})
 	}
 	if meta.FindStatusCondition(Compute(healthy()).Conditions, v1alpha1.ConditionCassandraReady) != nil {
-		t.Error("an external cluster has the condition")
+		t.Error("an Archiver with an external cluster has the condition")
 	}
 }
 
@@ -187,7 +187,7 @@ func TestReplicationFactorChangesWhenJobCompletes(t *testing.T) {
 		"none": nil, "one that runs": {replicationJob(3, false)}, "two": {replicationJob(1, true), replicationJob(3, true)},
 	} {
 		if got := in.Datacenter.Rendered(in.Archiver, jobs...); got.Whole != 0 {
-			t.Errorf("with Jobs %s: got %d certain replicas", name, got.Whole)
+			t.Errorf("with Jobs %s: got Whole = %d", name, got.Whole)
 		}
 	}
 }

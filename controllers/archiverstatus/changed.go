@@ -9,11 +9,12 @@ import (
 	"varve.dev/varve/controllers/figures"
 )
 
-// writeEvery is how often numbers are written, and movesEvery how often the progress of moves.
+// writeEvery is how often changed numbers are written. movesEvery is how often the progress of
+// moves is written.
 const writeEvery, movesEvery = 30 * time.Second, 5 * time.Second
 
-// Changed reports whether to write a status: at once after a transition, every writeEvery if only
-// numbers changed.
+// Changed reports whether to write a status. A transition is written at once. If only numbers
+// changed, the status is written every writeEvery.
 func Changed(old *v1alpha1.ArchiverStatus, computed v1alpha1.ArchiverStatus, sinceWritten time.Duration) bool {
 	if old == nil {
 		return true

@@ -33,7 +33,7 @@ func circuitsOf(in *Input) []v1alpha1.CircuitCount {
 }
 
 // worstCircuits returns the IOCs with the most connections, if they have more than one. Before
-// the first report it returns those of the last status.
+// the first report it returns the IOCs of the last status.
 func worstCircuits(in *Input) []v1alpha1.CircuitCount {
 	all := circuitsOf(in)
 	if old := in.Archiver.Status; len(all) == 0 && !in.Settled && old != nil {

@@ -38,8 +38,8 @@ func TestWorstCircuitsAreListed(t *testing.T) {
 	}
 }
 
-// TestMovesAreWrittenEveryFiveSeconds checks that the first and the last move of several are
-// written at once, but not each move between.
+// TestMovesAreWrittenEveryFiveSeconds checks that the first and the last of several moves are
+// written at once. The moves between them are written at most every five seconds.
 func TestMovesAreWrittenEveryFiveSeconds(t *testing.T) {
 	status := func(progress string) v1alpha1.ArchiverStatus {
 		in := healthy()

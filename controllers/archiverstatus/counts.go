@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/figures"
 )
 
-// counts sums up the reports of the engines. If there is no report, it returns the numbers of the
-// last status until the operator is settled.
+// counts sums up the reports of the engines. If there is no report, it returns the numbers of
+// the last status until Input.Settled is set.
 func counts(in *Input) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	var groups []report.Group
 	reports := 0
@@ -56,7 +56,8 @@ func captured(in *Input) map[int32]bool {
 	return shards
 }
 
-// total returns the number of shards: spec.shards, and those for PVs that two engines capture.
+// total returns the number of shards: spec.shards plus the shards for PVs that two engines
+// capture.
 func total(in *Input) int { return int(in.Archiver.Spec.Shards) + len(twofold(in, 0)) }
 
 // uncaptured counts the shards that have channels but no engine.

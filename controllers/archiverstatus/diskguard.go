@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// diskGuard returns the condition DiskGuard. There is none before the first report of an engine.
+// diskGuard returns the condition DiskGuard, or nothing before the first report of an engine.
 // Its numbers are rounded so that they rarely change.
 func diskGuard(in *Input) []metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionDiskGuard}
@@ -22,7 +22,7 @@ func diskGuard(in *Input) []metav1.Condition {
 	}
 	g := guardReport(in)
 	if g == nil {
-		if old := previous(in.Archiver, c.Type); old != nil { // between two engines
+		if old := previous(in.Archiver, c.Type); old != nil { // the guard is moving to another engine
 			return set(old.Status, old.Reason, old.Message)
 		}
 		return nil

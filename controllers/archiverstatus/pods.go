@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// notCreated returns why Kubernetes does not create pods.
+// notCreated returns the reasons why Kubernetes does not create pods.
 func notCreated(in *Input) []problem {
 	var all []problem
 	for _, d := range []*appsv1.Deployment{in.Engines, in.Retrieval} {
@@ -46,8 +46,8 @@ func replicaFailure(d *appsv1.Deployment, message string) problem {
 	return problem{v1alpha1.ReasonFailedCreate, fmt.Sprintf("%s pods cannot be created: %s", component, message)}
 }
 
-// podProblems returns what keeps pods from running. Each problem appears once, without the name
-// of a pod.
+// podProblems returns the reasons why pods do not run. Each problem appears once, without the
+// name of a pod.
 func podProblems(in *Input) []problem {
 	var all []problem
 	for i := range in.Pods {
@@ -66,7 +66,7 @@ func podProblems(in *Input) []problem {
 	return slices.Compact(all)
 }
 
-// podProblem returns what keeps one pod from running.
+// podProblem returns the reason why one pod does not run.
 func podProblem(p *corev1.Pod, mount string) problem {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -105,8 +105,8 @@ func containerProblem(p *corev1.Pod, s *corev1.ContainerStatus) problem {
 	}
 }
 
-// lastLine returns the last line that a container logged before it failed. The line is its error,
-// because containers have the policy FallbackToLogsOnError.
+// lastLine returns the last line that a container logged before it failed. This line is the
+// error, because containers have the policy FallbackToLogsOnError.
 func lastLine(s *corev1.ContainerStatus) (line string, failed bool) {
 	for _, end := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
 		if end == nil || end.ExitCode == 0 {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// problem is a problem that a person may have to solve.
+// problem is a problem that a user may have to solve.
 type problem struct{ reason, message string }
 
 // shown is the maximum number of problems in a message.
@@ -20,7 +20,7 @@ const shown = 4
 // reportPatience is how long an engine can be ready without a report.
 const reportPatience = 30 * time.Second
 
-// checks look for problems, the most specific first.
+// checks are the checks for problems, the most specific first.
 var checks = []func(*Input) []problem{
 	cassandraProblem,
 	refused,
@@ -96,7 +96,7 @@ func storageProblem(in *Input) []problem {
 	return nil
 }
 
-// noReports counts the engines that Kubernetes can reach but the operator cannot.
+// noReports counts the engines that Kubernetes can reach but the operator cannot reach.
 func noReports(in *Input) []problem {
 	if !in.Settled {
 		return nil

@@ -44,8 +44,8 @@ func ready(in *Input, storage metav1.Condition, problems []problem) metav1.Condi
 	}
 }
 
-// progressing returns the condition Progressing: true while a change is in progress that needs no
-// intervention.
+// progressing returns the condition Progressing. It is true while a change is in progress that
+// completes without the user's help.
 func progressing(in *Input) metav1.Condition {
 	yes := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message}

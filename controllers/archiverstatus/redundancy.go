@@ -55,8 +55,8 @@ func redundancy(in *Input) *v1alpha1.RedundancyStatus {
 	return &out
 }
 
-// redundant returns the condition Redundant: true when two engines on different nodes capture
-// each PV of redundancy 2. There is none without such PVs.
+// redundant returns the condition Redundant, or nothing without PVs of redundancy 2. The
+// condition is true when two engines on different nodes capture each such PV.
 func redundant(in *Input) []metav1.Condition {
 	shards := twofold(in, 1)
 	if len(shards) == 0 {
@@ -111,8 +111,9 @@ func staying(engines []fleet.Engine) (n int) {
 	return n
 }
 
-// pair reports whether two running engines capture a shard, and whether all engines of the shard
-// run on one node. The nodes are those of the running engines. Unknown nodes count as different.
+// pair reports as two whether two running engines capture a shard, and as together whether all
+// engines of the shard run on one node. nodes has the nodes of the running engines. Unknown
+// nodes count as different.
 func pair(s *v1alpha1.ArchiveShard, nodes map[string]string) (together, two bool) {
 	if s.Status == nil {
 		return false, false

@@ -96,8 +96,9 @@ func TestRedundancyCountsSecondEngines(t *testing.T) {
 	}
 }
 
-// TestBlindEngineIsReported checks that the status names an engine that cannot reach its IOCs, as
-// soon as both engines report it for some time.
+// TestBlindEngineIsReported checks that the status names an engine that cannot reach its IOCs.
+// It does so when channels are unreachable for this engine and steadily connected to the other
+// one.
 func TestBlindEngineIsReported(t *testing.T) {
 	sees := func(engine int, shards ...report.Shard) func(*Input) {
 		return func(in *Input) {
@@ -107,19 +108,19 @@ func TestBlindEngineIsReported(t *testing.T) {
 			in.Fleet[engine].Report = &report.Report{Shards: shards}
 		}
 	}
-	lit, dark, unsure := report.Shard{SteadilyConnected: 10}, report.Shard{Unreachable: 10}, report.Shard{}
+	connected, unreachable, undecided := report.Shard{SteadilyConnected: 10}, report.Shard{Unreachable: 10}, report.Shard{}
 	for name, tc := range map[string]struct {
 		a, b    func(*Input)
 		message string
 	}{
-		"both see":             {a: sees(0, lit, lit), b: sees(1, lit, lit)},
-		"neither sees":         {a: sees(0, dark, dark), b: sees(1, dark, dark)},
-		"one is cut off":       {a: sees(0, dark, dark), b: sees(1, lit, lit), message: "engine a cannot reach 20 of 20 channels that engine b has"},
-		"one lacks an IOC":     {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, lit), message: "engine b cannot reach 3 of 20"},
-		"one lacks a channel":  {a: sees(0, lit, lit), b: sees(1, report.Shard{SteadilyConnected: 9, Unreachable: 1}, lit)},
-		"maybe different ones": {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, lit)},
-		"the IOC is back":      {a: sees(0, dark, dark), b: sees(1, unsure, unsure)},
-		"the IOC is just away": {a: sees(0, unsure, unsure), b: sees(1, lit, lit)},
+		"both reach the IOC":         {a: sees(0, connected, connected), b: sees(1, connected, connected)},
+		"neither reaches the IOC":    {a: sees(0, unreachable, unreachable), b: sees(1, unreachable, unreachable)},
+		"one is cut off":             {a: sees(0, unreachable, unreachable), b: sees(1, connected, connected), message: "engine a cannot reach 20 of 20 channels that engine b has"},
+		"one cannot reach an IOC":    {a: sees(0, connected, connected), b: sees(1, report.Shard{SteadilyConnected: 7, Unreachable: 3}, connected), message: "engine b cannot reach 3 of 20"},
+		"one cannot reach a channel": {a: sees(0, connected, connected), b: sees(1, report.Shard{SteadilyConnected: 9, Unreachable: 1}, connected)},
+		"perhaps different channels": {a: sees(0, report.Shard{SteadilyConnected: 5, Unreachable: 5}, connected), b: sees(1, report.Shard{SteadilyConnected: 5, Unreachable: 5}, connected)},
+		"the IOC has just returned":  {a: sees(0, unreachable, unreachable), b: sees(1, undecided, undecided)},
+		"the IOC has just stopped":   {a: sees(0, undecided, undecided), b: sees(1, connected, connected)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := redundantShards([]string{"a", "b"}, []string{"a", "b"})

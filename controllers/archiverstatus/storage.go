@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// storageReady returns the condition StorageReady. The reports of the engines decide: while they
-// can write, it stays true even if a schema Job checks the tables again.
+// storageReady returns the condition StorageReady. The reports of the engines decide: while
+// engines can write, the condition stays true even if a schema Job checks the tables again.
 func storageReady(in *Input) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionStorageReady}
 	set := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -42,7 +42,7 @@ func storageReady(in *Input) metav1.Condition {
 }
 
 // storageAway returns the error of an engine that cannot write, and the number of engines that
-// reported. Of several errors it returns the first in alphabetical order.
+// reported. If there are several errors, it returns the first in alphabetical order.
 func storageAway(in *Input) (message string, reports int) {
 	for i := range in.Fleet {
 		r := in.Fleet[i].Report

@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/cluster/report"
 )
 
-// Sum adds up the reports of engines. The total is the number of channels, which limits the sums:
-// while a shard moves, two engines can count the same channel. Rates keep the value of old, which
-// can be nil, while it is about right.
+// Sum adds up the reports of engines. The total is the number of channels, which limits the
+// sums: while a shard moves, two engines can count the same channel. old can be nil. Rates
+// keep their old value while it is approximately right.
 func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.ChannelCounts, *v1alpha1.Rates) {
 	counts := &v1alpha1.ChannelCounts{Total: total}
 	var samples, bytes float64
@@ -39,8 +39,8 @@ func Sum(groups []report.Group, total int32, old *v1alpha1.Rates) (*v1alpha1.Cha
 	}
 }
 
-// Smooth returns the old value while it is about right, otherwise the new value with two
-// significant digits. So noise does not change a status.
+// Smooth returns the old value while it is approximately right, otherwise the new value with
+// two significant digits. This way, noise does not change a status.
 func Smooth(old, measured float64) float64 {
 	const about = 0.05
 	switch {
@@ -62,8 +62,8 @@ type Figures struct {
 	Rates    *v1alpha1.Rates
 }
 
-// Appeared reports whether the figures newly show something that users wait for: a different
-// number of channels, all channels connected, or the first rate.
+// Appeared reports whether the figures show a change that users wait for: a different number
+// of channels, all channels connected, or the first rate.
 func Appeared(old, now Figures) bool {
 	return old.total() != now.total() || !old.connected() && now.connected() || !old.flows() && now.flows()
 }

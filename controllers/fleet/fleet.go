@@ -1,5 +1,5 @@
-// Package fleet observes the engines of every Archiver: their pods, whether they are
-// alive, and what they report.
+// Package fleet observes the engines of every Archiver: their pods, their signs of life, and
+// their reports.
 //
 //	pods ─── cache ─────────────────────────┐
 //	Leases ─ list, every 2 s ─▶ clocks ─────┼─▶ Engines ──▶ placement, status
@@ -7,8 +7,8 @@
 //	                 └── Changes, Reports ──▶ reconcilers
 //
 // The package does not trust the time in a Lease. An engine is dead if its Lease stayed
-// unchanged for leaseExpiry, by the operator's own clock, in lists that were never more
-// than leaseGap apart. So an unreachable API server makes no engine dead.
+// unchanged for leaseExpiry, by the operator's own clock, in lists that were never more than
+// leaseGap apart. Therefore an unreachable API server does not make an engine dead.
 package fleet
 
 import (
@@ -33,24 +33,25 @@ import (
 type Engine struct {
 	// Name is the name of the pod, and of the engine.
 	Name string
-	// Node and Zone are where the pod runs; empty if it is not scheduled, or unknown.
+	// Node and Zone are the node and zone of the pod. They are empty if the pod is not
+	// scheduled or if they are unknown.
 	Node, Zone string
-	// CPU is the pod's limit in cores, or its request if it has no limit; 0 without
-	// either.
+	// CPU is the pod's CPU limit in cores, or its CPU request if it has no limit. It is 0 if
+	// the pod has neither.
 	CPU float64
 	// Ready reports whether the pod is ready and the engine has a Lease.
 	Ready bool
 	// Deleting reports whether the pod is being deleted.
 	Deleting bool
-	// Dead reports whether the engine has not renewed its Lease for so long that
-	// another engine must take over. An engine without a Lease is neither ready nor
-	// dead.
+	// Dead reports whether another engine must take over, because the engine has not renewed
+	// its Lease for leaseExpiry. An engine without a Lease is neither ready nor dead.
 	Dead bool
-	// Report is the latest report; nil before the first one, or if it is too old.
+	// Report is the latest report. It is nil before the first report, and if the report is too
+	// old.
 	Report *report.Report
 }
 
-// Leaving reports whether the engine is shutting down, so that other engines must take
+// Leaving reports whether the engine is shutting down, so that other engines must take over
 // its shards.
 func (e Engine) Leaving() bool {
 	return e.Deleting || (e.Report != nil && e.Report.Draining)
@@ -135,7 +136,8 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// markSynced records that every engine was asked once, and wakes all Archivers.
+// markSynced records that the operator has requested a report from every engine, and wakes all
+// Archivers.
 func (f *Fleet) markSynced() {
 	f.mu.Lock()
 	f.synced = true
@@ -147,8 +149,8 @@ func (f *Fleet) markSynced() {
 	}
 }
 
-// Synced reports whether every engine was asked for a report at least once. Before that,
-// Engines may lack reports.
+// Synced reports whether the operator has requested a report from every engine at least once.
+// Before that, the result of Engines may lack reports.
 func (f *Fleet) Synced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,8 +192,8 @@ func (f *Fleet) engineLocked(pod *corev1.Pod, now time.Time) Engine {
 	return out
 }
 
-// pods returns the engine pods that have not ended, sorted by namespace and name. An
-// evicted pod stays as an object, but no longer has a container.
+// pods returns the engine pods that have not ended, sorted by namespace and name. The object
+// of an evicted pod still exists, but the pod no longer has a container.
 func (f *Fleet) pods(ctx context.Context, opts ...client.ListOption) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	opts = append(opts, client.MatchingLabels{v1alpha1.LabelComponent: v1alpha1.ComponentEngine})

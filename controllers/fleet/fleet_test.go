@@ -37,14 +37,14 @@ type fixture struct {
 	fleet  *Fleet
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-	away  atomic.Bool  // lists of Leases fail
-	delay atomic.Int64 // or take so long
+	unreachable atomic.Bool  // lists of Leases fail
+	delay       atomic.Int64 // how long lists of Leases take
 
 	mu      sync.Mutex
 	renew   map[string]bool
 	reports map[string]*report.Report // by pod IP
 	asking  int
-	most    int // that were asked at once
+	most    int // the highest value of asking
 }
 
 // newFixture starts a Fleet.
@@ -53,8 +53,8 @@ func newFixture(t *testing.T) *fixture {
 	p.client = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if _, leases := list.(*coordinationv1.LeaseList); leases {
-				if p.away.Load() {
-					return errors.New("the API server is away")
+				if p.unreachable.Load() {
+					return errors.New("the API server is unreachable")
 				}
 				if wait(ctx, time.Duration(p.delay.Load())); ctx.Err() != nil {
 					return ctx.Err()
@@ -108,7 +108,7 @@ func (p *fixture) renewLeases(ctx context.Context) {
 	}
 }
 
-// write renews a Lease. Its clock is wrong by years: it must not matter.
+// write renews a Lease. The time in the Lease is wrong by years, which must not matter.
 func (p *fixture) write(name string, n int) {
 	at := metav1.NewMicroTime(time.Date(1990, 1, 1, 0, 0, n, 0, time.UTC))
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
@@ -183,7 +183,7 @@ func (p *fixture) only() Engine {
 // woken reports whether the Archiver was woken since the last call.
 func (p *fixture) woken() bool {
 	synctest.Wait()
-	told := p.queue.Len() > 0
+	woken := p.queue.Len() > 0
 	for p.queue.Len() > 0 {
 		r, _ := p.queue.Get()
 		p.queue.Done(r)
@@ -191,7 +191,7 @@ func (p *fixture) woken() bool {
 			p.t.Errorf("%s was woken", r)
 		}
 	}
-	return told
+	return woken
 }
 
 func TestEngineDiesWithoutItsLeaseAndComesBack(t *testing.T) {
@@ -240,7 +240,7 @@ func TestEngineDiesWithoutItsLeaseAndComesBack(t *testing.T) {
 // engine that does not renew its Lease is dead after the usual time.
 func TestUnreachableAPIServerMakesNoEngineDead(t *testing.T) {
 	for name, trouble := range map[string]func(p *fixture, on bool){
-		"away": func(p *fixture, on bool) { p.away.Store(on) },
+		"unreachable": func(p *fixture, on bool) { p.unreachable.Store(on) },
 		"slow": func(p *fixture, on bool) {
 			if p.delay.Store(0); on {
 				p.delay.Store(int64(20 * time.Second))
@@ -253,12 +253,12 @@ func TestUnreachableAPIServerMakesNoEngineDead(t *testing.T) {
 				p.start("e1")
 				testclock.Advance(10 * time.Second)
 				trouble(p, true)
-				p.stopRenewing("e1") // it cannot either
+				p.stopRenewing("e1") // the engine cannot reach the API server either
 				testclock.Advance(time.Minute)
 				trouble(p, false)
 				testclock.Advance(6 * time.Second)
 				if p.only().Dead {
-					t.Error("the engine is dead because the API server was in trouble")
+					t.Error("the engine is dead because the API server was unreachable or slow")
 				}
 				testclock.Advance(40 * time.Second)
 				if !p.only().Dead {
@@ -280,7 +280,7 @@ func TestReportsAreKeptForAWhile(t *testing.T) {
 		p.set(pod, &report.Report{Engine: "e1", Draining: true})
 		testclock.Advance(12 * time.Second)
 		if e := p.only(); !e.Leaving() || !p.woken() {
-			t.Error("an engine that reports to drain is not leaving, or no Archiver was woken")
+			t.Error("an engine that reports Draining is not leaving, or no Archiver was woken")
 		}
 		p.set(pod, &report.Report{Engine: "e2"})
 		testclock.Advance(20 * time.Second)
@@ -314,12 +314,12 @@ func TestReportsAreFetchedInParallelWithABound(t *testing.T) {
 			}
 		}
 		if len(engines) != 50 || p.most != reportsAtOnce {
-			t.Errorf("%d engines, %d asked at once", len(engines), p.most)
+			t.Errorf("%d engines, %d requests at once", len(engines), p.most)
 		}
 	})
 }
 
-// An evicted pod stays as an object but is no engine.
+// The object of an evicted pod still exists, but the pod is not an engine.
 func TestEndedPodsAreNoEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
@@ -331,7 +331,7 @@ func TestEndedPodsAreNoEngines(t *testing.T) {
 		}
 		testclock.Advance(5 * time.Second)
 		if e := p.only(); e.Name != "e1" {
-			t.Errorf("%s", e.Name)
+			t.Errorf("the ended pod %s counts as an engine", e.Name)
 		}
 	})
 }

@@ -17,18 +17,18 @@ const (
 	leaseInterval = 2 * time.Second
 	// leaseTimeout is how long listing may take.
 	leaseTimeout = 5 * time.Second
-	// leaseGap is the longest time between two lists after which clocks go on. After a
-	// longer one, they start again.
+	// leaseGap is the longest time between two lists for which clocks continue. After a longer
+	// time they start again.
 	leaseGap = 5 * time.Second
 	// leaseExpiry is how long a Lease may stay unchanged before its engine is dead.
 	leaseExpiry = 10 * time.Second
 )
 
-// clock measures how long a Lease was not renewed.
+// clock measures how long a Lease has not been renewed.
 type clock struct {
 	holder  string
-	renewed time.Time // the time in the Lease, by the engine's clock; only compared with itself
-	since   time.Time // when that was first seen, or the clock started again; by our own clock
+	renewed time.Time // the time in the Lease, by the engine's clock; compared only with other times of that clock
+	since   time.Time // when this renewal was first seen, or the clock started again; by the operator's clock
 	dead    bool
 }
 
@@ -52,8 +52,8 @@ func (c *clock) renew(spec *coordinationv1.LeaseSpec, now time.Time) (fresh bool
 	return true
 }
 
-// advance lets the clock of an unchanged Lease go on, or starts it again. died reports
-// whether the engine has just died.
+// advance continues the clock of an unchanged Lease, or starts it again. died reports whether
+// the engine has just died.
 func (c *clock) advance(now time.Time, restart bool) (died bool) {
 	switch {
 	case c.dead || !c.seen():
@@ -94,8 +94,8 @@ func (f *Fleet) pollLeases(ctx context.Context) {
 	}
 }
 
-// listLeases lists the Leases of engines. The API server answers from the current state
-// of etcd, never from an old cache.
+// listLeases lists the Leases of engines. The answer of the API server is up to date and never
+// comes from an outdated cache.
 func (f *Fleet) listLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()

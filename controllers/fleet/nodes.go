@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// zoneKept is how long the zone of a node is cached, even if it is unknown: the operator
-// may have no right to read nodes.
+// zoneKept is how long the zone of a node is cached. An unknown zone is cached too, because
+// the operator may have no right to read nodes.
 const zoneKept = 10 * time.Minute
 
 // nodes has the zones of nodes on which engines run.
@@ -49,7 +49,8 @@ func (f *Fleet) updateZones(ctx context.Context, pods []corev1.Pod) {
 	f.mu.Unlock()
 }
 
-// fetchZone returns the zone of a node, or the one known before if that fails.
+// fetchZone returns the zone of a node. If reading the node fails, it returns the previously
+// known zone.
 func (f *Fleet) fetchZone(ctx context.Context, node, before string) string {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))

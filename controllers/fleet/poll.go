@@ -21,14 +21,13 @@ import (
 )
 
 const (
-	// reportInterval is how often engines are asked for reports.
+	// reportInterval is how often the operator requests reports from engines.
 	reportInterval = 10 * time.Second
-	// reportTimeout is how long an engine may take to answer. reportsAtOnce is how many
-	// engines are asked at the same time.
+	// reportTimeout is how long an engine may take to answer. reportsAtOnce is the maximum
+	// number of requests at a time.
 	reportTimeout = 3 * time.Second
 	reportsAtOnce = 16
-	// reportKept is how long a report counts: three intervals, plus the time that asking
-	// takes.
+	// reportKept is how long a report counts: three intervals, plus the time of the requests.
 	reportKept = 35 * time.Second
 	// reportSize is the largest body. The report of 4,096 shards and of 1,000 groups with
 	// 20 problematic channels each is smaller.
@@ -37,7 +36,7 @@ const (
 	reportPort = "17665"
 )
 
-// pollReports asks each engine for a report once.
+// pollReports requests a report from each engine once.
 func (f *Fleet) pollReports(ctx context.Context) {
 	pods, err := f.pods(ctx)
 	if err != nil {
@@ -60,14 +59,14 @@ func (f *Fleet) pollReports(ctx context.Context) {
 	}
 }
 
-// pollReport asks one engine for its report. An engine that does not answer is not dead:
-// only its Lease decides that.
+// pollReport requests the report of one engine. An engine that does not answer is not dead,
+// because only its Lease decides that.
 func (f *Fleet) pollReport(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	r, err := f.cfg.Fetch(ctx, pod.Status.PodIP)
 	if err == nil && r.Engine != pod.Name {
-		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address belongs to another pod now
+		err = fmt.Errorf("%s answers as engine %q", pod.Status.PodIP, r.Engine) // the address now belongs to another pod
 	}
 	if err != nil {
 		f.metrics.reportFailures.Inc()

@@ -197,7 +197,7 @@ func retentionApplied(in Input) (state, bool) {
 	return isTrue(v1alpha1.ReasonApplied, text)
 }
 
-// some returns the number of texts and the first of them.
+// some returns the number of texts and the first few of them.
 func some(texts []string, total int, noun, intro string) string {
 	const most, longest = 3, 400
 	var b strings.Builder

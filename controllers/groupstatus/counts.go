@@ -21,7 +21,7 @@ func (in Input) groupReports() []report.Group {
 	return out
 }
 
-// worst returns the channels that have had a problem for longest.
+// worst returns the channels that have had a problem for the longest time.
 func worst(in Input) []v1alpha1.WorstChannel {
 	const most, longestReason, longestMessage = 20, 64, 500
 	var all []report.Channel

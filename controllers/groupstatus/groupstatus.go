@@ -32,8 +32,9 @@ type Input struct {
 	// started.
 	Compiled           *compile.Group
 	CompiledGeneration int64
-	// Outdated is the number of the group's shards that engines do not capture yet as compiled.
-	// Unplaced is the number of the Archiver's shards with channels that have no engine.
+	// Outdated is the number of the group's shards whose engines do not capture the compiled
+	// channels yet. Unplaced is the number of the Archiver's shards that have channels but no
+	// engine.
 	Outdated, Unplaced int
 	// Reports are the reports of the Archiver's engines.
 	Reports []report.Report
@@ -83,8 +84,9 @@ func observed(in Input) int64 {
 // writeEvery is how often counts and rates are written.
 const writeEvery = 30 * time.Second
 
-// Changed reports whether to write a status: at once if a condition changes or a number appears
-// that users wait for, every writeEvery if only texts and numbers change.
+// Changed reports whether to write a status. The status is written at once if a condition
+// changes, or if a number appears that users wait for. If only texts and numbers change, it is
+// written every writeEvery.
 func Changed(old *v1alpha1.ArchiveGroupStatus, computed v1alpha1.ArchiveGroupStatus, sinceWritten time.Duration) bool {
 	if old == nil {
 		return true

@@ -163,7 +163,7 @@ func TestConditionsFollowCompilation(t *testing.T) {
 	}
 }
 
-// Messages fit into a condition.
+// Messages must fit into a condition.
 func TestMessagesAreBounded(t *testing.T) {
 	s := Compute(good(func(in *Input) {
 		for range 100 {
@@ -189,7 +189,7 @@ func TestCountsAreSumsOverEngines(t *testing.T) {
 		in.Reports = reports(
 			report.Group{
 				Channels: 4, Connected: 2, Disconnected: 1, NeverConnected: 1, SamplesPerSecond: 100.4, BytesPerDay: 1_234_567,
-				Worst: []report.Channel{{PV: "SR:A", Reason: "NeverConnected", Since: since(-9)}, {PV: "SR:B", Reason: "Disconnected", Message: "IOC away", Since: since(-1)}},
+				Worst: []report.Channel{{PV: "SR:A", Reason: "NeverConnected", Since: since(-9)}, {PV: "SR:B", Reason: "Disconnected", Message: "IOC unreachable", Since: since(-1)}},
 			},
 			report.Group{
 				Channels: 5, Connected: 3, Silent: 1, Paused: 2, SamplesPerSecond: 23.2,
@@ -201,7 +201,7 @@ func TestCountsAreSumsOverEngines(t *testing.T) {
 		Channels: &v1alpha1.ChannelCounts{Total: 10, Connected: 5, Disconnected: 1, NeverConnected: 1, Silent: 1, Paused: 2},
 		Rates:    &v1alpha1.Rates{SamplesPerSecond: 120, BytesPerDay: 1_200_000},
 		WorstChannels: []v1alpha1.WorstChannel{
-			{Name: "SR:A", Reason: "NeverConnected"}, {Name: "SR:C", Reason: "Disconnected"}, {Name: "SR:B", Reason: "Disconnected", Message: "IOC away"},
+			{Name: "SR:A", Reason: "NeverConnected"}, {Name: "SR:C", Reason: "Disconnected"}, {Name: "SR:B", Reason: "Disconnected", Message: "IOC unreachable"},
 		},
 	}
 	s.Conditions, s.ObservedGeneration = nil, 0
@@ -220,11 +220,11 @@ func TestWorstChannelsAreAtMostTwenty(t *testing.T) {
 		t.Errorf("%d channels: %v", len(w), w)
 	}
 	if len(w[0].Reason) > 64 || len(w[0].Message) > 512 {
-		t.Errorf("a reason of %d and a message of %d bytes", len(w[0].Reason), len(w[0].Message))
+		t.Errorf("the reason has %d bytes and the message has %d bytes", len(w[0].Reason), len(w[0].Message))
 	}
 }
 
-// Noise in the rates and the passing of time do not change the status.
+// Neither noise in the rates nor the passing of time changes the status.
 func TestNoiseChangesNothing(t *testing.T) {
 	in := good(func(in *Input) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 149, BytesPerDay: 1e9})
@@ -248,7 +248,8 @@ func TestNoiseChangesNothing(t *testing.T) {
 	}
 }
 
-// After a start the operator has no reports, but it does not remove anything from the status.
+// After a restart, the operator has no reports, but it must not remove anything from the
+// status.
 func TestOperatorRestartChangesNothing(t *testing.T) {
 	in := good(func(in *Input) {
 		in.Reports = reports(report.Group{Connected: 3, SamplesPerSecond: 5, Worst: []report.Channel{{PV: "SR:A", Reason: "Disconnected"}}})

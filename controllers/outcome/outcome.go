@@ -1,5 +1,5 @@
-// Package outcome carries the results of the shards reconciler to the reconcilers
-// that show them in a status.
+// Package outcome passes the results of the shards reconciler to the reconcilers that show
+// them in a status.
 //
 //	shards ── Put ──▶ Latest ── Get ──▶ archiver, group
 //	                    └── Changes ──▶ their work queues
@@ -22,13 +22,13 @@ type Outcome struct {
 	Groups map[string]*compile.Group
 	// Generations has the generation of each compiled group, by namespace/name.
 	Generations map[string]int64
-	// Unplaced is the number of shards that have channels and that no engine
-	// captures yet. Moving is the number of shards that move between engines.
+	// Unplaced is the number of shards with channels that no engine captures yet. Moving is
+	// the number of shards that move between engines.
 	Unplaced, Moving int
 	// Moves is the progress of the current wave of moves.
 	Moves MovesProgress
-	// Outdated is the number of shards, by group (namespace/name), whose engine does
-	// not capture the lists of the latest compilation yet.
+	// Outdated is, for each group (namespace/name), the number of shards whose engine does not
+	// capture the lists of the latest compilation yet.
 	Outdated map[string]int
 }
 
@@ -41,10 +41,11 @@ type Latest struct {
 	changes  wakeup.Broadcaster
 }
 
-// Changes is a source of requests: those for each Archiver that has another outcome.
+// Changes is a source of requests for an Archiver. It sends them when the outcome of the
+// Archiver changes.
 func (l *Latest) Changes(requests wakeup.Requests) source.Source { return l.changes.Source(requests) }
 
-// Get returns the latest outcome, which must not be changed; nil if there is none.
+// Get returns the latest outcome, or nil if there is none. The caller must not change it.
 func (l *Latest) Get(archiver types.NamespacedName) *Outcome {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

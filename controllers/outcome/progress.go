@@ -10,26 +10,27 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// MovesProgress counts the moves of a wave. A wave begins with the first move
-// between two living engines and ends when no such move is under way. A shard whose
-// engine died does not count: no engine hands it over.
+// MovesProgress counts the moves of a wave. A wave begins with the first move between two
+// living engines and ends when no such move is under way. A shard of a dead engine does not
+// count, because no engine hands it over.
 type MovesProgress struct {
 	// Since is when the first move of the wave began.
 	Since time.Time
-	// Begun is the number of moves of the wave: those that are done, undone, or under way.
+	// Begun is the number of moves of the wave that are done, undone, or under way.
 	Begun int
 	// Undone is the number of moves that were given up.
 	Undone int
 	// Moving is the number of moves that are under way.
 	Moving int
-	// unevenAnnounced and apartAnnounced report whether an event named moves of the
-	// wave for these reasons.
+	// unevenAnnounced and apartAnnounced report whether an event has announced moves of the
+	// wave for the reasons Uneven and Apart.
 	unevenAnnounced, apartAnnounced bool
 }
 
-// MarkAnnounced records that an event names moves for a reason, and reports whether
-// the wave has had such an event already. Moves that even out the load begin a few
-// at a time, so only the first of them makes an event. Other reasons always do.
+// MarkAnnounced records that an event announces moves for a reason, and reports whether the
+// wave already had such an event. Moves for the reasons Uneven and Apart begin a few at a
+// time, so only the first of them causes an event. Moves for other reasons always cause an
+// event.
 func (p *MovesProgress) MarkAnnounced(reason placement.Reason) (already bool) {
 	switch reason {
 	case placement.Uneven:
@@ -43,9 +44,9 @@ func (p *MovesProgress) MarkAnnounced(reason placement.Reason) (already bool) {
 // Done is the number of moves that were completed.
 func (p MovesProgress) Done() int { return max(p.Begun-p.Undone-p.Moving, 0) }
 
-// Update counts the moves of the next placement. It returns the wave that this
-// placement ends, or nil. A wave that began under an earlier operator process is
-// counted from now.
+// Update counts the moves of the next placement. It returns the wave that this placement ends,
+// or nil. If a wave began under an earlier operator process, Update counts only its moves from
+// now on.
 func (p *MovesProgress) Update(now time.Time, placed placement.Result) (ended *MovesProgress) {
 	if placed.Moving == 0 {
 		if p.Begun > 0 {
@@ -71,7 +72,7 @@ func (p *MovesProgress) Update(now time.Time, placed placement.Result) (ended *M
 	return nil
 }
 
-// Summary describes a wave that has ended now.
+// Summary describes a wave that ends at now.
 func (p *MovesProgress) Summary(now time.Time) string {
 	text := fmt.Sprintf("%d shards moved in %v", p.Done(), now.Sub(p.Since).Round(time.Second))
 	if p.Undone > 0 {
@@ -80,8 +81,7 @@ func (p *MovesProgress) Summary(now time.Time) string {
 	return text
 }
 
-// Status returns the wave as the status of an Archiver shows it; nil if no move is
-// under way.
+// Status returns the wave for the status of an Archiver, or nil if no move is under way.
 func (p *MovesProgress) Status() *v1alpha1.MovesStatus {
 	if p.Begun == 0 {
 		return nil

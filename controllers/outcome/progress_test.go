@@ -7,16 +7,16 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// TestMovesAreToldOnce tests two waves of moves. Each wave starts in two batches.
-func TestMovesAreToldOnce(t *testing.T) {
+// TestMovesAreAnnouncedOnce tests two waves of moves. Each wave starts in two batches.
+func TestMovesAreAnnouncedOnce(t *testing.T) {
 	var p MovesProgress
 	for wave := range 2 {
 		for batch := range 2 {
 			if already := p.MarkAnnounced(placement.Uneven); already != (batch > 0) {
-				t.Errorf("wave %d, batch %d: told is %v", wave, batch, already)
+				t.Errorf("wave %d, batch %d: already announced is %v", wave, batch, already)
 			}
 			if p.MarkAnnounced(placement.Leaving) {
-				t.Error("each engine that leaves is news")
+				t.Error("moves off a leaving engine were not announced again")
 			}
 			p.Update(time.Time{}, placement.Result{Moves: []placement.Move{{Reason: placement.Uneven}}, Moving: 1})
 		}
@@ -41,7 +41,7 @@ func TestMovesProgress(t *testing.T) {
 		done, begun, since int // seconds after begin; -1: no wave
 		ended              string
 	}{
-		{placement.Result{Moves: moves(placement.Dead, 3)}, 0, 0, -1, ""}, // from nowhere
+		{placement.Result{Moves: moves(placement.Dead, 3)}, 0, 0, -1, ""}, // no living source
 		{placement.Result{Moves: moves(placement.Uneven, 8), Moving: 8}, 0, 8, 1, ""},
 		{placement.Result{Moves: moves(placement.Leaving, 4), Moving: 9}, 3, 12, 1, ""},
 		{placement.Result{Moving: 2}, 10, 12, 1, ""},
@@ -49,7 +49,7 @@ func TestMovesProgress(t *testing.T) {
 		{placement.Result{Moves: moves(placement.Uneven, 1), Moving: 2}, 10, 13, 1, ""},
 		{placement.Result{}, 0, 0, -1, "12 shards moved in 5s; 1 moves were undone"},
 		{placement.Result{}, 0, 0, -1, ""},
-		{placement.Result{Moving: 5}, 0, 5, 8, ""}, // as after a restart
+		{placement.Result{Moving: 5}, 0, 5, 8, ""}, // after a restart of the operator
 		{placement.Result{}, 0, 0, -1, "5 shards moved in 1s"},
 	} {
 		now := begin.Add(time.Duration(i) * time.Second)
@@ -61,7 +61,7 @@ func TestMovesProgress(t *testing.T) {
 			t.Errorf("%d: %d/%d, ended %q; want %d/%d, %q", i, p.Done(), p.Begun, ended, c.done, c.begun, c.ended)
 		}
 		if want := begin.Add(time.Duration(c.since) * time.Second); c.since >= 0 && !p.Since.Equal(want) {
-			t.Errorf("%d: since %v, not %v", i, p.Since, want)
+			t.Errorf("%d: since %v, want %v", i, p.Since, want)
 		}
 	}
 }
