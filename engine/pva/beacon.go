@@ -12,14 +12,14 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// maxServers bounds the servers whose beacons the client remembers. A forgotten server
-// counts as new, which costs a few searches.
+// maxServers limits the number of servers whose beacons the client remembers. A forgotten
+// server counts as new, which costs a few searches.
 const maxServers = 1 << 14
 
-// beacons receives the beacons that servers broadcast as long as they are up. It binds
-// only the broadcast addresses, and not the host's own: else the operating system might
-// give it searches for a server on this host. If it cannot, because another program has
-// the port for itself, the client finds channels a little later.
+// beacons receives the beacons that servers broadcast while they are up. It binds only the
+// broadcast addresses, and not the host's own addresses. Otherwise the operating system might
+// deliver searches to it that are for a server on this host. If another program has the port
+// for itself, the client receives no beacons, and finds channels a little later.
 type beacons struct {
 	client *Client
 	conns  []*net.UDPConn
@@ -28,7 +28,7 @@ type beacons struct {
 	seen map[netip.AddrPort]proto.GUID
 }
 
-// start begins to receive, if the client searches by UDP.
+// start starts to receive beacons if the client searches by UDP.
 func (b *beacons) start(c *Client) {
 	b.client, b.seen = c, map[netip.AddrPort]proto.GUID{}
 	if c.kernel.Socket().Port() == 0 {
@@ -51,8 +51,7 @@ func (b *beacons) close() {
 	}
 }
 
-// beaconAddresses returns the broadcast and multicast addresses that servers send beacons
-// to.
+// beaconAddresses returns the broadcast and multicast addresses to which servers send beacons.
 func (u *udp) beaconAddresses() []netip.Addr {
 	var out []netip.Addr
 	for _, ip := range u.broadcasts {
@@ -71,8 +70,8 @@ func (u *udp) beaconAddresses() []netip.Addr {
 	return out
 }
 
-// listenShared opens a socket for a broadcast or multicast address. Every program on this
-// host that listens there gets the datagrams.
+// listenShared opens a socket for a broadcast or multicast address. Every program on this host
+// that listens on this address gets the datagrams.
 func listenShared(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) {
 	if at.Addr().IsMulticast() {
 		return net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(at))
@@ -94,8 +93,8 @@ func listenShared(ctx context.Context, at netip.AddrPort) (*net.UDPConn, error) 
 	return conn.(*net.UDPConn), nil
 }
 
-// handleDatagram handles a datagram with a beacon. A new server hastens the search,
-// because it may have channels that are searched for.
+// handleDatagram handles a datagram with a beacon. If the server is new, handleDatagram makes
+// the client search sooner, because the server may have channels that the client searches for.
 func (b *beacons) handleDatagram(d []byte, from netip.Addr) {
 	var h proto.Header
 	payload, _, err := proto.ReadFrame(d, &h, uint32(len(d)))

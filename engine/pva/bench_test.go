@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// BenchmarkEvent measures the cost of an update of a number, from the bytes of a read to the
-// sink. It updates 1,000 channels in turn.
+// BenchmarkEvent measures the cost of an update of a number, from the received bytes to the
+// call of the sink. It updates 1,000 channels in turn.
 func BenchmarkEvent(b *testing.B) {
 	for name, changed := range map[string][]int{
 		"value and time": {fieldValue, fieldSeconds, fieldNanos}, "with alarm": {fieldValue, 2, fieldSeconds, fieldNanos},
@@ -40,7 +40,7 @@ func BenchmarkEvent(b *testing.B) {
 						b.Fatal(used, err)
 					}
 					if done%(channels*100) == 0 {
-						c.Outbox.Take(nil) // the acknowledgements
+						c.Outbox.Take(nil) // discards the acknowledgements
 					}
 				}
 				if got := counters[0].N; got*channels < uint64(b.N) {
@@ -71,7 +71,7 @@ func BenchmarkArray(b *testing.B) {
 }
 
 // BenchmarkConnect measures the time to open a channel, from the server's answers on, and the
-// memory that the open channel takes.
+// memory that the open channel needs.
 func BenchmarkConnect(b *testing.B) {
 	const channels = 10_000
 	var before, after runtime.MemStats

@@ -17,37 +17,38 @@ import (
 )
 
 const (
-	// loginTimeout bounds the time in which a server lets the client in.
+	// loginTimeout is the maximum time in which a server must accept the login of the client.
 	loginTimeout = 5 * time.Second
-	// messageOverhead is the most bytes that a message has beside the MaxArrayBytes of
-	// its value.
+	// messageOverhead is the maximum number of bytes that a message has in addition to
+	// MaxArrayBytes for its value.
 	messageOverhead = 64 << 10
 )
 
-// errSilent is the cause of a circuit's end when the server is gone without a word.
+// errSilent is the cause with which a circuit ends when its server no longer answers.
 var errSilent = errors.New("the server does not answer")
 
-// circuit is the messages and the channels of a client.Circuit.
+// circuit implements client.Circuit: it has the channels of a circuit, and handles its
+// messages.
 type circuit struct {
 	*client.Link
 	client *Client
-	order  atomic.Uint32 // proto.FlagBig, if the server asks for it
+	order  atomic.Uint32 // proto.FlagBig if the server requests it
 
-	// mu guards the fields that follow, and is held while a sink is called. All methods
-	// that handle messages run under it, called by batch.
+	// mu guards the following fields. The circuit holds it while it calls a sink. batch locks
+	// it and calls all methods that handle messages.
 	mu      sync.Mutex
-	ready   bool     // the server let the client in
-	over    bool     // no channel may be attached
+	ready   bool     // the server has accepted the login
+	over    bool     // the circuit has ended, and accepts no channels
 	slots   []slot   // by cid and ioid, which are the same
 	free    []uint32 // free slots
 	layouts map[string]*layout
-	types   proto.Types // that the server numbered
+	types   proto.Types // types to which the server has given numbers
 
-	// Of the current batch, and of messages that go on in the next one.
+	// inbound belongs to the current batch, and to messages that continue in the next batch.
 	inbound
 }
 
-// inbound is the state of the messages that come in.
+// inbound is the state of incoming messages.
 type inbound struct {
 	header   proto.Header
 	sample   sample.Sample
@@ -62,17 +63,18 @@ type inbound struct {
 	answers  []client.Answer
 	now      time.Time
 	stalls   stallDetector
-	logged   time.Time // when a message of the server was logged
+	logged   time.Time // when a message of the server was last logged
 }
 
 func newCircuit(owner *Client, link *client.Link) *circuit {
 	return &circuit{Link: link, client: owner, layouts: map[string]*layout{}}
 }
 
-// flags returns the flags of messages to the server: its byte order.
+// flags returns the flags of messages to the server. They have the byte order of the server.
 func (c *circuit) flags() proto.Flags { return proto.Flags(c.order.Load()) }
 
-// Ready implements search.Circuit: the server let the client in.
+// Ready implements search.Circuit. It waits until the server has accepted the login of the
+// client.
 func (c *circuit) Ready() bool {
 	select {
 	case <-c.Greeted():
@@ -82,7 +84,7 @@ func (c *circuit) Ready() bool {
 	}
 }
 
-// RequestLost implements search.Circuit: by CREATE_CHANNEL, which the server refuses for
+// RequestLost implements search.Circuit. It sends CREATE_CHANNEL, which the server refuses for
 // channels that it no longer has.
 func (c *circuit) RequestLost(names []*search.Entry) { c.client.kernel.Reattach(names, c) }
 
@@ -96,8 +98,8 @@ func (c *circuit) SendSearches(batches []search.Batch) {
 	})
 }
 
-// Write implements client.Circuit. Servers drop clients that are silent, so it sends an
-// ECHO now and then; the answer shows that the server is alive.
+// Write implements client.Circuit. Servers drop silent clients, so Write sends an ECHO twice
+// per ConnTimeout. The answer shows that the server is alive.
 func (c *circuit) Write(conn net.Conn) (err error) {
 	echo := time.NewTicker(c.client.config.ConnTimeout / 2)
 	defer echo.Stop()
@@ -144,9 +146,9 @@ func (c *circuit) Read(conn net.Conn) error {
 	}
 }
 
-// batch handles all whole frames of b. It returns the bytes they take and, if a part of
-// a frame follows, how many bytes that frame needs; and whether the server let the client
-// in.
+// batch handles all complete frames of b. It returns the number of bytes of these frames. If
+// an incomplete frame follows, need is the number of bytes of that frame. ready reports
+// whether the server has accepted the login of the client.
 func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	c.mu.Lock()
 	c.now = time.Now()
@@ -173,8 +175,8 @@ func (c *circuit) batch(b []byte) (used, need int, ready bool, err error) {
 	return used, need, ready, err
 }
 
-// notePartial notes how many of the bytes that came make whole frames, and how many
-// follow. A message whose segments go on counts as a part of a frame.
+// notePartial records how many of the received bytes belong to complete frames, and how many
+// follow. A message whose segments are not complete counts as an incomplete frame.
 func (c *circuit) notePartial(used, rest int) error {
 	if c.segments.open {
 		return c.partial.Came(c.now, 0, 1)

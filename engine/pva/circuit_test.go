@@ -80,7 +80,7 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		}
 		testclock.Advance(time.Minute)
 		n.Stop(server)
-		names.override = func(*session, *proto.Header, []byte) bool { return true } // no search finds the server
+		names.override = func(*session, *proto.Header, []byte) bool { return true } // searches do not find the server
 		for i := range sinks {
 			names.forgetName(pvs[i])
 		}
@@ -93,13 +93,13 @@ func TestLostServerIsProbedUntilItIsBack(t *testing.T) {
 		testclock.Advance(15 * time.Second)
 		for i := range sinks {
 			if !sinks[i].View(func(r *recorder) bool { return r.Up && r.Connects == 2 }) {
-				t.Fatalf("channel %d was told %v", i, sinks[i].Calls())
+				t.Fatalf("channel %d got calls %v", i, sinks[i].Calls())
 			}
 		}
 		before = n.Dials(otherAddr)
 		testclock.Advance(time.Minute)
 		if dials := n.Dials(otherAddr) - before; dials > 0 {
-			t.Errorf("%d probes of a server that is back", dials)
+			t.Errorf("%d probes of a server that has returned", dials)
 		}
 	}, names, server)
 }
@@ -117,7 +117,7 @@ func TestChannelsOfAServerShareACircuit(t *testing.T) {
 		clienttest.CheckCircuitIsShared(t, n, c, nameServerAddr)
 		shared := c.kernel.Circuit(netip.MustParseAddrPort(nameServerAddr)).(*circuit)
 		if len(shared.layouts) != 1 {
-			t.Errorf("%d layouts of one type", len(shared.layouts))
+			t.Errorf("the circuit has %d layouts of one type", len(shared.layouts))
 		}
 	}, server)
 }
@@ -131,18 +131,18 @@ func TestSilentServerIsProbedAndDropped(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, r)
 		testclock.Advance(10 * client.DefaultConnTimeout)
 		if echoes := server.count(proto.CmdEcho); echoes < 18 || echoes > 21 || len(r.Calls()) != 2 {
-			t.Errorf("of an idle server that answers: %d ECHOs, %v", echoes, r.Calls())
+			t.Errorf("idle server that answers: %d ECHOs, calls %v", echoes, r.Calls())
 		}
 		silent.Store(true)
 		testclock.Advance(client.DefaultConnTimeout + time.Second)
 		log := r.Calls()
 		if len(log) < 4 || log[2] != "suspect 30s" || log[3] != "disconnected: losing 10.0.0.1:5075: "+errSilent.Error() {
-			t.Errorf("of a silent server: %v", log)
+			t.Errorf("silent server: calls %v", log)
 		}
 	}, server)
 }
 
-func TestServerThatNeverLetsTheClientInIsDropped(t *testing.T) {
+func TestServerThatNeverAcceptsTheLoginIsDropped(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.override = func(*session, *proto.Header, []byte) bool { return true }
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
@@ -152,7 +152,7 @@ func TestServerThatNeverLetsTheClientInIsDropped(t *testing.T) {
 			t.Errorf("%d circuits in 10 minutes", got)
 		}
 		if server.count(proto.CmdSearch)+server.count(proto.CmdCreateChannel) > 0 {
-			t.Error("it got requests before it let the client in")
+			t.Error("the server got requests before it accepted the login")
 		}
 	}, server)
 }
@@ -286,10 +286,10 @@ func TestFrameThatDoesNotEndEndsTheCircuit(t *testing.T) {
 			testclock.Advance(time.Second)
 		}
 		if got := server.circuits(); got != 2 || !r.Up {
-			t.Errorf("%d circuits, %v", got, r.Calls())
+			t.Errorf("%d circuits, calls %v", got, r.Calls())
 		}
-		if !slices.Contains(r.Calls(), "suspect 31s") { // the client took 31 s of updates for payload
-			t.Errorf("no loss is suspected: %v", r.Calls())
+		if !slices.Contains(r.Calls(), "suspect 31s") { // the client read 31 s of updates as payload
+			t.Errorf("no possible loss is reported: %v", r.Calls())
 		}
 	}, server)
 }
@@ -330,7 +330,7 @@ func TestValueThatIsTooLargeIsSkipped(t *testing.T) {
 					sizes = append(sizes, len(s.Bytes)/8)
 				}
 				if diff := cmp.Diff([]int{5, 5}, sizes); diff != "" || r.Drops[sample.TooLarge] != 4 || server.circuits() != 1 {
-					t.Errorf("%d dropped, %v, sizes (-want +got):\n%s", r.Drops[sample.TooLarge], r.Calls(), diff)
+					t.Errorf("%d dropped updates, calls %v, sizes (-want +got):\n%s", r.Drops[sample.TooLarge], r.Calls(), diff)
 				}
 			})
 		})
@@ -353,7 +353,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAFrame(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
 		}
 		if !slices.Contains(r.Calls(), "suspect 2s") { // updates after the incomplete frame may be lost
-			t.Errorf("no loss is suspected: %v", r.Calls())
+			t.Errorf("no possible loss is reported: %v", r.Calls())
 		}
 	}, server)
 }

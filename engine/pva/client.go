@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// searchHeader is more than the bytes that a SEARCH has beside its channels.
+// searchHeader is an upper bound for the size of a SEARCH without its channels.
 const searchHeader = 64
 
 // Client is a pvAccess client. Its methods may be called from any goroutine, but not
@@ -35,7 +35,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// newClient returns a client that does nothing yet.
+// newClient returns a client that is not started.
 func newClient(config Config) (*Client, error) {
 	c := &Client{config: config.withDefaults(), metrics: newMetrics()}
 	c.requests = requests{config: &c.config, byFields: map[string]*request{}}
@@ -54,7 +54,7 @@ func newClient(config Config) (*Client, error) {
 	return c, err
 }
 
-// Subscribe implements capture.Source. The name goes to servers unchanged.
+// Subscribe implements capture.Source. It sends the name to servers unchanged.
 func (c *Client) Subscribe(name string, opts capture.SubscribeOptions, sink capture.Sink) capture.Subscription {
 	return c.kernel.Subscribe(name, opts, sink)
 }
@@ -66,8 +66,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// requests are the pvRequests of a client, by fields. Channels that ask for the same
-// fields share one.
+// requests has the pvRequests of a client by their fields. Channels that request the same
+// fields share a pvRequest.
 type requests struct {
 	config *Config
 

@@ -11,27 +11,28 @@ import (
 // DefaultQueueSize is the default of Config.QueueSize.
 const DefaultQueueSize = 32
 
-// Config is the configuration of a Client. The zero value finds nothing: set AddrList,
-// AutoAddrList or NameServers. A circuit sends an ECHO twice in ConnTimeout.
+// Config is the configuration of a Client. A client with the zero value finds no channels: set
+// AddrList, AutoAddrList or NameServers. A circuit sends an ECHO twice per ConnTimeout.
 type Config struct {
 	client.Config
 
-	// BroadcastPort is the UDP port of beacons, and of addresses in AddrList that name
-	// none; 0 is 5076.
+	// BroadcastPort is the UDP port of beacons, and of addresses in AddrList that have no
+	// port. 0 means 5076.
 	BroadcastPort uint16
-	// QueueSize is how many updates of a channel a server keeps for a client that is
-	// slow; 0 is DefaultQueueSize. It costs the server memory only then.
+	// QueueSize is the number of updates of a channel that a server keeps for a slow client. 0
+	// means DefaultQueueSize. The queue uses memory of the server only while the client is
+	// slow.
 	QueueSize int
-	// Pipeline makes servers send at most QueueSize updates of a channel before the
-	// client acknowledges some. Updates for a slow client then wait in that queue, and
-	// not in the network, and the server counts those that it drops. Pipeline is off by
-	// default, because servers of pvAccessCPP, such as QSRV 1, delay an update that was
-	// merged in a full queue of a pipelined monitor until the next update, or for 10 s
-	// and more: when a PV goes quiet, its last value comes late.
+	// Pipeline makes servers send at most QueueSize updates of a channel before the client
+	// acknowledges some. Updates for a slow client then wait in that queue instead of in the
+	// network, and the server counts the updates that it drops. Pipeline is off by default
+	// because of servers of pvAccessCPP, such as QSRV 1. If they merge an update in the full
+	// queue of a pipelined monitor, they delay it until the next update, or for 10 s and more.
+	// Thus the last value of a PV that then stays constant arrives late.
 	Pipeline bool
 }
 
-// withDefaults returns c with the missing values filled in.
+// withDefaults returns c with defaults for missing values.
 func (c Config) withDefaults() Config {
 	c.Config = c.WithDefaults(proto.ServerPort)
 	c.BroadcastPort = cmp.Or(c.BroadcastPort, proto.BroadcastPort)
@@ -40,9 +41,9 @@ func (c Config) withDefaults() Config {
 }
 
 // ConfigFromEnv returns the Config that the standard environment variables of pvAccess
-// describe. lookup is os.LookupEnv or the like. As in PVXS, EPICS_PVA_AUTO_ADDR_LIST is
-// YES unless set, and an empty value counts as unset. The error for a wrong value names
-// the variable.
+// describe. lookup is os.LookupEnv or a similar function. As in PVXS, the default of
+// EPICS_PVA_AUTO_ADDR_LIST is YES, and an empty value counts as unset. The error for a wrong
+// value names the variable.
 func ConfigFromEnv(lookup func(name string) (value string, ok bool)) (Config, error) {
 	c := Config{}
 	c.AutoAddrList = true

@@ -14,13 +14,13 @@ import (
 	"varve.dev/varve/ioc"
 )
 
-// first is a sink that records whether it got a value.
-type first struct {
+// valueSink is a sink that records whether it got a value.
+type valueSink struct {
 	clienttest.Counter
 	came atomic.Bool
 }
 
-func (f *first) Sample(*sample.Sample) { f.came.Store(true) }
+func (f *valueSink) Sample(*sample.Sample) { f.came.Store(true) }
 
 // BenchmarkFind measures how fast the client finds and monitors channels of the simulated IOC,
 // which runs in this process, until each channel has its value.
@@ -50,7 +50,7 @@ func BenchmarkFind(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				sinks := make([]first, channels)
+				sinks := make([]valueSink, channels)
 				names, err := config.Names()
 				if err != nil {
 					b.Fatal(err)
@@ -61,7 +61,7 @@ func BenchmarkFind(b *testing.B) {
 					i++
 				}
 				for i := range sinks {
-					clienttest.Await(b, fmt.Sprint("a value of ", i), func() bool { return sinks[i].came.Load() })
+					clienttest.Await(b, fmt.Sprint("a value of channel ", i), func() bool { return sinks[i].came.Load() })
 				}
 				b.ReportMetric(clienttest.Value(c.metrics.Datagrams), "datagrams")
 				b.ReportMetric(clienttest.Value(c.metrics.Searches), "searches")

@@ -1,5 +1,6 @@
-// Package pva is a pvAccess client in pure Go: a capture.Source. The kernel of
-// engine/client finds servers, and finds them again; this package is the protocol.
+// Package pva is a pvAccess client in pure Go. It implements capture.Source. The kernel of
+// engine/client finds servers, and finds them again after they are lost. This package
+// implements the protocol.
 //
 //	Subscribe ──▶ client.Kernel ──▶ udp: SEARCH in datagrams ──▶ answers ──▶ Kernel.Found
 //	                 ▲       ▲                                                  │
@@ -11,21 +12,22 @@
 //	                      │                               record ─▶ Sample, Metadata ─▶ Sink
 //	                      └ writes ◀─ outbox ◀─ CREATE_CHANNEL, MONITOR, ECHO
 //
-// An update has only the fields that changed. So every channel has a record: the fields
-// that matter, in canonical form (engine/pva/proto). A layout, which all channels of one
-// type share, says where the fields are in the record, what each is for, and how a record
-// becomes a sample: the value of a normative type of a scalar, array or enumeration, and
-// any other structure whole.
+// An update has only the fields that changed. Therefore every channel has a record: the fields
+// that samples and metadata need, in canonical form (engine/pva/proto). All channels of one
+// type share a layout. The layout defines the place and the purpose of each field in the
+// record, and how a record becomes a sample. For a normative type of a scalar, array or
+// enumeration, a sample has the field value. For any other structure, it has the whole
+// structure.
 //
-// A circuit handles all the frames of one read under its lock, once; there is no lock,
-// map or allocation per event.
+// A circuit locks once per read and then handles all frames of that read. An event costs no
+// lock, no map access and no allocation.
 //
-// A server does not always report the updates that it dropped. The client suspects lost
-// updates (Sink.Suspect)
+// A server does not always report the updates that it dropped. The client therefore reports a
+// possible loss (Sink.Suspect)
 //
-//   - in a stall, after which a channel gets a full queue of updates at once;
-//   - in the silence that ends a circuit;
-//   - in the time in which a frame came in, if the circuit ended before the frame did. The
-//     updates that the server sent meanwhile are behind the frame, or became part of it if
-//     its length is wrong.
+//   - for a stall after which a channel gets a full queue of updates at once;
+//   - for the time of silence at the end of a circuit;
+//   - for the time in which a frame arrived, if the circuit ended before the end of the frame.
+//     The updates that the server sent in this time were behind the frame. If the length of
+//     the frame is wrong, the client read them as a part of the frame.
 package pva

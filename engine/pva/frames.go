@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// answerHead is the number of bytes of an answer that name its operation.
+// answerHead is the size of the head of an answer, which identifies the operation.
 const answerHead = 5
 
 var (
@@ -16,7 +16,7 @@ var (
 	errClient   = errors.New("a message of a client came from the server")
 )
 
-// framesLocked handles all whole frames of b, as batch does.
+// framesLocked handles all complete frames of b. It returns the same values as batch.
 func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 	h := &c.header
 	limit := uint32(c.client.config.MaxArrayBytes + messageOverhead)
@@ -46,7 +46,7 @@ func (c *circuit) framesLocked(b []byte) (used, need int, err error) {
 	}
 }
 
-// skipTooLarge skips a frame that is too large, if it is an answer with values. It
+// skipTooLarge skips a frame that is too large if the frame is an answer with values. It
 // returns an error for any other message.
 func (c *circuit) skipTooLarge(h *proto.Header, head []byte) error {
 	if h.Command != proto.CmdMonitor || h.Flags&proto.FlagServer == 0 {
@@ -71,7 +71,7 @@ func (c *circuit) skipTooLarge(h *proto.Header, head []byte) error {
 	return nil
 }
 
-// dropTooLarge counts an update that was too large. head is its first bytes.
+// dropTooLarge counts an update that was too large. head has the first bytes of the update.
 func (c *circuit) dropTooLarge(o proto.Order, head []byte) {
 	r := proto.NewReader(head, o)
 	a := proto.ParseAnswer(&r, proto.CmdMonitor)
@@ -92,7 +92,7 @@ func (c *circuit) dropTooLarge(o proto.Order, head []byte) {
 	}
 }
 
-// handleFrame handles a frame that is not an update in one piece.
+// handleFrame handles a frame, except an update that consists of one frame.
 func (c *circuit) handleFrame(h *proto.Header, payload []byte) error {
 	if control, ok := h.Control(); ok {
 		c.handleControl(h, control)
@@ -115,7 +115,7 @@ func (c *circuit) handleFrame(h *proto.Header, payload []byte) error {
 	return c.endSegments(h)
 }
 
-// endSegments handles the message if h is the header of its last segment.
+// endSegments handles a message in segments if h is the header of its last segment.
 func (c *circuit) endSegments(h *proto.Header) error {
 	_, last, _ := h.Segmented()
 	if !last {
@@ -142,11 +142,11 @@ func (c *circuit) handleControl(h *proto.Header, control proto.Control) {
 	}
 }
 
-// segments is a message that comes in several frames.
+// segments is a message that consists of several frames.
 type segments struct {
 	open     bool
 	tooLarge bool
-	header   proto.Header // of the first
+	header   proto.Header // of the first segment
 	payload  []byte
 }
 
@@ -154,8 +154,8 @@ func (s *segments) start(h *proto.Header) {
 	s.open, s.tooLarge, s.header, s.payload = true, false, *h, s.payload[:0]
 }
 
-// add appends the payload of a segment. It keeps only the beginning of a message that
-// is larger than limit bytes.
+// add appends the payload of a segment. If the message is larger than limit bytes, add keeps
+// only its head.
 func (s *segments) add(b []byte, limit int) {
 	if s.tooLarge || len(s.payload)+len(b) > limit {
 		s.tooLarge = true
@@ -164,7 +164,7 @@ func (s *segments) add(b []byte, limit int) {
 	s.payload = append(s.payload, b...)
 }
 
-// end returns the message, whose payload is valid until the next one starts.
+// end returns the message. Its payload is valid until the next message starts.
 func (s *segments) end() (h proto.Header, payload []byte, tooLarge bool) {
 	s.open = false
 	return s.header, s.payload, s.tooLarge

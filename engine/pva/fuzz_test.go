@@ -9,14 +9,14 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// fuzzTypes has the types of a fuzzed circuit's channels.
+// fuzzTypes has the types of the channels of a fuzzed circuit.
 var fuzzTypes = []*proto.Type{
 	scalarType,
 	proto.NewStruct("", "value", proto.Of(proto.Any), "list", proto.Of(proto.String|proto.Array)),
 }
 
-// FuzzCircuit feeds a circuit with bytes of a server, once in one part and once in two.
-// Nothing may panic, and the sinks must get the same calls and samples both times.
+// FuzzCircuit passes bytes of a server to a circuit, once in one part and once in two parts.
+// Nothing must panic, and the sinks must get the same calls and samples both times.
 func FuzzCircuit(f *testing.F) {
 	for _, order := range orders {
 		s := &session{script: doubles("")}
@@ -63,7 +63,7 @@ func feed(t *testing.T, r *recorder, parts ...[]byte) error {
 			return err
 		}
 		if used < len(rest) && need <= len(rest)-used {
-			t.Fatalf("used %d of %d bytes, needs %d more", used, len(rest), need)
+			t.Fatalf("the circuit used %d of %d bytes and needs %d more", used, len(rest), need)
 		}
 		rest = rest[used:]
 	}

@@ -55,7 +55,7 @@ with Context("pva", conf=conf, useenv=False, nt=False) as ctxt:
 print(json.dumps(out))
 `
 
-// reading is the result of a client's read of a PV, for comparison.
+// reading is the result of reading a PV with a client, in a form that can be compared.
 type reading struct {
 	Values   []string       `json:"values"`
 	Secs     int64          `json:"secs"`

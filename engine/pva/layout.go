@@ -20,46 +20,48 @@ const (
 // leaf is a field that is not a structure.
 type leaf struct {
 	typ *proto.Type
-	// at is the place of the field in a record: the offset of a number's bytes, or the
-	// index of another field. width is the width of a number, 0 for another field.
+	// at is the place of the field in a record: the offset of a number in record.numbers, or
+	// the index of any other field in record.others. width is the size of a number in bytes,
+	// and 0 for any other field.
 	at    uint32
 	width uint8
-	role  role // 0 if records do not keep it
+	role  role // 0 if records do not keep the field
 }
 
-// node is a field as a BitSet numbers them: a leaf, or a structure with the leaves from
-// first to before end. next is the number after the numbers of its members.
+// node is a field with a number in a BitSet: a leaf, or a structure. Its leaves have the
+// indices from first up to, but not including, end. next is the first number after its
+// members.
 type node struct{ first, end, next uint32 }
 
 // layout describes how values of a wire type become samples. All channels of a circuit
 // with the same type and options share one.
 type layout struct {
-	key   string // in circuit.layouts
+	key   string // key in circuit.layouts
 	users int
 
 	typ      sample.Type // Unknown if there is nothing to store
 	typeName string
-	count    int // number of elements if the type has it; else 0
+	count    int // number of elements if the type defines it; otherwise 0
 	form     form
 	// kept is the encoded type of the stored structure: the start of a sample.Struct.
 	kept []byte
-	anys bool // values have types in them, which the sender may name by number
+	anys bool // values contain types, which the sender may name by number
 
-	valueCode proto.Code // of the leaf value
+	valueCode proto.Code // of the leaf with the value
 
 	nodes  []node
 	leaves []leaf
-	bytes  int // of the numbers of a record
-	others int // number of other fields
+	bytes  int // size of the numbers of a record
+	others int // number of the other fields of a record
 
-	// known has the index of the leaf with each meaning, or none.
+	// known has the index of the leaf with each meaning, or the constant none.
 	known [numMeanings]int
 }
 
-// none is the index of a leaf that a type does not have.
+// none stands for the index of a leaf that a type does not have.
 const none = -1
 
-// form is how a record becomes the value of a sample.
+// form defines how a record becomes the value of a sample.
 type form uint8
 
 const (
@@ -87,13 +89,13 @@ func newLayout(t *proto.Type, wanted *selection) *layout {
 	}
 	l.addFields(t, "", wanted)
 	if l.form != formWhole && l.known[theValue] == none {
-		l.typ = sample.Unknown // a type that contradicts itself
+		l.typ = sample.Unknown // the type contradicts itself
 	}
 	l.assignPlaces()
 	return l
 }
 
-// nameOf returns the name of a type for people.
+// nameOf returns a readable name of a type.
 func nameOf(t *proto.Type) string {
 	switch {
 	case t == nil:
@@ -104,7 +106,7 @@ func nameOf(t *proto.Type) string {
 	return t.Code.String()
 }
 
-// sampleTypes maps codes of elements to types of samples.
+// sampleTypes maps type codes of elements to types of samples.
 var sampleTypes = map[proto.Code]sample.Type{
 	proto.Bool: sample.Bool, proto.Int8: sample.Int8, proto.Int16: sample.Int16, proto.Int32: sample.Int32,
 	proto.Int64: sample.Int64, proto.UInt8: sample.Uint8, proto.UInt16: sample.Uint16, proto.UInt32: sample.Uint32,
@@ -112,12 +114,12 @@ var sampleTypes = map[proto.Code]sample.Type{
 	proto.BoundedString: sample.String,
 }
 
-// around is the members that may stand beside a value without being a part of it.
+// around has the members of a normative type that are not a part of its value.
 var around = map[string]bool{
 	"value": true, "descriptor": true, "alarm": true, "timeStamp": true, "display": true, "control": true, "valueAlarm": true,
 }
 
-// plainValue reports whether the member value is the whole value of a structure.
+// plainValue reports whether the member named value is the whole value of a structure.
 func plainValue(t *proto.Type) bool {
 	for _, id := range []string{"epics:nt/NTScalar:", "epics:nt/NTScalarArray:", "epics:nt/NTEnum:"} {
 		if strings.HasPrefix(t.ID, id) {
@@ -162,7 +164,8 @@ func (l *layout) classify(t *proto.Type) {
 	}
 }
 
-// isEnum reports whether t is an enumeration: an index, and the names of the states.
+// isEnum reports whether t is an enumeration: a structure with an index and the names of the
+// states.
 func isEnum(t *proto.Type) bool {
 	if t.Code != proto.Struct {
 		return false
@@ -172,8 +175,8 @@ func isEnum(t *proto.Type) bool {
 	return index != nil && isInteger(index.Code) && choices != nil && isTexts(choices.Code)
 }
 
-// addFields numbers the fields of t, at a path, and finds their roles. wanted is nil if
-// none of them is wanted.
+// addFields assigns numbers to the fields of t, which is at path, and finds their roles.
+// wanted is nil if none of the fields is selected.
 func (l *layout) addFields(t *proto.Type, path string, wanted *selection) {
 	n := len(l.nodes)
 	l.nodes = append(l.nodes, node{first: uint32(len(l.leaves))})
@@ -210,7 +213,7 @@ func (l *layout) addLeaf(t *proto.Type, path string, wanted bool) {
 	l.leaves = append(l.leaves, lf)
 }
 
-// addMeaning notes the meaning of a field, and returns its role.
+// addMeaning records the meaning of a field, and returns the role of the field.
 func (l *layout) addMeaning(path string, t *proto.Type, i int) role {
 	f := meanings[path]
 	switch {
@@ -219,14 +222,14 @@ func (l *layout) addMeaning(path string, t *proto.Type, i int) role {
 	case f.role == 0 || f.meaning == theLabels && l.form != formEnum:
 		return 0
 	}
-	if !f.is(t.Code) || l.known[f.meaning] != none { // a type may have a name twice
+	if !f.is(t.Code) || l.known[f.meaning] != none { // a type may have two members of the same name
 		return 0
 	}
 	l.known[f.meaning] = i
 	return f.role
 }
 
-// path returns the path of the field that is the value, if it is one field.
+// path returns the path of the field that has the value, if the value is one field.
 func (f form) path() string {
 	switch f {
 	case formWhole:
@@ -237,7 +240,7 @@ func (f form) path() string {
 	return "value"
 }
 
-// hasAny reports whether values of a type have types in them.
+// hasAny reports whether values of a type contain types.
 func hasAny(t *proto.Type) bool {
 	if t.Code.Elem() == proto.Any {
 		return true
@@ -250,7 +253,7 @@ func hasAny(t *proto.Type) bool {
 	return false
 }
 
-// assignPlaces gives the kept leaves their places in a record.
+// assignPlaces assigns places in a record to the leaves that records keep.
 func (l *layout) assignPlaces() {
 	for i := range l.leaves {
 		switch lf := &l.leaves[i]; {
@@ -265,7 +268,7 @@ func (l *layout) assignPlaces() {
 	}
 }
 
-// roles returns the roles of the fields under a number.
+// roles returns the roles of all fields in the field with a number.
 func (l *layout) roles(number int) (r role) {
 	n := &l.nodes[number]
 	for i := n.first; i < n.end; i++ {

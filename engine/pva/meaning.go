@@ -16,13 +16,14 @@ const (
 	thePrecision
 	theDescription
 	theLabels
-	firstLimit // the limits, in the order of sample.Metadata.Limits
+	firstLimit // first of the limits, in the order of sample.Metadata.Limits
 
 	numLimits   = 8
 	numMeanings = int(firstLimit) + numLimits
 )
 
-// meaningOf is the meaning of a field. is reports whether a type is right for it.
+// meaningOf is the meaning and the role of a field. is reports whether a field of this meaning
+// may have a type.
 type meaningOf struct {
 	meaning meaning
 	is      func(proto.Code) bool
@@ -34,7 +35,7 @@ func isTexts(c proto.Code) bool   { return c == proto.String|proto.Array }
 func isNumber(c proto.Code) bool  { return c.Shape() == 0 && c.Width() > 0 }
 func isInteger(c proto.Code) bool { return isNumber(c) && c >= proto.Int8 && c <= proto.UInt64 }
 
-// meanings maps the paths of fields, except the value, to their meanings.
+// meanings maps the paths of fields to their meanings, except the path of the value.
 var meanings = map[string]meaningOf{
 	"alarm.severity": {theSeverity, isInteger, roleAlarm},
 	"alarm.status":   {theStatus, isInteger, roleAlarm},

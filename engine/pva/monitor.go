@@ -10,11 +10,12 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// roleChangedMeta is a role of an update, beside the roles of its fields: it changes
-// metadata.
+// roleChangedMeta is a role of an update in addition to the roles of its fields. It means that
+// metadata has changed.
 const roleChangedMeta role = 1 << 7
 
-// start requests the type of a channel's updates. The updates begin when it is known.
+// start requests the type of a channel's updates. open starts the updates after the server has
+// sent the type.
 func (c *circuit) start(s *slot, id uint32) {
 	request, f := c.client.requests.of(s.ch), c.flags()
 	q := proto.Request{SID: s.sid, IOID: id, Sub: proto.SubInit}
@@ -30,7 +31,7 @@ func (c *circuit) start(s *slot, id uint32) {
 	s.state, s.unacked = slotStarting, 0
 }
 
-// handleMonitor handles a MONITOR: usually an update. This is the hot path.
+// handleMonitor handles a MONITOR, which is usually an update. This is the hot path.
 func (c *circuit) handleMonitor(o proto.Order, payload []byte) {
 	r := proto.NewReader(payload, o)
 	a := proto.ParseAnswer(&r, proto.CmdMonitor)
@@ -49,7 +50,7 @@ func (c *circuit) handleMonitor(o proto.Order, payload []byte) {
 		return
 	}
 	c.acknowledge(s, a.IOID)
-	if s.stale { // request the whole value again
+	if s.stale { // requests the whole value again
 		c.skipUpdate(s, &r)
 		c.drop(s, sample.TooLarge)
 		c.start(s, a.IOID)
@@ -59,7 +60,7 @@ func (c *circuit) handleMonitor(o proto.Order, payload []byte) {
 	changes := c.update(s, &r)
 	if r.Err() != nil {
 		c.drop(s, sample.Malformed)
-		c.lose(a.IOID, errMalformed, slotClearing) // the record is no longer the value
+		c.lose(a.IOID, errMalformed, slotClearing) // the record is no longer correct
 		return
 	}
 	c.deliver(s, changes)
@@ -72,7 +73,7 @@ func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
 	c.changed = r.BitSet(c.changed)
 	for n := c.changed.Next(0); n >= 0; {
 		if n >= len(l.nodes) {
-			r.Bytes(r.Len() + 1) // fails: there is no such field
+			r.Bytes(r.Len() + 1) // fails, because there is no such field
 			return 0
 		}
 		node := &l.nodes[n]
@@ -85,8 +86,8 @@ func (c *circuit) update(s *slot, r *proto.Reader) (changes role) {
 	return changes
 }
 
-// applyField reads a field of an update into the record, and returns the roles of the
-// change.
+// applyField reads a field of an update into the record, and returns the roles of the field.
+// It adds roleChangedMeta if the field has changed.
 func (c *circuit) applyField(s *slot, lf *leaf, r *proto.Reader) role {
 	switch {
 	case lf.role == 0 && lf.width > 0:
@@ -114,14 +115,14 @@ func (c *circuit) applyField(s *slot, lf *leaf, r *proto.Reader) role {
 	return lf.role | roleChangedMeta
 }
 
-// deliver gives the sink the metadata and the sample of an update.
+// deliver passes the metadata and the sample of an update to the sink.
 func (c *circuit) deliver(s *slot, changes role) {
 	l := s.layout
 	if !c.overrun.Empty() && c.overran(l) {
 		c.drop(s, sample.Overrun)
 	}
 	if s.fresh {
-		changes = roleValue | roleAlarm | roleChangedMeta // also of fields that have their first value, zero
+		changes = roleValue | roleAlarm | roleChangedMeta // includes fields whose first value is zero
 		s.fresh = false
 	}
 	if changes&roleAlarm != 0 {
@@ -145,7 +146,7 @@ func (c *circuit) deliver(s *slot, changes role) {
 	s.sink.Sample(&c.sample)
 }
 
-// overran reports whether the server lost values: updates of fields that make the value.
+// overran reports whether the server has dropped updates of fields that belong to the value.
 func (c *circuit) overran(l *layout) bool {
 	for n := c.overrun.Next(0); n >= 0 && n < len(l.nodes); n = c.overrun.Next(n + 1) {
 		if l.roles(n)&roleValue != 0 {
@@ -155,8 +156,8 @@ func (c *circuit) overran(l *layout) bool {
 	return false
 }
 
-// acknowledge counts an update of a pipelined monitor, and acknowledges half a queue of
-// them at once, so that the server may send as many more.
+// acknowledge counts an update of a pipelined monitor. After half a queue of updates it
+// acknowledges all of them at once, so that the server may send the same number again.
 func (c *circuit) acknowledge(s *slot, id uint32) {
 	if !c.client.config.Pipeline {
 		return
@@ -175,8 +176,8 @@ func (c *circuit) drop(s *slot, reason sample.Reason) {
 	s.sink.Dropped(reason, 1)
 }
 
-// skipUpdate skips an update that is not delivered. It decodes the update if that may
-// have types which later ones name by number.
+// skipUpdate skips an update that is not delivered. It decodes the update if the update may
+// contain types that later updates name by number.
 func (c *circuit) skipUpdate(s *slot, r *proto.Reader) {
 	if s.layout == nil || !s.layout.anys {
 		return
@@ -191,8 +192,8 @@ func (c *circuit) skipUpdate(s *slot, r *proto.Reader) {
 	}
 }
 
-// handleOddMonitor handles the answer to SubInit, and the end of updates. s is nil if no
-// slot has the number.
+// handleOddMonitor handles the answer to SubInit, and the end of updates. s is nil if no slot
+// has the number of the operation.
 func (c *circuit) handleOddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	status := r.Status()
 	init := a.Sub&proto.SubInit != 0
@@ -202,7 +203,7 @@ func (c *circuit) handleOddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	}
 	if s == nil || s.ch == nil {
 		if init && err == nil {
-			r.Type(&c.types) // later types may name its parts by number
+			r.Type(&c.types) // later types may name parts of this type by number
 		}
 		return
 	}
@@ -222,7 +223,7 @@ func (c *circuit) handleOddMonitor(s *slot, a proto.Answer, r *proto.Reader) {
 	}
 }
 
-// handleInit handles the answer to SubInit: err, or the type of the updates.
+// handleInit handles the answer to SubInit. r has the type of the updates, unless err is set.
 func (c *circuit) handleInit(s *slot, id uint32, r *proto.Reader, err error) {
 	var l *layout
 	if err == nil {
@@ -259,9 +260,10 @@ func (c *circuit) open(s *slot, id uint32, l *layout) {
 	c.Send(func(dst []byte) []byte { return proto.AppendRequest(dst, proto.CmdMonitor, start, c.flags()) })
 }
 
-// layoutOf reads a type from a message and returns its layout for a request, which
-// channels share. Most channels of a server have one of a few types, all written in full:
-// it finds their layouts by the bytes of the type, without decoding it.
+// layoutOf reads a type from a message and returns its layout for a request. Channels share
+// layouts. Most channels of a server have one of a few types, and the server writes these
+// types in full. layoutOf finds their layouts by the bytes of the type, without decoding the
+// type.
 func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	order := r.Order()
 	written := r.Bytes(r.Len())
@@ -271,7 +273,7 @@ func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	}
 	plain := proto.NewReader(written, order)
 	t := plain.Type(nil)
-	if plain.Err() != nil { // it names types by number, or is malformed
+	if plain.Err() != nil { // the type names other types by number, or is malformed
 		numbered := proto.NewReader(written, order)
 		if t = numbered.Type(&c.types); numbered.Err() != nil {
 			return nil, numbered.Err()
@@ -288,12 +290,13 @@ func (c *circuit) layoutOf(r *proto.Reader, q *request) (*layout, error) {
 	return l, nil
 }
 
-// The first byte of a layout's key says how the type in it is written.
+// The first byte of a layout's key defines the encoding of the type in the key.
 const keyCanonical = 2
 
 var keyWritten = map[proto.Order]byte{proto.LittleEndian: 0, proto.BigEndian: 1}
 
-// shared returns the layout for a request and the type in c.key, nil if there is none.
+// shared returns the layout for a request and the type in c.key, or nil if there is no such
+// layout.
 func (c *circuit) shared(q *request) *layout {
 	n := len(c.key)
 	c.key = append(append(c.key, 0), q.fields...)
@@ -302,8 +305,8 @@ func (c *circuit) shared(q *request) *layout {
 	return l
 }
 
-// setLayout sets the layout of a slot, or nil, and forgets the slot's old one if no other
-// slot uses it.
+// setLayout sets the layout of a slot to l, which may be nil. It removes the slot's old layout
+// if no other slot uses it.
 func (c *circuit) setLayout(s *slot, l *layout) {
 	if l != nil {
 		l.users++

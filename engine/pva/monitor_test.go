@@ -18,8 +18,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// monitored runs a test with a connected channel of a server.
-func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r *recorder)) {
+// withChannel runs a test with a connected channel of a server.
+func withChannel(t *testing.T, server *script, f func(t *testing.T, s *session, r *recorder)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		r := &recorder{}
@@ -31,14 +31,14 @@ func monitored(t *testing.T, server *script, f func(t *testing.T, s *session, r 
 
 func TestOverrunsAreCounted(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.overrun(s.subs[0], []int{fieldValue}, []int{fieldValue}, 8.0))
 		s.write(s.overrun(s.subs[0], []int{fieldAll}, []int{fieldValue}, 9.0))
 		s.write(s.overrun(s.subs[0], []int{fieldSeverity, fieldUnits}, []int{fieldValue}, 10.0))
 		s.write(s.overrun(s.subs[0], []int{4000}, []int{fieldValue}, 11.0))
 		synctest.Wait()
 		if diff := cmp.Diff([]float64{7, 8, 9, 10, 11}, r.Floats()); diff != "" || r.Drops[sample.Overrun] != 2 {
-			t.Errorf("%d overrun, want those of the value; (-want +got):\n%s", r.Drops[sample.Overrun], diff)
+			t.Errorf("%d overrun updates, want only those of the value; (-want +got):\n%s", r.Drops[sample.Overrun], diff)
 		}
 	})
 }
@@ -61,12 +61,12 @@ func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 			synctest.Wait()
 			server.mu.Lock()
 			if open := i + 2 - int(server.acked[s.subs[0]]); open >= DefaultQueueSize {
-				t.Errorf("%d updates of a window of %d are not acknowledged", open, DefaultQueueSize)
+				t.Errorf("the client has not acknowledged %d updates of a window of %d", open, DefaultQueueSize)
 			}
 			server.mu.Unlock()
 		}
 		if acks := server.count(proto.CmdMonitor) - 2; acks > 10 {
-			t.Errorf("%d acknowledgements of 100 updates", acks)
+			t.Errorf("the client sent %d acknowledgements for 100 updates", acks)
 		}
 		want := fmt.Sprint(proto.SubInit|proto.SubPipeline, " field{}record{_options{queueSize{}pipeline{}}}\x0232\x04true")
 		if got := server.requested[s.subs[0]]; got != want {
@@ -77,13 +77,13 @@ func TestPipelinedUpdatesAreAcknowledgedBeforeTheWindowIsUsedUp(t *testing.T) {
 
 func TestUpdatesAreNotAcknowledgedWithoutAPipeline(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		for i := range 100 {
 			s.write(s.update(s.subs[0], []int{fieldValue}, float64(i)))
 		}
 		synctest.Wait()
 		if got := server.count(proto.CmdMonitor); got != 2 || len(r.Floats()) != 101 {
-			t.Errorf("%d requests beside the begin, %d updates", got-2, len(r.Floats()))
+			t.Errorf("%d requests after the start of the monitor, %d updates", got-2, len(r.Floats()))
 		}
 		want := fmt.Sprint(proto.SubInit, " field{}record{_options{queueSize{}}}\x0232")
 		if got := server.requested[s.subs[0]]; got != want {
@@ -113,7 +113,7 @@ func TestRequestHasTheFields(t *testing.T) {
 
 func TestMetadataIsDeliveredWhenItChanges(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.update(s.subs[0], []int{fieldUnits}, "mA"))                // no change
 		s.write(s.update(s.subs[0], []int{fieldHigh, fieldUnits}, 5.0, "A")) // no sample
 		s.write(s.update(s.subs[0], []int{fieldHigh}, 5.0))
@@ -134,7 +134,7 @@ func TestMetadataIsDeliveredWhenItChanges(t *testing.T) {
 
 func TestAlarms(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		for _, c := range []struct {
 			severity, status int
 			message          string
@@ -152,7 +152,7 @@ func TestAlarms(t *testing.T) {
 			s.write(s.update(s.subs[0], []int{2}, c.severity, c.status, c.message))
 			synctest.Wait()
 			if got := r.Samples[len(r.Samples)-1].Tag; got != c.want {
-				t.Errorf("%d, %d, %q is %v %s, want %v", c.severity, c.status, c.message, got.Severity(), got.StatusName(), c.want)
+				t.Errorf("severity %d, status %d, message %q become %v %s, want %v", c.severity, c.status, c.message, got.Severity(), got.StatusName(), c.want)
 			}
 		}
 		if len(r.Samples) != 9 {
@@ -163,7 +163,7 @@ func TestAlarms(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		now := time.Now().UnixNano()
 		for _, c := range []struct {
 			seconds int64
@@ -181,7 +181,7 @@ func TestTimes(t *testing.T) {
 			s.write(s.update(s.subs[0], []int{fieldSeconds, fieldNanos}, c.seconds, c.nanos))
 			synctest.Wait()
 			if got := r.Samples[len(r.Samples)-1]; got.Time != c.want || got.Tag != c.tag {
-				t.Errorf("%d s and %d ns are %d, %v", c.seconds, c.nanos, got.Time, got.Tag)
+				t.Errorf("%d s and %d ns become %d, tag %v", c.seconds, c.nanos, got.Time, got.Tag)
 			}
 		}
 	})
@@ -198,7 +198,7 @@ func TestUpdateThatDoesNotDecodeRestartsTheChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := doubles(nameServerAddr)
-			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+			withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 				testclock.Advance(time.Minute)
 				s.write(update(s))
 				s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // the update was already in flight
@@ -220,7 +220,7 @@ func TestUpdateThatDoesNotDecodeRestartsTheChannel(t *testing.T) {
 
 func TestUpdatesOfUnknownChannelsAreSkipped(t *testing.T) {
 	server := doubles(nameServerAddr)
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.update(1<<30, []int{fieldValue}, 1.0))
 		s.write(s.update(s.subs[0]+1, nil))
 		s.write(s.update(s.subs[0], []int{fieldValue}, 8.0))
@@ -241,7 +241,7 @@ func TestLossIsSuspectedInAFullQueueAfterAStall(t *testing.T) {
 		testclock.Advance(time.Second)
 		s := server.last()
 		var burst []byte
-		for i := range 40 { // 40 updates that the server made within 4 s
+		for i := range 40 { // 40 updates that the server created within 4 s
 			at := time.Duration(i) * 100 * time.Millisecond
 			burst = append(burst, s.update(s.subs[0], []int{fieldValue, fieldSeconds, fieldNanos}, float64(i), int64(seconds+at/time.Second), int(at%time.Second))...)
 		}
@@ -276,7 +276,7 @@ func TestNoLossIsSuspectedAfterAPauseOfTheServer(t *testing.T) {
 	}, server)
 }
 
-// nt returns a structure with a value, alarm and timeStamp.
+// nt returns the type of a structure with the members value, alarm and timeStamp.
 func nt(id string, value *proto.Type, more ...any) *proto.Type {
 	return proto.NewStruct(id, append([]any{"value", value, "alarm", alarmType, "timeStamp", timeType}, more...)...)
 }
@@ -319,7 +319,7 @@ func TestTypesOfValues(t *testing.T) {
 			if name == "extension" {
 				server.first = append(server.first, 9)
 			}
-			monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+			withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 				if r.Info.Type != c.want || r.Meta.Type != c.want {
 					t.Fatalf("%+v, want %v; %v", r.Info, c.want, r.Calls())
 				}
@@ -345,7 +345,7 @@ func TestStructuresAreStoredWhole(t *testing.T) {
 	server := doubles(nameServerAddr)
 	server.typ = table
 	server.first = []any{[]string{"X", "Y"}, []float64{1, 2}, 3, int64(seconds), 0, 0, 2, 0, "HIHI"}
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		s.write(s.update(s.subs[0], []int{3, 6}, []float64{5}, int64(seconds+1)))
 		synctest.Wait()
 		whole := func(x []float64, at int64) []byte {
@@ -368,13 +368,13 @@ func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
 	server.typ = proto.NewStruct("odd", "a", int32s, "b", proto.Of(proto.Any))
 	number := []byte{byte(proto.Int32), 7, 0, 0, 0}
 	server.first = []any{1, number}
-	monitored(t, server, func(t *testing.T, s *session, r *recorder) {
+	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		want := appendValues(proto.AppendType(nil, server.typ, proto.LittleEndian), proto.LittleEndian, 1, number)
 		if diff := cmp.Diff(want, r.Samples[0].Bytes); diff != "" || r.Samples[0].Tag != sample.EngineClock {
 			t.Errorf("%v (-want +got):\n%s", r.Samples[0].Tag, diff)
 		}
 		if age := time.Now().UnixNano() - r.Samples[0].Time; age < 0 || age > int64(time.Second) {
-			t.Errorf("it is %v old", time.Duration(age))
+			t.Errorf("the time of the sample is %v old", time.Duration(age))
 		}
 	})
 }
@@ -421,7 +421,7 @@ func TestTypesMayBeNamedByNumber(t *testing.T) {
 			sub := c.Subscribe(fmt.Sprint("PV", i), capture.SubscribeOptions{}, &sinks[i])
 			testclock.Advance(time.Second)
 			if i == 0 {
-				sub.Close() // the client keeps the type that this channel received
+				sub.Close() // the client keeps the type of this channel
 			}
 		}
 		for i := range sinks {

@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// offlineCircuit is a circuit without a connection. Its client runs nothing.
+// offlineCircuit is a circuit without a connection. Its client is not started.
 type offlineCircuit struct {
 	*circuit
 	tb testing.TB
@@ -33,7 +33,7 @@ func (c offlineCircuit) addChannel(sink capture.Sink) uint32 {
 	return ch.Slot
 }
 
-// openChannel adds a channel of a type that has received its first update.
+// openChannel adds a channel of a type. The channel has received its first update.
 func (c offlineCircuit) openChannel(sink capture.Sink, typ *proto.Type, first []any) {
 	c.tb.Helper()
 	id := c.addChannel(sink)

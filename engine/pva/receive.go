@@ -8,10 +8,11 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// messageInterval is the least time between two log lines about messages of a server.
+// messageInterval is the minimum time between two log lines about messages of a server.
 const messageInterval = 10 * time.Second
 
-// handleMessage handles any message except most updates. The error ends the circuit.
+// handleMessage handles any message, except updates that consist of one frame. The returned
+// error ends the circuit.
 func (c *circuit) handleMessage(h *proto.Header, payload []byte) error {
 	r := proto.NewReader(payload, h.Order())
 	switch h.Command {
@@ -30,12 +31,12 @@ func (c *circuit) handleMessage(h *proto.Header, payload []byte) error {
 		return c.handleSearchResponse(&r)
 	case proto.CmdMessage:
 		c.logMessage(&r)
-	case proto.CmdEcho: // it shows that the server is alive
+	case proto.CmdEcho: // shows only that the server is alive
 	}
-	return nil // not for this client, or of a later version
+	return nil // the message is not for this client, or is of a later version
 }
 
-// malformed returns the error for a message that does not decode; nil if err is.
+// malformed returns an error for a message that does not decode. It returns nil if err is nil.
 func malformed(what proto.Command, err error) error {
 	if err == nil {
 		return nil
@@ -93,7 +94,7 @@ func (c *circuit) handleSearchResponse(r *proto.Reader) error {
 	return nil
 }
 
-// logMessage logs a message of the server, for people, about an operation.
+// logMessage logs a text that the server has sent about an operation.
 func (c *circuit) logMessage(r *proto.Reader) {
 	ioid, kind, text := r.Uint32(), proto.StatusKind(r.Uint8()), r.String()
 	if r.Err() != nil || kind == proto.OK {

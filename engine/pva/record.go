@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// record is the value of a channel after its latest update, without the fields that are
-// not requested. It has the numbers, little-endian, and the other fields in canonical form,
-// nil for a field that never came.
+// record is the value of a channel after its latest update. It has only fields that the layout
+// keeps: the numbers in little-endian order, and the other fields in canonical form. Another
+// field is nil if the server has never sent it.
 type record struct {
 	numbers []byte
 	others  [][]byte
@@ -23,7 +23,7 @@ func newRecord(l *layout) record {
 	return record{numbers: make([]byte, l.bytes), others: make([][]byte, l.others)}
 }
 
-// number returns the bytes of a number.
+// number returns the bytes of a number field.
 func (v *record) number(lf *leaf) []byte { return v.numbers[lf.at : lf.at+uint32(lf.width)] }
 
 // appendOther appends a field that is not a number, in canonical form.
@@ -53,7 +53,7 @@ func word(c proto.Code, b []byte) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// integer returns the number with a meaning, 0 if there is none.
+// integer returns the number with a meaning, or 0 if there is no such field.
 func (l *layout) integer(v *record, m meaning) int64 {
 	i := l.known[m]
 	if i == none {
@@ -63,7 +63,8 @@ func (l *layout) integer(v *record, m meaning) int64 {
 	return int64(word(lf.typ.Code, v.number(lf)))
 }
 
-// text returns the string with a meaning, "" if there is none. It is memory of the record.
+// text returns the string with a meaning, or an empty string if there is no such field. The
+// result shares the memory of the record.
 func (l *layout) text(v *record, m meaning) []byte {
 	i := l.known[m]
 	if i == none {
@@ -73,7 +74,8 @@ func (l *layout) text(v *record, m meaning) []byte {
 	return r.String()
 }
 
-// texts returns the elements of an array of strings. They are memory of the record.
+// texts returns the elements of the array of strings with a meaning. They may share the memory
+// of the record.
 func (l *layout) texts(v *record, m meaning) [][]byte {
 	lf := &l.leaves[l.known[m]]
 	r := proto.NewReader(v.appendOther(nil, lf), proto.LittleEndian)
@@ -88,9 +90,9 @@ func (l *layout) texts(v *record, m meaning) [][]byte {
 	return out
 }
 
-// sample sets s to the value, alarm and time of a record. If timed is false, the record
-// has no time: the caller sets the time of arrival, and EngineClock. The bytes of s are
-// memory of the record, or of scratch, which sample returns, grown.
+// sample sets s to the value, alarm and time of a record. If timed is false, the record has no
+// time, and the caller must set the time of arrival and EngineClock. s.Bytes shares the memory
+// of the record or of scratch. sample returns scratch, which may have grown.
 func (l *layout) sample(s *sample.Sample, v *record, tag sample.Tag, scratch []byte) (grown []byte, timed bool) {
 	s.Tag, s.Word, s.Bytes = tag, 0, nil
 	s.Time, timed = l.time(v)
@@ -133,7 +135,8 @@ func (l *layout) elems(v *record, lf *leaf, scratch []byte) (elems, grown []byte
 	return b[len(b)-r.Len():], scratch
 }
 
-// appendWhole appends all kept leaves: the structure in canonical form.
+// appendWhole appends all leaves that the record keeps. The result is the structure in
+// canonical form.
 func (l *layout) appendWhole(dst []byte, v *record) []byte {
 	for i := range l.leaves {
 		switch lf := &l.leaves[i]; {
@@ -147,21 +150,21 @@ func (l *layout) appendWhole(dst []byte, v *record) []byte {
 	return dst
 }
 
-// time returns the time of a record in ns since 1970. ok is false if it has none, for
-// example because the server never sets it.
+// time returns the time of a record in ns since 1970. ok is false if the record has no time,
+// for example because the server never sets it.
 func (l *layout) time(v *record) (ns int64, ok bool) {
 	secs, nanos := l.integer(v, theSeconds), l.integer(v, theNanoseconds)
-	const most = math.MaxInt64/1_000_000_000 - 10 // nanoseconds may be more than a second's
+	const most = math.MaxInt64/1_000_000_000 - 10 // leaves room for nanoseconds of more than a second
 	if secs == 0 && nanos == 0 || secs > most || secs < -most {
 		return 0, false
 	}
 	return secs*1_000_000_000 + int64(int32(nanos)), true
 }
 
-// tag returns the alarm of a record. pvAccess has the severities of EPICS, and UNDEFINED,
-// which becomes INVALID. The status of pvAccess is only a class of EPICS statuses, but the
-// message is usually the name of the exact EPICS status. If it is not, tag returns a
-// status that is typical of the class.
+// tag returns the alarm of a record. pvAccess has the severities of EPICS and UNDEFINED, which
+// becomes INVALID. The status of pvAccess is only a class of EPICS statuses, but the message
+// is usually the name of the exact EPICS status. Otherwise tag returns a typical status of the
+// class.
 func (l *layout) tag(v *record) sample.Tag {
 	sev := sample.Severity(min(uint64(l.integer(v, theSeverity)), uint64(sample.Invalid)))
 	if st, ok := statusNamed[string(l.text(v, theMessage))]; ok {
@@ -174,7 +177,7 @@ func (l *layout) tag(v *record) sample.Tag {
 	return sample.MakeTag(sev, statusOfClass[class])
 }
 
-// statusOfClass has the EPICS status of each class: NONE, DEVICE, DRIVER, RECORD, DB,
+// statusOfClass has the typical EPICS status of each class: NONE, DEVICE, DRIVER, RECORD, DB,
 // CONF, UNDEFINED and CLIENT.
 var statusOfClass = [...]uint16{
 	0, statusRead, statusComm, statusSoft, statusDisable, statusBadSub, statusUDF, statusSoft,

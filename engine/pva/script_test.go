@@ -17,14 +17,15 @@ import (
 
 type recorder = clienttest.Recorder
 
-// script is a scripted server. It answers like PVXS unless override answers.
+// script is a scripted server. It answers like PVXS unless override handles the request.
 type script struct {
 	address string
-	order   proto.Flags // FlagBig for a big-endian one
-	typ     *proto.Type // type of all its channels
+	order   proto.Flags // FlagBig for a big-endian server
+	typ     *proto.Type // type of all channels
 	first   []any       // the fields of the first update
 	methods []string
-	// redirect has the address of another server, by name, for answers to searches.
+	// redirect has addresses of other servers by channel name. The server returns them in
+	// answers to searches.
 	redirect map[string]string
 	guid     proto.GUID
 	// override handles a request. If it returns true, the usual answer is not sent.
@@ -38,7 +39,7 @@ type script struct {
 	sessions  []*session
 	login     proto.Login
 	acked     map[uint32]uint32 // acknowledged updates by ioid
-	requested map[uint32]string // pvRequests by ioid, with how they were sent
+	requested map[uint32]string // pvRequests by ioid, with the way in which they were sent
 	requests  [32]atomic.Int32  // number of requests by command
 }
 
@@ -206,7 +207,7 @@ func (s *session) monitor(r *proto.Reader) []byte {
 	return nil
 }
 
-// describe returns the field names of a structure as a text, for comparison.
+// describe returns the field names of a structure as a text, so that tests can compare them.
 func describe(t *proto.Type) string {
 	text := ""
 	for i, name := range t.Names {
@@ -215,7 +216,7 @@ func describe(t *proto.Type) string {
 	return text
 }
 
-// update returns an update of some fields, given by number, with their values.
+// update returns an update of the fields with the given numbers and values.
 func (s *session) update(ioid uint32, changed []int, values ...any) []byte {
 	return s.overrun(ioid, nil, changed, values...)
 }

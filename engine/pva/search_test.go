@@ -31,7 +31,7 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 		t.Fatal(err)
 	}
 	if n > search.MaxDatagram {
-		t.Errorf("a datagram of %d bytes", n)
+		t.Errorf("the client sent a datagram of %d bytes", n)
 	}
 	var h proto.Header
 	payload, used, err := proto.ReadFrame(buf[:n], &h, 1400)
@@ -44,7 +44,7 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 		t.Fatal(err)
 	}
 	if s.ReplyTo.Addr().IsValid() || s.ReplyTo.Port() != from.Port() {
-		t.Errorf("the answer is to go to %v, comes from %v", s.ReplyTo, from)
+		t.Errorf("the search requests an answer to %v, but it comes from %v", s.ReplyTo, from)
 	}
 	return s, from
 }
@@ -79,10 +79,10 @@ func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 		}
 	}
 	if datagrams > 25 {
-		t.Errorf("%d datagrams for %d names", datagrams, names)
+		t.Errorf("the client sent %d datagrams for %d names", datagrams, names)
 	}
 	if s := c.kernel.Stats(); s.Circuits > 0 {
-		t.Error("the client accepted an answer to somebody else")
+		t.Error("the client accepted an answer for another client")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 	}
 	defer sender.Close()
 	beacon := proto.Beacon{GUID: proto.GUID{1}, Server: netip.MustParseAddrPort("127.0.0.1:5075"), Protocol: "tcp"}
-	for life := range 2 {
+	for run := range 2 {
 		beacon.GUID[0]++
 		for range 3 { // only the first beacon after each start of a server is an anomaly
 			began := time.Now()
@@ -113,7 +113,7 @@ func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 			if beacon.Sequence++; beacon.Sequence%3 == 1 {
 				nextSearch(t, server)
 				if took := time.Since(began); took > 4*time.Second {
-					t.Errorf("life %d: searched for after %v", life, took)
+					t.Errorf("run %d of the server: the client searched after %v", run, took)
 				}
 			}
 		}
@@ -122,6 +122,6 @@ func TestBeaconOfANewServerHastensTheSearch(t *testing.T) {
 	c.beacons.mu.Lock()
 	defer c.beacons.mu.Unlock()
 	if len(c.beacons.seen) != 1 {
-		t.Errorf("%d servers", len(c.beacons.seen))
+		t.Errorf("the client remembers %d servers", len(c.beacons.seen))
 	}
 }

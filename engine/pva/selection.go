@@ -7,17 +7,18 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// selection is a set of fields of a structure. Without names it is all fields.
+// selection is a set of fields of a structure. A selection without names has all fields.
 type selection struct {
 	names   []string
 	members []*selection
 }
 
-// maxPath is the most names of a path: more than any structure in use has, and within
-// the bounds of a type.
+// maxPath is the maximum number of names in a path. It is more than any structure in use has,
+// and within the limits of a type.
 const maxPath = 8
 
-// parseSelection parses fields, such as value,alarm.severity. No fields means all.
+// parseSelection parses a list of fields, such as value,alarm.severity. An empty list selects
+// all fields.
 func parseSelection(fields string) *selection {
 	s := &selection{}
 	for path := range strings.SplitSeq(fields, ",") {
@@ -37,7 +38,7 @@ func (s *selection) add(path []string) {
 		switch m := s.members[i]; {
 		case len(path) == 1:
 			*m = selection{}
-		case len(m.names) > 0: // else the whole member is selected already
+		case len(m.names) > 0: // otherwise the whole member is already selected
 			m.add(path[1:])
 		}
 		return
@@ -49,7 +50,8 @@ func (s *selection) add(path []string) {
 	}
 }
 
-// member returns the selected fields of a member, nil if there are none. s may be nil.
+// member returns the selected fields of a member, or nil if no field of the member is
+// selected. s may be nil.
 func (s *selection) member(name string) *selection {
 	if s == nil || len(s.names) == 0 {
 		return s
@@ -62,7 +64,8 @@ func (s *selection) member(name string) *selection {
 	return nil
 }
 
-// prune returns type t without the fields that are not selected, nil if none is.
+// prune returns type t without the fields that are not selected. It returns nil if no field is
+// selected.
 func (s *selection) prune(t *proto.Type) *proto.Type {
 	if s == nil || t == nil || len(s.names) == 0 {
 		if s == nil {
@@ -71,7 +74,7 @@ func (s *selection) prune(t *proto.Type) *proto.Type {
 		return t
 	}
 	if t.Code != proto.Struct {
-		return nil // it has no members
+		return nil // the type has no members
 	}
 	var members []any
 	for i, m := range t.Members {
@@ -94,7 +97,7 @@ func (s *selection) structure() *proto.Type {
 	return proto.NewStruct("", members...)
 }
 
-// request is a pvRequest: the fields and options that a MONITOR asks for.
+// request is a pvRequest: the fields and options of a MONITOR.
 type request struct {
 	fields string
 	wanted *selection
@@ -102,8 +105,8 @@ type request struct {
 	value  []byte
 }
 
-// newRequest returns a request for fields. It makes the server keep a queue, and wait for
-// acknowledgements if the monitor is pipelined.
+// newRequest returns a request for fields. With it, the server keeps a queue of updates. If
+// the monitor is pipelined, the server also waits for acknowledgements.
 func newRequest(fields string, queueSize int, pipeline bool) *request {
 	s := parseSelection(fields)
 	text := proto.Of(proto.String)

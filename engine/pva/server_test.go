@@ -66,7 +66,7 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
-// start starts the server. The server ends with the test.
+// start starts the server. The server stops at the end of the test.
 func (s *server) start() {
 	s.t.Helper()
 	cmd := exec.Command(epics.Python(s.t), "-u", "-c", prelude, s.tcp, strconv.Itoa(int(s.broadcast)))
@@ -108,7 +108,7 @@ func (s *server) do(statement string) {
 	s.expect("done")
 }
 
-// latest waits until a recorder has n samples and returns the last.
+// latest waits until a recorder has n samples, and returns its last sample.
 func latest(t *testing.T, r *recorder, n int) (last sample.Sample) {
 	t.Helper()
 	clienttest.Await(t, "an update", func() bool { return r.View(func(r *recorder) bool { return len(r.Samples) >= n }) })
@@ -119,7 +119,7 @@ func latest(t *testing.T, r *recorder, n int) (last sample.Sample) {
 	return last
 }
 
-func TestServerIsFoundByUDPAndItsBeaconsAreHeard(t *testing.T) {
+func TestServerIsFoundByUDPAndItsBeaconsAreReceived(t *testing.T) {
 	s := newServer(t)
 	c := clienttest.Start(t, New, Config{Config: clienttest.ByUDP("127.0.0.1"), BroadcastPort: s.broadcast})
 	r := &recorder{}
@@ -129,13 +129,13 @@ func TestServerIsFoundByUDPAndItsBeaconsAreHeard(t *testing.T) {
 	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.Info.Host != s.addr {
 		t.Errorf("%v from %s, want 1.5 from %s", got, r.Info.Host, s.addr)
 	}
-	if len(c.beacons.conns) > 0 { // otherwise this host has no broadcasts
+	if len(c.beacons.conns) > 0 { // without sockets, this host has no broadcast addresses
 		clienttest.Await(t, "a beacon", func() bool { return clienttest.Value(c.metrics.Beacons) > 0 })
 	}
 }
 
-// walked returns the numbers and texts of a stored structure, by path.
-func walked(t *testing.T, stored []byte) map[string]string {
+// fieldsOf returns the numbers and texts of a stored structure by path.
+func fieldsOf(t *testing.T, stored []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	var path []string
@@ -166,21 +166,21 @@ func TestStructuresOfAnIndependentServer(t *testing.T) {
 	for name, r := range map[string]*recorder{"TABLE": table, "IMAGE": image, "ENUM": enum} {
 		c.Subscribe(name, capture.SubscribeOptions{}, r)
 	}
-	got := walked(t, latest(t, table, 1).Bytes)
+	got := fieldsOf(t, latest(t, table, 1).Bytes)
 	if got[".value.x"] != "\x01\x00\x02\x01;" || got[".value.name."] != "one;two;" || got[".labels."] != "x;name;" {
 		t.Errorf("the table is %q", got)
 	}
 	if table.Info.Type != sample.Struct || table.Info.TypeName != "epics:nt/NTTable:1.0" {
 		t.Errorf("%+v", table.Info)
 	}
-	if got := walked(t, latest(t, image, 1).Bytes); got[".value"] != "\x00\x01\x02\x03\x04\x05;" {
+	if got := fieldsOf(t, latest(t, image, 1).Bytes); got[".value"] != "\x00\x01\x02\x03\x04\x05;" {
 		t.Errorf("the image is %q", got)
 	}
 	if got := latest(t, enum, 1); got.Word != 1 || enum.Info.Type != sample.Enum || strings.Join(enum.Meta.Labels, " ") != "Off On" {
 		t.Errorf("%+v of %+v", got, enum.Meta)
 	}
 	s.do(`pvs["IMAGE"].post(np.full((2, 3), 9, dtype="u1"))`)
-	if got := walked(t, latest(t, image, 2).Bytes); got[".value"] != "\t\t\t\t\t\t;" {
+	if got := fieldsOf(t, latest(t, image, 2).Bytes); got[".value"] != "\t\t\t\t\t\t;" {
 		t.Errorf("the second image is %q", got)
 	}
 }

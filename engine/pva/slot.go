@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// slotState is where a channel is on its circuit:
+// slotState is the state of a channel on its circuit:
 //
 //	attach         CREATE_CHANNEL            MONITOR          detach         DESTROY_CHANNEL
 //	 free ─▶ creating ─────────▶ starting ───────────▶ open ─────────▶ clearing ───────▶ free
@@ -22,41 +22,42 @@ import (
 //	            │ detach             └────────────────────────────────────┤
 //	            └──────▶ orphan ──────────────────────────────────────────┘
 //
-// A number is used again only when the server confirmed that it sends no more
-// updates under it. A refused CREATE_CHANNEL, and a DESTROY_CHANNEL that the server
-// sends by itself, free a slot in any state.
+// The circuit reuses a number only after the server has confirmed that it sends no more
+// updates with this number. A refused CREATE_CHANNEL frees a slot in any state, and so does a
+// DESTROY_CHANNEL that the server sends without a request.
 type slotState uint8
 
 const (
 	slotFree     slotState = iota
-	slotCreating           // CREATE_CHANNEL sent, or waiting for the server to let the client in
-	slotStarting           // MONITOR sent, with SubInit
+	slotCreating           // CREATE_CHANNEL sent, or waiting until the server accepts the login
+	slotStarting           // MONITOR with SubInit sent
 	slotOpen               // the monitor runs, and the sink is connected
-	slotUseless            // it has none of the requested fields
-	slotOrphan             // the channel was closed while creating
+	slotUseless            // the channel has none of the requested fields
+	slotOrphan             // closed while creating
 	slotClearing           // DESTROY_CHANNEL sent
 )
 
-// slot is a channel on a circuit. Its index is the channel's cid there, and the
-// ioid of its monitor.
+// slot is a channel on a circuit. Its index is the channel's cid on the circuit and the ioid
+// of its monitor.
 type slot struct {
 	sink   capture.Sink
 	layout *layout
 	record record
-	ch     *client.Channel // nil for free, orphan and clearing
-	sid    uint32          // the server's number of the channel
+	ch     *client.Channel // nil if free, orphan or clearing
+	sid    uint32          // the server's number for the channel
 	tag    sample.Tag
 	burst  burst
-	// unacked is the number of updates received and not acknowledged.
+	// unacked is the number of received updates that the client has not acknowledged.
 	unacked uint16
 	state   slotState
 	fresh   bool // the next update is the first, and has all fields
-	stale   bool // an update is missing, so that the record is not the value
-	// connected is the type that the sink is connected with; Unknown if it is not.
+	stale   bool // an update is missing, so that the record is not correct
+	// connected is the type with which the sink is connected, or Unknown if the sink is not
+	// connected.
 	connected sample.Type
 }
 
-// Causes of a channel's end.
+// These errors are causes for which a channel is lost.
 var (
 	errRefused   = errors.New("the server refused to create the channel")
 	errDeleted   = errors.New("the server deleted the channel")
@@ -64,7 +65,7 @@ var (
 	errMalformed = errors.New("an update does not decode")
 )
 
-// at returns the slot with a number that a server sent, nil if there is none.
+// at returns the slot with a number that a server sent, or nil if there is no such slot.
 func (c *circuit) at(id uint32) *slot {
 	if uint64(id) >= uint64(len(c.slots)) || c.slots[id].state == slotFree {
 		return nil
@@ -105,7 +106,7 @@ func (c *circuit) Detach(ch *client.Channel) {
 	defer c.mu.Unlock()
 	s := c.at(ch.Slot)
 	if c.over || s == nil || s.ch != ch {
-		return // the kernel has it back, and removed it
+		return // the kernel has removed the channel
 	}
 	s.ch, s.sink = nil, nil
 	switch {
@@ -116,7 +117,7 @@ func (c *circuit) Detach(ch *client.Channel) {
 	default:
 		c.clear(s, ch.Slot)
 	}
-	c.client.kernel.SearchAgain(ch) // removes it, because it is closed
+	c.client.kernel.SearchAgain(ch) // removes the channel, because it is closed
 }
 
 // clear ends a channel at the server.
@@ -154,7 +155,8 @@ func (c *circuit) handleCreated(r *proto.Reader) error {
 	return nil
 }
 
-// handleDestroyed handles DESTROY_CHANNEL: it confirms the client's, or is the server's own.
+// handleDestroyed handles DESTROY_CHANNEL. It confirms a request of the client, or the server
+// itself has deleted the channel.
 func (c *circuit) handleDestroyed(r *proto.Reader) error {
 	sid, cid, err := proto.ParseDestroyChannel(r)
 	if err != nil {
@@ -162,14 +164,14 @@ func (c *circuit) handleDestroyed(r *proto.Reader) error {
 	}
 	s := c.at(cid)
 	if s == nil || s.sid != sid || s.state == slotCreating || s.state == slotOrphan {
-		return nil // it is about a channel that had the number before
+		return nil // the message is about a channel that had the number before
 	}
 	c.lose(cid, errDeleted, slotFree)
 	return nil
 }
 
-// lose gives a channel back to be searched for. next is the state of its slot then:
-// slotClearing if the server still has the channel, else slotFree.
+// lose returns a channel to the search. next is the next state of its slot: slotClearing if
+// the server still has the channel, otherwise slotFree.
 func (c *circuit) lose(id uint32, cause error, next slotState) {
 	s := c.at(id)
 	if s == nil {
@@ -186,9 +188,9 @@ func (c *circuit) lose(id uint32, cause error, next slotState) {
 	c.freeSlot(s, id)
 }
 
-// giveBack disconnects the sink of a channel, and searches for the channel again. A sink
-// that was not connected hears of a refusal too: it is why the channel is not connected.
-// lost is false for a refusal.
+// giveBack disconnects the sink of a channel and returns the channel to the search. lost is
+// true if the circuit has ended. Otherwise giveBack also notifies a sink that was not
+// connected, because the cause explains why the channel does not connect.
 func (c *circuit) giveBack(s *slot, cause error, lost bool) {
 	ch := s.ch
 	connected := s.connected != sample.Unknown || s.state == slotUseless
@@ -199,7 +201,7 @@ func (c *circuit) giveBack(s *slot, cause error, lost bool) {
 	c.client.kernel.SearchAgain(ch)
 }
 
-// freeSlot frees a slot, and ends the circuit if no channel uses it any more.
+// freeSlot frees a slot. It ends the circuit if no channel uses the circuit any longer.
 func (c *circuit) freeSlot(s *slot, id uint32) {
 	c.setLayout(s, nil)
 	*s = slot{}
@@ -220,8 +222,8 @@ func (c *circuit) endIfIdleLocked() {
 	}
 }
 
-// lostSince returns since when updates are lost when the circuit ends: behind a frame of
-// which only a part came, or in a silence. It is zero if none are lost.
+// lostSince returns the time since which updates may be lost when the circuit ends with an
+// incomplete frame or after a silence. It returns zero if no updates are lost.
 func (c *circuit) lostSince(cause error) time.Time {
 	since := c.partial.Since()
 	if since.IsZero() && errors.Is(cause, errSilent) {

@@ -37,7 +37,7 @@ func TestChannelThatTheServerDeletesIsSearchedForAgain(t *testing.T) {
 				loss := clienttest.Loss{Server: nameServerAddr, Value: math.Float64bits(7), Cause: c.cause, Within: 10 * time.Second}
 				loss.Check(t, client, func() { server.last().write(c.sends) })
 				if server.circuits() != 1 {
-					t.Errorf("%d circuits, want the one to go on", server.circuits())
+					t.Errorf("%d circuits, want 1 that stays open", server.circuits())
 				}
 			}, server)
 		})
@@ -92,7 +92,7 @@ func TestChannelThatIsRefusedIsTriedAgainWithBackOff(t *testing.T) {
 				c.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(10 * time.Minute)
 				if tries := server.count(proto.CmdCreateChannel); tries < 60 || tries > 240 || r.Connects > 0 {
-					t.Errorf("%d tries in 10 minutes, got %v", tries, r.Calls())
+					t.Errorf("%d tries in 10 minutes, calls %v", tries, r.Calls())
 				}
 				if r.Cause == nil || !strings.Contains(r.Cause.Error(), "access denied") {
 					t.Errorf("the cause is %v", r.Cause)
@@ -109,7 +109,7 @@ func TestTypeOfAChannelWithoutTheRequestedFieldsIsReported(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{Fields: "colour"}, r)
 		testclock.Advance(time.Minute)
 		if r.Info.TypeName != scalarType.ID || r.Info.Type.Valid() || r.Connects != 1 || len(r.Samples) > 0 {
-			t.Errorf("%+v, %v", r.Info, r.Calls())
+			t.Errorf("%+v, calls %v", r.Info, r.Calls())
 		}
 	}, server)
 }
@@ -162,7 +162,7 @@ func TestClosedSubscriptionIsEndedAtTheServer(t *testing.T) {
 			s.write(s.update(s.subs[0], []int{fieldValue}, 8.0)) // the update was already in flight
 		})
 		if server.count(proto.CmdDestroyRequest) != 1 || server.count(proto.CmdDestroyChannel) != 1 {
-			t.Error("the channel was not ended at the server, or twice")
+			t.Error("the client did not end the channel exactly once")
 		}
 	}, server)
 }
@@ -172,13 +172,13 @@ func TestSubscriptionsMayBeClosedAtAnyTime(t *testing.T) {
 	names.redirect = map[string]string{"PV": otherAddr}
 	other := doubles(otherAddr)
 	other.override = func(_ *session, h *proto.Header, _ []byte) bool {
-		time.Sleep(time.Millisecond) // lets the close happen between any two messages
+		time.Sleep(time.Millisecond) // so that Close may run between any two messages
 		return false
 	}
 	bubble(t, func(t *testing.T, n *clienttest.Network, c *Client) {
 		clienttest.SubscribeAndClose(c)
 		if s := c.kernel.Stats(); s != (client.Stats{Circuits: 1}) {
-			t.Errorf("left behind: %+v, want one circuit", s)
+			t.Errorf("the client still has %+v, want only one circuit", s)
 		}
 	}, names, other)
 }
@@ -204,7 +204,7 @@ func TestPVOnTwoServersIsReportedAndTheFirstServerKept(t *testing.T) {
 				client.Subscribe("PV", capture.SubscribeOptions{}, r)
 				testclock.Advance(time.Second)
 				if got := clienttest.Value(client.metrics.Duplicates); got != c.want || r.Info.Host != nameServerAddr || n.Dials(otherAddr) > 0 {
-					t.Errorf("%v duplicates, used %s", got, r.Info.Host)
+					t.Errorf("%v duplicate servers, the client used %s", got, r.Info.Host)
 				}
 			}, server)
 		})

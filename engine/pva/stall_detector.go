@@ -3,27 +3,27 @@ package pva
 import "time"
 
 const (
-	// stallTime is the shortest time without a read that may be a stall.
+	// stallTime is the minimum time without a read that may be a stall.
 	stallTime = time.Second
-	// burstTime is how long a process that gets little CPU time may take to read what
-	// came in during a stall.
+	// burstTime is the time after a stall in which updates may still be those that waited
+	// during the stall, because a process with little CPU time reads them slowly.
 	burstTime = 10 * time.Second
 )
 
-// stallDetector finds the times in which a circuit was stuck, for example because the
-// network was down or the engine stood still. Meanwhile the server puts updates into its
-// queues, of QueueSize updates each. It drops those that do not fit, and not all servers
-// report that. So a channel may have lost updates if after a stall it gets a full queue of
-// them, faster than they were made. After a pause of the server, updates come as they are
-// made.
+// stallDetector finds the times in which a circuit stood still, for example because the
+// network was down or the engine stood still. During a stall, the server puts updates into a
+// queue of QueueSize updates per channel. It drops updates that do not fit, and not all
+// servers report the loss. Therefore a channel may have lost updates if it gets a full queue
+// of updates after a stall, faster than the server created them. After a pause of the server,
+// updates arrive as fast as the server creates them.
 type stallDetector struct {
-	last     time.Time // of a read
-	from, to time.Time // of the latest stall
-	burst    bool      // its updates may be coming
-	number   uint16    // of stalls
+	last     time.Time // time of the last read
+	from, to time.Time // start and end of the latest stall
+	burst    bool      // updates of the stall may still arrive
+	number   uint16    // number of stalls
 }
 
-// noteRead notes that bytes were read.
+// noteRead records that bytes were read.
 func (d *stallDetector) noteRead(now time.Time) {
 	switch {
 	case now.Sub(d.last) >= stallTime && !d.last.IsZero():
@@ -35,16 +35,17 @@ func (d *stallDetector) noteRead(now time.Time) {
 	d.last = now
 }
 
-// burst is the updates that a channel got after a stall.
+// burst describes the updates that a channel got after a stall.
 type burst struct {
-	number     uint16 // of the stall
+	number     uint16 // number of the stall
 	updates    uint16
-	made, came int64 // the first update, ns since 1970
+	made, came int64 // times of the first update, in ns since 1970
 }
 
-// full counts an update, made at a time in ns since 1970. It reports whether the update
-// completes a full queue, and the updates in it waited at the server: they came faster
-// than they were made, or their times do not rise, as from a server without times.
+// full counts an update with time made, in ns since 1970. It reports whether the update
+// completes a full queue of updates that waited at the server. They waited if they arrived
+// faster than the server created them, or if their times do not rise, as with a server that
+// sends no times.
 func (b *burst) full(d *stallDetector, queue int, made int64) bool {
 	came := d.last.UnixNano()
 	if b.number != d.number {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// sequenceWindow is how many datagrams back an answer may be for.
+	// sequenceWindow is the number of latest datagrams to which the client accepts answers.
 	sequenceWindow = 1 << 16
 	// searchFlags is the offset of the flags of a SEARCH.
 	searchFlags = proto.HeaderSize + 4
@@ -21,8 +21,8 @@ const (
 // udp sends searches in datagrams and handles the answers.
 type udp struct {
 	client     *Client
-	broadcasts []netip.Addr  // of this host's interfaces
-	sequence   atomic.Uint32 // of the last SEARCH
+	broadcasts []netip.Addr  // broadcast addresses of this host's interfaces
+	sequence   atomic.Uint32 // number of the last SEARCH
 }
 
 func newUDP(c *Client) (*udp, error) {
@@ -36,7 +36,7 @@ func newUDP(c *Client) (*udp, error) {
 // sendSearches sends batches to all destinations.
 func (u *udp) sendSearches(batches []search.Batch) {
 	socket := u.client.kernel.Socket()
-	replyTo := netip.AddrPortFrom(netip.IPv4Unspecified(), socket.Port()) // the address that the datagram comes from
+	replyTo := netip.AddrPortFrom(netip.IPv4Unspecified(), socket.Port()) // the unspecified address stands for the sender of the datagram
 	datagrams := make([][]byte, 0, len(batches))
 	for _, b := range batches {
 		d := make([]byte, 0, search.MaxDatagram)
@@ -45,13 +45,13 @@ func (u *udp) sendSearches(batches []search.Batch) {
 	socket.Send(datagrams, func(d []byte, to netip.Addr) {
 		d[searchFlags] = 0
 		if u.unicast(to) {
-			d[searchFlags] = proto.SearchUnicast // the server passes it on to others on its host
+			d[searchFlags] = proto.SearchUnicast // the server forwards the search to other servers on its host
 		}
 	})
 }
 
-// appendBatch appends a SEARCH for the names of a batch, to be answered to replyTo. It
-// needs no lock, because names and numbers of entries never change.
+// appendBatch appends a SEARCH for the names of a batch. Servers send the answer to replyTo.
+// appendBatch needs no lock, because the names and numbers of entries never change.
 func appendBatch(dst []byte, b search.Batch, sequence uint32, replyTo netip.AddrPort, f proto.Flags) []byte {
 	start := len(dst)
 	dst = proto.AppendSearchHead(dst, sequence, 0, replyTo, f)
@@ -61,7 +61,7 @@ func appendBatch(dst []byte, b search.Batch, sequence uint32, replyTo netip.Addr
 	return proto.FinishSearch(dst, start, len(b))
 }
 
-// unicast reports whether an address is the address of one host.
+// unicast reports whether an address belongs to one host.
 func (u *udp) unicast(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return true
@@ -69,9 +69,9 @@ func (u *udp) unicast(a netip.Addr) bool {
 	return !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && !slices.Contains(u.broadcasts, a)
 }
 
-// handleDatagram handles the messages of one datagram, up to one that does not parse,
-// or up to a sequence number that is not of a recent search: then the answer is for
-// another client, or far too late.
+// handleDatagram handles the messages of one datagram. It stops at a message that does not
+// parse, and at a sequence number that does not belong to a recent search. In this case the
+// answer is for another client, or much too late.
 func (u *udp) handleDatagram(b []byte, from netip.Addr) {
 	for len(b) > 0 {
 		var h proto.Header
