@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Raw returns the samples of a float64 PV from the time from up to, but not including, the
-// time to. It uses the PB over HTTP format of the Archiver Appliance.
+// Raw returns the samples of a float64 PV in the half-open interval [from, to). It uses the PB
+// over HTTP format of the Archiver Appliance.
 func (c *Client) Raw(pv string, from, to time.Time) ([]Event, error) {
 	const layout = time.RFC3339Nano
 	q := url.Values{"pv": {pv}, "from": {from.UTC().Format(layout)}, "to": {to.UTC().Format(layout)}}

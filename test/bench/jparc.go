@@ -133,7 +133,7 @@ func (b *bench) jparcFeed(ctx context.Context, l *loader, rng *rand.Rand, pvs []
 		for _, pv := range pvs {
 			l.append(pv, &sample.Sample{Time: at, Word: math.Float64bits(rng.Float64())})
 		}
-		if (s+1)%jparcBatch == 0 { // wait for the batch before, and start to sync this one
+		if (s+1)%jparcBatch == 0 { // wait for the previous batch, and start to sync this one
 			if err := firstOf(durable.Wait(), l.room(ctx)); err != nil {
 				return err
 			}

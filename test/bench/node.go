@@ -96,5 +96,5 @@ func (n *node) size(ctx context.Context, keyspace, table string) (size int64, er
 		size, err = diskUse(filepath.Join(n.dir, "*", "data", keyspace, table+"-*"))
 		return err != nil || size == last
 	}
-	return size, firstOf(await(ctx, "the files of "+table+" stay the same", time.Minute, unchanged), err)
+	return size, firstOf(await(ctx, "the files of "+table+" no longer change", time.Minute, unchanged), err)
 }

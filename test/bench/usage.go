@@ -38,7 +38,8 @@ type usage struct{ client, server float64 }
 
 func (n *node) usage() usage { return usage{cpuSeconds(), cpuSecondsOf(n.process.cmd.Process.Pid)} }
 
-// since returns the CPU time that was used after the usage before.
+// since returns the CPU time that was used since an earlier call of node.usage, which returned
+// before.
 func (u usage) since(before usage) usage {
 	return usage{u.client - before.client, u.server - before.server}
 }

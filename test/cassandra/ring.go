@@ -31,7 +31,7 @@ type Ring struct {
 	// Nodes are the nodes that were started, in the order of their addresses.
 	Nodes []*Node
 
-	addresses []string // of nodes, in the order in which they start
+	addresses []string // addresses of the nodes, in the order in which they start
 	founders  int      // number of nodes that start the ring without data and are its seeds
 	ports     []int
 	yaml      []string

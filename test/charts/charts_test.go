@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 
 // withFewRules returns a copy of the operator's chart with short RBAC rules, so that the
 // golden files do not change whenever the operator's rights change. TestRights checks the
-// rights. It returns other charts unchanged.
+// rights. For any other chart, withFewRules returns the chart itself.
 func withFewRules(t *testing.T, chart string) string {
 	t.Helper()
 	if chart != operatorChart {

@@ -43,8 +43,8 @@ func TestClientsReadThroughPostProcessors(t *testing.T) {
 			return false
 		}
 		// The range begins and ends at an odd second. Bins of two seconds begin at even
-		// seconds, so no bin begins at to. Such a bin would be empty, and would repeat the bin
-		// before it.
+		// seconds, so no bin begins at the end of the range. Such a bin would be empty, and
+		// would repeat the values of the bin before it.
 		from = time.Unix(0, events[0].Time).UTC().Truncate(2 * time.Second).Add(3 * time.Second)
 		to = from.Add(4 * time.Second)
 		return time.Unix(0, events[len(events)-1].Time).After(to.Add(time.Second / 2))

@@ -15,7 +15,7 @@ import (
 type fixture struct {
 	*epics.IOC
 	pvs    []string
-	groups string // directory of manifests
+	groups string // directory of the manifests
 }
 
 // newFixture starts an IOC with n PVs that rise by 0.1 ten times per second. Their alarms

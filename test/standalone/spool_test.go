@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// outageInSpool stops Cassandra for longer than samples fit into memory, and ends the program
-// before Cassandra is back. A killed program may lose the samples that are not on disk yet. A
-// stopped program must lose nothing.
+// outageInSpool stops Cassandra for so long that the new samples do not fit into memory, and
+// ends the program before Cassandra is back. A killed program may lose the samples that are
+// not on disk yet. A stopped program must lose nothing.
 func outageInSpool(t *testing.T, node *cassandra.Node) {
 	createSchema(t, node, "spool")
 	p := newFixture(t, 500)
