@@ -82,6 +82,14 @@ func (e *Engine) shardJournal(shard int) *journal.ShardJournal {
 	return e.held[shard].journal
 }
 
+// releaseLocked releases a shard.
+func (e *Engine) releaseLocked(shard int) {
+	h := e.held[shard]
+	delete(e.held, shard)
+	e.leaving = append(e.leaving, h)
+	h.release()
+}
+
 // forgetHolding removes a holding whose claim is closed. No reader uses it during the call.
 func (e *Engine) forgetHolding(h *holding) {
 	e.mu.Lock()

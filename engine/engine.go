@@ -18,7 +18,6 @@
 package engine
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -125,65 +124,6 @@ type Engine struct {
 	leaving    []*holding       // released, but not flushed and closed yet
 	runHolding func(*holding)   // starts a goroutine that runs a holding; nil before Run
 	ended      bool
-}
-
-// New returns an engine that captures nothing yet. It does not access the store.
-func New(opts Options) *Engine {
-	opts.setDefaults()
-	e := &Engine{
-		opts: opts, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
-	}
-	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
-	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
-	e.journalConfig = &journal.Config{
-		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
-		Lost: e.marks.Add, Metrics: e.journalMetrics, Log: opts.Log,
-	}
-	if opts.Spool != nil {
-		e.journalConfig.Spool = opts.Spool
-	}
-	e.sealCfg = &seal.Config{
-		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
-		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
-	}
-	e.capture = capture.NewManager(capture.Config{
-		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
-	})
-	e.configureRetention()
-	e.addDiskGuard()
-	e.addWatchdog()
-	e.register(opts.Registerer)
-	return e
-}
-
-// Run journals and seals until ctx ends. Then it stops the capture, makes every sample
-// durable and closes its claims. It returns the number of samples that could not be made
-// durable within the grace period. Apply may be called before Run. After Run has ended,
-// Apply does nothing.
-func (e *Engine) Run(ctx context.Context) (unsaved int) {
-	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
-	defer kill()
-	marksSoft, endMarks := context.WithCancel(hard)
-	defer endMarks()
-	var marking, holding sync.WaitGroup
-	marking.Go(func() { e.marks.Run(marksSoft, hard) })
-	stopSpool := e.startSpool(ctx, hard)
-	holding.Go(func() { e.expire(ctx) })
-	holding.Go(func() { e.guard.Run(ctx) })
-	holding.Go(func() { e.watchdog.Run(ctx) })
-	left := e.start(hard, &holding)
-	<-ctx.Done()
-	timer := time.AfterFunc(e.opts.Grace, kill)
-	defer timer.Stop()
-	e.stop()
-	if e.opts.Spool != nil {
-		marking.Go(func() { e.endGraceEarly(marksSoft, kill) })
-	}
-	holding.Wait()
-	stopSpool()
-	endMarks()
-	marking.Wait()
-	return int(left.Load())
 }
 
 // Capture returns the capture manager, for statuses and totals.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"varve.dev/varve/engine/journal"
 	"varve.dev/varve/engine/seal"
@@ -111,51 +110,4 @@ func (h *holding) runTerm(cfg *seal.Config) {
 	if passed {
 		cfg.Log.Info("the leadership of a shard changed in the store", "shard", h.journal.Shard, "sealing", !sealing)
 	}
-}
-
-// start runs the current holdings, and from now on each new one, in goroutines of wg. unsaved
-// counts the samples that are lost at the end.
-func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomic.Int64) {
-	unsaved = new(atomic.Int64)
-	e.applying.Lock()
-	defer e.applying.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.runHolding = func(h *holding) {
-		wg.Go(func() {
-			n := h.run(hard, e.sealCfg)
-			unsaved.Add(int64(n))
-			if n == 0 {
-				e.forgetHolding(h)
-			}
-		})
-	}
-	for _, h := range e.held {
-		e.runHolding(h)
-	}
-	for _, h := range e.leaving {
-		e.runHolding(h)
-	}
-	return unsaved
-}
-
-// stop ends the capture and releases all shards.
-func (e *Engine) stop() {
-	e.applying.Lock()
-	defer e.applying.Unlock()
-	e.capture.Close()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended = true
-	for shard := range e.held {
-		e.releaseLocked(shard)
-	}
-}
-
-// releaseLocked releases a shard.
-func (e *Engine) releaseLocked(shard int) {
-	h := e.held[shard]
-	delete(e.held, shard)
-	e.leaving = append(e.leaving, h)
-	h.release()
 }

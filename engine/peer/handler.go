@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -101,6 +102,7 @@ func (h *Handler) recent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", ContentType)
+	w.Header().Set(gzhttp.HeaderNoCompression, "1") // blocks are compressed already
 	buf := AppendHeld(nil, &held)
 	if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(buf)))); err == nil {
 		_, _ = w.Write(buf) // an error means that the client is gone

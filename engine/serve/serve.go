@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"varve.dev/varve/engine/peer"
 	"varve.dev/varve/engine/query"
 	"varve.dev/varve/engine/serve/appliance"
 	"varve.dev/varve/engine/serve/native"
@@ -48,7 +47,7 @@ func New(cfg *Config) (http.Handler, error) {
 	mux.HandleFunc("GET /readyz", cfg.ready)
 
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.CompressionLevel(1),
-		gzhttp.ExceptContentTypes([]string{"application/x-protobuf", peer.ContentType}))
+		gzhttp.ExceptContentTypes([]string{"application/x-protobuf"}))
 	if err != nil {
 		return nil, fmt.Errorf("setting up compression: %w", err)
 	}

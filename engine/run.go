@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/varve/engine/capture"
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/mark"
+	"varve.dev/varve/engine/sample"
+	"varve.dev/varve/engine/seal"
+	"varve.dev/varve/engine/spool"
+	"varve.dev/varve/engine/store"
+)
+
+// New returns an engine that captures nothing yet. It does not access the store.
+func New(opts Options) *Engine {
+	opts.setDefaults()
+	e := &Engine{
+		opts: opts, writer: store.NewWriter(), memory: journal.NewMemory(opts.Memory), held: map[int]*holding{},
+	}
+	e.marks = mark.NewLog(opts.Store, e.writer, opts.Registerer, opts.Log)
+	e.journalMetrics = journal.NewMetrics(opts.Registerer, e.memory)
+	e.journalConfig = &journal.Config{
+		Store: opts.Store, Flush: opts.Flush, RowBytes: rowBytes, Memory: e.memory,
+		Lost: e.marks.Add, Metrics: e.journalMetrics, Log: opts.Log,
+	}
+	if opts.Spool != nil {
+		e.journalConfig.Spool = opts.Spool
+	}
+	e.sealCfg = &seal.Config{
+		Store: opts.Store, Every: opts.Checkpoint, Memory: e.memory, Slots: make(chan struct{}, 2),
+		Silence: opts.silence(), Ours: e.owns, Died: e.markDied, Metrics: seal.NewMetrics(opts.Registerer), Log: opts.Log,
+	}
+	e.capture = capture.NewManager(capture.Config{
+		Sources: opts.Sources, ShardJournal: e.shardJournal, Marks: e.marks, Registerer: opts.Registerer, Log: opts.Log,
+	})
+	e.configureRetention()
+	e.addDiskGuard()
+	e.addWatchdog()
+	e.register(opts.Registerer)
+	return e
+}
+
+// Run journals and seals until ctx ends. Then it stops the capture, makes every sample
+// durable and closes its claims. It returns the number of samples that could not be made
+// durable within the grace period. Apply may be called before Run. After Run has ended,
+// Apply does nothing.
+func (e *Engine) Run(ctx context.Context) (unsaved int) {
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	marksSoft, endMarks := context.WithCancel(hard)
+	defer endMarks()
+	var marking, holding sync.WaitGroup
+	marking.Go(func() { e.marks.Run(marksSoft, hard) })
+	stopSpool := e.startSpool(ctx, hard)
+	holding.Go(func() { e.expire(ctx) })
+	holding.Go(func() { e.guard.Run(ctx) })
+	holding.Go(func() { e.watchdog.Run(ctx) })
+	left := e.start(hard, &holding)
+	<-ctx.Done()
+	timer := time.AfterFunc(e.opts.Grace, kill)
+	defer timer.Stop()
+	e.stop()
+	if e.opts.Spool != nil {
+		marking.Go(func() { e.endGraceEarly(marksSoft, kill) })
+	}
+	holding.Wait()
+	stopSpool()
+	endMarks()
+	marking.Wait()
+	return int(left.Load())
+}
+
+// start runs the current holdings, and from now on each new one, in goroutines of wg. unsaved
+// counts the samples that are lost at the end.
+func (e *Engine) start(hard context.Context, wg *sync.WaitGroup) (unsaved *atomic.Int64) {
+	unsaved = new(atomic.Int64)
+	e.applying.Lock()
+	defer e.applying.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runHolding = func(h *holding) {
+		wg.Go(func() {
+			n := h.run(hard, e.sealCfg)
+			unsaved.Add(int64(n))
+			if n == 0 {
+				e.forgetHolding(h)
+			}
+		})
+	}
+	for _, h := range e.held {
+		e.runHolding(h)
+	}
+	for _, h := range e.leaving {
+		e.runHolding(h)
+	}
+	return unsaved
+}
+
+// stop ends the capture and releases all shards.
+func (e *Engine) stop() {
+	e.applying.Lock()
+	defer e.applying.Unlock()
+	e.capture.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	for shard := range e.held {
+		e.releaseLocked(shard)
+	}
+}
+
+// startSpool starts writing the rows that shard journals put into the spool, until stop is
+// called, and sends them to the store until ctx ends.
+func (e *Engine) startSpool(ctx, hard context.Context) (stop func()) {
+	s := e.opts.Spool
+	if s == nil {
+		return func() {}
+	}
+	writing, end := context.WithCancel(context.WithoutCancel(hard)) // shard journals spool their last samples when hard ends
+	var wg, draining sync.WaitGroup
+	wg.Go(func() { s.Run(writing) })
+	draining.Go(func() {
+		s.Drain(ctx, spool.Target{
+			Store:  e.opts.Store,
+			Stored: func(pv string, n uint64) { e.capture.CountSpooled(pv, n, 0) },
+			Lost: func(pv string, ours uint64, m sample.Mark) {
+				e.capture.CountSpooled(pv, 0, ours)
+				e.marks.Add(pv, m)
+			},
+		})
+	})
+	return func() {
+		draining.Wait()
+		end()
+		wg.Wait()
+	}
+}
+
+// endGraceEarly ends the grace period once waiting is pointless: all samples are on the disk,
+// and the store does not accept them. The capture has ended before. endGraceEarly returns when
+// ctx ends.
+func (e *Engine) endGraceEarly(ctx context.Context, end context.CancelFunc) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if e.Storage() != "" && e.inMemory() == 0 {
+				end()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
