@@ -20,8 +20,8 @@ func update(value []byte, changed ...int) []byte {
 	return End(AppendBitSet(b, nil, LittleEndian), 0)
 }
 
-// BenchmarkDoubleUpdate decodes the update of a record whose value changes: the value, seconds
-// and nanoseconds.
+// BenchmarkDoubleUpdate decodes the update of a record whose value has changed. The update has
+// the value, seconds and nanoseconds.
 func BenchmarkDoubleUpdate(b *testing.B) {
 	benchmarkUpdates(b, update(make([]byte, 8+8+4), 1, 7, 8), Of(Float64), Of(Int64), Of(Int32))
 }

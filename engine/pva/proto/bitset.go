@@ -2,14 +2,14 @@ package proto
 
 import "math/bits"
 
-// BitSet is a set of fields of a structure, numbered depth first; 0 is the
-// structure itself and stands for all of it.
+// BitSet is a set of fields of a structure. The fields are numbered depth first. Number 0 is
+// the structure itself and stands for all its fields.
 type BitSet []uint64
 
 // Has reports whether i is in the set.
 func (s BitSet) Has(i int) bool { return i>>6 < len(s) && s[i>>6]>>(i&63)&1 != 0 }
 
-// Add puts i into the set.
+// Add adds i to the set.
 func (s *BitSet) Add(i int) {
 	for i>>6 >= len(*s) {
 		*s = append(*s, 0)
@@ -17,7 +17,7 @@ func (s *BitSet) Add(i int) {
 	(*s)[i>>6] |= 1 << (i & 63)
 }
 
-// Empty reports whether nothing is in the set.
+// Empty reports whether the set is empty.
 func (s BitSet) Empty() bool {
 	for _, w := range s {
 		if w != 0 {
@@ -27,7 +27,7 @@ func (s BitSet) Empty() bool {
 	return true
 }
 
-// Next returns the first number from i on that is in the set, -1 if there is none.
+// Next returns the first number from i on that is in the set, or -1 if there is none.
 func (s BitSet) Next(i int) int {
 	for w := i >> 6; w < len(s); w++ {
 		word := s[w]
@@ -41,8 +41,8 @@ func (s BitSet) Next(i int) int {
 	return -1
 }
 
-// BitSet takes a set into the memory of s. On the wire whole words of 64 bits are
-// in byte order, and up to seven bytes after them lowest first.
+// BitSet reads a set into the memory of s. On the wire, complete words of 64 bits have the
+// byte order of the message. Up to seven bytes follow, the lowest byte first.
 func (r *Reader) BitSet(s BitSet) BitSet {
 	s = s[:0]
 	b := r.Bytes(r.count(1))

@@ -23,7 +23,7 @@ func numbers(s BitSet) (all []int) {
 }
 
 // TestBitSetsOfTheSpecification checks the examples of the specification, which are
-// little-endian, and the big-endian encoding of whole words by PVXS.
+// little-endian, and the big-endian encoding of complete words by PVXS.
 func TestBitSetsOfTheSpecification(t *testing.T) {
 	for _, c := range []struct {
 		hex     string
@@ -45,17 +45,17 @@ func TestBitSetsOfTheSpecification(t *testing.T) {
 	} {
 		want := bitSet(c.numbers...)
 		if got := hex.EncodeToString(AppendBitSet(nil, want, c.order)); got != c.hex {
-			t.Errorf("%v is %s, want %s", c.numbers, got, c.hex)
+			t.Errorf("%v is encoded as %s, want %s", c.numbers, got, c.hex)
 		}
 		b, _ := hex.DecodeString(c.hex)
 		r := NewReader(b, c.order)
 		if got := r.BitSet(nil); !slices.Equal(numbers(got), c.numbers) || r.Len() != 0 {
-			t.Errorf("%s has %v, want %v", c.hex, numbers(got), c.numbers)
+			t.Errorf("%s is decoded as %v, want %v", c.hex, numbers(got), c.numbers)
 		}
 		for cut := range b {
 			r := NewReader(b[:cut], c.order)
 			if r.BitSet(nil); r.Err() == nil {
-				t.Errorf("%s is whole with %d bytes", c.hex, cut)
+				t.Errorf("%s decodes without an error after %d bytes", c.hex, cut)
 			}
 		}
 	}
@@ -74,10 +74,10 @@ func TestBitSetRoundTrip(t *testing.T) {
 		r := NewReader(b[1:], o)
 		memory = r.BitSet(memory)
 		if got := numbers(memory); !slices.Equal(got, want) || r.Len() != 0 {
-			t.Fatalf("%v comes back as %v", want, got)
+			t.Fatalf("%v is decoded as %v", want, got)
 		}
 		if !bytes.Equal(b, AppendBitSet([]byte{9}, memory, o)) {
-			t.Fatalf("%v is encoded in two ways", want)
+			t.Fatalf("%v has two encodings", want)
 		}
 	}
 }

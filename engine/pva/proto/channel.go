@@ -1,14 +1,14 @@
 package proto
 
-// AppendCreateChannel appends a request to create a channel, under the client's
-// number.
+// AppendCreateChannel appends a request to create a channel. cid is the client's number for
+// it.
 func AppendCreateChannel(dst []byte, cid uint32, name string, f Flags) []byte {
 	o, start := f.order(), len(dst)
 	dst = o.AppendUint16(Begin(dst, CmdCreateChannel, f), 1)
 	return End(AppendSearchChannel(dst, cid, name, o), start)
 }
 
-// ParseCreateChannel takes a request to create channels.
+// ParseCreateChannel parses a request to create channels.
 func ParseCreateChannel(r *Reader) (channels []SearchChannel, err error) {
 	for n := r.Uint16(); n > 0 && r.err == nil; n-- {
 		channels = append(channels, SearchChannel{CID: r.Uint32(), Name: string(r.String())})
@@ -16,14 +16,14 @@ func ParseCreateChannel(r *Reader) (channels []SearchChannel, err error) {
 	return channels, r.err
 }
 
-// Created is the answer to a request to create a channel. SID is the server's
-// number of it.
+// Created is the answer to a request to create a channel. SID is the server's number for the
+// channel.
 type Created struct {
 	CID, SID uint32
 	Status   Status
 }
 
-// ParseCreated takes the answer to CREATE_CHANNEL.
+// ParseCreated parses the answer to CREATE_CHANNEL.
 func ParseCreated(r *Reader) (c Created, err error) {
 	c.CID, c.SID, c.Status = r.Uint32(), r.Uint32(), r.Status()
 	return c, r.err
@@ -43,7 +43,7 @@ func AppendDestroyChannel(dst []byte, sid, cid uint32, f Flags) []byte {
 	return End(o.AppendUint32(o.AppendUint32(Begin(dst, CmdDestroyChannel, f), sid), cid), start)
 }
 
-// ParseDestroyChannel takes the end of a channel.
+// ParseDestroyChannel parses a DESTROY_CHANNEL.
 func ParseDestroyChannel(r *Reader) (sid, cid uint32, err error) {
 	sid, cid = r.Uint32(), r.Uint32()
 	return sid, cid, r.err

@@ -2,15 +2,15 @@ package proto
 
 // Offer is the CONNECTION_VALIDATION that a server sends when a client connects.
 type Offer struct {
-	// ReceiveBuffer is the bytes it is ready to take at once, and Registry the types
-	// that it can remember.
+	// ReceiveBuffer is the number of bytes that the server can receive at once. Registry is
+	// the number of types that it can remember.
 	ReceiveBuffer uint32
 	Registry      uint16
-	// Methods of authentication that it accepts: anonymous, ca, x509.
+	// Methods has the authentication methods that the server accepts: anonymous, ca, x509.
 	Methods []string
 }
 
-// ParseOffer takes a server's CONNECTION_VALIDATION.
+// ParseOffer parses a server's CONNECTION_VALIDATION.
 func ParseOffer(r *Reader) (v Offer, err error) {
 	v.ReceiveBuffer, v.Registry = r.Uint32(), r.Uint16()
 	for n := r.count(1); n > 0; n-- {
@@ -32,10 +32,10 @@ func AppendOffer(dst []byte, v *Offer, f Flags) []byte {
 	return End(dst, start)
 }
 
-// Methods of authentication.
+// These are authentication methods.
 const (
 	Anonymous = "anonymous"
-	// CA sends user and host unverified, as Channel Access does.
+	// CA sends the user and the host without verification, as Channel Access does.
 	CA = "ca"
 )
 
@@ -45,7 +45,7 @@ type Login struct {
 	Registry      uint16
 	QoS           uint16
 	Method        string
-	User, Host    string // of method CA
+	User, Host    string // only for method CA
 }
 
 var loginType = NewStruct("", "user", Of(String), "host", Of(String))
@@ -67,14 +67,14 @@ func AppendLogin(dst []byte, v *Login, f Flags) []byte {
 	return End(dst, start)
 }
 
-// ParseLogin takes a client's CONNECTION_VALIDATION. known are the types that the
-// client has given numbers to.
+// ParseLogin parses a client's CONNECTION_VALIDATION. known has the types to which the client
+// has given numbers.
 func ParseLogin(r *Reader, known *Types) (v Login, err error) {
 	v.ReceiveBuffer, v.Registry, v.QoS = r.Uint32(), r.Uint16(), r.Uint16()
 	v.Method = string(r.String())
 	t := r.Type(known)
 	if t == nil || t.Code != Struct {
-		return v, r.err // what another method says of its user
+		return v, r.err // another method sends other data about its user
 	}
 	for i, m := range t.Members {
 		switch name := t.Names[i]; {

@@ -1,9 +1,9 @@
 package proto
 
-// NewStruct returns a structure of members given as name, type, name, type…
+// NewStruct returns a structure type. The members are given as name, type, name, type…
 func NewStruct(id string, members ...any) *Type { return newType(Struct, id, members) }
 
-// NewUnion returns a union of members given as name, type, name, type…
+// NewUnion returns a union type. The members are given as name, type, name, type…
 func NewUnion(id string, members ...any) *Type { return newType(Union, id, members) }
 
 func newType(c Code, id string, members []any) *Type {
@@ -15,7 +15,7 @@ func newType(c Code, id string, members []any) *Type {
 	return t.mustMeasure()
 }
 
-// Of returns the type of a code that describes a type completely.
+// Of returns the type of a code. The code must describe its type completely.
 func Of(c Code) *Type {
 	if t := plain[c]; t != nil {
 		return t
@@ -23,7 +23,7 @@ func Of(c Code) *Type {
 	panic("BUG: " + c.String() + " needs a bound or members")
 }
 
-// ArrayOf returns an array of any length of an element.
+// ArrayOf returns the type of arrays of any length with an element type.
 func ArrayOf(elem *Type) *Type {
 	if c := elem.Code; c != Struct && c != Union {
 		return Of(c | Array)
@@ -31,7 +31,7 @@ func ArrayOf(elem *Type) *Type {
 	return (&Type{Code: elem.Code | Array, Members: []*Type{elem}}).mustMeasure()
 }
 
-// Sized returns a bounded string, or a bounded or fixed array.
+// Sized returns the type of bounded strings, or of bounded or fixed arrays.
 func Sized(c Code, bound int) *Type { return (&Type{Code: c, Bound: bound}).mustMeasure() }
 
 func (t *Type) mustMeasure() *Type {
@@ -41,7 +41,7 @@ func (t *Type) mustMeasure() *Type {
 	return t
 }
 
-// plain holds the types that their code describes completely, by code.
+// plain has the types that are completely described by their code.
 var plain = func() (types [256]*Type) {
 	for c := range codeNames {
 		switch c {

@@ -1,6 +1,6 @@
-// Package proto is the wire codec of EPICS pvAccess, version 2. It has no
-// sockets and no state but the caches of types that the protocol itself has:
-// bytes in, messages out, and the reverse.
+// Package proto is the wire codec of EPICS pvAccess, version 2. It has no sockets. Its only
+// state is the type caches that the protocol requires. It converts bytes to messages, and
+// messages to bytes.
 //
 //	bytes ── ReadFrame ──▶ Header + payload ── Reader ─▶ Parse… ─▶ message
 //	message ── Append… ──▶ bytes
@@ -11,16 +11,17 @@
 //
 //	stored structure ── Walk ──▶ its parts, for readers
 //
-// A value in canonical form is the protocol's own encoding, little-endian, with
-// every type that stands inside of it written out. So two equal values have
-// equal bytes, the value of a structure is that of its fields one after another,
-// and what is stored can be decoded without the connection it came by.
+// The canonical form of a value is the little-endian encoding of the protocol, in which every
+// type inside the value is written in full. Thus two equal values have equal bytes. The value
+// of a structure is the concatenation of the values of its fields. A stored value can be
+// decoded without the connection on which it arrived.
 //
-// Either side may send in either byte order; a header says which. Messages are
-// drawn in docs/format/pvaccess.md. The facts come from the pvAccess Protocol
-// Specification (docs.epics-controls.org) and from what PVXS sends.
+// Each side may send in either byte order, which the header of a message contains.
+// docs/format/pvaccess.md has drawings of the messages. The sources are the pvAccess Protocol
+// Specification (docs.epics-controls.org) and the messages that PVXS sends.
 //
-// Functions that append take the buffer first and return it grown. Everything
-// that is decoded is bounded in memory and work: types by their depth and size,
-// written out; values by their bytes, and by the types in them.
+// Functions that append take the buffer as their first parameter and return the longer buffer.
+// Decoding is limited in memory and work. For types, the limits are the depth and the size of
+// the type written in full. For values, the limits depend on the size of the value and on the
+// types in it.
 package proto

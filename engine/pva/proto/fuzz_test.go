@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzFrames reads bytes like a connection.
+// FuzzFrames reads frames from bytes like a connection.
 func FuzzFrames(f *testing.F) {
 	f.Add(AppendRequest(AppendControl(nil, SetByteOrder, FlagServer, 0), CmdMonitor, get, FlagBig))
 	f.Add(AppendHeader(nil, Header{Version: Version, Flags: FlagFirst, Command: CmdMonitor, Size: 1 << 31}))
@@ -19,7 +19,7 @@ func FuzzFrames(f *testing.F) {
 			switch {
 			case errors.Is(err, ErrShort):
 				if n <= len(b) || n > HeaderSize+most {
-					t.Fatalf("short of %d bytes, has %d", n, len(b))
+					t.Fatalf("ReadFrame needs %d bytes, but there are already %d", n, len(b))
 				}
 				return
 			case errors.Is(err, ErrTooLarge):
@@ -30,15 +30,15 @@ func FuzzFrames(f *testing.F) {
 			case err != nil:
 				return
 			case n != HeaderSize+len(payload) || n > len(b):
-				t.Fatalf("frame of %d bytes in %d", n, len(b))
+				t.Fatalf("ReadFrame found a frame of %d bytes in %d bytes", n, len(b))
 			}
 			b = b[n:]
 		}
 	})
 }
 
-// FuzzMessages parses bytes as every message of a client and of a server. Messages that can be
-// parsed and encoded must stay the same after both.
+// FuzzMessages parses bytes as every message of a client and of a server. A message that can
+// be parsed and encoded must be the same after encoding and parsing it again.
 func FuzzMessages(f *testing.F) {
 	for i, m := range messages {
 		f.Add(uint8(i), m.encode(nil, 0)[HeaderSize:], false)
@@ -47,28 +47,28 @@ func FuzzMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, b []byte, big bool) {
 		r := NewReader(b, Order(big))
 		if _, err := messages[int(which)%len(messages)].parse(&r); err == nil && r.Len() > len(b) {
-			t.Fatalf("%d bytes are left of %d", r.Len(), len(b))
+			t.Fatalf("%d bytes of %d are not read", r.Len(), len(b))
 		}
 		r = NewReader(b, Order(big))
 		if s, err := ParseSearch(&r); err == nil && len(s.Protocols) == 1 && s.Protocols[0] == "tcp" {
 			again := NewReader(appendSearch(nil, &s, 0)[HeaderSize:], LittleEndian)
 			if got, err := ParseSearch(&again); err != nil || len(got.Channels) != len(s.Channels) {
-				t.Fatalf("%+v comes back as %+v, %v", s, got, err)
+				t.Fatalf("%+v is decoded as %+v, %v", s, got, err)
 			}
 		}
 		r = NewReader(b, Order(big))
 		if set := r.BitSet(nil); r.Err() == nil {
 			again := NewReader(AppendBitSet(nil, set, Order(big)), Order(big))
 			if got := again.BitSet(nil); !bytes.Equal(AppendBitSet(nil, got, LittleEndian), AppendBitSet(nil, set, LittleEndian)) {
-				t.Fatalf("%v comes back as %v", set, got)
+				t.Fatalf("%v is decoded as %v", set, got)
 			}
 		}
 	})
 }
 
-// FuzzType reads types until the bytes end. A type must stay the same after AppendType has
-// encoded it and it is read again. Its encoding is at most as long as the type's size, which
-// is bounded.
+// FuzzType reads types until the bytes end. A type must be the same after it is encoded with
+// AppendType and read again. Its encoding must be at most as long as the type's size, which is
+// limited.
 func FuzzType(f *testing.F) {
 	f.Add(AppendType(nil, specType, LittleEndian), false)
 	f.Add(AppendType(nil, ArrayOf(NewUnion("u", "a", Of(Any))), LittleEndian), false)
@@ -83,21 +83,21 @@ func FuzzType(f *testing.F) {
 			}
 			again := AppendType(nil, typ, LittleEndian)
 			if len(again) > typ.size || typ.size > maxTypes || typ.depth > maxDepth {
-				t.Fatalf("%d bytes of a type of size %d", len(again), typ.size)
+				t.Fatalf("the encoding has %d bytes, but the type has size %d", len(again), typ.size)
 			}
 			r := NewReader(again, LittleEndian)
 			if got := r.Type(nil); !got.Equal(typ) || r.Len() > 0 || got.fields != typ.fields {
-				t.Fatalf("% x comes back as % x, %v", again, AppendType(nil, got, LittleEndian), r.Err())
+				t.Fatalf("% x is encoded again as % x, %v", again, AppendType(nil, got, LittleEndian), r.Err())
 			}
 		}
 		if known.size > maxCached {
-			t.Fatalf("%d bytes of types are known", known.size)
+			t.Fatalf("the known types have %d bytes", known.size)
 		}
 	})
 }
 
-// FuzzValue reads a type and a value of it. The canonical form is at most as long as the bytes
-// and the types in them, and decodes to itself.
+// FuzzValue reads a type and a value of this type. The canonical form must be at most as long
+// as the bytes and the types in them, and must decode to itself.
 func FuzzValue(f *testing.F) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	for range 20 {
@@ -114,14 +114,14 @@ func FuzzValue(f *testing.F) {
 		}
 		value := r.Value(nil, typ, known)
 		if len(value) > len(b)+maxTypes {
-			t.Fatalf("%d bytes make %d", len(b), len(value))
+			t.Fatalf("a message of %d bytes becomes a value of %d bytes", len(b), len(value))
 		}
 		if r.Err() != nil {
 			return
 		}
 		canonical := NewReader(value, LittleEndian)
 		if again := canonical.Value(nil, typ, nil); canonical.Err() != nil || canonical.Len() > 0 || !bytes.Equal(again, value) {
-			t.Fatalf("% x comes back as % x, %v", value, again, canonical.Err())
+			t.Fatalf("% x is encoded again as % x, %v", value, again, canonical.Err())
 		}
 		stored := append(AppendType(nil, typ, LittleEndian), value...)
 		if err := Walk(stored, func(*Part) {}); err != nil && !errors.Is(err, errTooComplex) {
@@ -134,8 +134,8 @@ func FuzzValue(f *testing.F) {
 var specifiedValue = []byte("\x03\x01\x02\x03\x05\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x11\x22\x33\x44\x55\x66\x77\x88\xaa\xbb\xcc\xdd\xee\xee\xee\xee" +
 	"\x11\x11\x11\x11\x22\x22\x22\x22\x0bAllo, Allo!\x01\x33\x33\x33\x33\x60\x06inside")
 
-// FuzzWalk walks through bytes like through a stored structure. The total length of all names
-// is bounded, and each part that is opened is closed.
+// FuzzWalk passes bytes to Walk as a stored structure. The total length of all names must be
+// limited, and each opened part must be closed.
 func FuzzWalk(f *testing.F) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for range 20 {
@@ -160,11 +160,11 @@ func FuzzWalk(f *testing.F) {
 				names += len(p.Name)
 			}
 			if open < 0 || open > 2*maxDepth || names > freeNames+maxNames*len(stored) {
-				t.Fatalf("%d are open, %d bytes of names", open, names)
+				t.Fatalf("%d parts are open, and there are %d bytes of names", open, names)
 			}
 		})
 		if err == nil && open != 0 {
-			t.Fatalf("%d are left open", open)
+			t.Fatalf("%d parts are not closed", open)
 		}
 	})
 }

@@ -10,14 +10,14 @@ const HeaderSize = 8
 
 const (
 	magic = 0xca
-	// Version is the protocol version that this package speaks.
+	// Version is the protocol version of this package.
 	Version = 2
 )
 
 // Command is the kind of an application message.
 type Command uint8
 
-// Commands.
+// These are the commands.
 const (
 	CmdBeacon              Command = 0
 	CmdConnectionValidate  Command = 1
@@ -61,14 +61,14 @@ func (c Command) String() string {
 	return fmt.Sprintf("command(%d)", uint8(c))
 }
 
-// Control is the kind of a control message: one that is a header only.
+// Control is the kind of a control message, which consists only of a header.
 type Control uint8
 
-// Control messages. Their data stands in Header.Size.
+// These are the control messages. Header.Size has their data.
 const (
 	SetMarker    Control = 0
 	AckMarker    Control = 1
-	SetByteOrder Control = 2 // FlagBig of its header is the order of the server
+	SetByteOrder Control = 2 // FlagBig of its header is the byte order of the server
 	EchoRequest  Control = 3
 	EchoResponse Control = 4
 )
@@ -76,8 +76,8 @@ const (
 // Flags is the second byte of a header.
 type Flags uint8
 
-// Flags of a header. Of the Segment bits, First and Last alone mean the first and
-// the last segment of a message, both a middle one.
+// These are the flags of a header. FlagFirst alone marks the first segment of a message, and
+// FlagLast alone marks the last. Both together mark a segment between them.
 const (
 	FlagControl Flags = 0x01
 	FlagFirst   Flags = 0x10
@@ -93,15 +93,15 @@ type Header struct {
 	Version uint8
 	Flags   Flags
 	Command Command // Control, if Flags has FlagControl
-	// Size is the size of the payload in bytes. A control message has no payload; Size is its
-	// data.
+	// Size is the size of the payload in bytes. A control message has no payload, and Size is
+	// its data.
 	Size uint32
 }
 
 // Order returns the byte order of the message.
 func (h *Header) Order() Order { return h.Flags&FlagBig != 0 }
 
-// Control reports whether the message is a control message, and which.
+// Control returns the kind of a control message, and reports whether the message is one.
 func (h *Header) Control() (Control, bool) { return Control(h.Command), h.Flags&FlagControl != 0 }
 
 // Segmented reports whether the message is a segment of a larger one, and whether it is the
@@ -111,20 +111,22 @@ func (h *Header) Segmented() (first, last, segmented bool) {
 	return bits == FlagFirst, bits == FlagLast, bits != 0
 }
 
-// Results of ReadFrame beside success.
+// ReadFrame returns these errors.
 var (
-	// ErrShort: the bytes end before the frame does. Read more and try again.
+	// ErrShort means that the bytes end before the frame does. The caller must read more and
+	// try again.
 	ErrShort = errors.New("the frame is cut short")
-	// ErrTooLarge: the payload is larger than the bound.
+	// ErrTooLarge means that the payload is larger than the limit.
 	ErrTooLarge = errors.New("the payload is larger than allowed")
-	// ErrMagic means that the bytes are not a frame; the rest of the stream cannot be decoded.
+	// ErrMagic means that the bytes are not a frame. The rest of the stream cannot be decoded.
 	ErrMagic = errors.New("not a pvAccess message")
 )
 
-// ReadFrame parses the frame at the start of b into h and returns its payload, which is memory
-// of b, and the bytes that the frame takes. With ErrShort, n is the minimum number of bytes
-// needed. With ErrTooLarge, for a payload of more than maxSize bytes, h is set and n is the
-// size of the header: the caller can skip h.Size more bytes and go on.
+// ReadFrame parses the frame at the start of b into h. It returns the payload, which shares
+// the memory of b, and n, the size of the frame in bytes. With ErrShort, n is the minimum
+// number of bytes needed. ReadFrame returns ErrTooLarge for a payload of more than maxSize
+// bytes. Then h is set and n is the size of the header, so that the caller can skip h.Size
+// more bytes and continue.
 func ReadFrame(b []byte, h *Header, maxSize uint32) (payload []byte, n int, err error) {
 	if len(b) > 0 && b[0] != magic || len(b) > 1 && b[1] == 0 {
 		return nil, 0, ErrMagic // there is no version 0
@@ -153,18 +155,18 @@ func AppendHeader(dst []byte, h Header) []byte {
 	return h.Order().AppendUint32(dst, h.Size)
 }
 
-// AppendControl appends a control message. flags are FlagServer and FlagBig.
+// AppendControl appends a control message. flags may have FlagServer and FlagBig.
 func AppendControl(dst []byte, c Control, flags Flags, data uint32) []byte {
 	return AppendHeader(dst, Header{Version: Version, Flags: flags | FlagControl, Command: Command(c), Size: data})
 }
 
-// Begin appends the header of a message whose payload the caller appends next, and
-// End sets its size. flags are FlagServer and FlagBig.
+// Begin appends the header of a message. The caller then appends the payload and calls End,
+// which sets the size. flags may have FlagServer and FlagBig.
 func Begin(dst []byte, c Command, flags Flags) []byte {
 	return AppendHeader(dst, Header{Version: Version, Flags: flags, Command: c})
 }
 
-// End sets the size of the message that begins at start of dst.
+// End sets the size of the message that begins at offset start of dst.
 func End(dst []byte, start int) []byte {
 	size := uint32(len(dst) - start - HeaderSize)
 	Flags(dst[start+2]).order().AppendUint32(dst[start+4:start+4], size)

@@ -27,16 +27,16 @@ func TestFrames(t *testing.T) {
 				want = n
 			}
 			if _, need, err := ReadFrame(frame[:cut], &h, 7); !errors.Is(err, ErrShort) || need != want {
-				t.Errorf("%d of %d bytes: need %d, %v", cut, n, need, err)
+				t.Errorf("ReadFrame of %d of %d bytes needs %d, %v", cut, n, need, err)
 			}
 		}
 		if _, skip, err := ReadFrame(frame, &h, 6); !errors.Is(err, ErrTooLarge) || skip != HeaderSize || h.Size != 7 {
-			t.Errorf("too large: %d, %v, %+v", skip, err, h)
+			t.Errorf("frame that is too large: n %d, %v, header %+v", skip, err, h)
 		}
 	}
 }
 
-func TestWhatIsNoFrame(t *testing.T) {
+func TestBytesThatAreNoFrame(t *testing.T) {
 	for _, b := range []string{"G", "GET / HTTP/1.1\r\n", "\xcb\x02\x00\x02\x00\x00\x00\x00", "\xca\x00", "\xca\x00\x00\x02\x00\x00\x00\x00"} {
 		if _, _, err := ReadFrame([]byte(b), new(Header), 1<<20); !errors.Is(err, ErrMagic) {
 			t.Errorf("%q: %v", b, err)

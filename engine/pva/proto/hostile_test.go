@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// cost returns the bytes that f allocates on the heap, and fails if f takes too long.
+// cost returns the number of bytes that f allocates on the heap. The test fails if f takes too
+// long.
 func cost(t *testing.T, f func()) int {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -17,7 +18,7 @@ func cost(t *testing.T, f func()) int {
 	start := time.Now()
 	f()
 	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("it takes %v", took)
+		t.Errorf("the function takes %v", took)
 	}
 	runtime.ReadMemStats(&after)
 	return int(after.TotalAlloc - before.TotalAlloc)
@@ -42,13 +43,13 @@ func TestTypesNestNoDeeperThanTheBound(t *testing.T) {
 	}
 	r := NewReader(bytes.Repeat([]byte{typeFull, 1, 0}, 1<<20), LittleEndian)
 	if r.Type(new(Types)); !errors.Is(r.Err(), errTooComplex) {
-		t.Errorf("numbers of numbers: %v", r.Err())
+		t.Errorf("nested numbered types: %v", r.Err())
 	}
 }
 
 // TestNumberedTypesDoNotGrowWithoutBound reads numbered types. Each number stands for a
-// structure with ten members of the previous number's type, so about 400 bytes would describe
-// 10^15 fields.
+// structure with ten members of the previous number's type. Thus about 400 bytes would
+// describe 10^15 fields.
 func TestNumberedTypesDoNotGrowWithoutBound(t *testing.T) {
 	for _, shape := range []Code{0, Array} {
 		var known Types
@@ -72,7 +73,7 @@ func TestNumberedTypesDoNotGrowWithoutBound(t *testing.T) {
 			err = r.Err()
 		})
 		if !errors.Is(err, errTooComplex) || used > 1<<20 {
-			t.Errorf("shape %x: %v after %d bytes", shape, err, used)
+			t.Errorf("shape %x: got %v, allocated %d bytes", shape, err, used)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func TestAnysOfALargeNumberedType(t *testing.T) {
 	r = NewReader(b, LittleEndian)
 	out = r.Value(nil, Of(Any|Array), &known)
 	if !errors.Is(r.Err(), errTooComplex) || len(out) > len(b)+maxTypes {
-		t.Errorf("%d bytes of %d, %v", len(out), len(b), r.Err())
+		t.Errorf("the canonical form of %[2]d bytes has %[1]d bytes, %[3]v", len(out), len(b), r.Err())
 	}
 }
 
@@ -108,7 +109,7 @@ func TestHugeCounts(t *testing.T) {
 		r := NewReader(b, LittleEndian)
 		used := cost(t, func() { r.Type(nil) })
 		if r.Err() == nil || used > 1<<16 {
-			t.Errorf("%s: %v after %d bytes", name, r.Err(), used)
+			t.Errorf("%s: got %v, allocated %d bytes", name, r.Err(), used)
 		}
 	}
 	point := NewStruct("", "x", Of(Int8))
@@ -119,32 +120,32 @@ func TestHugeCounts(t *testing.T) {
 		r := NewReader(append(huge[:len(huge):len(huge)], 1, 2, 3), LittleEndian)
 		used := cost(t, func() { r.Value(nil, typ, nil) })
 		if r.Err() == nil || used > 1<<16 {
-			t.Errorf("%v: %v after %d bytes", typ.Code, r.Err(), used)
+			t.Errorf("%v: got %v, allocated %d bytes", typ.Code, r.Err(), used)
 		}
 	}
 	r := NewReader(huge, LittleEndian)
 	if used := cost(t, func() { r.BitSet(nil) }); r.Err() == nil || used > 1<<16 {
-		t.Errorf("bit set: %v after %d bytes", r.Err(), used)
+		t.Errorf("bit set: got %v, allocated %d bytes", r.Err(), used)
 	}
 }
 
-// TestWideTypes reads a type with many members of two bytes each. It checks that the type is
-// refused before it takes more memory than the bound allows.
+// TestWideTypes reads a type with many members of two bytes each. The reader must refuse the
+// type before it allocates more memory than the limit allows.
 func TestWideTypes(t *testing.T) {
 	b := []byte{byte(Struct), 0}
 	const n = 8 << 20
 	b = AppendSize(b, n, LittleEndian)
-	b = append(b, make([]byte, 2*n)...) // empty name, boolean
+	b = append(b, make([]byte, 2*n)...) // each member has an empty name and type boolean
 	r := NewReader(b, LittleEndian)
 	if used := cost(t, func() { r.Type(nil) }); !errors.Is(r.Err(), errTooComplex) || used > 2*maxTypes {
-		t.Errorf("%v after %d bytes", r.Err(), used)
+		t.Errorf("got %v, allocated %d bytes", r.Err(), used)
 	}
 	inner := append(AppendSize([]byte{0, byte(Struct), 0}, 1<<14, LittleEndian), make([]byte, 2<<14)...)
 	b = AppendSize([]byte{byte(Struct), 0}, 500, LittleEndian)
 	b = append(b, bytes.Repeat(inner, 500)...)
 	r = NewReader(b, LittleEndian)
 	if used := cost(t, func() { r.Type(nil) }); !errors.Is(r.Err(), errTooComplex) || used > 2*maxTypes {
-		t.Errorf("structures: %v after %d bytes", r.Err(), used)
+		t.Errorf("structures: got %v, allocated %d bytes", r.Err(), used)
 	}
 }
 
@@ -162,8 +163,9 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestHollowStructures reads an array of structures whose members have no bytes. Each element
-// takes as much time as its type has members, so the array must be refused.
+// TestHollowStructures reads an array of structures whose members have no bytes. The time for
+// each element grows with the number of members of its type, so the reader must refuse the
+// array.
 func TestHollowStructures(t *testing.T) {
 	empty := NewStruct("")
 	var members []any
@@ -211,7 +213,7 @@ func TestFixedArraysAreBounded(t *testing.T) {
 	}
 }
 
-// TestLargeStructures checks that large but realistic structures are within the bounds: a
+// TestLargeStructures checks that large but realistic structures are within the limits: a
 // group of a thousand records, and an array of a hundred thousand structures.
 func TestLargeStructures(t *testing.T) {
 	var members []any

@@ -2,10 +2,10 @@ package proto
 
 import "fmt"
 
-// MessageKind is the weight of a Message.
+// MessageKind is the severity of a Message.
 type MessageKind uint8
 
-// Kinds of a Message.
+// These are the kinds of a Message.
 const (
 	InfoMessage MessageKind = iota
 	WarningMessage
@@ -15,7 +15,7 @@ const (
 
 var messageKindNames = [...]string{"info", "warning", "error", "fatal"}
 
-// String returns the kind in a word.
+// String returns the name of the kind.
 func (k MessageKind) String() string {
 	if int(k) < len(messageKindNames) {
 		return messageKindNames[k]
@@ -23,14 +23,14 @@ func (k MessageKind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Message is text for people that a server sends about an operation: its MESSAGE.
+// Message is a MESSAGE: a readable text that a server sends about an operation.
 type Message struct {
 	IOID uint32
 	Kind MessageKind
 	Text string
 }
 
-// ParseMessage takes a MESSAGE.
+// ParseMessage parses a MESSAGE.
 func ParseMessage(r *Reader) (m Message, err error) {
 	m.IOID, m.Kind, m.Text = r.Uint32(), MessageKind(r.Uint8()), string(r.String())
 	return m, r.err

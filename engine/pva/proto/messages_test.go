@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// messages has one message of every kind that is parsed as a whole, with its encoder and its
-// parser.
+// messages has one message of every kind that a single function parses, with its encoder and
+// its parser.
 var messages = []struct {
 	name   string
 	cmd    Command
@@ -116,7 +116,7 @@ func TestMessageRoundTrips(t *testing.T) {
 			for cut := range needed {
 				r := NewReader(payload[:cut], h.Order())
 				if _, err := m.parse(&r); err == nil {
-					t.Errorf("%s %x is whole with %d of %d bytes", m.name, f, cut, needed)
+					t.Errorf("%s %x is parsed without an error from %d of %d bytes", m.name, f, cut, needed)
 				}
 			}
 		}
@@ -126,13 +126,13 @@ func TestMessageRoundTrips(t *testing.T) {
 func TestSearchChannelSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 253, 254, 255, 500} {
 		if got := len(AppendSearchChannel(nil, 1, strings.Repeat("n", n), BigEndian)); got != SearchChannelSize(n) {
-			t.Errorf("a name of %d bytes takes %d, not %d", n, got, SearchChannelSize(n))
+			t.Errorf("a name of %d bytes needs %d bytes, but SearchChannelSize is %d", n, got, SearchChannelSize(n))
 		}
 	}
 }
 
-// TestUnspecifiedAddresses checks that an unspecified address stands for the address of the
-// sender.
+// TestUnspecifiedAddresses checks that an unspecified address is parsed as the zero address,
+// which stands for the address of the sender.
 func TestUnspecifiedAddresses(t *testing.T) {
 	for _, a := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0"} {
 		want := found
@@ -141,12 +141,13 @@ func TestUnspecifiedAddresses(t *testing.T) {
 		r := NewReader(b[HeaderSize:], LittleEndian)
 		got, err := ParseSearchResponse(&r)
 		if err != nil || got.Server.Addr().IsValid() || got.Server.Port() != 5075 {
-			t.Errorf("%s is %v, %v", a, got.Server, err)
+			t.Errorf("%s is parsed as %v, %v", a, got.Server, err)
 		}
 	}
 }
 
-// TestLoginWithMore checks that a login may have more fields than user and host, in any order.
+// TestLoginWithMore checks that a login may have other fields in addition to user and host, in
+// any order.
 func TestLoginWithMore(t *testing.T) {
 	b := append(le32(1), 2, 0, 3, 0)
 	b = AppendString(b, CA, LittleEndian)
@@ -178,11 +179,11 @@ func TestStatuses(t *testing.T) {
 	}
 	r = NewReader([]byte{4, 0, 0}, LittleEndian)
 	if r.Status(); r.Err() == nil {
-		t.Error("4 is a status")
+		t.Error("4 is accepted as a status")
 	}
 }
 
-// TestOperations checks the parts of messages that follow the heads of operations.
+// TestOperations checks the parts of messages that follow the head of an operation.
 func TestOperations(t *testing.T) {
 	request := NewStruct("", "field", NewStruct(""))
 	for _, sub := range []uint8{SubInit, SubInit | SubPipeline} {

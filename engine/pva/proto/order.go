@@ -5,7 +5,7 @@ import "encoding/binary"
 // Order is the byte order of a message.
 type Order bool
 
-// Byte orders.
+// These are the byte orders.
 const (
 	LittleEndian Order = false
 	BigEndian    Order = true

@@ -113,8 +113,8 @@ func appendRandomNumbers(dst []byte, c Code, n int, rng *rand.Rand) []byte {
 	return dst
 }
 
-// appendBig reads a value of t from r, which has the canonical form, and appends it in the
-// encoding of a big-endian peer.
+// appendBig reads a value of t in canonical form from r, and appends it in the encoding of a
+// big-endian peer.
 func appendBig(dst []byte, t *Type, r *Reader) []byte {
 	width := t.Code.Width()
 	switch {

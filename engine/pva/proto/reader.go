@@ -5,8 +5,8 @@ import "errors"
 // ErrTruncated means that a payload ends too early.
 var ErrTruncated = errors.New("the message is cut short")
 
-// Reader reads fields from a payload. The first truncated or invalid field sets Err; all later
-// reads return zero. Results share the payload's memory.
+// Reader reads fields from a payload. The first truncated or invalid field sets an error,
+// which Err returns. All later reads return zero values. Results share the payload's memory.
 type Reader struct {
 	b     []byte
 	order Order
@@ -21,9 +21,9 @@ func NewReader(payload []byte, order Order) Reader {
 	return Reader{b: payload, order: order, types: maxTypes, work: freeWork + maxWork*len(payload)}
 }
 
-// Bounds of the cost of a payload beyond its own size. The number of a cached type takes few
-// bytes but can stand for a large type, and a value of structures without members takes no
-// bytes at all.
+// These limits apply to the memory and work for a payload in addition to its size. The number
+// of a cached type has few bytes but can stand for a large type, and a value of structures
+// without members has no bytes at all.
 const (
 	maxTypes = 16 << 20
 	maxWork  = 8       // per byte
@@ -43,13 +43,13 @@ func (r *Reader) spend(left *int, n int) bool {
 // Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Len returns the number of bytes that are left.
+// Len returns the number of remaining bytes.
 func (r *Reader) Len() int { return len(r.b) }
 
 // Order returns the byte order.
 func (r *Reader) Order() Order { return r.order }
 
-// fail sets the error, unless there is one, and drops what is left.
+// fail sets the error, unless there already is one, and discards the remaining bytes.
 func (r *Reader) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -57,7 +57,7 @@ func (r *Reader) fail(err error) {
 	r.b = nil
 }
 
-// Bytes takes n bytes: memory of the payload.
+// Bytes reads n bytes. The result shares the memory of the payload.
 func (r *Reader) Bytes(n int) []byte {
 	if uint(n) > uint(len(r.b)) {
 		r.fail(ErrTruncated)
@@ -68,7 +68,7 @@ func (r *Reader) Bytes(n int) []byte {
 	return b
 }
 
-// Uint8 takes a byte.
+// Uint8 reads a byte.
 func (r *Reader) Uint8() uint8 {
 	if len(r.b) < 1 {
 		r.fail(ErrTruncated)
@@ -79,7 +79,7 @@ func (r *Reader) Uint8() uint8 {
 	return v
 }
 
-// Uint16 takes two bytes.
+// Uint16 reads two bytes.
 func (r *Reader) Uint16() uint16 {
 	if b := r.Bytes(2); b != nil {
 		return r.order.Uint16(b)
@@ -87,7 +87,7 @@ func (r *Reader) Uint16() uint16 {
 	return 0
 }
 
-// Uint32 takes four bytes.
+// Uint32 reads four bytes.
 func (r *Reader) Uint32() uint32 {
 	if b := r.Bytes(4); b != nil {
 		return r.order.Uint32(b)
@@ -95,7 +95,7 @@ func (r *Reader) Uint32() uint32 {
 	return 0
 }
 
-// Uint64 takes eight bytes.
+// Uint64 reads eight bytes.
 func (r *Reader) Uint64() uint64 {
 	if b := r.Bytes(8); b != nil {
 		return r.order.Uint64(b)
@@ -104,7 +104,7 @@ func (r *Reader) Uint64() uint64 {
 }
 
 const (
-	sizeNull = 0xff // instead of a size: null
+	sizeNull = 0xff // means null instead of a size
 	sizeLong = 0xfe // four bytes follow
 	maxSize  = 1<<31 - 2
 )
@@ -128,9 +128,9 @@ func (r *Reader) Size() (n int, null bool) {
 	}
 }
 
-// count reads the number of elements that follow, each of at least the given number of bytes.
-// It fails if the payload is too small for them, so a decoder never allocates memory for
-// missing elements.
+// count reads the number of elements that follow. Each element has at least the given number
+// of bytes. count fails if the payload is too small for the elements, so a decoder never
+// allocates memory for missing elements.
 func (r *Reader) count(least int) int {
 	n, _ := r.Size()
 	if n > len(r.b)/max(least, 1) {
@@ -140,7 +140,8 @@ func (r *Reader) count(least int) int {
 	return n
 }
 
-// String takes a string: memory of the payload. A null string is empty.
+// String reads a string. The result shares the memory of the payload. A null string becomes an
+// empty string.
 func (r *Reader) String() []byte {
 	n, _ := r.Size()
 	return r.Bytes(n)

@@ -15,11 +15,11 @@ func TestSizes(t *testing.T) {
 		} {
 			b := AppendSize([]byte("x"), c.n, o)
 			if len(b) != 1+c.bytes {
-				t.Errorf("size %d takes %d bytes, want %d", c.n, len(b)-1, c.bytes)
+				t.Errorf("size %d is encoded in %d bytes, want %d", c.n, len(b)-1, c.bytes)
 			}
 			r := NewReader(b[1:], o)
 			if n, null := r.Size(); n != c.n || null || r.Err() != nil || r.Len() != 0 {
-				t.Errorf("size %d comes back as %d, %v, %v", c.n, n, null, r.Err())
+				t.Errorf("size %d is decoded as %d, %v, %v", c.n, n, null, r.Err())
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func TestStrings(t *testing.T) {
 			}
 			r := NewReader(b, o)
 			if got := r.String(); string(got) != want || r.Len() != 0 {
-				t.Errorf("string of %d bytes comes back with %d", n, len(got))
+				t.Errorf("string of %d bytes is decoded with %d bytes", n, len(got))
 			}
 		}
 	}
@@ -69,10 +69,10 @@ func TestReaderStaysFailed(t *testing.T) {
 	}
 	r.fail(errors.New("another"))
 	if r.Uint8() != 0 || r.Uint16() != 0 || r.Uint64() != 0 || r.Len() != 0 || !errors.Is(r.Err(), first) {
-		t.Errorf("the reader goes on after %v", first)
+		t.Errorf("the reader continues after %v", first)
 	}
 	if s := r.Status(); s != (Status{}) {
-		t.Errorf("a status of nothing: %v", s)
+		t.Errorf("a status after the end is %v", s)
 	}
 }
 

@@ -2,43 +2,43 @@ package proto
 
 import "net/netip"
 
-// Ports that hold where the environment does not say otherwise.
+// These are the default ports.
 const (
 	ServerPort    = 5075 // TCP
 	BroadcastPort = 5076 // UDP
 )
 
-// GUID tells servers apart that share an address, and the same server's next life.
+// GUID distinguishes servers that share an address. A server has a new GUID after a restart.
 type GUID [12]byte
 
-// Flags of a Search.
+// These are the flags of a Search.
 const (
-	// SearchReply requests an answer also from servers that have none of the channels.
+	// SearchReply requests an answer also from servers that do not have any of the channels.
 	SearchReply = 0x01
-	// SearchUnicast says that the datagram was sent to one host, which passes it on
-	// to the other servers there.
+	// SearchUnicast means that the datagram was sent to one host. The server that receives it
+	// forwards it to the other servers on its host.
 	SearchUnicast = 0x80
 )
 
-// Search asks a server which of the given channels it has. By UDP the answer goes to
-// ReplyTo, or to where the request came from if that has no address.
+// Search requests from a server which of the given channels it has. By UDP, the server sends
+// the answer to ReplyTo, or to the sender of the request if ReplyTo has no address.
 type Search struct {
 	Sequence uint32
 	Flags    uint8
 	ReplyTo  netip.AddrPort
-	// Protocols that the client speaks; "tcp" is the usual one.
+	// Protocols has the protocols that the client supports, usually "tcp".
 	Protocols []string
 	Channels  []SearchChannel
 }
 
-// SearchChannel is a channel that is searched for, under the client's number.
+// SearchChannel is a channel in a search, with the client's number for it.
 type SearchChannel struct {
 	CID  uint32
 	Name string
 }
 
-// AppendSearchHead appends a SEARCH up to the number of its channels, which is 0:
-// AppendSearchChannel adds them, and FinishSearch writes their number.
+// AppendSearchHead appends a SEARCH without channels. The caller then adds channels with
+// AppendSearchChannel and calls FinishSearch, which sets their number.
 func AppendSearchHead(dst []byte, sequence uint32, flags uint8, replyTo netip.AddrPort, f Flags) []byte {
 	o := f.order()
 	dst = Begin(dst, CmdSearch, f)
@@ -46,7 +46,7 @@ func AppendSearchHead(dst []byte, sequence uint32, flags uint8, replyTo netip.Ad
 	dst = append(dst, flags, 0, 0, 0)
 	addr := replyTo.Addr()
 	if !addr.IsValid() {
-		addr = netip.IPv6Unspecified() // as PVXS has it, here and not in answers
+		addr = netip.IPv6Unspecified() // as in requests of PVXS, but not in its answers
 	}
 	dst = appendAddr(dst, addr)
 	dst = o.AppendUint16(dst, replyTo.Port())
@@ -60,10 +60,10 @@ func AppendSearchChannel(dst []byte, cid uint32, name string, o Order) []byte {
 	return AppendString(o.AppendUint32(dst, cid), name, o)
 }
 
-// searchHead is the size of what AppendSearchHead appends.
+// searchHead is the number of bytes that AppendSearchHead appends.
 const searchHead = HeaderSize + 4 + 4 + 16 + 2 + 1 + 4 + 2
 
-// SearchChannelSize returns the bytes of a channel with a name of n bytes in a SEARCH.
+// SearchChannelSize returns the size in a SEARCH of a channel with a name of n bytes.
 func SearchChannelSize(n int) int {
 	if n < sizeLong {
 		return 5 + n
@@ -71,8 +71,8 @@ func SearchChannelSize(n int) int {
 	return 9 + n
 }
 
-// FinishSearch sets the number of channels, and the size, of the SEARCH that
-// begins at start of dst.
+// FinishSearch sets the number of channels and the size of the SEARCH that begins at offset
+// start of dst.
 func FinishSearch(dst []byte, start, channels int) []byte {
 	at := start + searchHead - 2
 	Flags(dst[start+2]).order().AppendUint16(dst[at:at], uint16(channels))
@@ -94,18 +94,19 @@ func ParseSearch(r *Reader) (s Search, err error) {
 	return s, r.err
 }
 
-// SearchResponse tells which channels of a SEARCH a server has.
+// SearchResponse is an answer to a SEARCH. It has the channels that the server has.
 type SearchResponse struct {
 	GUID     GUID
 	Sequence uint32
-	// Server is where to connect to; without an address, to where the answer came from.
+	// Server is the address to connect to. Without an address, the client connects to the
+	// sender of the answer.
 	Server   netip.AddrPort
 	Protocol string
 	Found    bool
 	CIDs     []uint32
 }
 
-// ParseSearchResponse takes a SEARCH_RESPONSE.
+// ParseSearchResponse parses a SEARCH_RESPONSE.
 func ParseSearchResponse(r *Reader) (s SearchResponse, err error) {
 	copy(s.GUID[:], r.Bytes(len(s.GUID)))
 	s.Sequence = r.Uint32()
@@ -142,11 +143,11 @@ type Beacon struct {
 	Sequence uint8
 	// Changes counts the times that the server's channels changed.
 	Changes  uint16
-	Server   netip.AddrPort // without an address: where the beacon came from
+	Server   netip.AddrPort // without an address, the sender of the beacon is the server
 	Protocol string
 }
 
-// ParseBeacon takes a BEACON.
+// ParseBeacon parses a BEACON.
 func ParseBeacon(r *Reader) (b Beacon, err error) {
 	copy(b.GUID[:], r.Bytes(len(b.GUID)))
 	r.Uint8() // flags, unused
@@ -154,7 +155,7 @@ func ParseBeacon(r *Reader) (b Beacon, err error) {
 	addr := r.addr()
 	b.Server = netip.AddrPortFrom(addr, r.Uint16())
 	b.Protocol = string(r.String())
-	return b, r.err // the server's status, which follows, says nothing of use
+	return b, r.err // the rest is the server's status, which is not needed
 }
 
 // AppendBeacon appends a BEACON.
@@ -171,8 +172,8 @@ func AppendBeacon(dst []byte, b *Beacon, f Flags) []byte {
 	return End(dst, start)
 }
 
-// addr takes an address: 16 bytes, IPv4 mapped to IPv6; the zero Addr for
-// unspecified ones.
+// addr reads an address of 16 bytes, in which IPv4 is mapped to IPv6. It returns the zero Addr
+// for an unspecified address.
 func (r *Reader) addr() netip.Addr {
 	b := r.Bytes(16)
 	if b == nil {

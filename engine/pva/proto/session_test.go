@@ -17,9 +17,9 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// TestRecordedSessions decodes sessions that testdata/record.py recorded between other
-// programs. Every byte must be understood, the messages that Varve also sends must be encoded
-// in the same way, and the values must be those that the client read.
+// TestRecordedSessions decodes sessions between other programs, which testdata/record.py has
+// recorded. It must decode every byte. Messages that Varve also sends must have the same
+// encoding. The values must be equal to those that the client read.
 func TestRecordedSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.session.txt")
 	if err != nil || len(files) == 0 {
@@ -49,7 +49,7 @@ func replay(t *testing.T, file string) {
 		}
 	}
 	if strings.Contains(file, "pvaccesscpp") && (s.seen["overrun"] == 0 || s.seen["numbered type"] == 0) {
-		t.Errorf("there are %d overruns and %d numbered types", s.seen["overrun"], s.seen["numbered type"])
+		t.Errorf("the session has %d overruns and %d numbered types", s.seen["overrun"], s.seen["numbered type"])
 	}
 	for _, kind := range []string{
 		"u> SEARCH", "u< SEARCH_RESPONSE", "u< BEACON", "t< CONNECTION_VALIDATION", "t> CONNECTION_VALIDATION", "t< CONNECTION_VALIDATED",

@@ -5,24 +5,24 @@ import "fmt"
 // StatusKind is the outcome of a request.
 type StatusKind uint8
 
-// Kinds of a Status.
+// These are the kinds of a Status.
 const (
 	OK StatusKind = iota
 	Warning
 	Error
 	Fatal
 
-	statusOK = 0xff // instead of a kind: OK, and no texts follow
+	statusOK = 0xff // stands for a status of kind OK without texts
 )
 
-// Status is the answer to a request. It is a Go error where it is none of OK and
-// Warning.
+// Status is the status in the answer to a request. A status that is neither OK nor Warning is
+// a failure, and a Go error.
 type Status struct {
 	Kind          StatusKind
 	Message, Call string
 }
 
-// Error returns the status for people.
+// Error returns a text about the status.
 func (s *Status) Error() string {
 	if s.Message == "" {
 		return fmt.Sprintf("status %d", s.Kind)
@@ -30,7 +30,7 @@ func (s *Status) Error() string {
 	return s.Message
 }
 
-// Err returns s if it tells of failure, else nil.
+// Err returns s if it is a failure, and nil otherwise.
 func (s Status) Err() error {
 	if s.Kind <= Warning {
 		return nil
@@ -38,7 +38,7 @@ func (s Status) Err() error {
 	return &s
 }
 
-// Status takes a status.
+// Status reads a status.
 func (r *Reader) Status() Status {
 	kind := r.Uint8()
 	if kind == statusOK || r.err != nil {

@@ -2,19 +2,20 @@ package proto
 
 import "errors"
 
-// PartKind tells which kind of part Walk has reached.
+// PartKind is the kind of a Part.
 type PartKind uint8
 
-// Kinds of a Part.
+// These are the kinds of a Part.
 const (
-	// NullPart is a union, an Any, or an element of an array, that has no value.
+	// NullPart is a union, an Any or an array element without a value.
 	NullPart PartKind = iota
-	// Numbers are one number or an array of them: Bytes, little-endian.
+	// Numbers is a number or an array of numbers. Bytes has the numbers in little-endian
+	// order.
 	Numbers
-	// Text is a string: Bytes.
+	// Text is a string. Bytes has its text.
 	Text
-	// Open begins a structure, or an array of strings, structures, unions or Anys;
-	// Close ends it. Between them are its members or elements.
+	// Open is the start of a structure, or of an array of strings, structures, unions or Anys.
+	// Its members or elements follow, and then Close.
 	Open
 	Close
 )
@@ -22,22 +23,22 @@ const (
 // Part is a part of a stored structure.
 type Part struct {
 	Kind PartKind
-	// Name is of a member of a structure. What stands in a union or an Any has the
-	// name of that.
+	// Name is the name of a structure member. The value in a union or an Any has the name of
+	// the union or the Any.
 	Name string
 	// Type is nil for NullPart.
 	Type *Type
-	// Bytes are memory of the stored structure.
+	// Bytes shares the memory of the stored structure.
 	Bytes []byte
 }
 
 var errRest = errors.New("bytes come after the end of the structure")
 
-// Walk goes through a stored structure, which is its type as AppendType writes it
-// in LittleEndian and its value in canonical form, depth first and in order. Unions
-// and Anys are seen through: visit gets what stands in them. Where Walk fails visit
-// may have got a part of the structure. What visit gets is bounded: all names
-// together to 1 MiB and 64 times the bytes of stored.
+// Walk visits the parts of a stored structure in order, depth first. stored has the type of
+// the structure, as AppendType writes it in LittleEndian, and then its value in canonical
+// form. For unions and Anys, Walk calls visit with the value in them. If Walk fails, it may
+// already have called visit for some parts. All names together have at most 1 MiB plus 64
+// times the bytes of stored.
 func Walk(stored []byte, visit func(*Part)) error {
 	w := walker{r: NewReader(stored, LittleEndian), visit: visit, names: freeNames + maxNames*len(stored)}
 	t := w.r.Type(nil)
@@ -55,9 +56,10 @@ func Walk(stored []byte, visit func(*Part)) error {
 	return w.r.err
 }
 
-// Bounds of the names that Walk gives. An array of structures repeats them.
+// These limits apply to the names that Walk passes to visit. An array of structures repeats
+// the names of its members.
 const (
-	maxNames  = 64 // bytes per byte
+	maxNames  = 64 // bytes of names per byte of the structure
 	freeNames = 1 << 20
 )
 
@@ -65,7 +67,7 @@ type walker struct {
 	r     Reader
 	visit func(*Part)
 	part  Part
-	names int // bytes of names that may still be given
+	names int // remaining bytes of names
 }
 
 func (w *walker) emit(kind PartKind, name string, t *Type, b []byte) {
@@ -76,7 +78,7 @@ func (w *walker) emit(kind PartKind, name string, t *Type, b []byte) {
 	w.visit(&w.part)
 }
 
-// value goes through a value, within the bounds that Reader.value has.
+// value visits the parts of a value. It has the same limits as Reader.value.
 func (w *walker) value(name string, t *Type, depth int) {
 	if depth == 0 {
 		w.r.fail(errTooComplex)
@@ -145,7 +147,7 @@ func (w *walker) list(name string, t *Type, depth int) {
 	w.emit(Close, name, t, nil)
 }
 
-// leaf goes through a number, or an array of numbers or strings.
+// leaf visits a number, or an array of numbers or strings.
 func (w *walker) leaf(name string, t *Type) {
 	n, width := 1, t.Code.Width()
 	if t.Code.Shape() != 0 {

@@ -50,15 +50,15 @@ func TestWalk(t *testing.T) {
 	}
 	for cut := range stored {
 		if _, err := parts(stored[:cut]); err == nil {
-			t.Errorf("%d of %d bytes are a whole structure", cut, len(stored))
+			t.Errorf("Walk accepts %d of %d bytes as a structure", cut, len(stored))
 		}
 	}
 	if _, err := parts(append(stored, 0)); !errors.Is(err, errRest) {
-		t.Errorf("a byte more: %v", err)
+		t.Errorf("Walk of a structure with an additional byte: %v", err)
 	}
 }
 
-// TestWalkThroughAnyValue checks that Walk accepts every value that method Value returns, and
+// TestWalkThroughAnyValue checks that Walk accepts every value that Reader.Value returns, and
 // closes each part that it opens.
 func TestWalkThroughAnyValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
@@ -78,7 +78,7 @@ func TestWalkThroughNoType(t *testing.T) {
 	}
 	for _, b := range []string{"", "\x01", "\xfe\x01\x00", "\xfd\x01\x00\x20\x05"} {
 		if _, err := parts([]byte(b)); err == nil {
-			t.Errorf("%q is a structure", b)
+			t.Errorf("Walk accepts %q as a structure", b)
 		}
 	}
 }

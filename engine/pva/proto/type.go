@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Code is the kind of a field: an element and a shape.
+// Code is the type code of a field. It consists of an element and a shape.
 type Code uint8
 
-// Elements. The integers are numbered by width, the unsigned ones from UInt8.
+// These are the elements. Signed and unsigned integers are in the order of their widths.
 const (
 	Bool          Code = 0x00
 	Int8          Code = 0x20
@@ -28,14 +28,14 @@ const (
 	Any           Code = 0x82 // variant union
 	BoundedString Code = 0x83
 
-	// Null is no type: that of an empty Any.
+	// Null is the code of a missing type, in an Any without a value.
 	Null Code = 0xff
 
-	typeFull = 0xfd // a number and a type to remember under it
-	typeID   = 0xfe // a number to recall a type by
+	typeFull = 0xfd // a number follows, and then a type to remember under the number
+	typeID   = 0xfe // the number of a remembered type follows
 )
 
-// Shapes, to be or'ed to an element.
+// These are the shapes. A code combines an element and a shape with a bitwise OR.
 const (
 	Array        Code = 0x08 // of any length
 	BoundedArray Code = 0x10 // of Type.Bound elements at most
@@ -74,7 +74,7 @@ var widths = map[Code]int{
 	Bool: 1, Int8: 1, Int16: 2, Int32: 4, Int64: 8, UInt8: 1, UInt16: 2, UInt32: 4, UInt64: 8, Float32: 4, Float64: 8,
 }
 
-// Width returns the bytes of an element of fixed width, 0 for the others.
+// Width returns the size in bytes of an element of fixed width, and 0 for any other element.
 func (c Code) Width() int { return int(elemWidth[c.Elem()]) }
 
 var elemWidth = func() (t [256]uint8) {
@@ -84,39 +84,40 @@ var elemWidth = func() (t [256]uint8) {
 	return t
 }()
 
-// Type describes values. Types are shared and never changed once made.
+// Type describes values. Types are shared, and never change after they are created.
 type Type struct {
 	Code Code
-	// ID names a structure or union, such as epics:nt/NTScalar:1.0.
+	// ID is the name of a structure or union, such as epics:nt/NTScalar:1.0.
 	ID string
-	// Bound is of a bounded string, or a bounded or fixed array.
+	// Bound is the size of a fixed array, or the maximum size of a bounded string or array.
 	Bound int
-	// Names are of the members of a structure or union, and Members their types. An
-	// array of structures or unions has one member, its element, without a name.
+	// Names has the names of the members of a structure or union, and Members has their types.
+	// An array of structures or unions has one member without a name: its element.
 	Names   []string
 	Members []*Type
 
-	// fields is how many numbers the type takes in a BitSet: 1, and for a structure
-	// those of its members. depth is that of the tree, room the elements of fixed
-	// arrays in it. size is the memory of the tree, each member counted as often as it
-	// stands there: more than the bytes of AppendType.
+	// fields is the number of BitSet numbers that the type needs: 1, plus those of the members
+	// of a structure. depth is the depth of the type tree. room is the number of elements of
+	// fixed arrays in the tree. size is the memory of the tree, in which each member counts as
+	// often as it occurs. It is more than the number of bytes that AppendType appends.
 	fields, depth, room, size int
 }
 
-// Limits of a type. Real ones have some hundred fields of 50 bytes, nested four
-// deep; a group of a thousand records has some 2 MiB.
+// These are the limits of a type. Real types have about a hundred fields of 50 bytes, at most
+// four levels deep. The type of a group of a thousand records has about 2 MiB.
 const (
 	maxTypeSize = 4 << 20
 	maxDepth    = 16
 	maxRoom     = 1 << 16
 
-	nodeSize   = 128 // of a Type
-	memberSize = 24  // of its entries in Names and Members
+	nodeSize   = 128 // memory of a Type
+	memberSize = 24  // memory of an entry in Names and Members
 )
 
 var errTooComplex = errors.New("the type is too large, or nests too deep")
 
-// measure sets what is known of the whole tree from the members.
+// measure sets fields, depth, room and size from the members. It returns an error if they
+// exceed the limits.
 func (t *Type) measure() error {
 	t.fields, t.depth, t.room = 1, 1, 0
 	t.size = nodeSize + len(t.ID) + memberSize*len(t.Members)
@@ -134,7 +135,7 @@ func (t *Type) measure() error {
 			t.room += m.room
 		}
 		if t.size > maxTypeSize || t.depth > maxDepth || t.room > maxRoom {
-			return errTooComplex // before a sum overflows
+			return errTooComplex // prevents an overflow of the sums
 		}
 	}
 	if t.size > maxTypeSize || t.room > maxRoom {
@@ -143,11 +144,11 @@ func (t *Type) measure() error {
 	return nil
 }
 
-// Fields returns how many numbers the type takes in a BitSet.
+// Fields returns the number of BitSet numbers that the type needs.
 func (t *Type) Fields() int { return t.fields }
 
-// Member returns a member of a structure or union by its name and, of a structure,
-// its number in a BitSet, counted from that of t. It is nil if there is none.
+// Member returns the member of a structure or union with a name, or nil if there is none. For
+// a structure, number is the number of the member in a BitSet, relative to the number of t.
 func (t *Type) Member(name string) (m *Type, number int) {
 	number = 1
 	for i, n := range t.Names {
@@ -159,7 +160,7 @@ func (t *Type) Member(name string) (m *Type, number int) {
 	return nil, 0
 }
 
-// Find returns the field at a path such as alarm.severity, and its number.
+// Find returns the field at a path such as alarm.severity, and its number in a BitSet.
 func (t *Type) Find(path string) (f *Type, number int) {
 	f = t
 	for name := range strings.SplitSeq(path, ".") {
@@ -191,8 +192,7 @@ func (t *Type) Equal(o *Type) bool {
 	return true
 }
 
-// AppendType appends a type written out, without numbers of a cache. nil is the
-// null type.
+// AppendType appends a type in full, without numbers of cached types. nil is the null type.
 func AppendType(dst []byte, t *Type, o Order) []byte {
 	if t == nil {
 		return append(dst, byte(Null))
@@ -214,13 +214,13 @@ func AppendType(dst []byte, t *Type, o Order) []byte {
 	return dst
 }
 
-// AppendNumberedType appends a type with a number that the receiver is to remember it
-// under, if it said that it can remember so many.
+// AppendNumberedType appends a type together with a number, under which the receiver must
+// remember the type. The receiver must have reported that it can remember so many types.
 func AppendNumberedType(dst []byte, id uint16, t *Type, o Order) []byte {
 	return AppendType(o.AppendUint16(append(dst, typeFull), id), t, o)
 }
 
-// AppendTypeNumber appends the number of a type instead of it.
+// AppendTypeNumber appends the number of a type instead of the type.
 func AppendTypeNumber(dst []byte, id uint16, o Order) []byte {
 	return o.AppendUint16(append(dst, typeID), id)
 }

@@ -72,7 +72,7 @@ func TestTypeRoundTrip(t *testing.T) {
 			for cut := range b {
 				r := NewReader(b[:cut], o)
 				if r.Type(nil); r.Err() == nil {
-					t.Fatalf("%d of %d bytes are a whole type", cut, len(b))
+					t.Fatalf("%d of %d bytes decode to a type", cut, len(b))
 				}
 			}
 		}
@@ -86,8 +86,8 @@ func TestNullType(t *testing.T) {
 	}
 }
 
-// TestTypeNumbers checks that numbers stand for types, may be reassigned, and may occur within
-// structures.
+// TestTypeNumbers checks that numbers can replace types, also within structures, and that a
+// number can be assigned again.
 func TestTypeNumbers(t *testing.T) {
 	var known Types
 	point := NewStruct("point", "x", Of(Float64))
@@ -102,7 +102,7 @@ func TestTypeNumbers(t *testing.T) {
 		}
 	}
 	if known.size != Of(Int32).size {
-		t.Errorf("%d bytes are said to be known", known.size)
+		t.Errorf("the known types have %d bytes", known.size)
 	}
 	for name, b := range map[string][]byte{
 		"unknown number":  {typeID, 8, 0},
@@ -117,12 +117,12 @@ func TestTypeNumbers(t *testing.T) {
 	for _, b := range [][]byte{{typeID, 7, 0}, {typeFull, 7, 0, byte(Int32)}} {
 		r := NewReader(b, LittleEndian)
 		if r.Type(nil); r.Err() == nil {
-			t.Errorf("% x has a number where there are none", b)
+			t.Errorf("% x is accepted although it has a number of an unknown type", b)
 		}
 	}
 }
 
-func TestWhatIsNoType(t *testing.T) {
+func TestBytesThatAreNoType(t *testing.T) {
 	for _, b := range [][]byte{
 		{0x01}, {0x41}, {0x44}, {0x61}, {0x84}, {0xa0}, {0xe0}, {0xfc, 1, 0, 0}, {0xfb},
 		{byte(Struct | BoundedArray), 3}, {byte(Union | FixedArray), 3}, {byte(Any | BoundedArray), 3}, {byte(BoundedString | Array), 3},
@@ -171,7 +171,7 @@ func TestEqual(t *testing.T) {
 		}
 	}
 	if Sized(Int8|BoundedArray, 3).Equal(Sized(Int8|BoundedArray, 4)) || !(*Type)(nil).Equal(nil) {
-		t.Error("bounds do not count, or nil is not nil")
+		t.Error("Equal ignores bounds, or nil is not equal to nil")
 	}
 }
 

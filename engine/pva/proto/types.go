@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Types are the types that one side of a connection has given numbers to. Each
-// direction of a connection has its own; the zero value is empty.
+// Types has the types to which one side of a connection has given numbers. Each direction of a
+// connection has its own Types. The zero value is empty.
 type Types struct {
 	byID map[uint16]*Type
-	size int // of all of them, as Type.size
+	size int // sum of Type.size
 }
 
-// maxCached bounds the memory of all types that a peer has numbered. It is enough for about
-// ten thousand channels, each with a type of its own.
+// maxCached limits the memory of all types to which a peer has given numbers. It is enough for
+// about ten thousand channels, each with a type of its own.
 const maxCached = 32 << 20
 
 var (
@@ -23,7 +23,7 @@ var (
 	errNumberedNull = errors.New("a number is given to no type")
 )
 
-// get returns the type of a number, nil if there is none. c may be nil.
+// get returns the type with a number, or nil if there is none. c may be nil.
 func (c *Types) get(id uint16) *Type {
 	if c == nil {
 		return nil
@@ -49,8 +49,8 @@ func (c *Types) put(id uint16, t *Type) error {
 	return nil
 }
 
-// Type takes a type off the payload; it is nil for the null type. known are the
-// types that the sender has given numbers to, and nil where there are no numbers.
+// Type reads a type from the payload. It returns nil for the null type. known has the types to
+// which the sender has given numbers. It is nil where numbers are not allowed.
 func (r *Reader) Type(known *Types) *Type { return r.typ(known, maxDepth) }
 
 func (r *Reader) typ(known *Types, depth int) *Type {
@@ -125,10 +125,10 @@ func (r *Reader) describe(code Code, known *Types, depth int) *Type {
 	return t
 }
 
-// members takes the members of a structure or union.
+// members reads the members of a structure or union.
 func (r *Reader) members(t *Type, known *Types, depth int) {
 	t.ID = string(r.String())
-	n := r.count(2) // a name and a type each
+	n := r.count(2) // each member has a name and a type
 	if !r.spend(&r.types, len(t.ID)+n*memberSize) {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 
 var errSelector = errors.New("a union has a value of no member of it")
 
-// Value takes a value of type t off the payload and appends it to dst in canonical form. known
-// are the types that the sender has given numbers to, for the types inside an Any; nil where
-// there are no numbers.
+// Value reads a value of type t from the payload and appends it to dst in canonical form.
+// known has the types to which the sender has given numbers, for the types inside an Any. It
+// is nil where numbers are not allowed.
 func (r *Reader) Value(dst []byte, t *Type, known *Types) []byte {
 	return r.value(dst, t, known, maxDepth)
 }
@@ -46,7 +46,7 @@ func (r *Reader) value(dst []byte, t *Type, known *Types, depth int) []byte {
 	return r.array(dst, t)
 }
 
-// union takes a union: a selector and the member's value.
+// union reads a union: a selector and the value of the selected member.
 func (r *Reader) union(dst []byte, t *Type, known *Types, depth int) []byte {
 	i, ok := r.selector(t)
 	if !ok {
@@ -55,7 +55,7 @@ func (r *Reader) union(dst []byte, t *Type, known *Types, depth int) []byte {
 	return r.value(AppendSize(dst, i, LittleEndian), t.Members[i], known, depth-1)
 }
 
-// selector takes the number of a union's member; ok is false for none.
+// selector reads the number of a union's member. ok is false if the union has no value.
 func (r *Reader) selector(t *Type) (i int, ok bool) {
 	i, null := r.Size()
 	if null || r.err != nil {
@@ -68,7 +68,7 @@ func (r *Reader) selector(t *Type) (i int, ok bool) {
 	return i, true
 }
 
-// any takes a value that comes with its type, nil for none.
+// any reads a value with its type. The returned type is nil if there is no value.
 func (r *Reader) any(dst []byte, known *Types, depth int) ([]byte, *Type) {
 	t := r.typ(known, depth)
 	dst = AppendType(dst, t, LittleEndian)
@@ -78,8 +78,8 @@ func (r *Reader) any(dst []byte, known *Types, depth int) ([]byte, *Type) {
 	return r.value(dst, t, known, depth-1), t
 }
 
-// list takes an array of elements each of which may be absent. An Any of no type is
-// absent, too.
+// list reads an array whose elements may be absent. An Any without a type also counts as
+// absent.
 func (r *Reader) list(dst []byte, t *Type, known *Types, depth int) []byte {
 	n := r.count(1)
 	dst = AppendSize(dst, n, LittleEndian)
@@ -105,7 +105,7 @@ func (r *Reader) list(dst []byte, t *Type, known *Types, depth int) []byte {
 	return dst
 }
 
-// text takes a string.
+// text reads a string.
 func (r *Reader) text(t *Type) []byte {
 	s := r.String()
 	if t.Code == BoundedString && len(s) > t.Bound {
@@ -114,7 +114,7 @@ func (r *Reader) text(t *Type) []byte {
 	return s
 }
 
-// array takes an array of numbers or strings.
+// array reads an array of numbers or strings.
 func (r *Reader) array(dst []byte, t *Type) []byte {
 	n := r.elements(t)
 	if t.Code.Shape() != FixedArray {
@@ -129,10 +129,10 @@ func (r *Reader) array(dst []byte, t *Type) []byte {
 	return dst
 }
 
-// elements takes the number of elements of an array of numbers or strings. It fails if the
-// payload is too small for them, except that it does not check the texts of strings.
+// elements reads the number of elements of an array of numbers or strings. It fails if the
+// payload is too small for the elements. For strings, it counts only one byte each.
 func (r *Reader) elements(t *Type) int {
-	width := max(t.Code.Width(), 1) // of a string: its size
+	width := max(t.Code.Width(), 1) // a string has at least one byte for its size
 	n := t.Bound
 	switch t.Code.Shape() {
 	case FixedArray:
@@ -151,14 +151,14 @@ func (r *Reader) elements(t *Type) int {
 	return r.count(width)
 }
 
-// numbers appends numbers in the payload's byte order, turned little-endian.
+// numbers converts numbers from the payload's byte order to little-endian and appends them.
 func (r *Reader) numbers(dst []byte, c Code, src []byte) []byte {
 	start := len(dst)
 	dst = append(dst, src...)
 	b := dst[start:]
 	if c.Elem() == Bool {
 		for i, v := range b {
-			b[i] = min(v, 1) // any byte but 0 means true
+			b[i] = min(v, 1) // any byte except 0 means true
 		}
 		return dst
 	}
@@ -182,8 +182,7 @@ func (r *Reader) numbers(dst []byte, c Code, src []byte) []byte {
 	return dst
 }
 
-// AppendZero appends the value in canonical form that a field of type t has before
-// it is set: 0, empty, false, or null.
+// AppendZero appends the zero value of type t in canonical form: 0, empty, false or null.
 func AppendZero(dst []byte, t *Type) []byte {
 	switch {
 	case t.Code == Struct:
@@ -192,7 +191,7 @@ func AppendZero(dst []byte, t *Type) []byte {
 		}
 		return dst
 	case t.Code == Union, t.Code == Any:
-		return append(dst, sizeNull) // the null selector, or type
+		return append(dst, sizeNull) // a null selector, or a null type
 	case t.Code.Shape() == FixedArray && t.Code.Elem() != String:
 		return append(dst, make([]byte, t.Bound*t.Code.Width())...)
 	case t.Code.Shape() == FixedArray:

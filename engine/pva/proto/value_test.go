@@ -22,12 +22,12 @@ func TestValueOfTheSpecification(t *testing.T) {
 	}
 	canonical := NewReader(got, LittleEndian)
 	if again := appendBig(nil, specType, &canonical); !bytes.Equal(again, b) {
-		t.Errorf("% x comes back as % x", b, again)
+		t.Errorf("% x is encoded again as % x", b, again)
 	}
 }
 
-// TestValueRoundTrip checks that values of any type have the same canonical bytes, whichever
-// byte order they had, and that truncated values are refused.
+// TestValueRoundTrip checks that a value has the same canonical bytes in either byte order,
+// and that truncated values are refused.
 func TestValueRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 3000 {
@@ -43,7 +43,7 @@ func TestValueRoundTrip(t *testing.T) {
 			for cut := range wire {
 				r := NewReader(wire[:cut], o)
 				if r.Value(nil, typ, nil); r.Err() == nil {
-					t.Fatalf("%v: %d of %d bytes are a whole value", typ.Code, cut, len(wire))
+					t.Fatalf("%v: %d of %d bytes decode to a value", typ.Code, cut, len(wire))
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoValue(t *testing.T) {
+func TestBytesThatAreNoValue(t *testing.T) {
 	union := NewUnion("", "x", Of(Int8))
 	for name, c := range map[string]struct {
 		typ  *Type
@@ -113,7 +113,7 @@ func TestZero(t *testing.T) {
 		zero := AppendZero(nil, typ)
 		r := NewReader(zero, LittleEndian)
 		if got := r.Value(nil, typ, nil); r.Err() != nil || r.Len() != 0 || !bytes.Equal(got, zero) {
-			t.Fatalf("%v: % x comes back as % x, %v", typ.Code, zero, got, r.Err())
+			t.Fatalf("%v: % x is encoded again as % x, %v", typ.Code, zero, got, r.Err())
 		}
 	}
 }
