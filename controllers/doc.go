@@ -1,7 +1,7 @@
-// Package controllers is the operator: one process per cluster that turns Archivers
-// and ArchiveGroups into running engines. This package sets up the manager, its
-// cache and the three reconcilers. Each reconciler has a package of its own and reads
-// like a recipe: fetch, observe, plan (pure), apply, prune, status.
+// Package controllers is the operator: one process per cluster that turns Archivers and
+// ArchiveGroups into running engines. This package sets up the manager, its cache and the
+// three reconcilers. Each reconciler has its own package and runs these steps in order: fetch,
+// observe, plan (pure), apply, prune, status.
 //
 //	Archiver ──────▶ archiver ── render ───────────────────▶ Deployments, Services, Job, …
 //	                  │   ▲ └─── archiverstatus ────────────▶ status of the Archiver

@@ -32,15 +32,17 @@ import (
 
 // Options are the settings of the operator process.
 type Options struct {
-	// Image is the image of Archivers that name none.
+	// Image is the image of Archivers that do not name an image.
 	Image string
-	// Namespaces are the namespaces that the operator watches; empty stands for all.
+	// Namespaces are the namespaces that the operator watches. If it is empty, the operator
+	// watches all namespaces.
 	Namespaces []string
-	// LeaderElect makes one of several operators the leader. The others stand by.
+	// LeaderElect makes one of several operators the leader. The other operators stand by.
 	LeaderElect bool
-	// Pod and PodNamespace are the operator's own; empty outside of a cluster.
+	// Pod and PodNamespace are the name and namespace of the operator's pod. They are empty
+	// outside of a cluster.
 	Pod, PodNamespace string
-	// Metrics and Probes are the addresses of the HTTP servers; "0" stands for none.
+	// Metrics and Probes are the addresses of the HTTP servers; "0" disables a server.
 	Metrics, Probes string
 	Log             logr.Logger
 }
@@ -52,10 +54,10 @@ const leaderElectionID = "varve-operator"
 // down.
 const renewDeadline = 10 * time.Second
 
-// leaderLock returns a lock that is held in the name of the pod. A pod name is unique, so
-// a container that restarts after a crash leads again at once instead of waiting for its
-// own Lease to expire. Without a pod, leaderLock returns nil, and each process holds the
-// lock in a name of its own.
+// leaderLock returns a lock whose holder is the name of the pod. A pod name is unique, so a
+// container that restarts after a crash leads again at once instead of waiting for its own
+// Lease to expire. Without a pod, leaderLock returns nil, and the holder is a unique name for
+// each process.
 func leaderLock(cfg *rest.Config, o *Options) (resourcelock.Interface, error) {
 	if !o.LeaderElect || o.Pod == "" || o.PodNamespace == "" {
 		return nil, nil
@@ -68,7 +70,7 @@ func leaderLock(cfg *rest.Config, o *Options) (resourcelock.Interface, error) {
 	return lock, nil
 }
 
-// NewManager returns a manager without reconcilers. Its cache has only objects that the
+// NewManager returns a manager without reconcilers. Its cache contains only objects that the
 // operator reads.
 func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
@@ -107,8 +109,8 @@ func NewManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// CacheOptions returns options that limit the operator's cache to its own objects. A
-// cluster may have many pods and ConfigMaps that belong to others.
+// CacheOptions returns options that limit the operator's cache to its own objects, because a
+// cluster may have many other pods and ConfigMaps.
 func CacheOptions(namespaces []string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: render.ManagedBy})}
 	marked, err := labels.NewRequirement(v1alpha1.LabelChannels, selection.Exists, nil)

@@ -28,7 +28,8 @@ var (
 	k8s        client.Client // has no cache, so it reads from the API server
 )
 
-// patience is the time limit of steps that take a second unless the machine is busy.
+// patience is the time limit of steps that normally take a second, but longer on a busy
+// machine.
 const patience = 2 * time.Minute
 
 func TestControllers(t *testing.T) {

@@ -66,7 +66,7 @@ type Config struct {
 	Pods client.Reader
 	// API reads Leases and nodes from the API server.
 	API client.Reader
-	// Namespaces are the namespaces to observe; empty stands for all.
+	// Namespaces are the namespaces to observe. If it is empty, all namespaces are observed.
 	Namespaces []string
 	// Fetch gets the report of an engine. The default is HTTP.
 	Fetch func(ctx context.Context, podIP string) (*report.Report, error)

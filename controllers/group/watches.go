@@ -29,7 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// groupsOf requests the groups of an Archiver.
+// groupsOf returns requests for the groups of an Archiver.
 func (r *Reconciler) groupsOf(ctx context.Context, archiver types.NamespacedName) []reconcile.Request {
 	var groups v1alpha1.ArchiveGroupList
 	if err := r.Client.List(ctx, &groups, client.InNamespace(archiver.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// sumLoads computes the load of each engine once all moves under way are done, and the
+// sumLoads computes the load that each engine will have after all moves under way, and the
 // means.
 func (p *plan) sumLoads() {
 	var sum, one, capacity float64
@@ -27,8 +27,8 @@ func (p *plan) sumLoads() {
 	p.mean, p.shardMean = sum/capacity, one/float64(max(len(p.shards), 1))
 }
 
-// assign gives shards that no engine captures to engines, all at once. The heaviest
-// shards go first, so that light ones fill the gaps.
+// assign gives all shards that no engine captures to engines at once. It begins with the
+// heaviest shards, so that light ones fill the gaps.
 func (p *plan) assign() {
 	for _, s := range p.heaviestFirst(func(s *shard) bool { return len(s.captures) == 0 }) {
 		to, reason := p.holder(s), Adopted
@@ -45,8 +45,8 @@ func (p *plan) assign() {
 	}
 }
 
-// addSeconds gives a second engine to shards that lack one, all at once. The second
-// engine may run on the node of the first if no other node has one.
+// addSeconds gives a second engine to all shards that lack one at once. The second engine may
+// run on the node of the first engine if there is no usable engine on another node.
 func (p *plan) addSeconds() {
 	lacking := func(s *shard) bool { return len(s.captures) < s.replicas && !s.moving }
 	for _, s := range p.heaviestFirst(lacking) {
@@ -57,8 +57,8 @@ func (p *plan) addSeconds() {
 	}
 }
 
-// moveOffLeaving begins to move shards off engines that are leaving, all at once, because
-// these engines wait for it.
+// moveOffLeaving begins to move shards off engines that are leaving. All these moves begin at
+// once, because the engines wait for them.
 func (p *plan) moveOffLeaving() {
 	leaving := func(s *shard) bool { return !s.moving && p.leavingAt(s) >= 0 }
 	for _, s := range p.heaviestFirst(leaving) {
@@ -66,13 +66,14 @@ func (p *plan) moveOffLeaving() {
 	}
 }
 
-// leavingAt returns the place in captures of an engine that is leaving; -1 if none is.
+// leavingAt returns the index in captures of an engine that is leaving, or -1 if there is
+// none.
 func (p *plan) leavingAt(s *shard) int {
 	return slices.IndexFunc(s.captures, func(slot Slot) bool { return p.engines[slot.Name].Leaving })
 }
 
-// replace begins to move a shard off an engine that is leaving. If no engine can take
-// over, the other engine of the shard has to do.
+// replace begins to move a shard off an engine that is leaving. If no other engine can take
+// over, the second engine of the shard captures it alone.
 func (p *plan) replace(s *shard, at int) {
 	p.moveToEnd(s, at)
 	if to := p.choose(s, false); to != nil {
@@ -88,8 +89,8 @@ func (p *plan) replace(s *shard, at int) {
 	}
 }
 
-// moveToEnd puts an engine to the end of captures. The last engine is the source of the
-// next move.
+// moveToEnd moves an engine to the end of captures. The last engine is the source of the next
+// move.
 func (p *plan) moveToEnd(s *shard, at int) {
 	slot := s.captures[at]
 	s.captures = append(slices.Delete(s.captures, at, at+1), slot)
@@ -130,7 +131,7 @@ func (p *plan) heaviestFirst(wanted func(*shard) bool) []*shard {
 	return out
 }
 
-// holder returns the preferred usable engine that captures the shard already; nil if there
+// holder returns the preferred usable engine that already captures the shard, or nil if there
 // is none.
 func (p *plan) holder(s *shard) *engine {
 	for _, h := range p.in.Holding[s.Index] {

@@ -10,9 +10,9 @@ import (
 // These constants rate how well an engine fits a shard, the best first.
 const (
 	fitsApart   = iota // has room, and runs in another zone than the shard's other engine
-	fits               // has room, and runs on another node
-	fitsFull           // has no room, but runs on another node
-	fitsBeside         // runs on the node of the other engine
+	fits               // has room, and runs on another node than the shard's other engine
+	fitsFull           // has no room, but runs on another node than the shard's other engine
+	fitsBeside         // runs on the same node as the shard's other engine
 	fitsAvoided        // recently did not capture the shard in time
 )
 
@@ -21,8 +21,8 @@ const (
 // get the same shards again. If no engine has room, it chooses the one with the least
 // load.
 //
-// desperate also allows engines that should be avoided, because otherwise the shard would
-// have no engine, or no second one.
+// desperate also allows engines that should be avoided, because otherwise the shard would lack
+// an engine or a second engine.
 func (p *plan) choose(s *shard, desperate bool) *engine {
 	var best *engine
 	bestFit, highest := fitsAvoided+1, 0.0
@@ -43,8 +43,8 @@ func (p *plan) choose(s *shard, desperate bool) *engine {
 	return best
 }
 
-// staying returns the other engine of a shard that gets a new engine: the one that stays;
-// nil if there is none. A new engine replaces the last one.
+// staying returns the engine of a shard that stays when the shard gets a new engine, or nil if
+// there is none. A new engine replaces the last engine.
 func (p *plan) staying(s *shard) *engine {
 	switch {
 	case s.replicas == 1 || len(s.captures) == 0:
@@ -54,7 +54,7 @@ func (p *plan) staying(s *shard) *engine {
 	}
 }
 
-// fit rates how well an engine fits a shard beside the engine that stays.
+// fit rates how well an engine fits a shard together with the engine that stays.
 func (p *plan) fit(s *shard, stay, e *engine) int {
 	switch {
 	case slices.Contains(s.Avoid, e.Name):
@@ -77,8 +77,8 @@ func sameZone(a, b *engine) bool { return a.Zone != "" && a.Zone == b.Zone }
 
 func hashName(name string) uint64 { return xxhash.Sum64String(name) }
 
-// rate weights a hash by the capacity of an engine. The part of all shards for which an
-// engine is rated highest is then proportional to its capacity.
+// rate weights a hash by the capacity of an engine. As a result, the number of shards for
+// which an engine is rated highest is proportional to its capacity.
 func (p *plan) rate(hash, capacity float64) float64 {
 	if p.alike {
 		return hash

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// These constants are the cost of a shard for its engine, in µs of CPU per second.
+// These constants are the parts of a shard's cost for its engine, in µs of CPU per second.
 const (
 	// sampleCost is the cost of one sample per second: docs/benchmarks.md has 0.92 µs at
 	// 10 Hz (cassandra_10hz.engine_cpu) and 1.3 with a real IOC.
@@ -37,7 +37,7 @@ func (l Load) Cost() float64 {
 	return sampleCost*l.SamplesPerSecond + byteCost*l.BytesPerSecond + channelCost*l.Channels + circuitCost*l.Circuits
 }
 
-// Smoother averages the measured loads of shards over time, so that a burst moves no
+// Smoother averages the measured loads of shards over time, so that a burst does not move a
 // shard. The zero value does not smooth.
 type Smoother struct {
 	// HalfLife is the time after which half of a change counts.
@@ -45,7 +45,7 @@ type Smoother struct {
 	shards   map[int]smoothed
 }
 
-// smoothed is the average of a shard and when it was last measured.
+// smoothed is the average load of a shard, with the time of the last measurement.
 type smoothed struct {
 	Load
 	at time.Time
@@ -77,8 +77,8 @@ func (s *Smoother) Observe(now time.Time, shard int, l Load) {
 }
 
 // Weights returns the cost of each shard, given its number of channels. The channels of a
-// shard that was never measured count as busy as those of the others. If no shard was
-// measured, only the number of channels counts. A shard without channels costs nothing.
+// shard that was never measured count with the mean cost of the measured channels. If no shard
+// was measured, only the number of channels counts. A shard without channels costs nothing.
 func (s *Smoother) Weights(channels []int) []float64 {
 	var sum Load
 	for i, n := range channels {

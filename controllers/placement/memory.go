@@ -7,13 +7,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Memory remembers, for Plan, when orders were given and moves began. All of it can be
-// lost: moves under way then get their full time again, and shards need not rest.
+// Memory remembers, for Plan, when orders were given and moves began. Losing the memory does
+// no harm: moves under way then get their full time again, and shards may move again at once.
 //
 // Callers use it in this order: Recall, Plan, Record.
 type Memory struct {
 	orders map[order]time.Time // when an engine got its order
-	avoid  map[pair]time.Time  // until when an engine must not get a shard
+	avoid  map[pair]time.Time  // the time until which an engine must not get a shard
 	moved  map[int]time.Time   // when a shard last moved for Rebalance
 	begun  []time.Time         // when the moves for Rebalance of the last minute began
 }
@@ -24,7 +24,7 @@ type pair struct {
 	engine string
 }
 
-// order is an order of an engine about a shard.
+// order is an engine's order for a shard.
 type order struct {
 	pair
 	order v1alpha1.EngineOrder

@@ -117,7 +117,7 @@ func TestLeavingNeedsATarget(t *testing.T) {
 	r := s.pass(5 * time.Minute)
 	s.want(t, 0, r, "a:C "+other+":C")
 	if len(r.Undone) > 0 {
-		t.Errorf("the only target left was given up")
+		t.Errorf("the last possible target was given up")
 	}
 }
 
@@ -127,7 +127,7 @@ func TestStuckDrain(t *testing.T) {
 	s.want(t, 0, s.pass(0), "a:C b:D")
 	s.want(t, 0, s.pass(time.Minute), "a:C b:D")
 	if r := s.pass(time.Minute); len(r.Moves) != 1 || r.Moves[0].Reason != placement.Leaving {
-		t.Errorf("after %v: %v", s.in.Now.Sub(start), r.Moves)
+		t.Errorf("moves after %v are %v", s.in.Now.Sub(start), r.Moves)
 	}
 }
 
@@ -136,16 +136,16 @@ func TestHold(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing", "a:C:Capturing")
 	s.in.Hold = "Cassandra is being scaled"
 	if r := s.pass(0); len(r.Moves) > 0 {
-		t.Errorf("held, and moves %v", r.Moves)
+		t.Errorf("moves began while Hold is set: %v", r.Moves)
 	}
 	s.in.Engines = fleetOf("a- b")
 	if r := s.pass(0); len(r.Moves) != 2 {
-		t.Errorf("the engine is leaving, and moves are %v", r.Moves)
+		t.Errorf("moves off a leaving engine are %v, want 2", r.Moves)
 	}
 	s = newStory("b", "a:C:Capturing", "a:C:Capturing")
 	s.in.Hold = "Cassandra is being scaled"
 	if r := s.pass(0); len(r.Moves) != 2 {
-		t.Errorf("the engine is dead, and moves are %v", r.Moves)
+		t.Errorf("moves off a dead engine are %v, want 2", r.Moves)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestRest(t *testing.T) {
 		again.in.Shards = slices.Clone(s.in.Shards)
 		again.in.Engines = fleetOf(engines)
 		if r := again.pass(time.Duration(i) * time.Minute); len(r.Engines[0]) != 2 {
-			t.Errorf("with %s it stays: %s", engines, orders(r.Engines[0]))
+			t.Errorf("the shard did not move among engines %s: %s", engines, orders(r.Engines[0]))
 		}
 	}
 }
@@ -192,20 +192,20 @@ func TestRest(t *testing.T) {
 func TestTwoEngines(t *testing.T) {
 	for _, tc := range []struct{ name, engines, shard, want string }{
 		{"the second is on another node", "a@1 b@1 c@2", "a:C:Capturing", "a:C c:C"},
-		{"and in another zone", "a@1/x b@2/x c@3/y", "a:C:Capturing", "a:C c:C"},
-		{"unless there is none", "a@1/x b@2/x c@1/x", "a:C:Capturing", "a:C b:C"},
-		{"one node only", "a@1 b@1", "a:C:Capturing", "a:C b:C"},
-		{"one engine only", "a@1", "a:C:Capturing", "a:C"},
-		{"at rest", "a@1 b@2", "a:C:Capturing b:C:Capturing", "a:C b:C"},
-		{"the second is joining: no hurry", "a@1 b@2", "a:C:Capturing b:C:Joining", "a:C b:C"},
-		{"the first dies: the second seals", "a@1! b@2 c@3", "a:C:Capturing b:C:Capturing", "b:C c:C a:D"},
+		{"the second is in another zone", "a@1/x b@2/x c@3/y", "a:C:Capturing", "a:C c:C"},
+		{"on another node if there is no other zone", "a@1/x b@2/x c@1/x", "a:C:Capturing", "a:C b:C"},
+		{"there is only one node", "a@1 b@1", "a:C:Capturing", "a:C b:C"},
+		{"there is only one engine", "a@1", "a:C:Capturing", "a:C"},
+		{"nothing changes", "a@1 b@2", "a:C:Capturing b:C:Capturing", "a:C b:C"},
+		{"the second is still joining", "a@1 b@2", "a:C:Capturing b:C:Joining", "a:C b:C"},
+		{"the first dies, and the second seals", "a@1! b@2 c@3", "a:C:Capturing b:C:Capturing", "b:C c:C a:D"},
 		{"the second is gone", "a@1 c@3", "a:C:Capturing b:C:Capturing", "a:C c:C"},
 		{"the second leaves", "a@1 b@2- c@3", "a:C:Capturing b:C:Capturing", "a:C b:C c:C"},
-		{"the first leaves: the second seals", "a@1- b@2 c@3", "a:C:Capturing b:C:Capturing", "b:C a:C c:C"},
-		{"the newcomer captures", "a@1- b@2 c@3", "b:C:Capturing a:C:Capturing c:C:Capturing", "b:C c:C a:D"},
-		{"it leaves, and nobody can follow", "a@1- b@2", "a:C:Capturing b:C:Capturing", "b:C a:D"},
-		{"both are on one node, and another comes", "a@1 b@1 c@2", "a:C:Capturing b:C:Capturing", "a:C b:C c:C"},
-		{"both are in one zone, and another comes", "a@1/x b@2/x c@3/y", "a:C:Capturing b:C:Capturing", "a:C b:C c:C"},
+		{"the first leaves, and the second seals", "a@1- b@2 c@3", "a:C:Capturing b:C:Capturing", "b:C a:C c:C"},
+		{"the new engine captures", "a@1- b@2 c@3", "b:C:Capturing a:C:Capturing c:C:Capturing", "b:C c:C a:D"},
+		{"the first leaves without a replacement", "a@1- b@2", "a:C:Capturing b:C:Capturing", "b:C a:D"},
+		{"both are on one node, and another node joins", "a@1 b@1 c@2", "a:C:Capturing b:C:Capturing", "a:C b:C c:C"},
+		{"both are in one zone, and another zone joins", "a@1/x b@2/x c@3/y", "a:C:Capturing b:C:Capturing", "a:C b:C c:C"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStory(tc.engines, tc.shard)
@@ -249,20 +249,20 @@ func TestSmoother(t *testing.T) {
 	s := placement.Smoother{HalfLife: time.Minute}
 	channels := []int{100, 100, 50, 0}
 	if got, want := s.Weights(channels), []float64{200, 200, 100, 0}; !slices.Equal(got, want) {
-		t.Errorf("nothing is measured: %v, want %v", got, want)
+		t.Errorf("weights without a measurement are %v, want %v", got, want)
 	}
 	s.Observe(start, 0, placement.Load{SamplesPerSecond: 1000, Channels: 100})
 	if got, want := s.Weights(channels), []float64{1200, 1200, 600, 0}; !slices.Equal(got, want) {
-		t.Errorf("one is measured: %v, want %v", got, want)
+		t.Errorf("weights with one measurement are %v, want %v", got, want)
 	}
 	s.Observe(start, 1, placement.Load{})
 	s.Observe(start.Add(time.Minute), 0, placement.Load{SamplesPerSecond: 3000})
 	s.Observe(start.Add(time.Minute), 1, placement.Load{SamplesPerSecond: math.NaN()})
 	if got, want := s.Weights(channels), []float64{2200, 200, 600, 0}; !slices.Equal(got, want) {
-		t.Errorf("half of a change after a half-life: %v, want %v", got, want)
+		t.Errorf("weights one half-life after a change are %v, want %v", got, want)
 	}
 	s.Observe(start, 0, placement.Load{SamplesPerSecond: 1e9}) // the clock was set back
 	if got := s.Weights(channels)[0]; got != 2200 {
-		t.Errorf("a measurement of no time weighs %v", got)
+		t.Errorf("the weights after the clock was set back are %v", got)
 	}
 }

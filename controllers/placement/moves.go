@@ -20,8 +20,8 @@ func (p *plan) readShard(from *Shard) shard {
 	return s
 }
 
-// isMoving reports whether a shard moves between two living engines. An engine that does
-// not drain in time no longer counts.
+// isMoving reports whether a shard moves between two living engines. It ignores an engine that
+// does not drain in time.
 func (p *plan) isMoving(s *shard) bool {
 	captures, drains := 0, 0
 	for _, slot := range s.captures {
@@ -44,8 +44,8 @@ func (p *plan) advanceMoves() {
 	}
 }
 
-// advanceShard takes the next step of a shard's move, or gives the move up. It drains
-// engines that are dead and drops those that have no pod.
+// advanceShard takes the next step of a shard's move, or gives the move up. It drains engines
+// that are dead and drops engines that have no pod.
 func (p *plan) advanceShard(s *shard) {
 	captures, drains := s.captures, s.drains
 	s.captures, s.drains = nil, nil
@@ -82,9 +82,9 @@ func (p *plan) drain(s *shard, slot Slot) {
 	}
 }
 
-// hasDrained reports whether an engine no longer has anything of a shard. It waits for a
-// report that agrees with the answer: an older report would make the engine an orphan,
-// which gets the order to drain again.
+// hasDrained reports whether an engine no longer holds any part of a shard. It waits for a
+// report that agrees with the answer. Otherwise an older report would make the engine an
+// orphan, which would get the order to drain again.
 func (p *plan) hasDrained(shard int, slot Slot) bool {
 	if p.engines[slot.Name] == nil {
 		return true
@@ -109,7 +109,7 @@ func (p *plan) takeBack(s *shard) {
 func (p *plan) advanceMove(s *shard) {
 	at := s.source()
 	from, to, others := s.captures[at], s.captures[at+1], s.captures[:at:at]
-	for _, slot := range s.captures[at+2:] { // only a human gives such orders
+	for _, slot := range s.captures[at+2:] { // only a user can give such orders
 		p.drain(s, slot)
 	}
 	s.captures = append(others, from, to)
@@ -152,8 +152,8 @@ func (p *plan) drainOrphans(s *shard) {
 }
 
 // livingFirst sorts the engines to drain, the living ones first, and drops the last ones if
-// there are more than a shard may name. If a dropped engine is alive, or comes back to
-// life, it reports the shard as orphaned and then gets its order.
+// there are more than a shard may name. If a dropped engine is alive, or comes back to life,
+// it reports the shard as orphaned and then gets the order to drain.
 func (p *plan) livingFirst(s *shard) {
 	slices.SortStableFunc(s.drains, func(a, b Slot) int {
 		switch aLives, bLives := p.living(a.Name) != nil, p.living(b.Name) != nil; {

@@ -1,6 +1,6 @@
-// Package placement decides which engine captures which shard. Plan is pure and has
-// no memory: it depends only on its input, so an operator that restarts decides the
-// same. docs/design/placement.md describes how it decides.
+// Package placement decides which engine captures which shard. Plan is pure and has no memory:
+// it depends only on its input, so an operator makes the same decision after a restart.
+// docs/design/placement.md describes how it decides.
 //
 //	shards: engines, orders, phases ──┐
 //	engines: usable, leaving, dead ───┤
@@ -36,8 +36,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Imbalance is the part of the mean load by which the load of an engine may differ
-// from the mean.
+// Imbalance is how much the load of an engine may differ from the mean, as a part of the mean.
 const Imbalance = 0.15
 
 // maxEngines is the highest number of engines of a shard that the API accepts.
@@ -51,38 +50,39 @@ type Input struct {
 	// Engines are the engines that have a pod. An engine without a pod captures
 	// nothing.
 	Engines []Engine
-	// Holding has the engines that report each shard, by its index, in order of
+	// Holding has, by index of the shard, the engines that report the shard, in order of
 	// preference.
 	Holding map[int][]Holder
 	// Rebalance reports whether shards may move to even out the load, and to bring
 	// the two engines of a shard further apart.
 	Rebalance bool
-	// Hold is the reason why no such move may begin for now although Rebalance is on,
-	// for example that Cassandra is being scaled; empty if moves may begin. Shards of
-	// dead and leaving engines move anyway.
+	// Hold is the reason why no such move may begin at present although Rebalance is on, for
+	// example because Cassandra is being scaled. It is empty if moves may begin. Shards of
+	// dead and leaving engines move in any case.
 	Hold string
 
 	// Now is the current time, by the clock of all other times here.
 	Now    time.Time
 	Limits Limits
-	// Begun is how many moves for Rebalance began in the last minute.
+	// Begun is the number of moves for Rebalance that began in the last minute.
 	Begun int
 }
 
-// Limits bound moves. A duration of zero bounds nothing.
+// Limits bound moves. A duration of zero means no limit.
 type Limits struct {
-	// AtOnce is how many shards may be moving, for any reason, when a move for
-	// Rebalance begins.
+	// AtOnce limits moves for Rebalance. Such a move begins only while fewer than AtOnce
+	// shards move, for any reason.
 	AtOnce int
-	// PerMinute is how many moves for Rebalance may begin in a minute; 0 stands for
-	// any number.
+	// PerMinute is the maximum number of moves for Rebalance that begin in a minute; 0 means
+	// no limit.
 	PerMinute int
-	// Rest is how long a shard stays after a move for Rebalance before another one.
+	// Rest is the minimum time between two moves of a shard for Rebalance.
 	Rest time.Duration
-	// Join is how long an engine may take to capture a shard before the move is
-	// undone, and to drain a shard before other engines no longer wait for it.
+	// Join is the time limit for an engine to capture or drain a shard. If the engine does not
+	// capture the shard in time, the move is undone. If it does not drain the shard in time,
+	// other engines no longer wait for it.
 	Join time.Duration
-	// Avoid is how long an engine that did not capture a shard in time does not get
+	// Avoid is the time for which an engine that did not capture a shard in time does not get
 	// that shard again.
 	Avoid time.Duration
 }
@@ -108,38 +108,40 @@ type Shard struct {
 type Slot struct {
 	Name  string
 	Order v1alpha1.EngineOrder
-	// Phase is the engine's answer; empty before the first one.
+	// Phase is the engine's answer. It is empty before the first answer.
 	Phase v1alpha1.ShardPhase
-	// Ordered is when the engine got its order; zero if unknown.
+	// Ordered is the time when the engine got its order. It is zero if unknown.
 	Ordered time.Time
 }
 
 // Engine is an engine that has a pod.
 type Engine struct {
 	Name string
-	// Node and Zone are where the engine runs; empty if unknown.
+	// Node and Zone are the node and zone in which the engine runs. They are empty if unknown.
 	Node, Zone string
-	// Capacity is how much load the engine can take relative to others, for example in
-	// cores; 0 if unknown. If that of any engine is unknown, all engines count the same.
+	// Capacity is how much load the engine can take relative to others, for example in cores.
+	// It is 0 if unknown. If the capacity of any engine is unknown, all engines count the
+	// same.
 	Capacity float64
 	// Usable reports whether the engine may get shards.
 	Usable bool
-	// Leaving reports whether the engine is shutting down. It goes on capturing until
-	// other engines capture its shards.
+	// Leaving reports whether the engine is shutting down. It continues to capture its shards
+	// until other engines capture them.
 	Leaving bool
-	// Dead reports whether the engine is assumed to capture nothing, although it may.
+	// Dead reports whether the engine is assumed to capture nothing. It may still capture in
+	// fact.
 	Dead bool
 }
 
 // Holder is an engine that reports to capture a shard.
 type Holder struct {
 	Name string
-	// Orphaned reports whether the shard does not name the engine. Such an engine goes
-	// on capturing until it gets the order to drain.
+	// Orphaned reports whether the shard does not name the engine. Such an engine continues to
+	// capture until it gets the order to drain.
 	Orphaned bool
 }
 
-// Reason is why a shard got another engine.
+// Reason is the reason why a shard got another engine.
 type Reason string
 
 // These are the reasons of moves.
@@ -153,15 +155,15 @@ const (
 	Uneven     Reason = "Uneven"     // the load of engines was uneven
 )
 
-// Move is a shard that gets another engine by this decision.
+// Move is the decision that a shard gets another engine.
 type Move struct {
 	Shard    int
 	From, To string // From is empty if the shard had no engine
 	Reason   Reason
 }
 
-// Undone is a move that is given up because its target did not capture the shard in
-// time. The source goes on.
+// Undone is a move that is given up because its target did not capture the shard in time. The
+// source continues to capture the shard.
 type Undone struct {
 	Shard    int
 	From, To string
@@ -179,7 +181,7 @@ type Result struct {
 	Unplaced int
 	// Moving is the number of shards that move between two living engines.
 	Moving int
-	// Missing is the number of living engines that shards lack of their Replicas.
+	// Missing is the number of living engines that shards lack to reach their Replicas.
 	Missing int
 }
 
@@ -218,8 +220,7 @@ type plan struct {
 type engine struct {
 	Engine
 	hash uint64
-	// load is the weight of the shards that the engine captures once all moves under
-	// way are done.
+	// load is the weight of the shards that the engine will capture after all moves under way.
 	load float64
 }
 
@@ -237,7 +238,7 @@ type shard struct {
 	lost     Slot   // the engine that should have captured the shard, but is gone or dead
 }
 
-// source returns the place in captures of the engine that the shard moves off; -1 if the
+// source returns the index in captures of the engine that the shard moves off, or -1 if the
 // shard does not move.
 func (s *shard) source() int {
 	if len(s.captures) > s.replicas {
@@ -276,8 +277,8 @@ func newPlan(in *Input) *plan {
 	return p
 }
 
-// baseWeight returns the weight of a shard without load. Because of it, empty shards are
-// spread as well.
+// baseWeight returns the weight of a shard without load. This weight spreads empty shards over
+// the engines as well.
 func baseWeight(shards []Shard) float64 {
 	var sum float64
 	for _, s := range shards {
@@ -289,7 +290,7 @@ func baseWeight(shards []Shard) float64 {
 	return sum / float64(len(shards)) / 100
 }
 
-// living returns an engine; nil if it is dead or has no pod.
+// living returns an engine, or nil if it is dead or has no pod.
 func (p *plan) living(name string) *engine {
 	if e := p.engines[name]; e != nil && !e.Dead {
 		return e

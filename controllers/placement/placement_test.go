@@ -73,49 +73,49 @@ func TestOneShard(t *testing.T) {
 	}{
 		{"a new shard goes to an engine at once", "a", "", nil, "a:C", placement.Unassigned},
 		{"a new shard goes to a usable engine only", "a? b c- d!", "", nil, "b:C", placement.Unassigned},
-		{"no engine: the shard waits", "a?", "", nil, "", ""},
-		{"an engine that has it keeps it", "a b", "a:C:Capturing", nil, "a:C", ""},
-		{"not ready for a moment: it keeps it", "a? b", "a:C:Capturing", nil, "a:C", ""},
+		{"no usable engine, so the shard waits", "a?", "", nil, "", ""},
+		{"an engine keeps its shard", "a b", "a:C:Capturing", nil, "a:C", ""},
+		{"an engine that is briefly not ready keeps its shard", "a? b", "a:C:Capturing", nil, "a:C", ""},
 
-		{"a lost shard goes to who has it", "a b c", "", holds(true, "c"), "c:C", placement.Adopted},
-		{"of two that have it the other stops", "a b c", "", holds(true, "c", "a"), "c:C a:D", placement.Adopted},
-		{"who has it is leaving: join first", "a b-", "", holds(true, "b"), "a:C b:D", placement.Unassigned},
-		{"an orphan stops", "a b", "a:C:Capturing", holds(true, "b"), "a:C b:D", ""},
-		{"an orphan that was told to stop", "a b", "a:C:Capturing b:D", holds(true, "b"), "a:C b:D", ""},
-		{"an old report is waited out", "a b", "a:C:Capturing b:D:Drained", holds(true, "b"), "a:C b:D", ""},
-		{"an orphan of no pod", "a", "a:C:Capturing", holds(true, "b"), "a:C", ""},
-		{"a report of one who is named", "a b", "a:C:Capturing b:D:Drained", holds(false, "b"), "a:C", ""},
+		{"a lost shard goes to the engine that holds it", "a b c", "", holds(true, "c"), "c:C", placement.Adopted},
+		{"if two engines hold a lost shard, one drains", "a b c", "", holds(true, "c", "a"), "c:C a:D", placement.Adopted},
+		{"the holder of a lost shard is leaving, so another joins first", "a b-", "", holds(true, "b"), "a:C b:D", placement.Unassigned},
+		{"an orphan drains", "a b", "a:C:Capturing", holds(true, "b"), "a:C b:D", ""},
+		{"an orphan that has the order to drain", "a b", "a:C:Capturing b:D", holds(true, "b"), "a:C b:D", ""},
+		{"a drained engine stays until its report agrees", "a b", "a:C:Capturing b:D:Drained", holds(true, "b"), "a:C b:D", ""},
+		{"an orphan without a pod", "a", "a:C:Capturing", holds(true, "b"), "a:C", ""},
+		{"a report of a named engine", "a b", "a:C:Capturing b:D:Drained", holds(false, "b"), "a:C", ""},
 
-		{"dead, its pod gone", "b", "a:C:Capturing", nil, "b:C", placement.Dead},
-		{"dead, its pod there", "a! b", "a:C:Capturing", nil, "b:C a:D", placement.Dead},
-		{"dead, and nobody to follow", "a!", "a:C:Capturing", nil, "a:C", ""},
-		{"gone, and nobody to follow", "", "a:C:Capturing", nil, "a:C", ""},
-		{"dead: waits for its pod to go", "a! b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
-		{"dead: its pod went", "b", "b:C:Joining a:D", nil, "b:C", ""},
-		{"the dead lives: it stops as in a move", "a b", "b:C:Joining a:D:Capturing", nil, "b:C a:D", ""},
+		{"the engine is dead without a pod", "b", "a:C:Capturing", nil, "b:C", placement.Dead},
+		{"the engine is dead, and its pod exists", "a! b", "a:C:Capturing", nil, "b:C a:D", placement.Dead},
+		{"the engine is dead without a replacement", "a!", "a:C:Capturing", nil, "a:C", ""},
+		{"the engine is gone without a replacement", "", "a:C:Capturing", nil, "a:C", ""},
+		{"a dead engine drains while its pod exists", "a! b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
+		{"a dead engine is dropped without its pod", "b", "b:C:Joining a:D", nil, "b:C", ""},
+		{"a dead engine that comes back drains", "a b", "b:C:Joining a:D:Capturing", nil, "b:C a:D", ""},
 
-		{"leaving: another joins first", "a- b", "a:C:Capturing", nil, "a:C b:C", placement.Leaving},
-		{"leaving, and nobody to follow", "a-", "a:C:Capturing", nil, "a:C", ""},
-		{"joining: wait", "a- b", "a:C:Capturing b:C:Joining", nil, "a:C b:C", ""},
-		{"joined: the other stops", "a- b", "a:C:Capturing b:C:Capturing", nil, "b:C a:D", ""},
-		{"stopping: wait", "a- b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
-		{"stopped: done", "a- b", "b:C:Capturing a:D:Drained", nil, "b:C", ""},
+		{"the engine leaves, and another joins first", "a- b", "a:C:Capturing", nil, "a:C b:C", placement.Leaving},
+		{"the engine leaves without a replacement", "a-", "a:C:Capturing", nil, "a:C", ""},
+		{"the target is joining", "a- b", "a:C:Capturing b:C:Joining", nil, "a:C b:C", ""},
+		{"the target captures, and the source drains", "a- b", "a:C:Capturing b:C:Capturing", nil, "b:C a:D", ""},
+		{"the source is draining", "a- b", "b:C:Capturing a:D:Draining", nil, "b:C a:D", ""},
+		{"the source has drained", "a- b", "b:C:Capturing a:D:Drained", nil, "b:C", ""},
 
 		{"the target dies", "a b! c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
-		{"the target goes", "a c", "a:C:Capturing b:C:Joining", nil, "a:C", ""},
+		{"the pod of the target is gone", "a c", "a:C:Capturing b:C:Joining", nil, "a:C", ""},
 		{"the target dies while the source leaves", "a- b! c", "a:C:Capturing b:C:Joining", nil, "a:C c:C b:D", placement.Leaving},
-		{"the target dies after its turn", "a b! c", "b:C:Capturing a:D:Draining", nil, "a:C b:D", ""},
-		{"the target dies when the source has stopped", "a b! c", "b:C:Capturing a:D:Drained", nil, "a:C b:D", placement.Dead},
+		{"the target dies while the source drains", "a b! c", "b:C:Capturing a:D:Draining", nil, "a:C b:D", ""},
+		{"the target dies after the source has drained", "a b! c", "b:C:Capturing a:D:Drained", nil, "a:C b:D", placement.Dead},
 		{"the target leaves", "a b- c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
 		{"both leave", "a- b- c", "a:C:Capturing b:C:Joining", nil, "a:C b:D", ""},
 		{"both leave, and the target captures", "a- b- c", "a:C:Capturing b:C:Capturing", nil, "b:C a:D", ""},
 		{"the source dies", "a! b", "a:C:Capturing b:C:Joining", nil, "b:C a:D", ""},
-		{"the source goes", "b", "a:C:Capturing b:C:Joining", nil, "b:C", ""},
-		{"leaving while another stops: one move at a time", "a- b c", "a:C:Capturing b:D:Draining", nil, "a:C b:D", ""},
-		{"leaving while a dead one stays", "a- b! c", "a:C:Capturing b:D", nil, "a:C c:C b:D", placement.Leaving},
+		{"the pod of the source is gone", "b", "a:C:Capturing b:C:Joining", nil, "b:C", ""},
+		{"the engine leaves while another drains, so it waits", "a- b c", "a:C:Capturing b:D:Draining", nil, "a:C b:D", ""},
+		{"the engine leaves while a dead one is named", "a- b! c", "a:C:Capturing b:D", nil, "a:C c:C b:D", placement.Leaving},
 
 		{"too many orders", "a b c", "a:C:Capturing b:C:Capturing c:C", nil, "b:C c:D a:D", ""},
-		{"too many dead", "a b! c! d! e!", "a:C:Capturing b:D c:D d:D e:D", nil, "a:C b:D c:D", ""},
+		{"too many dead engines", "a b! c! d! e!", "a:C:Capturing b:D c:D d:D e:D", nil, "a:C b:D c:D", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in := placement.Input{
@@ -140,7 +140,7 @@ func TestOneShard(t *testing.T) {
 			again := in
 			again.Shards = []placement.Shard{{Weight: 10, Engines: phasesKept(slots(tc.shard), got.Engines[0])}}
 			if second := placement.Plan(again); !cmp.Equal(second.Engines, got.Engines) {
-				t.Errorf("a second time: %q", orders(second.Engines[0]))
+				t.Errorf("a second decision changes the engines to %q", orders(second.Engines[0]))
 			}
 		})
 	}

@@ -7,14 +7,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// goal is the imbalance at which a rebalancing ends. It begins at Imbalance.
+// goal is the imbalance at which a rebalancing ends. A rebalancing begins at Imbalance.
 const goal = Imbalance * 2 / 3
 
 // idle is the part of the mean load below which an engine counts as nearly idle.
 const idle = 0.6
 
-// targets is how many of the least loaded engines are considered as the target of a
-// move.
+// targets is the number of least loaded engines that are considered as targets of a move.
 const targets = 16
 
 // movesLeft returns how many moves for Rebalance may begin now.
@@ -31,9 +30,9 @@ func (p *plan) movesLeft() int {
 	return max(room, 0)
 }
 
-// separate begins to move the second engine of shards both of whose engines run on one
-// node, or in one zone, if a better engine exists. It returns how many moves may still
-// begin.
+// separate begins moves of shards whose two engines run on one node or in one zone. If a
+// better engine exists, it replaces the second engine. separate returns how many moves may
+// still begin.
 func (p *plan) separate(room int) int {
 	near := func(s *shard) bool {
 		if s.replicas < 2 || !p.isMovable(s) {
@@ -57,10 +56,10 @@ func (p *plan) separate(room int) int {
 	return room
 }
 
-// rebalance begins moves from engines with a high load to engines with a low one. It
-// begins if the load of an engine differs from the mean by more than Imbalance, and goes
-// on until none differs by more than goal, or limit moves have begun. It leaves an engine
-// alone if no move helps it, for example because it has one very heavy shard.
+// rebalance begins moves from engines with a high load to engines with a low load. It starts
+// if the load of an engine differs from the mean by more than Imbalance. It continues until no
+// load differs by more than goal, or limit moves have begun. It skips an engine that no move
+// helps, for example because the engine has one very heavy shard.
 //
 // Two rules keep shards from moving back and forth: goal is lower than Imbalance, and the
 // weight of a shard that moves is at most two thirds of the difference between the loads
@@ -75,7 +74,8 @@ func (p *plan) rebalance(limit int) {
 		return
 	}
 	movable := p.movable()
-	// An engine must be this far above the mean to shed load, or below it to receive some.
+	// An engine sheds load if it is above the mean by more than shed. An engine receives
+	// additional load if it is below the mean by more than fill.
 	shed, fill := Imbalance, Imbalance
 	for at := len(byShare) - 1; at > 0; {
 		most := byShare[at]
@@ -84,12 +84,12 @@ func (p *plan) rebalance(limit int) {
 		}
 		to := byShare[:min(at, targets)]
 		over := most.share() > (1+shed)*p.mean
-		if !over { // a move must help an engine with too little load
+		if !over { // the move must help an engine with too little load
 			to = to[:p.below(fill, to)]
 		}
 		begun := p.relieve(most, to, movable, limit)
 		if begun == 0 {
-			at-- // no shard of this engine helps: try the next one
+			at-- // no move of this engine's shards helps, so try the next engine
 			continue
 		}
 		if over {
@@ -111,8 +111,8 @@ func sortByShare(engines []*engine) {
 	})
 }
 
-// below counts the engines, sorted by share, that are below the mean by more than a part
-// of it.
+// below counts the engines whose share is below the mean by more than the given part of the
+// mean. The engines are sorted by share.
 func (p *plan) below(part float64, engines []*engine) (n int) {
 	for n < len(engines) && engines[n].share() < (1-part)*p.mean {
 		n++
@@ -120,8 +120,8 @@ func (p *plan) below(part float64, engines []*engine) (n int) {
 	return n
 }
 
-// within reports whether neither of two engines differs from the mean by more than a part
-// of it.
+// within reports whether neither of two engines differs from the mean by more than the given
+// part of the mean.
 func (p *plan) within(part float64, least, most *engine) bool {
 	return most.share() <= (1+part)*p.mean && least.share() >= (1-part)*p.mean
 }
@@ -129,10 +129,10 @@ func (p *plan) within(part float64, least, most *engine) bool {
 // piece is a shard that may move off an engine.
 type piece struct {
 	*shard
-	at int // the place of the engine in captures
+	at int // the index of the engine in captures
 }
 
-// movable returns the shards of each engine that may move, sorted by weight.
+// movable returns the movable shards of each engine, sorted by weight.
 func (p *plan) movable() map[*engine][]piece {
 	out := make(map[*engine][]piece, len(p.usable))
 	for i := range p.shards {
@@ -153,8 +153,8 @@ func (p *plan) movable() map[*engine][]piece {
 	return out
 }
 
-// isMovable reports whether a shard is in no move, its engines capture it, and it has
-// rested since its last move.
+// isMovable reports whether a shard does not move, all its engines capture it, and its last
+// move was at least Limits.Rest ago.
 func (p *plan) isMovable(s *shard) bool {
 	if s.moving || len(s.captures) != s.replicas {
 		return false
@@ -186,22 +186,21 @@ func (p *plan) relieve(from *engine, to []*engine, movable map[*engine][]piece, 
 	return p.exchange(from, to, movable)
 }
 
-// level returns the load that has to move from one engine to another to make their shares
-// equal.
+// level returns the load that must move from one engine to another to make their shares equal.
 func level(from, to *engine) float64 {
 	return (from.share() - to.share()) / (1/from.Capacity + 1/to.Capacity)
 }
 
-// fair returns the range of weights whose move leaves both engines near the mean, and that
-// are worth a move.
+// fair returns the range of weights that are worth a move and leave both engines near the
+// mean.
 func (p *plan) fair(from, to *engine) (least, most float64) {
 	most = min(from.load-(1-goal)*p.mean*from.Capacity, (1+goal)*p.mean*to.Capacity-to.load, level(from, to)*4/3)
 	return most / 4, most
 }
 
-// helpful returns the range of weights whose move brings two engines closer, if one has far
-// too much load or is nearly idle. Without this condition, engines would exchange shards at
-// every small change of load.
+// helpful returns the range of weights that bring the loads of two engines closer, if one
+// engine has far too much load or is nearly idle. Without this condition, engines would
+// exchange shards at every small change of load.
 func (p *plan) helpful(from, to *engine) (least, most float64) {
 	if from.share() <= (1+Imbalance)*p.mean && to.share() >= idle*p.mean {
 		return 0, 0
@@ -216,8 +215,8 @@ func (p *plan) small(from, to *engine) (least, most float64) {
 	return p.shardMean / 4, most
 }
 
-// heaviest returns the place of the heaviest shard between two weights that may move to an
-// engine; -1 if there is none. The pieces are sorted by weight.
+// heaviest returns the index of the heaviest shard between two weights that may move to an
+// engine, or -1 if there is none. The pieces are sorted by weight.
 func (p *plan) heaviest(pieces []piece, from, to *engine, least, most float64) int {
 	for i := firstAbove(pieces, most) - 1; i >= 0 && pieces[i].weight >= least; i-- {
 		if p.canTake(pieces[i], from, to) {
@@ -227,7 +226,7 @@ func (p *plan) heaviest(pieces []piece, from, to *engine, least, most float64) i
 	return -1
 }
 
-// firstAbove returns the place of the first shard that is heavier than weight.
+// firstAbove returns the index of the first shard that is heavier than weight.
 func firstAbove(pieces []piece, weight float64) int {
 	at, _ := slices.BinarySearchFunc(pieces, weight, func(s piece, w float64) int {
 		if s.weight > w {
@@ -238,8 +237,9 @@ func firstAbove(pieces []piece, weight float64) int {
 	return at
 }
 
-// canTake reports whether an engine may take a shard from another one. It must not capture
-// the shard already, and the two engines of the shard must not get closer together.
+// canTake reports whether an engine may take a shard from another one. It must not capture the
+// shard already, and the two engines of the shard must not end up on the same node, or in the
+// same zone, if they were apart before.
 func (p *plan) canTake(s piece, from, to *engine) bool {
 	if s.moving || s.captured(to.Name) || slices.Contains(s.Avoid, to.Name) {
 		return false
@@ -257,8 +257,8 @@ func (p *plan) beginMove(s piece, to *engine) {
 	p.move(s.shard, to, Uneven)
 }
 
-// exchange begins to move a shard to one of the targets and a lighter one back. It chooses
-// the pair of shards that brings the two engines closest.
+// exchange begins to move a shard to one of the targets and a lighter one back. It chooses the
+// pair of shards that brings the loads of the two engines closest together.
 func (p *plan) exchange(from *engine, to []*engine, movable map[*engine][]piece) int {
 	var there, back piece
 	var target *engine

@@ -21,10 +21,10 @@ type fleet struct {
 	engines map[string]*placement.Engine
 	weights []float64
 	spec    [][]v1alpha1.ShardEngine
-	// phases holds the phases of each shard by engine. An engine without an entry holds
-	// nothing of the shard. answers holds the phases in the status of each shard.
+	// phases holds the phases of each shard by engine. An engine without an entry does not
+	// hold the shard. answers holds the phases in the status of each shard.
 	phases, answers []map[string]v1alpha1.ShardPhase
-	made            int
+	added           int
 	moves           []placement.Move
 }
 
@@ -43,8 +43,8 @@ func newFleet(seed uint64, shards, engines int, weight func(*rand.Rand) float64)
 }
 
 func (f *fleet) add() {
-	f.made++
-	name := fmt.Sprintf("main-engine-%d", f.made)
+	f.added++
+	name := fmt.Sprintf("main-engine-%d", f.added)
 	f.engines[name] = &placement.Engine{Name: name, Usable: true}
 }
 
@@ -58,8 +58,8 @@ func (f *fleet) pick() *placement.Engine {
 	return nil
 }
 
-// gone removes an engine's pod.
-func (f *fleet) gone(name string) {
+// removePod removes an engine's pod.
+func (f *fleet) removePod(name string) {
 	delete(f.engines, name)
 	for _, phases := range f.phases {
 		delete(phases, name)
@@ -98,7 +98,7 @@ func (f *fleet) plan(t *testing.T) bool {
 		maps.DeleteFunc(answers, func(name string, _ v1alpha1.ShardPhase) bool { return !f.named(i, name) })
 	}
 	if again := placement.Plan(f.input()); !reflect.DeepEqual(again.Engines, r.Engines) {
-		t.Fatalf("its own result is changed: %s", cmp.Diff(r.Engines, again.Engines))
+		t.Fatalf("a second decision changes the result of the first: %s", cmp.Diff(r.Engines, again.Engines))
 	}
 	return changed
 }
@@ -122,7 +122,7 @@ func (f *fleet) answer() {
 	}
 	for _, e := range f.engines {
 		if e.Leaving && f.empty(e.Name) {
-			f.gone(e.Name)
+			f.removePod(e.Name)
 		}
 	}
 }
@@ -171,13 +171,13 @@ func (f *fleet) check(t *testing.T) {
 			}
 		}
 		if len(names) != len(engines) || len(engines) > 4 || captures > 2 || (usable && captures == 0) {
-			t.Fatalf("shard %d: %s", i, orders(engines))
+			t.Fatalf("the engines of shard %d are %s", i, orders(engines))
 		}
 	}
 }
 
-// settle calls plan and answer until no order changes any more.
-func (f *fleet) settle(t *testing.T) {
+// converge calls plan and answer until orders no longer change.
+func (f *fleet) converge(t *testing.T) {
 	t.Helper()
 	quiet := 0
 	for range 2000 {
@@ -189,10 +189,10 @@ func (f *fleet) settle(t *testing.T) {
 		f.check(t)
 		f.answer()
 	}
-	t.Fatal("does not come to rest")
+	t.Fatal("the placement does not converge")
 }
 
-// loads returns the highest, lowest and mean load of the engines after settle.
+// loads returns the highest, lowest and mean load of the engines after converge.
 func (f *fleet) loads(t *testing.T) (most, least, mean float64) {
 	t.Helper()
 	loads := map[string]float64{}
@@ -201,7 +201,7 @@ func (f *fleet) loads(t *testing.T) (most, least, mean float64) {
 	}
 	for i, engines := range f.spec {
 		if len(engines) != 1 || f.engines[engines[0].Name] == nil {
-			t.Fatalf("shard %d at rest: %s", i, orders(engines))
+			t.Fatalf("after convergence, the engines of shard %d are %s", i, orders(engines))
 		}
 		loads[engines[0].Name] += f.weights[i]
 		mean += f.weights[i] / float64(len(f.engines))
@@ -227,17 +227,17 @@ var kinds = []struct {
 	{"1024 skewed shards on 10 engines", 1024, 10, skewed},
 }
 
-// even asserts that the load of no engine differs from the mean by more than the tolerated
+// checkEven asserts that no load of an engine differs from the mean by more than the tolerated
 // imbalance. With few shards the load may differ by the weight of one shard.
-func (f *fleet) even(t *testing.T) {
+func (f *fleet) checkEven(t *testing.T) {
 	t.Helper()
 	most, least, mean := f.loads(t)
-	slack := (placement.Imbalance + 0.01) * mean // a shard is more than its load
+	slack := (placement.Imbalance + 0.01) * mean // a shard without load has a weight too
 	if len(f.weights) < 20*len(f.engines) {
-		slack = max(slack, slices.Max(f.weights)) // few shards: whole ones
+		slack = max(slack, slices.Max(f.weights)) // only whole shards can move
 	}
 	if most > mean+slack || least < mean-slack {
-		t.Errorf("loads are %.0f to %.0f, the mean is %.0f", least, most, mean)
+		t.Errorf("loads are from %.0f to %.0f, but the mean is %.0f", least, most, mean)
 	}
 }
 
@@ -246,15 +246,15 @@ func TestEven(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			for seed := range uint64(5) {
 				f := newFleet(seed, kind.shards, kind.engines, kind.weight)
-				f.settle(t)
-				f.even(t)
+				f.converge(t)
+				f.checkEven(t)
 			}
 		})
 	}
 }
 
-// A new engine takes its share, and a lost engine gives up its shards; few other shards
-// move.
+// A new engine gets its share of the shards, and a lost engine gives up its shards. Few other
+// shards move.
 func TestFewMoves(t *testing.T) { changeEngines(t, 0, 1) }
 
 func TestLong_FewMoves(t *testing.T) { changeEngines(t, 1, 5) }
@@ -265,22 +265,22 @@ func changeEngines(t *testing.T, first, last uint64) {
 		t.Run(kind.name, func(t *testing.T) {
 			for seed := first; seed < last; seed++ {
 				f := newFleet(seed, kind.shards, kind.engines, kind.weight)
-				f.settle(t)
+				f.converge(t)
 				for _, change := range []struct {
 					name string
 					do   func()
 				}{
-					{"more", f.add},
-					{"fewer", func() { f.engines["main-engine-1"].Leaving = true }},
-					{"dead", func() { f.gone("main-engine-2") }},
+					{"an engine joins", f.add},
+					{"an engine leaves", func() { f.engines["main-engine-1"].Leaving = true }},
+					{"an engine dies", func() { f.removePod("main-engine-2") }},
 				} {
 					f.moves = nil
 					change.do()
-					f.settle(t)
-					f.even(t)
+					f.converge(t)
+					f.checkEven(t)
 					share := len(f.weights)/len(f.engines) + 1
 					if limit := share + share/4 + 2; len(f.moves) > limit {
-						t.Errorf("%s: %d moves, the fair share is %d", change.name, len(f.moves), share)
+						t.Errorf("%s: %d moves, but the fair share is %d", change.name, len(f.moves), share)
 					}
 				}
 			}
@@ -288,29 +288,29 @@ func changeEngines(t *testing.T, first, last uint64) {
 	}
 }
 
-// Whatever happens to engines, at least one engine has the order to capture each shard, and
-// each shard makes one move at a time. When no more events occur, the placement converges.
+// After any event, at least one engine has the order to capture each shard, and each shard
+// makes one move at a time. When no more events occur, the placement converges.
 func TestAnythingHappens(t *testing.T) {
 	for seed := range uint64(30) {
 		f := newFleet(seed, 64, 4, uniform)
 		for range 300 {
-			f.happen()
+			f.randomEvent()
 			f.plan(t)
 			f.check(t)
 			f.answer()
 		}
 		for name, e := range f.engines {
 			if e.Dead {
-				f.gone(name)
+				f.removePod(name)
 			}
 		}
 		f.add()
-		f.settle(t)
-		f.even(t)
+		f.converge(t)
+		f.checkEven(t)
 	}
 }
 
-func (f *fleet) happen() {
+func (f *fleet) randomEvent() {
 	e := f.pick()
 	switch n := f.rng.IntN(40); {
 	case n == 0 || n == 1:
@@ -321,7 +321,7 @@ func (f *fleet) happen() {
 	case n == 3:
 		e.Dead = true
 	case n == 4:
-		f.gone(e.Name)
+		f.removePod(e.Name)
 	case n == 5: // all engines renew their Leases again
 		for _, name := range slices.Sorted(maps.Keys(f.engines)) {
 			f.engines[name].Dead = false
@@ -332,7 +332,7 @@ func (f *fleet) happen() {
 // A load that varies by a few percent causes almost no moves.
 func TestHysteresis(t *testing.T) {
 	f := newFleet(1, 1024, 10, uniform)
-	f.settle(t)
+	f.converge(t)
 	f.moves = nil
 	for range 200 {
 		for i := range f.weights {
@@ -342,6 +342,6 @@ func TestHysteresis(t *testing.T) {
 		f.answer()
 	}
 	if len(f.moves) > 20 {
-		t.Errorf("%d moves", len(f.moves))
+		t.Errorf("%d moves, want at most 20", len(f.moves))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// How fast the number of engines changes. Shards must move to a new engine, so a short load peak
-// adds no engine. In a minute, the number grows by at most 100 %, or by two engines. All shards
-// of a removed engine must move, so at most one engine is removed per minute, after the load has
-// been low for five minutes.
+// These constants set how fast the number of engines changes. Shards must move to a new
+// engine, so a short load peak does not add an engine. In a minute, the number grows by at
+// most 100 %, or by two engines. All shards of a removed engine must move, so at most one
+// engine is removed per minute, after the load has been low for five minutes.
 const (
 	growAfterSeconds   = 30
 	shrinkAfterSeconds = 300
@@ -41,7 +41,7 @@ func autoscaler(a *v1alpha1.Archiver) *autoscaling.HorizontalPodAutoscalerApplyC
 			WithMinReplicas(s.MinReplicas).
 			WithMaxReplicas(s.MaxReplicas).
 			WithMetrics(autoscaling.MetricSpec().
-				// The container metric does not require that sidecars request CPU.
+				// With this metric, sidecars need no CPU request.
 				WithType(autoscalingv2.ContainerResourceMetricSourceType).
 				WithContainerResource(autoscaling.ContainerResourceMetricSource().
 					WithContainer(v1alpha1.ComponentEngine).
@@ -57,8 +57,8 @@ func scalingPolicy(kind autoscalingv2.HPAScalingPolicyType, value int32) *autosc
 }
 
 // EngineReplicas returns the number of engines: spec.engines.replicas, within the bounds of
-// autoscaling. Applying a manifest without replicas sets them to 1 for a moment, which must not
-// drain all other engines. 0 stays 0: it stops all engines.
+// autoscaling. Applying a manifest without replicas sets them to 1 for a moment, which must
+// not drain all other engines. 0 remains 0 and stops all engines.
 func EngineReplicas(a *v1alpha1.Archiver) int32 {
 	n := int32(1)
 	if r := a.Spec.Engines.Replicas; r != nil {

@@ -12,19 +12,19 @@ import (
 
 // Datacenter is what the operator knows about a managed datacenter.
 type Datacenter struct {
-	// Kind is the kind of the datacenter's object. It is empty if the cluster has neither CRD;
-	// then the datacenter does not exist yet.
+	// Kind is the kind of the datacenter's object. It is empty if the cluster has neither CRD,
+	// so that the datacenter does not exist yet.
 	Kind string
 	// Size is the number of nodes in the existing object. It is 0 before the object exists.
 	Size int32
-	// Scaling is set while nodes join or leave. Until that is done, cass-operator accepts no
-	// other size, and the number of replicas must not change.
+	// Scaling is set while nodes join or leave. During this time, cass-operator does not
+	// accept another size, and the number of replicas must not change.
 	Scaling bool
 	// Replicas is the number of replicas that the last completed schema Job set. It is 0 before
 	// the first Job completes.
 	Replicas int32
-	// Whole is the number of replicas that is certain. It is 0 while a schema Job runs, because
-	// the Job may have changed the number already.
+	// Whole is the number of replicas, if it is certain. It is 0 while a schema Job runs,
+	// because the Job may have changed the number already.
 	Whole int32
 }
 
@@ -100,8 +100,8 @@ func nodesService(a *v1alpha1.Archiver) string {
 	return ClusterName(a.Name) + "-" + DatacenterName(a.Name) + "-service." + a.Namespace + ".svc"
 }
 
-// SuperuserSecret returns the name of the superuser's Secret, and whether the operator creates
-// it.
+// SuperuserSecret returns the name of the superuser's Secret. ours reports whether the
+// operator creates the Secret.
 func SuperuserSecret(a *v1alpha1.Archiver) (name string, ours bool) {
 	if ref := Managed(a).SuperuserSecretRef; ref != nil {
 		return ref.Name, false

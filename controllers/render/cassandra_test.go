@@ -55,14 +55,14 @@ func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 }
 
 // TestEverySizeChangeCompletes simulates cass-operator and the schema Job for each change of
-// size, step by step: they never get a request that they would refuse, and the datacenter reaches
-// the size of the spec.
+// size, step by step. It checks that they never get a request that they would reject, and that
+// the datacenter reaches the size in the spec.
 func TestEverySizeChangeCompletes(t *testing.T) {
 	for from := int32(1); from <= 6; from++ {
 		for to := int32(1); to <= 6; to++ {
 			a := managedOf(to)
 			is := Datacenter{Kind: KindCassandraDatacenter, Size: from, Replicas: min(3, from)}
-			nodes := from // that are there
+			nodes := from // existing nodes
 			for step := 0; nodes != to || is.Replicas != min(3, to); step++ {
 				if step > 20 {
 					t.Fatalf("%d → %d: the size stays at %d nodes: %+v", from, to, nodes, is)
@@ -97,13 +97,13 @@ func TestNodeNamesAreValidLabels(t *testing.T) {
 	for _, archiver := range []string{"a", "main", "sixteen-letters0", "cut-here-at-a-hyphen", strings.Repeat("x", 40), strings.Repeat("x", 39) + "y", "a-b-c-d-e-f-g-h-i-j"} {
 		name := fmt.Sprintf("%s-%s-%s-sts-%s", ClusterName(archiver), DatacenterName(archiver), "rack-name-1", "0123456789")
 		if len(name) > 63 {
-			t.Errorf("%s has %d letters", name, len(name))
+			t.Errorf("the name %s has %d letters, which is too long", name, len(name))
 		}
 		if other := seen[ClusterName(archiver)]; other != "" {
-			t.Errorf("%s and %s have the same cluster", archiver, other)
+			t.Errorf("%s and %s have the same cluster name", archiver, other)
 		}
 		if len(ClusterName(archiver)) < 2 || strings.Contains(ClusterName(archiver), "--") {
-			t.Errorf("%s has the cluster %s", archiver, ClusterName(archiver))
+			t.Errorf("%s has the cluster name %s", archiver, ClusterName(archiver))
 		}
 		seen[ClusterName(archiver)] = archiver
 	}

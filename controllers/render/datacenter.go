@@ -61,7 +61,7 @@ type datacenterPodChange struct {
 	Spec datacenterPodSpec `json:"spec"`
 }
 
-// datacenterPodSpec is what differs from cass-operator's default pods.
+// datacenterPodSpec contains the differences from the default pods of cass-operator.
 type datacenterPodSpec struct {
 	SecurityContext *core.PodSecurityContextApplyConfiguration `json:"securityContext"`
 	InitContainers  []*core.ContainerApplyConfiguration        `json:"initContainers"`
@@ -127,7 +127,8 @@ func racks(m *v1alpha1.ManagedCassandra) []rack {
 	return out
 }
 
-// Defaults of nodes. They repeat the API's defaults for objects that did not pass the API server.
+// These are the defaults of nodes. They repeat the defaults of the API for objects that did
+// not pass through the API server.
 var (
 	defaultNodeStorage = resource.MustParse("100Gi")
 	defaultNodeMemory  = resource.MustParse("4Gi")
@@ -192,7 +193,7 @@ func nodePod(m *v1alpha1.ManagedCassandra) datacenterPodSpec {
 			WithRunAsNonRoot(true).WithRunAsUser(nodeUser).WithRunAsGroup(nodeUser).WithFSGroup(nodeUser).
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(core.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)),
-		// They run in this order.
+		// The init containers run in this order.
 		InitContainers: []*core.ContainerApplyConfiguration{container("server-config-init-base"), container("server-config-init")},
 		Containers:     []*core.ContainerApplyConfiguration{node, container("server-system-logger")},
 	}
@@ -208,12 +209,12 @@ func nodePod(m *v1alpha1.ManagedCassandra) datacenterPodSpec {
 func cassandraYAML(m *v1alpha1.ManagedCassandra) map[string]any {
 	y := map[string]any{
 		"num_tokens": 16,
-		// Without it, Cassandra refuses rows that expire after 2038.
+		// Without this setting, Cassandra rejects rows that expire after 2038.
 		"storage_compatibility_mode": "NONE",
 		"authenticator":              "PasswordAuthenticator",
 		"authorizer":                 "CassandraAuthorizer",
 		"role_manager":               "CassandraRoleManager",
-		// New permissions take effect soon.
+		// With a short validity, new permissions become effective soon.
 		"permissions_validity": "10s",
 	}
 	maps.Copy(y, commitLog(m.CommitLog))

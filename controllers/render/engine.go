@@ -22,8 +22,8 @@ func engineDeployment(in Input) *apps.DeploymentApplyConfiguration {
 	res := resources(&settings.PodSpec, engineResources)
 	flags, volumes := storage(a)
 	volumes = append(volumes, volume{
-		// The state, which the engine captured last, survives a restart of the container but not
-		// the deletion of the pod.
+		// The volume state holds the engine's last assignment. It survives a restart of the
+		// container but not the deletion of the pod.
 		VolumeApplyConfiguration: core.Volume().WithName("state").WithEmptyDir(core.EmptyDirVolumeSource()),
 		path:                     stateDir,
 	})
@@ -88,9 +88,9 @@ func logArgs(a *v1alpha1.Archiver) []string {
 
 // engineStrategy starts a new engine before it stops an old one.
 //
-// Two engines with hostNetwork cannot run on one node, because they use the same port. So an old
-// engine can stop first: it keeps its shards until a new engine captures them, or until its grace
-// period ends.
+// Two engines with hostNetwork cannot run on one node, because they use the same port. So an
+// old engine can stop first. It keeps its shards until another engine captures them, or until
+// its grace period ends.
 func engineStrategy(a *v1alpha1.Archiver) *apps.DeploymentStrategyApplyConfiguration {
 	switch {
 	case Embedded(a):

@@ -93,7 +93,7 @@ func TestSampleMemoryIsQuarterOfLimit(t *testing.T) {
 	}
 }
 
-// TestUnrelatedChangesDoNotRestartEngines changes fields that engines do not depend on.
+// TestUnrelatedChangesDoNotRestartEngines changes fields that do not affect engines.
 func TestUnrelatedChangesDoNotRestartEngines(t *testing.T) {
 	a := inCassandra("lab", "main")
 	before := engines(t, a).Spec.Template
@@ -106,7 +106,7 @@ func TestUnrelatedChangesDoNotRestartEngines(t *testing.T) {
 	a.Labels = map[string]string{"more": "labels"}
 	a.Generation = 9
 	if after := engines(t, a).Spec.Template; after.String() != before.String() {
-		t.Errorf("engines would restart:\n%v\n%v", before, after)
+		t.Errorf("engines would restart, because their templates differ:\n%v\n%v", before, after)
 	}
 }
 

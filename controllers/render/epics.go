@@ -40,7 +40,7 @@ func env(name, value string) *core.EnvVarApplyConfiguration {
 	return core.EnvVar().WithName(name).WithValue(value)
 }
 
-// podEnv returns the environment variables that tell a pod its name, namespace and UID.
+// podEnv returns the environment variables with the name, namespace and UID of a pod.
 func podEnv() []*core.EnvVarApplyConfiguration {
 	field := func(name, path string) *core.EnvVarApplyConfiguration {
 		return core.EnvVar().WithName(name).WithValueFrom(

@@ -13,8 +13,9 @@ const maxKeyspace = 48
 
 // Keyspace returns the keyspace of an archive in Cassandra. The default is derived from the
 // namespace and the name of the Archiver, so that an Archiver that is created again finds its
-// data. No two Archivers share a default: "__" separates the two parts, and neither part contains
-// it. If a part does, or if the name is too long, a hash makes it unique.
+// data. No two Archivers share a default. "__" separates the namespace from the name, and
+// neither of them may contain it. If one of them contains "__", or if the keyspace name is too
+// long, a hash makes it unique.
 func Keyspace(a *v1alpha1.Archiver) string {
 	if k := a.Spec.Storage.Cassandra.Keyspace; k != "" {
 		return k

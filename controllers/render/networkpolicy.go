@@ -8,16 +8,16 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineNetworkPolicy allows EPICS traffic, even in a namespace that denies traffic by default.
-// IOCs can be anywhere, and answer searches from any port to any port. Incoming TCP connections
-// are allowed only to the HTTP port.
+// engineNetworkPolicy allows EPICS traffic, even in a namespace that denies traffic by
+// default. IOCs can have any address, and answer searches from any port to any port. Incoming
+// TCP connections are allowed only to the HTTP port.
 func engineNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
 	anyUDP := net.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP)
 	return networkPolicy(a, v1alpha1.ComponentEngine, httpPort(), anyUDP)
 }
 
-// retrievalNetworkPolicy allows all clients to read. Egress is open, because Cassandra can be
-// anywhere.
+// retrievalNetworkPolicy allows all clients to read. Egress is open, because Cassandra can
+// have any address.
 func retrievalNetworkPolicy(a *v1alpha1.Archiver) *net.NetworkPolicyApplyConfiguration {
 	return networkPolicy(a, v1alpha1.ComponentRetrieval, httpPort())
 }

@@ -12,7 +12,7 @@ import (
 // user is the user and group of all processes. The image defines it too.
 const user = 65532
 
-// podTemplate is what differs between the pods of the components.
+// podTemplate contains the differences between the pods of the components.
 type podTemplate struct {
 	component string
 	settings  *v1alpha1.PodSpec
@@ -41,7 +41,7 @@ func (in Input) template(p podTemplate) *core.PodTemplateSpecApplyConfiguration 
 			WithRunAsNonRoot(true).WithRunAsUser(user).WithRunAsGroup(user).WithFSGroup(user).
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(core.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		// Service variables would depend on other objects in the namespace.
+		// Environment variables of Services would depend on other objects in the namespace.
 		WithEnableServiceLinks(false)
 	for _, v := range p.volumes {
 		spec.WithVolumes(v.VolumeApplyConfiguration)
@@ -99,7 +99,7 @@ func toleration(t *corev1.Toleration) *core.TolerationApplyConfiguration {
 const lostNodeSeconds = 60
 
 // replaceSoon makes Kubernetes replace a pod soon after its node is lost, unless the user sets
-// such tolerations. The pod keeps nothing on its node that its replacement needs.
+// such tolerations. The replacement needs no data from the lost node.
 func replaceSoon(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if slices.ContainsFunc(user.Tolerations, func(t corev1.Toleration) bool { return t.Key == key || t.Key == "" }) {
@@ -111,7 +111,7 @@ func replaceSoon(spec *core.PodSpecApplyConfiguration, user *v1alpha1.PodSpec) {
 }
 
 // spread distributes the pods of a component over nodes and zones, if possible. It counts each
-// version separately, so that pods are evenly distributed after an update too.
+// version of the pods separately, so that they are also evenly distributed after an update.
 func spread(spec *core.PodSpecApplyConfiguration, archiver, component string) {
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		spec.WithTopologySpreadConstraints(core.TopologySpreadConstraint().

@@ -90,10 +90,10 @@ func TestObjectsAreOwnedByArchiver(t *testing.T) {
 					t.Errorf("%s would be deleted with the Archiver", name)
 				}
 			} else if len(owners) != 1 || owners[0].UID != a.UID || !owners[0].Controller {
-				t.Errorf("%s has owners %v", name, owners)
+				t.Errorf("%s has the owners %v", name, owners)
 			}
 			if meta.Metadata.Labels[v1alpha1.LabelArchiver] != a.Name || meta.Metadata.Labels[v1alpha1.LabelManagedBy] != "varve-operator" {
-				t.Errorf("%s has labels %v", name, meta.Metadata.Labels)
+				t.Errorf("%s has the labels %v", name, meta.Metadata.Labels)
 			}
 			if *o.GetNamespace() != a.Namespace || len(*o.GetName()) > 63 {
 				t.Errorf("%s is not in the namespace of the Archiver, or its name is too long", name)

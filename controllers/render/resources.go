@@ -12,8 +12,9 @@ import (
 
 const mebibyte = 1 << 20
 
-// Default resources of the containers. CPU is requested, because a HorizontalPodAutoscaler needs
-// a request, but not limited, because throttled engines lose samples.
+// These are the default resources of the containers. They request CPU, because a
+// HorizontalPodAutoscaler needs a request. They do not limit CPU, because throttled engines
+// lose samples.
 var (
 	engineResources    = defaults("250m", "512Mi", "2Gi")
 	retrievalResources = defaults("100m", "256Mi", "1Gi")

@@ -18,8 +18,8 @@ import (
 const schemaRetries = 1_000_000
 
 // schemaJob returns the Job that creates the tables. Its name contains the hash of its pod
-// template, so each change that can affect the tables creates a new Job. A completed Job stays as
-// a record.
+// template, so each change that can affect the tables creates a new Job. A completed Job is
+// kept as a record.
 func schemaJob(in Input) *batch.JobApplyConfiguration {
 	a := in.Archiver
 	flags, volumes := storage(a)
@@ -57,8 +57,8 @@ func administration(in Input) (flags []string, volumes []volume) {
 // ReplicationFlag is the flag with the number of replicas that a schema Job sets on the keyspace.
 const ReplicationFlag = "--replication-factor="
 
-// schemaSettings returns the settings of the retrieval pods, so that the Job can reach Cassandra
-// wherever they can.
+// schemaSettings returns the settings of the retrieval pods, so that the Job runs where it can
+// reach Cassandra.
 func schemaSettings(a *v1alpha1.Archiver) *v1alpha1.PodSpec {
 	settings := a.Spec.Retrieval.PodSpec
 	settings.Resources = nil

@@ -16,8 +16,8 @@ func schemaName(t *testing.T, a *v1alpha1.Archiver, image string) string {
 	return ""
 }
 
-// TestSchemaJobRunsAgainAfterChange checks that a new Job runs after changes of the image or of
-// the storage, and after no other change.
+// TestSchemaJobRunsAgainAfterChange checks that a new Job runs after a change of the image or
+// of the storage, but not after other changes.
 func TestSchemaJobRunsAgainAfterChange(t *testing.T) {
 	first := schemaName(t, inCassandra("lab", "main"), "varve:1")
 	if again := schemaName(t, inCassandra("lab", "main"), "varve:1"); again != first {

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// engineService returns the headless Service that gives each engine a name. Prometheus finds the
-// engines by it, ready or not.
+// engineService returns the headless Service that gives each engine a name. Prometheus uses it
+// to find all engines, including engines that are not ready.
 func engineService(a *v1alpha1.Archiver) *core.ServiceApplyConfiguration {
 	return core.Service(EngineName(a.Name), a.Namespace).
 		WithLabels(Labels(a.Name, v1alpha1.ComponentEngine)).

@@ -8,7 +8,7 @@ import (
 
 // serviceMonitorSpec is the spec of the Prometheus operator's ServiceMonitor.
 type serviceMonitorSpec struct {
-	// JobLabel is the label of the Service that becomes `job` in Prometheus.
+	// JobLabel is the label of the Service whose value becomes `job` in Prometheus.
 	JobLabel  string                                `json:"jobLabel"`
 	Selector  *meta.LabelSelectorApplyConfiguration `json:"selector"`
 	Endpoints []serviceMonitorEndpoint              `json:"endpoints"`

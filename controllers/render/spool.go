@@ -12,7 +12,8 @@ import (
 // spoolDir is the folder for samples while Cassandra is unreachable and memory is full.
 const spoolDir = "/var/spool/varve"
 
-// defaultSpoolSize repeats the API's default for objects that did not pass the API server.
+// defaultSpoolSize repeats the default of the API for objects that did not pass through the
+// API server.
 var defaultSpoolSize = resource.MustParse("2Gi")
 
 // spool returns the flags and the volume of the spool, if there is one. An embedded store has no

@@ -8,12 +8,13 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// defaultVolumeSize repeats the API's default for objects that did not pass the API server.
+// defaultVolumeSize repeats the default of the API for objects that did not pass through the
+// API server.
 var defaultVolumeSize = resource.MustParse("10Gi")
 
-// volumeClaim returns the PersistentVolumeClaim of an embedded archive. Unless deletionPolicy is
-// Delete it has no owner, so that it outlives the Archiver and another Archiver of the same name
-// adopts it.
+// volumeClaim returns the PersistentVolumeClaim of an embedded archive. Unless deletionPolicy
+// is Delete, the claim has no owner. It then outlives the Archiver, and another Archiver of
+// the same name can use it.
 func volumeClaim(a *v1alpha1.Archiver) *core.PersistentVolumeClaimApplyConfiguration {
 	e := a.Spec.Storage.Embedded
 	size := defaultVolumeSize

@@ -42,7 +42,7 @@ func (r *Reconciler) updateFinalizers(ctx context.Context, in *observed, compile
 	return nil
 }
 
-// deleting returns the number of PVs whose data the deletion of a group deletes.
+// deleting returns the number of PVs whose data is deleted with a group.
 func (c *compilation) deleting(g *v1alpha1.ArchiveGroup) int {
 	if out := c.groups[groupName(g)]; out != nil {
 		return out.Deleting
@@ -50,9 +50,9 @@ func (c *compilation) deleting(g *v1alpha1.ArchiveGroup) int {
 	return 0
 }
 
-// pendingDeletions returns the groups whose data is not deleted yet: those with
-// deletions in a shard that are not in its spec yet, or that no engine has completed. A
-// shard that is kept as it is may have deletions of every group.
+// pendingDeletions returns the groups whose data is not deleted yet. Such a group has
+// deletions in a shard that are not in the shard's spec yet, or that no engine has completed.
+// A kept shard may have deletions of every group.
 func (in *observed) pendingDeletions(compiled *compilation) map[string]bool {
 	pending := map[string]bool{}
 	for i := range compiled.shards {
@@ -99,9 +99,9 @@ func (in *observed) hasDeleted(index int, deletions []string) bool {
 	return false
 }
 
-// releaseGroups removes the finalizer from the groups of an Archiver that is gone. No
-// engine is left that could delete their data, and an uninstall that deletes the
-// Archiver first must not hang.
+// releaseGroups removes the finalizer from the groups of an Archiver that no longer exists. No
+// engine is left to delete their data, and an uninstall that deletes the Archiver first must
+// not hang.
 func (r *Reconciler) releaseGroups(ctx context.Context, in *observed) error {
 	for i := range in.groups {
 		g := &in.groups[i]

@@ -21,8 +21,8 @@ import (
 // writesAtOnce is how many objects are written at the same time.
 const writesAtOnce = 16
 
-// hasList reports whether a channel list exists as the operator wrote it. Its content
-// is immutable, and its name is the hash of the content.
+// hasList reports whether a channel list exists, is immutable and belongs to the Archiver. Its
+// content needs no check, because the name is the hash of the content.
 func (in *observed) hasList(name string) bool {
 	have := in.lists[name]
 	return have != nil && have.DeletionTimestamp == nil &&
@@ -48,8 +48,8 @@ func (r *Reconciler) writeLists(ctx context.Context, in *observed, compiled *com
 	return g.Wait()
 }
 
-// writeList writes a channel list. It replaces a ConfigMap of this name that somebody
-// else created and made immutable.
+// writeList writes a channel list. It replaces an immutable ConfigMap of this name that
+// another client created.
 func (r *Reconciler) writeList(ctx context.Context, in *observed, name string, data []byte) error {
 	list := corev1apply.ConfigMap(name, in.archiver.Namespace).
 		WithLabels(map[string]string{

@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// writeShards writes the shards that differ from what they should be.
+// writeShards writes the shards that differ from the wanted shards.
 func (r *Reconciler) writeShards(ctx context.Context, in *observed, compiled *compilation, engines orders, own *ownWrites) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writesAtOnce)
@@ -44,7 +44,7 @@ func (r *Reconciler) writeShards(ctx context.Context, in *observed, compiled *co
 	return g.Wait()
 }
 
-// wantedShard returns an ArchiveShard as it should be.
+// wantedShard returns the wanted state of an ArchiveShard.
 func (in *observed) wantedShard(index int, s *compiledShard, engines []v1alpha1.ShardEngine) *v1alpha1.ArchiveShard {
 	labels := map[string]string{v1alpha1.LabelArchiver: in.archiver.Name, v1alpha1.LabelManagedBy: render.ManagedBy}
 	for _, e := range engines {
@@ -74,15 +74,15 @@ func references(names []string) (out []v1alpha1.ChannelListReference) {
 	return out
 }
 
-// shardIsCurrent reports whether an ArchiveShard exists as it should be.
+// shardIsCurrent reports whether an ArchiveShard exists and equals the wanted one.
 func (in *observed) shardIsCurrent(wanted *v1alpha1.ArchiveShard) bool {
 	have := in.shards[int(*wanted.Spec.Index)]
 	return have != nil && have.DeletionTimestamp == nil && metav1.IsControlledBy(have, in.archiver) &&
 		equality.Semantic.DeepEqual(have.Spec, wanted.Spec) && maps.Equal(ourLabels(have), wanted.Labels)
 }
 
-// ourLabels returns the labels that engines and the operator read: those of the
-// operator, and every label that names an engine. It ignores all others.
+// ourLabels returns the labels that engines and the operator read: the operator's labels, and
+// every label that names an engine.
 func ourLabels(s *v1alpha1.ArchiveShard) map[string]string {
 	out := map[string]string{}
 	for key, value := range s.Labels {
@@ -110,8 +110,8 @@ func (r *Reconciler) writeShard(ctx context.Context, have, wanted *v1alpha1.Arch
 	return u.GetResourceVersion(), err
 }
 
-// editedByOthers reports whether somebody else owns fields of a shard. Server-side apply
-// would not remove what they added to a list.
+// editedByOthers reports whether another client owns fields of a shard. Server-side apply
+// would not remove the list items that this client added.
 func editedByOthers(s *v1alpha1.ArchiveShard) bool {
 	return slices.ContainsFunc(s.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Subresource == "" && f.Manager != v1alpha1.FieldManager

@@ -16,6 +16,7 @@
 //	status   status_moves.go          events and metrics of moves
 //	         status_outcome.go        the outcome, for the reconcilers archiver and group
 //
-// memory.go has what the reconciler remembers of an Archiver between two runs. It may
-// forget all of it: the objects in the API server have everything that must last.
+// memory.go holds what the reconciler remembers of an Archiver between two runs. It may lose
+// its memory at any time, because everything that must last is in the objects of the API
+// server.
 package shards

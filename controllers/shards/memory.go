@@ -9,22 +9,23 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// memory is what the reconciler remembers of an Archiver, mostly to save work. All of
-// it can be lost.
+// memory is what the reconciler remembers of an Archiver, mostly to save work. Losing it does
+// no harm.
 type memory struct {
 	// compiled is the latest compilation, without its data.
 	compiled *compilation
-	// published is the outcome that was published last, and publishedFingerprint that
-	// of its compilation.
+	// published is the outcome that was published last. publishedFingerprint is the
+	// fingerprint of its compilation.
 	published            *outcome.Outcome
 	publishedFingerprint uint64
-	// captured has, by namespace/name, the fingerprint of each group as engines
-	// captured it last.
+	// captured has, by namespace/name, the fingerprint of the version of each group that
+	// engines captured last.
 	captured map[string]uint64
-	// unusedSince has the channel lists that no shard names, and since when.
+	// unusedSince has the channel lists that no shard names, and the time since which they are
+	// unused.
 	unusedSince map[string]time.Time
-	// readySince has the shards to which PVs move and whose engines capture their
-	// lists, and since when.
+	// readySince has the shards to which PVs move and whose engines capture their lists, and
+	// the time since which they do so.
 	readySince map[int32]time.Time
 
 	costs   placement.Smoother
@@ -33,7 +34,7 @@ type memory struct {
 	writes  ownWrites
 }
 
-// memoryOf returns what is remembered of an Archiver.
+// memoryOf returns the memory of an Archiver.
 func (r *Reconciler) memoryOf(name types.NamespacedName) *memory {
 	if r.known == nil {
 		r.known = map[types.NamespacedName]*memory{}
@@ -44,7 +45,7 @@ func (r *Reconciler) memoryOf(name types.NamespacedName) *memory {
 	return r.known[name]
 }
 
-// forget drops what is remembered of an Archiver that no longer exists.
+// forget drops the memory of an Archiver that no longer exists.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	if r.known[name] != nil {
 		delete(r.known, name)

@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// observed is an Archiver and the objects that belong to it. They are the cache's own
-// objects and must not be changed.
+// observed is an Archiver and the objects that belong to it. The cache owns these objects, so
+// they must not be changed.
 type observed struct {
 	archiver *v1alpha1.Archiver // nil if it does not exist or is being deleted
 	groups   []v1alpha1.ArchiveGroup
@@ -88,9 +88,8 @@ func (r *Reconciler) observeOwned(ctx context.Context, in *observed) error {
 	return nil
 }
 
-// groupCRDDeleted reports whether groups may be missing because their CRD is being
-// deleted or is gone. Engines then go on capturing everything, because no user has
-// deleted a group.
+// groupCRDDeleted reports whether groups may be missing because their CRD is being deleted or
+// is gone. Engines then continue to capture all PVs, because no user has deleted a group.
 func (r *Reconciler) groupCRDDeleted(ctx context.Context, in *observed, known *memory) (bool, error) {
 	if known.compiled != nil && !slices.ContainsFunc(known.compiled.names, func(name string) bool {
 		return !slices.ContainsFunc(in.groups, func(g v1alpha1.ArchiveGroup) bool { return groupName(&g) == name })

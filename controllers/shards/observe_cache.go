@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// cacheInterval is how soon the reconciler checks again whether the cache has caught
-	// up.
+	// cacheInterval is how often the reconciler checks whether the cache has caught up.
 	cacheInterval = 50 * time.Millisecond
-	// cacheTimeout is how long the reconciler waits for the cache. A shard that is
-	// missing after that was deleted by somebody else.
+	// cacheTimeout is how long the reconciler waits for the cache. If a shard is still missing
+	// after that, another client has deleted it.
 	cacheTimeout = 3 * time.Second
 )
 
-// ownWrites are the shards that the reconciler wrote and that the cache may not have
-// yet. A decision based on older shards could assign a shard to a second engine right
-// after a first one got it. It is safe for concurrent use.
+// ownWrites are the shards that the reconciler wrote and that the cache may not have yet. A
+// decision based on older shards could assign a shard to another engine right after an engine
+// got it. ownWrites is safe for concurrent use.
 type ownWrites struct {
 	mu     sync.Mutex
 	shards map[int]ownWrite
@@ -41,8 +40,8 @@ func (w *ownWrites) record(index int, version string) {
 	w.shards[index] = ownWrite{version: version, at: time.Now()}
 }
 
-// cacheBehind reports whether shards in the cache are older than they were written. It
-// forgets the writes that the cache has.
+// cacheBehind reports whether shards in the cache are older than the last writes. It forgets
+// the writes that the cache has.
 func (w *ownWrites) cacheBehind(cached map[int]*v1alpha1.ArchiveShard) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

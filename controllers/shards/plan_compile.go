@@ -21,10 +21,9 @@ var customResourceDefinition = schema.GroupVersionKind{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 }
 
-// compilation is the result of compiling the groups of an Archiver. The reconciler
-// keeps it and compiles again only if an input has changed, because most
-// reconciliations follow answers of engines. It keeps no channels, of which there may
-// be 10 million.
+// compilation is the result of compiling the groups of an Archiver. The reconciler keeps it
+// and compiles again only if an input has changed, because most reconciliations follow answers
+// of engines. It does not keep channels, because there may be 10 million of them.
 type compilation struct {
 	fingerprint uint64
 	// shards has an entry for every possible index, also for shards that do not exist.
@@ -35,10 +34,10 @@ type compilation struct {
 	expiry      time.Time
 	// sourceMissing reports whether a source does not exist.
 	sourceMissing bool
-	// crdDeleted reports whether the CRD of groups is gone. All shards then stay as
-	// they were compiled last.
+	// crdDeleted reports whether the CRD of groups is gone. All shards then keep the result of
+	// the last compilation.
 	crdDeleted bool
-	// data has the content of lists by name, only right after compiling.
+	// data has the content of lists by name. It is set only right after compiling.
 	data map[string][]byte
 }
 
@@ -46,25 +45,25 @@ type compilation struct {
 type compiledShard struct {
 	lists, deletions []string // names of ConfigMaps
 	channels         int      // in lists
-	// leaving are lists of channels that belong to other shards now. The shard goes on
-	// capturing them until the shards in awaits are ready.
+	// leaving are lists of channels that now belong to other shards. The shard continues to
+	// capture them until the shards in awaits are ready.
 	leaving []string
 	awaits  []int32
 	// deleting are the groups whose data the deletions delete.
 	deleting map[string]bool
-	// kept reports that the shard stays as it is: one of its lists cannot be read, so
-	// the PVs of a group whose source is missing cannot be known.
+	// kept means that the shard does not change. One of its lists cannot be read, so the PVs
+	// of a group with a missing source are unknown.
 	kept bool
 }
 
-// unknown reports whether nothing is known of what the shard captures. Such a shard
-// must not be written: without lists, its engines would stop capturing.
+// unknown reports whether the PVs that the shard captures are unknown. Such a shard must not
+// be written, because without lists its engines would stop capturing.
 func (s *compiledShard) unknown() bool { return s.kept && !s.busy() }
 
 // isEmpty reports whether the shard has nothing to capture and nothing to delete.
 func (s *compiledShard) isEmpty() bool { return !s.busy() && len(s.deletions) == 0 }
 
-// untilChange returns how long the compilation holds without an event; zero if an
+// untilChange returns how long the compilation remains valid without an event, or zero if an
 // event announces every change.
 func (c *compilation) untilChange(now time.Time) time.Duration {
 	var again time.Duration
@@ -124,18 +123,18 @@ func (in *observed) archive() compile.Archive {
 	}
 }
 
-// maxShards is the highest possible number of shards: spec.shards, and as many again
-// for PVs that two engines capture.
+// maxShards is the highest possible number of shards: spec.shards, and the same number for PVs
+// that two engines capture.
 func (in *observed) maxShards() int { return 2 * int(in.archiver.Spec.Shards) }
 
-// exists reports whether a shard exists or must be created. Shards for PVs that two
-// engines capture are created when the first such PV appears. They stay after the last
-// one, because their sealer may still have samples to seal.
+// exists reports whether a shard exists or must be created. Shards for PVs that two engines
+// capture are created when the first such PV appears. They stay after the last such PV is
+// gone, because their sealer may still have samples to seal.
 func (in *observed) exists(index int, s *compiledShard, holding map[int][]placement.Holder) bool {
 	return index < int(in.archiver.Spec.Shards) || in.shards[index] != nil || !s.isEmpty() || len(holding[index]) > 0
 }
 
-// keepAll returns a compilation that leaves all shards as they are.
+// keepAll returns a compilation that does not change any shard.
 func (in *observed) keepAll() *compilation {
 	compiled := &compilation{crdDeleted: true, shards: make([]compiledShard, in.maxShards())}
 	for i := range compiled.shards {
@@ -144,8 +143,8 @@ func (in *observed) keepAll() *compilation {
 	return compiled
 }
 
-// keep leaves a shard as it is. If the shard was lost, it keeps the lists that engines
-// report for it.
+// keep returns a shard without changes. If the ArchiveShard was lost, the result has the lists
+// that engines report for the shard.
 func (in *observed) keep(index int) compiledShard {
 	out := compiledShard{kept: true}
 	s := in.shards[index]
@@ -182,8 +181,8 @@ func (in *observed) hasLists(compiled *compilation) bool {
 	return true
 }
 
-// encode turns the channels of each shard into channel lists. Shards in unreadable stay
-// as they are.
+// encode turns the channels of each shard into channel lists. It does not change the shards in
+// unreadable.
 func encode(in *observed, result *compile.Result, unreadable map[int]bool) *compilation {
 	compiled := &compilation{
 		shards: make([]compiledShard, in.maxShards()), groups: result.Groups, expiry: result.NextExpiry,
@@ -248,7 +247,7 @@ func (r *sourceReader) fingerprint(in *observed, now time.Time) uint64 {
 			}
 		}
 	}
-	if r.sourceMissing { // a missing source counts the PVs that engines capture
+	if r.sourceMissing { // the PVs of a missing source are the PVs that engines capture
 		fmt.Fprintf(h, "%t\n", r.reconciler.Fleet.Synced())
 	}
 	return h.Sum64()

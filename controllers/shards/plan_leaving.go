@@ -12,34 +12,35 @@ import (
 
 // A PV whose shard changes from S to T stays in S, in a list that is marked as leaving,
 // until all engines of T have captured the new lists for handoverWait. No engine stops
-// capturing the PV before another one captures it:
+// capturing the PV before another engine captures it:
 //
 //	S: A B      ─▶ S: B, leaving A                       ─▶ S: B
 //	T: C        ─▶ T: A C      T's engines capture it ──▶   T: A C
 //	               └─ one compilation ─┘       └─ handoverWait ─┘
 //
-// The compilation finds leaving PVs by comparing the lists of existing shards with the
-// new assignment. Only the time since when T is ready is kept in memory. It follows:
+// The compilation finds leaving PVs by comparing the lists of existing shards with the new
+// assignment. Only the time since which T is ready is kept in memory. This has the following
+// consequences:
 //   - An operator that restarts in between, even after it wrote only S or only T, finds
-//     the same PVs leaving, and waits again for the full time.
+//     the same leaving PVs, and waits again for the full time.
 //   - If an engine of T dies, T is no longer ready. The wait begins again once another
-//     engine captures T. S goes on.
-//   - S may move to another engine meanwhile, which then captures all lists of S. An
+//     engine captures T. S continues to capture the PV.
+//   - Meanwhile S may move to another engine, which then captures all lists of S. An
 //     engine that has both shards captures the PV for T (see package agent).
-//   - An edit that moves the PV back makes it an ordinary PV of S, and leaving in T. An
-//     edit that moves it on to U makes it leaving in S and in T.
-//   - A PV that no longer belongs to a group, or that is paused, ends at once.
+//   - If an edit moves the PV back, it is an ordinary PV of S and leaves T. If an edit
+//     moves it on to U, it leaves both S and T.
+//   - The capture of a PV ends at once if the PV is paused or no longer in any group.
 
-// handoverWait is how long a shard must have captured its lists before another shard
-// gives up their PVs. It is the time that an engine allows channels to connect (package
+// handoverWait is how long a shard must have captured its lists before another shard gives up
+// their PVs. It equals the time limit of an engine for connecting channels (package
 // agent/handover).
 const handoverWait = 15 * time.Second
 
 // maxLists is the highest number of lists of a shard that the API accepts.
 const maxLists = 64
 
-// encodeLeaving adds lists of leaving channels: channels that a shard has now and that
-// another shard gets. It reads only lists that the shard no longer keeps.
+// encodeLeaving adds lists of leaving channels. A shard has these channels now, and another
+// shard will get them. encodeLeaving reads only lists that the shard no longer keeps.
 func (c *compilation) encodeLeaving(in *observed, assignment map[int][]capture.Channel) {
 	old := map[int][]capture.Channel{}
 	for i := range c.shards {
@@ -78,9 +79,9 @@ func (in *observed) superseded(index int, s *compiledShard) (channels []capture.
 	return channels
 }
 
-// releaseLeaving drops the leaving lists of shards whose PVs other shards have captured
-// for long enough. It returns when to check again; zero if only an event can change the
-// result.
+// releaseLeaving drops the leaving lists of shards whose PVs other shards have captured for
+// handoverWait. It returns the time until the next check, or zero if only an event can change
+// the result.
 func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Time) (wait time.Duration) {
 	m.readySince = in.readySince(compiled, m.readySince, now)
 	for i := range compiled.shards {
@@ -108,9 +109,9 @@ func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Ti
 	return wait
 }
 
-// readySince returns the awaited shards whose engines capture their lists, and since
-// when. before is its previous result. Shards that are kept as they are have not got
-// their lists.
+// readySince returns the awaited shards whose engines capture their lists, and the time since
+// which they do so. before is its previous result. A kept shard does not have its new lists
+// yet, so it is never ready.
 func (in *observed) readySince(compiled *compilation, before map[int32]time.Time, now time.Time) map[int32]time.Time {
 	seen, readySince := make([]bool, len(compiled.shards)), map[int32]time.Time{}
 	for i := range compiled.shards {

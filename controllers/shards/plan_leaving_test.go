@@ -18,8 +18,8 @@ import (
 	"varve.dev/varve/groups/compile"
 )
 
-// leavingWorld is a world whose cache has every write of the operator at once. Engines
-// answer when a test calls answer.
+// leavingWorld is a simulated archive. Its cache has every write of the operator at once, and
+// its engines answer only when a test calls answer.
 type leavingWorld struct {
 	*testing.T
 	in       *observed
@@ -61,7 +61,7 @@ func (w *leavingWorld) compile(assignment map[int][]string) {
 	w.reconcile()
 }
 
-// reconcile writes all shards, or only some, but no orders for engines.
+// reconcile writes all shards, or only the given ones. It does not give orders to engines.
 func (w *leavingWorld) reconcile(only ...int) (wait time.Duration) {
 	wait = w.known.releaseLeaving(w.in, w.compiled, w.now)
 	for i := range w.compiled.shards {
@@ -72,7 +72,7 @@ func (w *leavingWorld) reconcile(only ...int) (wait time.Duration) {
 	return wait
 }
 
-// answer lets the engines of some shards capture the lists that their shards have now.
+// answer makes the engines of the given shards capture the current lists of these shards.
 func (w *leavingWorld) answer(shards ...int) {
 	for _, i := range shards {
 		answer := v1alpha1.ShardEngineStatus{Name: fmt.Sprint("e", i), Phase: v1alpha1.Capturing}
@@ -89,7 +89,7 @@ func (w *leavingWorld) pass(d time.Duration) {
 	w.reconcile()
 }
 
-// restart replaces the operator by a new one, which compiles the same.
+// restart replaces the operator by a new one that makes the same compilation.
 func (w *leavingWorld) restart(assignment map[int][]string) {
 	w.known = &memory{}
 	w.compile(assignment)
@@ -144,14 +144,14 @@ func TestPVStaysInItsOldShardUntilTheNewOneIsReady(t *testing.T) {
 	w.want("no engine has answered", during)
 	w.answer(0, 1)
 	if wait := w.reconcile(); wait != handoverWait {
-		t.Errorf("reconcile asks to run again in %v, want %v", wait, handoverWait)
+		t.Errorf("reconcile requests another run in %v, want %v", wait, handoverWait)
 	}
 	w.pass(handoverWait - time.Millisecond)
 	w.want("the new shard is ready, but not for long enough", during)
 	w.pass(time.Millisecond)
 	w.want("the new shard has been ready for long enough", after)
 	if wait := w.reconcile(); wait != 0 {
-		t.Errorf("reconcile asks to run again in %v, want no run", wait)
+		t.Errorf("reconcile requests another run in %v, want no further run", wait)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestEditsWhileAPVIsLeaving(t *testing.T) {
 	w.want("no group has the PV", map[int][]string{0: {"B"}, 1: {"C", "D"}})
 }
 
-// A shard whose lists cannot be read stays as it is, and is never ready.
+// A shard whose lists cannot be read does not change, and is never ready.
 func TestShardWithAnUnreadableListIsNotReady(t *testing.T) {
 	w := newLeavingWorld(t)
 	w.compile(before)
@@ -259,6 +259,6 @@ func TestCompilationReadsOnlyListsThatChange(t *testing.T) {
 	}
 	w.compile(map[int][]string{0: {"A", "B", "NEW"}, 1: {"C"}})
 	if len(w.compiled.shards[0].leaving)+len(w.compiled.shards[1].leaving) > 0 {
-		t.Error("PVs are leaving, although the lists that would show them cannot be read")
+		t.Error("the compilation has leaving PVs although their lists cannot be read")
 	}
 }

@@ -15,9 +15,9 @@ import (
 // orders has the engines, with their orders, of each shard that exists, by index.
 type orders map[int][]v1alpha1.ShardEngine
 
-// place decides which engines capture which shard. Everything stays as it is until all
-// engines were asked for a report, because one of them may capture a shard that seems to
-// be unassigned.
+// place decides which engines capture which shard. It changes nothing until the operator has
+// requested a report from every engine, because an engine may capture a shard that seems to be
+// unassigned.
 func (r *Reconciler) place(in *observed, compiled *compilation, known *memory) (placement.Result, orders) {
 	now := time.Now()
 	plan := placement.Input{
@@ -64,8 +64,8 @@ func (r *Reconciler) limits() placement.Limits {
 	return r.Limits
 }
 
-// replicas returns how many engines should capture a shard. A shard without channels
-// needs only one, to seal what it captured before.
+// replicas returns how many engines should capture a shard. A shard without channels needs
+// only one engine, which seals the samples that the shard captured before.
 func (in *observed) replicas(index int, s *compiledShard) int {
 	if !s.busy() {
 		return 1
@@ -111,8 +111,8 @@ func slots(s *v1alpha1.ArchiveShard) (out []placement.Slot) {
 	return out
 }
 
-// holding returns the engines that report each shard: first those that seal it, then
-// those that capture it, then the others.
+// holding returns the engines that report each shard. Engines that seal the shard come first,
+// then engines that capture it, then the others.
 func (in *observed) holding() map[int][]placement.Holder {
 	type holder struct {
 		placement.Holder
@@ -149,8 +149,8 @@ func holderRank(s *report.Shard) int {
 	return 2
 }
 
-// cassandraHold returns why no shard may move for now; empty if shards may move. Moves
-// wait while nodes of Cassandra are added, removed or restarted, because moves cause
+// cassandraHold returns the reason why no shard may move at present, or "" if shards may move.
+// Moves wait while nodes of Cassandra are added, removed or restarted, because moves cause
 // additional writes.
 func cassandraHold(a *v1alpha1.Archiver) string {
 	if a.Status == nil {

@@ -32,12 +32,12 @@ func TestMeasure(t *testing.T) {
 	idle := placement.Load{Channels: 100}.Cost()
 	large := placement.Load{SamplesPerSecond: 10, BytesPerSecond: 1e6, Circuits: 4}.Cost()
 	if weights[0] != idle+1000 || weights[1] != idle+50 || weights[3] != idle+large {
-		t.Errorf("weights are %v, a shard of idle channels weighs %v", weights, idle)
+		t.Errorf("weights are %v, but a shard of idle channels has the weight %v", weights, idle)
 	}
 	in.engines[0].Report.Shards = in.engines[0].Report.Shards[:2]
 	costs = placement.Smoother{}
 	in.observeLoads(time.Now(), &costs)
 	if weights := costs.Weights([]int{100, 100, 200}); weights[2] != 2*idle+1050 {
-		t.Errorf("a shard that was not measured weighs %v, not what the others do", weights[2])
+		t.Errorf("a shard that was not measured has the weight %v instead of the weight of the others", weights[2])
 	}
 }

@@ -24,10 +24,10 @@ type sourceReader struct {
 	in         *observed
 
 	configMaps map[types.NamespacedName]configMapRead
-	// captured has the PVs of each group that shards capture now; nil until a source
-	// is missing and its group needs them.
+	// captured has the PVs of each group that shards capture now. It is nil until a source is
+	// missing and its group needs them.
 	captured map[string][]string
-	// unreadable has the shards some of whose lists cannot be read.
+	// unreadable has the shards with lists that cannot be read.
 	unreadable    map[int]bool
 	sourceMissing bool
 	// err is the first error of the API server.
@@ -47,8 +47,9 @@ func (r *sourceReader) lookup() sources.Lookup {
 	return sources.Lookup{ConfigMap: r.configMap, ChannelFinder: r.reconciler.ChannelFinder.Names, Held: r.capturedBy}
 }
 
-// configMap returns a ConfigMap. A ConfigMap that is not in the cache either lacks the
-// label of channel sources or does not exist; the API server tells which.
+// configMap returns a ConfigMap. A ConfigMap that is not in the cache either lacks the label
+// of channel sources or does not exist. A request to the API server distinguishes the two
+// cases.
 func (r *sourceReader) configMap(namespace, name string) (*corev1.ConfigMap, sources.State) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	if s, done := r.configMaps[key]; done {
@@ -72,7 +73,7 @@ func (r *sourceReader) configMap(namespace, name string) (*corev1.ConfigMap, sou
 	return s.object, s.state
 }
 
-// capturedBy returns the PVs of a group in the channel lists in force.
+// capturedBy returns the PVs of a group in the current channel lists.
 func (r *sourceReader) capturedBy(group string) []string {
 	if r.captured == nil {
 		r.captured = map[string][]string{}
@@ -105,8 +106,8 @@ func (r *sourceReader) readList(index int, name string) {
 	}
 }
 
-// listsInForce returns the names of a shard's lists, deletions included. If the shard
-// was lost, these are the lists that engines report for it.
+// listsInForce returns the names of a shard's current lists, including deletions. If the
+// ArchiveShard was lost, these are the lists that engines report for the shard.
 func (in *observed) listsInForce(index int) (names []string) {
 	names = in.capturedLists(index)
 	if s := in.shards[index]; s != nil {
@@ -117,8 +118,7 @@ func (in *observed) listsInForce(index int) (names []string) {
 	return names
 }
 
-// capturedLists returns the names of the lists that a shard captures, leaving ones
-// included.
+// capturedLists returns the names of the lists that a shard captures, including leaving lists.
 func (in *observed) capturedLists(index int) (names []string) {
 	if s := in.shards[index]; s != nil {
 		for _, l := range s.Spec.Lists {

@@ -12,13 +12,12 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// listGrace is how long a channel list stays after the last shard has stopped naming
-// it. An engine may have read an older version of the shard and be about to read the
-// list.
+// listGrace is how long a channel list stays after the last shard has stopped naming it. An
+// engine that has an older version of the shard may still have to read the list.
 const listGrace = time.Minute
 
-// prune deletes stray shards, old answers and unused lists. It returns when the next
-// list may be deleted; zero if none is unused.
+// prune deletes stray shards, old answers and unused lists. It returns the time until the next
+// list may be deleted, or zero if no list is unused.
 func (r *Reconciler) prune(ctx context.Context, in *observed, compiled *compilation, known *memory) (time.Duration, error) {
 	for _, s := range in.stray {
 		if err := r.Client.Delete(ctx, s.DeepCopy()); client.IgnoreNotFound(err) != nil {
@@ -66,9 +65,9 @@ func (r *Reconciler) pruneLists(ctx context.Context, in *observed, compiled *com
 	return wait, nil
 }
 
-// pruneAnswers deletes the answers of engines that the spec of a shard no longer names.
-// The list of answers is bounded, and an old answer would look current if the engine got
-// the shard again.
+// pruneAnswers deletes the answers of engines that the spec of a shard no longer names. The
+// number of answers is limited, and an old answer would seem current if the engine got the
+// shard again.
 func (r *Reconciler) pruneAnswers(ctx context.Context, s *v1alpha1.ArchiveShard) error {
 	old := func(answer v1alpha1.ShardEngineStatus) bool {
 		return !slices.ContainsFunc(s.Spec.Engines, func(e v1alpha1.ShardEngine) bool { return e.Name == answer.Name })
@@ -81,7 +80,7 @@ func (r *Reconciler) pruneAnswers(ctx context.Context, s *v1alpha1.ArchiveShard)
 	err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(s, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1alpha1.FieldManager))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the cache is behind: its next event runs the reconciler again
+		return nil // the cache is outdated, and its next event runs the reconciler again
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of shard %s: %w", s.Name, err)

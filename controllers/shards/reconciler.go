@@ -29,8 +29,8 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// recheckInterval is how often missing sources are rechecked: a ConfigMap without
-	// the label of channel sources causes no events.
+	// recheckInterval is how often missing sources are rechecked, because a ConfigMap without
+	// the label of channel sources does not cause events.
 	recheckInterval = 30 * time.Second
 	// costHalfLife is the half-life with which measured loads are smoothed.
 	// placeInterval is how often the placement is recomputed without an event.
@@ -38,8 +38,8 @@ const (
 	placeInterval = 30 * time.Second
 )
 
-// defaultLimits are the limits of moves per Archiver. During a move, IOCs serve a
-// second subscription for each PV of the shard.
+// defaultLimits are the limits of moves per Archiver. They bound the load on IOCs, which serve
+// a second subscription for each PV of a moving shard.
 var defaultLimits = placement.Limits{
 	AtOnce: 8, PerMinute: 60, Rest: 5 * time.Minute, Join: 2 * time.Minute, Avoid: 10 * time.Minute,
 }
@@ -56,21 +56,21 @@ type Reconciler struct {
 	Outcomes      *outcome.Latest
 	Recorder      events.EventRecorder
 	Registerer    prometheus.Registerer
-	// Limits bound moves. The zero value stands for defaultLimits.
+	// Limits bound moves. The zero value means defaultLimits.
 	Limits placement.Limits
 
 	metrics *shardsMetrics
 	answers wakeup.Broadcaster // wakes Archivers for which a ChannelFinder has a new answer
-	// known has what is remembered of each Archiver. It needs no lock: there is only
-	// one worker.
+	// known has the memory of each Archiver. It needs no lock, because there is only one
+	// worker.
 	known map[types.NamespacedName]*memory
 }
 
 // ChannelFinder returns the latest answers of ChannelFinder services.
 type ChannelFinder interface {
-	// Names returns the names of the latest answer to a query, which must not be
-	// changed. known is false before the first answer. err is the reason why there is
-	// no newer answer.
+	// Names returns the names of the latest answer to a query. The caller must not change
+	// them. known is false before the first answer. err is the reason why there is no newer
+	// answer.
 	Names(url, query string) (names []string, known bool, err error)
 }
 

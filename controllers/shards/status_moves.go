@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// recordMoves counts the moves that begin, are undone, or end, and records events of
-// them: one for each reason and engine, and one at the end of a wave.
+// recordMoves counts the moves that begin, are undone, or end. It records one event for each
+// reason and engine, and one event at the end of a wave.
 func (r *Reconciler) recordMoves(in *observed, known *memory, placed placement.Result) {
 	type cause struct {
 		reason placement.Reason

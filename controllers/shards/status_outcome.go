@@ -15,7 +15,7 @@ import (
 // publish passes the outcome on to the other reconcilers, if it has changed.
 func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *compilation, placed placement.Result, known *memory) {
 	if compiled.crdDeleted {
-		return // the outcome published before still holds
+		return // the published outcome is still valid
 	}
 	out := &outcome.Outcome{
 		Groups: compiled.groups, Generations: compiled.generations,
@@ -31,9 +31,9 @@ func (r *Reconciler) publish(name types.NamespacedName, in *observed, compiled *
 	r.Outcomes.Put(name, out)
 }
 
-// outdated counts, for each group, the shards whose engine does not capture the latest
-// lists yet. If the engine still captures the shard and the group itself has not
-// changed since it was captured, the shard does not count: another group has changed.
+// outdated counts, for each group, the shards whose engine does not capture the latest lists
+// yet. If the engine still captures the shard and the group itself has not changed since it
+// was captured, the shard does not count, because only another group has changed.
 func (in *observed) outdated(compiled *compilation, captured map[string]uint64) map[string]int {
 	out := map[string]int{}
 	for i := range compiled.shards {
@@ -50,9 +50,9 @@ func (in *observed) outdated(compiled *compilation, captured map[string]uint64) 
 	return out
 }
 
-// capturedFingerprints returns the fingerprint of each group as engines captured it
-// last: that of the compilation if no shard of the group is outdated, and otherwise the
-// one before.
+// capturedFingerprints returns the fingerprint of the version of each group that engines
+// captured last. If no shard of the group is outdated, this is the fingerprint in the
+// compilation, otherwise the previous fingerprint.
 func capturedFingerprints(compiled *compilation, outdated map[string]int, before map[string]uint64) map[string]uint64 {
 	out := map[string]uint64{}
 	for name, g := range compiled.groups {
@@ -65,8 +65,8 @@ func capturedFingerprints(compiled *compilation, outdated map[string]int, before
 	return out
 }
 
-// isCaptured reports whether a living engine that should capture a shard does so, with
-// whatever lists.
+// isCaptured reports whether a living engine that should capture a shard captures it with any
+// lists.
 func (in *observed) isCaptured(index int) bool {
 	return in.anyEngine(index, func(answer v1alpha1.ShardEngineStatus) bool { return answer.Phase == v1alpha1.Capturing })
 }
@@ -80,8 +80,8 @@ func (in *observed) capturesLists(index int, lists []string) bool {
 	})
 }
 
-// anyEngine reports whether the answer of any living engine that should capture a shard
-// matches.
+// anyEngine reports whether matches returns true for the answer of any living engine that
+// should capture a shard.
 func (in *observed) anyEngine(index int, matches func(v1alpha1.ShardEngineStatus) bool) bool {
 	s := in.shards[index]
 	if s == nil || s.Status == nil {

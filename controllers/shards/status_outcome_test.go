@@ -40,7 +40,7 @@ func TestOutdated(t *testing.T) {
 		{"a new engine is joining", in(v1alpha1.Joining, "old"), map[string]uint64{"a": 1, "b": 2}, map[string]int{"a": 2, "b": 2}},
 	} {
 		if got := c.in.outdated(compiled, c.captured); !maps.Equal(got, c.want) {
-			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 	engines = []fleet.Engine{{Name: "e", Dead: true}}
@@ -53,6 +53,6 @@ func TestCapturedFingerprints(t *testing.T) {
 	compiled := &compilation{groups: map[string]*compile.Group{"a": {Fingerprint: 1}, "b": {Fingerprint: 2}, "c": {Fingerprint: 3}}}
 	got := capturedFingerprints(compiled, map[string]int{"b": 1, "c": 1}, map[string]uint64{"b": 7, "gone": 8})
 	if want := map[string]uint64{"a": 1, "b": 7}; !maps.Equal(got, want) {
-		t.Errorf("%v, not %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"varve.dev/varve/controllers/wakeup"
 )
 
-// debounceDelay is how long an event waits for more events: `kubectl apply` of a folder
-// causes hundreds.
+// debounceDelay is how long an event waits for more events, because `kubectl apply` of a
+// folder causes hundreds of events.
 const debounceDelay = 150 * time.Millisecond
 
 // These are the indexes of groups in the cache.
@@ -54,8 +54,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// specOrDeletion passes changes of a spec, a deletion or the finalizers, but not of a
-// status.
+// specOrDeletion passes changes of the spec, of the deletion time and of the finalizers, but
+// not of the status.
 var specOrDeletion = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	old, now := e.ObjectOld, e.ObjectNew
 	return (old.GetDeletionTimestamp() == nil) != (now.GetDeletionTimestamp() == nil) ||
@@ -67,7 +67,7 @@ var specOrDeletion = predicate.Or(predicate.GenerationChangedPredicate{}, predic
 func (r *Reconciler) ChannelFinderChanged(url, query string) {
 	var groups v1alpha1.ArchiveGroupList
 	if err := r.Client.List(context.Background(), &groups, client.UnsafeDisableDeepCopy); err != nil {
-		return // there is no cache yet, so nothing was compiled with an old answer
+		return // without a cache, no compilation has used an old answer
 	}
 	for i := range groups.Items {
 		for _, s := range groups.Items[i].Spec.ChannelsFrom {
@@ -78,7 +78,7 @@ func (r *Reconciler) ChannelFinderChanged(url, query string) {
 	}
 }
 
-// indexGroups lets the cache look up groups by Archiver and by ConfigMap.
+// indexGroups adds indexes to the cache, to find groups by Archiver and by ConfigMap.
 func indexGroups(indexer client.FieldIndexer) error {
 	for field, values := range map[string]func(*v1alpha1.ArchiveGroup) []string{
 		indexArchiver: func(g *v1alpha1.ArchiveGroup) []string { return []string{g.Spec.ArchiverRef.Name} },
@@ -99,8 +99,8 @@ func indexGroups(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// archiversUsing requests the Archivers that use a ConfigMap, either as a channel list or
-// as a source of a group.
+// archiversUsing returns requests for the Archivers that use a ConfigMap, either as a channel
+// list or as a source of a group.
 func (r *Reconciler) archiversUsing(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetLabels()[v1alpha1.LabelChannels] == v1alpha1.ChannelList {
 		return wakeup.ArchiverOf(ctx, o)
@@ -118,12 +118,12 @@ func (r *Reconciler) archiversUsing(ctx context.Context, o client.Object) []reco
 	return requests
 }
 
-// archiverItself requests an Archiver that has changed.
+// archiverItself returns a request for an Archiver that has changed.
 func archiverItself(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }
 
-// archiverOfGroup requests the Archiver of a group that has changed.
+// archiverOfGroup returns a request for the Archiver of a group that has changed.
 func archiverOfGroup(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: wakeup.ArchiverOfGroup(o.(*v1alpha1.ArchiveGroup))}}
 }

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// normallyFalse has the conditions that are False while all is well.
+// normallyFalse has the conditions that are False while there are no problems.
 var normallyFalse = map[string]bool{
 	v1alpha1.ConditionDegraded:   true,
 	v1alpha1.ConditionConflicted: true,
@@ -18,9 +18,9 @@ var normallyFalse = map[string]bool{
 	v1alpha1.ConditionDiskGuard:  true,
 }
 
-// RecordTransitions records an event for each condition whose status has changed,
-// and for each condition that is not normal and whose reason has changed. It skips
-// Progressing, which changes together with the others.
+// RecordTransitions records an event for each condition whose status has changed. It also
+// records an event if the reason of a condition that is not normal has changed. It skips
+// Progressing, which changes together with the other conditions.
 func RecordTransitions(to events.EventRecorder, about runtime.Object, old, now []metav1.Condition) {
 	for _, c := range now {
 		before := meta.FindStatusCondition(old, c.Type)

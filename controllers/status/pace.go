@@ -8,17 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pace remembers when the status of each object was written. Reconcilers use it to
-// write changed figures only from time to time, because every member of etcd
-// writes each change to its disk. The zero value is ready to use, and all methods
-// are safe for concurrent use.
+// Pace remembers when the status of each object was written. Reconcilers use it to limit how
+// often they write changed figures, because every member of etcd writes each change to its
+// disk. The zero value is ready to use, and all methods are safe for concurrent use.
 type Pace struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]time.Time
 }
 
-// Since returns the time since the last Record; the longest duration if there was
-// none.
+// Since returns the time since the last Record, or the longest duration if there was no
+// Record.
 func (p *Pace) Since(name types.NamespacedName) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Archiver requests the Archiver itself. It is a Requests.
+// Archiver returns a request for the Archiver itself. It has the type Requests.
 func Archiver(_ context.Context, archiver types.NamespacedName) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: archiver}}
 }
 
-// ArchiverOf requests the Archiver that the label of an object names. It is a
+// ArchiverOf returns a request for the Archiver in the label of an object. It has the type
 // handler.MapFunc.
 func ArchiverOf(_ context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[v1alpha1.LabelArchiver]

@@ -1,5 +1,5 @@
-// Package wakeup makes reconcilers run: after changes that no object of the API
-// server shows, and after events of objects that belong to an Archiver.
+// Package wakeup makes reconcilers run after changes that are not visible in any object of the
+// API server, and after events of objects that belong to an Archiver.
 //
 //	fleet, outcome, ChannelFinder ── Wake ──▶ Broadcaster ── Source ──▶ work queues of reconcilers
 //	event of a pod, a shard, … ── ArchiverOf ──▶ request for its Archiver
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Requests returns what to reconcile when something about an Archiver has changed.
+// Requests returns the objects to reconcile after a change that concerns an Archiver.
 type Requests func(ctx context.Context, archiver types.NamespacedName) []reconcile.Request
 
 // Broadcaster passes wake-ups of Archivers on to the work queues of reconcilers. A
@@ -42,7 +42,7 @@ func (b *Broadcaster) Wake(archiver types.NamespacedName) {
 	}
 }
 
-// Source returns a source of requests: those for each Archiver that is woken.
+// Source returns a source of the requests for each Archiver that is woken.
 func (b *Broadcaster) Source(requests Requests) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		added := &listener{enqueue: func(archiver types.NamespacedName) {

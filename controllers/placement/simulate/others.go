@@ -11,9 +11,9 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// Placer assigns shards to engines. Place receives the engines, some of which may be
-// leaving, and the weight of each shard. It returns the names of the engines that capture
-// each shard, and the number of decisions that it made as steps.
+// Placer assigns shards to engines. Place receives the engines, some of which may be leaving,
+// and the weight of each shard. It returns the names of the engines that capture each shard.
+// steps is the number of its decisions.
 type Placer interface {
 	Place(engines []placement.Engine, weights []float64) (holders [][]string, steps int)
 }
@@ -64,9 +64,9 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// Ring returns a placer by consistent hashing with bounded loads. Each engine has 100
-// places on a ring. A shard goes to the first engine after its own place whose load would
-// remain below 1.15 times the mean. If there is no such engine, the shard goes to the
+// Ring returns a placer by consistent hashing with bounded loads. Each engine has 100 places
+// on a ring. A shard goes to the first engine after the shard's place on the ring whose load
+// would remain below 1.15 times the mean. If there is no such engine, the shard goes to the
 // least loaded one.
 func Ring() Placer {
 	const places = 100

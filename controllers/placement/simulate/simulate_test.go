@@ -15,33 +15,33 @@ import (
 // small is the archive of docs/design/placement.md, scaled down.
 var small = simulate.Config{PVs: 200_000, Engines: 40, Shards: 1024, Nodes: 20, Zones: 3, Events: 64}
 
-// The same config always makes the same trace. The other placers are as uneven, or move as
-// many shards, as is known of them.
+// The same config always gives the same trace. The other placers show their known imbalance
+// and number of moves.
 func TestOthers(t *testing.T) {
 	trace := simulate.New(small)
 	if !reflect.DeepEqual(trace, simulate.New(small)) {
-		t.Error("one config makes two traces")
+		t.Error("the same config gives different traces")
 	}
 	varve := simulate.Run(trace, &simulate.Varve{Replicas: 1})
 	rendezvous := simulate.Run(trace, simulate.Rendezvous())
 	ring := simulate.Run(trace, simulate.Ring())
 	mod := simulate.Run(trace, simulate.HashMod())
 	if rendezvous.Mean < varve.Mean || mod.Mean < varve.Mean {
-		t.Errorf("most loaded beside the mean: Varve %.2f, rendezvous %.2f, hash-mod %.2f", varve.Mean, rendezvous.Mean, mod.Mean)
+		t.Errorf("the highest load as a multiple of the mean: Varve %.2f, rendezvous %.2f, hash-mod %.2f", varve.Mean, rendezvous.Mean, mod.Mean)
 	}
 	if n := rendezvous.PerEvent(simulate.Leave); n != rendezvous.Fair[simulate.Leave]/rendezvous.Events[simulate.Leave] {
 		t.Errorf("rendezvous moves %.1f shards when an engine leaves", n)
 	}
 	if ring.Worst > math.Max(1.16, ring.Bound+0.01) {
-		t.Errorf("a ring with bounded loads has %.2f times the mean", ring.Worst)
+		t.Errorf("the most loaded engine of a ring with bounded loads has %.2f times the mean load", ring.Worst)
 	}
 	if n := mod.PerEvent(simulate.Join); n < 900 {
-		t.Errorf("hash-mod moves %.1f of 1024 shards when an engine comes", n)
+		t.Errorf("hash-mod moves %.1f of 1024 shards when an engine joins", n)
 	}
 }
 
-// Whatever happens, the most loaded engine has at most 1.15 times the mean load, or as
-// little more as the heaviest shards allow. Few more shards move than the events require.
+// After each event, the most loaded engine has at most 1.15 times the mean load, or as little
+// more as the heaviest shards allow. Few more shards move than the events require.
 func TestPlacement(t *testing.T) { place(t, 0, 1) }
 
 func TestLong_Placement(t *testing.T) { place(t, 1, 3) }
@@ -56,13 +56,13 @@ func place(t *testing.T, first, last uint64) {
 				checkPure(t, in, r)
 				checkApart(t, in, r)
 			}})
-			// A shard counts a hundredth of a mean one more than its load.
+			// Each shard counts with its load plus a hundredth of the mean load of a shard.
 			if limit := math.Max(1+placement.Imbalance, f.Bound) + 0.01; f.Worst > limit {
-				t.Errorf("%d engines a shard, seed %d: the most loaded engine has %.3f times the mean, it should be %.3f", replicas, seed, f.Worst, limit)
+				t.Errorf("%d engines per shard, seed %d: the most loaded engine has %.3f times the mean load, want at most %.3f", replicas, seed, f.Worst, limit)
 			}
 			for kind, factor := range map[simulate.Kind]float64{simulate.Join: 1.25, simulate.Leave: 1.5, simulate.Crash: 1.5} {
 				if f.Moves[kind] > factor*f.Fair[kind] {
-					t.Errorf("%d engines a shard, seed %d, %v: %.0f moves, it takes %.0f", replicas, seed, kind, f.Moves[kind], f.Fair[kind])
+					t.Errorf("%d engines per shard, seed %d, %v: %.0f moves, but the events require %.0f", replicas, seed, kind, f.Moves[kind], f.Fair[kind])
 				}
 			}
 			if f.Decisions > 50*cfg.Events {
@@ -81,7 +81,7 @@ func checkPure(t *testing.T, in placement.Input, r placement.Result) {
 		in.Engines[i], in.Engines[j] = in.Engines[j], in.Engines[i]
 	})
 	if again := placement.Plan(in); !reflect.DeepEqual(again, r) {
-		t.Fatal("the same input makes another decision")
+		t.Fatal("the same input gives a different decision")
 	}
 }
 
@@ -101,7 +101,7 @@ func checkApart(t *testing.T, in placement.Input, r placement.Result) {
 			}
 		}
 		want := in.Shards[i].Replicas
-		if len(on) == want+1 { // the last engine is to replace the one before it
+		if len(on) == want+1 { // the last engine will replace the one before it
 			on = slices.Delete(on, want-1, want)
 		}
 		if len(on) != want || want == 2 && on[0] == on[1] {
@@ -123,7 +123,7 @@ func TestNoisyLoad(t *testing.T) {
 		}
 		after, _ := v.Place(trace.Initial, weights)
 		if !reflect.DeepEqual(before, after) {
-			t.Fatal("shards moved")
+			t.Fatal("shards moved although the load changed only by noise")
 		}
 	}
 }
@@ -154,14 +154,14 @@ func TestHotGroup(t *testing.T) {
 	}
 	for name, load := range loads {
 		if mean := 92_000.0; load > (1+placement.Imbalance)*mean {
-			t.Errorf("engine %s has %.0f, the mean is %.0f", name, load, mean)
+			t.Errorf("engine %s has load %.0f, but the mean is %.0f", name, load, mean)
 		}
 	}
 	if moved > 16 {
 		t.Errorf("%d of 64 shards moved", moved)
 	}
 	if again, _ := v.Place(engines, weights); !reflect.DeepEqual(again, after) {
-		t.Error("shards move again")
+		t.Error("shards moved again after the load was spread")
 	}
 }
 

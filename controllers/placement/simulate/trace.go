@@ -50,7 +50,7 @@ const (
 
 func (k Kind) String() string { return [...]string{"join", "leave", "crash", "drift", "noise"}[k] }
 
-// Event is one event, and the measured weights from then on.
+// Event is one event, with the weights that are measured after it.
 type Event struct {
 	Kind    Kind
 	Engine  placement.Engine // engine that joins, leaves or crashes
@@ -70,7 +70,7 @@ const (
 	noiseSpread  = 0.03
 )
 
-// New makes a trace. The same config always gives the same trace.
+// New creates a trace. The same config always gives the same trace.
 func New(cfg Config) *Trace {
 	t := &Trace{Config: cfg, Weights: make([]float64, cfg.Shards)}
 	r := rand.New(rand.NewPCG(cfg.Seed, 1))
@@ -100,7 +100,7 @@ func (t *Trace) engine(n int) placement.Engine {
 	}
 }
 
-// happen makes the events. An engine joins before another one leaves or crashes, so the
+// happen creates the events. An engine joins before another one leaves or crashes, so the
 // number of engines stays almost constant.
 func (t *Trace) happen(r *rand.Rand) {
 	there, made := slices.Clone(t.Initial), len(t.Initial)
