@@ -45,8 +45,8 @@ type archive struct {
 	all   []typed // of the model, by time; nil: not sorted yet
 	n     map[store.WriterID]uint32
 	claim map[store.WriterID]*store.Claim
-	ready []store.Block // not yet put: a write waits for the disk
-	now   int64         // 0: the time of day
+	ready []store.Block // not written yet, because each write waits for the disk
+	now   int64         // 0: the current time
 }
 
 func newArchive(t testing.TB, seed uint64) *archive {
@@ -173,7 +173,7 @@ func (a *archive) read(from, to int64, opts Options) []typed {
 	for r, err := range seq {
 		a.check(err)
 		if r.Len() == 0 || r.Len() > chunkSamples {
-			a.t.Fatalf("a yielded run has %d samples", r.Len())
+			a.t.Fatalf("the reader yields a run with %d samples", r.Len())
 		}
 		c := r.Clone() // r is valid only until the next
 		for i := range c.Len() {
@@ -191,7 +191,7 @@ func (a *archive) expect(from, to int64) {
 	if first < 0 {
 		first = len(all)
 	}
-	var before []typed // those that may come first
+	var before []typed // the samples that may come first
 	if first > 0 && (first == len(all) || all[first].Time > from) {
 		before = slices.DeleteFunc(slices.Clone(all[:first]), func(s typed) bool { return s.Time != all[first-1].Time })
 	}
@@ -202,7 +202,7 @@ func (a *archive) expect(from, to int64) {
 				from, to, before[0].Time, got[:min(1, len(got))])
 		}
 		if got[0].Tag&sample.CarriedForward != 0 {
-			a.t.Fatal("a yielded sample is tagged as carried forward")
+			a.t.Fatal("the reader yields a sample that is tagged as carried forward")
 		}
 		got = got[1:]
 	}
@@ -215,16 +215,16 @@ func (a *archive) expect(from, to int64) {
 	last := from
 	for _, s := range got {
 		if !want[s.key()] {
-			a.t.Fatalf("range [%d, %d]: sample %v is not in the archive, or yielded twice", from, to, s)
+			a.t.Fatalf("range [%d, %d]: sample %v is not in the archive or is yielded twice", from, to, s)
 		}
 		if s.Time < last {
-			a.t.Fatalf("range [%d, %d]: time %d follows %d", from, to, s.Time, last)
+			a.t.Fatalf("range [%d, %d]: a sample of time %d follows one of time %d", from, to, s.Time, last)
 		}
 		last = s.Time
 		delete(want, s.key())
 	}
 	if len(want) > 0 {
-		a.t.Fatalf("range [%d, %d]: %d of the samples are missing", from, to, len(want))
+		a.t.Fatalf("range [%d, %d]: %d samples are missing", from, to, len(want))
 	}
 }
 

@@ -34,7 +34,7 @@ func BenchmarkRead(b *testing.B) {
 					n += run.Len()
 				}
 				if n != blocks*each {
-					b.Fatalf("%d samples", n)
+					b.Fatalf("the read yields %d samples", n)
 				}
 			}
 			b.ReportMetric(float64(b.N)*blocks*each/b.Elapsed().Seconds()/1e6, "Msamples/s")

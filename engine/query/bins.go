@@ -19,34 +19,37 @@ import (
 
 // BinOptions are the options of a read of bins.
 type BinOptions struct {
-	// Empty yields bins without samples too, up to now, from the value that the PV held.
+	// Empty makes the read yield bins without samples too, up to the current time. Such a bin
+	// has the value that the PV held.
 	Empty bool
-	// First yields the first bin even if it has no samples, provided the PV held a value.
+	// First makes the read yield the first bin even if it has no samples, provided that the PV
+	// held a value.
 	First bool
 }
 
-// Bins are the samples of a range, summed up by time.
+// Bins is the result of a read of bins: the samples of a range, summarized by time.
 type Bins struct {
 	// Width is the width of a bin, in ns.
 	Width int64
-	// Stored is set if the PV has stored rollups that these bins can be summed up from.
-	// Otherwise they are computed from samples.
+	// Stored is true if the PV has stored rollups from which these bins can be computed.
+	// Otherwise the bins are computed from samples.
 	Stored bool
-	// All yields the bins in order of time. A bin begins at a multiple of the width since
-	// 1970; the first and the last may reach beyond the range. Bins are wider only where
-	// samples have expired and no level of rollups is fine enough. A bin is valid until
-	// the next one is requested. The sequence ends after its first error, and can be used
-	// once.
+	// All yields the bins in order of time. A bin begins at a multiple of the width, counted
+	// from 1970. The first and the last bin may extend beyond the range. Bins are wider than
+	// Width only where samples have expired and no level of rollups is fine enough. A bin is
+	// valid until the next one is requested. The sequence ends after its first error. It can
+	// be used only once.
 	All iter.Seq2[*rollup.Bin, error]
 }
 
-// Bins sums up the samples of a PV in [from, to], in ns since 1970, in bins: about as many
-// as points, or up to twice as many, so that they can be sums of stored bins. For a PV
-// that was never captured it returns ErrUnknownPV.
+// Bins summarizes the samples of a PV in [from, to], in ns since 1970, in bins. There are
+// about as many bins as points, or up to twice as many, so that each bin can be the sum of
+// stored bins. For a PV that was never captured, Bins returns ErrUnknownPV.
 //
-// Bins come from the coarsest level of rollups that is fine enough, where its tiles are
-// complete. The rest is computed from finer levels and from samples. The Mean and Std of a
-// bin that is the sum of others differ in the last digits from those of its samples.
+// Where the tiles are complete, the bins come from the coarsest level of rollups that is fine
+// enough. The other bins are computed from finer levels and from samples. If a bin is the sum
+// of other bins, its Mean and Std may differ in the last digits from the values computed from
+// samples.
 func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int, opts BinOptions) (*Bins, error) {
 	n := int64(max(points, 1))
 	from, to = max(from, Earliest), min(to, Latest)
@@ -60,7 +63,7 @@ func (r *Reader) Bins(ctx context.Context, pv string, from, to int64, points int
 }
 
 // Count returns the number of samples of a PV in [from, to], in ns since 1970, from stored
-// bins. stored is false if there are no bins fine enough for the range.
+// bins. stored is false if no stored bins are fine enough for the range.
 func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64, stored bool, err error) {
 	from, to = max(from, Earliest), min(to, Latest)
 	b, err := r.binning(ctx, pv, max(1, (to-from)/countBins))
@@ -92,11 +95,11 @@ func (r *Reader) Count(ctx context.Context, pv string, from, to int64) (n uint64
 	return n, true, nil
 }
 
-// countBins is the minimum number of bins that Count adds up. It counts the ends of the
-// range sample by sample.
+// countBins is the minimum number of bins that Count adds up. Count counts the samples at the
+// ends of the range one by one.
 const countBins = 100
 
-// binning returns a read of bins of about the requested width.
+// binning returns a new binning for bins of about the requested width.
 func (r *Reader) binning(ctx context.Context, pv string, width int64) (*binning, error) {
 	b := &binning{tiles: r.Store.Rollups}
 	b.p = newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
@@ -140,18 +143,20 @@ type binning struct {
 	tiles      func(ctx context.Context, pv string, l store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error]
 	width      int64
 	first, end int64 // start of the first bin, end of the last one
-	// levels are the levels that the bins can be summed up from, the coarsest first. The
-	// first one divides the width, and each one divides the one before it.
+	// levels are the levels from which the bins can be computed, the coarsest first. The width
+	// is a multiple of the first level's width, and the width of each level is a multiple of
+	// the next level's width.
 	levels []store.Level
-	// wider are the levels that are too coarse or do not fit, the finest first.
+	// wider are the levels that are too coarse, or whose width does not divide the width of
+	// the bins, the finest first.
 	wider    []store.Level
 	whole    int64 // raw samples are complete from this time on
-	earliest int64 // nothing is stored from before this time
+	earliest int64 // there are no stored samples or bins before this time
 	join     joiner
 }
 
-// chooseLevels chooses the width and the levels, from the levels that the PV has and the
-// requested width.
+// chooseLevels chooses the width and the levels, given the levels of the PV and the requested
+// width.
 func (b *binning) chooseLevels(levels []store.Level, requested int64) {
 	levels = slices.DeleteFunc(slices.Clone(levels), func(l store.Level) bool { return !l.Valid() })
 	slices.SortFunc(levels, func(x, y store.Level) int { return cmp.Or(cmp.Compare(y.Every(), x.Every()), cmp.Compare(x, y)) })
@@ -184,9 +189,9 @@ func (b *binning) run(ctx context.Context) error {
 	return b.join.close(b.end)
 }
 
-// findHeldValue finds the value that the PV held at the start of the range, from its last
-// sample or its last bin, whichever is later. Samples may have expired, and bins may not
-// be stored yet.
+// findHeldValue finds the value that the PV held at the start of the range. It uses the last
+// sample or the last bin before the range, whichever is later, because samples may have
+// expired and bins may not be stored yet.
 func (b *binning) findHeldValue(ctx context.Context) error {
 	at := b.first
 	acc := rollup.NewAccumulator(b.unit())
@@ -236,10 +241,11 @@ func (b *binning) unit() int64 {
 	return b.width
 }
 
-// missing is a range [lo, hi) of bins that are not found yet.
+// missing is a range [lo, hi) of bins that are still missing.
 type missing struct {
 	lo, hi int64
-	// stale is set if the last samples before lo are fresh: tiles do not include them.
+	// stale is true if the last samples before lo are fresh, so that tiles do not include
+	// them.
 	stale bool
 }
 
@@ -279,8 +285,8 @@ func (b *binning) compute(ctx context.Context, lo, hi int64) (err error) {
 	return b.join.addAll(acc.Close(bins[:0], math.MaxInt64))
 }
 
-// fill finds bins of wider levels, from the k-th on, in [lo, hi). It returns the end of
-// the last one, or hi if that is later.
+// fill finds bins in [lo, hi) in the wider levels from the k-th on. It returns the end of the
+// last bin, or hi if that is later.
 func (b *binning) fill(ctx context.Context, k int, lo, hi int64) (at int64, err error) {
 	if k == len(b.wider) {
 		return hi, b.compute(ctx, lo, hi)

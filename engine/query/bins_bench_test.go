@@ -26,8 +26,8 @@ var drawnLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(5*time.Minute, store.Forever), store.LevelOf(6*time.Hour, store.Forever),
 }
 
-// wave fills a store with a PV of 1 Hz, a slow wave with noise, and with its rollups, as a
-// sealer does.
+// wave fills a store with the samples and the rollups of a PV, as a sealer does. The PV is a
+// slow wave with noise at 1 Hz.
 type wave struct {
 	testing.TB
 	st     store.Store
@@ -167,7 +167,7 @@ func BenchmarkPoints(b *testing.B) {
 			for b.Loop() {
 				end := start + int64(span)
 				if n := s.countPoints(end-int64(part), end-1); n < 1900 && part > time.Hour {
-					b.Fatalf("%d points", n)
+					b.Fatalf("the read yields %d points", n)
 				}
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e3/float64(b.N), "ms/draw")

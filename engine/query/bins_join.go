@@ -97,8 +97,7 @@ func (j *joiner) emit() error {
 	return j.pass(&j.cur)
 }
 
-// skipTo goes on to t. It yields the bins without samples before t if the options ask for
-// them.
+// skipTo advances to t. If the options request bins without samples, it yields those before t.
 func (j *joiner) skipTo(t int64) error {
 	at := rollup.Floor(j.done+j.width-1, j.width)
 	for ; (j.empty || j.lead) && j.known && at+j.width <= t && at <= j.now; at += j.width {

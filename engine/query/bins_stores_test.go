@@ -17,8 +17,8 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// TestBinsInPebble and TestLong_BinsInCassandra read bins of some days of a PV from a store that
-// a sealer has filled, and compare them with bins computed from the samples.
+// TestBinsInPebble and TestLong_BinsInCassandra read the bins of some days of a PV and compare
+// them with bins computed from the samples. The store is filled as a sealer fills it.
 func TestBinsInPebble(t *testing.T) {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {
@@ -63,14 +63,14 @@ func binsEqualSamples(t *testing.T, st store.Store) {
 		}
 		want := s.computed(r, from, to, bins.Width)
 		if len(got) != len(want) || len(want) < c.points/2 {
-			t.Fatalf("%v to %v: %d bins of %v, and %d computed from the samples", c.from, c.to, len(got), time.Duration(bins.Width), len(want))
+			t.Fatalf("%v to %v: the read yields %d bins of %v, but %d bins are computed from the samples", c.from, c.to, len(got), time.Duration(bins.Width), len(want))
 		}
 		for i := range got {
 			g, w := &got[i], &want[i]
 			near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(w.Max-w.Min) }
 			if g.Start != w.Start || g.Count != w.Count || g.Covered != w.Covered || g.Min != w.Min || g.Max != w.Max ||
 				g.First != w.First || g.Last != w.Last || !near(g.Mean, w.Mean) || !near(g.Std, w.Std) {
-				t.Fatalf("%v to %v: a bin is %+v, and computed from the samples %+v", c.from, c.to, *g, *w)
+				t.Fatalf("%v to %v: a bin is %+v, but %+v if computed from the samples", c.from, c.to, *g, *w)
 			}
 		}
 		n, stored, err := r.Count(t.Context(), drawnPV, from, to)

@@ -7,10 +7,10 @@ import (
 	"varve.dev/varve/engine/rollup"
 )
 
-// cover finds the bins of a range. It takes them from the tiles of level i, where these
-// claim to be complete and no fresh sample changes them. It finds the others in finer
-// levels and in samples. A fresh sample changes the bin that it is in and the next bin
-// with samples, because that one begins with its value.
+// cover finds the bins of a range. It takes a bin from the tiles of level i if the tiles claim
+// to be complete there and no fresh sample changes the bin. It finds the other bins in finer
+// levels and in samples. A fresh sample changes two bins: the bin that contains it, and the
+// next bin with samples, because that bin begins with the sample's value.
 func (b *binning) cover(ctx context.Context, i int, s missing) error {
 	if i == len(b.levels) {
 		return b.samples(ctx, s)

@@ -32,8 +32,8 @@ func (p *plan) readJournal(ctx context.Context, shard int, claims []store.Claim,
 	return nil
 }
 
-// largeRun is the size in bytes from which on a run is not copied into a longer one, and
-// samples outside of the range are dropped at once.
+// largeRun is a size in bytes. A run of at least this size is not copied into a longer run,
+// and its samples outside of the range are dropped at once.
 const largeRun = 1 << 20
 
 // gather adds the samples of a run to Unsealed. The caller passes runs in order of

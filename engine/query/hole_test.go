@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// moving is a store that seals everything just before a certain call of the reader:
-// samples move from memory and journal to blocks of a new size.
+// moving is a store that seals all samples just before a certain call of the reader. The
+// samples move from memory and journal to blocks in buckets of another size.
 type moving struct {
 	store.Store
 	mu        sync.Mutex // some calls are made at the same time
@@ -53,14 +53,15 @@ func (m *moving) Blocks(ctx context.Context, pv string, b store.Bucket, from, to
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
 
-// A reader misses no sample, regardless of when a sealer moves samples.
+// TestReadMissesNothingWhileSamplesAreSealed checks that a read misses no sample, regardless
+// of when a sealer moves samples.
 func TestReadMissesNothingWhileSamplesAreSealed(t *testing.T) {
 	const want = "0:0 1:1 2:2 3:3 "
 	for at := 0; ; at++ {
 		a := newArchive(t, 1)
 		a.directory(store.Channel{Shards: []int{home()}})
 		a.block(writer(1), store.Day.Of(epoch), float(epoch, 0))
-		a.reader() // puts it
+		a.reader() // writes the block
 		held, dead := float(epoch+1, 1), float(epoch+2, 2)
 		a.row(writer(1), home(), held)
 		a.row(writer(2), home(), dead)
@@ -80,11 +81,11 @@ func TestReadMissesNothingWhileSamplesAreSealed(t *testing.T) {
 		}
 		a.store = m
 		if got := brief(a.read(epoch, epoch+10, Options{})); got != want {
-			t.Errorf("sealed before call %d of the store, a read gives %s, want %s", at, got, want)
+			t.Errorf("if samples are sealed before call %d of the store, a read yields %s, want %s", at, got, want)
 		}
 		if m.calls <= at {
 			if at < 5 {
-				t.Fatalf("a read makes only %d calls", at)
+				t.Fatalf("a read makes only %d calls of the store", at)
 			}
 			return
 		}

@@ -17,8 +17,8 @@ func image(at int64, size int, fill byte) typed {
 	return typed{sample.Uint8.Array(), sample.Sample{Time: at, Bytes: bytes.Repeat([]byte{fill}, size)}}
 }
 
-// Large values are read from memory, journal and blocks like small ones. Reading changes
-// nothing in the memory of an engine.
+// TestLargeValues checks that large values are read from memory, journal and blocks like small
+// ones, and that a read does not change the memory of an engine.
 func TestLargeValues(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{Shards: []int{home()}})
@@ -37,7 +37,7 @@ func TestLargeValues(t *testing.T) {
 	for i := 8; i < 20; i += 4 {
 		a.row(writer(2), home(), all[i:i+4]...)
 	}
-	late := []typed{all[3], all[39], all[25], all[38]} // as they arrived
+	late := []typed{all[3], all[39], all[25], all[38]} // in order of arrival
 	a.held.Runs = []*sample.Run{run(all[18:30]), run(all[30:40]), run(late), run(all[28:33])}
 	var before []*sample.Run
 	for _, r := range a.held.Runs {
@@ -51,13 +51,13 @@ func TestLargeValues(t *testing.T) {
 	}
 	for i, r := range a.held.Runs {
 		if !bytes.Equal(r.Bytes, before[i].Bytes) || r.Len() != before[i].Len() {
-			t.Errorf("run %d of the engine was changed by reading", i)
+			t.Errorf("the read has changed run %d of the engine", i)
 		}
 	}
 }
 
-// A large value is not copied into each bucket. A read finds it in its own bucket, of any
-// size.
+// TestCarriedForwardValueElsewhere checks that a read finds a large value in its own bucket,
+// of any size. A large value is not copied into each bucket.
 func TestCarriedForwardValueElsewhere(t *testing.T) {
 	value := image(epoch+100, 100<<10, 7)
 	elsewhere := image(epoch+100, 0, 0)
@@ -76,13 +76,13 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 			at := later.Start() + 10
 			got := a.read(at, at+10, Options{})
 			if name == "of another's block" {
-				return // the later sample is not carried forward here: only that reading goes well
+				return // the later sample is not carried forward here, so only check that the read succeeds
 			}
 			if len(got) != 1 || got[0].key() != value.key() {
-				t.Fatalf("read %d samples: %.100v", len(got), got)
+				t.Fatalf("the read yields %d samples: %.100v", len(got), got)
 			}
 			if got := a.read(at, at+10, Options{Inside: true}); len(got) != 0 {
-				t.Errorf("%d samples are inside the range", len(got))
+				t.Errorf("the read yields %d samples inside the range", len(got))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestCarriedForwardValueElsewhere(t *testing.T) {
 		a := newArchive(t, 1)
 		a.block(writer(3), later, elsewhere)
 		if got := a.read(later.Start()+10, later.Start()+20, Options{}); len(got) != 0 {
-			t.Errorf("read %d samples of a deleted value", len(got))
+			t.Errorf("the read yields %d samples of a deleted value", len(got))
 		}
 	})
 }
@@ -115,8 +115,8 @@ func (s *shelf) Blocks(_ context.Context, _ string, in store.Bucket, _, _ int64)
 	}
 }
 
-// Reading large values needs memory for one value beside the store's own copy, regardless
-// of the number of values.
+// TestMemoryOfLargeValues checks that a read of large values needs memory for only one value
+// besides the store's own copy, regardless of the number of values.
 func TestMemoryOfLargeValues(t *testing.T) {
 	const n, size = 60, 1 << 20
 	a := newArchive(t, 1)
@@ -138,12 +138,12 @@ func TestMemoryOfLargeValues(t *testing.T) {
 	for r, err := range seq {
 		a.check(err)
 		if v := r.Value(0); r.Len() != 1 || len(v) != size || v[size-1] != byte(got) {
-			t.Fatalf("run %d has %d samples, the first of %d bytes", got, r.Len(), len(v))
+			t.Fatalf("run %d has %d samples, and the first has %d bytes", got, r.Len(), len(v))
 		}
 		got++
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; got != n || used > 3*size {
-		t.Errorf("%d values of %d bytes took %d bytes to read", got, size, used)
+		t.Errorf("the read of %d values of %d bytes used %d bytes", got, size, used)
 	}
 }

@@ -33,7 +33,7 @@ func (r *Reader) Names(ctx context.Context, match func(pv string) bool, limit in
 	return found.sorted(), nil
 }
 
-// names is a set of names. It holds little more than the first limit of them.
+// names is a set of names. It holds little more than the first names, up to the limit.
 type names struct {
 	limit int
 	set   map[string]struct{}
@@ -76,17 +76,17 @@ func (r *Reader) Type(ctx context.Context, pv string) (sample.Type, error) {
 	return ch.Types[len(ch.Types)-1], nil
 }
 
-// Metadata returns the metadata of a PV at a time in ns since 1970: the latest at or
-// before that time, or if there is none, the first. It returns false if the archive has no
-// metadata of the PV.
+// Metadata returns the metadata of a PV at a time in ns since 1970: the latest entry at or
+// before that time, or the first entry if there is none. It returns false if the archive has
+// no metadata of the PV.
 func (r *Reader) Metadata(ctx context.Context, pv string, at int64) (sample.Metadata, bool, error) {
 	m, found, err := r.Store.MetadataAt(ctx, pvname.Canonical(pv), at)
 	return m.Metadata, found, err
 }
 
-// MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time: the
-// metadata at from, as Metadata returns it, and then each that differs from the one before
-// it.
+// MetadataHistory yields the metadata of a PV over a range in ns since 1970, by time. It first
+// yields the metadata at from, as Metadata returns it. It then yields each entry that differs
+// from the previous one.
 func (r *Reader) MetadataHistory(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
 	pv = pvname.Canonical(pv)
 	return func(yield func(store.PVMetadata, error) bool) {

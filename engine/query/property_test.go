@@ -21,13 +21,13 @@ func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 	a.directory(store.Channel{Shards: []int{home(), others}, Types: []sample.Type{sample.Float64, sample.String}})
 	mem, dead := writer(100), writer(101)
 	a.held = Held{Known: true, Covers: []store.WriterID{mem}}
-	var history []typed // of what is in blocks, to carry
+	var history []typed // samples in blocks, which may be carried forward
 	for range 60 {
 		samples := a.some(span)
 		switch a.rng.IntN(6) {
 		case 0:
 			a.held.Runs = append(a.held.Runs, run(samples))
-			a.row(mem, home(), samples...) // covered, so it need not be read
+			a.row(mem, home(), samples...) // covered, so the reader need not read it
 		case 1:
 			a.row(dead, home(), samples...)
 		case 2:
@@ -45,7 +45,7 @@ func (a *archive) scatter(sizes []store.BucketSize, span int64) {
 	a.carryAll(sizes, history)
 }
 
-// some returns a few samples of one type, some of them of the same time.
+// some returns a few samples of one type. Some of them have the same time.
 func (a *archive) some(span int64) []typed {
 	t := sample.Float64
 	if a.rng.IntN(5) == 0 {
@@ -100,13 +100,14 @@ func (a *archive) carryAll(sizes []store.BucketSize, history []typed) {
 	}
 }
 
-// A read yields each sample once and in order, regardless of where the samples are.
+// TestReadEqualsModel checks that a read yields each sample once and in order, regardless of
+// where the samples are.
 func TestReadEqualsModel(t *testing.T) { readArchives(t, 0, 1) }
 
 func TestLong_ReadEqualsModel(t *testing.T) { readArchives(t, 1, 5) }
 
-// readArchives compares reads of random archives with the model, with each seed from first
-// to last-1.
+// readArchives compares reads of random archives with the model, for each seed from first to
+// last-1.
 func readArchives(t *testing.T, first, last uint64) {
 	cases := []struct {
 		sizes []store.BucketSize

@@ -18,31 +18,32 @@ import (
 // ErrUnknownPV is returned for a PV that was never captured.
 var ErrUnknownPV = errors.New("unknown PV")
 
-// ErrNoAnswer is wrapped by errors about an engine that did not answer and that alone has
-// the data.
+// ErrNoAnswer is wrapped by an error if an engine did not answer and no other engine has the
+// data.
 var ErrNoAnswer = errors.New("an engine did not answer")
 
 // Held is the samples of a PV that engines hold in memory.
 type Held struct {
-	// Known is set if an engine captures the PV, even if it has no sample yet.
+	// Known is true if an engine captures the PV, even if the engine has no sample yet.
 	Known bool
 	// Shards are the shards in which the PV is captured now. The directory may not know
 	// them yet.
 	Shards []int
-	// Runs are in order of arrival. They are copies, except that the memory of values of
-	// bytes may belong to the engine. The reader must not write to it.
+	// Runs has the samples in order of arrival. The runs are copies, but the memory of byte
+	// values may belong to the engine, so the reader must not write to it.
 	Runs []*sample.Run
-	// Covers are the writers whose unsealed samples of the PV are all in Runs: their
-	// rows in the journals of the PV's shards have no others.
+	// Covers lists the covered writers. All unsealed samples that these writers have of the PV
+	// are in Runs, so that the reader need not read their rows in the journals of the PV's
+	// shards.
 	Covers []store.WriterID
-	// Missing is set if samples that are not in the journal are missing from Runs,
-	// because their engine did not answer or because they are too many.
+	// Missing is the reason why Runs lacks samples that are not in the journal: their engine
+	// did not answer, or there are too many of them. It is nil if Runs lacks no such samples.
 	Missing error
 	// MissingFrom is the earliest time, in ns since 1970, that a missing sample can have.
 	MissingFrom int64
 }
 
-// Add adds what another engine holds of the same PV.
+// Add adds the samples that another engine holds of the same PV.
 func (h *Held) Add(o Held) {
 	h.Known = h.Known || o.Known
 	h.Shards = append(h.Shards, o.Shards...)
@@ -56,17 +57,17 @@ func (h *Held) Add(o Held) {
 // RecentRequest requests the samples of a PV that engines hold in memory.
 type RecentRequest struct {
 	PV string
-	// Shards are the shards in which the PV is, or was recently. The shards in which an
-	// engine captures the PV now may be left out.
+	// Shards are the shards in which the PV is captured, or was captured recently. They need
+	// not include the shards in which an engine captures the PV now.
 	Shards []int
-	// From and To bound the times of the requested samples, in ns since 1970. The last
-	// sample before From belongs to the request. The answer may have more samples.
+	// From and To bound the times of the requested samples, in ns since 1970. The request
+	// includes the last sample before From. The answer may have more samples than requested.
 	From, To int64
 }
 
-// Recent returns the samples of a PV that engines hold in memory, as of a moment after
-// the call. It leaves out engines that do not answer: the result does not cover their
-// writers, and the reader reads their journal instead. Even then the result must name the
+// Recent returns the samples of a PV that engines hold in memory at a moment after the call.
+// It leaves out engines that do not answer. The result does not cover the writers of these
+// engines, and the reader reads their journal rows instead. Even then the result must list the
 // shards in which the PV is captured.
 type Recent interface {
 	Recent(ctx context.Context, q RecentRequest) Held
@@ -75,15 +76,15 @@ type Recent interface {
 // Reader reads an archive. The caller sets its fields before use.
 type Reader struct {
 	Store store.Store
-	// Recent may be nil. Then the reader reads everything from the store.
+	// Recent may be nil. In this case the reader reads all samples from the store.
 	Recent Recent
 	// Captured yields the PVs being captured. The directory may not know them yet. It
 	// may be nil.
 	Captured func() iter.Seq[string]
 	// Shards is the number of shards of the archive.
 	Shards int
-	// Now returns the time, in ns since 1970, by which buckets expire. Nil means
-	// time.Now.
+	// Now returns the current time in ns since 1970, which decides whether a bucket has
+	// expired. If it is nil, the reader uses time.Now.
 	Now func() int64
 }
 
@@ -93,21 +94,21 @@ type Options struct {
 	Inside bool
 }
 
-// Earliest and Latest bound the times of a read, in ns since 1970: the years 1900 to
-// 2200. Times beyond them count as these.
+// Earliest and Latest bound the times of a read, in ns since 1970. They are the years 1900 and
+// 2200. A read replaces a time beyond them by the bound.
 const (
 	Earliest = scan.Earliest
 	Latest   = scan.Latest
 )
 
-// Read yields the samples of a PV with times in [from, to], in ns since 1970, by time,
-// each once. If there is no sample at from, the last one before it comes first, unless
-// the options leave it out. Samples of equal time are in order of arrival, as far as that
-// order is known.
+// Read yields the samples of a PV with times in [from, to], in ns since 1970. It yields each
+// sample once, sorted by time. If there is no sample at from, Read first yields the last
+// sample before from, unless the options leave it out. Samples of equal time are in order of
+// arrival, as far as that order is known.
 //
-// A yielded run has one type, a bounded length and at least one sample. It is valid until
-// the next one is requested. The sequence ends after its first error, and can be used
-// once. For a PV that was never captured, Read returns ErrUnknownPV.
+// A yielded run has one type, a bounded length and at least one sample. It is valid until the
+// next one is requested. The sequence ends after its first error. It can be used only once.
+// For a PV that was never captured, Read returns ErrUnknownPV.
 func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Options) (iter.Seq2[*sample.Run, error], error) {
 	p := newPlan(r.Store, pvname.Canonical(pv), time.Now().UnixNano())
 	p.From, p.To, p.Inside = max(from, Earliest), min(to, Latest), opts.Inside
@@ -120,7 +121,8 @@ func (r *Reader) Read(ctx context.Context, pv string, from, to int64, opts Optio
 	return func(yield func(*sample.Run, error) bool) { p.run(ctx, yield) }, nil
 }
 
-// plan is one read. Its Unsealed are normalized runs of samples that may be in no block.
+// plan is one read. Its field Unsealed has normalized runs of samples that may not be in a
+// block.
 type plan struct {
 	scan.Scan
 	store  store.Store

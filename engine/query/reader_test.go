@@ -42,7 +42,7 @@ func brief(samples []typed) string {
 func (a *archive) reads(from, to int64, want string) {
 	a.t.Helper()
 	if got := brief(a.read(epoch+from, epoch+to, Options{})); got != want {
-		a.t.Errorf("range %d to %d is %q, want %q", from, to, got, want)
+		a.t.Errorf("the read of range %d to %d yields %q, want %q", from, to, got, want)
 	}
 }
 
@@ -50,14 +50,15 @@ func TestUnknownPV(t *testing.T) {
 	a := newArchive(t, 1)
 	for _, pv := range []string{"NO", testPV} {
 		if _, err := a.reader().Read(t.Context(), pv, 0, 1, Options{}); !errors.Is(err, ErrUnknownPV) {
-			t.Errorf("%s gives %v", pv, err)
+			t.Errorf("reading %s returns %v", pv, err)
 		}
 	}
 	a.held.Known = true // captured, but not yet in the directory
 	a.reads(0, 10, "")
 }
 
-// A read fails if it needs samples that only an engine without an answer has.
+// TestMissingSamplesFailTheRead checks that a read fails if it needs samples of an engine that
+// does not answer, and no other place has them.
 func TestMissingSamplesFailTheRead(t *testing.T) {
 	a := newArchive(t, 1)
 	a.held = Held{Known: true}
@@ -69,14 +70,14 @@ func TestMissingSamplesFailTheRead(t *testing.T) {
 		t.Errorf("reading samples before the missing ones: %v", err)
 	}
 	if _, err := r.Read(t.Context(), testPV, 0, 1, Options{}); !errors.Is(err, ErrNoAnswer) {
-		t.Errorf("samples: %v", err)
+		t.Errorf("reading the missing samples returns %v", err)
 	}
 	if _, err := r.Bins(t.Context(), testPV, 0, 1, 1, BinOptions{}); !errors.Is(err, ErrNoAnswer) {
-		t.Errorf("bins: %v", err)
+		t.Errorf("reading bins of the missing samples returns %v", err)
 	}
 }
 
-// A read accepts a name in each of its forms.
+// TestNamesAreCanonical checks that a read accepts a name in each of its forms.
 func TestNamesAreCanonical(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
@@ -85,7 +86,8 @@ func TestNamesAreCanonical(t *testing.T) {
 	}
 }
 
-// Samples of equal time stay in order of arrival. Each type has runs of its own.
+// TestTiesAndTypes checks that samples of equal time stay in order of arrival, and that each
+// type has runs of its own.
 func TestTiesAndTypes(t *testing.T) {
 	a := newArchive(t, 1)
 	b := store.Day.Of(epoch)
@@ -99,7 +101,8 @@ func TestTiesAndTypes(t *testing.T) {
 	a.reads(10, 20, "9:3 ")
 }
 
-// A read finds the last sample before its range in every place.
+// TestLastSampleBeforeTheRange checks that a read finds the last sample before its range in
+// every place.
 func TestLastSampleBeforeTheRange(t *testing.T) {
 	d := func(n int64) store.Bucket { return store.Day.Of(epoch + n*day) }
 	last := float(epoch+100, 1)
@@ -127,14 +130,15 @@ func TestLastSampleBeforeTheRange(t *testing.T) {
 			fill(a)
 			a.reads(200, 300, "100:1 ")
 			if got := a.read(epoch+200, epoch+300, Options{Inside: true}); len(got) > 0 {
-				t.Errorf("inside the range is %s", brief(got))
+				t.Errorf("a read of samples inside the range yields %s", brief(got))
 			}
 		})
 	}
 }
 
-// A read finds the value of a PV that has not changed for a long time: in one bucket if it
-// was carried forward, and further back if no engine captured the PV in between.
+// TestLastSampleLongBeforeTheRange checks that a read finds the value of a PV that has not
+// changed for a long time. The read finds it in one bucket if it was carried forward, and
+// further back if no engine captured the PV in between.
 func TestLastSampleLongBeforeTheRange(t *testing.T) {
 	old := float(epoch, 1)
 	for _, c := range []struct {
@@ -150,7 +154,7 @@ func TestLastSampleLongBeforeTheRange(t *testing.T) {
 	}
 }
 
-// counting counts the buckets and the blocks that are read.
+// counting is a store that counts the buckets and the blocks that are read.
 type counting struct {
 	store.Store
 	buckets, blocks int
@@ -173,14 +177,15 @@ func (c *counting) Blocks(ctx context.Context, pv string, b store.Bucket, from, 
 	}
 }
 
-// For a range from long before the first sample to years after the last one, a read
-// touches no bucket before the first sample and none in another year.
+// TestOnlyBucketsInUseAreRead checks a read of a range from long before the first sample to
+// years after the last one. It reads no bucket before the first sample and none in another
+// year.
 func TestOnlyBucketsInUseAreRead(t *testing.T) {
 	a := newArchive(t, 1)
 	at := store.Year.Of(epoch).End() - 10*day
 	a.block(writer(1), store.Hour.Of(at), float(at, 1))
 	count := &counting{Store: a.store}
-	a.reader() // puts the block
+	a.reader() // writes the block
 	a.store = count
 	got := brief(a.read(epoch-20000*day, epoch+20000*day, Options{}))
 	if want := fmt.Sprintf("%d:1 ", at-epoch); got != want || count.buckets > 24*10+1 {
@@ -188,7 +193,8 @@ func TestOnlyBucketsInUseAreRead(t *testing.T) {
 	}
 }
 
-// Blocks are read when they are needed. If the consumer stops, the rest is not read.
+// TestBlocksAreReadLazily checks that blocks are read when they are needed, and that the rest
+// is not read if the consumer stops.
 func TestBlocksAreReadLazily(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
@@ -211,7 +217,8 @@ func TestBlocksAreReadLazily(t *testing.T) {
 	}
 }
 
-// Yielded runs are short, so that a consumer needs little memory.
+// TestYieldedRunsAreBounded checks that yielded runs are short, so that a consumer needs
+// little memory.
 func TestYieldedRunsAreBounded(t *testing.T) {
 	a := newArchive(t, 1)
 	a.directory(store.Channel{})
@@ -232,7 +239,7 @@ func TestYieldedRunsAreBounded(t *testing.T) {
 		}
 	}
 	if n != len(floats)+len(texts) {
-		t.Errorf("%d samples", n)
+		t.Errorf("the read yields %d samples", n)
 	}
 }
 
@@ -253,20 +260,21 @@ func TestNames(t *testing.T) {
 		got, err := r.Names(t.Context(), c.match, c.limit)
 		a.check(err)
 		if fmt.Sprint(got) != c.want {
-			t.Errorf("limit %d gives %v, want %s", c.limit, got, c.want)
+			t.Errorf("Names with limit %d returns %v, want %s", c.limit, got, c.want)
 		}
 	}
 }
 
-// A list of the first names does not hold the others in memory.
+// TestNamesAreBounded checks that a list of the first names does not hold the other names in
+// memory.
 func TestNamesAreBounded(t *testing.T) {
 	n := names{limit: 3, set: map[string]struct{}{}}
 	for i := range 10000 {
 		if n.add(fmt.Sprintf("%05d", i*7919%10000)); len(n.set) > 2000 {
-			t.Fatalf("%d names are held", len(n.set))
+			t.Fatalf("the set holds %d names", len(n.set))
 		}
 	}
 	if got := fmt.Sprint(n.sorted()); got != "[00000 00001 00002]" {
-		t.Errorf("got %s", got)
+		t.Errorf("the first names are %s", got)
 	}
 }

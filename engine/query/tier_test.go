@@ -14,8 +14,9 @@ import (
 
 const hour = 3600 * second
 
-// A bucket is read until it expires, and not afterwards, even if the store still has it.
-// Buckets of the same time on other tiers are still read.
+// TestExpiredBucketsAreNotRead checks that a bucket is read until it expires, and not
+// afterwards, even if the store still has it. Buckets of the same time on other tiers are
+// still read.
 func TestExpiredBucketsAreNotRead(t *testing.T) {
 	a := newArchive(t, 1)
 	for i := range int64(5) {
@@ -37,7 +38,8 @@ func TestExpiredBucketsAreNotRead(t *testing.T) {
 	}
 }
 
-// The last sample before a range is the latest unexpired one on any tier.
+// TestLastSampleBeforeTheRangeOnAnotherTier checks that the last sample before a range is the
+// latest unexpired one on any tier.
 func TestLastSampleBeforeTheRangeOnAnotherTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.block(writer(1), store.Month.Of(epoch+100).In(store.Keep1y), float(epoch+100, 1))
@@ -49,13 +51,14 @@ func TestLastSampleBeforeTheRangeOnAnotherTier(t *testing.T) {
 	}
 }
 
-// A value that has not changed for longer than its tier keeps samples is in carried-forward
-// samples only. A read yields it as a normal sample.
+// TestAConstantOutlivesItsTier checks a value that has not changed for longer than its tier
+// keeps samples. Only carried-forward samples contain the value. A read yields it as a normal
+// sample.
 func TestAConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day
 	old := float(epoch, 7)
-	for h := range int64(60) { // the last two days, of which one is left, and of that the first two hours are missing
+	for h := range int64(60) { // the last two days: the first day has expired, and the first two hours of the second day are missing
 		if at := a.now - h*hour; h < 23 || h > 25 {
 			a.block(writer(1), store.Hour.Of(at).In(store.Keep1d), carriedForward(old))
 		}
@@ -66,14 +69,14 @@ func TestAConstantOutlivesItsTier(t *testing.T) {
 		inside   bool
 		want     string
 	}{
-		"since before it came":        {-day, 9 * day, false, "0:7 "},
-		"since it came":               {0, 9 * day, true, "0:7 "},
-		"since it expired":            {3 * day, 10*day + hour, false, "0:7 864000000000005:8 "},
-		"the same, inside":            {3 * day, 10*day + hour, true, "864000000000005:8 "},
-		"where it is carried":         {10*day - 5*hour, 10*day - 4*hour, false, "0:7 "},
-		"where nobody was to carry":   {10*day - 24*hour, 10*day - 20*hour, false, "0:7 "},
-		"the same, and it ends there": {10*day - 24*hour, 10*day - 24*hour, false, "0:7 "},
-		"before all":                  {-9 * day, -8 * day, false, ""},
+		"from before the value arrived":      {-day, 9 * day, false, "0:7 "},
+		"from when the value arrived":        {0, 9 * day, true, "0:7 "},
+		"from after the value expired":       {3 * day, 10*day + hour, false, "0:7 864000000000005:8 "},
+		"the same, inside":                   {3 * day, 10*day + hour, true, "864000000000005:8 "},
+		"where it is carried forward":        {10*day - 5*hour, 10*day - 4*hour, false, "0:7 "},
+		"where no engine carried it forward": {10*day - 24*hour, 10*day - 20*hour, false, "0:7 "},
+		"the same, and the range ends there": {10*day - 24*hour, 10*day - 24*hour, false, "0:7 "},
+		"before all samples":                 {-9 * day, -8 * day, false, ""},
 	} {
 		if got := brief(a.read(epoch+tc.from, epoch+tc.to, Options{Inside: tc.inside})); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -113,8 +116,8 @@ func (m *steps) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 	return m.Store.Blocks(ctx, pv, b, from, to)
 }
 
-// A reader yields each sample once, regardless of when blocks are copied to another tier
-// and deleted from the old one an hour later.
+// TestReadMissesNothingWhileBlocksMove checks that a read yields each sample once, regardless
+// of when blocks are copied to another tier and deleted from the old one an hour later.
 func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 	const want = "0:0 1:1 3600000000002:2 3600000000003:3 "
 	old := func(n int64) store.Bucket { return store.Hour.Of(epoch + n*hour).In(store.Keep30d) }
@@ -132,7 +135,7 @@ func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 				a.check(a.store.PutBlocks(t.Context(), a.ready...))
 				a.ready = nil
 			}
-			a.reader() // puts what is ready
+			a.reader() // writes the blocks that are ready
 			m := &steps{Store: a.store, at: at, do: place}
 			if copied {
 				place()
@@ -153,11 +156,11 @@ func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 				w = want[len("0:0 "):]
 			}
 			if got := brief(a.read(from, to, Options{})); got != w {
-				t.Errorf("copied before: %v; at call %d: %s, want %s", copied, at, got, w)
+				t.Errorf("copied before: %v; at call %d the read yields %s, want %s", copied, at, got, w)
 			}
 			if m.call <= at {
 				if at < 5 {
-					t.Fatalf("a read makes only %d calls", at)
+					t.Fatalf("a read makes only %d calls of the store", at)
 				}
 				break
 			}
@@ -165,8 +168,8 @@ func TestReadMissesNothingWhileBlocksMove(t *testing.T) {
 	}
 }
 
-// For a carried-forward sample without a value, a read finds the value where it is stored,
-// also in another carried-forward sample.
+// TestALargeConstantOutlivesItsTier checks that a read finds the value of a carried-forward
+// sample that has no value itself. The value may be in another carried-forward sample.
 func TestALargeConstantOutlivesItsTier(t *testing.T) {
 	a := newArchive(t, 1)
 	a.now = epoch + 10*day

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// A yielded run ends when it has chunkSamples samples or chunkBytes bytes.
+	// chunkSamples is the maximum number of samples of a yielded run, and chunkBytes is its
+	// size limit in bytes.
 	chunkSamples = 4096
 	chunkBytes   = 256 << 10
-	// A run of at least viewSamples samples, or a value of at least viewBytes bytes, is
-	// yielded without copying it into a longer run.
+	// viewSamples is the number of samples from which a run is yielded without copying it into
+	// a longer run. viewBytes is the corresponding size of a single value.
 	viewSamples = 256
 	viewBytes   = 64 << 10
 )
 
-// window cuts a merged sequence to the range, puts the last sample before the range in
-// front, and gathers runs of one type.
+// window cuts a merged sequence to the range and puts the last sample before the range in
+// front. It gathers the samples into runs of one type.
 type window struct {
 	from, to int64
 	inside   bool
@@ -30,8 +31,8 @@ type window struct {
 	ended  bool       // the consumer has stopped
 }
 
-// hold keeps the carried-forward copy of a sample before the range, or nil if there is
-// none. The window yields it unless a later sample before the range follows.
+// hold keeps the carried-forward copy of a sample before the range. The argument is nil if
+// there is none. The window yields the copy unless a later sample before the range follows.
 func (w *window) hold(carriedForward *sample.Run) {
 	if carriedForward != nil {
 		w.before = *carriedForward
@@ -40,7 +41,7 @@ func (w *window) hold(carriedForward *sample.Run) {
 }
 
 // add adds samples i to j (exclusive) of r. The caller adds samples in order of time. add
-// reports whether the consumer wants more.
+// reports whether the consumer wants more samples.
 func (w *window) add(r *sample.Run, i, j int) bool {
 	if r.Times[j-1] > w.to {
 		j = i + sort.Search(j-i, func(k int) bool { return r.Times[i+k] > w.to })
@@ -62,7 +63,7 @@ func (w *window) add(r *sample.Run, i, j int) bool {
 	return w.put(r, i, j)
 }
 
-// keep keeps sample i of r as the last one before the range.
+// keep keeps sample i of r as the last sample before the range.
 func (w *window) keep(r *sample.Run, i int) {
 	if w.inside || w.before.Len() > 0 && w.before.Times[0] > r.Times[i] {
 		return
@@ -98,7 +99,7 @@ func (w *window) put(r *sample.Run, i, j int) bool {
 		if w.chunk.Len() == 0 {
 			w.chunk.Reset(r.Type)
 		}
-		n := 1 // values of bytes one by one, because each may be large
+		n := 1 // byte values one by one, because each may be large
 		if r.Type.Fixed() {
 			n = min(j-i, chunkSamples-w.chunk.Len())
 		}
@@ -141,7 +142,7 @@ func (w *window) close() {
 	if w.ended {
 		return
 	}
-	if w.before.Len() > 0 { // nothing at or after from
+	if w.before.Len() > 0 { // no sample at or after from
 		w.flushBefore()
 	}
 	w.flush()

@@ -36,7 +36,7 @@ type rig struct {
 	url      string
 }
 
-// channels are the states of PVs, sorted by name.
+// channels contains the states of PVs, sorted by name.
 type channels []capture.Status
 
 func (c *channels) Statuses(context.Context) iter.Seq2[capture.Status, error] {

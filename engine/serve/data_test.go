@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The answer begins with the last sample at or before from. The answer for an unknown PV
-// is 404, and for a known one without data an empty list.
+// TestGetData checks that an answer begins with the last sample at or before from. The answer
+// for an unknown PV is 404, and the answer for a known PV without data is an empty list.
 func TestGetData(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 11), 1) // to 00:00:10
@@ -39,12 +39,13 @@ func TestGetData(t *testing.T) {
 	} {
 		code, got := r.get("/retrieval/data/" + c.path)
 		if code != c.code || got != c.want {
-			t.Errorf("%s gives %d\n%s", c.path, code, got)
+			t.Errorf("GET %s returns %d\n%s", c.path, code, got)
 		}
 	}
 }
 
-// Every answer has units and precision. Labels and limits are there on request.
+// TestMetadata checks that every answer has units and precision, and that labels and limits
+// are included on request.
 func TestMetadata(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:VALVE", ramp(newYear, 1), 1)
@@ -58,12 +59,13 @@ func TestMetadata(t *testing.T) {
 	_, got = r.get("/retrieval/data/getData.json?pv=SR:VALVE&from=2026-01-01T00:00:00Z&fetchLatestMetadata=true")
 	for _, want := range []string{`"ENUM_0":"Open","ENUM_1":"Shut \"x\""`, `"HIGH":"5.0"`} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%s has no %s", got, want)
+			t.Errorf("the answer %s does not contain %s", got, want)
 		}
 	}
 }
 
-// JSON is compressed with gzip, raw answers are not, and deflate is never used.
+// TestCompression checks that JSON is compressed with gzip, that raw answers are not
+// compressed, and that deflate is never used.
 func TestCompression(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 4000), 1)
@@ -112,7 +114,8 @@ func (b *broken) Blocks(ctx context.Context, pv string, bk store.Bucket, from, t
 	}
 }
 
-// An answer that cannot be completed is an error or an aborted connection.
+// TestFailingStoreNeverLooksComplete checks that an answer that cannot be completed is an
+// error or an aborted connection.
 func TestFailingStoreNeverLooksComplete(t *testing.T) {
 	b := &broken{Store: openStore(t)}
 	r := newRigOn(t, b)
@@ -123,12 +126,12 @@ func TestFailingStoreNeverLooksComplete(t *testing.T) {
 	for _, path := range []string{"/retrieval/data/getData.json?", "/retrieval/data/getData.raw?", "/api/v1/samples?"} {
 		b.after = 0
 		if code, got := r.get(path + span); code != 500 || !strings.Contains(got, errBroken.Error()) {
-			t.Errorf("%s gives %d %s", path, code, got)
+			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 		b.after = 3
 		res, got, err := r.do(http.MethodGet, path+span, "")
 		if res.StatusCode != 200 || len(got) == 0 || err == nil {
-			t.Errorf("%s: an incomplete answer with status %d of %d bytes ends with %v", path, res.StatusCode, len(got), err)
+			t.Errorf("%s: an incomplete answer with status %d and %d bytes ends with the error %v", path, res.StatusCode, len(got), err)
 		}
 	}
 }

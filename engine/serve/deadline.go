@@ -12,8 +12,8 @@ const (
 	pieceBytes = 64 << 10
 )
 
-// limitWrites gives each piece of an answer a deadline of its own. An answer may take as
-// long as its client keeps reading.
+// limitWrites gives each piece of an answer a deadline of its own. An answer may take any
+// time, as long as its client keeps reading.
 func limitWrites(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, conn: http.NewResponseController(w)}, r)

@@ -18,15 +18,15 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Each piece has a deadline of its own, so that a client may be slow but must not stop
-// reading.
+// TestEachPieceHasADeadline checks that each piece has a deadline of its own. A client may be
+// slow, but must not stop reading.
 func TestEachPieceHasADeadline(t *testing.T) {
 	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	start := time.Now()
 	limitWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for _, size := range []int{1, 1, 3*pieceBytes + 1, 0} {
 			if n, err := w.Write(make([]byte, size)); err != nil || n != size {
-				t.Errorf("%d of %d bytes: %v", n, size, err)
+				t.Errorf("wrote %d of %d bytes: %v", n, size, err)
 			}
 		}
 	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

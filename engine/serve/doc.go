@@ -9,8 +9,8 @@
 //
 // An engine that does not read the archive serves no read APIs.
 //
-// Answers are streamed: a request holds only the piece that is being encoded. A client
-// that stops reading loses its connection. The server compresses answers with gzip for
-// clients that accept it. It never uses deflate, which some clients cannot read, and
-// never compresses raw answers.
+// Answers are streamed: a request holds only the piece that is being encoded. If a client
+// stops reading, the server closes the connection. The server compresses answers with gzip for
+// clients that accept it. It never uses deflate, which some clients cannot read, and never
+// compresses raw answers.
 package serve

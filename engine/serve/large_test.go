@@ -71,7 +71,7 @@ func startEngine(t *testing.T, st store.Store) (e *engine.Engine, source *camera
 	go func() {
 		defer close(ended)
 		if n := e.Run(ctx); n != 0 {
-			t.Errorf("%d samples were not saved", n)
+			t.Errorf("%d samples were not saved at the end", n)
 		}
 	}()
 	e.Apply(held)
@@ -80,13 +80,13 @@ func startEngine(t *testing.T, st store.Store) (e *engine.Engine, source *camera
 	return e, source, end
 }
 
-// Arrays of 200,000 floats and images of 16 MiB read back unchanged over HTTP, from
-// memory, from the journal and from blocks.
+// TestLargeValuesOverHTTP checks that arrays of 200,000 floats and images of 16 MiB can be
+// read unchanged over HTTP from memory, from the journal and from blocks.
 func TestLargeValuesOverHTTP(t *testing.T) {
 	st := openStore(t)
 	e, source, end := startEngine(t, st)
 	rng := rand.New(rand.NewPCG(1, 1))
-	begun := time.Now().Truncate(time.Second) // samples of long ago would be carried forward through all buckets since
+	begun := time.Now().Truncate(time.Second) // old samples would be carried forward through all later buckets
 	profile := make([]float64, 200_000)
 	var profileBytes []byte
 	for i := range profile {
@@ -112,38 +112,38 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 		var got []struct{ Data []struct{ Val []float64 } }
 		body := fetch(t, url+"/retrieval/data/getData.json?pv=CAM:PROFILE"+from)
 		if err := json.Unmarshal(body, &got); err != nil || len(got) != 1 || len(got[0].Data) != 1 {
-			t.Fatalf("from %s: %.100s, %v", where, body, err)
+			t.Fatalf("the JSON read from %s is %.100s, %v", where, body, err)
 		}
 		if val := got[0].Data[0].Val; !slices.Equal(val, profile) {
-			t.Errorf("from %s: %d floats differ from those sent", where, len(val))
+			t.Errorf("the %[2]d floats read from %[1]s differ from those that were sent", where, len(val))
 		}
 		body = fetch(t, url+"/retrieval/data/getData.raw?pv=CAM:IMAGE"+from)
 		lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
 		if len(lines) != 1+len(images) {
-			t.Fatalf("from %s: %d lines", where, len(lines))
+			t.Fatalf("the raw answer read from %s has %d lines", where, len(lines))
 		}
 		for i, line := range lines[1:] {
 			for _, escape := range []string{"\x1b\x02\n", "\x1b\x03\r", "\x1b\x01\x1b"} {
 				line = bytes.ReplaceAll(line, []byte(escape[:2]), []byte(escape[2:]))
 			}
 			if !bytes.Contains(line, images[i]) {
-				t.Errorf("from %s: image %d differs from the one sent", where, i)
+				t.Errorf("image %[2]d read from %[1]s differs from the one that was sent", where, i)
 			}
 		}
 	}
 	reader := &query.Reader{Store: st, Recent: e, Shards: 4}
 	check("memory", reader)
 	if used := e.Summary().MemoryBytes; used > 128<<20 {
-		t.Errorf("%d bytes are in use", used)
+		t.Errorf("%d bytes of memory are in use", used)
 	}
 	end()
-	for i, pv := range []string{"CAM:PROFILE", "CAM:IMAGE"} { // as once they have blocks
+	for i, pv := range []string{"CAM:PROFILE", "CAM:IMAGE"} { // as after their first block
 		if err := st.AddChannel(t.Context(), store.Channel{PV: pv, Shards: []int{i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check("the journal", &query.Reader{Store: st, Shards: 4})
-	e, _, end = startEngine(t, st) // it seals what the one before left
+	e, _, end = startEngine(t, st) // it seals the rows that the previous engine left
 	for deadline := time.Now().Add(4 * time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal is not sealed")
@@ -191,7 +191,7 @@ func fetch(t *testing.T, url string) []byte {
 	defer res.Body.Close()
 	var body bytes.Buffer
 	if _, err := body.ReadFrom(res.Body); err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s gives %d %.200s: %v", url, res.StatusCode, body.Bytes(), err)
+		t.Fatalf("GET %s returns %d %.200s: %v", url, res.StatusCode, body.Bytes(), err)
 	}
 	return body.Bytes()
 }

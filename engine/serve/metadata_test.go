@@ -50,7 +50,7 @@ func TestMetadataOverTime(t *testing.T) {
 	last := entry("2026-01-01T00:00:06Z", "", "A", "the last beam")
 	for query, want := range map[string][]string{
 		"at=2026-01-01T00:00:02Z": {first}, "at=2020-01-01T00:00:00Z": {first}, "at=2026-01-01T00:00:03Z": {second},
-		"at=2026-01-01T00:00:03.5Z": {second}, "at=2027-01-01T00:00:00Z": {last}, "": {first}, // it is the new year
+		"at=2026-01-01T00:00:03.5Z": {second}, "at=2027-01-01T00:00:00Z": {last}, "": {first}, // the current time is the new year
 		"from=2026-01-01T00:00:00Z":                           {first, second, third, last},
 		"from=2026-01-01T00:00:03.9Z&to=2026-01-01T00:00:05Z": {second, third},
 		"from=2026-01-01T00:00:05Z&to=2026-01-01T00:00:05Z":   {third},
@@ -58,7 +58,7 @@ func TestMetadataOverTime(t *testing.T) {
 	} {
 		code, got := r.get("/api/v1/metadata?pv=X.VAL&" + query)
 		if want := `{"pv":"X.VAL","history":[` + strings.Join(want, ",") + "]}\n"; code != 200 || got != want || !json.Valid([]byte(got)) {
-			t.Errorf("%s gives %d %swant\n%s", query, code, got, want)
+			t.Errorf("the query %s returns %d %swant\n%s", query, code, got, want)
 		}
 	}
 	r.addChannel("NEW", sample.Unknown, 0)
@@ -69,12 +69,13 @@ func TestMetadataOverTime(t *testing.T) {
 	} {
 		code, got := r.get("/api/v1/metadata?" + query)
 		if got = fmt.Sprint(code, " ", got); !strings.HasPrefix(got, want) {
-			t.Errorf("%s gives %s", query, got)
+			t.Errorf("the query %s returns %s", query, got)
 		}
 	}
 }
 
-// A sample after a change carries the new values; a limit once, as a number.
+// TestSamplesCarryChangedFields checks that a sample after a change carries the new values. A
+// changed limit appears once, as a number.
 func TestSamplesCarryChangedFields(t *testing.T) {
 	r := newRig(t)
 	r.putChangingPV()
@@ -94,16 +95,16 @@ func TestSamplesCarryChangedFields(t *testing.T) {
 		lines := strings.Split(got, "\n")
 		for i, line := range want {
 			if strings.TrimSuffix(lines[2+i], ",") != line {
-				t.Errorf("%s: sample %d is %s, not %s", path, i, lines[2+i], line)
+				t.Errorf("%s: sample %d is %s, want %s", path, i, lines[2+i], line)
 			}
 		}
 		if !json.Valid([]byte(got)) {
-			t.Errorf("%s gives invalid JSON:\n%s", path, got)
+			t.Errorf("GET %s returns invalid JSON:\n%s", path, got)
 		}
 	}
 	_, got := r.get("/retrieval/data/getData.json" + span + "&fetchLatestMetadata=true")
 	if want := `[{"meta":{"name":"X","EGU":"mA","PREC":"2","HIHI":"5.0","DESC":"the beam"},`; !strings.HasPrefix(got, want) {
-		t.Errorf("the latest metadata is %.100s, not %s", got, want)
+		t.Errorf("the latest metadata is %.100s, want %s", got, want)
 	}
 }
 
@@ -120,7 +121,7 @@ func TestTypeInfo(t *testing.T) {
 		t.Helper()
 		code, text := r.get(path)
 		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
-			t.Fatalf("%s gives %d %s: %v", path, code, text, err)
+			t.Fatalf("GET %s returns %d %s: %v", path, code, text, err)
 		}
 		return got
 	}
@@ -131,7 +132,7 @@ func TestTypeInfo(t *testing.T) {
 			"archiveFields": []any{"DESC"}, "extraFields": map[string]any{"DESC": "a \uFFFD strip"}, "computedEventRate": "2.0",
 			"hasReducedDataSet": "true", "dataStores": []any{"varve://raw?keep=90d", "varve://every-10s?keep=forever"},
 		},
-		"/mgmt/bpl/getPVTypeInfo?pv=X.VAL": { // nobody captures it now
+		"/mgmt/bpl/getPVTypeInfo?pv=X.VAL": { // no engine captures it now
 			"pvName": "X.VAL", "DBRType": "DBR_SCALAR_DOUBLE", "scalar": "true", "elementCount": "1", "units": "mA", "precision": "2.0",
 			"upperAlarmLimit": "5.0", "lowerAlarmLimit": "NaN", "paused": "true", "samplingMethod": "MONITOR", "hostName": "ioc1:5064",
 			"hasReducedDataSet": "false", "dataStores": []any{},
@@ -141,7 +142,7 @@ func TestTypeInfo(t *testing.T) {
 		got := fetchObject(path)
 		for k, v := range want {
 			if fmt.Sprint(got[k]) != fmt.Sprint(v) {
-				t.Errorf("%s: %s is %v, not %v", path, k, got[k], v)
+				t.Errorf("%s: %s is %v, want %v", path, k, got[k], v)
 			}
 		}
 	}
@@ -157,19 +158,20 @@ func TestTypeInfo(t *testing.T) {
 		`{"name":"Samples are kept:","value":"for 90d","source":"mgmt"}`, `{"name":"Rollups, every 10s, are kept:","value":"forever","source":"mgmt"}`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the details\n%s do not have %s", got, want)
+			t.Errorf("the details\n%s do not contain %s", got, want)
 		}
 	}
 	for _, path := range []string{"/mgmt/bpl/getPVTypeInfo", "/mgmt/bpl/getPVDetails", "/retrieval/bpl/getMetadata"} {
 		for _, query := range []string{"", "?pv=NO"} {
 			if code, got := r.get(path + query); code != 404 {
-				t.Errorf("%s%s gives %d %s", path, query, code, got)
+				t.Errorf("GET %s%s returns %d %s", path, query, code, got)
 			}
 		}
 	}
 }
 
-// A mark for an unknown number of dropped updates has no count.
+// TestMarkOfAnUnknownNumberOfLostSamplesHasNoCount checks that a mark for an unknown number of
+// dropped updates has no count.
 func TestMarkOfAnUnknownNumberOfLostSamplesHasNoCount(t *testing.T) {
 	r := newRig(t)
 	r.put("X", ramp(newYear, 2), 1)
@@ -177,6 +179,6 @@ func TestMarkOfAnUnknownNumberOfLostSamplesHasNoCount(t *testing.T) {
 	r.check(r.store.PutMarks(context.Background(), store.PVMark{PV: "X", Mark: m}))
 	want := `{"time":"2026-01-01T00:00:00Z","end":"2026-01-01T00:00:01Z","kind":"lost","reason":"overrun","text":"the circuit stalled"}`
 	if _, got := r.get("/api/v1/marks?pv=X&from=2026-01-01T00:00:00Z"); !strings.Contains(got, want) {
-		t.Errorf("got %s, without %s", got, want)
+		t.Errorf("the answer %s does not contain %s", got, want)
 	}
 }

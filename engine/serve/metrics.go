@@ -40,7 +40,7 @@ func (m *Metrics) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.inFlight.Inc()
 		start, code := time.Now(), &codeWriter{ResponseWriter: w, code: http.StatusOK}
-		defer func() { // also when the answer is aborted
+		defer func() { // runs also when the answer is aborted
 			m.inFlight.Dec()
 			route := cmp.Or(r.Pattern, "none")
 			m.requests.WithLabelValues(route, strconv.Itoa(code.code)).Inc()

@@ -20,7 +20,7 @@ func (r *rig) names(path string) []string {
 	code, text := r.get(path)
 	var names []string
 	if err := json.Unmarshal([]byte(text), &names); err != nil || code != 200 || names == nil {
-		r.t.Fatalf("%s gives %d %s: %v", path, code, text, err)
+		r.t.Fatalf("GET %s returns %d %s: %v", path, code, text, err)
 	}
 	return names
 }
@@ -41,17 +41,17 @@ func TestNames(t *testing.T) {
 		"/retrieval/bpl/getMatchingPVs?pv=?R:A":            "BR:A SR:A",
 	} {
 		if got := strings.Join(r.names(path), " "); got != want {
-			t.Errorf("%s gives %s", path, got)
+			t.Errorf("GET %s returns %s", path, got)
 		}
 	}
 	if code, got := r.get("/retrieval/bpl/searchForPVsRegex?regex=SR.*"); code != 200 || got != "SR:A\nSR:B\n" {
-		t.Errorf("searchForPVsRegex gives %d %q", code, got)
+		t.Errorf("searchForPVsRegex returns %d %q", code, got)
 	}
 	if code, _ := r.get("/retrieval/bpl/getMatchingPVs"); code != http.StatusNotFound {
-		t.Errorf("getMatchingPVs without parameters gives %d", code)
+		t.Errorf("getMatchingPVs without parameters returns %d", code)
 	}
 	if code, got := r.get("/retrieval/bpl/searchForPVsRegex?regex=("); code != 400 || !strings.Contains(got, "parameter regex") {
-		t.Errorf("an invalid expression gives %d %s", code, got)
+		t.Errorf("an invalid expression returns %d %s", code, got)
 	}
 }
 
@@ -97,18 +97,19 @@ func TestPVStatus(t *testing.T) {
 		_, posted, err := r.do(http.MethodPost, "/mgmt/bpl/getPVStatus", post[1], "Content-Type", post[0])
 		r.check(err)
 		if posted != got {
-			t.Errorf("a POST of %s gives\n%s", post[0], posted)
+			t.Errorf("a POST of %s returns\n%s", post[0], posted)
 		}
 	}
 	var all []struct{ PVName string }
 	_, text := r.get("/mgmt/bpl/getPVStatus?pv=*&limit=3")
 	r.check(json.Unmarshal([]byte(text), &all))
 	if s := fmt.Sprint(all); s != "[{A} {B} {C}]" {
-		t.Errorf("a glob gives %s", s)
+		t.Errorf("a glob returns %s", s)
 	}
 }
 
-// Calls that would change something are refused. The answer says what to do instead.
+// TestChangesAreRefused checks that calls that would change something are refused, and that
+// the answer says what to do instead.
 func TestChangesAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.capture()
@@ -117,7 +118,7 @@ func TestChangesAreRefused(t *testing.T) {
 			res, text, err := r.do(method, "/mgmt/bpl/"+call+"?pv=A", "")
 			r.check(err)
 			if res.StatusCode != http.StatusForbidden || !strings.Contains(text, "ArchiveGroup ns/vacuum") || !json.Valid([]byte(text)) {
-				t.Errorf("%s %s gives %d %s", method, call, res.StatusCode, text)
+				t.Errorf("%s %s returns %d %s", method, call, res.StatusCode, text)
 			}
 		}
 	}
@@ -135,23 +136,23 @@ func TestOtherPaths(t *testing.T) {
 		}
 	}
 	if code, got := r.get("/"); code != 200 || !strings.Contains(got, "getData.json") {
-		t.Errorf("the index gives %d %s", code, got)
+		t.Errorf("the index returns %d %s", code, got)
 	}
 	if code, _ := r.get("/nowhere"); code != 404 {
-		t.Errorf("an unknown path gives %d", code)
+		t.Errorf("an unknown path returns %d", code)
 	}
 	if _, got := r.get("/metrics"); !strings.Contains(got, `varve_http_requests_total{code="404",route="none"} 1`) {
-		t.Errorf("metrics are %s", got)
+		t.Errorf("/metrics returns %s", got)
 	}
 	res, _, err := r.do(http.MethodGet, "/healthz", "", "Origin", "http://grafana")
 	r.check(err)
 	if res.Header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Error("browsers are not allowed to read")
+		t.Error("the answer has no header that allows browsers to read")
 	}
 	res, _, err = r.do(http.MethodOptions, "/mgmt/bpl/deletePV", "", "Origin", "http://elsewhere")
 	r.check(err)
 	if m := res.Header.Get("Access-Control-Allow-Methods"); res.StatusCode != 204 || m != "GET" {
-		t.Errorf("preflight gives %d, methods %s", res.StatusCode, m)
+		t.Errorf("the preflight request returns %d with methods %s", res.StatusCode, m)
 	}
 }
 

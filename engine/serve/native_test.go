@@ -28,7 +28,7 @@ func TestChannels(t *testing.T) {
 			Next     string
 		}
 		if err := json.Unmarshal([]byte(text), &p); err != nil || code != 200 {
-			t.Fatalf("%s gives %d %s: %v", query, code, text, err)
+			t.Fatalf("the query %s returns %d %s: %v", query, code, text, err)
 		}
 		for _, c := range p.Channels {
 			pvs += c.PV
@@ -45,13 +45,13 @@ func TestChannels(t *testing.T) {
 			wantNext = "B"
 		}
 		if pvs != want || next != wantNext {
-			t.Errorf("%q gives %s, next %q", query, pvs, next)
+			t.Errorf("the query %q returns %s, next %q", query, pvs, next)
 		}
 	}
 	for _, query := range []string{"limit=0", "limit=x", "state=lost"} {
 		code, text := r.get("/api/v1/channels?" + query)
 		if code != 400 || !strings.Contains(text, `"error":"parameter `+query[:5]) {
-			t.Errorf("%s gives %d %s", query, code, text)
+			t.Errorf("GET %s returns %d %s", query, code, text)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestChannel(t *testing.T) {
 		t.Errorf("got %d\n%swant\n%s", code, got, want)
 	}
 	if code, got := r.get("/api/v1/channels/NO"); code != 404 || !strings.Contains(got, "no ArchiveGroup captures NO") {
-		t.Errorf("an unknown channel gives %d %s", code, got)
+		t.Errorf("an unknown channel returns %d %s", code, got)
 	}
 }
 
@@ -108,15 +108,16 @@ func TestSamplesAndMarks(t *testing.T) {
 	}
 	for _, path := range []string{"samples", "marks"} {
 		if code, got := r.get("/api/v1/" + path + "?pv=NO"); code != 404 || !strings.Contains(got, `"error":"reading NO: unknown PV"`) {
-			t.Errorf("%s of an unknown PV gives %d %s", path, code, got)
+			t.Errorf("%s of an unknown PV returns %d %s", path, code, got)
 		}
 		if code, got := r.get("/api/v1/" + path + "?pv=X&to=x"); code != 400 || !strings.Contains(got, "parameter to") {
-			t.Errorf("%s with a wrong time gives %d %s", path, code, got)
+			t.Errorf("%s with an invalid time returns %d %s", path, code, got)
 		}
 	}
 }
 
-// Channels of an unreachable engine are reported as missing, not as unknown.
+// TestChannelsOfAnUnreachableEngineAreMissing checks that channels of an unreachable engine
+// are reported as missing and not as unknown.
 func TestChannelsOfAnUnreachableEngineAreMissing(t *testing.T) {
 	r := newRig(t)
 	r.capture()
@@ -124,20 +125,21 @@ func TestChannelsOfAnUnreachableEngineAreMissing(t *testing.T) {
 	for _, path := range []string{"/api/v1/channels", "/api/v1/status"} {
 		code, got := r.get(path)
 		if code != 200 || !strings.Contains(got, `"incomplete":"an engine did not answer"`) {
-			t.Errorf("%s gives %d %s", path, code, got)
+			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 	}
 	for _, path := range []string{"/api/v1/channels/B", "/mgmt/bpl/getPVStatus?pv=B"} {
 		if code, got := r.get(path); code != 503 || !strings.Contains(got, "did not answer") {
-			t.Errorf("%s gives %d %s", path, code, got)
+			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 	}
 	if code, _ := r.get("/retrieval/data/getData.json?pv=B"); code != 200 {
-		t.Errorf("data of B gives %d", code)
+		t.Errorf("the data of B return %d", code)
 	}
 }
 
-// An engine without a reader serves its own paths and no read API.
+// TestServerWithoutReadAPIs checks that an engine without a reader serves its own paths and no
+// read API.
 func TestServerWithoutReadAPIs(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	h, err := New(&Config{
@@ -157,12 +159,13 @@ func TestServerWithoutReadAPIs(t *testing.T) {
 		"/": 404, "/api/v1/status": 404, "/retrieval/data/getData.json?pv=A": 404, "/mgmt/bpl/getAllPVs": 404,
 	} {
 		if code, text := r.get(path); code != want {
-			t.Errorf("%s gives %d %s", path, code, text)
+			t.Errorf("GET %s returns %d %s", path, code, text)
 		}
 	}
 }
 
-// While the store is not open yet, requests are answered 503.
+// TestStoreThatIsNotOpenYet checks that requests are answered with 503 while the store is not
+// open yet.
 func TestStoreThatIsNotOpenYet(t *testing.T) {
 	st := store.OpenLater(func(context.Context) (store.Store, error) { return nil, errors.New("nobody answers") },
 		func(error) string { return "StorageAway: nobody answers" })
@@ -170,10 +173,10 @@ func TestStoreThatIsNotOpenYet(t *testing.T) {
 	r := newRigOn(t, st)
 	for _, path := range []string{"/retrieval/data/getData.json?pv=A", "/api/v1/samples?pv=A", "/mgmt/bpl/getAllPVs"} {
 		if code, got := r.get(path); code != 503 || !strings.Contains(got, "not open yet") {
-			t.Errorf("%s gives %d %s", path, code, got)
+			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 	}
 	if code, _ := r.get("/readyz"); code != 200 {
-		t.Errorf("/readyz gives %d", code)
+		t.Errorf("/readyz returns %d", code)
 	}
 }

@@ -30,13 +30,14 @@ func (r *rig) points(query string) (width float64, points []point) {
 		Marks  []any
 	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || got.Marks == nil || got.Runs != nil {
-		r.t.Fatalf("%s gives %d %v\n%s", query, code, err, text)
+		r.t.Fatalf("the query %s returns %d %v\n%s", query, code, err, text)
 	}
 	return got.Width, got.Points
 }
 
-// Points are bins of one width. The mean weighs each value by the time that the PV held
-// it. The first point includes the value held before the range.
+// TestPoints checks that points are bins of one width. The mean weighs each value by the time
+// for which the PV held it. The first point includes the value that the PV held before the
+// range.
 func TestPoints(t *testing.T) {
 	r := newRig(t)
 	run := &sample.Run{Type: sample.Float64}
@@ -53,7 +54,7 @@ func TestPoints(t *testing.T) {
 		t.Fatalf("got %d points of %v s: %v", len(got), width, got)
 	}
 	near := func(v any, want float64) bool { f, ok := v.(float64); return ok && math.Abs(f-want) < 1e-4 }
-	// 4 for 5 s, 8 for 1 s, 2 for 4 s
+	// The PV held 4 for 5 s, 8 for 1 s and 2 for 4 s.
 	if p := got[0]; p.Count != 2 || p.Severity != "MAJOR" || p.Covered != 1 || !near(p.Mean, 3.6) || !near(p.Min, 2) || !near(p.Max, 8) || !near(p.First, 8) || !near(p.Last, 2) {
 		t.Errorf("the first point is %+v", p)
 	}
@@ -64,18 +65,18 @@ func TestPoints(t *testing.T) {
 		t.Errorf("the third point is %+v", p)
 	}
 
-	// No samples, only the held value.
+	// There are no samples, only the held value.
 	_, got = r.points("pv=X&points=1&from=2026-01-01T00:00:10Z&to=2026-01-01T00:00:15Z")
 	if len(got) != 1 || got[0].Count != 0 || !near(got[0].Mean, 2) || got[0].Severity != "MAJOR" || got[0].Time != "2026-01-01T00:00:10Z" {
-		t.Errorf("a held value gives %+v", got)
+		t.Errorf("the points of a held value are %+v", got)
 	}
 	if _, got = r.points("pv=X&points=2&from=2025-01-01T00:00:10Z&to=2025-01-01T00:00:20Z"); len(got) != 0 {
-		t.Errorf("before the first sample there is %+v", got)
+		t.Errorf("the points before the first sample are %+v", got)
 	}
 }
 
-// An answer has at most one point more than requested, and its points count every sample
-// once.
+// TestPointsStayWithinTheRequestedNumber checks that an answer has at most one point more than
+// requested, and that its points count every sample once.
 func TestPointsStayWithinTheRequestedNumber(t *testing.T) {
 	r := newRig(t)
 	r.put("X", ramp(newYear, 4000), 1)
@@ -86,12 +87,13 @@ func TestPointsStayWithinTheRequestedNumber(t *testing.T) {
 			total += p.Count
 		}
 		if len(got) > n+1 || total < 4000 && n > 1 || width < 3999/float64(n) || width > 3999/float64(n)+1e-6 {
-			t.Errorf("%d points of %v s for a budget of %d have %d samples", len(got), width, n, total)
+			t.Errorf("%d points of %v s have %[4]d samples; %[3]d points were requested", len(got), width, n, total)
 		}
 	}
 }
 
-// Points of an enumeration have the time in each state, those of strings the last value.
+// TestPointsOfOtherTypes checks that points of an enumeration have the time in each state, and
+// that points of strings have the last value.
 func TestPointsOfOtherTypes(t *testing.T) {
 	r := newRig(t)
 	enum := &sample.Run{Type: sample.Enum}
@@ -105,11 +107,11 @@ func TestPointsOfOtherTypes(t *testing.T) {
 	const span = "&points=1&from=2026-01-01T00:00:00Z&to=2026-01-01T00:00:10Z"
 	_, got := r.points("pv=E" + span)
 	if p := got[0]; p.Count != 3 || p.States["0"] != 7 || p.States["2"] != 3 || p.First != 0.0 || p.Last != 0.0 || p.Min != nil {
-		t.Errorf("an enumeration gives %+v", p)
+		t.Errorf("the point of an enumeration is %+v", p)
 	}
 	_, got = r.points("pv=T" + span)
 	if p := got[0]; p.Count != 3 || p.Last != "text 2" || p.Covered != 1 {
-		t.Errorf("a string gives %+v", p)
+		t.Errorf("the point of a string is %+v", p)
 	}
 }
 
@@ -118,7 +120,7 @@ func TestErrorsOfPointsSayWhatIsWrong(t *testing.T) {
 	r.put("X", ramp(newYear, 4), 1)
 	for query, want := range map[string]int{"pv=X&points=0": 400, "pv=X&points=x": 400, "pv=X&points=100001": 400, "pv=NO&points=5": 404} {
 		if code, got := r.get("/api/v1/samples?" + query); code != want || want == 400 && !strings.Contains(got, `"error":"parameter points: `) {
-			t.Errorf("%s gives %d %s", query, code, got)
+			t.Errorf("the query %s returns %d %s", query, code, got)
 		}
 	}
 }

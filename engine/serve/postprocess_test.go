@@ -70,12 +70,13 @@ func TestPostProcessors(t *testing.T) {
 	} {
 		code, got := r.get("/retrieval/data/getData.csv?pv=" + c.pv + tenSeconds)
 		if code != c.code || code == 200 && got != c.want || !strings.Contains(got, c.want) {
-			t.Errorf("%s gives %d\n%s", c.pv, code, got)
+			t.Errorf("%s returns %d\n%s", c.pv, code, got)
 		}
 	}
 }
 
-// A post-processor that would give too many bins is refused before the answer begins.
+// TestTooManyBinsAreRefused checks that a post-processor that would return too many bins is
+// refused before the answer begins.
 func TestTooManyBinsAreRefused(t *testing.T) {
 	r := newRig(t)
 	r.put("SR:PRES", ramp(newYear, 10), 1)
@@ -85,7 +86,8 @@ func TestTooManyBinsAreRefused(t *testing.T) {
 	}
 }
 
-// A request for several PVs may have a post-processor for each. The answer names the PVs.
+// TestPostProcessorsOfSeveralPVs checks that a request for several PVs may have a
+// post-processor for each PV, and that the answer names the PVs.
 func TestPostProcessorsOfSeveralPVs(t *testing.T) {
 	r := newRig(t)
 	r.put("A", ramp(newYear, 10), 1)
@@ -120,8 +122,8 @@ func TestPostProcessorsOfSeveralPVs(t *testing.T) {
 	}
 }
 
-// A request that exceeds the memory of a post-processor is answered 400, because the
-// client can change it.
+// TestPostProcessorBounds checks that a request that exceeds the memory of a post-processor is
+// answered with 400, because the client can change the request.
 func TestPostProcessorBounds(t *testing.T) {
 	r := newRig(t)
 	for i := range uint32(4) {

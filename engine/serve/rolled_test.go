@@ -31,13 +31,13 @@ func (r *rig) rollUp(pv string, l store.Level, run *sample.Run) {
 	}
 }
 
-// For a long range, optimized and ncount are computed from stored bins. A short range is
-// read sample by sample.
+// TestLongRangesComeFromBins checks that optimized and ncount are computed from stored bins
+// for a long range, and from samples for a short range.
 func TestLongRangesComeFromBins(t *testing.T) {
 	r := newRig(t)
 	const minutes = 18 * 24 * 60
 	from := newYear - minutes*60*second
-	r.rollUp("X", store.LevelOf(time.Minute, store.Forever), ramp(from, minutes*60+1)) // one bin is not closed
+	r.rollUp("X", store.LevelOf(time.Minute, store.Forever), ramp(from, minutes*60+1)) // the last bin is not complete
 	read := func(query string) (data []struct {
 		Secs int64
 		Val  any
@@ -45,20 +45,21 @@ func TestLongRangesComeFromBins(t *testing.T) {
 		code, text := r.get("/retrieval/data/getData.json?" + query + "&to=2025-12-31T23:59:59Z")
 		var got []struct{ Data json.RawMessage }
 		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
-			t.Fatalf("%s gives %d %v\n%s", query, code, err, text)
+			t.Fatalf("the query %s returns %d %v\n%s", query, code, err, text)
 		}
 		if len(got) > 0 {
 			r.check(json.Unmarshal(got[0].Data, &data))
 		}
 		return data
 	}
-	// The samples in 99 bins of 259 minutes; the ends of the range are counted by sample.
+	// This is the number of samples in 99 bins of 259 minutes. The ends of the range are
+	// counted from samples, and there are none.
 	if got := read("pv=ncount(X)&from=2025-12-14T00:00:00Z"); len(got) != 1 || got[0].Val != 99*259*60.0 {
-		t.Errorf("ncount gives %v", got)
+		t.Errorf("ncount returns %v", got)
 	}
 	got := read("pv=optimized_431(X)&from=2025-12-14T00:00:00Z")
 	if len(got) != 432 {
-		t.Fatalf("optimized_431 gives %d bins", len(got))
+		t.Fatalf("optimized_431 returns %d bins", len(got))
 	}
 	for i, b := range got {
 		v, ok := b.Val.([]any)
@@ -67,6 +68,6 @@ func TestLongRangesComeFromBins(t *testing.T) {
 		}
 	}
 	if got := read("pv=optimized_432(X)&from=2025-12-31T00:00:00Z"); len(got) != 0 {
-		t.Errorf("a short range without samples gives %v", got)
+		t.Errorf("a short range without samples returns %v", got)
 	}
 }

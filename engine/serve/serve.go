@@ -17,23 +17,23 @@ import (
 
 // Config configures a server.
 type Config struct {
-	// Reader and Channels feed the read APIs. If Reader is nil, the server has no read
-	// APIs, only /metrics, /healthz, /readyz and the paths that Extra adds.
+	// Reader and Channels provide the data for the read APIs. If Reader is nil, the server has
+	// no read APIs, only /metrics, /healthz, /readyz and the paths that Extra adds.
 	Reader   *query.Reader
 	Channels native.Channels
-	// Extra adds other paths; it may be nil.
+	// Extra adds other paths. It may be nil.
 	Extra func(*http.ServeMux)
 	// Gatherer gathers the metrics for /metrics.
 	Gatherer prometheus.Gatherer
 	Metrics  *Metrics
-	// Ready returns why the process cannot serve yet, or nil if it can.
+	// Ready returns the reason why the process is not ready yet, or nil if it is ready.
 	Ready   func() error
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger
 }
 
-// New returns the handler of all paths. The handler needs no closing.
+// New returns the handler of all paths. The handler need not be closed.
 func New(cfg *Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	if cfg.Reader != nil {
@@ -71,7 +71,8 @@ func (c *Config) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// allowBrowsers lets pages of any origin read. Grafana's plug-in reads from the browser.
+// allowBrowsers lets web pages of any origin read the archive, because Grafana's plug-in reads
+// from the browser.
 func allowBrowsers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

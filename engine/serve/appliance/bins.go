@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// manySamples is the number of samples from which on optimized and ncount are computed
-// from stored bins, if there are any.
+// manySamples is the number of samples from which the post-processors optimized and ncount use
+// stored bins, if there are any.
 const manySamples = 1 << 20
 
 // applyToBins computes optimized and ncount from stored bins, if the range has many
@@ -59,9 +59,9 @@ func counted(from int64, n uint64) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) { yield(r, nil) }
 }
 
-// optimized turns bins into the result of the post-processor optimized: mean, std, min,
-// max and count, at the middle of the bin. It returns the number of samples in all bins,
-// or 0 if not all of them are numbers.
+// optimized converts bins to the result of the post-processor optimized: mean, std, min, max
+// and count, with the time of the middle of the bin. It returns the number of samples in all
+// bins, or 0 if not all of them are numbers.
 func optimized(bins iter.Seq2[*rollup.Bin, error]) (out *sample.Run, n uint64, err error) {
 	out = &sample.Run{Type: sample.Float64.Array()}
 	for b, err := range bins {

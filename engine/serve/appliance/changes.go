@@ -8,14 +8,14 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// change is the fields that have a new value from a time (ns since 1970) on.
+// change lists the fields that have a new value from a time on. The time is in ns since 1970.
 type change struct {
 	at     int64
 	fields []header
 }
 
-// pending is the changes that no sample has carried yet, by time. As with the Appliance,
-// the first sample after a change carries the new values.
+// pending holds the changes that no sample has carried yet, by time. As in the Appliance, the
+// first sample after a change carries the new values.
 type pending struct {
 	next int64 // time of the first change; the end of time if there is none
 	rest []change
@@ -46,7 +46,8 @@ func (c *pending) add(ch change) {
 	c.next = c.rest[0].at
 }
 
-// upTo removes the changes at or before a time and returns their fields, each once.
+// upTo removes the changes at or before a time and returns their fields. It returns each field
+// once.
 func (c *pending) upTo(t int64) (changed []header) {
 	for len(c.rest) > 0 && c.rest[0].at <= t {
 		for _, f := range c.rest[0].fields {
@@ -81,7 +82,7 @@ func differing(before, now []header) (out []header) {
 	return out
 }
 
-// fieldsOf returns the fields that sample i of a run carries; mostly none.
+// fieldsOf returns the fields that sample i of a run carries. Most samples carry none.
 func (s *series) fieldsOf(r *sample.Run, i int) (fields []header) {
 	if r.Times[i] >= s.changes.next {
 		fields = s.changes.upTo(r.Times[i])

@@ -13,7 +13,7 @@ import (
 	"varve.dev/varve/engine/serve/stream"
 )
 
-// data answers getData: the samples of one or several PVs in some format. It checks the
+// data answers getData: the samples of one or more PVs in the requested format. It checks the
 // whole request before the answer begins.
 func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 	q, code, err := parseQuery(r.PathValue("file"), r.URL.Query(), h.Now())
@@ -45,12 +45,12 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// series is the samples of one PV and the headers in front of them.
+// series holds the samples of one PV and the headers in front of them.
 type series struct {
 	name    string // as the request has it
 	from    int64  // start of the range, ns since 1970
 	typ     sample.Type
-	count   int // elements, 0 if unknown
+	count   int // number of elements, 0 if unknown
 	headers []header
 	changes pending
 	extra   fieldValues
@@ -106,16 +106,17 @@ func (h *Handler) open(ctx context.Context, t *target, q *dataQuery) (*series, e
 // until the call returns.
 type encoder interface {
 	contentType() string
-	// begin begins the answer, and end ends it.
+	// begin appends the beginning of the answer, and end appends its end.
 	begin(dst []byte) []byte
 	end(dst []byte) []byte
-	// open begins a PV. The argument first is the PV's first run, or nil if it has none.
+	// open appends the beginning of a PV. The argument first is the PV's first run, or nil if
+	// the PV has none.
 	open(dst []byte, s *series, first *sample.Run) []byte
 	samples(dst []byte, r *sample.Run) []byte
 }
 
-// answer encodes runs as they go to the client. It holds only the runs that are
-// being encoded.
+// answer encodes runs while they are sent to the client. It holds only the runs that are being
+// encoded.
 type answer struct {
 	*stream.Answer
 	enc encoder

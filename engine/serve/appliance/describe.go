@@ -15,9 +15,9 @@ import (
 // header is a property of a PV: the name of a field of its record, and the value.
 type header struct{ name, val string }
 
-// describe sets the headers of a PV from its metadata, which may be nil: units and
-// precision, and if all is set, limits, the labels of its states and archived fields. It
-// also sets the type if the directory does not have it yet.
+// describe sets the headers of a PV from its metadata, which may be nil. The headers are units
+// and precision. If all is set, they are also the limits, the labels of the states, and the
+// archived fields. describe also sets the type if the directory does not have it yet.
 func (s *series) describe(m *sample.Metadata, all bool) {
 	if m == nil {
 		return
@@ -65,7 +65,8 @@ func fields(m *sample.Metadata) []header {
 	}
 	known := headers
 	for _, p := range m.Properties {
-		// A limit whose field is archived is in both; the number is enough.
+		// If the field of a limit is archived, both the limits and the properties have it.
+		// Only the limit is used.
 		if !slices.ContainsFunc(known, func(h header) bool { return h.name == p.Name }) {
 			headers = append(headers, header{valid(p.Name), valid(p.Value)})
 		}
@@ -75,5 +76,5 @@ func fields(m *sample.Metadata) []header {
 
 func number(v float64) string { return string(value.Text.Float(nil, v, 64)) }
 
-// valid returns valid UTF-8, which all formats need. Some IOCs send Latin-1.
+// valid returns the text as valid UTF-8, which all formats need. Some IOCs send Latin-1.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -16,7 +16,7 @@ type detail struct {
 	Source string `json:"source"` // mgmt: configured; pv: observed
 }
 
-// details answers the configuration and the state of a PV, for people.
+// details answers the configuration and the state of a PV in a form for people.
 func (h *Handler) details(w http.ResponseWriter, r *http.Request) {
 	h.answerInfo(w, r, func(i *info) any {
 		list := append(h.configured(i), h.observed(i)...)

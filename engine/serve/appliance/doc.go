@@ -10,11 +10,11 @@
 // checks with aapy and pyarchappl, with four differences:
 //
 //   - JSON is always valid. The Appliance writes NaN and Infinity as bare words, which
-//     simplejson 3.19 and later refuse; requests prefers simplejson where it is
-//     installed, as with pyarchappl. Here NaN is null, which NumPy and pandas turn into
-//     NaN. An infinity is ±1e999, a JSON number that parsers of float64 read as
+//     simplejson refuses from version 3.19 on. The Python package requests prefers simplejson
+//     where it is installed, as with pyarchappl. Here NaN is null, which NumPy and pandas
+//     convert to NaN. An infinity is ±1e999, a JSON number that parsers of float64 read as
 //     infinity.
-//   - CSV quotes values with a comma, such as arrays.
+//   - CSV quotes values that contain a comma, such as arrays.
 //   - Raw answers are never compressed, because aapy does not decompress them.
 //   - A raw answer without samples has the line that begins a chunk, because pyarchappl
 //     and aapy fail on an empty answer.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// encoders are the encoders by extension of getData.
+// encoders maps the extensions of getData to encoders.
 var encoders = map[string]func() encoder{
 	"raw":  func() encoder { return &rawEncoder{} },
 	"json": func() encoder { return &jsonEncoder{} },

@@ -15,8 +15,8 @@ import (
 
 // Channels returns the states of captured PVs.
 type Channels interface {
-	// Status returns the state of one PV. An error means that the engine that may
-	// capture the PV is unreachable.
+	// Status returns the state of one PV. An error means that an engine is unreachable that
+	// may capture the PV.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
@@ -57,7 +57,7 @@ func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
 // fail answers a request whose read failed.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	h.Log.Error("request failed", "path", r.URL.Path, "err", err)
 	http.Error(w, err.Error(), request.Code(err))
@@ -72,7 +72,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	_, _ = w.Write(append(b, '\n')) // an error means that the client is gone
+	_, _ = w.Write(append(b, '\n')) // an error means that the client has disconnected
 }
 
 func writeLines(w http.ResponseWriter, lines []string) {

@@ -23,7 +23,7 @@ type info struct {
 	meta     sample.Metadata
 }
 
-// answerInfo answers a request about one PV with the JSON of what format returns.
+// answerInfo answers a request about one PV: it encodes the result of format as JSON.
 func (h *Handler) answerInfo(w http.ResponseWriter, r *http.Request, format func(i *info) any) {
 	name := r.URL.Query().Get("pv")
 	if name == "" {
@@ -76,8 +76,7 @@ var noLimits = [8]float64{
 	math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(),
 }
 
-// typeInfo answers what the Appliance calls the type info of a PV. Most values are
-// strings.
+// typeInfo answers the type info of a PV, as the Appliance calls it. Most values are strings.
 func (h *Handler) typeInfo(w http.ResponseWriter, r *http.Request) {
 	h.answerInfo(w, r, func(i *info) any { return h.typeOf(i) })
 }

@@ -14,8 +14,8 @@ import (
 //	{"secs":1767225600,"val":1.5,"nanos":25,"severity":0,"status":0},
 //	…]}]
 //
-// and .qw, which has "millis" and "val" only. It leaves out PVs without samples. The
-// first sample after a change of metadata also has "fields".
+// jsonEncoder also writes .qw, in which a sample has only "millis" and "val". It leaves out
+// PVs without samples. The first sample after a change of metadata also has "fields".
 type jsonEncoder struct {
 	quick  bool
 	series *series

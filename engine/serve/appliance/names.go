@@ -35,7 +35,7 @@ func (h *Handler) matchingPVs(w http.ResponseWriter, r *http.Request) {
 	h.answerNames(w, r, q, defaultLimit)
 }
 
-// allPVs answers a JSON list of all names, or of those that match.
+// allPVs answers a JSON list of all names, or of all matching names.
 func (h *Handler) allPVs(w http.ResponseWriter, r *http.Request) {
 	q, err := form(w, r)
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *Handler) searchForPVsRegex(w http.ResponseWriter, r *http.Request) {
 	writeLines(w, names)
 }
 
-// matcher returns the matcher for the parameter pv, a list of globs, or regex. Without
-// either it matches all names.
+// matcher returns the matcher for the parameter pv, which is a list of globs, or for the
+// parameter regex. If both are absent, the matcher matches all names.
 func matcher(q url.Values) (request.Matcher, error) {
 	switch {
 	case q.Get("pv") != "":
@@ -136,7 +136,7 @@ func form(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the body of the request: %w", err)
 	}
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // unknown: a form
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // if it is unknown, the body is a form
 	switch kind {
 	case "application/json":
 		var names []string

@@ -18,7 +18,7 @@ const (
 	fixed32 = 5
 )
 
-// Keys of protobuf fields, after EPICSEvent.proto of the Archiver Appliance.
+// Keys of protobuf fields, from EPICSEvent.proto of the Archiver Appliance.
 const (
 	infoType    = 1<<3 | varint
 	infoPV      = 2<<3 | length
@@ -41,8 +41,8 @@ const (
 	fieldsNew  = 8<<3 | varint // the values of fields have changed
 )
 
-// Payload types of scalars, by PayloadType of EPICSEvent.proto. The type of an array is
-// higher by 7.
+// Payload types of scalars, from PayloadType of EPICSEvent.proto. The type of an array is the
+// type of its elements plus 7.
 const (
 	pbString = iota
 	pbShort
@@ -55,7 +55,7 @@ const (
 	pbStructure = 14
 )
 
-// payloadTypes maps our types to payload types. Integers that fit no integer type of the
+// payloadTypes maps Varve's types to payload types. Integers that fit no integer type of the
 // Appliance become float64, as in the Appliance's own pvAccess client.
 var payloadTypes = [...]byte{
 	sample.Bool: pbByte, sample.Int8: pbByte, sample.Uint8: pbByte, sample.Int16: pbShort, sample.Uint16: pbInt,
@@ -71,8 +71,8 @@ func payloadType(t sample.Type) byte {
 	return p
 }
 
-// appendPayloadInfo appends the message that begins a chunk. The year is last, because
-// clients strip white space from lines, and a count could end in a tab.
+// appendPayloadInfo appends the message that begins a chunk. The year comes last, because
+// clients strip white space from lines, and an encoded count could end with a tab.
 func appendPayloadInfo(dst []byte, s *series, t sample.Type, year, count int) []byte {
 	dst = append(dst, infoType, payloadType(t))
 	dst = appendField(dst, infoPV, s.name)
@@ -193,7 +193,7 @@ func packedLen(t sample.Type, w uint64) int {
 	return 8
 }
 
-// zigzag encodes a sign-extended word as protobuf's sint32.
+// zigzag encodes a sign-extended word as a protobuf sint32.
 func zigzag(w uint64) uint32 { return uint32(int32(w)<<1) ^ uint32(int32(w)>>31) }
 
 func appendSint(dst []byte, w uint64) []byte { return binary.AppendUvarint(dst, uint64(zigzag(w))) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// This file has an independent reader of PB/HTTP, as far as the tests need one.
+// This file contains an independent reader of the parts of PB/HTTP that the tests need.
 
 // field is a field of a message: a number or bytes.
 type field struct {
@@ -152,5 +152,5 @@ func parseSample(fields []field, year int) pbSample {
 	return s
 }
 
-// sint is a zigzag number.
+// sint decodes a zigzag number.
 func sint(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -21,8 +21,8 @@ type dataQuery struct {
 	ext      string
 }
 
-// parseQuery parses a request for data. It ignores other parameters that clients send,
-// such as donotchunk and retiredPVTemplate. code is the status code for an error.
+// parseQuery parses a request for data. It ignores parameters that it does not know, such as
+// donotchunk and retiredPVTemplate. code is the HTTP status code for an error.
 func parseQuery(file string, q url.Values, now time.Time) (a dataQuery, code int, err error) {
 	call, ext, _ := strings.Cut(file, ".")
 	if call != "getData" && call != "getDataForPVs" {
@@ -56,7 +56,7 @@ func parseQuery(file string, q url.Values, now time.Time) (a dataQuery, code int
 	return a, 0, nil
 }
 
-// maxPVs bounds the PVs of one request.
+// maxPVs is the maximum number of PVs in one request.
 const maxPVs = 1000
 
 func checkPVs(pvs []string) error {

@@ -38,7 +38,7 @@ func TestErrorsOfQueriesSayWhatIsWrong(t *testing.T) {
 		}
 		_, code, err := parseQuery(c.file, q, time.Unix(0, newYear))
 		if code != c.code || (err == nil) != (c.code == 0) || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s?%s gives %d, %v", c.file, c.query, code, err)
+			t.Errorf("parseQuery of %s?%s returns %d, %v", c.file, c.query, code, err)
 		}
 	}
 }
@@ -50,7 +50,8 @@ func TestSplitNames(t *testing.T) {
 	}
 }
 
-// Any request is refused, or it has a PV, a format and a range.
+// FuzzQuery checks that parseQuery either refuses a request or returns a PV, a format and a
+// range.
 func FuzzQuery(f *testing.F) {
 	f.Add("getData.json", "pv=X&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00+01:00&fetchLatestMetadata=true")
 	f.Add("getData.qw", "pv=mean_600(X)&pp=x")

@@ -12,7 +12,7 @@ import (
 //	PayloadInfo LF sample LF sample LF … LF PayloadInfo LF sample LF …
 //
 // A chunk is a line of PayloadInfo and the samples that follow, up to an empty line. Its
-// samples are of one PV, one type and one UTC year. Lines are escaped protobuf messages
+// samples have one PV, one type and one UTC year. Lines are escaped protobuf messages
 // (EPICSEvent.proto).
 type rawEncoder struct {
 	series  *series

@@ -14,7 +14,7 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// encode returns the answer for runs of one PV.
+// encode returns the encoded answer for runs of one PV.
 func encode(e encoder, s *series, runs ...*sample.Run) []byte {
 	dst := e.begin(nil)
 	for i, r := range runs {
@@ -58,7 +58,8 @@ func TestRawGolden(t *testing.T) {
 	}
 }
 
-// Each type becomes one of the Appliance's types and keeps its values.
+// TestRawTypes checks that each type becomes one of the Appliance's types and keeps its
+// values.
 func TestRawTypes(t *testing.T) {
 	const minus = math.MaxUint64 - 2 // -3 as a word
 	le64 := func(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
@@ -94,12 +95,12 @@ func TestRawTypes(t *testing.T) {
 		r.Append(&c.in)
 		got := parse(t, encode(&rawEncoder{}, &series{name: "X"}, r))
 		if len(got) != 1 || got[0].typ != c.want || len(got[0].samples) != 1 || !c.ok(got[0].samples[0].vals) {
-			t.Errorf("%v is %+v", c.typ, got)
+			t.Errorf("%v is encoded as %+v", c.typ, got)
 		}
 	}
 }
 
-// A chunk has samples of one year and one type.
+// TestRawChunks checks that a chunk has samples of one year and one type.
 func TestRawChunks(t *testing.T) {
 	eve := floats(newYear-1e8, 1, 2) // 23:59:59.9 and 00:00:00.9
 	words := &sample.Run{Type: sample.Int32}
@@ -122,7 +123,8 @@ func TestRawChunks(t *testing.T) {
 	}
 }
 
-// Clients can strip white space from lines without damage to a message.
+// TestRawLinesSurviveStripping checks that clients can strip white space from lines without
+// damaging a message.
 func TestRawLinesSurviveStripping(t *testing.T) {
 	r := &sample.Run{Type: sample.Int16}
 	for v := range uint64(40) {
@@ -131,14 +133,14 @@ func TestRawLinesSurviveStripping(t *testing.T) {
 	chunks := parse(t, encode(&rawEncoder{}, &series{name: "X"}, r))
 	for v, s := range chunks[0].samples {
 		if sint(s.vals[0].v) != int64(v) || s.status != v*5%33 {
-			t.Errorf("value %d status %d is %+v", v, v*5%33, s)
+			t.Errorf("value %d with status %d is decoded as %+v", v, v*5%33, s)
 		}
 	}
 	for count := range 40 {
 		s := &sample.Run{Type: sample.Uint8.Array()}
 		s.Append(&sample.Sample{Time: newYear, Bytes: make([]byte, count)})
 		if got := parse(t, encode(&rawEncoder{}, &series{name: "X"}, s)); got[0].count != count {
-			t.Errorf("element count %d is read as %d", count, got[0].count)
+			t.Errorf("element count %d is decoded as %d", count, got[0].count)
 		}
 	}
 }
@@ -170,7 +172,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// Encoding allocates no memory except for the buffer, regardless of the number of samples.
+// TestEncodeDoesNotAllocate checks that encoding allocates no memory except for the buffer,
+// regardless of the number of samples.
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	r := floats(newYear, make([]float64, 1000)...)
 	for ext, open := range encoders {
@@ -182,8 +185,8 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The first sample after a change of metadata carries the new values, also in a new year,
-// and after several changes between two samples.
+// TestRawFieldsOfChanges checks that the first sample after a change of metadata carries the
+// new values, also in a new year and after several changes between two samples.
 func TestRawFieldsOfChanges(t *testing.T) {
 	s := &series{name: "PV"}
 	for _, c := range []change{
@@ -193,7 +196,7 @@ func TestRawFieldsOfChanges(t *testing.T) {
 	}
 	chunks := parse(t, encode(&rawEncoder{}, s, floats(newYear-3e9, 1), floats(newYear, 2, 3, 4)))
 	if len(chunks) != 2 || len(chunks[1].samples) != 3 {
-		t.Fatalf("%d chunks", len(chunks))
+		t.Fatalf("the answer has %d chunks", len(chunks))
 	}
 	for i, want := range []map[string]string{nil, {"EGU": "mA", "DESC": ""}, {"HIHI": "\t\n"}, nil} {
 		got := append(chunks[0].samples, chunks[1].samples...)[i]

@@ -7,7 +7,8 @@ import (
 	"varve.dev/varve/engine/pvname"
 )
 
-// refused are the calls of the Appliance that would change what is archived or stored.
+// refused lists the calls of the Appliance that would change the archived PVs or the stored
+// data.
 var refused = []string{
 	"abortArchivingPV", "addAlias", "addExternalArchiverServer", "addExternalArchiverServerArchives", "appendAndAliasPV",
 	"archivePV", "changeArchivalParameters", "changeStore", "changeTypeForPV", "consolidateDataForPV", "deletePV",
@@ -17,7 +18,7 @@ var refused = []string{
 	"skipAliasCheck",
 }
 
-// refuse answers a call that would change something. Clients of this API send no
+// refuse refuses a call that would change something, because clients of this API send no
 // credentials, and ArchiveGroups are the only configuration.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	text := "ArchiveGroups define which PVs are archived; add the PV to the manifest of an ArchiveGroup"

@@ -12,8 +12,8 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// pvStatus is an entry of getPVStatus. As with the Appliance, all values are strings.
-// Empty ones are left out.
+// pvStatus is an entry of getPVStatus. As in the Appliance, all values are strings. Empty
+// values are left out.
 type pvStatus struct {
 	PVName                     string `json:"pvName"`
 	Status                     string `json:"status"`
@@ -53,8 +53,8 @@ func (h *Handler) pvStatus(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// statusNames returns the requested names. Names without wildcards stay as the request
-// has them, even if they are unknown.
+// statusNames returns the requested names. Names without wildcards are returned as they are in
+// the request, even if they are unknown.
 func (h *Handler) statusNames(r *http.Request, q url.Values) ([]string, error) {
 	limit, err := request.Limit(q, noLimit)
 	if err != nil {
@@ -129,13 +129,13 @@ func (h *Handler) archived(name, pv string, s *capture.Status) pvStatus {
 	return out
 }
 
-// sampling reports whether a channel is scanned, and its scan period in seconds; 0 if it
-// is monitored.
+// sampling reports whether a channel is scanned. It also returns the scan period in seconds,
+// which is 0 if the channel is monitored.
 func sampling(s *capture.Status) (scan bool, seconds string) {
 	period, scan := strings.CutPrefix(s.Sampling, "Scan ")
 	d, _ := time.ParseDuration(period) // 0 for Monitor
 	return scan, number(d.Seconds())
 }
 
-// clock formats a time as the Appliance does for people.
+// clock formats a time for people, in the same way as the Appliance.
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format("Jan/02/2006 15:04:05 MST") }

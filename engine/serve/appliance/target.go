@@ -33,13 +33,13 @@ func parseTarget(text string, pp *postprocess.Func) target {
 	return t
 }
 
-// badQuery wraps errors in a request that its client can correct.
+// badQuery wraps the errors in a request that the client can correct.
 type badQuery struct{ error }
 
 func (b badQuery) Unwrap() error { return b.error }
 
-// resolve decides, by the names that the archive knows, whether parentheses belong to the
-// name of a PV. pp is the post-processor for PVs without one of their own.
+// resolve decides whether parentheses belong to the name of a PV. It uses the names that the
+// archive knows. pp is the post-processor for PVs without one of their own.
 func (h *Handler) resolve(ctx context.Context, t *target, pp *postprocess.Func) error {
 	name := t.pv
 	if t.err != nil {
@@ -81,14 +81,16 @@ func (s *series) apply(op *postprocess.Func, from, to int64) error {
 	return nil
 }
 
-// fieldValues is a number that accompanies each sample as a field. The Appliance answers
-// errorbar like this: the value is the mean, and the field stdz the standard deviation.
+// fieldValues holds a number for each sample, which accompanies the sample as a field. The
+// Appliance answers the post-processor errorbar in this way: the value is the mean, and the
+// field stdz is the standard deviation.
 type fieldValues struct {
 	field  string    // empty if there is none
 	values []float64 // of the samples in the run that is being encoded
 }
 
-// split splits arrays of two, the value and the field, into scalars and values.
+// split splits samples that are arrays of two elements. The first element becomes a scalar
+// sample, and the second one goes to values.
 func (b *fieldValues) split(runs iter.Seq2[*sample.Run, error]) iter.Seq2[*sample.Run, error] {
 	return func(yield func(*sample.Run, error) bool) {
 		scalars := &sample.Run{}

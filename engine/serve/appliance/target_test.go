@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// rawOf returns the answer to getData.raw for a post-processor of a PV with these runs.
+// rawOf returns the answer to getData.raw for a post-processor of a PV with the given runs.
 func rawOf(t *testing.T, text string, to int64, runs ...*sample.Run) []pbChunk {
 	t.Helper()
 	op, err := postprocess.Parse(text)
@@ -60,7 +60,8 @@ func float(s *pbSample, k int) float64 {
 	return math.Float64frombits(s.vals[0].v)
 }
 
-// The payload info has the type of the result, also in an answer without samples.
+// TestRawTypesOfPostProcessors checks that the payload info has the type of the result, also
+// in an answer without samples.
 func TestRawTypesOfPostProcessors(t *testing.T) {
 	shorts := &sample.Run{Type: sample.Int16}
 	for i := range uint64(6) {
@@ -82,19 +83,20 @@ func TestRawTypesOfPostProcessors(t *testing.T) {
 		{"firstSample_3", pbShort, 1, 2},
 		{"nth_4", pbShort, 1, 2},
 		{"ignoreflyers_3", pbShort, 1, 6},
-		{"deadBand_2", pbShort, 1, 3}, // two of them for their severity
+		{"deadBand_2", pbShort, 1, 3}, // two of them because of their severity
 	} {
 		got := rawOf(t, c.op, newYear+5e9, shorts)
 		if len(got) != 1 || got[0].typ != c.typ || got[0].count != c.count || len(got[0].samples) != c.samples || got[0].pv != "PV" {
-			t.Errorf("%s gives %+v, want type %d of %d, %d samples", c.op, got, c.typ, c.count, c.samples)
+			t.Errorf("%s returns %+v, want type %d with %d elements and %d samples", c.op, got, c.typ, c.count, c.samples)
 		}
 		if empty := rawOf(t, c.op, newYear+5e9); c.op[:5] != "optim" && (empty[0].typ != c.typ || empty[0].count != c.count) {
-			t.Errorf("%s without samples gives %+v", c.op, empty)
+			t.Errorf("%s without samples returns %+v", c.op, empty)
 		}
 	}
 }
 
-// A bin is in the chunk of the year of its middle.
+// TestRawBinsAcrossYears checks that a bin is in the chunk of the year that contains the bin's
+// middle.
 func TestRawBinsAcrossYears(t *testing.T) {
 	got := rawOf(t, "mean_10", newYear+25e9, floats(newYear-12e9, 1), floats(newYear+1e9, 2, 4))
 	if len(got) != 2 || got[0].year != 2025 || got[1].year != 2026 || len(got[0].samples) != 1 || len(got[1].samples) != 3 {
@@ -105,7 +107,8 @@ func TestRawBinsAcrossYears(t *testing.T) {
 	}
 }
 
-// Every sample of errorbar has the standard deviation as a field.
+// TestRawErrorbarHasAField checks that every sample of errorbar has the standard deviation as
+// a field.
 func TestRawErrorbarHasAField(t *testing.T) {
 	var values []float64
 	for i := range 20000 {
@@ -113,7 +116,7 @@ func TestRawErrorbarHasAField(t *testing.T) {
 	}
 	got := rawOf(t, "errorbar_2", newYear+19999e9, floats(newYear, values...))
 	if len(got) != 1 || len(got[0].samples) != 10000 {
-		t.Fatalf("%d chunks", len(got))
+		t.Fatalf("the answer has %d chunks", len(got))
 	}
 	for i := range got[0].samples {
 		s := &got[0].samples[i]

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/engine/serve/value"
 )
 
-// csvEncoder writes .csv: secs,val,severity,status,nanos without a header line. It quotes
-// a value with a comma, a quote or a line break as in RFC 4180.
+// csvEncoder writes .csv, with the columns secs,val,severity,status,nanos and without a header
+// line. It quotes a value that contains a comma, a quote or a line break, as in RFC 4180.
 type csvEncoder struct{}
 
 func (csvEncoder) contentType() string                              { return "text/csv" }
@@ -41,7 +41,7 @@ func quoteFrom(dst []byte, from int) []byte {
 	return append(dst, '"')
 }
 
-// txtEncoder writes .txt, for people.
+// txtEncoder writes .txt, a format for people.
 type txtEncoder struct{}
 
 func (txtEncoder) contentType() string     { return "text/plain; charset=utf-8" }

@@ -48,12 +48,13 @@ func TestJSONGolden(t *testing.T) {
 			t.Errorf("got\n%swant\n%s", got, c.want)
 		}
 		if !json.Valid(got) {
-			t.Errorf("not JSON: %s", got)
+			t.Errorf("the answer is not valid JSON: %s", got)
 		}
 	}
 }
 
-// An answer for several PVs leaves out those without samples.
+// TestJSONOfSeveralPVs checks that an answer for several PVs leaves out the PVs without
+// samples.
 func TestJSONOfSeveralPVs(t *testing.T) {
 	e := &jsonEncoder{}
 	dst := e.begin(nil)
@@ -96,11 +97,11 @@ func TestTextGolden(t *testing.T) {
 	}
 }
 
-// Nanoseconds count upwards, also before 1970.
+// TestSplit checks that nanoseconds count upwards, also before 1970.
 func TestSplit(t *testing.T) {
 	for ns, want := range map[int64][2]int64{0: {0, 0}, 1500000000: {1, 5e8}, -1: {-1, 999999999}, -1e9: {-1, 0}, -1500000000: {-2, 5e8}} {
 		if s, n := split(ns); [2]int64{s, n} != want {
-			t.Errorf("%d is %d, %d", ns, s, n)
+			t.Errorf("split(%d) returns %d, %d", ns, s, n)
 		}
 	}
 }

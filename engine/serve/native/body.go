@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// body encodes an answer in JSON as it goes to the client.
+// body encodes an answer in JSON while it is sent to the client.
 type body struct{ *stream.Answer }
 
 func newBody(w http.ResponseWriter) *body { return &body{stream.New(w, "application/json")} }
@@ -36,7 +36,7 @@ func (b *body) begin(pv string, meta *sample.Metadata, found bool) {
 	}
 }
 
-// runs writes samples. Consecutive runs of one type become one.
+// runs writes samples. It joins consecutive runs of one type.
 func (b *body) runs(seq iter.Seq2[*sample.Run, error]) error {
 	typ := sample.Unknown
 	for r, err := range seq {

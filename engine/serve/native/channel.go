@@ -30,11 +30,12 @@ type channel struct {
 	Stored          uint64            `json:"stored"`
 	Pending         uint64            `json:"pending"`
 	Dropped         map[string]uint64 `json:"dropped,omitempty"` // by reason
-	// Suspected counts the times that the IOC may have dropped updates without notice.
+	// Suspected is how many times the IOC may have dropped updates without notice.
 	Suspected uint64      `json:"suspected,omitempty"`
 	Last      *lastSample `json:"last,omitempty"`
 	Metadata  *metadata   `json:"metadata,omitempty"`
-	// GivenUp is what the disk guard deleted early. It is set in answers for one channel.
+	// GivenUp describes the samples that the disk guard deleted early. It is set only in
+	// answers for one channel.
 	GivenUp *givenUp `json:"givenUp,omitempty"`
 }
 

@@ -21,14 +21,16 @@ const (
 // page is a part of a list of channels.
 type page struct {
 	Channels []channel `json:"channels"`
-	// Next, if set, is the value of the parameter after in a request for the next page.
+	// Next is the value of the parameter after in a request for the next page. It is empty on
+	// the last page.
 	Next string `json:"next,omitempty"`
-	// Incomplete is the reason why channels are missing from the answer.
+	// Incomplete is the reason why channels are missing from the answer. It is empty if none
+	// are missing.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// channels answers the channels, sorted by name, that pass the filters pv (a
-// glob), state and group.
+// channels answers the channels that pass the filters pv (a glob), state and group, sorted by
+// name.
 func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, err := request.Limit(q, defaultLimit)
@@ -61,7 +63,7 @@ func (h *Handler) channels(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, p)
 }
 
-// filter returns the filter that the parameters pv, state, group and after make up.
+// filter returns the filter for the parameters pv, state, group and after.
 func filter(q url.Values) func(s *capture.Status) bool {
 	match := request.Matcher(request.All)
 	if q.Get("pv") != "" {
@@ -73,7 +75,7 @@ func filter(q url.Values) func(s *capture.Status) bool {
 	}
 }
 
-// passesFilter reports whether a filter passes a value. An empty filter passes all.
+// passesFilter reports whether a value passes a filter. Every value passes an empty filter.
 func passesFilter(filter, v string) bool { return filter == "" || filter == v }
 
 // states returns the names of the states of channels.

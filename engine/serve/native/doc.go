@@ -6,6 +6,6 @@
 //	/api/v1/samples?points=          ◀── query: bins of samples
 //	/api/v1/metadata                 ◀── query: metadata of a PV, over time
 //
-// Times are RFC 3339 in UTC to the nanosecond. An error is {"error": "…"}; its status
-// code tells errors of the client (4xx) from those of the server (5xx).
+// Times are RFC 3339 in UTC to the nanosecond. An error is {"error": "…"}. Its status code
+// distinguishes errors of the client (4xx) from errors of the server (5xx).
 package native

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// givenUp describes raw samples that the disk guard deleted early to make room.
+// givenUp describes the raw samples that the disk guard deleted early to free disk space.
 type givenUp struct {
 	Before string `json:"before"` // samples older than this time are deleted
 	At     string `json:"at"`     // time of the deletion
@@ -14,12 +14,12 @@ type givenUp struct {
 	Limit int64 `json:"limit"`
 }
 
-// cutoffTimeout bounds the read of the deletion cutoff, because the states of channels
-// must not wait for the store.
+// cutoffTimeout bounds the time for reading the deletion cutoff, because the states of
+// channels must not wait for the store.
 const cutoffTimeout = time.Second
 
-// givenUp returns what the disk guard deleted early. It returns nil if that is nothing, or
-// if the store does not answer in time.
+// givenUp returns a description of the samples that the disk guard deleted early. It returns
+// nil if the disk guard deleted none, or if the store does not answer in time.
 func (h *Handler) givenUp(ctx context.Context) *givenUp {
 	if h.Reader == nil || h.Reader.Store == nil {
 		return nil

@@ -14,14 +14,14 @@ import (
 	"varve.dev/varve/engine/serve/request"
 )
 
-// Channels returns the states of captured PVs: those of an engine in the same process, or
-// those of many engines over the network.
+// Channels returns the states of captured PVs. They come from an engine in the same process,
+// or from many engines over the network.
 type Channels interface {
-	// Statuses yields the states of all PVs, sorted by name. An error means that some
-	// are missing, such as those of an unreachable engine; the others follow.
+	// Statuses yields the states of all PVs, sorted by name. An error means that some states
+	// are missing, such as those of an unreachable engine. The other states follow.
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
-	// Status returns the state of one PV. An error means that the engine that may
-	// capture the PV is unreachable.
+	// Status returns the state of one PV. An error means that an engine is unreachable that
+	// may capture the PV.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 
@@ -46,7 +46,7 @@ func (h *Handler) Register(mux *http.ServeMux) {
 func answer(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client has disconnected
 }
 
 func answerError(w http.ResponseWriter, code int, err error) {
@@ -58,7 +58,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, query.ErrUnknownPV):
 		answerError(w, http.StatusNotFound, err)
-	case r.Context().Err() != nil: // the client is gone
+	case r.Context().Err() != nil: // the client has disconnected
 	default:
 		h.Log.Error("request failed", "path", r.URL.Path, "err", err)
 		answerError(w, request.Code(err), err)

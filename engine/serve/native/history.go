@@ -48,7 +48,7 @@ func moments(q url.Values, now time.Time) (from, to int64, err error) {
 //
 //	{"pv":…, "history":[{"since":…, "type":…, "count":…, "host":…, "units":…, …}, …]}
 //
-// The first entry is the one in force at the start.
+// The first entry is the one that is valid at the start of the range.
 func (h *Handler) metadata(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	pv := q.Get("pv")

@@ -31,8 +31,8 @@ func points(q url.Values) (int, error) {
 //
 //	{"time":…,"count":10,"severity":"MINOR","covered":1.0,"min":…,"max":…,"mean":…,"std":…,"first":…,"last":…}
 //
-// The bin of an enumeration has first, last and states, which are the seconds in each
-// state. A bin of strings has last. Bins of other values have none of these.
+// The bin of an enumeration has first, last and states. The field states has the number of
+// seconds in each state. A bin of strings has last. Bins of other values have none of these.
 func (b *body) points(bins *query.Bins) error {
 	first := true
 	for bin, err := range bins.All {
@@ -85,7 +85,7 @@ func (b *body) number(name string, v float64) {
 	b.Buf = value.Quoted.Float(b.Buf, v, 64)
 }
 
-// states writes for how many seconds an enumeration was in each state.
+// states writes how many seconds an enumeration was in each state.
 func (b *body) states(bin *rollup.Bin) {
 	b.Buf = append(b.Buf, `,"states":{`...)
 	for i, s := range bin.States {

@@ -45,14 +45,15 @@ func (h *Handler) span(r *http.Request) (pv string, from, to int64, err error) {
 	return pv, from, to, err
 }
 
-// samples answers the samples and marks of a PV in a range, beginning with the
-// last sample before it:
+// samples answers the samples and marks of a PV in a range. The answer begins with the last
+// sample before the range:
 //
 //	{"pv":…, "metadata":{…},
 //	 "runs":[{"type":"float64","samples":[{"time":…,"value":…,"severity":…,"status":…}, …]}, …],
 //	 "marks":[…]}
 //
-// With the parameter points it answers about as many bins instead, of one width in s:
+// If the parameter points is present, samples answers about that many bins instead. All bins
+// have one width, in seconds:
 //
 //	{"pv":…, "metadata":{…}, "width":…, "points":[…], "marks":[…]}
 func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
@@ -84,8 +85,8 @@ func (h *Handler) samples(w http.ResponseWriter, r *http.Request) {
 	h.finish(w, r, b, err)
 }
 
-// content opens a PV. It returns a function that writes the samples, or about n points if
-// n is not 0.
+// content opens a PV. It returns a function that writes the samples. If n is not 0, the
+// function writes about n points instead.
 func (h *Handler) content(ctx context.Context, b *body, pv string, from, to int64, n int) (write func() error, err error) {
 	if n == 0 {
 		runs, err := h.Reader.Read(ctx, pv, from, to, query.Options{})

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// summary sums up the channels of one group, or of all groups.
+// summary summarizes the channels of one group, or of all groups.
 type summary struct {
 	Group    string            `json:"group,omitempty"`
 	Channels int               `json:"channels"`

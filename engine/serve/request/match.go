@@ -17,8 +17,8 @@ func All(string) bool { return true }
 // IsGlob reports whether a name has wildcards.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
-// Glob matches names with the wildcards * and ?. A pattern without wildcards matches the
-// canonical form of its name: see pvname.Canonical.
+// Glob matches names with the wildcards * and ?. A pattern without wildcards is a name. It
+// matches the canonical form of that name: see pvname.Canonical.
 func Glob(pattern string) Matcher {
 	if !IsGlob(pattern) {
 		name := pvname.Canonical(pattern)
@@ -27,8 +27,8 @@ func Glob(pattern string) Matcher {
 	return func(pv string) bool { return glob(pattern, pv) }
 }
 
-// glob matches in time proportional to the product of the lengths, because it goes back
-// to the last * only.
+// glob takes time proportional to the product of the lengths, because it goes back only to the
+// last *.
 func glob(pattern, name string) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < len(name) {

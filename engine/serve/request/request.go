@@ -1,5 +1,5 @@
-// Package request parses the parameters of HTTP requests: times, limits and patterns of
-// PV names. Its errors name the parameter, because they are sent to the client.
+// Package request parses the parameters of HTTP requests: times, limits and patterns of PV
+// names. Its errors are sent to the client, so they name the parameter.
 //
 //	?from=…&to=…  ──▶ Range          ?pv=SR*,BR*  ──▶ Glob
 //	?limit=…      ──▶ Limit          ?regex=SR.*  ──▶ Regexp
@@ -25,13 +25,13 @@ func Code(err error) int {
 	return http.StatusInternalServerError
 }
 
-// layouts are the forms of ISO 8601 that clients send. Each accepts fractions of a
+// layouts are the forms of ISO 8601 that clients send. Each layout accepts fractions of a
 // second.
 var layouts = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700"}
 
-// Time parses a parameter that is a time and returns it in ns since 1970. It returns
-// absent if the parameter is absent. An unescaped + in a URL arrives as a space; Time
-// accepts that in offsets.
+// Time parses a parameter that is a time and returns it in ns since 1970. It returns absent if
+// the parameter is absent. An unescaped + in a URL arrives as a space. Time accepts such a
+// space in offsets.
 func Time(q url.Values, name string, absent int64) (int64, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -50,7 +50,7 @@ func Time(q url.Values, name string, absent int64) (int64, error) {
 	return 0, fmt.Errorf("parameter %s: %q is not a time like 2026-01-31T12:00:00.000Z or 2026-01-31T12:00:00+01:00", name, text)
 }
 
-// restorePlus turns "…T12:00:00 01:00" back into "…T12:00:00+01:00".
+// restorePlus changes "…T12:00:00 01:00" back to "…T12:00:00+01:00".
 func restorePlus(text string) string {
 	for _, zone := range []string{" 00:00", " 0000"} { // offsets have one of these lengths
 		if i := len(text) - len(zone); i > 0 && text[i] == ' ' {
@@ -60,9 +60,9 @@ func restorePlus(text string) string {
 	return text
 }
 
-// Range parses the parameters from and to and returns them in ns since 1970. As with the
-// Archiver Appliance, the default of to is an hour from now, and the default of from is a
-// day before to.
+// Range parses the parameters from and to and returns them in ns since 1970. As in the
+// Archiver Appliance, the default of to is an hour from now, and the default of from is a day
+// before to.
 func Range(q url.Values, now time.Time) (from, to int64, err error) {
 	if to, err = Time(q, "to", now.Add(time.Hour).UnixNano()); err != nil {
 		return 0, 0, err

@@ -18,7 +18,7 @@ func TestTime(t *testing.T) {
 		"2026-01-31T12:00Z":                   noon,
 		"2026-01-31T05:00:00-07:00":           noon,
 		"2026-01-31T13:00:00%2B01:00":         noon,
-		"2026-01-31T13:00:00+01:00":           noon, // + unescaped is a space
+		"2026-01-31T13:00:00+01:00":           noon, // an unescaped + arrives as a space
 		"2026-01-31T13:00:00.5+01:00":         noon.Add(time.Second / 2),
 		"2026-01-31T13:00:00+0100":            noon,
 		"2026-01-31T12%3A00%3A00Z":            noon,
@@ -38,7 +38,7 @@ func TestErrorsOfTimeNameTheParameter(t *testing.T) {
 	for _, text := range []string{"yesterday", "2026-01-31", "2026-01-31T12:00:00", "2026-13-31T12:00:00Z", "1e9", "9999-01-01T00:00:00Z", "0001-01-01T00:00:00Z"} {
 		_, err := Time(url.Values{"to": {text}}, "to", 0)
 		if err == nil || !strings.HasPrefix(err.Error(), "parameter to: ") {
-			t.Errorf("%s gives the error %v, which does not name the parameter", text, err)
+			t.Errorf("%s returns the error %v, which does not name the parameter", text, err)
 		}
 	}
 }
@@ -47,11 +47,11 @@ func TestRangeDefaults(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	from, to, err := Range(url.Values{}, now)
 	if err != nil || to != now.Add(time.Hour).UnixNano() || from != now.Add(-23*time.Hour).UnixNano() {
-		t.Fatalf("range is %d to %d, %v", from, to, err)
+		t.Fatalf("the range is %d to %d, %v", from, to, err)
 	}
 	_, _, err = Range(url.Values{"from": {"2026-02-01T00:00:00Z"}, "to": {"2026-01-01T00:00:00Z"}}, now)
 	if err == nil || !strings.Contains(err.Error(), "is after the parameter to") {
-		t.Fatalf("a range that ends before it begins gives %v", err)
+		t.Fatalf("a range that ends before it begins returns %v", err)
 	}
 }
 
@@ -91,11 +91,12 @@ func TestRegexpMatchesWholeNames(t *testing.T) {
 		}
 	}
 	if _, err := Regexp("("); err == nil || !strings.Contains(err.Error(), "parameter regex") {
-		t.Errorf("an invalid expression gives %v", err)
+		t.Errorf("an invalid expression returns %v", err)
 	}
 }
 
-// A range is refused, or it is in order and within the bounds of a reader.
+// FuzzRange checks that a range is either refused, or in order and within the bounds of a
+// reader.
 func FuzzRange(f *testing.F) {
 	f.Add("from=2026-01-31T12:00:00+01:00&to=2026-02-01T00:00:00.5Z&limit=3")
 	f.Add("from=&to=2262-04-12T00:00:00Z")
@@ -104,7 +105,7 @@ func FuzzRange(f *testing.F) {
 		q, _ := url.ParseQuery(raw)
 		from, to, err := Range(q, time.Unix(1767225600, 0))
 		if err == nil && (from > to || from < query.Earliest-int64(24*time.Hour) || to > query.Latest) {
-			t.Errorf("%q gives the range %d to %d", raw, from, to)
+			t.Errorf("%q returns the range %d to %d", raw, from, to)
 		}
 		_, _ = Limit(q, 0)
 		Glob(q.Get("pv"))(q.Get("pv"))

@@ -25,9 +25,9 @@ const flushBytes = 64 << 10
 // errSending marks errors of the connection to the client.
 var errSending = errors.New("sending the answer")
 
-// Answer is the body of one answer. It holds only what is not sent yet.
+// Answer is the body of one answer. It holds only the part that is not sent yet.
 type Answer struct {
-	// Buf is what is encoded and not sent yet. Encoders append to it.
+	// Buf is the part that is encoded and not sent yet. Encoders append to it.
 	Buf []byte
 
 	w           http.ResponseWriter
@@ -35,13 +35,13 @@ type Answer struct {
 	begun       bool // the client has received the first byte, or may have
 }
 
-// New returns an empty answer of a content type.
+// New returns an empty answer with the given content type.
 func New(w http.ResponseWriter, contentType string) *Answer {
 	return &Answer{w: w, contentType: contentType}
 }
 
-// FlushFull sends the buffer if it is full. Encoders call it after each piece that
-// they append. They return its error, and the caller hands it to Finish.
+// FlushFull sends the buffer if it is full. Encoders call it after each piece that they
+// append. They return its error, and the caller passes the error to Finish.
 func (a *Answer) FlushFull() error {
 	if len(a.Buf) < flushBytes {
 		return nil
@@ -61,10 +61,10 @@ func (a *Answer) flush() error {
 	return nil
 }
 
-// Finish ends the answer. Without an error it sends the rest of the buffer. An error
-// that occurs before the first byte goes to fail, which writes an error answer. Any
-// other error aborts the connection with a panic of http.ErrAbortHandler. Finish logs
-// the error unless the client caused it by going away.
+// Finish ends the answer. Without an error it sends the rest of the buffer. If an error occurs
+// before the first byte is sent, Finish passes it to fail, which writes an error answer. Any
+// other error aborts the connection: Finish panics with http.ErrAbortHandler. Finish logs the
+// error unless the client caused it by disconnecting.
 func (a *Answer) Finish(r *http.Request, log *slog.Logger, err error, fail func(error)) {
 	if err == nil {
 		err = a.flush()

@@ -13,8 +13,8 @@ import (
 
 var errRead = errors.New("reading X: the store is down")
 
-// finish calls Finish. It returns what was logged, what fail received, and whether
-// the connection was aborted.
+// finish calls Finish. It returns the log, the error that fail received, and whether the
+// connection was aborted.
 func finish(ctx context.Context, a *Answer, err error) (logged string, aborted bool, failed error) {
 	var log bytes.Buffer
 	defer func() {

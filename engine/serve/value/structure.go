@@ -8,9 +8,9 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// structure appends a stored structure of pvAccess as a JSON object with its members in
-// order. A union or an any is written as the value in it. Bytes that are not a structure
-// are written in base64, so that clients can read everything that is stored.
+// structure appends a stored structure of pvAccess as a JSON object with its members in order.
+// For a union or an any, it writes the contained value. It writes bytes that are not a
+// structure in base64, so that clients can read everything that is stored.
 func (f *Format) structure(dst, stored []byte) []byte {
 	w := structureWriter{format: f, dst: dst, first: true}
 	if err := proto.Walk(stored, w.part); err == nil {
@@ -27,7 +27,7 @@ type structureWriter struct {
 	dst    []byte
 	// open holds the closing bracket of each open object and array.
 	open []byte
-	// first is set if the next part needs no comma before it.
+	// first is true if the next part needs no comma before it.
 	first bool
 }
 

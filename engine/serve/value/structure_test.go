@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// stored returns a structure as it is stored: the type, and the fields one after
+// stored returns a structure in its stored form: the type, and then the fields one after
 // another.
 func stored(t *proto.Type, fields ...string) []byte {
 	b := proto.AppendType(nil, t, proto.LittleEndian)
@@ -68,7 +68,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Numbers have the same text as those of samples, in the same format.
+// TestNumbersInStructures checks that numbers in structures have the same text as numbers of
+// samples in the same format.
 func TestNumbersInStructures(t *testing.T) {
 	for _, c := range []struct {
 		code  proto.Code
@@ -103,17 +104,17 @@ func TestEmptyStructures(t *testing.T) {
 	}
 }
 
-// Bytes that are not a structure are still readable, in base64.
+// TestBrokenStructures checks that bytes that are not a structure are readable in base64.
 func TestBrokenStructures(t *testing.T) {
 	whole := stored(alarm, noAlarm)
 	for cut := range whole {
 		if got := text(&Numbers, whole[:cut]); !strings.HasPrefix(got, `"`) || !json.Valid([]byte(got)) {
-			t.Errorf("%d of %d bytes are %s", cut, len(whole), got)
+			t.Errorf("%d of %d bytes are written as %s", cut, len(whole), got)
 		}
 	}
 }
 
-// The text of any stored bytes is valid JSON of bounded length.
+// FuzzStructure checks that the text of any stored bytes is valid JSON of bounded length.
 func FuzzStructure(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	typ := proto.NewStruct("all", "alarm", alarm, "any", proto.Of(proto.Any), "list", proto.ArrayOf(proto.NewUnion("", "t", stamp, "s", proto.Of(proto.String))),
@@ -130,7 +131,7 @@ func FuzzStructure(f *testing.F) {
 			t.Fatalf("%x is %s", b, got)
 		}
 		if most := 8 * (1<<20 + 64*len(b)); len(got) > most {
-			t.Fatalf("%d bytes make %d, more than %d", len(b), len(got), most)
+			t.Fatalf("%d bytes are written as %d bytes, more than %d", len(b), len(got), most)
 		}
 	})
 }

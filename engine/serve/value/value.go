@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Format is the text for the numbers that JSON cannot express.
+// Format has the texts for the numbers that JSON cannot express.
 type Format struct{ NaN, Inf, NegInf string }
 
 var (
@@ -21,14 +21,14 @@ var (
 	// Numbers is valid JSON in which every number is a number or null. Every parser of
 	// float64 reads 1e999 as infinity.
 	Numbers = Format{"null", "1e999", "-1e999"}
-	// Quoted is valid JSON with the names of the numbers as strings.
+	// Quoted is valid JSON in which these numbers are strings with their names.
 	Quoted = Format{`"NaN"`, `"Infinity"`, `"-Infinity"`}
 )
 
 // Append appends the value of sample i as JSON, except for the numbers that the format
-// defines. Floats always have a decimal point or an exponent, so that readers that derive
-// the type of a column from its first value derive the right one. Enumerations become
-// numbers, and structures become objects.
+// defines. Floats always have a decimal point or an exponent, because some readers derive the
+// type of a column from its first value. Enumerations become numbers, and structures become
+// objects.
 func (f *Format) Append(dst []byte, r *sample.Run, i int) []byte {
 	if r.Type.Fixed() {
 		return f.word(dst, r.Type, r.Words[i])

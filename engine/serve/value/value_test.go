@@ -46,7 +46,7 @@ func TestAppend(t *testing.T) {
 	} {
 		got := Numbers.Append(nil, c.run, 0)
 		if string(got) != c.want {
-			t.Errorf("%v %x is %s, want %s", c.run.Type, c.run.Words, got, c.want)
+			t.Errorf("%v %x is written as %s, want %s", c.run.Type, c.run.Words, got, c.want)
 		}
 		if !json.Valid(got) {
 			t.Errorf("%s is not JSON", got)
@@ -60,7 +60,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// A JSON parser returns strings unchanged, except for bytes that are not UTF-8.
+// FuzzAppendString checks that a JSON parser returns strings unchanged, except for bytes that
+// are not UTF-8.
 func FuzzAppendString(f *testing.F) {
 	f.Add("°C \x00\xff\u2028\"\\")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -69,7 +70,7 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatal(err)
 		}
 		if want := string([]rune(s)); got != want {
-			t.Errorf("%q comes back as %q", s, got)
+			t.Errorf("%q is parsed as %q", s, got)
 		}
 	})
 }

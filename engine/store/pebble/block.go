@@ -15,8 +15,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// PutBlocks implements store.Store. Headers and blobs have tables of their own, so that
-// the headers of a bucket can be read without its blobs.
+// PutBlocks implements store.Store. Headers and blobs are in separate tables, so that the
+// headers of a bucket can be read without its blobs.
 func (s *Store) PutBlocks(ctx context.Context, blocks ...store.Block) error {
 	s.dropping.RLock()
 	defer s.dropping.RUnlock()
@@ -50,7 +50,7 @@ func putBlock(b *pebble.Batch, blk *store.Block, written int64) error {
 // Blocks implements store.Store.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		snap := s.db.NewSnapshot() // a header and a blob of one version
+		snap := s.db.NewSnapshot() // so that header and blob are of the same version
 		defer snap.Close()
 		for blk, err := range headers(ctx, snap, pv, b, to) {
 			if err == nil && blk.End < from {

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Each element of a set in the directory has a key of its own, so that an element is
-// added without reading the set. setPV stands for the entry itself.
+// Each element of a set in the directory has a key of its own, so that an element is added
+// without reading the set. The key with setPV represents the entry itself.
 const (
 	setPV byte = iota
 	setShards

@@ -35,11 +35,11 @@ func TestNoKeyBeginsWithThatOfAnotherPV(t *testing.T) {
 	for _, a := range names {
 		for _, b := range names {
 			if a != b && bytes.HasPrefix(metadataKey(b, 0), pvKey(tableMetadata, a)) {
-				t.Errorf("a scan of %q finds %q", a, b)
+				t.Errorf("a scan of PV %q finds a key of PV %q", a, b)
 			}
 		}
 		if pv, rest, ok := pvOf(append(pvKey(tableChannel, a), 7)); pv != a || len(rest) != 1 || !ok {
-			t.Errorf("%q is read as %q, %v", a, pv, ok)
+			t.Errorf("the key of PV %q decodes as PV %q, %v", a, pv, ok)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestNoKeyBeginsWithThatOfAnotherPV(t *testing.T) {
 func TestAfterIsTheLeastGreaterKey(t *testing.T) {
 	for prefix, want := range map[string]string{"a": "b", "a\x00": "a\x01", "a\xff": "b", "a\xff\xff": "b", "ab\xfe": "ab\xff"} {
 		if got := string(after([]byte(prefix))); got != want {
-			t.Errorf("after(%q) = %q, not %q", prefix, got, want)
+			t.Errorf("after(%q) = %q, want %q", prefix, got, want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestTruncatedValuesAreRefused(t *testing.T) {
 	for what, test := range map[string]struct {
 		value  []byte
 		decode func([]byte) error
-		older  int // the length of an earlier version; 0 if there is none
+		older  int // length of the value in an earlier version; 0 if there is none
 	}{
 		"claim":    {appendClaim(nil, &store.Claim{Epoch: 1, Closed: true}), func(v []byte) error { return decodeClaim(&store.Claim{}, v) }, 33},
 		"header":   {appendHeader(nil, &store.Block{End: 1}), func(v []byte) error { return decodeHeader(&store.Block{}, v) }, 0},
@@ -95,7 +95,7 @@ func FuzzValues(f *testing.F) {
 		again(t, v, decodeMark, appendMark)
 		again(t, v, decodeMetadata, appendMetadata)
 		if pv, rest, ok := pvOf(v); ok && len(pv)+len(rest)+5 != len(v) {
-			t.Errorf("a name of %d and a rest of %d bytes in a key of %d", len(pv), len(rest), len(v))
+			t.Errorf("a key of %[3]d bytes has a name of %[1]d and a rest of %[2]d bytes", len(pv), len(rest), len(v))
 		}
 	})
 }
@@ -107,10 +107,10 @@ func again[T any](t *testing.T, v []byte, decode func(*T, []byte) error, encode 
 		return
 	}
 	if err := decode(&second, encode(nil, &first)); err != nil {
-		t.Errorf("a %T that was encoded again cannot be decoded: %v", first, err)
+		t.Errorf("a %T that was decoded and encoded cannot be decoded again: %v", first, err)
 	}
 	if diff := cmp.Diff(first, second, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("a %T changes (-was +is):\n%s", first, diff)
+		t.Errorf("encoding and decoding changes a %T (-before +after):\n%s", first, diff)
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Store) CutoffProgress(ctx context.Context) (shardProgress []store.Cutof
 	return shardProgress, nil
 }
 
-// Limit implements store.Store. No server sets a limit.
+// Limit implements store.Store. It returns 0, because there is no server that sets a limit.
 func (s *Store) Limit(context.Context) (int64, error) { return 0, nil }
 
 func appendCutoff(v []byte, f *store.Cutoff) []byte {

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// commit writes the batch that fill fills, all or nothing, and returns when it is
+// commit calls fill with an empty batch, writes the batch atomically, and returns when it is
 // durable.
 func (s *Store) commit(ctx context.Context, table string, fill func(*pebble.Batch) error) error {
 	err := ctx.Err()
@@ -35,7 +35,7 @@ type reading interface {
 	NewIterWithContext(ctx context.Context, o *pebble.IterOptions) (*pebble.Iterator, error)
 }
 
-// entry is a key and its value. Both are valid until the sequence continues.
+// entry is a key and its value. Both are valid until the next entry is requested.
 type entry struct{ key, value []byte }
 
 // scan yields the entries from lower (inclusive) to upper (exclusive), in order.
@@ -61,8 +61,8 @@ func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry,
 	}
 }
 
-// decoded yields the entries as decode returns them, up to the first error. The error
-// says what was being read.
+// decoded decodes the entries and yields the results, up to the first error. The error
+// contains what.
 func decoded[T any](entries iter.Seq2[entry, error], what string, decode func(entry) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range entries {

@@ -23,8 +23,8 @@ func (s *Store) Delete(ctx context.Context, pv string) error {
 	})
 }
 
-// DropBucket implements store.Store. No block is written between reading when the blocks
-// were written and deleting them.
+// DropBucket implements store.Store. A lock prevents writes of blocks between the read of
+// their write times and their deletion.
 func (s *Store) DropBucket(ctx context.Context, pv string, bucket store.Bucket, before int64) (bytes int64, err error) {
 	s.dropping.Lock()
 	defer s.dropping.Unlock()

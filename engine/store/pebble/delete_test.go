@@ -44,10 +44,10 @@ func TestBlocksOfVersion3AreDropped(t *testing.T) {
 		return n
 	}
 	if n := count(); n != 2 {
-		t.Errorf("there are %d blocks", n)
+		t.Errorf("there are %d blocks of version 3", n)
 	}
 	if bytes, err := s.DropBucket(t.Context(), "A", old.Bucket, 1); err != nil || bytes != 3 {
-		t.Errorf("dropping gives %d, %v", bytes, err)
+		t.Errorf("DropBucket returns %d, %v", bytes, err)
 	}
 	if n := count(); n != 1 {
 		t.Errorf("%d blocks are left", n)

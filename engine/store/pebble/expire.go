@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// expireBatch is how many bytes of deletions are committed at once.
+// expireBatch is the size of a batch of deletions in bytes.
 const expireBatch = 256 << 10
 
 // Tiers implements store.Store. The store has all tiers.
@@ -23,13 +23,12 @@ func (s *Store) Tiers(context.Context) ([]store.Tier, error) {
 	return tiers, nil
 }
 
-// Expire implements store.Store. It seeks the first row of each span of buckets and of
-// each level that the directory lists. If none of their rows has expired, it does nothing
-// else.
+// Expire implements store.Store. It seeks the first row of each span of buckets and of each
+// level in the directory. If none of these rows has expired, it does nothing else.
 //
-// It deletes each bucket that it finds by the bucket's own range of keys. The keys of
-// buckets of several sizes are interleaved, so a range over many buckets could delete one
-// that has not expired and is just being written.
+// It deletes each expired bucket separately, by the bucket's own range of keys. The keys of
+// buckets of several sizes are interleaved, so a range of several buckets could include a
+// bucket that has not expired and is just being written.
 func (s *Store) Expire(ctx context.Context, now int64) error {
 	e := expiry{Store: s, ctx: ctx, now: now, batch: s.db.NewBatch()}
 	defer func() { _ = e.batch.Close() }() // uncommitted deletions are dropped
@@ -52,7 +51,7 @@ type expiry struct {
 	batch *pebble.Batch // deletions not committed yet
 }
 
-// flush commits the batch if it has more than a number of bytes.
+// flush commits the batch if it has more than the given number of bytes.
 func (e *expiry) flush(more int) error {
 	if e.batch.Empty() || e.batch.Len() <= more {
 		return nil
@@ -82,7 +81,7 @@ func (e *expiry) buckets(pv string, first store.Bucket) error {
 	if tier == store.Forever || !tier.Valid() {
 		return nil
 	}
-	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last that has expired
+	ended := first.Size().Of(e.now - int64(tier.Keep())).In(tier).Prev() // the last expired bucket
 	last := min(ended, first.Span().Last())
 	if last < first {
 		return nil

@@ -79,7 +79,7 @@ func (l *tiers) check(now int64) (expired int) {
 			expired++
 		}
 		if there == due {
-			l.Errorf("%s: %s is there: %v; it is due: %v", l.pv, what, there, due)
+			l.Errorf("%s: %s exists: %v; it has expired: %v", l.pv, what, there, due)
 		}
 	}
 	for i := range l.blocks {
@@ -130,12 +130,12 @@ func TestExpire(t *testing.T) {
 		early.must(s.Expire(t.Context(), now))
 		expired := early.check(now) + late.check(now)
 		if expired < before {
-			t.Fatalf("%d rows are due after %d", expired, before)
+			t.Fatalf("%d rows have expired, after %d rows before", expired, before)
 		}
 		before = expired
 	}
 	if kept := len(early.blocks) + len(early.tiles) + len(late.blocks) + len(late.tiles) - before; kept == 0 || before < kept {
-		t.Errorf("in the end %d rows have expired, %d are kept", before, kept)
+		t.Errorf("at the end %d rows have expired and %d are kept", before, kept)
 	}
 }
 
@@ -173,12 +173,12 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 		return s.db.Metrics().Total().TablesSize
 	}
 	before := tables()
-	// At this time all 40 days have expired.
+	// At this time the buckets of all 40 days have expired.
 	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil {
 		t.Fatal(err)
 	}
 	if after := tables(); before < 80<<20 || after > 41<<20 {
-		t.Errorf("%d MiB become %d; half of them were due", before>>20, after>>20)
+		t.Errorf("the archive has shrunk from %d MiB to %d MiB; half of it had expired", before>>20, after>>20)
 	}
 }
 
@@ -194,11 +194,11 @@ func TestExpireWritesOnlyWhatIsDue(t *testing.T) {
 		before := written()
 		l.must(s.Expire(t.Context(), at.UnixNano()))
 		if n := written() - before; n != 0 {
-			t.Errorf("with nothing due %d bytes are written", n)
+			t.Errorf("Expire writes %d bytes although no row has expired", n)
 		}
 	}
 	if l.check(due.UnixNano()) == 0 {
-		t.Error("nothing was due in a year")
+		t.Error("Expire writes nothing although rows expire within a year")
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Store) PutJournal(ctx context.Context, r store.JournalRow) error {
 // Journal implements store.Store.
 func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, from store.Position) iter.Seq2[store.JournalRow, error] {
 	prefix := writerKey(tableJournal, shard, w)
-	// No row has a key that begins with the key of a position and is longer.
+	// No key of a row begins with the key of another position.
 	lower := append(journalKey(shard, w, from), 0)
 	return decoded(scan(ctx, s.db, lower, after(prefix)), "the journal", func(e entry) (store.JournalRow, error) {
 		r := store.JournalRow{Shard: shard, Writer: w}

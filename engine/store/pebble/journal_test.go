@@ -20,8 +20,9 @@ func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at 
 	return at
 }
 
-// TestSealedRowsAreDeleted checks that a journal does not grow without bound. A row is deleted
-// when the position after it is sealed, and all rows are deleted with the claim.
+// TestSealedRowsAreDeleted checks that a journal does not grow without bound. A sealed row is
+// deleted when a later position is sealed, and all rows of a writer are deleted with its
+// claim.
 func TestSealedRowsAreDeleted(t *testing.T) {
 	st := open(t, t.TempDir(), pebble.Options{})
 	defer st.Close()
@@ -44,7 +45,7 @@ func TestSealedRowsAreDeleted(t *testing.T) {
 		}
 	}
 	if at := positions(t, st, 1, w); len(at) != each || at[0] != store.At(rounds, 1) {
-		t.Errorf("%d rows are left, from %x on; only those sealed last should be", len(at), at[0])
+		t.Errorf("%d rows are left, from position %x on; only the rows that were sealed last must be left", len(at), at[0])
 	}
 	waitForSize(t, st, rounds*each*int64(len(blob))/2)
 	c := store.Claim{Shard: 1, Writer: w, Epoch: 1}
@@ -56,14 +57,14 @@ func TestSealedRowsAreDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at := positions(t, st, 1, w); len(at) != 0 {
-		t.Errorf("%d rows are left of a writer that was dropped", len(at))
+		t.Errorf("%d rows of a dropped writer are left", len(at))
 	}
 	if at := positions(t, st, 1, other); len(at) != 1 {
-		t.Errorf("the other writer has %d rows, not 1", len(at))
+		t.Errorf("the other writer has %d rows, want 1", len(at))
 	}
 }
 
-// waitForSize waits until the archive takes less than a number of bytes, because Pebble
+// waitForSize waits until the archive is smaller than the given number of bytes. Pebble
 // deletes files in the background.
 func waitForSize(t *testing.T, st *pebble.Store, most int64) {
 	t.Helper()
@@ -76,7 +77,7 @@ func waitForSize(t *testing.T, st *pebble.Store, most int64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the archive takes %d bytes, not less than %d", size, most)
+			t.Fatalf("the archive has %d bytes, want less than %d", size, most)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	tableCutoffProgress = 'w'
 )
 
-// A key is built by appending its parts. Each part sorts like the value it stands for.
+// These functions append a part to a key. The encoded part sorts like its value.
 
 func appendUint32(k []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(k, v) }
 
@@ -44,14 +44,14 @@ func journalKey(shard int, w store.WriterID, at store.Position) []byte {
 	return appendUint64(writerKey(tableJournal, shard, w), uint64(at))
 }
 
-// pvKey returns the start of all keys of a PV in a table. It has the length of the name
-// before the name, so that no PV's keys begin with the key of another PV.
+// pvKey returns the start of all keys of a PV in a table. The length of the name comes before
+// the name, so that no PV's keys begin with the pvKey of another PV.
 func pvKey(table byte, pv string) []byte {
 	k := make([]byte, 0, 64+len(pv))
 	return append(appendUint32(append(k, table), uint32(len(pv))), pv...)
 }
 
-// pvOf returns the PV's name in a key that begins with pvKey, and the rest of the key.
+// pvOf splits a key that begins with a pvKey into the PV's name and the rest of the key.
 func pvOf(k []byte) (pv string, rest []byte, ok bool) {
 	if len(k) < 5 {
 		return "", nil, false
@@ -93,7 +93,7 @@ const markTail = 8 + 2 + len(store.WriterID{})
 
 func metadataKey(pv string, t int64) []byte { return appendInt64(pvKey(tableMetadata, pv), t) }
 
-// after returns the least key that is greater than all keys with a prefix.
+// after returns the smallest key that is greater than all keys with the prefix.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -10,8 +10,8 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// PVs yields the names of all PVs that have a directory entry, blocks, marks or metadata.
-// A PV that has several of these is yielded several times.
+// PVs yields the names of all PVs that have a directory entry, blocks, marks or metadata. It
+// may yield a PV several times.
 func (s *Store) PVs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, table := range []byte{tableChannel, tableHeader, tableMark, tableMetadata} {
@@ -34,7 +34,7 @@ func (s *Store) PVs(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Buckets yields the buckets in which a PV has blocks, whatever the directory says.
+// Buckets yields the buckets in which a PV has blocks. It does not use the directory.
 func (s *Store) Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, error] {
 	prefix := pvKey(tableHeader, pv)
 	return func(yield func(store.Bucket, error) bool) {
@@ -50,9 +50,9 @@ func (s *Store) Buckets(ctx context.Context, pv string) iter.Seq2[store.Bucket, 
 	}
 }
 
-// prefixes yields the distinct longer prefixes of the keys that have a prefix, in order.
-// length returns the length of a key's longer prefix. prefixes seeks from one to the next
-// and skips the keys between.
+// prefixes scans the keys with the given prefix and yields their distinct longer prefixes, in
+// order. length returns the length of a key's longer prefix. prefixes seeks from one longer
+// prefix to the next, so it does not read every key.
 func (s *Store) prefixes(ctx context.Context, prefix []byte, length func(key []byte) int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		it, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})

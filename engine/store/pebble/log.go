@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// logger passes Pebble's messages on. Pebble reports every file that it writes, which is
-// useful for debugging only.
+// logger writes Pebble's messages to the log. Pebble reports every file that it writes, so
+// these messages have the level debug.
 type logger struct{ log *slog.Logger }
 
 // Infof implements pebble.Logger.
@@ -19,9 +19,9 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Error("pebble reports an error", "message", fmt.Sprintf(format, args...))
 }
 
-// Fatalf implements pebble.Logger. Pebble calls it when it cannot continue, for example
-// when it cannot write the WAL. Fatalf must not return. Acknowledged rows are on disk and
-// are there after a restart.
+// Fatalf implements pebble.Logger. Pebble calls it when it cannot continue, for example when
+// it cannot write the WAL. Fatalf must not return. Acknowledged rows are on disk and survive a
+// restart.
 func (l logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
 	panic("pebble cannot continue: " + fmt.Sprintf(format, args...))

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// OpenMemory opens an empty archive in memory, which Close discards. It is for tests:
-// nothing in it waits for a clock, so it works in a synctest bubble.
+// OpenMemory opens an empty archive in memory. Close discards the archive. OpenMemory is for
+// tests: the store never waits for a clock, so it works in a synctest bubble.
 func OpenMemory() (*Store, error) {
 	fs := vfs.NewMem()
 	lock, err := pebble.LockDirectory("", fs)
@@ -21,7 +21,7 @@ func OpenMemory() (*Store, error) {
 	opts.FS = fs
 	opts.MemTableSize = 1 << 20
 	// The default scheduler polls ten times per second. In a synctest bubble, where time
-	// passes at once, that would never end.
+	// passes at once, the polls would never end.
 	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	db, err := pebble.Open("", opts)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the metrics of a store. Pebble's own are read when they are collected.
+// metrics contains the metrics of a store. Pebble's own metrics are read when they are
+// collected.
 type metrics struct {
 	registerer prometheus.Registerer
 	seconds    *prometheus.HistogramVec
@@ -60,7 +61,7 @@ func (m *metrics) wrote(table string, bytes int, start time.Time, err error) {
 	m.bytes.WithLabelValues(table).Add(float64(bytes))
 }
 
-// close unregisters the metrics. Pebble's cannot be read after the database is closed.
+// close unregisters the metrics. Pebble's metrics cannot be read after the database is closed.
 func (m *metrics) close() {
 	if m.registerer == nil {
 		return

@@ -15,11 +15,11 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Version is the version of keys and values that this package writes. Open upgrades
-// archives of earlier versions; programs that know only an earlier version refuse them
-// from then on. The earlier versions are: 1, whose metadata has no properties; 2, which has
-// no rollups and only the tier forever; 3, whose blocks do not say when they were written;
-// and 4, whose claims have no terms. Open refuses any other version.
+// Version is the version of keys and values that this package writes. Open upgrades archives
+// of earlier versions. From then on, programs that know only an earlier version refuse the
+// archive. In version 1, metadata has no properties. In version 2, there are no rollups, and
+// the only tier is forever. In version 3, blocks have no write time. In version 4, claims have
+// no terms. Open refuses any other version.
 const Version = 5
 
 // ErrInUse is returned by Open for a directory that another store has open.
@@ -27,9 +27,9 @@ var ErrInUse = errors.New("the directory is in use by another store")
 
 // Options configure a store. The zero value is usable.
 type Options struct {
-	// Registerer gets the metrics; nil for none.
+	// Registerer gets the metrics. It may be nil, for no metrics.
 	Registerer prometheus.Registerer
-	// Log gets Pebble's messages; nil for none.
+	// Log gets Pebble's messages. It may be nil, for no messages.
 	Log *slog.Logger
 }
 
@@ -48,8 +48,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the archive in a directory and creates the directory if it does not exist.
-// The store locks the directory until Close; another Open fails with ErrInUse.
+// Open opens the archive in a directory and creates the directory if it does not exist. The
+// store locks the directory until Close. Meanwhile, another Open fails with ErrInUse.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -79,8 +79,9 @@ func open(dir string, opts Options) (*Store, error) {
 	return &Store{db: db, lock: lock, metrics: newMetrics(opts.Registerer, db)}, nil
 }
 
-// lockDirectory locks a directory. Systems report in different ways that another process
-// holds the lock, so it is taken for held if the directory can be written.
+// lockDirectory locks a directory. Operating systems report in different ways that another
+// process holds the lock. If locking fails although the directory can be written,
+// lockDirectory assumes that another process holds the lock.
 func lockDirectory(dir string) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, vfs.Default)
 	if err != nil && canWrite(dir) {
@@ -101,11 +102,12 @@ func canWrite(dir string) bool {
 func dbOptions(lock *pebble.Lock, log *slog.Logger) *pebble.Options {
 	return &pebble.Options{
 		Lock: lock,
-		// Fixed, so that a newer Pebble does not change files without notice.
+		// The version is fixed, so that a newer Pebble does not change files without notice.
 		FormatMajorVersion: pebble.FormatTableFormatV6,
 		Logger:             logger{log},
-		// Room for journal rows: most of them are sealed and deleted before they would
-		// reach a sorted file. Pebble keeps some WALs of this size for reuse.
+		// The memtable has room for journal rows: most of them are sealed and deleted before
+		// they would be written to a sorted file. Pebble keeps some WALs of this size for
+		// reuse.
 		MemTableSize: 16 << 20,
 	}
 }

@@ -34,7 +34,7 @@ func refused(t *testing.T, dir string, words ...string) error {
 	}
 	for _, w := range append(words, dir) {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the error %q does not say %q", err, w)
+			t.Errorf("the error %q does not contain %q", err, w)
 		}
 	}
 	return err
@@ -76,7 +76,7 @@ func TestEarlierVersionsAreUpgraded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := get(t, dir, "s"); got != "\x00\x00\x00\x05" {
-			t.Errorf("version %q becomes %q", version, got)
+			t.Errorf("version %q is upgraded to %q", version, got)
 		}
 	}
 }
@@ -121,12 +121,12 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := reg.Gather(); err != nil || len(m) == 0 {
-		t.Errorf("%d metrics, %v", len(m), err)
+		t.Errorf("%d metrics are registered, %v", len(m), err)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := reg.Gather(); err != nil || len(m) != 0 {
-		t.Errorf("%d metrics after Close, %v", len(m), err)
+		t.Errorf("%d metrics are registered after Close, %v", len(m), err)
 	}
 }

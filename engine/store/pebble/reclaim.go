@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Reclaim frees the disk space of deleted blocks now. Without it, Pebble frees the space
-// when a compaction merges later writes with the files that hold the blocks. That can take
-// long, because these files are large and the deletions are small.
+// Reclaim frees the disk space of deleted blocks now. Without Reclaim, Pebble frees the space
+// when a compaction merges later writes with the files that contain the blocks. This can take
+// a long time, because these files are large and the deletions are small.
 func (s *Store) Reclaim(ctx context.Context) error {
 	for _, table := range []byte{tableBlob, tableHeader} {
 		prefix := []byte{table}

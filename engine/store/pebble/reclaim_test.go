@@ -56,9 +56,9 @@ func TestReclaimFreesRoom(t *testing.T) {
 	// Pebble deletes obsolete files one after the other.
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs take some of the space
+	for deadline := time.Now().Add(time.Minute); size() > full-dropped*7/10; <-tick.C { // logs occupy some of the space
 		if time.Now().After(deadline) {
-			t.Fatalf("of %d bytes %d were dropped, and it takes %d", full, dropped, size())
+			t.Fatalf("of %d bytes %d were dropped, and the archive still has %d bytes", full, dropped, size())
 		}
 	}
 	n := 0

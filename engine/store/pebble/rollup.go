@@ -19,7 +19,7 @@ func (s *Store) PutRollups(ctx context.Context, rows ...store.Rollup) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	// Of the rows of one tile the one with the latest stamp comes last and wins.
+	// If a tile has several rows, the row with the latest stamp comes last and wins.
 	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b store.Rollup) int { return cmp.Compare(a.Stamp, b.Stamp) })
 	s.rolling.Lock()
 	defer s.rolling.Unlock()

@@ -108,7 +108,7 @@ func appendRow(v []byte, row *store.JournalRow) []byte {
 	return append(append(v, row.Index...), row.Blob...)
 }
 
-// decodeRow sets the index and blob to parts of v.
+// decodeRow sets the index and the blob to slices of v.
 func decodeRow(row *store.JournalRow, v []byte) error {
 	r := reader{rest: v}
 	row.Index = r.bytes(r.uvarint())
@@ -134,14 +134,14 @@ func decodeHeader(b *store.Block, v []byte) error {
 	return r.end()
 }
 
-// headerBytes is the length of a header. From version 4 on it is followed by the time when
-// the block was written, in ns since 1970.
+// headerBytes is the length of a header. From version 4 on, the write time of the block
+// follows, in ns since 1970.
 const headerBytes = 8 + 4 + 1 + 3*8
 
 func appendWritten(v []byte, t int64) []byte { return appendUint64(v, uint64(t)) }
 
-// cutWritten splits a value into the header and the time when the block was written, which
-// is 0 if the value has none.
+// cutWritten splits a value into the header and the write time of the block. The time is 0 if
+// the value has none.
 func cutWritten(v []byte) (fields []byte, t int64) {
 	if len(v) != headerBytes+8 {
 		return v, 0
@@ -153,7 +153,7 @@ func appendRollup(v []byte, r *store.Rollup) []byte {
 	return append(appendUint64(v, uint64(r.Stamp)), r.Blob...)
 }
 
-// decodeRollup sets the blob to a part of v.
+// decodeRollup sets the blob to a slice of v.
 func decodeRollup(r *store.Rollup, v []byte) error {
 	d := reader{rest: v}
 	r.Stamp, r.Blob = int64(d.uint64()), d.bytes(uint64(len(d.rest)))

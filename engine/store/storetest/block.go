@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// block returns a block of a PV. Its bucket is the day that holds its start.
+// block returns a block of a PV. Its bucket is the day that contains its start.
 func block(pv string, w store.WriterID, n uint32, start, end int64) store.Block {
 	return store.Block{
 		BlockKey: store.BlockKey{PV: pv, Bucket: store.Day.Of(start), Start: start, Writer: w, N: n},
@@ -43,7 +43,7 @@ func testBlocksOverlap(t *testing.T, s *suite) {
 	} {
 		got := s.blocks(t, pv, store.Day.Of(0), test.from, test.to)
 		if test.from > test.to {
-			continue // the range is empty: the read only must not fail
+			continue // the range is empty: the read must not fail, but its result does not matter
 		}
 		equal(t, fmt.Sprintf("blocks in [%d, %d]", test.from, test.to), got, test.want)
 	}
@@ -85,7 +85,7 @@ func testBlockGrows(t *testing.T, s *suite) {
 		must(t, s.PutBlocks(t.Context(), b))
 		equal(t, "a block that grew", s.blocks(t, b.PV, b.Bucket, b.End, b.End), []store.Block{b})
 	}
-	// A smaller blob replaces a larger one: the last write counts, not the larger one.
+	// The last write counts: it replaces a larger blob by a smaller one.
 	b.Blob = []byte("less")
 	must(t, s.PutBlocks(t.Context(), b))
 	equal(t, "a block that was written again", s.blocks(t, b.PV, b.Bucket, 0, 1e6), []store.Block{b})
@@ -100,7 +100,7 @@ func testBlocksManyAndLarge(t *testing.T, s *suite) {
 		all = append(all, b)
 	}
 	all[60].Blob = bytes.Repeat([]byte{1}, 1<<20)
-	all[3].End = 700 // the test does not request its neighbours
+	all[3].End = 700 // the test does not read the blocks next to it
 	must(t, s.PutBlocks(t.Context(), all...))
 	equal(t, "all blocks", s.blocks(t, pv, all[0].Bucket, 0, 1e6), all)
 	equal(t, "some blocks", s.blocks(t, pv, all[0].Bucket, 605, 800), slices.Concat(all[3:4], all[60:81]))
@@ -144,7 +144,7 @@ func testCarriedForwardBlock(t *testing.T, s *suite) {
 	must(t, s.PutBlocks(t.Context(), carriedForward, later))
 	equal(t, "blocks", s.blocks(t, pv, bucket, bucket.Start(), bucket.End()), []store.Block{later})
 	equal(t, "last block before the first sample", s.last(t, pv, bucket, bucket.Start()+99), []store.Block{carriedForward})
-	equal(t, "last block after it", s.last(t, pv, bucket, bucket.Start()+100), []store.Block{later})
+	equal(t, "last block at the first sample", s.last(t, pv, bucket, bucket.Start()+100), []store.Block{later})
 }
 
 func testBlockTimes(t *testing.T, s *suite) {
@@ -166,6 +166,6 @@ func testBlockTooLarge(t *testing.T, s *suite) {
 	small, large := block(s.pv("a"), newWriter(), 1, 1, 2), block(s.pv("a"), newWriter(), 2, 1, 2)
 	large.Blob = make([]byte, store.MaxBlob+1)
 	if err := s.PutBlocks(t.Context(), small, large); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("a block larger than MaxBlob gives %v", err)
+		t.Errorf("a write of a block larger than MaxBlob returns %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func (s *suite) channel(t *testing.T, pv string) []store.Channel {
 
 func testChannel(t *testing.T, s *suite) {
 	pv := s.pv("a")
-	equal(t, "a PV that is not there", len(s.channel(t, pv)), 0)
+	equal(t, "the entry of an unknown PV", len(s.channel(t, pv)), 0)
 	want := store.Channel{PV: pv}
 	for _, add := range []store.Channel{
 		{PV: pv},

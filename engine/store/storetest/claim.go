@@ -43,7 +43,7 @@ func testClaims(t *testing.T, s *suite) {
 
 	low.Alive, low.Closed, low.Last, low.Sealing = 9, true, store.At(3, 4), store.Follows
 	must(t, s.PutClaim(t.Context(), low))
-	equal(t, "claims after one closed", s.claims(t, shard), []store.Claim{high, low})
+	equal(t, "claims after one writer closed", s.claims(t, shard), []store.Claim{high, low})
 	equal(t, "claims of another shard", s.claims(t, other.Shard), []store.Claim{other})
 }
 
@@ -74,7 +74,7 @@ func testDropClaim(t *testing.T, s *suite) {
 	seen := s.claim(t, goes.Shard, goes.Writer)
 	for range 2 {
 		must(t, s.DropClaim(t.Context(), seen))
-		equal(t, "claims after one was dropped", s.claims(t, stays.Shard), []store.Claim{stays})
+		equal(t, "claims after one claim was dropped", s.claims(t, stays.Shard), []store.Claim{stays})
 	}
 	equal(t, "rows of the other writer", len(s.journal(t, stays.Shard, stays.Writer, 0)), 2)
 

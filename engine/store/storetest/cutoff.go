@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// testCutoff tests that the cutoff only rises. The cutoff belongs to the whole archive, so
+// testCutoff tests that the cutoff only rises. There is one cutoff for the whole archive, so
 // other tests of the store see it.
 func testCutoff(t *testing.T, s *suite) {
 	read := func() store.Cutoff {
@@ -28,7 +28,7 @@ func testCutoff(t *testing.T, s *suite) {
 	lower := store.Cutoff{Before: first.Before - 5, At: nanos(2027), By: newWriter(), Size: 1, Limit: 2, Settled: 3, Peak: 4}
 	must(t, s.PutCutoff(t.Context(), lower))
 	lower.Before = first.Before
-	equal(t, "the cutoff, which only rises", read(), lower)
+	equal(t, "the cutoff after a write of a lower one", read(), lower)
 	higher := first
 	higher.Before++
 	must(t, s.PutCutoff(t.Context(), higher))

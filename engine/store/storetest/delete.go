@@ -14,9 +14,9 @@ var crowdLevels = []store.Level{
 	store.LevelOf(10*time.Second, store.Forever), store.LevelOf(time.Hour, store.Keep10y), store.LevelOf(24*time.Hour, store.Keep2y),
 }
 
-// crowd writes a PV with blocks in buckets of all sizes, on tiers that still keep them, and
-// rollups of the same times. Each size has two buckets: the bucket that the directory names,
-// and the last bucket of its span. crowd returns the buckets.
+// crowd writes a PV with blocks in buckets of all sizes, on tiers on which they have not
+// expired, and with rollups of the same times. Each size has two buckets: the bucket that the
+// directory lists, and the last bucket of its span. crowd returns the buckets.
 func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket) {
 	t.Helper()
 	w := newWriter()
@@ -49,7 +49,7 @@ func crowd(t *testing.T, s *suite, pv string, n uint32) (buckets []store.Bucket)
 	return buckets
 }
 
-// left counts the rows that the store has of a PV.
+// left returns the number of rows of a PV in the store.
 func left(t *testing.T, s *suite, pv string, buckets []store.Bucket) (n int) {
 	t.Helper()
 	for _, b := range buckets {
@@ -80,7 +80,7 @@ func testDelete(t *testing.T, s *suite) {
 
 	for range 2 { // repeated, as after a crash
 		must(t, s.Delete(t.Context(), pv))
-		equal(t, "rows of the PV that was deleted", left(t, s, pv, buckets), 0)
+		equal(t, "rows of the deleted PV", left(t, s, pv, buckets), 0)
 	}
 	for _, other := range []string{longer, shorter} {
 		equal(t, "rows of "+other, left(t, s, other, buckets), all)
@@ -89,11 +89,11 @@ func testDelete(t *testing.T, s *suite) {
 
 	// The PV begins again in the same buckets, with shorter blocks.
 	crowd(t, s, pv, 10)
-	equal(t, "rows of the PV that began anew", left(t, s, pv, buckets), all)
+	equal(t, "rows of the PV after it was written again", left(t, s, pv, buckets), all)
 	for _, b := range buckets {
 		at := b.Start() + int64(9*time.Minute)
 		equal(t, fmt.Sprint("blocks that reach into a time in bucket ", b), len(s.blocks(t, pv, b, at, at)), 2)
 	}
 	must(t, s.Delete(t.Context(), pv))
-	equal(t, "rows of the PV that was deleted again", left(t, s, pv, buckets), 0)
+	equal(t, "rows of the PV after it was deleted again", left(t, s, pv, buckets), 0)
 }

@@ -65,7 +65,7 @@ func testJournalResumes(t *testing.T, s *suite) {
 	equal(t, "rows after the last partition", len(s.journal(t, shard, w, store.At(9, 1))), 0)
 	// Rows may be gone from the last sealed partition and from the partitions before it.
 	later := s.fill(t, shard, w, store.At(500, 1), store.At(501, 1))
-	equal(t, "rows after a partition that is gone", s.journal(t, shard, w, store.At(499, 7)), later)
+	equal(t, "rows after a partition that no longer exists", s.journal(t, shard, w, store.At(499, 7)), later)
 }
 
 func testJournalIsIdempotent(t *testing.T, s *suite) {
@@ -104,7 +104,7 @@ func testJournalLimits(t *testing.T, s *suite) {
 
 	large.Blob = make([]byte, store.MaxBlob+1)
 	if err := s.PutJournal(t.Context(), large); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("a row larger than MaxBlob gives %v", err)
+		t.Errorf("a write of a row larger than MaxBlob returns %v", err)
 	}
 }
 
@@ -116,12 +116,13 @@ func testJournalStopsEarly(t *testing.T, s *suite) {
 		equal(t, "the first row", r, want[0])
 		break
 	}
-	// Rows are the caller's own: reading on does not change them.
+	// The caller may keep the rows: further reading does not change them.
 	equal(t, "rows kept while reading", s.journal(t, shard, w, 0), want)
 }
 
-// A reader of a writer's rows sees no row without the rows before it, even while the writer
-// writes: a sealer takes the position of the last row as the position up to which it read.
+// testJournalHasNoGaps tests that a reader sees no row of a writer without the rows before it,
+// even while the writer writes. Sealers rely on this: a sealer considers all rows up to the
+// last one as read.
 func testJournalHasNoGaps(t *testing.T, s *suite) {
 	first := []store.Position{store.At(1, 1), store.At(1, 2), store.At(2, 1), store.At(2, 2)}
 	later := []store.Position{store.At(2, 3), store.At(2, 4), store.At(3, 1), store.At(3, 2), store.At(4, 1)}
@@ -137,7 +138,7 @@ func testJournalHasNoGaps(t *testing.T, s *suite) {
 			}
 		}
 		if len(got) < len(first) || len(got) > len(all) || !slices.Equal(got, all[:len(got)]) {
-			t.Errorf("with rows added at %x, positions are %x of %x", during, got, all)
+			t.Errorf("while rows are added after position %x, a read returns positions %x of %x", during, got, all)
 		}
 	}
 }

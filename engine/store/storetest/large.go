@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// sizes returns blob sizes around every bound at which a store may change how it stores a
+// sizes returns the blob sizes around every limit at which a store may change how it stores a
 // blob.
 func sizes() []int {
 	all := []int{0, 1}
@@ -22,8 +22,8 @@ func sizes() []int {
 	return append(all, 1600<<10)
 }
 
-// pattern returns n bytes that depend on their index and on the seed. A part in the wrong
-// place, or of another blob, therefore shows as a difference.
+// pattern returns n bytes that depend on their index and on the seed. A comparison therefore
+// detects a part in the wrong place or of another blob.
 func pattern(n int, seed byte) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -42,7 +42,7 @@ func testLargeRows(t *testing.T, s *suite) {
 		must(t, s.PutJournal(t.Context(), r))
 	}
 	equal(t, "rows of all sizes", s.journal(t, shard, w, 0), want)
-	for _, r := range want[10:14] { // repeated, as after a try without an answer
+	for _, r := range want[10:14] { // repeated, as after an attempt without an answer
 		must(t, s.PutJournal(t.Context(), r))
 	}
 	equal(t, "rows written twice", s.journal(t, shard, w, want[3].At), want[4:])
@@ -59,7 +59,7 @@ func testLargeBlocks(t *testing.T, s *suite) {
 	must(t, s.PutBlocks(t.Context(), all...))
 	must(t, s.PutBlocks(t.Context(), all[5:9]...))
 	equal(t, "blocks of all sizes", s.blocks(t, pv, all[0].Bucket, 0, 1e6), all)
-	equal(t, "some", s.blocks(t, pv, all[0].Bucket, 105, 165), all[10:17])
+	equal(t, "some blocks", s.blocks(t, pv, all[0].Bucket, 105, 165), all[10:17])
 	for _, b := range all[8:12] {
 		equal(t, fmt.Sprint("the last block at ", b.Start), s.last(t, pv, b.Bucket, b.Start), []store.Block{b})
 	}
@@ -110,7 +110,7 @@ func testLargeBlockIsWhole(t *testing.T, s *suite) {
 				}
 				for got, err := range s.Blocks(ctx, b.PV, b.Bucket, 0, 1e6) {
 					if want := version(got.Count); err != nil || got.Count < latest || !bytes.Equal(got.Blob, want.Blob) {
-						return fmt.Errorf("version %d after %d has %d bytes, not %d: %w", got.Count, latest, len(got.Blob), len(want.Blob), err)
+						return fmt.Errorf("version %d, read after version %d, has %d bytes, want %d: %w", got.Count, latest, len(got.Blob), len(want.Blob), err)
 					}
 					latest = got.Count
 				}
@@ -144,7 +144,7 @@ func testLargeBlocksAreDeleted(t *testing.T, s *suite) {
 		g.Go(func() error {
 			for got, err := range s.Blocks(ctx, pv, store.Day.Of(0), 0, 1e6) {
 				if err != nil || !bytes.Equal(got.Blob, all[0].Blob) {
-					return fmt.Errorf("a block of %d bytes while it is deleted: %w", len(got.Blob), err)
+					return fmt.Errorf("a read during the deletion returns a block of %d bytes: %w", len(got.Blob), err)
 				}
 			}
 			return nil
@@ -171,7 +171,7 @@ func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 		g.Go(func() error { _ = s.PutBlocks(ctx, later); return nil }) // its outcome is unknown
 		g.Go(func() error { _ = s.PutJournal(ctx, r); return nil })
 		for range i * 200 {
-			if _, err := s.Claims(t.Context(), shard); err != nil { // requests let some of the store's time pass
+			if _, err := s.Claims(t.Context(), shard); err != nil { // each request lets some time of the store's clock pass
 				t.Error(err)
 			}
 		}
@@ -188,6 +188,6 @@ func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 	}
 	must(t, s.PutBlocks(t.Context(), later))
 	must(t, s.PutJournal(t.Context(), r))
-	equal(t, "the block in the end", s.blocks(t, b.PV, b.Bucket, 0, 100), []store.Block{later})
-	equal(t, "the row in the end", s.journal(t, shard, w, 0), []store.JournalRow{r})
+	equal(t, "the block at the end", s.blocks(t, b.PV, b.Bucket, 0, 100), []store.Block{later})
+	equal(t, "the row at the end", s.journal(t, shard, w, 0), []store.JournalRow{r})
 }

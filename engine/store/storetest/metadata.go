@@ -21,7 +21,7 @@ func (s *suite) metadata(t *testing.T, pv string, at int64) []store.PVMetadata {
 
 func testMetadata(t *testing.T, s *suite) {
 	pv := s.pv("a")
-	equal(t, "metadata that is not there", len(s.metadata(t, pv, 0)), 0)
+	equal(t, "the metadata of an unknown PV", len(s.metadata(t, pv, 0)), 0)
 	var all []store.PVMetadata
 	for _, at := range []int64{nanos(1950), -1, 10, nanos(2200)} {
 		all = append(all, store.PVMetadata{PV: pv, Time: at, Metadata: sample.Metadata{Units: fmt.Sprint(at)}})
@@ -63,7 +63,7 @@ func testMetadataFields(t *testing.T, s *suite) {
 func testMetadataHistory(t *testing.T, s *suite) {
 	pv := s.pv("a")
 	history := func(from, to int64) []store.PVMetadata { return collect(t, s.Metadata(t.Context(), pv, from, to)) }
-	equal(t, "the history of a PV that is not there", len(history(math.MinInt64, math.MaxInt64)), 0)
+	equal(t, "the history of an unknown PV", len(history(math.MinInt64, math.MaxInt64)), 0)
 	var all []store.PVMetadata
 	for i := range int64(250) {
 		all = append(all, store.PVMetadata{PV: pv, Time: i*10 - 100, Metadata: sample.Metadata{

@@ -25,8 +25,8 @@ func (s *suite) rollups(t *testing.T, pv string, l store.Level, first, last stor
 	return collect(t, s.Rollups(t.Context(), pv, l, first, last))
 }
 
-// testRollups tests that levels are separate if they differ only in their width or only in
-// their tier, and that tiles before 1970 come before the others.
+// testRollups tests that two levels are separate even if they differ only in their width or
+// only in their tier, and that tiles before 1970 come before the others.
 func testRollups(t *testing.T, s *suite) {
 	pv := s.pv("a")
 	for _, l := range []store.Level{
@@ -39,12 +39,12 @@ func testRollups(t *testing.T, s *suite) {
 		shuffled := slices.Clone(all)
 		rand.Shuffle(len(all), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		must(t, s.PutRollups(t.Context(), shuffled...))
-		must(t, s.PutRollups(t.Context(), shuffled[:3]...)) // repeated, as after a try without an answer
+		must(t, s.PutRollups(t.Context(), shuffled[:3]...)) // repeated, as after an attempt without an answer
 		for _, r := range [][2]int{{0, 12}, {0, 0}, {1, 6}, {3, 3}, {4, 6}, {5, 9}, {8, 9}, {10, 12}} {
 			first, last := all[r[0]].Tile, all[r[1]].Tile
 			equal(t, fmt.Sprintf("tiles %d to %d of %v", first, last, l), s.rollups(t, pv, l, first, last), all[r[0]:r[1]+1])
 		}
-		equal(t, "tiles between those there are", len(s.rollups(t, pv, l, 2, 254)), 0)
+		equal(t, "tiles between the stored ones", len(s.rollups(t, pv, l, 2, 254)), 0)
 		equal(t, "tiles of another PV", len(s.rollups(t, s.pv("b"), l, -2000, 2000)), 0)
 	}
 	equal(t, "tiles of another level", len(s.rollups(t, pv, store.LevelOf(time.Second, store.Keep5y), -2000, 2000)), 0)
@@ -53,8 +53,8 @@ func testRollups(t *testing.T, s *suite) {
 	}
 }
 
-// testRollupOrder tests that of two writes of a tile the one with the later stamp wins. The
-// order of the writes and the order of their bytes do not matter, even within one call.
+// testRollupOrder tests that the write with the later stamp wins if a tile is written twice.
+// The order of the writes and the order of their bytes do not matter, even within one call.
 func testRollupOrder(t *testing.T, s *suite) {
 	pv, l := s.pv("a"), store.LevelOf(time.Second, store.Keep1y)
 	tile := l.Tile(time.Now().UnixNano())
@@ -94,10 +94,10 @@ func testRollupLimits(t *testing.T, s *suite) {
 	large := rollup(s.pv("a"), l, 9)
 	large.Blob = bytes.Repeat([]byte{1}, store.MaxRollup+1)
 	if err := s.PutRollups(t.Context(), large); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("a rollup larger than MaxRollup gives %v", err)
+		t.Errorf("a write of a rollup larger than MaxRollup returns %v", err)
 	}
 	unknown := rollup(s.pv("a"), l|15, 9)
 	if err := s.PutRollups(t.Context(), unknown); !errors.Is(err, store.ErrNoTier) {
-		t.Errorf("a rollup of a tier that there is not gives %v", err)
+		t.Errorf("a write of a rollup on an unknown tier returns %v", err)
 	}
 }

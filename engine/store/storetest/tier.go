@@ -10,15 +10,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// on returns a block in the bucket of a size and a tier that holds the block's start.
+// on returns a block in a bucket of the given size and tier. The bucket contains the block's
+// start.
 func on(r store.Tier, size store.BucketSize, pv string, w store.WriterID, n uint32, start int64) store.Block {
 	b := block(pv, w, n, start, start+1000)
 	b.Bucket = size.Of(start).In(r)
 	return b
 }
 
-// testTiers tests that blocks whose keys differ only in the tier are separate, whether they
-// are small or large.
+// testTiers tests that blocks are separate if their keys differ only in the tier. Some blocks
+// are small, and some are large.
 func testTiers(t *testing.T, s *suite) {
 	tiers, err := s.Tiers(t.Context())
 	must(t, err)
@@ -41,9 +42,9 @@ func testTiers(t *testing.T, s *suite) {
 	}
 	none := on(15, store.Hour, pv, w, 1, now)
 	if err := s.PutBlocks(t.Context(), none); !errors.Is(err, store.ErrNoTier) {
-		t.Errorf("a block on a tier that there is not gives %v", err)
+		t.Errorf("a write of a block on an unknown tier returns %v", err)
 	}
-	equal(t, "blocks on a tier that there is not", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
+	equal(t, "blocks on an unknown tier", len(s.blocks(t, pv, none.Bucket, now, now)), 0)
 }
 
 // testDropBucket drops a bucket with large blocks. The same bucket of other tiers stays, and
@@ -64,16 +65,16 @@ func testDropBucket(t *testing.T, s *suite) {
 		for again := range 2 { // repeated, as after a crash
 			bytes := s.drop(t, pv, small.Bucket, soon())
 			if least := int64(len(small.Blob) + len(large.Blob)); again == 0 && bytes < least || again == 1 && bytes != 0 {
-				t.Errorf("dropping %d bytes, time %d, says %d", least, again, bytes)
+				t.Errorf("dropping at least %d bytes, call %d, returns %d", least, again, bytes)
 			}
-			equal(t, "blocks of a bucket that was dropped", len(s.blocks(t, pv, small.Bucket, 0, now+2000)), 0)
-			equal(t, "last block of a bucket that was dropped", len(s.last(t, pv, small.Bucket, now+2000)), 0)
+			equal(t, "blocks of a dropped bucket", len(s.blocks(t, pv, small.Bucket, 0, now+2000)), 0)
+			equal(t, "last block of a dropped bucket", len(s.last(t, pv, small.Bucket, now+2000)), 0)
 		}
 		for _, b := range kept {
 			equal(t, "blocks of another bucket", s.blocks(t, b.PV, b.Bucket, b.Start, b.End), []store.Block{b})
 		}
 	}
-	equal(t, "bytes on a tier that there is not", s.drop(t, pv, small.Bucket.In(15), soon()), int64(0))
+	equal(t, "bytes on an unknown tier", s.drop(t, pv, small.Bucket.In(15), soon()), int64(0))
 }
 
 func (s *suite) drop(t *testing.T, pv string, b store.Bucket, before int64) int64 {
@@ -93,9 +94,9 @@ func soon() int64 {
 	return at * 1000
 }
 
-// testDropBucketKeepsYounger tests that DropBucket keeps everything that was written after the
-// given time: new blocks and blocks that grew, small or large, in whatever order the two
-// requests arrive.
+// testDropBucketKeepsYounger tests that DropBucket keeps all blocks that were written after
+// the given time: new blocks and blocks that grew, small or large, regardless of the order in
+// which the write and the deletion arrive.
 func testDropBucketKeepsYounger(t *testing.T, s *suite) {
 	for i, b := range []store.Bucket{store.Day.Of(nanos(2026)), store.Hour.Of(time.Now().UnixNano()).In(store.Keep30d)} {
 		pv, w := s.pv(fmt.Sprint("a", i)), newWriter()
@@ -113,16 +114,16 @@ func testDropBucketKeepsYounger(t *testing.T, s *suite) {
 		must(t, s.PutBlocks(t.Context(), younger...))
 		for again := range 2 {
 			if bytes := s.drop(t, pv, b, looked); (bytes >= 600<<10) != (again == 0) {
-				t.Errorf("dropping the older ones, time %d, says %d bytes", again, bytes)
+				t.Errorf("dropping the older blocks, call %d, returns %d bytes", again, bytes)
 			}
 			equal(t, "younger blocks", s.blocks(t, pv, b, b.Start(), b.End()), younger)
 		}
 		s.drop(t, pv, b, soon())
-		equal(t, "blocks after all", len(s.blocks(t, pv, b, b.Start(), b.End())), 0)
+		equal(t, "blocks after all were dropped", len(s.blocks(t, pv, b, b.Start(), b.End())), 0)
 		// The deletion has an earlier time than a write, but arrives later.
 		must(t, s.PutBlocks(t.Context(), younger...))
 		s.drop(t, pv, b, looked)
-		equal(t, "blocks that were written anew", s.blocks(t, pv, b, b.Start(), b.End()), younger)
+		equal(t, "blocks that were written again", s.blocks(t, pv, b, b.Start(), b.End()), younger)
 	}
 }
 

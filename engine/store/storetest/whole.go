@@ -17,8 +17,8 @@ import (
 // nanos returns the middle of a year, in ns since 1970.
 func nanos(year int) int64 { return time.Date(year, 7, 1, 12, 0, 0, 999, time.UTC).UnixNano() }
 
-// everything has one row of each kind for a PV. Method write writes the rows and check reads
-// them.
+// everything has one row of each kind for a PV. Its method write writes the rows, and its
+// method check reads and compares them.
 type everything struct {
 	claim store.Claim
 	rows  []store.JournalRow
@@ -147,7 +147,8 @@ func testConcurrent(t *testing.T, s *suite) {
 		writer := newWriter()
 		g.Go(func() error {
 			for i := range all[w] {
-				// Each writer writes rows of its own, and rows of a shard and a PV that all writers share.
+				// Each writer writes rows of its own, and rows of a shard and a PV that it
+				// shares with all other writers.
 				err := errors.Join(
 					all[w][i].write(ctx, s),
 					s.PutJournal(ctx, row(shard, writer, store.At(1, uint32(i+1)), "x")),
@@ -170,7 +171,7 @@ func testConcurrent(t *testing.T, s *suite) {
 	}
 	must(t, s.PutClaim(t.Context(), store.Claim{Shard: shard, Writer: store.WriterID{1}}))
 	equal(t, "the highest position", s.claims(t, shard)[0].Sealed, store.At(each, writers))
-	equal(t, "the union of what all added", s.channel(t, s.pv("shared")), []store.Channel{
+	equal(t, "the union of all added entries", s.channel(t, s.pv("shared")), []store.Channel{
 		{PV: s.pv("shared"), Shards: []int{0, 1, 2, 3, 4, 5, 6, 7}},
 	})
 }
@@ -179,6 +180,6 @@ func testSize(t *testing.T, s *suite) {
 	size, err := s.Size(t.Context())
 	must(t, err)
 	if size < 0 {
-		t.Errorf("the archive takes %d bytes", size)
+		t.Errorf("the size of the archive is %d bytes", size)
 	}
 }
