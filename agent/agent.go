@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/groups/channellist"
 )
 
-// Engine is what the agent drives. engine.Engine implements it.
+// Engine is the engine that the agent drives. engine.Engine implements it.
 type Engine interface {
 	// Apply replaces the assignment. The engine releases shards that are not in it.
 	Apply(a engine.Assignment)
@@ -39,7 +39,7 @@ type Engine interface {
 	Summary() engine.Summary
 	// Storage returns why the store does not accept samples, or "" while it does.
 	Storage() string
-	// DiskGuard returns what the disk guard does, if this engine runs it.
+	// DiskGuard returns the state of the disk guard, if this engine runs it.
 	DiskGuard() guard.Status
 }
 

@@ -133,8 +133,8 @@ type loss struct {
 // next starts a new report.
 func (l losses) next() losses { return losses{before: l.now, now: map[string]loss{}} }
 
-// update records the counts of a channel. It reports whether the channel has lost samples
-// since the previous report, and since when it has been losing samples.
+// update records the counts of a channel. losing reports whether the channel has lost samples
+// since the previous report. since is the time when the loss began.
 func (l losses) update(s *capture.Status, now time.Time) (since time.Time, losing bool) {
 	e := loss{}
 	for r, n := range s.Dropped {

@@ -10,8 +10,8 @@ import (
 
 // draining is the state of a drain: the engine shuts down and hands its shards over.
 type draining struct {
-	// versions are the versions of the held ArchiveShards. progress is when one of them
-	// last changed or was released.
+	// versions are the versions of the held ArchiveShards. progress is the time when a held
+	// ArchiveShard last changed or was released.
 	versions map[int]string
 	progress time.Time
 	// empty is when the engine was first seen without shards.

@@ -65,7 +65,7 @@ func (a *Agent) renewLease(ctx context.Context, last *coordinationv1.Lease) (*co
 	return lease, nil
 }
 
-// fillLease makes this process the holder of the Lease, renewed now.
+// fillLease makes this process the holder of the Lease and sets its renewal time to now.
 func (a *Agent) fillLease(lease *coordinationv1.Lease, now time.Time) {
 	holder, seconds, at := a.cfg.Engine.Writer().String(), int32(leaseSeconds), metav1.NewMicroTime(now)
 	lease.Namespace, lease.Name = a.cfg.Namespace, a.cfg.Name

@@ -22,7 +22,7 @@ func holding(texts ...string) *shard {
 	return s
 }
 
-// captured returns what an engine captures of each shard, each PV as PV@list.
+// captured returns the PVs that an engine captures of each shard, each as PV@list.
 func captured(held map[int]*shard) map[int]string {
 	a := &Agent{shards: held}
 	for _, s := range held {

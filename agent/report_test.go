@@ -106,7 +106,7 @@ func TestReportNamesChannelsThatLoseSamples(t *testing.T) {
 	}
 }
 
-// reportAt makes a report for a given time.
+// reportAt returns a report for a given time.
 func (a *Agent) reportAt(now time.Time) *report.Report {
 	a.reports.mu.Lock()
 	defer a.reports.mu.Unlock()
@@ -142,8 +142,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// If two engines capture a shard permanently, the first one counts the channels. Both
-// report the resources they use.
+// If two engines capture a shard permanently, the first engine counts the channels. Both
+// engines report the resources that they use.
 func TestTheSecondEngineCountsNoChannels(t *testing.T) {
 	c := channels{
 		{PV: "0a", Group: "ns/g", State: capture.Connected, HasLast: true, Rate: 10, Received: 10, Stored: 10, Host: "ioc1:5064"},

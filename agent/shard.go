@@ -19,7 +19,7 @@ type shard struct {
 	index int
 	name  string // name of the ArchiveShard
 
-	// object is the last known ArchiveShard; nil if the shard is known only from disk.
+	// object is the last known ArchiveShard, or nil if the shard is known only from disk.
 	object   *v1alpha1.ArchiveShard
 	spec     v1alpha1.ArchiveShardSpec
 	presence handover.Presence
@@ -142,7 +142,7 @@ func (s *shard) isWritten(u *statusUpdate) bool {
 	return s.base == s.object.ResourceVersion && s.written.seals == u.seals && sameEntry(&s.written.entry, &u.entry)
 }
 
-// isReleaseWritten reports whether the status says that the engine released the shard.
+// isReleaseWritten reports whether the status shows that the engine released the shard.
 func (s *shard) isReleaseWritten(engine string) bool {
 	if s.object == nil || s.gone {
 		return true
@@ -206,7 +206,7 @@ func (s *shard) isDeleted(engine, name string) bool {
 	return s.deleted[name] || e != nil && slices.Contains(e.Deleted, name)
 }
 
-// statusUpdate returns what to write into the status.
+// statusUpdate returns the update to write into the status.
 func (s *shard) statusUpdate(engine string) statusUpdate {
 	a := statusUpdate{entry: v1alpha1.ShardEngineStatus{Name: engine, Phase: s.phase}, since: metav1.NewTime(s.since.Truncate(time.Second))}
 	if s.phase == "" {
@@ -230,7 +230,7 @@ func (s *shard) statusUpdate(engine string) statusUpdate {
 	return a
 }
 
-// message returns what is wrong with the shard, or "".
+// message describes the problem of the shard, or returns "" if there is none.
 func (s *shard) message() string {
 	var parts []string
 	if s.decision.Message != "" {

@@ -16,7 +16,7 @@ const (
 	maxMessage = 1024
 )
 
-// statusUpdate is what an engine writes into the status of an ArchiveShard.
+// statusUpdate is the data that an engine writes into the status of an ArchiveShard.
 type statusUpdate struct {
 	// entry is the entry of the engine, without the time. If it has no phase, the entry is
 	// removed.

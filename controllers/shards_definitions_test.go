@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// This spec is Serial because a CRD that it deletes is gone from all namespaces.
+// This spec is Serial because deleting a CRD affects all namespaces.
 var _ = Describe("A CRD that is deleted and installed again", Serial, Ordered, func() {
 	remove := func(ctx SpecContext, plural string) {
 		GinkgoHelper()

@@ -98,7 +98,7 @@ func newShardsFixture(ctx SpecContext, changes ...func(*shards.Reconciler)) *sha
 	return p
 }
 
-// writes counts the writing requests of a client, by method and kind of object.
+// writes counts a client's write requests by method and kind of object.
 type writes struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -159,7 +159,7 @@ func (w *writes) quiet() {
 	}, time.Minute).Should(BeTrue())
 }
 
-// simulatedFinder is a ChannelFinder that returns what the test sets.
+// simulatedFinder is a ChannelFinder whose answers the test sets.
 type simulatedFinder struct {
 	mu      sync.Mutex
 	names   []string

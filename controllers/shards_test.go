@@ -223,7 +223,7 @@ var _ = Describe("The shards reconciler", func() {
 		Eventually(func() []string { return p.owners(ctx) }).Should(And(HaveLen(8), ContainElement("e1")))
 		pod := &corev1.Pod{}
 		Expect(k8s.Get(ctx, key(p.namespace, "e1"), pod)).To(Succeed())
-		Expect(k8s.Delete(ctx, pod)).To(Succeed()) // the pod stays, as during its grace period
+		Expect(k8s.Delete(ctx, pod)).To(Succeed()) // the pod still exists, as during its grace period
 		Eventually(func() []string {
 			for _, s := range p.shards(ctx) {
 				Expect(slices.ContainsFunc(s.Status.Engines, func(e v1alpha1.ShardEngineStatus) bool {

@@ -1,5 +1,6 @@
-// Package handover decides what an engine does with a shard, and which phase it reports.
-// It consists of pure functions between the agent's view of the ArchiveShard and the engine:
+// Package handover decides whether an engine holds, seals, drains or releases a shard, and
+// which phase it reports. It consists of pure functions between the agent's view of the
+// ArchiveShard and the engine:
 //
 //	spec, status, presence, ─▶ Decide ─▶ Decision ─┬─▶ engine
 //	previous decision ──────▶                      └─▶ Phase ───▶ status

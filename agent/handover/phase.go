@@ -20,10 +20,10 @@ type Joining struct {
 	connected int
 }
 
-// Done reports whether joining is complete: all channels are connected; or some are, and
-// no further channel has connected for joinQuiet; or joinAtMost has passed, as when the
-// IOCs are off. connected includes channels that will not connect: paused channels and
-// channels of a type that cannot be archived.
+// Done reports whether joining is complete. It is complete in three cases: all channels are
+// connected; some channels are connected, and no further channel has connected for joinQuiet;
+// or joinAtMost has passed, for example because the IOCs are off. connected includes channels
+// that will not connect: paused channels and channels of a type that cannot be archived.
 func (j *Joining) Done(now time.Time, connected, channels int) bool {
 	if connected > j.connected {
 		j.connected, j.grown = connected, now

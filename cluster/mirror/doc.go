@@ -5,5 +5,5 @@
 //	objects ── list, watch ──▶ Objects ── changed() ──▶ agent, retrieval/routing
 //	ConfigMaps ── GET, hash ──▶ Lists ──── changed() ──▶
 //
-// A mirror does not interpret missing objects. Its readers decide what they mean.
+// A mirror does not interpret missing objects. Its users decide what a missing object means.
 package mirror

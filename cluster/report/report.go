@@ -28,11 +28,12 @@ type Report struct {
 	// Shards are the shards that the engine has, joins or drains, sorted by index.
 	Shards []Shard `json:"shards"`
 	// Groups are the groups by namespace/name. They do not count channels of shards that the
-	// engine is joining or draining, or that another engine captures first: that engine
-	// counts them. Bytes per day are always those of this engine.
+	// engine is joining or draining, or for which it is the second engine, because another
+	// engine counts them. However, BytesPerDay includes the channels for which this engine is
+	// the second engine.
 	Groups map[string]Group `json:"groups"`
-	// Second is what the engine captures permanently as the second engine, or nil if there
-	// is nothing. Shard moves do not count.
+	// Second describes the channels that the engine captures permanently as the second engine,
+	// or is nil if there are none. Shard moves do not count.
 	Second *Second `json:"second,omitempty"`
 	// Circuits are the (at most 20) IOCs with the most connections from this engine.
 	Circuits []Circuit `json:"circuits,omitempty"`
@@ -57,8 +58,8 @@ type Shard struct {
 	Sealing   bool `json:"sealing,omitempty"`
 	Channels  int  `json:"channels"`
 	Connected int  `json:"connected"`
-	// SteadilyConnected counts the channels that have been connected for at least half a
-	// minute, Unreachable those that have been disconnected for as long.
+	// SteadilyConnected counts the channels that have been connected for at least 30 s.
+	// Unreachable counts the channels that have been disconnected for at least 30 s.
 	SteadilyConnected int     `json:"lit,omitempty"`
 	Unreachable       int     `json:"dark,omitempty"`
 	SamplesPerSecond  float64 `json:"samplesPerSecond"`

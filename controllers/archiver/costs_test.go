@@ -13,8 +13,8 @@ import (
 	"varve.dev/varve/controllers/fleet"
 )
 
-// TestWrongCosts checks which deletion costs are written: only those that are clearly
-// wrong, and the most wrong first.
+// TestWrongCosts checks that only clearly wrong deletion costs are written, and the most wrong
+// costs first.
 func TestWrongCosts(t *testing.T) {
 	pod := func(name, cost string) corev1.Pod {
 		p := corev1.Pod{}

@@ -21,8 +21,8 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// ChildKinds returns the kinds of objects that an Archiver consists of, except
-// ServiceMonitors and objects of Cassandra operators, whose CRDs may not exist.
+// ChildKinds returns the kinds of an Archiver's objects. It omits ServiceMonitors and objects
+// of Cassandra operators, because their CRDs may not exist.
 func ChildKinds() map[client.Object]client.ObjectList {
 	return map[client.Object]client.ObjectList{
 		&appsv1.Deployment{}:                     &appsv1.DeploymentList{},

@@ -49,8 +49,7 @@ import (
 // The cause may be visible only in events of pods, or may disappear when a quota changes.
 const unreadyInterval = 15 * time.Second
 
-// Reconciler turns an Archiver into the objects that it consists of, and writes its
-// status.
+// Reconciler turns an Archiver into its objects and writes its status.
 type Reconciler struct {
 	// Client reads from a cache. API reads from the API server.
 	Client client.Client

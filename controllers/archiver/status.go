@@ -34,7 +34,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, a *v1alpha1.Archiver, next
 	return nil
 }
 
-// requeueAfter returns when to reconcile an Archiver again without an event; zero if
+// requeueAfter returns how soon to reconcile an Archiver again without an event, or zero if
 // events are enough.
 func requeueAfter(a *v1alpha1.Archiver, conditions []metav1.Condition) time.Duration {
 	after := time.Duration(0)

@@ -11,8 +11,8 @@ import (
 	"varve.dev/varve/controllers/wakeup"
 )
 
-// SetupWithManager makes the reconciler run after changes of Archivers and of the
-// objects that they consist of, and after reports of their engines.
+// SetupWithManager makes the reconciler run after changes of Archivers and of their objects,
+// and after reports of their engines.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.Registerer.MustRegister(&r.metrics)
 	own := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
@@ -25,7 +25,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.Fleet.Changes(wakeup.Archiver)).
 		WatchesRawSource(r.Fleet.Reports(wakeup.Archiver))
 	for o := range ChildKinds() {
-		// The label decides, not the owner: a volume has no owner.
+		// The label identifies the Archiver, because a volume has no owner.
 		b.Watches(o, handler.EnqueueRequestsFromMapFunc(wakeup.ArchiverOf), own)
 	}
 	return b.Complete(r)

@@ -24,7 +24,7 @@ import (
 	"varve.dev/varve/controllers/render"
 )
 
-// Input is what the operator observed.
+// Input is the observed state of an Archiver.
 type Input struct {
 	// Archiver is the Archiver with its last written status.
 	Archiver *v1alpha1.Archiver

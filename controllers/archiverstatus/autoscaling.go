@@ -69,7 +69,7 @@ func autoscalerProblem(in *Input) problem {
 	case !strings.HasPrefix(active.Reason, "FailedGet"):
 		return problem{v1alpha1.ReasonAutoscalerFailed, "autoscaling failed: " + active.Message}
 	case strings.Contains(active.Message, "could not find the requested resource"):
-		// The controller's own message is long and does not say what to install.
+		// The controller's own message is long and does not name the missing component.
 		return problem{v1alpha1.ReasonMetricsMissing,
 			"engines cannot be autoscaled because the cluster does not serve metrics.k8s.io: install metrics-server"}
 	}

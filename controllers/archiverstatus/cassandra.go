@@ -66,9 +66,9 @@ func (d *Datacenter) ready() (n int32) {
 	return n
 }
 
-// Rendered returns the input for rendering objects. It combines the datacenter, the replication
-// factor of the last status, and that of the schema Jobs. There are two Jobs while one replaces
-// the other.
+// Rendered returns the input for rendering objects. It combines the datacenter with the
+// replication factors of the last status and of the schema Jobs. There are two Jobs while one
+// replaces the other.
 func (d *Datacenter) Rendered(a *v1alpha1.Archiver, jobs ...*batchv1.Job) render.Datacenter {
 	if d == nil {
 		return render.Datacenter{}

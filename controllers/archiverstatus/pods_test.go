@@ -58,9 +58,9 @@ func TestPodProblemsAreReported(t *testing.T) {
 			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: varve: --listen: address in use"}},
 		{"crash loop, a moment later", pod(engine, "", ended(corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "Error", "varve: --listen: address in use")), "",
 			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: varve: --listen: address in use"}},
-		{"memory", pod(engine, "", ended(waiting("CrashLoopBackOff", ""), "OOMKilled", "")), "",
+		{"out of memory", pod(engine, "", ended(waiting("CrashLoopBackOff", ""), "OOMKilled", "")), "",
 			problem{v1alpha1.ReasonCrashing, "engine pod: the container failed: it used more memory than its limit"}},
-		{"something else", pod(engine, "", waiting("CreateContainerConfigError", "no such user")), "",
+		{"another error", pod(engine, "", waiting("CreateContainerConfigError", "no such user")), "",
 			problem{v1alpha1.ReasonContainerNotCreated, "engine pod: CreateContainerConfigError: no such user"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

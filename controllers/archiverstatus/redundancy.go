@@ -101,7 +101,7 @@ func redundant(in *Input) []metav1.Condition {
 	return []metav1.Condition{c}
 }
 
-// staying counts the running engines that are not about to stop.
+// staying counts the running engines that are not leaving.
 func staying(engines []fleet.Engine) (n int) {
 	for i := range engines {
 		if e := &engines[i]; !e.Dead && !e.Leaving() {

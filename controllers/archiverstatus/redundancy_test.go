@@ -39,16 +39,16 @@ func TestRedundantReportsMissingEngines(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"two each":            {in: redundantShards(ab, bc), reason: v1alpha1.ReasonTwoEngines},
-		"a second joins":      {in: redundantShards(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have at most one engine"},
-		"no engine":           {in: redundantShards(ab, nil), reason: v1alpha1.ReasonJoining},
-		"the second is dead":  {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
-		"one engine only":     {in: redundantShards(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "the archive has only one engine"},
-		"others are leaving":  {in: redundantShards(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
-		"one node only":       {in: redundantShards(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "all engines run on one node"},
-		"one pair on a node":  {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
-		"nodes are not known": {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
-		"empty shards":        {in: redundantShards(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
+		"two engines per shard": {in: redundantShards(ab, bc), reason: v1alpha1.ReasonTwoEngines},
+		"a second engine joins": {in: redundantShards(ab, a), reason: v1alpha1.ReasonJoining, message: "of the 2 shards of redundancy 2, 1 have at most one engine"},
+		"no engine":             {in: redundantShards(ab, nil), reason: v1alpha1.ReasonJoining},
+		"the second is dead":    {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[2].Dead = true }, reason: v1alpha1.ReasonJoining},
+		"only one engine":       {in: redundantShards(a, a), change: func(in *Input) { in.Fleet = in.Fleet[:1] }, reason: v1alpha1.ReasonOneEngine, message: "the archive has only one engine"},
+		"others are leaving":    {in: redundantShards(a, a), change: func(in *Input) { in.Fleet[1].Deleting, in.Fleet[2].Deleting = true, true }, reason: v1alpha1.ReasonOneEngine},
+		"only one node":         {in: redundantShards(ab, bc), change: oneNode, reason: v1alpha1.ReasonOneNode, message: "all engines run on one node"},
+		"one pair on a node":    {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[1].Node = "a" }, reason: v1alpha1.ReasonOneNode, message: "1 have both engines on the same node"},
+		"unknown nodes":         {in: redundantShards(ab, bc), change: func(in *Input) { in.Fleet[0].Node, in.Fleet[1].Node = "", "" }, reason: v1alpha1.ReasonTwoEngines},
+		"empty shards":          {in: redundantShards(ab, nil), change: func(in *Input) { in.Shards[3].Spec.Channels = 0 }, reason: v1alpha1.ReasonTwoEngines},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.change != nil {
@@ -97,8 +97,7 @@ func TestRedundancyCountsSecondEngines(t *testing.T) {
 }
 
 // TestBlindEngineIsReported checks that the status names an engine that cannot reach its IOCs.
-// It does so when channels are unreachable for this engine and steadily connected to the other
-// one.
+// The channels must be unreachable for this engine and steadily connected to the other engine.
 func TestBlindEngineIsReported(t *testing.T) {
 	sees := func(engine int, shards ...report.Shard) func(*Input) {
 		return func(in *Input) {

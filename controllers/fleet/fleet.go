@@ -62,7 +62,7 @@ func (e Engine) Usable() bool { return e.Ready && !e.Dead && !e.Leaving() }
 
 // Config has the dependencies and settings of a Fleet.
 type Config struct {
-	// Pods reads pods from a cache that has at least those with v1alpha1.LabelArchiver.
+	// Pods reads pods from a cache that has at least the pods with v1alpha1.LabelArchiver.
 	Pods client.Reader
 	// API reads Leases and nodes from the API server.
 	API client.Reader

@@ -1,5 +1,5 @@
-// Package group reconciles ArchiveGroups: it writes the status of each group. Package
-// shards decides what is archived.
+// Package group reconciles ArchiveGroups: it writes the status of each group. Package shards
+// decides which PVs are archived.
 //
 //	fetch    reconciler.go   the ArchiveGroup
 //	observe  observe.go      its outcome (from shards), reports of engines (from fleet)

@@ -296,15 +296,15 @@ func TestTransitionsAreWrittenAtOnce(t *testing.T) {
 		computed    v1alpha1.ArchiveGroupStatus
 		soon, later bool
 	}{
-		"none yet":       {nil, after, true, true},
-		"the same":       {&after, after, false, false},
-		"transition":     {&before, after, true, true},
-		"text":           {&after, other, false, true},
-		"number":         {&after, counted, false, true},
-		"condition gone": {&after, retention, true, true},
+		"no status yet":     {nil, after, true, true},
+		"the same":          {&after, after, false, false},
+		"transition":        {&before, after, true, true},
+		"text":              {&after, other, false, true},
+		"number":            {&after, counted, false, true},
+		"condition removed": {&after, retention, true, true},
 	} {
 		if soon, later := Changed(tc.old, tc.computed, time.Second), Changed(tc.old, tc.computed, 30*time.Second); soon != tc.soon || later != tc.later {
-			t.Errorf("%s: %v after 1 s, %v after 30 s", name, soon, later)
+			t.Errorf("%s: Changed returns %v after 1 s and %v after 30 s", name, soon, later)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (p *plan) move(s *shard, to *engine, reason Reason) {
 	p.record(s, from.Name, to, reason)
 }
 
-// addEngine adds an engine to those that capture a shard.
+// addEngine adds an engine to the engines that capture a shard.
 func (p *plan) addEngine(s *shard, to *engine) {
 	to.load += s.weight
 	s.drains = slices.DeleteFunc(s.drains, func(slot Slot) bool { return slot.Name == to.Name })

@@ -17,8 +17,8 @@ const (
 	// watchdog. It is assumed, not measured. It only has to be small compared with a
 	// channel at 10 Hz, and large enough to spread shards whose channels are all idle.
 	channelCost = 2.0
-	// circuitCost is the cost of a connection, for its reads, echoes and timers. It is
-	// assumed to be that of a channel at 50 Hz.
+	// circuitCost is the cost of a connection, for its reads, echoes and timers. It is assumed
+	// to equal the cost of a channel at 50 Hz.
 	circuitCost = 50.0
 )
 
@@ -40,7 +40,7 @@ func (l Load) Cost() float64 {
 // Smoother averages the measured loads of shards over time, so that a burst does not move a
 // shard. The zero value does not smooth.
 type Smoother struct {
-	// HalfLife is the time after which half of a change counts.
+	// HalfLife is the time after which the average has followed half of a change.
 	HalfLife time.Duration
 	shards   map[int]smoothed
 }

@@ -32,8 +32,8 @@ func newStory(engines string, shards ...string) *story {
 	return s
 }
 
-// fleetOf parses engines like the function engines. A name may be followed by a node and a
-// zone, as in a@node/zone.
+// fleetOf parses engines like the function engines. A node and a zone may follow a name, as in
+// a@node/zone.
 func fleetOf(text string) []placement.Engine {
 	out := engines(text)
 	for i := range out {

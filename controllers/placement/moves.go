@@ -92,7 +92,7 @@ func (p *plan) hasDrained(shard int, slot Slot) bool {
 	return slot.Phase == v1alpha1.Drained && !slices.Contains(p.in.Holding[shard], Holder{slot.Name, true})
 }
 
-// takeBack makes an engine that was draining capture again, because its successor died.
+// takeBack makes a draining engine capture again, because its successor died.
 func (p *plan) takeBack(s *shard) {
 	for i, slot := range s.drains {
 		if p.living(slot.Name) != nil && slot.Phase != v1alpha1.Drained {

@@ -39,8 +39,8 @@ import (
 // Imbalance is how much the load of an engine may differ from the mean, as a part of the mean.
 const Imbalance = 0.15
 
-// maxEngines is the highest number of engines of a shard that the API accepts.
-// maxReplicas is how many of them capture it, except during a move.
+// maxEngines is the highest number of engines of a shard that the API accepts. maxReplicas is
+// the highest number of engines that capture a shard when it does not move.
 const maxEngines, maxReplicas = 4, 2
 
 // Input is everything that a decision depends on.
@@ -94,7 +94,7 @@ type Shard struct {
 	// Weight is the load that the shard adds to each engine that captures it, in any
 	// unit.
 	Weight float64
-	// Replicas is how many engines should capture the shard: 1 or 2; 0 stands for 1.
+	// Replicas is how many engines should capture the shard: 1 or 2. 0 means 1.
 	Replicas int
 	// Engines are the engines in the order of the spec, with their answers.
 	Engines []Slot

@@ -156,7 +156,7 @@ func (f *fleet) named(shard int, engine string) bool {
 	return slices.ContainsFunc(f.spec[shard], func(e v1alpha1.ShardEngine) bool { return e.Name == engine })
 }
 
-// check asserts what must hold after every decision.
+// check asserts the conditions that must be true after every decision.
 func (f *fleet) check(t *testing.T) {
 	t.Helper()
 	usable := slices.ContainsFunc(slices.Collect(maps.Values(f.engines)), func(e *placement.Engine) bool {

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-// Datacenter is what the operator knows about a managed datacenter.
+// Datacenter is the operator's knowledge of a managed datacenter.
 type Datacenter struct {
 	// Kind is the kind of the datacenter's object. It is empty if the cluster has neither CRD,
 	// so that the datacenter does not exist yet.

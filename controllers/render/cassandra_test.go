@@ -27,22 +27,22 @@ func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 		is             Datacenter
 		nodes, factors int32
 	}{
-		"new":                        {3, Datacenter{}, 3, 3},
-		"new, of one":                {1, Datacenter{}, 1, 1},
-		"nodes starting, no tables":  {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
-		"grows":                      {3, Datacenter{Size: 1, Replicas: 1}, 3, 1},
-		"grows, nodes join":          {3, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"grows, nodes joined":        {3, Datacenter{Size: 3, Replicas: 1}, 3, 3},
-		"has grown":                  {3, Datacenter{Size: 3, Replicas: 3}, 3, 3},
-		"shrinks":                    {2, Datacenter{Size: 3, Replicas: 3}, 3, 2},
-		"shrinks, replicas removed":  {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
-		"shrinks while growing":      {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
-		"shrinks, a node leaves":     {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
-		"shrinks above 3":            {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
-		"shrinks to 1, replicas not": {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
-		"changed while nodes join":   {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"back while nodes join":      {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
-		"shrinks, replicas unknown":  {2, Datacenter{Size: 3}, 3, 2},
+		"new":                         {3, Datacenter{}, 3, 3},
+		"new, with one node":          {1, Datacenter{}, 1, 1},
+		"nodes starting, no tables":   {3, Datacenter{Size: 3, Scaling: true}, 3, 3},
+		"grows":                       {3, Datacenter{Size: 1, Replicas: 1}, 3, 1},
+		"grows, nodes join":           {3, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"grows, nodes joined":         {3, Datacenter{Size: 3, Replicas: 1}, 3, 3},
+		"has grown":                   {3, Datacenter{Size: 3, Replicas: 3}, 3, 3},
+		"shrinks":                     {2, Datacenter{Size: 3, Replicas: 3}, 3, 2},
+		"shrinks, replicas removed":   {2, Datacenter{Size: 3, Replicas: 2, Whole: 2}, 2, 2},
+		"shrinks while growing":       {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
+		"shrinks, a node leaves":      {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
+		"shrinks above 3":             {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
+		"shrinks before the replicas": {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
+		"changed while nodes join":    {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"reverted while nodes join":   {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
+		"shrinks, replicas unknown":   {2, Datacenter{Size: 3}, 3, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.is.Kind = KindCassandraDatacenter

@@ -27,7 +27,7 @@ type Input struct {
 	Image string
 	// HasServiceMonitor is set if the CRD ServiceMonitor of the Prometheus operator exists.
 	HasServiceMonitor bool
-	// Datacenter is what the operator knows about the managed datacenter.
+	// Datacenter is the operator's knowledge of the managed datacenter.
 	Datacenter Datacenter
 }
 

@@ -118,7 +118,7 @@ func editedByOthers(s *v1alpha1.ArchiveShard) bool {
 	})
 }
 
-// takeOver replaces the spec of a shard and clears the owners of its fields.
+// takeOver replaces the spec of a shard and removes the owners of its fields.
 func (r *Reconciler) takeOver(ctx context.Context, have, wanted *v1alpha1.ArchiveShard) error {
 	next := have.DeepCopy()
 	next.Spec = wanted.Spec

@@ -1,6 +1,5 @@
-// Package shards reconciles the shards of Archivers: it turns the groups of an
-// Archiver into ArchiveShards and their channel lists, and assigns the shards to
-// engines.
+// Package shards reconciles the shards of Archivers. It turns the groups of an Archiver into
+// ArchiveShards and their channel lists, and assigns the shards to engines.
 //
 //	fetch    observe.go               the Archiver and its groups
 //	observe  observe.go               its shards, channel lists and engines

@@ -9,8 +9,8 @@ import (
 	"varve.dev/varve/controllers/placement"
 )
 
-// memory is what the reconciler remembers of an Archiver, mostly to save work. Losing it does
-// no harm.
+// memory holds information about an Archiver between runs of the reconciler, mostly to save
+// work. Losing it does no harm.
 type memory struct {
 	// compiled is the latest compilation, without its data.
 	compiled *compilation
@@ -25,7 +25,7 @@ type memory struct {
 	// unused.
 	unusedSince map[string]time.Time
 	// readySince has the shards to which PVs move and whose engines capture their lists, and
-	// the time since which they do so.
+	// the time since which the engines capture them.
 	readySince map[int32]time.Time
 
 	costs   placement.Smoother

@@ -110,8 +110,8 @@ func (m *memory) releaseLeaving(in *observed, compiled *compilation, now time.Ti
 }
 
 // readySince returns the awaited shards whose engines capture their lists, and the time since
-// which they do so. before is its previous result. A kept shard does not have its new lists
-// yet, so it is never ready.
+// which the engines capture them. before is its previous result. A kept shard does not have
+// its new lists yet, so it is never ready.
 func (in *observed) readySince(compiled *compilation, before map[int32]time.Time, now time.Time) map[int32]time.Time {
 	seen, readySince := make([]bool, len(compiled.shards)), map[int32]time.Time{}
 	for i := range compiled.shards {

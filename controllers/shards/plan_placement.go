@@ -73,9 +73,9 @@ func (in *observed) replicas(index int, s *compiledShard) int {
 	return in.archive().Replicas(index)
 }
 
-// observeLoads adds the loads that engines report for the shards that they capture. If
-// two engines capture a shard, the higher rate counts: an engine that has just joined
-// has not seen many samples yet.
+// observeLoads adds the loads that engines report for the shards that they capture. If two
+// engines capture a shard, the higher rate counts, because an engine that has just joined has
+// received few samples.
 func (in *observed) observeLoads(now time.Time, costs *placement.Smoother) {
 	costs.HalfLife = costHalfLife
 	loads := map[int]placement.Load{}

@@ -1,6 +1,6 @@
-// Package status writes the status of objects and records events of its changes.
-// The pure packages archiverstatus and groupstatus compute what it writes, from
-// sums of package figures.
+// Package status writes the status of objects and records events of its changes. The pure
+// packages archiverstatus and groupstatus compute these statuses, with the sums of package
+// figures.
 //
 //	archiverstatus, groupstatus ── Changed (with Pace) ──▶ Patch ──▶ RecordTransitions
 package status

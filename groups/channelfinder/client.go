@@ -126,7 +126,7 @@ func (c *Client) readPages(ctx context.Context, base *url.URL, q query) ([]strin
 	return names, nil
 }
 
-// readPage makes one request.
+// readPage requests one page.
 func (c *Client) readPage(ctx context.Context, at *url.URL, q query) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

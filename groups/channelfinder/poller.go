@@ -154,7 +154,7 @@ func (p *Poller) due() (due []key, wait time.Duration) {
 	return due, wait
 }
 
-// poll makes one query.
+// poll sends one query and stores the answer.
 func (p *Poller) poll(ctx context.Context, k key) {
 	names, err := p.query(ctx, k.url, k.query)
 	if ctx.Err() != nil {

@@ -1,6 +1,6 @@
-// Package compile turns ArchiveGroups into the channels that engines capture. It stands
-// between the sources of groups and the engines, in the operator and in the standalone
-// archiver. It is pure: the same groups, in any order, give the same result.
+// Package compile turns ArchiveGroups into the channels that engines capture. Both the
+// operator and the standalone archiver use it. It is pure: the same groups, in any order, give
+// the same result.
 //
 //	groups, names listed elsewhere ──▶ wants: PV × group × settings
 //	   │ invalid names, settings             │ sort
@@ -54,8 +54,8 @@ type Archive struct {
 	Shards int
 	// Provider is the default provider of channels.
 	Provider capture.Provider
-	// Alone means that there is only one engine. It captures each PV once, whatever redundancy
-	// the groups request.
+	// Alone means that there is only one engine. It captures each PV once, even if groups
+	// request redundancy.
 	Alone bool
 }
 

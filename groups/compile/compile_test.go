@@ -14,8 +14,7 @@ import (
 
 var now = time.Date(2027, 6, 30, 0, 0, 0, 0, time.UTC)
 
-// group returns a group whose creation time is the given number of minutes after that of the
-// first group.
+// group returns a group that was created the given number of minutes after a common start.
 func group(name string, minutes int, spec v1alpha1.ArchiveGroupSpec) v1alpha1.ArchiveGroup {
 	created := metav1.NewTime(now.AddDate(-1, 0, 0).Add(time.Duration(minutes) * time.Minute))
 	return v1alpha1.ArchiveGroup{

@@ -52,8 +52,8 @@ func fieldsOf(group, channel []v1alpha1.FieldPath) string {
 var inMetadata = strings.Fields(`EGU PREC HOPR LOPR HIHI HIGH LOW LOLO DRVH DRVL
 	ZNAM ONAM ZRST ONST TWST THST FRST FVST SXST SVST EIST NIST TEST ELST TVST TTST FTST FFST`)
 
-// propertiesOf returns the properties of a channel, or of its group if the channel has none,
-// without those that are part of the metadata.
+// propertiesOf returns the properties of a channel, or of its group if the channel has none.
+// It omits properties that are part of the metadata.
 func propertiesOf(group, channel []v1alpha1.Property) string {
 	if channel == nil {
 		channel = group

@@ -125,8 +125,8 @@ func TestAPausedGroupsProviderDoesNotCount(t *testing.T) {
 	}
 }
 
-// If a group's sources list a PV with two providers, the first one counts, and the group gets a
-// problem.
+// If a group's sources list a PV with two providers, the first provider is used, and the group
+// gets a problem.
 func TestAPVListedWithTwoProviders(t *testing.T) {
 	listed := map[string]Listed{"ns/a": {Names: []string{"pva://X", "X", "ca://Y", "Y.VAL", "ca://Z"}}}
 	r := Compile([]v1alpha1.ArchiveGroup{group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("pva://Z")})}, listed, Archive{Shards: 4}, now)

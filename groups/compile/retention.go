@@ -82,7 +82,8 @@ func tiers(levels []store.Level) (out [store.MaxLevels]store.Level) {
 	return out
 }
 
-// closest returns the index of the level whose width is closest to that of the next level.
+// closest returns the index of the level whose width is closest to the width of the next
+// level.
 func closest(steps []store.Level) int {
 	ratio := func(i int) float64 { return float64(steps[i+1].Every()) / float64(steps[i].Every()) }
 	least := 0
@@ -94,8 +95,8 @@ func closest(steps []store.Level) int {
 	return least
 }
 
-// Describe describes the retention of a group for users: what is kept for how long, and the
-// requested time if it differs.
+// Describe describes the retention of a group to users: how long raw samples and each rollup
+// are kept, and the requested time if it differs.
 func Describe(group *v1alpha1.ArchiveGroupSpec) string {
 	r := cmp.Or(group.Retention, &v1alpha1.Retention{})
 	var b strings.Builder

@@ -74,7 +74,7 @@ func TestTheLongerRetentionWins(t *testing.T) {
 			store.Retention{Raw: store.Keep1d, Levels: levels(10*time.Second, store.Keep10y, time.Minute, store.Keep10y, time.Hour, store.Forever)},
 		},
 		"the same width in other words": {retention("1d", "60s", "1y"), retention("1d", "1m", "1y"), store.Retention{Raw: store.Keep1d, Levels: levels(time.Minute, store.Keep1y)}},
-		"more levels than there may be": {
+		"too many levels": {
 			retention("", "1s", "1d", "4s", "1d", "16s", "1d", "64s", "1d", "256s", "1d", "1024s", "7d", "4096s", "30d", "16384s", ""),
 			retention("", "1500ms", "1d", "1100s", "1y"),
 			store.Retention{Levels: levels(1*time.Second, store.Keep1d, 4*time.Second, store.Keep1d, 16*time.Second, store.Keep1d,
@@ -96,7 +96,7 @@ func TestTheLongerRetentionWins(t *testing.T) {
 	}
 }
 
-// A group counts the PVs that are kept longer than it requests.
+// A group counts the PVs whose data is kept longer than the group requests.
 func TestPVsKeptLongerThanRequestedAreCounted(t *testing.T) {
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Retention: retention("1d"), Channels: channels("X", "Y", "Z")}),

@@ -32,20 +32,20 @@ func TestChannelOverridesGroup(t *testing.T) {
 		{"nothing", monitor, &v1alpha1.Sampling{}, base(func(s *capture.Settings) {
 			s.Events, s.Absolute, s.MaxRate = capture.EventValue, 0.5, 100
 		})},
-		{"the rate only", monitor, &v1alpha1.Sampling{MaxRate: ptr(0.0)}, base(func(s *capture.Settings) {
+		{"only the rate", monitor, &v1alpha1.Sampling{MaxRate: ptr(0.0)}, base(func(s *capture.Settings) {
 			s.Events, s.Absolute = capture.EventValue, 0.5
 		})},
 		{"the deadband as a whole", monitor, &v1alpha1.Sampling{Deadband: &v1alpha1.Deadband{Relative: 0.1}}, base(func(s *capture.Settings) {
 			s.Events, s.Relative, s.MaxRate = capture.EventValue, 0.1, 100
 		})},
-		{"monitor by scan: filters go", monitor, scan, base(func(s *capture.Settings) {
+		{"scan overrides monitor and removes the filters", monitor, scan, base(func(s *capture.Settings) {
 			s.Events, s.Mode, s.Period = capture.EventValue, capture.Scan, time.Second
 		})},
-		{"scan by monitor: the period goes", scan, &v1alpha1.Sampling{Mode: v1alpha1.Monitor}, base(func(*capture.Settings) {})},
+		{"monitor overrides scan and removes the period", scan, &v1alpha1.Sampling{Mode: v1alpha1.Monitor}, base(func(*capture.Settings) {})},
 		{"a group without settings", nil, scan, base(func(s *capture.Settings) {
 			s.Mode, s.Period = capture.Scan, time.Second
 		})},
-		{"the clock: its limits go", monitor, &v1alpha1.Sampling{Clock: v1alpha1.EngineClock}, capture.Settings{
+		{"another clock removes the clock limits", monitor, &v1alpha1.Sampling{Clock: v1alpha1.EngineClock}, capture.Settings{
 			Events: capture.EventValue, Absolute: 0.5, MaxRate: 100, Clock: capture.EngineClock,
 		}},
 		{"clock limits", scan, &v1alpha1.Sampling{ClockLimit: &v1alpha1.ClockLimit{

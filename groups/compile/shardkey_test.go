@@ -22,7 +22,7 @@ func TestShardKeys(t *testing.T) {
 		{"prefix, capture group", prefix("^([A-Z]+)[0-9]+-([A-Z]+)"), "SR"},
 		{"prefix, no match", prefix("^LINAC"), "SR01-VA:PRES-01"},
 		{"prefix, empty match", prefix("^X*"), "SR01-VA:PRES-01"},
-		{"prefix, capture group that took no part", prefix("^(LI)?SR"), "SR01-VA:PRES-01"},
+		{"prefix, unmatched capture group", prefix("^(LI)?SR"), "SR01-VA:PRES-01"},
 	} {
 		key, err := shardKey(tc.by, "ns/vacuum")
 		if err != nil {

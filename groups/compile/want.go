@@ -51,8 +51,9 @@ type wantCollector struct {
 	age int32
 	pva bool // a channel is captured by pvAccess
 
-	// classes are the settings of channels without settings of their own, by provider; errs
-	// are their errors. They are built when first needed.
+	// classes has the settings of the group by provider, for channels without their own
+	// settings. errs has the errors of these settings. Both are computed when they are first
+	// needed.
 	classes [capture.NumProviders]*class
 	errs    [capture.NumProviders]error
 }
@@ -77,7 +78,8 @@ func (w *wantCollector) addWant(name string, ch *v1alpha1.Channel, place int32) 
 	w.wants = append(w.wants, want{pv: pv, age: w.age, settings: settings, place: place})
 }
 
-// settings returns the settings of a channel. Channels without settings of their own share them.
+// settings returns the settings of a channel. Channels without their own settings share the
+// settings of the group.
 func (w *wantCollector) settings(ch *v1alpha1.Channel, p capture.Provider) (*class, error) {
 	if ch != nil && (ch.Sampling != nil || ch.Paused != nil || ch.Fields != nil || ch.Properties != nil || ch.Retention != nil || ch.Redundancy != nil) {
 		return w.channelSettings(w.spec, ch, p)

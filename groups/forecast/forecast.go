@@ -1,4 +1,4 @@
-// Package forecast predicts what the retention of groups would do to an archive, before the
+// Package forecast predicts how the retention of groups would affect an archive, before the
 // groups are applied. The command varve retention plan prints the result:
 //
 //	groups ─▶ compile.Compile ─▶ PV → retention ─┐
@@ -86,7 +86,8 @@ type Options struct {
 	Progress func(done, all int)
 }
 
-// Make makes a forecast for the assignment of the future groups, from the contents of a store.
+// Make returns a forecast for the assignment of the future groups, based on the contents of a
+// store.
 func Make(ctx context.Context, st Store, assignment map[int][]capture.Channel, o Options) ([]Group, error) {
 	m := maker{store: st, opts: o, now: o.Now.UnixNano(), assigned: map[string]*capture.Channel{}, groups: map[string]*groupSample{}}
 	for _, channels := range assignment {
@@ -190,7 +191,7 @@ func (m *maker) isOnOtherTier(ch *store.Channel, than store.Tier) bool {
 	return false
 }
 
-// predict makes the forecast of one PV.
+// predict returns the forecast of one PV.
 func (m *maker) predict(ctx context.Context, ch *store.Channel) (PV, error) {
 	pv := PV{Name: ch.PV}
 	if assigned := m.assigned[ch.PV]; assigned != nil {

@@ -19,7 +19,7 @@ import (
 type document struct {
 	line int // number of its first line, from 1
 	// text starts with an empty line for each line of the file before the document, so that
-	// the line numbers of the YAML parser are those of the file.
+	// the line numbers of the YAML parser equal the line numbers of the file.
 	text []byte
 }
 

@@ -166,8 +166,8 @@ func (f *file) keep(fresh objects, errs []error) {
 	f.fresh, f.stale, f.errs = fresh, stale, errs
 }
 
-// merge merges the objects of all files. If an object occurs twice, the first one counts.
-// Valid objects take precedence over stale ones.
+// merge merges the objects of all files. If an object occurs twice, the first occurrence is
+// used. Valid objects take precedence over stale ones.
 func (r *reader) merge() Result {
 	var result Result
 	groups, configMaps := collector[*v1alpha1.ArchiveGroup]{}, collector[*corev1.ConfigMap]{}

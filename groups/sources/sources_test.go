@@ -110,7 +110,7 @@ func TestListKeepsChannelsOfMissingSources(t *testing.T) {
 		known    bool
 		problems []string
 	}{
-		{"all there", both, answer{[]string{"SR:C"}, true, nil}, []string{"SR:A", "SR:B", "SR:C"}, true, nil},
+		{"all sources are found", both, answer{[]string{"SR:C"}, true, nil}, []string{"SR:A", "SR:B", "SR:C"}, true, nil},
 		{
 			"a ConfigMap is missing", map[string]*corev1.ConfigMap{"two": both["two"]}, answer{[]string{"SR:C"}, true, nil},
 			[]string{"SR:B", "SR:C", "pva://SR:HELD"}, true,
@@ -126,20 +126,20 @@ func TestListKeepsChannelsOfMissingSources(t *testing.T) {
 			[]string{"querying ChannelFinder http://cf: connection refused; the last answer stays in use"},
 		},
 		{
-			"ChannelFinder was never there", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false,
+			"ChannelFinder has never answered", both, answer{nil, false, down}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false,
 			[]string{"querying ChannelFinder http://cf: connection refused; captured channels stay captured until it answers"},
 		},
-		{"ChannelFinder has not answered yet", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
+		{"ChannelFinder has not been queried yet", both, answer{nil, false, nil}, []string{"SR:A", "SR:B", "pva://SR:HELD"}, false, nil},
 		{
-			"ChannelFinder has a wrong name", both, answer{[]string{"SR C", "SR:D"}, true, nil}, []string{"SR:A", "SR:B", "SR:D"}, true,
+			"ChannelFinder returns an invalid name", both, answer{[]string{"SR C", "SR:D"}, true, nil}, []string{"SR:A", "SR:B", "SR:D"}, true,
 			[]string{`ChannelFinder http://cf: "SR C" contains a space`},
 		},
 	} {
 		got, known := List(group(), Lookup{
 			ConfigMap: func(namespace, name string) (*corev1.ConfigMap, State) {
-				cm, there := tc.maps[name]
+				cm, exists := tc.maps[name]
 				switch {
-				case !there || namespace != "ops":
+				case !exists || namespace != "ops":
 					return nil, Missing
 				case cm == nil:
 					return nil, Unlabelled

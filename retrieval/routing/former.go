@@ -18,7 +18,7 @@ const formerFor = 30 * time.Minute
 // former remembers the former lists of shards. It is not safe for concurrent use.
 type former struct {
 	has map[int][]string             // current lists, by shard
-	had map[int]map[string]time.Time // former lists, by shard, and since when they are former
+	had map[int]map[string]time.Time // former lists, by shard, and when they became former
 }
 
 // observe records the current shards. read reports whether a list has been read; lists that

@@ -73,7 +73,7 @@ type answer[T any] struct {
 	err   error
 }
 
-// queryEngines queries engines in parallel. It counts those that fail.
+// queryEngines queries engines in parallel. It counts the queries that fail.
 func (r *Router) queryEngines(urls []string, f func(url string) (query.Held, error)) (answers []query.Held) {
 	for _, a := range queryAll(urls, f) {
 		r.metrics.queried.Inc()

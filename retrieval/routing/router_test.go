@@ -127,7 +127,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// engine starts an engine with a pod at an address of its own.
+// engine starts an engine with a pod that has a separate address.
 func (s *site) engine(n int, f *fakeEngine) {
 	s.t.Helper()
 	f.writer = store.WriterID{byte(n)}

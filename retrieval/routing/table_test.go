@@ -59,7 +59,7 @@ func TestTableFindsTheShardsAndEnginesOfAPV(t *testing.T) {
 	for pv, want := range map[string]string{
 		"A": "1:[u1] 2:[u2 u1] 3:[u3] true",
 		"C": "1:[u1] 3:[u3] true",
-		"X": "3:[u3] false", // only the shard whose list has not been read may have it
+		"X": "3:[u3] false", // only the shard whose list has not been read may have the PV
 	} {
 		in, certain := a.find(pv)
 		var got []string

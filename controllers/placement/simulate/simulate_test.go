@@ -129,7 +129,7 @@ func TestNoisyLoad(t *testing.T) {
 }
 
 // If the load of some shards increases by a factor of 20, these shards are spread over the
-// engines. Then no shard moves again.
+// engines. After that, no shard moves.
 func TestHotGroup(t *testing.T) {
 	weights := make([]float64, 64)
 	for i := range weights {

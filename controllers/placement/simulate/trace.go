@@ -19,10 +19,10 @@ import (
 // Config contains the parameters of a trace.
 type Config struct {
 	PVs, Engines, Shards int
-	// Nodes and Zones are the numbers of nodes and zones. The engines are assigned to
-	// them in turn.
+	// Nodes and Zones are the numbers of nodes and zones. Engines are assigned to them
+	// round-robin.
 	Nodes, Zones int
-	// Events is the number of events. The kinds of events follow each other in turn.
+	// Events is the number of events. The kinds of events alternate.
 	Events int
 	Seed   uint64
 }
@@ -57,8 +57,8 @@ type Event struct {
 	Weights []float64        // measured, by shard
 }
 
-// The PVs of a device are in one shard, as with shardBy. The rates of devices, and of the
-// PVs of a device, have log-normal distributions as in a control room: most of them are
+// The PVs of a device are in one shard, as with shardBy. The rates of devices, and of the PVs
+// of a device, have log-normal distributions. This is typical of accelerators: most PVs are
 // almost idle, and a few cause most of the load.
 const (
 	perDevice    = 100

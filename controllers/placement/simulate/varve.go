@@ -34,8 +34,7 @@ const (
 // Longest returns the longest time of a decision.
 func (v *Varve) Longest() time.Duration { return v.longest }
 
-// Place makes decisions until nothing changes any more, even after the rest time of moved
-// shards.
+// Place makes decisions until nothing changes, even after the rest time of moved shards.
 func (v *Varve) Place(engines []placement.Engine, weights []float64) (holders [][]string, steps int) {
 	if v.shards == nil {
 		v.shards = make([]placement.Shard, len(weights))
@@ -64,7 +63,7 @@ func (v *Varve) Place(engines []placement.Engine, weights []float64) (holders []
 	return holders, max(steps, 1)
 }
 
-// decide makes one decision, and the engines carry it out. It reports whether anything
+// decide makes one decision and lets the engines carry it out. It reports whether anything
 // changed.
 func (v *Varve) decide(engines []placement.Engine) (changed bool) {
 	v.now = v.now.Add(decision)
