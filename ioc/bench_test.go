@@ -13,12 +13,12 @@ import (
 )
 
 // BenchmarkLoopback sends updates of ramps as fast as a reader can discard them. One operation
-// is one event. The processor time is that of the server and the reader together.
+// is one event. The CPU time includes the server and the reader.
 func BenchmarkLoopback(b *testing.B) {
 	for name, p := range map[string]struct {
 		addr      func(*Server) netip.AddrPort
 		subscribe func(w io.Writer, names []string)
-		event     int // bytes
+		event     int // size of an event in bytes
 	}{
 		"ca":  {(*Server).Addr, subscribeCA, proto.HeaderSize + 24},
 		"pva": {(*Server).PVAAddr, subscribePVA, 46},
@@ -44,7 +44,7 @@ func BenchmarkLoopback(b *testing.B) {
 					}
 					return n
 				}
-				for s.Stats().Sent < uint64(2*channels) { // until all have subscribed
+				for s.Stats().Sent < uint64(2*channels) { // until all subscriptions have their first update
 					read()
 				}
 				b.SetBytes(int64(p.event))
@@ -68,7 +68,7 @@ func processorTime() int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// subscribeCA asks for updates of PVs.
+// subscribeCA subscribes to PVs over Channel Access.
 func subscribeCA(w io.Writer, names []string) {
 	var req []byte
 	for i, name := range names {
@@ -76,10 +76,10 @@ func subscribeCA(w io.Writer, names []string) {
 		req = proto.AppendCreateChan(req, name, id)
 		req = proto.AppendEventAdd(req, proto.Double.In(proto.TIME), 1, id, id, 1)
 	}
-	_, _ = w.Write(req) // if it fails, so does the reader
+	_, _ = w.Write(req) // if this fails, the reader fails too
 }
 
-// subscribePVA asks for updates of PVs.
+// subscribePVA subscribes to PVs over pvAccess.
 func subscribePVA(w io.Writer, names []string) {
 	req := pva.AppendLogin(nil, &pva.Login{Registry: 100}, 0)
 	for i, name := range names {
@@ -88,5 +88,5 @@ func subscribePVA(w io.Writer, names []string) {
 		req = pva.AppendInit(req, pva.CmdMonitor, pva.Request{SID: id, IOID: id, Sub: pva.SubInit}, nil, nil, 0, 0)
 		req = pva.AppendRequest(req, pva.CmdMonitor, pva.Request{SID: id, IOID: id, Sub: pva.SubStart}, 0)
 	}
-	_, _ = w.Write(req) // if it fails, so does the reader
+	_, _ = w.Write(req) // if this fails, the reader fails too
 }

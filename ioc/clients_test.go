@@ -20,7 +20,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// runClient runs a Python script of testdata and decodes what it prints.
+// runClient runs a Python script of testdata and decodes its output.
 func runClient(t *testing.T, out any, env []string, script string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), epics.Python(t), append([]string{"testdata/" + script}, args...)...)
@@ -31,7 +31,7 @@ func runClient(t *testing.T, out any, env []string, script string, args ...strin
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a CA repeater it may have started
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // stops a CA repeater that the script may have started
 	}
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		t.Fatalf("running %s: %v\n%s", script, err, stderr.Bytes())
@@ -57,13 +57,14 @@ func TestCaprotoReadsEveryType(t *testing.T) {
 		}
 		for typ := proto.String; typ.Valid(); typ++ {
 			if want := python(k, typ); typ != proto.String.In(proto.CTRL) && got[fmt.Sprintf("%s %d", name, typ)] != want {
-				t.Errorf("%s as %v: %s, want %s", name, typ, got[fmt.Sprintf("%s %d", name, typ)], want)
+				t.Errorf("%s as %v is %s, want %s", name, typ, got[fmt.Sprintf("%s %d", name, typ)], want)
 			}
 		}
 	}
 }
 
-// python returns how Python prints PV 0 of a kind in a type, at tick 1.
+// python returns the text that Python prints for the value of PV 0 of a kind in a type, at
+// tick 1.
 func python(k sim.Kind, typ proto.DBR) string {
 	set, p := stillSet(), sim.PV{Kind: k}
 	s := set.Value(p, 1)
@@ -100,7 +101,7 @@ func TestCaprotoMonitorsEveryUpdate(t *testing.T) {
 		}
 	}
 	if !got.Complete || got.After < got.Values[len(got.Values)-1] {
-		t.Errorf("complete %v, read %v after", got.Complete, got.After)
+		t.Errorf("complete %v, the value read afterwards is %v", got.Complete, got.After)
 	}
 }
 
@@ -134,7 +135,7 @@ func TestPyepicsSeesEveryUpdate(t *testing.T) {
 			}
 			runClient(t, &got, env, "pyepics_client.py", args...)
 			if !got.Complete {
-				t.Error("not all events came")
+				t.Error("not all events arrived")
 			}
 			for name, pv := range got.PVs {
 				checkMonitored(t, s, name, &pv)
@@ -162,8 +163,8 @@ func checkMonitored(t *testing.T, s *Server, name string, got *monitored) {
 	}
 }
 
-// checkTime checks that an update of 20 Hz has a time of the schedule, and that it
-// follows the one before. It returns its tick.
+// checkTime checks that the time of an update at 20 Hz is in the schedule, and that the update
+// follows the previous one. It returns the tick of the update.
 func checkTime(t *testing.T, s *Server, name string, secs, nanos any, last int64) (tick int64) {
 	t.Helper()
 	at := int64(secs.(float64))*1e9 + int64(nanos.(float64))
@@ -174,7 +175,7 @@ func checkTime(t *testing.T, s *Server, name string, secs, nanos any, last int64
 	return tick
 }
 
-// equal reports whether what Python prints of a value is that value.
+// equal reports whether the text that Python prints for a value is equal to the value.
 func equal(k sim.Kind, text string, want *sample.Sample) bool {
 	switch k {
 	case sim.String:

@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// Defaults of a Config.
+// These are the defaults of a Config.
 const (
 	DefaultListen   = "127.0.0.1:5064"
 	DefaultPrefix   = "SIM"
@@ -36,37 +36,37 @@ const (
 
 // Config selects the PVs and addresses of a Server. Addresses are host:port in IPv4.
 type Config struct {
-	// Listen is the address of Channel Access: of circuits, and of searches by UDP. An
-	// empty one is DefaultListen; port 0 takes a free one.
+	// Listen is the address of Channel Access, for circuits and for searches by UDP. If it is
+	// empty, it is DefaultListen. Port 0 stands for a free port.
 	Listen string
 	// PVAListen is the address of pvAccess. If it is empty, the server has no pvAccess.
 	PVAListen string
-	// PVASearch is another address for searches of pvAccess by UDP, which several servers
-	// of a host can share: the port that clients broadcast to is 5076. An empty one
-	// stands for none.
+	// PVASearch is an additional address for searches of pvAccess by UDP. Several servers of a
+	// host can share it. Clients broadcast to port 5076. If PVASearch is empty, there is no
+	// additional address.
 	PVASearch string
-	// Beacons and PVABeacons are where to send beacons to. The ports that clients listen
-	// at are 5065 and 5076.
+	// Beacons and PVABeacons are the addresses to which the server sends beacons. Clients
+	// listen on port 5065 for Channel Access and on port 5076 for pvAccess.
 	Beacons, PVABeacons []string
 
 	// Channels is the number of PVs of each kind.
 	Channels int
-	// Elements is the length of a value of kind Wave; 0 is DefaultElements.
+	// Elements is the number of elements of a value of kind Wave. 0 means DefaultElements.
 	Elements int
-	// Rate is the number of updates of a PV in a second, up to 10,000. With 0 or
-	// less every circuit sends as fast as its client takes it.
+	// Rate is the number of updates of a PV per second, up to 10,000. With 0 or less, every
+	// circuit sends as fast as its client reads.
 	Rate float64
-	// Kinds are the kinds of PVs to serve, as sim.Kind.String has them, in any case.
-	// None stands for all.
+	// Kinds has the names of the kinds of PVs to serve, as sim.Kind.String returns them. The
+	// case does not matter. If Kinds is empty, the server serves all kinds.
 	Kinds []string
-	// Prefix begins the names; an empty one is DefaultPrefix.
+	// Prefix is the start of all names. If it is empty, it is DefaultPrefix.
 	Prefix string
-	// MaxLag is how far a circuit may lag behind the clock before it drops
-	// updates; 0 is DefaultMaxLag.
+	// MaxLag is the maximum time by which a circuit may be behind the clock before it drops
+	// updates. 0 means DefaultMaxLag.
 	MaxLag time.Duration
 
-	Log        *slog.Logger          // nil discards
-	Registerer prometheus.Registerer // nil registers nothing
+	Log        *slog.Logger          // nil discards messages
+	Registerer prometheus.Registerer // nil registers no metrics
 }
 
 // withDefaults returns c with defaults in place of empty fields.

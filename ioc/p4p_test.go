@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// onlyPVA keeps p4p off the broadcast addresses of the machine.
+// onlyPVA prevents p4p from using the broadcast addresses of the machine.
 var onlyPVA = []string{"EPICS_PVA_AUTO_ADDR_LIST=NO", "EPICS_PVA_BROADCAST_PORT=1"}
 
 // TestP4PSeesEveryUpdate compares each value that PVXS receives with the result of Value. The
@@ -23,7 +23,7 @@ func TestP4PSeesEveryUpdate(t *testing.T) {
 		args = append(args, name)
 	}
 	addr := s.PVAAddr().String()
-	// The queue is that of the client, which drops updates itself where it is too slow.
+	// The queue belongs to the client, which drops updates itself if it is too slow.
 	const queue, pipeline = "PVREQUEST=record[queueSize=1000]", "PVREQUEST=record[pipeline=true,queueSize=40]"
 	for how, env := range map[string][]string{
 		"UDP":         {"EPICS_PVA_ADDR_LIST=" + addr, queue},
@@ -39,7 +39,7 @@ func TestP4PSeesEveryUpdate(t *testing.T) {
 			}
 			runClient(t, &got, append(env, onlyPVA...), "p4p_client.py", args...)
 			if !got.Complete {
-				t.Error("not all updates came")
+				t.Error("not all updates arrived")
 			}
 			for name, pv := range got.PVs {
 				checkUpdates(t, s, name, pv.Events)
@@ -64,7 +64,7 @@ func checkUpdates(t *testing.T, s *Server, name string, events [][6]any) {
 		if !equal(pv.Kind, e[0].(string), &want) || got != severity {
 			t.Errorf("%s at tick %d: %v, want %v", name, tick, e, want)
 		}
-		// As from QSRV, an update has the alarm only if that has changed.
+		// As in QSRV, an update has the alarm only if the alarm has changed.
 		fields := fmt.Sprint(e[5])
 		if has := strings.Contains(fields, "alarm.severity"); has != (i == 0 || got != alarm) {
 			t.Errorf("%s at tick %d: changed fields %v", name, tick, fields)
@@ -73,7 +73,7 @@ func checkUpdates(t *testing.T, s *Server, name string, events [][6]any) {
 	}
 }
 
-// sampleAlarm is an alarm as pvAccess has it.
+// sampleAlarm is an alarm in the form of pvAccess.
 type sampleAlarm struct {
 	severity float64
 	message  string
@@ -106,8 +106,8 @@ type structure struct {
 	Put   string
 }
 
-// TestStructuresAreThoseOfQSRV compares the types and values of PVs with those of a real IOC's
-// records, except for time stamps.
+// TestStructuresAreThoseOfQSRV compares the types and values of PVs with those of records of a
+// real IOC, except for time stamps.
 func TestStructuresAreThoseOfQSRV(t *testing.T) {
 	qsrv, s := epics.StartIOC(t, database), start(t, still)
 	args := []string{"get"}
@@ -127,11 +127,11 @@ func TestStructuresAreThoseOfQSRV(t *testing.T) {
 		want.Put, have.Put = "", ""
 		for _, v := range []map[string]any{want.Value, have.Value} {
 			delete(v, "timeStamp")
-			delete(v, "control") // of a record that can be written
+			delete(v, "control") // is from a writable record
 			if k == sim.Wave {
-				delete(v, "valueAlarm") // which QSRV does not set for arrays
+				delete(v, "valueAlarm") // QSRV does not set it for arrays
 			}
-			if k != sim.Alarm && k != sim.String && k != sim.Enum { // the others have other values
+			if k != sim.Alarm && k != sim.String && k != sim.Enum { // PVs of the other kinds have different values
 				delete(v, "value")
 			}
 		}

@@ -22,7 +22,7 @@ type Server struct {
 	sched    *sim.Schedule
 	services []*service
 	ca       *service
-	pva      *service // nil: there is none
+	pva      *service // nil without pvAccess
 }
 
 // New checks a configuration and binds its ports. The PVs start to change immediately. Run
@@ -82,7 +82,7 @@ func (s *Server) PVAAddr() netip.AddrPort {
 	return s.pva.addr
 }
 
-// Close frees the ports of a server that is not run.
+// Close frees the ports of a server that does not run.
 func (s *Server) Close() (err error) {
 	for _, v := range s.services {
 		err = errors.Join(err, v.close())
@@ -90,12 +90,12 @@ func (s *Server) Close() (err error) {
 	return err
 }
 
-// Run serves until ctx is done, and then ends all circuits and returns nil. A
-// server runs once.
+// Run serves until ctx is done. Then it ends all circuits and returns nil. A server can run
+// only once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(ctx, func() {
-		_ = s.Close() // the loops below end with it
+		_ = s.Close() // ends the loops of the services
 	})
 	defer stop()
 	for _, v := range s.services {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// still is a configuration whose PVs 0 stay at tick 1 while a test runs.
+// still is a configuration in which the PVs with index 0 stay at tick 1 during a test.
 var still = Config{Channels: 2, Rate: 0.001, Elements: 5}
 
 func stillSet() *sim.Set {
@@ -25,7 +25,7 @@ func stillSet() *sim.Set {
 	return s
 }
 
-// start runs a server of both protocols on free ports of loopback until the test
+// start runs a server of both protocols on free ports of the loopback interface until the test
 // ends.
 func start(t testing.TB, cfg Config) *Server {
 	t.Helper()
@@ -46,7 +46,7 @@ func start(t testing.TB, cfg Config) *Server {
 	return s
 }
 
-func TestPortInUseSaysSo(t *testing.T) {
+func TestPortInUseIsReported(t *testing.T) {
 	s := start(t, Config{Channels: 1})
 	ca, pva := s.Addr().String(), s.PVAAddr().String()
 	for addr, cfg := range map[string]Config{
@@ -85,6 +85,6 @@ func TestPVAccessCanBeLeftOut(t *testing.T) {
 	}
 	defer s.Close()
 	if s.PVAAddr().IsValid() {
-		t.Errorf("pvAccess is at %v", s.PVAAddr())
+		t.Errorf("pvAccess is served at %v, want no pvAccess", s.PVAAddr())
 	}
 }

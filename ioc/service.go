@@ -14,26 +14,26 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// bindTries limits the search for a port that is free for TCP and for UDP.
+// bindTries is the maximum number of tries to find a port that is free for TCP and UDP.
 const bindTries = 16
 
-// maxDatagram is the largest payload of UDP.
+// maxDatagram is the maximum size of a UDP payload.
 const maxDatagram = 1<<16 - 1
 
 // protocol is the protocol of a service.
 type protocol interface {
-	// Serve serves one client until it hangs up or conn is closed, and closes conn.
+	// Serve serves one client until the client disconnects or conn is closed. It closes conn.
 	Serve(conn net.Conn) error
 	// AppendAnswer appends the answer to a datagram of searches, and returns the address to
-	// send it to. It appends nothing if there is no answer.
+	// which the caller must send it. It appends nothing if there is no answer.
 	AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort)
-	// AppendBeacon appends the n-th beacon, counted from 0; the next one follows after
-	// BeaconInterval.
+	// AppendBeacon appends beacon n. The first beacon has number 0, and the next one follows
+	// after BeaconInterval.
 	AppendBeacon(dst []byte, n uint32) []byte
 	BeaconInterval(n uint32) time.Duration
 }
 
-// service speaks one protocol at one port.
+// service serves one protocol on one port.
 type service struct {
 	name     string
 	protocol protocol
@@ -114,7 +114,7 @@ func (v *service) close() error {
 	return err
 }
 
-// accept serves circuits until the listener is closed and all have ended.
+// accept serves circuits until the listener is closed and all circuits have ended.
 func (v *service) accept(ctx context.Context) error {
 	var circuits sync.WaitGroup
 	defer circuits.Wait()

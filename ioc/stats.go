@@ -4,16 +4,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Stats are counts of a server, of both protocols.
+// Stats has the counts of a server for both protocols.
 type Stats struct {
-	Circuits      int64  // connected now
-	Subscriptions int64  // active now
-	Sent          uint64 // updates sent, the first ones of subscriptions included
+	Circuits      int64  // currently connected
+	Subscriptions int64  // currently active
+	Sent          uint64 // updates sent, including the first updates of subscriptions
 	Dropped       uint64 // updates dropped because a client was slow
 	Bytes         uint64 // sent on circuits
 }
 
-// Stats returns the counts as they are now.
+// Stats returns the current counts.
 func (s *Server) Stats() (sum Stats) {
 	for _, v := range s.services {
 		c := &v.counts

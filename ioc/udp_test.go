@@ -26,8 +26,8 @@ func listen(t *testing.T) *net.UDPConn {
 	return conn
 }
 
-// ask sends a datagram and returns the answer.
-func ask(t *testing.T, to netip.AddrPort, request []byte) []byte {
+// exchange sends a datagram and returns the answer.
+func exchange(t *testing.T, to netip.AddrPort, request []byte) []byte {
 	t.Helper()
 	conn, buf := listen(t), make([]byte, 2048)
 	if _, err := conn.WriteToUDPAddrPort(request, to); err != nil {
@@ -46,17 +46,17 @@ func TestSearchesByUDP(t *testing.T) {
 	start(t, cfg)
 	s := start(t, cfg) // the last socket bound to the port gets the datagrams
 	var h ca.Header
-	b := ask(t, s.Addr(), ca.AppendSearch(ca.AppendUDPVersion(nil, 42), "SIM:RAMP:0001", 7, ca.DontReply))
+	b := exchange(t, s.Addr(), ca.AppendSearch(ca.AppendUDPVersion(nil, 42), "SIM:RAMP:0001", 7, ca.DontReply))
 	if _, _, err := ca.ReadFrame(b[ca.HeaderSize:], &h, 1<<10); err != nil {
 		t.Fatal(err)
 	}
 	if cid, server := ca.ParseSearchReply(&h, s.Addr().Addr()); cid != 7 || server != s.Addr() {
-		t.Errorf("channel %d is at %v", cid, server)
+		t.Errorf("the answer names channel %d at %v", cid, server)
 	}
 	search := pva.AppendSearchHead(nil, 42, 0, netip.AddrPort{}, 0)
 	search = pva.FinishSearch(pva.AppendSearchChannel(search, 7, "SIM:RAMP:0001", pva.LittleEndian), 0, 1)
 	for _, to := range []netip.AddrPort{s.PVAAddr(), netip.MustParseAddrPort(shared)} {
-		b := ask(t, to, search)
+		b := exchange(t, to, search)
 		r := pva.NewReader(b[pva.HeaderSize:], pva.LittleEndian)
 		if a, err := pva.ParseSearchResponse(&r); err != nil || a.Server != s.PVAAddr() || len(a.CIDs) != 1 || a.CIDs[0] != 7 {
 			t.Errorf("%v answers %+v, %v", to, a, err)
@@ -70,7 +70,7 @@ func TestBeacons(t *testing.T) {
 		Channels: 1, Beacons: []string{caClient.LocalAddr().String()}, PVABeacons: []string{pvaClient.LocalAddr().String()},
 	})
 	buf := make([]byte, 1024)
-	for id := range uint32(4) { // they come soon one after another
+	for id := range uint32(4) { // the first beacons follow each other quickly
 		var h ca.Header
 		n, err := caClient.Read(buf)
 		if err != nil {

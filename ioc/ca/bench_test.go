@@ -9,7 +9,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// BenchmarkTurn patches and writes a turn of doubles to nowhere.
+// BenchmarkTurn patches the frames of a turn and writes them to io.Discard.
 func BenchmarkTurn(b *testing.B) {
 	for _, kind := range sim.Kinds() {
 		b.Run(kind.String(), func(b *testing.B) {

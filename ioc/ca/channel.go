@@ -8,14 +8,14 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// maxChannels bounds the channels of a session.
+// maxChannels limits the number of channels of a session.
 const maxChannels = 1 << 20
 
 // channel is a client's handle of a PV.
 type channel struct {
-	cid  uint32 // the client's id
+	cid  uint32 // the client's ID of the channel
 	pv   sim.PV
-	subs []uint32 // the client's ids of its subscriptions
+	subs []uint32 // the client's IDs of the channel's subscriptions
 }
 
 // createChannel handles CREATE_CHAN.
@@ -27,7 +27,7 @@ func (c *session) createChannel(h *proto.Header, payload []byte) {
 	}
 	c.Busy()
 	c.lastSID++
-	for c.channels[c.lastSID] != nil { // after 2³² channels
+	for c.channels[c.lastSID] != nil { // the ID may be in use after 2³² channels
 		c.lastSID++
 	}
 	c.channels[c.lastSID] = &channel{cid: h.P1, pv: pv}

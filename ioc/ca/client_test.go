@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client is a bare Channel Access client.
+// client is a minimal Channel Access client.
 type client struct {
 	t    testing.TB
 	conn net.Conn
@@ -23,7 +23,7 @@ type client struct {
 	out  chan<- []byte // to the writing goroutine, so that a client can read while it sends
 }
 
-// message is what a client received.
+// message is a message that a client received.
 type message struct {
 	proto.Header
 	payload []byte
@@ -34,7 +34,7 @@ func newClient(t testing.TB, conn net.Conn) *client {
 	go func() {
 		defer close(done)
 		for b := range out {
-			_, _ = conn.Write(b) // a missing answer reveals errors
+			_, _ = conn.Write(b) // tests notice an error by a missing answer
 		}
 	}()
 	t.Cleanup(func() {
@@ -44,7 +44,7 @@ func newClient(t testing.TB, conn net.Conn) *client {
 	})
 	c := &client{t: t, conn: conn, in: bufio.NewReaderSize(conn, 1<<17), out: out}
 	if v := c.want(proto.CmdVersion); v.Count != proto.Minor {
-		t.Fatalf("the server speaks version %d", v.Count)
+		t.Fatalf("the server has version %d", v.Count)
 	}
 	return c
 }
@@ -69,7 +69,7 @@ func (c *client) next() message {
 	}
 }
 
-// want returns the next message, which must be of a command.
+// want returns the next message, which must have the command cmd.
 func (c *client) want(cmd proto.Command) message {
 	c.t.Helper()
 	m := c.next()
@@ -82,7 +82,7 @@ func (c *client) want(cmd proto.Command) message {
 	return m
 }
 
-// create creates a channel and returns the server's id and the native type.
+// create creates a channel and returns the server's ID and the native type.
 func (c *client) create(name string, cid uint32) (sid uint32, native proto.DBR) {
 	c.t.Helper()
 	c.send(proto.AppendCreateChan(nil, name, cid))
@@ -109,7 +109,7 @@ func (c *client) event() (sub uint32, s sample.Sample) {
 	return m.P2, s
 }
 
-// dial connects a client to a server, without sockets.
+// dial connects a client to a server without sockets.
 func dial(t testing.TB, s *Server) *client {
 	t.Helper()
 	near, far := net.Pipe()
@@ -118,12 +118,12 @@ func dial(t testing.TB, s *Server) *client {
 		defer close(done)
 		_ = s.Serve(far)
 	}()
-	t.Cleanup(func() { <-done }) // after the client's end has closed
+	t.Cleanup(func() { <-done }) // runs after the client's end is closed
 	return newClient(t, near)
 }
 
-// pipe connects a client to a server whose clock starts now: for tests in a
-// synctest bubble.
+// pipe connects a client to a new server whose clock starts now. It is for tests in a synctest
+// bubble.
 func pipe(t testing.TB, cfg config) (*client, *Server) {
 	t.Helper()
 	s := offline(t, cfg)

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// natives are the native types of the kinds.
+// natives has the native type of each kind.
 var natives = func() (all [sim.NumKinds]proto.DBR) {
 	for _, k := range sim.Kinds() {
 		t, ok := proto.NativeOf(k.Type())
@@ -30,11 +30,11 @@ type encoder struct {
 }
 
 // convertible reports whether values of a kind can be converted to native type to. Numbers and
-// states convert to any type, texts only to texts.
+// states can be converted to any type, and strings only to strings.
 func convertible(k sim.Kind, to proto.DBR) bool { return k != sim.String || to == proto.String }
 
-// value returns the value of a PV as native type to, which must be convertible to that type.
-// Of an array, it returns the first elements.
+// value returns the value of a PV as native type to. The kind must be convertible to this
+// type. For an array, value returns the given number of elements from the start.
 func (e *encoder) value(p sim.PV, to proto.DBR, elements int, tick int64) sample.Sample {
 	native := natives[p.Kind]
 	switch p.Kind {
@@ -81,8 +81,8 @@ func (e *encoder) convert(k sim.Kind, to proto.DBR) []byte {
 	return e.text
 }
 
-// appendLabel appends a number as people read it: with the precision of its
-// kind, or as the label of a state.
+// appendLabel appends a number as readable text: with the precision of its kind, or as the
+// label of a state.
 func (e *encoder) appendLabel(dst []byte, k sim.Kind, word uint64) []byte {
 	m := e.set.Metadata(k)
 	switch natives[k] {
@@ -94,7 +94,7 @@ func (e *encoder) appendLabel(dst []byte, k sim.Kind, word uint64) []byte {
 	return strconv.AppendInt(dst, int64(word), 10)
 }
 
-// convertWord returns a number of one type as another.
+// convertWord converts a number from one type to another.
 func convertWord(word uint64, from, to proto.DBR) uint64 {
 	if from == proto.Double {
 		return fromFloat(math.Float64frombits(word), to)
@@ -102,8 +102,8 @@ func convertWord(word uint64, from, to proto.DBR) uint64 {
 	return fromInt(int64(word), to)
 }
 
-// fromFloat returns the word of a float as type to. Floats of PVs fit in an
-// int64; types of fewer bits keep the low ones, as in EPICS base.
+// fromFloat converts a float to the word of type to. Floats of PVs fit in an int64. Smaller
+// integer types keep the low bits, as in EPICS base.
 func fromFloat(v float64, to proto.DBR) uint64 {
 	if to == proto.Float {
 		return uint64(math.Float32bits(float32(v)))

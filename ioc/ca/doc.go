@@ -3,9 +3,9 @@
 //	client ─▶ requests ─▶ session ─▶ frames of its subscriptions ─▶ client
 //	                                   ▲ patched in place
 //	                        Set.Value ─┘ (sim)
-//	client ─▶ datagram ─▶ Server.Answer ─▶ datagram ─▶ client
+//	client ─▶ datagram ─▶ Server.AppendAnswer ─▶ datagram ─▶ client
 //
-// A session keeps the frames of all its subscriptions encoded, patches time, alarm
-// and value in place, and writes them in large pieces: no lock, no map and no
-// allocation per event.
+// A session keeps an encoded frame for each of its subscriptions. It patches time, alarm and
+// value in place, and writes the frames in large pieces. An event costs no lock, no map access
+// and no allocation.
 package ca

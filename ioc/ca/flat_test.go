@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// TestFlatOutNothingIsLost reads at full speed from two circuits of one server.
+// TestFlatOutNothingIsLost reads from two circuits of one server at full speed.
 func TestFlatOutNothingIsLost(t *testing.T) {
 	s := offline(t, config{channels: 50})
 	for _, updates := range []int{2000, 4000} {
@@ -27,7 +27,7 @@ func TestFlatOutNothingIsLost(t *testing.T) {
 			for n := 0; n < updates*50; {
 				m := c.next()
 				if m.Command != proto.CmdEventAdd {
-					continue // of the requests
+					continue // the answer to a request
 				}
 				n++
 				was, v := last[m.P2], sample.Sample{}
@@ -43,9 +43,9 @@ func TestFlatOutNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestFlatOutWithNothingToSendRests checks that a circuit answers requests if it has only
+// TestFlatOutWithNothingToSendWaits checks that a circuit answers requests if it has only
 // alarm subscriptions and no alarm changes.
-func TestFlatOutWithNothingToSendRests(t *testing.T) {
+func TestFlatOutWithNothingToSendWaits(t *testing.T) {
 	c := dial(t, offline(t, config{channels: 1}))
 	c.monitor("SIM:LONG:0000", 1, maskAlarm)
 	c.want(proto.CmdEventAdd)
@@ -55,18 +55,19 @@ func TestFlatOutWithNothingToSendRests(t *testing.T) {
 	}
 }
 
-// setupRest is how long a server waits for more of a setup.
+// setupRest is the time for which a server waits for more requests while a client creates
+// channels.
 const setupRest = 20 * time.Millisecond
 
-// TestFlatOutWaitsForTheSetup checks that a client that creates many channels is
-// not flooded meanwhile.
+// TestFlatOutWaitsForTheSetup checks that the server does not flood a client with updates
+// while the client creates many channels.
 func TestFlatOutWaitsForTheSetup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := pipe(t, config{channels: 10})
 		for id := range uint32(10) {
 			c.monitor(fmt.Sprintf("SIM:RAMP:%04d", id), id, maskValue)
 			if sub, v := c.event(); sub != id || ramp(v, int(id)) != 0 {
-				t.Fatalf("subscription %d begins at tick %d, want 0 of %d", sub, ramp(v, int(id)), id)
+				t.Fatalf("first event is of subscription %d at tick %d, want tick 0 of subscription %d", sub, ramp(v, int(id)), id)
 			}
 			time.Sleep(setupRest / 2)
 		}

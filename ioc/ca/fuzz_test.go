@@ -8,8 +8,9 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in between. For
-// any bytes, the circuit must send whole frames only, and its maps and groups must agree.
+// FuzzRequests passes bytes of a client to a circuit in two pieces, with turns between them.
+// For any bytes, the circuit must send only complete frames, and its maps and groups must be
+// consistent.
 func FuzzRequests(f *testing.F) {
 	sub := proto.AppendCreateChan(proto.AppendVersion(nil, 0), "SIM:RAMP:0000", 1)
 	sub = proto.AppendCreateChan(sub, "SIM:STRING:0001", 2)
@@ -30,7 +31,7 @@ func FuzzRequests(f *testing.F) {
 		for _, end := range []int{int(cut), len(b)} {
 			n, err := c.Handle(b[done:end])
 			if n > end-done {
-				t.Fatalf("handled %d of %d bytes", n, end-done)
+				t.Fatalf("the circuit handled %d of %d bytes", n, end-done)
 			}
 			if done += n; err != nil {
 				break
@@ -43,12 +44,12 @@ func FuzzRequests(f *testing.F) {
 		}
 		_ = c.Flush()
 		frames(t, out.Bytes())
-		checkBooks(t, c)
+		checkConsistency(t, c)
 	})
 }
 
-// checkBooks checks that a circuit's maps and groups agree.
-func checkBooks(t *testing.T, c *session) {
+// checkConsistency checks that a circuit's maps and groups are consistent.
+func checkConsistency(t *testing.T, c *session) {
 	t.Helper()
 	listed := 0
 	for sid, ch := range c.channels {
@@ -75,13 +76,13 @@ func checkBooks(t *testing.T, c *session) {
 		}
 	}
 	if listed != len(c.places) || int64(listed) != c.server.Circuits.Counts.Subscriptions() || memory != c.memory {
-		t.Errorf("%d listed, %d placed, %d counted; %d bytes of %d counted",
+		t.Errorf("%d subscriptions in channels, %d in places, %d counted; %d bytes of frames, %d counted",
 			listed, len(c.places), c.server.Circuits.Counts.Subscriptions(), memory, c.memory)
 	}
 }
 
-// FuzzDatagram answers searches of any bytes; the answer is whole frames, and no
-// larger than the question but for its VERSION.
+// FuzzDatagram answers a datagram with any bytes. The answer must consist of complete frames.
+// Without its VERSION it must be at most twice as large as the request.
 func FuzzDatagram(f *testing.F) {
 	req := proto.AppendUDPVersion(nil, 1)
 	req = proto.AppendSearch(req, "SIM:RAMP:0001", 1, proto.DontReply)
@@ -92,7 +93,7 @@ func FuzzDatagram(f *testing.F) {
 		out, _ := s.AppendAnswer(nil, b, s.Addr)
 		frames(t, out)
 		if len(out) > proto.HeaderSize+2*len(b) {
-			t.Errorf("%d bytes answer %d", len(out), len(b))
+			t.Errorf("the answer to %[2]d bytes has %[1]d bytes", len(out), len(b))
 		}
 	})
 }

@@ -10,18 +10,18 @@ import (
 
 // subscription is a client's subscription to a PV.
 type subscription struct {
-	id       uint32 // the client's
-	at       uint32 // where its frame begins in the group's frames
+	id       uint32 // the client's ID of the subscription
+	at       uint32 // offset of its frame in the group's frames
 	tag      sample.Tag
 	elements int32
 	typ      proto.DBR
-	fast     bool // the frame is patched number by number
-	alarm    bool // alarm changes only
+	fast     bool // patch can update the frame without the codec
+	alarm    bool // the client wants events on alarm changes
 	dead     bool // cancelled
 	pv       sim.PV
 }
 
-// size returns the bytes of the subscription's frame.
+// size returns the size of the subscription's frame in bytes.
 func (s *subscription) size() int { return frameSize(s.typ, int(s.elements)) }
 
 // frameSize returns the size of a message with the given number of elements of a type.
@@ -33,16 +33,16 @@ func frameSize(t proto.DBR, elements int) int {
 	return proto.HeaderSize + size
 }
 
-// group holds the subscriptions of one slice of a session, with their frames
-// one behind the other: the EVENT_ADD messages last sent. The number of elements
-// is fixed, so a frame never changes its size.
+// group holds the subscriptions of one slice of a session. frames has their frames one after
+// another: the latest EVENT_ADD messages. The number of elements of a subscription is fixed,
+// so a frame never changes its size.
 type group struct {
 	subs   []subscription
 	frames []byte
 	dead   int
 }
 
-// add appends a subscription, with its value at a tick, and returns its frame.
+// add appends a subscription with the value at a tick, and returns its frame.
 func (g *group) add(s subscription, e *encoder, tick, unixNanos int64) []byte {
 	s.at = uint32(len(g.frames))
 	v := e.value(s.pv, s.typ.Native(), int(s.elements), tick)
@@ -53,7 +53,7 @@ func (g *group) add(s subscription, e *encoder, tick, unixNanos int64) []byte {
 	return g.frames[s.at:]
 }
 
-// array reports whether a PV has an array.
+// array reports whether the value of a PV is an array.
 func array(p sim.PV) bool { return p.Kind == sim.Wave }
 
 // compact removes the cancelled subscriptions and calls moved for the remaining ones, with
@@ -75,7 +75,7 @@ func (g *group) compact(moved func(id uint32, pos int)) {
 	g.subs, g.frames, g.dead = subs, frames, 0
 }
 
-// stamp is the time of an update, in both forms.
+// stamp is the time of an update, in ns since 1970 and as an EPICS time stamp.
 type stamp struct {
 	unix        int64
 	secs, nanos uint32
@@ -99,7 +99,7 @@ func (e *encoder) patch(frame []byte, s *subscription, tick int64, at stamp) {
 		v := e.value(s.pv, s.typ.Native(), int(s.elements), tick)
 		v.Time = at.unix
 		head := s.size() - proto.Padded(s.typ.PayloadSize(int(s.elements)))
-		// The value has the size it had, so this writes in place.
+		// The size of the value has not changed, so this writes in place.
 		proto.AppendValue(frame[:head], s.typ, array(s.pv), &v, e.set.Metadata(s.pv.Kind))
 		return
 	}

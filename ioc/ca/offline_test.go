@@ -13,19 +13,19 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// config is the configuration of a test's server.
+// config is the configuration of a test server.
 type config struct {
 	channels int
 	rate     float64
-	kinds    []sim.Kind // none: all
+	kinds    []sim.Kind // all kinds if empty
 	maxLag   time.Duration
-	elements int // 0: waveElements
+	elements int // waveElements if 0
 }
 
 // waveElements is the length of arrays.
 const waveElements = 10
 
-// offline returns a server without sockets, whose clock starts now.
+// offline returns a server without sockets. Its clock starts now.
 func offline(t testing.TB, cfg config) *Server {
 	t.Helper()
 	if cfg.kinds == nil {
@@ -60,7 +60,7 @@ func subscribed(t testing.TB, s *Server, c *session, form proto.DBR) {
 	}
 }
 
-// frames splits bytes that a server sent.
+// frames splits bytes that a server sent into messages.
 func frames(t testing.TB, b []byte) []message {
 	t.Helper()
 	var out []message

@@ -7,11 +7,11 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxRequest bounds the payload of a request in bytes. The server is read-only, so requests
-// are small.
+// maxRequest is the maximum payload of a request in bytes. The server is read-only, so
+// requests are small.
 const maxRequest = 16 << 10
 
-// noChannel replaces the client's channel id in an ERROR that concerns no channel.
+// noChannel replaces the client's channel ID in an ERROR that does not concern a channel.
 const noChannel = ^uint32(0)
 
 // Handle implements circuit.Speaker.
@@ -36,7 +36,7 @@ func (c *session) Handle(b []byte) (n int, err error) {
 	}
 }
 
-// request handles one request and leaves the answer in c.buf.
+// request handles one request and appends the answer to c.buf.
 func (c *session) request(h *proto.Header, payload []byte) error {
 	switch h.Command {
 	case proto.CmdVersion, proto.CmdHostName, proto.CmdClientName:

@@ -12,10 +12,10 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// still is a configuration whose PVs 0 stay at tick 1 while a test runs.
+// still is a configuration in which the PVs with index 0 stay at tick 1 during a test.
 var still = config{channels: 2, rate: 0.001}
 
-func TestChannelsThatNobodyServesAreRefused(t *testing.T) {
+func TestUnknownChannelsAreRefused(t *testing.T) {
 	c := dial(t, offline(t, still))
 	c.send(proto.AppendCreateChan(nil, "SIM:RAMP:0002", 9))
 	if m := c.want(proto.CmdCreateChFail); m.P1 != 9 {
@@ -54,7 +54,7 @@ func TestReadsInEveryType(t *testing.T) {
 	}
 }
 
-// checkRead checks an answer for PV 0 of a kind, which is at tick 1.
+// checkRead checks an answer with the value of PV 0 of a kind, which is at tick 1.
 func checkRead(t *testing.T, kind sim.Kind, native, typ proto.DBR, m message) {
 	t.Helper()
 	if want := testEncoder().set.Elements(kind); m.Count != uint32(want) || len(m.payload) != proto.Padded(typ.PayloadSize(want)) {
@@ -66,7 +66,7 @@ func checkRead(t *testing.T, kind sim.Kind, native, typ proto.DBR, m message) {
 	}
 	bare := proto.AppendValue(nil, typ, kind == sim.Wave, &v, testEncoder().set.Metadata(kind))
 	got := m.payload
-	if typ.Form() == proto.TIME { // the time is checked elsewhere
+	if typ.Form() == proto.TIME { // other tests check the time
 		copy(bare[4:12], got[4:12])
 	}
 	if string(got) != string(bare) {
@@ -74,7 +74,7 @@ func checkRead(t *testing.T, kind sim.Kind, native, typ proto.DBR, m message) {
 	}
 }
 
-// testEncoder returns an encoder of the PVs that tests serve.
+// testEncoder returns an encoder for the PVs of test servers.
 func testEncoder() *encoder { return &encoder{set: sim.NewSet("SIM", sim.Kinds(), 1, waveElements)} }
 
 func TestConversions(t *testing.T) {
@@ -106,7 +106,7 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
+func TestWrongRequestsAreAnsweredAndTheCircuitContinues(t *testing.T) {
 	c := dial(t, offline(t, still))
 	sid, _ := c.create("SIM:STRING:0000", 5)
 	str, dbl := proto.String.In(proto.TIME), proto.Double.In(proto.TIME)
@@ -153,7 +153,7 @@ func TestNonsenseEndsTheCircuitWithAReason(t *testing.T) {
 		c.send(req)
 		c.want(proto.CmdError)
 		if _, err := c.in.ReadByte(); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %v, want the end", what, err)
+			t.Errorf("%s: got %v, want the end of the circuit", what, err)
 		}
 	}
 	dial(t, s).create("SIM:LONG:0000", 1) // the server still serves other clients
@@ -177,10 +177,10 @@ func TestClearedChannelSendsNoMore(t *testing.T) {
 	for c.next().Command != proto.CmdClearChannel {
 		continue
 	}
-	c.want(proto.CmdEcho) // nothing came between
+	c.want(proto.CmdEcho) // the server sent nothing before it
 	c.send(proto.AppendReadNotify(nil, native, 1, sid, 4))
 	if m := c.want(proto.CmdReadNotify); proto.Status(m.P1) != proto.StatusBadChannelID {
-		t.Errorf("a cleared channel can be read: %v", proto.Status(m.P1))
+		t.Errorf("the status of a read of a cleared channel is %v", proto.Status(m.P1))
 	}
 }
 
@@ -194,7 +194,7 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 		t.Errorf("%d subscriptions, %v", len(c.places), err)
 	}
 	c.memory = 0
-	for range 1000 { // cancelled subscriptions are removed even without a turn in between
+	for range 1000 { // the server removes cancelled subscriptions even without a turn between the requests
 		req := proto.AppendEventAdd(nil, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
 		req = proto.AppendEventCancel(req, proto.Double.In(proto.TIME), 1, 1, 1)
 		if _, err := c.Handle(req); err != nil {
@@ -202,7 +202,7 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 		}
 	}
 	if n := len(c.slices[0].every.frames); n > 200 || c.memory != 0 {
-		t.Errorf("%d bytes of frames, %d counted", n, c.memory)
+		t.Errorf("the frames have %d bytes, but %d bytes are counted", n, c.memory)
 	}
 }
 

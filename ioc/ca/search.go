@@ -6,7 +6,7 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxDatagram is the largest payload of UDP.
+// maxDatagram is the maximum size of a UDP payload.
 const maxDatagram = 1<<16 - 1
 
 // appendAnswer appends the answer to a SEARCH, if there is one.
@@ -20,9 +20,9 @@ func (s *Server) appendAnswer(dst []byte, h *proto.Header, payload []byte) []byt
 	return dst
 }
 
-// AppendAnswer appends the answer to a datagram of searches, and returns the address to send
-// it to, which is the sender's. It appends nothing if no search gets an answer. The answers
-// are never larger than the requests.
+// AppendAnswer appends the answer to a datagram of searches. It returns the address of the
+// sender, to which the caller must send the answer. It appends nothing if no search gets an
+// answer. The answers are never larger than the requests.
 func (s *Server) AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort) {
 	start := len(dst)
 	dst = proto.AppendVersion(dst, 0)

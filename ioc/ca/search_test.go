@@ -16,7 +16,7 @@ func TestSearchByDatagram(t *testing.T) {
 	req = proto.AppendSearch(req, "SIM:STRING:0002.VAL", 4, proto.DontReply)
 	for _, b := range [][]byte{{1, 2, 3}, proto.AppendSearch(nil, "SIM:X", 9, proto.DontReply)} {
 		if out, _ := s.AppendAnswer(nil, b, client); len(out) != 0 {
-			t.Errorf("%x is answered with %x", b, out)
+			t.Errorf("the answer to %x is %x", b, out)
 		}
 	}
 	out, to := s.AppendAnswer(nil, req, client)
@@ -32,7 +32,8 @@ func TestSearchByDatagram(t *testing.T) {
 	}
 }
 
-// checkSearch checks an answer: NOT_FOUND for 3, or where the server is.
+// checkSearch checks an answer to a search. It must be NOT_FOUND for channel 3, and the
+// address of the server for any other channel.
 func checkSearch(t *testing.T, m message, want uint32, addr netip.AddrPort) {
 	t.Helper()
 	if want == 3 {
@@ -43,7 +44,7 @@ func checkSearch(t *testing.T, m message, want uint32, addr netip.AddrPort) {
 	}
 	cid, server := proto.ParseSearchReply(&m.Header, netip.MustParseAddr("127.0.0.1"))
 	if m.Command != proto.CmdSearch || cid != want || server != addr {
-		t.Errorf("%v: channel %d at %v, want %d at %v", m.Command, cid, server, want, addr)
+		t.Errorf("%v: got channel %d at %v, want %d at %v", m.Command, cid, server, want, addr)
 	}
 }
 

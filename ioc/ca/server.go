@@ -13,38 +13,38 @@ import (
 // readSize is the size of the read buffer in bytes. Any request fits.
 const readSize = 32 << 10
 
-// Server holds the state that all clients share. It does not change.
+// Server has the state that all clients share. It does not change.
 type Server struct {
 	Set *sim.Set
-	// Addr is where circuits connect.
+	// Addr is the address to which circuits connect.
 	Addr     netip.AddrPort
 	Circuits circuit.Config
 }
 
-// Serve serves one client until it hangs up, conn is closed or it breaks the
-// protocol. It closes conn.
+// Serve serves one client until the client disconnects, conn is closed or the client violates
+// the protocol. It closes conn.
 func (s *Server) Serve(conn net.Conn) error {
 	c := newSession(s, circuit.New(s.Circuits, conn))
 	return c.Run(conn, c, readSize)
 }
 
-// AppendBeacon appends the n-th beacon, counted from 0.
+// AppendBeacon appends beacon n. The first beacon has number 0.
 func (s *Server) AppendBeacon(dst []byte, n uint32) []byte {
 	return proto.AppendBeacon(dst, proto.Beacon{Server: s.Addr, ID: n})
 }
 
-// Beacons follow each other quickly after a server starts, and every 15 s later.
+// A server sends beacons in quick succession after its start, and later every 15 s.
 const (
 	firstInterval = 20 * time.Millisecond
 	lastInterval  = 15 * time.Second
 )
 
-// BeaconInterval returns the time from the n-th beacon to the next.
+// BeaconInterval returns the time from beacon n to the next beacon.
 func (s *Server) BeaconInterval(n uint32) time.Duration {
 	if n > 9 {
 		return lastInterval
 	}
-	return firstInterval << n // the last one is 10.24 s
+	return firstInterval << n // the last of these intervals is 10.24 s
 }
 
 // session is one client's circuit.
@@ -54,18 +54,18 @@ type session struct {
 	enc    encoder
 	buf    []byte // scratch for an answer
 
-	channels map[uint32]*channel // by the server's id
+	channels map[uint32]*channel // by the server's ID
 	lastSID  uint32
-	places   map[uint32]place // of subscriptions, by the client's id
-	memory   int              // bytes of all frames
+	places   map[uint32]place // of subscriptions, by the client's ID
+	memory   int              // total size of all frames in bytes
 	slices   []slice
-	paused   bool // EVENTS_OFF
+	paused   bool // the client sent EVENTS_OFF
 }
 
-// slice is the session's part of a slice of the schedule.
+// slice has the subscriptions of a session that belong to one slice of the schedule.
 type slice struct {
-	every  group // every update
-	alarms group // alarm changes only, or nothing but the first value
+	every  group // subscriptions to every update
+	alarms group // subscriptions to alarm changes, or only to the first value
 }
 
 // place is the position of a subscription in the session's slices.

@@ -4,11 +4,11 @@ import (
 	"varve.dev/varve/engine/ca/proto"
 )
 
-// maxFrames bounds the bytes of the frames of a session: 1.6 million
-// subscriptions of doubles.
+// maxFrames limits the total size of the frames of a session in bytes. It is enough for 1.6
+// million subscriptions to values of type double.
 const maxFrames = 64 << 20
 
-// Classes of events that a client can request (DBE_ of caeventmask.h).
+// These are the classes of events that a client can request (DBE_ in caeventmask.h).
 const (
 	maskValue    = 1
 	maskLog      = 2
@@ -16,7 +16,7 @@ const (
 	maskProperty = 8
 )
 
-// subscribe handles EVENT_ADD. It sends the last update at once, as the first event.
+// subscribe handles EVENT_ADD. It sends the last update at once as the first event.
 func (c *session) subscribe(h *proto.Header, payload []byte) {
 	ch, t := c.channels[h.P1], proto.DBR(h.Type)
 	if status, text := c.check(ch, t, h.Count); status != proto.StatusNormal {
@@ -44,13 +44,14 @@ func (c *session) subscribe(h *proto.Header, payload []byte) {
 	ch.subs = append(ch.subs, h.P2)
 }
 
-// begin adds a subscription to its group, and its first event to the answer.
+// begin adds a subscription to its group, and the first event of the subscription to the
+// answer.
 func (c *session) begin(s subscription, sid uint32, alarms bool) {
 	c.Busy()
 	c.Subscribed(1)
 	p := place{sid: sid, slice: int32(c.server.Circuits.Schedule.Slice(s.pv)), alarms: alarms}
 	g := c.group(p)
-	if 2*g.dead > len(g.subs) { // turns compact too, but there may be none between two requests
+	if 2*g.dead > len(g.subs) { // turns compact groups too, but there may be no turn between two requests
 		g.compact(c.moved)
 	}
 	p.pos = int32(len(g.subs))

@@ -34,8 +34,8 @@ func (c *session) moved(id uint32, pos int) {
 	c.places[id] = p
 }
 
-// sendEvery patches the frames of a group and writes them, piece by piece while
-// they are in the processor's cache.
+// sendEvery patches the frames of a group and writes them. It does this piece by piece, while
+// the frames are in the CPU cache.
 func (c *session) sendEvery(g *group, tick int64, at stamp) error {
 	from := 0
 	for i := range g.subs {

@@ -15,19 +15,20 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// ramp returns the tick of a RAMP's sample.
+// ramp returns the tick of a sample of a RAMP.
 func ramp(s sample.Sample, index int) int64 {
 	return int64(sample.Float(sample.Float64, s.Word)) - int64(index)
 }
 
-// monitor creates a channel and subscribes to it; both get one id.
+// monitor creates a channel and subscribes to it. The channel and the subscription have the
+// same ID.
 func (c *client) monitor(name string, id uint32, mask uint16) {
 	c.t.Helper()
 	sid, native := c.create(name, id)
 	c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, id, mask))
 }
 
-func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
+func TestEveryUpdateArrivesOnceAndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		c, s := pipe(t, config{channels: 20, rate: 10})
@@ -54,10 +55,10 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 				t.Fatalf("PV %d: tick %d at %d after %d at %d", id, ramp(v, index), v.Time, ramp(was, index), was.Time)
 			}
 			if v.Time != time.Now().UnixNano() {
-				t.Fatalf("PV %d: an update of %d came at %d", id, v.Time, time.Now().UnixNano())
+				t.Fatalf("PV %d: an update of time %d arrived at %d", id, v.Time, time.Now().UnixNano())
 			}
 			if age := v.Time - began.UnixNano(); age%int64(100*time.Millisecond) != int64(index%10)*int64(10*time.Millisecond) {
-				t.Fatalf("PV %d: out of its slice, at %d", id, age)
+				t.Fatalf("PV %d: the update is not in its slice, at %d", id, age)
 			}
 			last[id] = v
 		}
@@ -67,8 +68,8 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 	})
 }
 
-// TestSlowClientLosesWholeUpdatesThatAreCounted lets a client sleep longer than
-// the circuit may lag.
+// TestSlowClientLosesWholeUpdatesThatAreCounted lets a client sleep for longer than the
+// maximum lag of the circuit.
 func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := pipe(t, config{channels: 1, rate: 10, maxLag: time.Second})
@@ -89,7 +90,7 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 		}
 		missed := last - first + 1 - received
 		if got := int64(s.Circuits.Counts.Dropped()); missed < 580 || missed > 700 || got != missed {
-			t.Errorf("missed %d updates, %d counted", missed, got)
+			t.Errorf("the client missed %d updates, but %d are counted", missed, got)
 		}
 	})
 }
@@ -103,12 +104,12 @@ func TestEventsOffHoldsUpdatesBack(t *testing.T) {
 		c.want(proto.CmdEcho)
 		time.Sleep(5 * time.Second)
 		c.send(proto.AppendEcho(nil))
-		c.want(proto.CmdEcho) // and no event before
+		c.want(proto.CmdEcho) // and no event before it
 		c.send(proto.AppendEventsOn(nil))
 		_, v := c.event()
 		missed := uint64(ramp(v, 0) - ramp(first, 0) - 1)
 		if missed < 35 || missed > 45 || s.Circuits.Counts.Dropped() != missed {
-			t.Errorf("missed %d updates, %d counted", missed, s.Circuits.Counts.Dropped())
+			t.Errorf("the client missed %d updates, but %d are counted", missed, s.Circuits.Counts.Dropped())
 		}
 	})
 }
@@ -130,7 +131,8 @@ func TestMasks(t *testing.T) {
 				alarms = append(alarms, v.Tag.Severity())
 			}
 		}
-		// MAJOR at first; down through MINOR to none, and up again; twice.
+		// The severity is MAJOR first, falls through MINOR to none, and rises again. This
+		// happens twice.
 		want := []sample.Severity{1, 0, 1, 2, 1, 0, 1, 2}
 		if seen[1] != 0 || !slices.Equal(alarms, want) {
 			t.Errorf("%d property events, alarms %v, want %v", seen[1], alarms, want)
@@ -138,8 +140,8 @@ func TestMasks(t *testing.T) {
 	})
 }
 
-// TestCancelTakesOneSubscriptionOut checks that the others go on without a gap.
-func TestCancelTakesOneSubscriptionOut(t *testing.T) {
+// TestCancelRemovesOneSubscription checks that the other subscriptions continue without a gap.
+func TestCancelRemovesOneSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := pipe(t, config{channels: 1, rate: 100})
 		sid, native := c.create("SIM:RAMP:0000", 1)
@@ -174,8 +176,8 @@ func TestCancelTakesOneSubscriptionOut(t *testing.T) {
 	})
 }
 
-// TestArrays monitors all and some of the elements of an array, which is so large
-// that its messages need the extended header.
+// TestArrays monitors all elements and some elements of an array. The array is so large that
+// its messages need the extended header.
 func TestArrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const elements = 10_000
@@ -209,9 +211,9 @@ func TestArrays(t *testing.T) {
 	})
 }
 
-// TestFramesPatchedAreFramesEncoded compares all frames of a turn, patched in
-// place, with what the codec makes of the same values.
-func TestFramesPatchedAreFramesEncoded(t *testing.T) {
+// TestPatchedFramesAreEncodedFrames compares all frames of a turn, which are patched in place,
+// with frames that the codec encodes from the same values.
+func TestPatchedFramesAreEncodedFrames(t *testing.T) {
 	for form := proto.Plain; form <= proto.CTRL; form++ {
 		s := offline(t, config{channels: 3})
 		var out bytes.Buffer

@@ -15,30 +15,30 @@ import (
 const (
 	// WriteSize is the approximate size of a write in bytes.
 	WriteSize = 64 << 10
-	// NoTurn is the wait when no turn is scheduled: only a request can end it.
+	// NoTurn is the wait when no turn is scheduled. Only a request can end it.
 	NoTurn = time.Duration(math.MaxInt64)
 )
 
-// Config holds what all circuits of a server share.
+// Config has the configuration that all circuits of a server share.
 type Config struct {
 	Schedule *sim.Schedule
 	Counts   *Counts
-	// MaxLag is how far a circuit may be behind the clock.
+	// MaxLag is the maximum time by which a circuit may be behind the clock.
 	MaxLag time.Duration
 }
 
-// Speaker speaks a protocol with one client. It is called by one goroutine.
+// Speaker implements a protocol for one client. One goroutine calls its methods.
 type Speaker interface {
-	// Handle handles the requests at the start of b, and returns the number of bytes they
-	// take. An incomplete request at the end stays in the buffer. An error ends the circuit.
+	// Handle handles the requests at the start of b, and returns their size in bytes. An
+	// incomplete request at the end stays in the buffer. An error ends the circuit.
 	Handle(b []byte) (n int, err error)
 	// Ready reports whether the Speaker can send turns now.
 	Ready() bool
 	// Send sends the updates of a turn with a time of the schedule, and returns their
 	// number.
 	Send(turn, at int64) (sent int, err error)
-	// Pass is called for a skipped turn. It returns the number of updates that the client
-	// loses.
+	// Pass is called instead of Send for a skipped turn. It returns the number of updates that
+	// the client loses.
 	Pass(turn int64) (lost int)
 }
 
@@ -50,7 +50,7 @@ type Circuit struct {
 	// turn is the next turn to send. last is the time at which the previous turn was due or,
 	// without a clock, was sent.
 	turn, last    int64
-	setup         int64 // when the client last asked for a channel or subscription
+	setup         int64 // when the client last requested a channel or subscription
 	subscriptions int
 }
 
@@ -64,9 +64,9 @@ func New(cfg Config, out io.Writer) *Circuit {
 	return c
 }
 
-// Run serves the client until it hangs up, conn is closed or it breaks the protocol. It closes
-// conn. No request, together with the bytes before it in a message, may be larger than
-// readSize.
+// Run serves the client until the client disconnects, conn is closed or the client violates
+// the protocol. It closes conn. No request, together with the bytes before it in a message,
+// may be larger than readSize.
 func (c *Circuit) Run(conn net.Conn, s Speaker, readSize int) error {
 	c.cfg.Counts.circuits.Add(1)
 	defer c.cfg.Counts.circuits.Add(-1)
@@ -83,9 +83,9 @@ func (c *Circuit) Run(conn net.Conn, s Speaker, readSize int) error {
 	return err
 }
 
-// receive passes on the bytes it reads. Each time it passes all unhandled bytes, starting at
-// the first byte of a request. It closes requests when there is no more, and ends when handled
-// is closed.
+// receive reads bytes from the client and sends them to requests. Each time it sends all
+// unhandled bytes, starting at the first byte of a request. It closes requests at the end of
+// the connection, and returns when handled is closed.
 func receive(conn net.Conn, buf []byte, requests chan<- []byte, handled <-chan int) error {
 	defer close(requests)
 	n := 0
@@ -136,7 +136,7 @@ func (c *Circuit) loop(s Speaker, requests <-chan []byte, handled chan<- int) er
 }
 
 // next returns the bytes that the client sent, or nothing if the next turn is due first. open
-// is false when the client has hung up.
+// is false when the client has disconnected.
 func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Duration) (b []byte, open bool, err error) {
 	if wait == 0 {
 		select {
@@ -158,7 +158,7 @@ func (c *Circuit) next(requests <-chan []byte, timer *time.Timer, wait time.Dura
 	}
 }
 
-// Write buffers bytes for the client; Flush sends them.
+// Write buffers bytes for the client. Flush sends them.
 func (c *Circuit) Write(b []byte) error {
 	if _, err := c.out.Write(b); err != nil {
 		return fmt.Errorf("writing to a client: %w", err)

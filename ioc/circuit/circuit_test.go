@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// liner is a Speaker of lines: it repeats what the client says, and sends a line
-// per turn to a client that said "subscribe".
-type liner struct{ *Circuit }
+// lineSpeaker is a Speaker for lines of text. It returns each line to the client. After the
+// line "subscribe" it also sends the client a line per turn.
+type lineSpeaker struct{ *Circuit }
 
 var errRude = errors.New("the client is rude")
 
 // Handle implements Speaker.
-func (l *liner) Handle(b []byte) (n int, err error) {
+func (l *lineSpeaker) Handle(b []byte) (n int, err error) {
 	for {
 		line, _, ok := bytes.Cut(b[n:], []byte("\n"))
 		if !ok {
@@ -44,28 +44,29 @@ func (l *liner) Handle(b []byte) (n int, err error) {
 }
 
 // Ready implements Speaker.
-func (l *liner) Ready() bool { return true }
+func (l *lineSpeaker) Ready() bool { return true }
 
 // Send implements Speaker.
-func (l *liner) Send(turn, at int64) (sent int, err error) {
+func (l *lineSpeaker) Send(turn, at int64) (sent int, err error) {
 	return 1, l.Write(fmt.Appendf(nil, "turn %d at %v\n", turn, time.Duration(at)))
 }
 
 // Pass implements Speaker.
-func (l *liner) Pass(int64) (lost int) { return 2 }
+func (l *lineSpeaker) Pass(int64) (lost int) { return 2 }
 
-// serve runs a circuit of 10 Hz in one slice each 10 ms, with its client's end.
+// serve runs a circuit with a rate of 10 Hz and slices of 10 ms. It returns the client's end
+// of the connection.
 func serve(t *testing.T) (client net.Conn, counts *Counts, ended <-chan error) {
 	counts = &Counts{}
 	near, far := net.Pipe()
 	c := New(Config{Schedule: sim.NewSchedule(time.Now(), 10), Counts: counts, MaxLag: time.Second}, far)
 	done := make(chan error, 1)
-	go func() { done <- c.Run(far, &liner{Circuit: c}, 64) }()
+	go func() { done <- c.Run(far, &lineSpeaker{Circuit: c}, 64) }()
 	t.Cleanup(func() { near.Close() })
 	return near, counts, done
 }
 
-func TestTurnsComeInTimeBetweenAnswers(t *testing.T) {
+func TestTurnsAreSentInTimeBetweenAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, counts, ended := serve(t)
 		in := bufio.NewScanner(conn)
@@ -89,8 +90,8 @@ func TestTurnsComeInTimeBetweenAnswers(t *testing.T) {
 	})
 }
 
-// TestTurnsPastTheLagAreDropped lets a client sleep for 5 s: of 500 turns those of
-// the last second come late.
+// TestTurnsPastTheLagAreDropped lets a client sleep for 5 s. Of 500 turns, only the turns of
+// the last second are sent, late.
 func TestTurnsPastTheLagAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, counts, ended := serve(t)
@@ -116,6 +117,6 @@ func TestErrorsOfTheSpeakerEndTheCircuit(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	if err := <-ended; !errors.Is(err, errRude) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the circuit ended with %v", err)
 	}
 }

@@ -18,16 +18,16 @@ func (c *Counts) Circuits() int64 { return c.circuits.Load() }
 // Subscriptions returns the number of active subscriptions.
 func (c *Counts) Subscriptions() int64 { return c.subscriptions.Load() }
 
-// Sent returns the number of updates sent, the first ones of subscriptions included.
+// Sent returns the number of updates sent, including the first updates of subscriptions.
 func (c *Counts) Sent() uint64 { return c.sent.Load() }
 
 // Dropped returns the number of updates dropped because a client was slow.
 func (c *Counts) Dropped() uint64 { return c.dropped.Load() }
 
-// Bytes returns the bytes sent.
+// Bytes returns the number of bytes sent.
 func (c *Counts) Bytes() uint64 { return c.bytes.Load() }
 
-// meter counts the bytes written.
+// meter counts the bytes that are written to w.
 type meter struct {
 	w     io.Writer
 	bytes *atomic.Uint64

@@ -7,15 +7,16 @@ import (
 )
 
 // These are the waits of a circuit without a clock: emptyTurn after a turn that sent nothing,
-// setupRest while a client still creates channels and subscriptions. Without setupRest, each
-// new channel would wait for a turn of all earlier ones, and a large setup would take long.
+// and setupRest while a client still creates channels and subscriptions. Without setupRest,
+// each new channel would wait for a turn of all earlier ones, and a large setup would take
+// long.
 const (
 	emptyTurn = time.Millisecond
 	setupRest = 20 * time.Millisecond
 )
 
-// Update sends the updates of the next turn if it is due, and returns how long to wait for the
-// turn after it.
+// Update sends the updates of the next turn if it is due, and returns the time until the
+// following turn.
 func (c *Circuit) Update(s Speaker) (time.Duration, error) {
 	if c.subscriptions == 0 || !s.Ready() {
 		return NoTurn, nil
@@ -72,10 +73,10 @@ func (c *Circuit) Dropped(n int) {
 	}
 }
 
-// Sent counts updates that were sent out of turn.
+// Sent counts updates that a Speaker sent outside a turn.
 func (c *Circuit) Sent(n int) { c.cfg.Counts.sent.Add(uint64(n)) }
 
-// Busy notes that the client is setting up.
+// Busy records that the client is creating channels or subscriptions.
 func (c *Circuit) Busy() { c.setup = c.cfg.Schedule.Now() }
 
 // Subscribed adds n to the number of the client's subscriptions.

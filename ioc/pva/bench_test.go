@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// BenchmarkTurn makes and writes a turn of updates to nowhere.
+// BenchmarkTurn creates the updates of a turn and writes them to io.Discard.
 func BenchmarkTurn(b *testing.B) {
 	for _, kind := range sim.Kinds() {
 		b.Run(kind.String(), func(b *testing.B) {

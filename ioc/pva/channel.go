@@ -7,12 +7,12 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// Bounds of the memory that a client can make the server use. A channel takes about 100 bytes,
-// an operation about 200.
+// These limits bound the memory of the server that a client can use. A channel needs about 100
+// bytes, and an operation about 200.
 const (
 	maxChannels   = 1 << 20
 	maxOperations = 1 << 20
-	maxShapes     = 256 // sets of fields asked for
+	maxShapes     = 256 // different sets of requested fields
 )
 
 // noChannel is the number of a channel that could not be created.
@@ -20,9 +20,9 @@ const noChannel = ^uint32(0)
 
 // channel is a client's handle of a PV.
 type channel struct {
-	cid uint32 // the client's id
+	cid uint32 // the client's ID of the channel
 	pv  sim.PV
-	ops []uint32 // the client's ids of its operations
+	ops []uint32 // the client's IDs of the channel's operations
 }
 
 // createChannels handles CREATE_CHANNEL.

@@ -18,20 +18,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config is the configuration of a test's server.
+// config is the configuration of a test server.
 type config struct {
 	channels int
 	rate     float64
-	kinds    []sim.Kind // none: all
+	kinds    []sim.Kind // all kinds if empty
 }
 
 // waveElements is the length of arrays.
 const waveElements = 10
 
-// still is a configuration whose PVs 0 stay at tick 1 while a test runs.
+// still is a configuration in which the PVs with index 0 stay at tick 1 during a test.
 var still = config{channels: 2, rate: 0.001}
 
-// offline returns a server without sockets, whose clock starts now.
+// offline returns a server without sockets. Its clock starts now.
 func offline(t testing.TB, cfg config) *Server {
 	t.Helper()
 	if cfg.kinds == nil {
@@ -41,24 +41,24 @@ func offline(t testing.TB, cfg config) *Server {
 		circuit.Config{Schedule: sim.NewSchedule(time.Now(), cfg.rate), Counts: &circuit.Counts{}, MaxLag: time.Second})
 }
 
-// client is a bare client of pvAccess.
+// client is a minimal pvAccess client.
 type client struct {
 	t     testing.TB
 	conn  net.Conn
 	in    *bufio.Reader
 	out   chan<- []byte // to the writing goroutine, so that a client can read while it sends
-	flags proto.Flags   // its byte order
-	types proto.Types   // that the server numbered
+	flags proto.Flags   // byte order of the client
+	types proto.Types   // types to which the server has given numbers
 }
 
-// answer is what a client received.
+// answer is a message that a client received.
 type answer struct {
 	proto.Header
 	proto.Reader
 	payload []byte
 }
 
-// dial connects a client to a server, without sockets, up to the server's offer.
+// dial connects a client to a server without sockets, and reads the server's offer.
 func dial(t testing.TB, s *Server) *client {
 	t.Helper()
 	near, far := net.Pipe()
@@ -70,7 +70,7 @@ func dial(t testing.TB, s *Server) *client {
 	go func() {
 		defer close(sent)
 		for b := range out {
-			_, _ = near.Write(b) // a missing answer reveals errors
+			_, _ = near.Write(b) // tests notice an error by a missing answer
 		}
 	}()
 	t.Cleanup(func() {
@@ -81,7 +81,7 @@ func dial(t testing.TB, s *Server) *client {
 	})
 	c := &client{t: t, conn: near, in: bufio.NewReaderSize(near, 1<<16), out: out}
 	if m := c.next(); m.Flags != proto.FlagControl|proto.FlagServer || proto.Control(m.Command) != proto.SetByteOrder {
-		t.Fatalf("the server begins with %+v", m.Header)
+		t.Fatalf("the first message of the server is %+v", m.Header)
 	}
 	m := c.want(proto.CmdConnectionValidate)
 	if o, err := proto.ParseOffer(&m.Reader); err != nil || len(o.Methods) != 2 {
@@ -90,7 +90,8 @@ func dial(t testing.TB, s *Server) *client {
 	return c
 }
 
-// connect dials and logs in, with the given registry size and byte order.
+// connect connects a client to a server and logs in with the given registry size and byte
+// order.
 func connect(t testing.TB, s *Server, registry uint16, f proto.Flags) *client {
 	t.Helper()
 	c := dial(t, s)
@@ -136,7 +137,7 @@ func (c *client) read() (*answer, error) {
 	return m, nil
 }
 
-// want returns the next message, which must be of a command.
+// want returns the next message, which must have the command cmd.
 func (c *client) want(cmd proto.Command) *answer {
 	c.t.Helper()
 	m := c.next()
@@ -146,15 +147,15 @@ func (c *client) want(cmd proto.Command) *answer {
 	return m
 }
 
-// ended checks that the server has hung up.
+// ended checks that the server has closed the connection.
 func (c *client) ended(what string) {
 	c.t.Helper()
 	if m, err := c.read(); !errors.Is(err, io.EOF) {
-		c.t.Errorf("%s: %+v, %v, want the end", what, m, err)
+		c.t.Errorf("%s: got %+v, %v, want the end of the circuit", what, m, err)
 	}
 }
 
-// create creates a channel and returns the server's id.
+// create creates a channel and returns the server's ID.
 func (c *client) create(name string, cid uint32) (sid uint32) {
 	c.t.Helper()
 	c.send(proto.AppendCreateChannel(nil, cid, name, c.flags))
@@ -166,16 +167,16 @@ func (c *client) create(name string, cid uint32) (sid uint32) {
 	return a.SID
 }
 
-// request is an operation to begin.
+// request is a request for an operation.
 type request struct {
 	cmd       proto.Command
 	sid, ioid uint32
-	fields    *proto.Type // nil: all
-	window    uint32      // 0: no pipeline
+	fields    *proto.Type // all fields if nil
+	window    uint32      // no pipeline if 0
 }
 
-// bytes returns the message that begins it. The codec writes values little-endian;
-// requests have none but types.
+// bytes returns the message that starts the operation. The codec writes values little-endian,
+// but requests have only types.
 func (q request) bytes(f proto.Flags) []byte {
 	head := proto.Request{SID: q.sid, IOID: q.ioid, Sub: proto.SubInit}
 	if q.window > 0 {
@@ -192,7 +193,7 @@ func (q request) bytes(f proto.Flags) []byte {
 	return proto.End(b, 0)
 }
 
-// begin begins an operation, and returns the type of the PV.
+// begin starts an operation, and returns the type of the PV.
 func (c *client) begin(q request) *proto.Type {
 	c.t.Helper()
 	c.send(q.bytes(c.flags))
@@ -200,19 +201,19 @@ func (c *client) begin(q request) *proto.Type {
 	a := proto.ParseAnswer(&m.Reader, q.cmd)
 	st := m.Status()
 	if a.IOID != q.ioid || a.Sub&proto.SubInit == 0 || st.Err() != nil {
-		c.t.Fatalf("beginning %+v: %+v, %v", q, a, st)
+		c.t.Fatalf("starting %+v: %+v, %v", q, a, st)
 	}
 	t := m.Type(&c.types)
 	if m.Err() != nil || m.Len() != 0 {
-		c.t.Fatalf("beginning %+v: %v, %d bytes too many", q, m.Err(), m.Len())
+		c.t.Fatalf("starting %+v: %v, %d bytes are left", q, m.Err(), m.Len())
 	}
 	return t
 }
 
-// fields is a pvRequest for some fields: field(a,b{c}).
+// fields returns a pvRequest for some fields, such as field(a,b{c}).
 func fields(members ...any) *proto.Type {
 	return proto.NewStruct("", "field", proto.NewStruct("", members...))
 }
 
-// none is a structure without members, which in a request means all of a field.
+// none is a structure without members. In a request it selects a whole field.
 var none = proto.NewStruct("")

@@ -9,18 +9,18 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// values are the fields of a message, by their paths: int64, float64, string,
+// values has the fields of a message by their paths. Their types are int64, float64, string,
 // []string and []float64.
 type values map[string]any
 
-// update is what a client received of a PV.
+// update is an update of a PV that a client received.
 type update struct {
 	ioid    uint32
 	fields  values
 	overrun proto.BitSet
 }
 
-// decode takes changed fields and their values off a message.
+// decode reads the changed fields and their values from a message.
 func decode(t testing.TB, r *proto.Reader, typ *proto.Type) values {
 	t.Helper()
 	all, changed := values{}, r.BitSet(nil)
@@ -33,7 +33,7 @@ func decode(t testing.TB, r *proto.Reader, typ *proto.Type) values {
 	return all
 }
 
-// decodeField decodes the field that has a number in a type that begins at another.
+// decodeField decodes the field with a number. first is the number of typ itself.
 func decodeField(t testing.TB, r *proto.Reader, typ *proto.Type, number, first int, path string, all values) {
 	if typ.Code != proto.Struct {
 		all[path] = decodeLeaf(t, r, typ.Code)
@@ -82,7 +82,7 @@ func decodeLeaf(t testing.TB, r *proto.Reader, c proto.Code) any {
 		}
 		return numbers
 	}
-	t.Fatalf("a field of %v", c)
+	t.Fatalf("a field has the unexpected type %v", c)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (c *client) update(types ...*proto.Type) update {
 	return c.parse(m, types...)
 }
 
-// parse returns the update in a message; types are those of the operations, by id.
+// parse returns the update in a message. types has the types of the operations by their IDs.
 func (c *client) parse(m *answer, types ...*proto.Type) update {
 	c.t.Helper()
 	a := proto.ParseAnswer(&m.Reader, proto.CmdMonitor)
@@ -107,7 +107,7 @@ func (c *client) parse(m *answer, types ...*proto.Type) update {
 	u := update{ioid: a.IOID, fields: decode(c.t, &m.Reader, typ)}
 	u.overrun = m.BitSet(nil)
 	if m.Err() != nil || m.Len() != 0 {
-		c.t.Fatalf("an update: %v, %d bytes too many", m.Err(), m.Len())
+		c.t.Fatalf("parsing an update: %v, %d bytes are left", m.Err(), m.Len())
 	}
 	return u
 }
@@ -117,7 +117,7 @@ func (v values) time() int64 {
 	return v["timeStamp.secondsPastEpoch"].(int64)*1e9 + v["timeStamp.nanoseconds"].(int64)
 }
 
-// expected returns the value of a PV as decode does, and its alarm.
+// expected returns the value of a PV in the form that decode returns, and its severity.
 func expected(s *Server, p sim.PV, tick int64) (value any, severity int64) {
 	v := s.set.Value(p, tick)
 	severity = int64(v.Tag.Severity())
@@ -136,7 +136,7 @@ func expected(s *Server, p sim.PV, tick int64) (value any, severity int64) {
 	return sample.Float(sample.Float64, v.Word), severity
 }
 
-// value returns the value among the fields.
+// value returns the field with the value.
 func (v values) value() any {
 	if index, ok := v["value.index"]; ok {
 		return index

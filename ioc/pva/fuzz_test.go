@@ -9,8 +9,9 @@ import (
 	"varve.dev/varve/ioc/circuit"
 )
 
-// FuzzRequests gives a circuit bytes of a client, in two pieces, with turns in between. For
-// any bytes, the circuit must send whole frames only, and its maps and groups must agree.
+// FuzzRequests passes bytes of a client to a circuit in two pieces, with turns between them.
+// For any bytes, the circuit must send only complete frames, and its maps and groups must be
+// consistent.
 func FuzzRequests(f *testing.F) {
 	head := func(sub uint8) []byte {
 		return proto.AppendRequest(nil, proto.CmdMonitor, proto.Request{SID: 1, IOID: 1, Sub: sub}, 0)
@@ -37,7 +38,7 @@ func FuzzRequests(f *testing.F) {
 		for _, end := range []int{int(min(cut, uint(len(b)))), len(b)} {
 			n, err := c.Handle(b[done:end])
 			if n > end-done {
-				t.Fatalf("handled %d of %d bytes", n, end-done)
+				t.Fatalf("the circuit handled %d of %d bytes", n, end-done)
 			}
 			if done += n; err != nil {
 				break
@@ -50,7 +51,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		_ = c.Flush()
 		checkFrames(t, out.Bytes())
-		checkBooks(t, c)
+		checkConsistency(t, c)
 	})
 }
 
@@ -66,8 +67,8 @@ func checkFrames(t *testing.T, b []byte) {
 	}
 }
 
-// checkBooks checks that a session's maps and groups agree.
-func checkBooks(t *testing.T, c *session) {
+// checkConsistency checks that a session's maps and groups are consistent.
+func checkConsistency(t *testing.T, c *session) {
 	t.Helper()
 	listed, started, monitors, shut := 0, 0, 0, 0
 	for sid, ch := range c.channels {
@@ -103,8 +104,8 @@ func checkBooks(t *testing.T, c *session) {
 	}
 }
 
-// FuzzDatagram answers searches of any bytes; the answers are whole frames, and no
-// larger than the questions.
+// FuzzDatagram answers a datagram with any bytes. The answers must be complete frames, and
+// must not be larger than the requests.
 func FuzzDatagram(f *testing.F) {
 	f.Add(search(0, netip.AddrPort{}, 0, "SIM:RAMP:0001", "SIM:NONE"))
 	f.Add(search(proto.SearchReply, netip.MustParseAddrPort("10.0.0.1:99"), proto.FlagBig))
@@ -114,7 +115,7 @@ func FuzzDatagram(f *testing.F) {
 		out, _ := s.AppendAnswer(nil, b, netip.MustParseAddrPort("127.0.0.1:40000"))
 		checkFrames(t, out)
 		if len(out) > 2*len(b) {
-			t.Errorf("%d bytes answer %d", len(out), len(b))
+			t.Errorf("the answer to %[2]d bytes has %[1]d bytes", len(out), len(b))
 		}
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// subscription is a MONITOR that is started.
+// subscription is a started MONITOR.
 type subscription struct {
 	shape  *shape
 	pv     sim.PV
-	tick   int64      // of the last update sent
-	tag    sample.Tag // the last alarm sent
-	ioid   uint32     // the client's id
-	window uint32     // how many updates may be sent; unlimited if it is no pipeline
+	tick   int64      // tick of the last update sent
+	tag    sample.Tag // alarm of the last update sent
+	ioid   uint32     // the client's ID of the operation
+	window uint32     // number of updates that may be sent; unlimited without a pipeline
 	state  state
 }
 
@@ -22,17 +22,17 @@ type subscription struct {
 type state uint8
 
 const (
-	dead    state = 1 << iota // stopped; it is taken out later
+	dead    state = 1 << iota // stopped; compact removes it later
 	owed                      // an update waits for an acknowledgement
-	unbegun                   // the update owed is the first one, with all fields
+	unbegun                   // the owed update is the first one, with all fields
 )
 
 // unlimited is the window of a subscription without a pipeline.
 const unlimited = math.MaxUint32
 
-// place is where a subscription is: a slice and a position in it.
+// place is the position of a subscription: a slice and an index in the slice.
 type place struct {
-	slice int32 // quietSlice: it has no updates
+	slice int32 // quietSlice if the subscription has no updates
 	pos   int32
 }
 
@@ -42,7 +42,7 @@ const quietSlice = -1
 type group struct {
 	subs   []subscription
 	dead   int
-	steady int // those alive that get an update every turn
+	steady int // number of active subscriptions that get an update in every turn
 }
 
 func (c *session) group(p place) *group {
@@ -52,7 +52,7 @@ func (c *session) group(p place) *group {
 	return &c.slices[p.slice]
 }
 
-// compact removes the stopped subscriptions.
+// compact removes the stopped subscriptions of a group.
 func (c *session) compact(g *group) {
 	if g.dead == 0 {
 		return
@@ -64,6 +64,6 @@ func (c *session) compact(g *group) {
 			subs = append(subs, s)
 		}
 	}
-	clear(g.subs[len(subs):]) // they point at shapes
+	clear(g.subs[len(subs):]) // frees their shapes
 	g.subs, g.dead = subs, 0
 }

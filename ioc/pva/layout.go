@@ -20,7 +20,7 @@ const (
 	message
 	seconds
 	nanoseconds
-	userTag // 0, but sent with every time
+	userTag // always 0, but sent with every time
 )
 
 // roles holds the roles of the fields that updates change. All other fields are constant.
@@ -30,13 +30,13 @@ var roles = map[string]role{
 	"timeStamp.secondsPastEpoch": seconds, "timeStamp.nanoseconds": nanoseconds, "timeStamp.userTag": userTag,
 }
 
-// form is a choice of fields.
+// form is the set of fields of a message.
 type form uint8
 
 const (
 	plain   form = iota // value and time
-	alarmed             // and the alarm, which has changed
-	whole               // and all others
+	alarmed             // also the alarm, which has changed
+	whole               // also all other fields
 )
 
 // has reports whether messages of a form have the fields of a role.
@@ -52,20 +52,20 @@ func (f form) has(r role) bool {
 
 // leaf is a field that has no members.
 type leaf struct {
-	number int // in bit sets
+	number int // number in bit sets
 	role   role
-	bytes  []byte // of a constant
+	bytes  []byte // value of a constant field
 }
 
 // layout describes the structure of the PVs of a kind. It does not change.
 type layout struct {
 	typ    *proto.Type
 	leaves []leaf
-	width  int    // bytes of a value, 0 if they vary or are many
-	prefix []byte // what a value begins with: the number of elements
+	width  int    // size of a value in bytes; 0 for a string or an array
+	prefix []byte // start of a value: the number of elements of an array
 }
 
-// Types that are members of many other types.
+// These types are members of many other types.
 var (
 	alarmType = proto.NewStruct("alarm_t",
 		"severity", proto.Of(proto.Int32), "status", proto.Of(proto.Int32), "message", proto.Of(proto.String))
@@ -75,7 +75,7 @@ var (
 		"index", proto.Of(proto.Int32), "choices", proto.Of(proto.String|proto.Array))
 )
 
-// codes of the kinds' elements.
+// codes has the type code of the elements of each kind.
 var codes = [sim.NumKinds]proto.Code{
 	sim.Ramp: proto.Float64, sim.Sine: proto.Float64, sim.Noise: proto.Float64, sim.Alarm: proto.Float64,
 	sim.Wave: proto.Float64, sim.Long: proto.Int32, sim.Enum: proto.Int32, sim.String: proto.String,
@@ -91,7 +91,7 @@ func newLayout(set *sim.Set, k sim.Kind) *layout {
 	return l
 }
 
-// typeOf returns the type of a kind. It is the same as QSRV's.
+// typeOf returns the type of a kind. QSRV has the same types.
 func typeOf(k sim.Kind) *proto.Type {
 	switch k {
 	case sim.Enum:
@@ -106,7 +106,7 @@ func typeOf(k sim.Kind) *proto.Type {
 	return numeric("epics:nt/NTScalar:1.0", codes[k], 0)
 }
 
-// numeric returns the type of PVs of numbers.
+// numeric returns the type of PVs with numbers.
 func numeric(id string, code, shape proto.Code) *proto.Type {
 	number, text, severity := proto.Of(code), proto.Of(proto.String), proto.Of(proto.Int32)
 	return proto.NewStruct(id, "value", proto.Of(code|shape), "alarm", alarmType, "timeStamp", timeType,
@@ -120,7 +120,7 @@ func numeric(id string, code, shape proto.Code) *proto.Type {
 			"hysteresis", proto.Of(proto.Float64)))
 }
 
-// gather adds the leaves of a type, depth first.
+// gather adds the leaves of a type to the layout, depth first.
 func (l *layout) gather(t *proto.Type, path string, number int, constants map[string][]byte) {
 	for i, m := range t.Members {
 		name := t.Names[i]
@@ -144,10 +144,10 @@ func (l *layout) gather(t *proto.Type, path string, number int, constants map[st
 	}
 }
 
-// forms are the choices of display.form, of which all PVs have the first.
+// forms has the choices of display.form. All PVs have the first choice.
 var forms = []string{"Default", "String", "Binary", "Decimal", "Hex", "Exponential", "Engineering"}
 
-// constants returns the values of fields that do not change and are not 0.
+// constants returns the values of fields that never change and are not 0.
 func constants(code proto.Code, m *sample.Metadata) map[string][]byte {
 	all := map[string][]byte{
 		"value.choices":        appendTexts(nil, m.Labels),
@@ -181,7 +181,7 @@ func appendInt(dst []byte, v int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(int32(v)))
 }
 
-// appendNumber appends a limit. Integers have no NaN: a limit that is missing is 0.
+// appendNumber appends a limit. Integers have no NaN, so that a missing limit becomes 0.
 func appendNumber(dst []byte, code proto.Code, v float64) []byte {
 	if code == proto.Float64 {
 		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))

@@ -11,8 +11,8 @@ var (
 	errTooManyShapes = errors.New("the client asks for too many different sets of fields")
 )
 
-// mask returns the leaves that a pvRequest selects: by default all of them. As in PVXS,
-// unknown field names are ignored if at least one name is known.
+// mask returns the leaves that a pvRequest selects. By default it selects all leaves. As in
+// PVXS, unknown field names are ignored if at least one name is known.
 func (l *layout) mask(request *proto.Type) (m proto.BitSet, err error) {
 	var field *proto.Type
 	if request != nil {
@@ -29,7 +29,7 @@ func (l *layout) mask(request *proto.Type) (m proto.BitSet, err error) {
 	return m, nil
 }
 
-// choosy reports whether this part of a request names fields.
+// choosy reports whether a part of a request has names of fields.
 func choosy(want *proto.Type) bool {
 	for _, name := range want.Names {
 		if name != "_options" {

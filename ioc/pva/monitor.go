@@ -17,7 +17,7 @@ func (c *session) monitor(r *proto.Reader) {
 	}
 	op := c.ops[q.IOID]
 	if r.Err() != nil || op == nil || op.command != proto.CmdMonitor {
-		return // it may have ended meanwhile
+		return // the operation may have ended already
 	}
 	if acknowledged > 0 {
 		c.acknowledge(op, acknowledged)
@@ -33,7 +33,7 @@ func (c *session) monitor(r *proto.Reader) {
 	}
 }
 
-// start begins the updates of a MONITOR. It sends the last update at once, with all fields.
+// start starts the updates of a MONITOR. It sends the last update at once, with all fields.
 func (c *session) start(ioid uint32, op *operation) {
 	if op.started {
 		return
@@ -44,7 +44,7 @@ func (c *session) start(ioid uint32, op *operation) {
 		op.place.slice = int32(c.server.circuits.Schedule.Slice(op.pv))
 	}
 	g := c.group(op.place)
-	if 2*g.dead > len(g.subs) { // turns compact too, but there may be none between two requests
+	if 2*g.dead > len(g.subs) { // turns compact groups too, but there may be no turn between two requests
 		c.compact(g)
 	}
 	op.place.pos = int32(len(g.subs))
@@ -63,8 +63,8 @@ func (c *session) start(ioid uint32, op *operation) {
 	c.pay(&g.subs[op.place.pos])
 }
 
-// stop ends the updates of a MONITOR, if they were started. The subscription stays
-// until the group is compacted.
+// stop stops the updates of a MONITOR if they were started. The subscription stays in its
+// group until the group is compacted.
 func (c *session) stop(op *operation) {
 	if !op.started {
 		return
@@ -100,5 +100,5 @@ func (c *session) acknowledge(op *operation, n uint32) {
 	}
 }
 
-// more returns a window that is n larger, and not unlimited.
+// more returns window enlarged by n. The result is always less than unlimited.
 func more(window, n uint32) uint32 { return uint32(min(uint64(window)+uint64(n), unlimited-1)) }

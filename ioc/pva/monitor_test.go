@@ -12,7 +12,8 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// monitor begins and starts a MONITOR of a PV; its id is that of the channel.
+// monitor creates a channel, and creates and starts a MONITOR of it. The channel and the
+// MONITOR have the same ID.
 func (c *client) monitor(name string, id uint32, q request) (sid uint32, typ *proto.Type) {
 	c.t.Helper()
 	sid, typ = c.prepare(name, id, q)
@@ -20,7 +21,7 @@ func (c *client) monitor(name string, id uint32, q request) (sid uint32, typ *pr
 	return sid, typ
 }
 
-// prepare is monitor without the start.
+// prepare does the same as monitor, but does not start the MONITOR.
 func (c *client) prepare(name string, id uint32, q request) (sid uint32, typ *proto.Type) {
 	c.t.Helper()
 	q.cmd, q.sid, q.ioid = proto.CmdMonitor, c.create(name, id), id
@@ -31,10 +32,10 @@ func (c *client) command(sid, ioid uint32, sub uint8) {
 	c.send(proto.AppendRequest(nil, proto.CmdMonitor, proto.Request{SID: sid, IOID: ioid, Sub: sub}, c.flags))
 }
 
-// ramp returns the tick of a RAMP's update; index is that of the PV.
+// ramp returns the tick of an update of the RAMP with the given index.
 func (u update) ramp(index int) int64 { return int64(u.fields["value"].(float64)) - int64(index) }
 
-func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
+func TestEveryUpdateArrivesOnceAndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 20, rate: 10})
 		c := connect(t, s, 100, 0)
@@ -59,7 +60,7 @@ func TestEveryUpdateComesOnceAndInTime(t *testing.T) {
 				t.Fatalf("PV %d: %v after %v", index, u, was)
 			}
 			if u.fields.time() != time.Now().UnixNano() || !u.overrun.Empty() || len(u.fields) != 4 {
-				t.Fatalf("PV %d: at %d comes %v", index, time.Now().UnixNano(), u)
+				t.Fatalf("PV %d: at %d arrives %v", index, time.Now().UnixNano(), u)
 			}
 			last[u.ioid] = u
 		}
@@ -102,8 +103,8 @@ func TestValuesOfEveryKind(t *testing.T) {
 	})
 }
 
-// TestSlowClientLosesWholeUpdatesThatAreCounted lets a client sleep longer than
-// the circuit may lag.
+// TestSlowClientLosesWholeUpdatesThatAreCounted lets a client sleep for longer than the
+// maximum lag of the circuit.
 func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 1, rate: 10})
@@ -127,13 +128,13 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 		}
 		missed := last - first + 1 - received
 		if got := int64(s.circuits.Counts.Dropped()); missed < 580 || missed > 700 || got != missed || gaps != 2 {
-			t.Errorf("missed %d updates in %d gaps, %d counted", missed, gaps, got)
+			t.Errorf("the client missed %d updates in %d gaps, but %d are counted", missed, gaps, got)
 		}
 	})
 }
 
-// TestClosedWindowSquashesUpdates lets a client acknowledge too late.
-func TestClosedWindowSquashesUpdates(t *testing.T) {
+// TestClosedWindowMergesUpdates lets a client acknowledge updates too late.
+func TestClosedWindowMergesUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 1, rate: 10})
 		c := connect(t, s, 0, 0)
@@ -151,13 +152,13 @@ func TestClosedWindowSquashesUpdates(t *testing.T) {
 			time.Sleep(pause)
 			c.echo("nothing came")
 			c.send(proto.AppendAck(nil, sid, 1, 1, 0))
-			u := c.update(typ) // the one before, at once
+			u := c.update(typ) // the server sends the missed update at once
 			gap := u.ramp(0) - last - 1
 			if age := time.Now().UnixNano() - u.fields.time(); age >= int64(100*time.Millisecond) || u.overrun.Has(1) != (gap > 0) {
 				t.Errorf("after %v: tick %d after %d, %v old, overrun %v", pause, u.ramp(0), last, time.Duration(age), u.overrun)
 			}
 			if got := int64(s.circuits.Counts.Dropped()) - dropped; got != gap {
-				t.Errorf("after %v: missed %d updates, %d counted", pause, gap, got)
+				t.Errorf("after %v: the client missed %d updates, but %d are counted", pause, gap, got)
 			}
 			last = u.ramp(0)
 		}
@@ -189,8 +190,8 @@ func TestPromptPipelineLosesNothing(t *testing.T) {
 	}
 }
 
-// TestFlatOutWaitsForAcknowledgements checks that without a clock nothing is dropped,
-// though one of two subscriptions is slow.
+// TestFlatOutWaitsForAcknowledgements checks that a server without a clock drops nothing
+// although one of two subscriptions is slow.
 func TestFlatOutWaitsForAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 2})
@@ -200,7 +201,7 @@ func TestFlatOutWaitsForAcknowledgements(t *testing.T) {
 		c.command(slow, 0, proto.SubStart)
 		c.command(fast, 1, proto.SubStart)
 		last := [2]int64{-1, -1}
-		for turn := range int64(100) { // the first two need no acknowledgement
+		for turn := range int64(100) { // the first two turns need no acknowledgement
 			for id := range uint32(2) {
 				if u := c.update(typ); u.ioid != id || u.ramp(int(id)) != last[id]+1 || !u.overrun.Empty() {
 					t.Fatalf("turn %d: %v after tick %d", turn, u, last[id])
@@ -239,7 +240,7 @@ func TestStopAndStart(t *testing.T) {
 			}
 		}
 		if n := s.circuits.Counts.Dropped(); n != 0 {
-			t.Errorf("%d updates are counted that nobody wanted", n)
+			t.Errorf("%d updates are counted as dropped while the monitor was stopped", n)
 		}
 	})
 }
@@ -275,11 +276,11 @@ func TestEnds(t *testing.T) {
 		if !ended || seen != [4]int{1, 1, 1, 20} || s.circuits.Counts.Subscriptions() != 1 {
 			t.Errorf("ended %v, updates %v, %d subscriptions", ended, seen, s.circuits.Counts.Subscriptions())
 		}
-		c.begin(request{cmd: proto.CmdMonitor, sid: sids[0], ioid: 1}) // the id is free again
+		c.begin(request{cmd: proto.CmdMonitor, sid: sids[0], ioid: 1}) // the ID is free again
 	})
 }
 
-// TestAlarmsOnly asks for a field that changes seldom, and for one that never does.
+// TestAlarmsOnly requests a field that changes seldom, and one that never changes.
 func TestAlarmsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, config{channels: 1, rate: 10})
@@ -297,7 +298,8 @@ func TestAlarmsOnly(t *testing.T) {
 				t.Errorf("%v after %v", u.fields, time.Since(began))
 			}
 		}
-		// MAJOR at first; down through MINOR to none, and up again; twice.
+		// The severity is MAJOR first, falls through MINOR to none, and rises again. This
+		// happens twice.
 		if fmt.Sprint(severities) != "[2 1 0 1 2 1 0 1]" || s.circuits.Counts.Dropped() != 0 {
 			t.Errorf("severities %v, %d dropped", severities, s.circuits.Counts.Dropped())
 		}
@@ -309,7 +311,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 	c := newSession(s, circuit.New(s.circuits, io.Discard))
 	subscribed(t, s, c, 0)
 	turn := func() { _, _ = c.Circuit.Send(c, s.circuits.Schedule.Now()) }
-	for range 2 * 200 { // all alarms have been
+	for range 2 * 200 { // every alarm has occurred
 		turn()
 	}
 	if n := testing.AllocsPerRun(10, turn); n > 0 {
@@ -333,7 +335,7 @@ func subscribed(t testing.TB, s *Server, c *session, window uint32) {
 	}
 }
 
-// TestMemoryOfACircuitIsBounded asks for all combinations of fields.
+// TestMemoryOfACircuitIsBounded requests all combinations of fields.
 func TestMemoryOfACircuitIsBounded(t *testing.T) {
 	s := offline(t, still)
 	c := newSession(s, circuit.New(s.circuits, io.Discard))

@@ -7,26 +7,26 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// operation is a GET or MONITOR that a client has begun.
+// operation is a GET or MONITOR that a client has started.
 type operation struct {
 	command proto.Command
 	sid     uint32
 	pv      sim.PV
 	shape   *shape
 
-	// Of a MONITOR.
-	pipeline bool   // updates are to be acknowledged
-	window   uint32 // of a pipeline that is stopped: how many may be sent
+	// The following fields are for a MONITOR.
+	pipeline bool   // the client acknowledges updates
+	window   uint32 // number of updates that may be sent, while a pipeline is stopped
 	place    place
 	started  bool
 }
 
-// begin handles the SubInit of a GET or MONITOR, and returns the operation; nil if it
-// is refused.
+// begin handles the SubInit of a GET or MONITOR. It returns the operation, or nil if it
+// refuses the request.
 func (c *session) begin(cmd proto.Command, q proto.Request, r *proto.Reader) *operation {
 	wanted := r.Type(&c.known)
 	if wanted != nil {
-		c.buf = r.Value(c.buf, wanted, &c.known)[:len(c.buf)] // no option matters here
+		c.buf = r.Value(c.buf, wanted, &c.known)[:len(c.buf)] // the server ignores all options
 	}
 	op := &operation{command: cmd, sid: q.SID}
 	if q.Sub&proto.SubPipeline != 0 && cmd == proto.CmdMonitor {
@@ -104,8 +104,8 @@ func (c *session) get(r *proto.Reader) {
 	}
 }
 
-// becomeGet turns a MONITOR into the answer to a GET, which has no overrun fields at
-// its end but a status behind its head: the size is the same.
+// becomeGet converts a MONITOR to the answer to a GET. A GET has a status after its head
+// instead of overrun fields at its end, so the size is the same.
 func becomeGet(m []byte, sub uint8) {
 	const statusOK = 0xff
 	m[3], m[headSize-1] = byte(proto.CmdGet), sub
@@ -118,7 +118,7 @@ func (c *session) endRequest(cmd proto.Command, r *proto.Reader) {
 	_, ioid := r.Uint32(), r.Uint32()
 	op := c.ops[ioid]
 	switch {
-	case r.Err() != nil || op == nil: // the channel may have ended meanwhile
+	case r.Err() != nil || op == nil: // the channel may have ended already
 	case cmd == proto.CmdCancelRequest:
 		c.stop(op)
 	default:

@@ -8,8 +8,8 @@ import (
 
 var errTooEarly = errors.New("the connection is not validated")
 
-// request handles one request and leaves the answer in c.buf. What is wrong with the
-// bytes stands in r.
+// request handles one request and appends the answer to c.buf. If the bytes are malformed, r
+// has the error.
 func (c *session) request(cmd proto.Command, r *proto.Reader, payload []byte) error {
 	switch cmd {
 	case proto.CmdConnectionValidate:
@@ -43,7 +43,7 @@ func (c *session) request(cmd proto.Command, r *proto.Reader, payload []byte) er
 		q := proto.ParseRequest(r)
 		c.fail(cmd, q, "the PVs of this server are read-only")
 	}
-	return nil // what the server has no use for is passed over, as PVXS does
+	return nil // as in PVXS, the server ignores all other requests
 }
 
 // validate handles CONNECTION_VALIDATION.
@@ -54,7 +54,7 @@ func (c *session) validate(r *proto.Reader) error {
 	}
 	var status proto.Status
 	switch login.Method {
-	case "", proto.Anonymous, proto.CA: // anybody may read
+	case "", proto.Anonymous, proto.CA: // every user may read
 		c.valid, c.registry = true, int(login.Registry)
 	default:
 		status = failure("the method of authentication was not offered")

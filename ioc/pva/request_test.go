@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// get reads an operation once.
+// get reads the value of an operation once.
 func (c *client) get(ioid uint32, typ *proto.Type) values {
 	c.t.Helper()
 	c.send(proto.AppendRequest(nil, proto.CmdGet, proto.Request{IOID: ioid}, c.flags))
@@ -21,13 +21,13 @@ func (c *client) get(ioid uint32, typ *proto.Type) values {
 	}
 	v := decode(c.t, &m.Reader, typ)
 	if m.Len() != 0 {
-		c.t.Fatalf("reading: %d bytes too many", m.Len())
+		c.t.Fatalf("reading: %d bytes are left", m.Len())
 	}
 	return v
 }
 
-// TestReadsOfEveryKind reads PVs in both byte orders of the client, with and without
-// a cache of types.
+// TestReadsOfEveryKind reads PVs with clients of both byte orders, with and without a cache of
+// types.
 func TestReadsOfEveryKind(t *testing.T) {
 	s := offline(t, still)
 	for name, c := range map[string]*client{
@@ -40,7 +40,7 @@ func TestReadsOfEveryKind(t *testing.T) {
 			sid := c.create("SIM:"+k.String()+":0000", 1)
 			typ := c.begin(request{cmd: proto.CmdGet, sid: sid, ioid: uint32(k)})
 			if again := c.begin(request{cmd: proto.CmdGet, sid: sid, ioid: 100 + uint32(k)}); !again.Equal(typ) {
-				t.Errorf("%s, %v: another type the second time", name, k)
+				t.Errorf("%s, %v: the type is different the second time", name, k)
 			}
 			got := c.get(uint32(k), typ)
 			want, severity := expected(s, p, 1)
@@ -77,7 +77,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFieldsAskedFor(t *testing.T) {
+func TestOnlyRequestedFieldsAreSent(t *testing.T) {
 	c := connect(t, offline(t, still), 100, 0)
 	sid := c.create("SIM:SINE:0000", 1)
 	options := proto.NewStruct("", "_options", proto.NewStruct("", "x", none))
@@ -104,7 +104,7 @@ func TestOnlyTheFieldsAskedFor(t *testing.T) {
 	}
 }
 
-func TestChannelsOfOneMessage(t *testing.T) {
+func TestChannelsInOneMessage(t *testing.T) {
 	c := connect(t, offline(t, still), 100, 0)
 	b := proto.LittleEndian.AppendUint16(proto.Begin(nil, proto.CmdCreateChannel, 0), 3)
 	for cid, name := range []string{"SIM:RAMP:0000", "SIM:RAMP:0002", "SIM:RAMP:0001.VAL"} {
@@ -120,7 +120,7 @@ func TestChannelsOfOneMessage(t *testing.T) {
 	}
 }
 
-func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
+func TestWrongRequestsAreAnsweredAndTheCircuitContinues(t *testing.T) {
 	c := connect(t, offline(t, still), 100, 0)
 	sid := c.create("SIM:RAMP:0000", 1)
 	c.begin(request{cmd: proto.CmdGet, sid: sid, ioid: 1})
@@ -152,10 +152,10 @@ func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
 		m := c.want(r.cmd)
 		a := proto.ParseAnswer(&m.Reader, r.cmd)
 		if st := m.Status(); st.Err() == nil || m.Err() != nil || a.IOID != 7 && a.IOID != 1 {
-			t.Errorf("%s: %+v is answered with %v, %v", r.what, a, st, m.Err())
+			t.Errorf("%s: the answer to %+v is %v, %v", r.what, a, st, m.Err())
 		}
 	}
-	for _, b := range [][]byte{ // what gets no answer
+	for _, b := range [][]byte{ // requests without an answer
 		proto.AppendDestroyRequest(nil, sid, 99, 0), proto.AppendAck(nil, sid, 99, 1, 0),
 		proto.AppendDestroyChannel(nil, 99, 99, 0), head(proto.CmdMonitor), proto.AppendMessage(nil, &proto.Message{}, 0),
 	} {
@@ -164,12 +164,12 @@ func TestWrongRequestsAreAnsweredAndTheCircuitGoesOn(t *testing.T) {
 	c.echo("still there")
 }
 
-// echo checks that nothing comes before the answer to an ECHO.
+// echo checks that the server sends nothing before the answer to an ECHO.
 func (c *client) echo(text string) {
 	c.t.Helper()
 	c.send(proto.End(append(proto.Begin(nil, proto.CmdEcho, c.flags), text...), 0))
 	if m := c.want(proto.CmdEcho); string(m.payload) != text {
-		c.t.Errorf("%q comes back as %q", text, m.payload)
+		c.t.Errorf("the answer to ECHO %q is %q", text, m.payload)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestControlMessages(t *testing.T) {
 		c.send(proto.AppendControl(nil, request, 0, 42))
 		m := c.next()
 		if got, ok := m.Control(); !ok || got != want || m.Header.Size != 42 {
-			t.Errorf("control %d is answered with %+v", request, m.Header)
+			t.Errorf("the answer to control message %d is %+v", request, m.Header)
 		}
 	}
 }
@@ -205,12 +205,12 @@ func segment(cmd proto.Command, flags proto.Flags, part []byte) []byte {
 	return append(proto.AppendHeader(nil, h), part...)
 }
 
-func TestSegmentsMakeAMessage(t *testing.T) {
+func TestSegmentsAreJoined(t *testing.T) {
 	c := connect(t, offline(t, still), 100, 0)
 	whole := proto.AppendCreateChannel(nil, 3, "SIM:RAMP:0000", 0)[proto.HeaderSize:]
 	c.send(segment(proto.CmdCreateChannel, proto.FlagFirst, whole[:5]))
 	c.send(segment(proto.CmdCreateChannel, proto.FlagFirst|proto.FlagLast, whole[5:9]))
-	c.send(proto.AppendControl(nil, proto.SetByteOrder, 0, 0)) // may stand between
+	c.send(proto.AppendControl(nil, proto.SetByteOrder, 0, 0)) // may come between segments
 	c.send(segment(proto.CmdCreateChannel, proto.FlagLast, whole[9:]))
 	m := c.want(proto.CmdCreateChannel)
 	if a, err := proto.ParseCreated(&m.Reader); err != nil || a.Status.Err() != nil || a.CID != 3 {
@@ -259,7 +259,7 @@ func TestNothingBeforeTheLogin(t *testing.T) {
 	c.send(proto.AppendLogin(nil, &proto.Login{Method: "x509"}, 0))
 	m := c.want(proto.CmdConnectionValidated)
 	if st := m.Status(); st.Err() == nil {
-		t.Error("a method that was not offered is taken")
+		t.Error("the server accepts a method that it did not offer")
 	}
 	c.ended("after it is refused")
 }

@@ -7,9 +7,9 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// AppendAnswer appends the answer to a datagram of searches, and returns the address to send
-// it to: from, unless the search names another address. It appends nothing if no search gets
-// an answer. The answers are never larger than the requests.
+// AppendAnswer appends the answer to a datagram of searches, and returns the address to which
+// the caller must send it. This is from, unless the search has another address. It appends
+// nothing if no search gets an answer. The answers are never larger than the requests.
 func (s *Server) AppendAnswer(dst, request []byte, from netip.AddrPort) (answer []byte, to netip.AddrPort) {
 	to = from
 	for len(request) > 0 {

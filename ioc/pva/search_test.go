@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/engine/pva/proto"
 )
 
-// search returns a SEARCH for channels, whose ids are their positions.
+// search returns a SEARCH for channels. The ID of each channel is its position in names.
 func search(flags uint8, replyTo netip.AddrPort, f proto.Flags, names ...string) []byte {
 	b := proto.AppendSearchHead(nil, 42, flags, replyTo, f)
 	h := proto.Header{Flags: f}
@@ -18,8 +18,8 @@ func search(flags uint8, replyTo netip.AddrPort, f proto.Flags, names ...string)
 	return proto.FinishSearch(b, 0, len(names))
 }
 
-// found parses the answer to a SEARCH.
-func found(t *testing.T, s *Server, b []byte) proto.SearchResponse {
+// parseFound parses the answer to a SEARCH.
+func parseFound(t *testing.T, s *Server, b []byte) proto.SearchResponse {
 	t.Helper()
 	var h proto.Header
 	payload, n, err := proto.ReadFrame(b, &h, 1<<16)
@@ -51,15 +51,15 @@ func TestSearchByDatagram(t *testing.T) {
 		"who is there":        {search(proto.SearchReply, nobody, 0), from, nil},
 	} {
 		out, to := s.AppendAnswer(nil, c.req, from)
-		if a := found(t, s, out); to != c.to || !slices.Equal(a.CIDs, c.cids) || a.Found != (len(c.cids) > 0) {
-			t.Errorf("%s: %+v to %v, want %v to %v", what, a, to, c.cids, c.to)
+		if a := parseFound(t, s, out); to != c.to || !slices.Equal(a.CIDs, c.cids) || a.Found != (len(c.cids) > 0) {
+			t.Errorf("%s: answer %+v goes to %v, want channels %v to %v", what, a, to, c.cids, c.to)
 		}
 	}
 	udp := []byte(string(search(0, nobody, 0, names...)))
 	copy(udp[slices.Index(udp, 't'):], "udp")
 	for _, b := range [][]byte{{1, 2, 3}, search(0, nobody, 0, names[1]), search(0, nobody, 0, names...)[:60], udp} {
 		if out, _ := s.AppendAnswer(nil, b, from); len(out) != 0 {
-			t.Errorf("%x is answered with %x", b, out)
+			t.Errorf("the answer to %x is %x", b, out)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestSearchOverTCP(t *testing.T) {
 	c.send(search(0, netip.AddrPort{}, 0, "SIM:LONG:0003"))
 	c.send(search(0, netip.AddrPort{}, 0, "SIM:LONG:0003", "SIM:LONG:0002"))
 	m := c.want(proto.CmdSearchResponse)
-	if a := found(t, s, append(proto.AppendHeader(nil, m.Header), m.payload...)); !slices.Equal(a.CIDs, []uint32{1}) {
+	if a := parseFound(t, s, append(proto.AppendHeader(nil, m.Header), m.payload...)); !slices.Equal(a.CIDs, []uint32{1}) {
 		t.Errorf("%+v", a)
 	}
 }

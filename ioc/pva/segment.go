@@ -11,15 +11,16 @@ var (
 	errTooLarge = errors.New("the segments make too large a request")
 )
 
-// assembly puts the segments of a message together.
+// assembly joins the segments of a message.
 type assembly struct {
 	begun   bool
 	command proto.Command
 	payload []byte
 }
 
-// add takes a frame and returns the payload of the message that the frame completes. For an
-// unsegmented frame this is the frame's own payload. The result is valid until the next call.
+// add adds a frame. If the frame completes a message, add returns the payload of the message.
+// For a frame without segmentation this is the frame's own payload. The result is valid until
+// the next call.
 func (a *assembly) add(h *proto.Header, payload []byte) (whole []byte, complete bool, err error) {
 	first, last, segmented := h.Segmented()
 	switch {

@@ -16,14 +16,14 @@ type session struct {
 	buf    []byte // scratch for answers and updates
 
 	parts    assembly
-	valid    bool        // the connection is validated
-	registry int         // how many types the client can remember
-	known    proto.Types // types that the client numbered
-	told     [sim.NumKinds]bool
+	valid    bool               // the connection is validated
+	registry int                // number of types that the client can remember
+	known    proto.Types        // types to which the client has given numbers
+	told     [sim.NumKinds]bool // the client has the type of the kind under a number
 
-	channels map[uint32]*channel // by the server's id
+	channels map[uint32]*channel // by the server's ID
 	lastSID  uint32
-	ops      map[uint32]*operation // by the client's id
+	ops      map[uint32]*operation // by the client's ID
 	shapes   map[string]*shape
 	slices   []group
 	quiet    group // subscriptions without updates
@@ -68,7 +68,7 @@ func (c *session) Handle(b []byte) (n int, err error) {
 	}
 }
 
-// frame handles a frame and leaves the answer in c.buf.
+// frame handles a frame and appends the answer to c.buf.
 func (c *session) frame(h *proto.Header, payload []byte) error {
 	if control, ok := h.Control(); ok {
 		switch control {

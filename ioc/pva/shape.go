@@ -8,7 +8,7 @@ import (
 	"varve.dev/varve/ioc/sim"
 )
 
-// headSize is the bytes of a MONITOR before the changed fields.
+// headSize is the number of bytes of a MONITOR before the changed fields.
 const headSize = proto.HeaderSize + 4 + 1
 
 // shape is the structure that a client receives for PVs of a kind when it requests some of the fields.
@@ -16,23 +16,23 @@ const headSize = proto.HeaderSize + 4 + 1
 type shape struct {
 	layout *layout
 	mask   proto.BitSet
-	// quiet: there are no updates, as no field that changes is asked for. steady: no
-	// update is without a field.
+	// quiet means that there are no updates, because no requested field ever changes. steady
+	// means that there is an update in every turn, because a requested field always changes.
 	quiet, steady bool
-	// templates by form, and by severity where they have it. They are made when they
-	// are needed.
+	// templates has the templates by form and severity. They are created when they are needed.
+	// The form plain has only one template, because its messages have no severity.
 	templates [whole + 1][sample.Invalid]*template
 }
 
 // template is a MONITOR message of a shape, without the parts that differ between messages.
 type template struct {
 	b       []byte
-	changed []byte // the fields, encoded
-	empty   bool   // there are none
-	// Where things are in b, 0 for what was not asked for.
+	changed []byte // the encoded set of fields in b
+	empty   bool   // there are no such fields
+	// These are the offsets of the fields in b, or 0 for a field that was not requested.
 	value, seconds, nanoseconds int
-	width                       int   // of the value in b; 0: it is to be inserted there
-	at                          int64 // the time that it has, in nanoseconds since 1970
+	width                       int   // size of the value in b; 0 if append inserts the value
+	at                          int64 // the time in b, in nanoseconds since 1970
 }
 
 func newShape(l *layout, mask proto.BitSet) *shape {
@@ -63,7 +63,7 @@ func (s *shape) template(f form, tag sample.Tag, unixNanos int64) *template {
 	return t
 }
 
-// newTemplate makes the message of a form. A kind has one alarm of each severity.
+// newTemplate creates the message of a form. A kind has at most one alarm for each severity.
 func (s *shape) newTemplate(f form, tag sample.Tag) *template {
 	t := &template{at: -1}
 	var changed proto.BitSet
@@ -74,7 +74,7 @@ func (s *shape) newTemplate(f form, tag sample.Tag) *template {
 	}
 	t.empty = changed.Empty()
 	if f == whole && s.layout.all(s.mask) {
-		changed = proto.BitSet{1} // the structure itself
+		changed = proto.BitSet{1} // stands for the whole structure
 	}
 	t.changed = proto.AppendBitSet(nil, changed, proto.LittleEndian)
 	t.b = proto.BeginAnswer(nil, proto.CmdMonitor, proto.Answer{}, fromServer)
@@ -84,7 +84,7 @@ func (s *shape) newTemplate(f form, tag sample.Tag) *template {
 			t.add(s.layout, &l, tag)
 		}
 	}
-	t.b = proto.AppendBitSet(t.b, nil, proto.LittleEndian) // nothing is overrun
+	t.b = proto.AppendBitSet(t.b, nil, proto.LittleEndian) // no field is overrun
 	t.b = proto.End(t.b, 0)
 	return t
 }
@@ -115,13 +115,15 @@ func (t *template) add(l *layout, f *leaf, tag sample.Tag) {
 	}
 }
 
-// Alarm status of pvAccess, alarm_t: in which layer the cause is.
+// These are values of the alarm status of pvAccess (alarm_t), which names the layer of the
+// cause.
 const (
 	noStatus     = 0
 	deviceStatus = 1
 )
 
-// alarmStatus returns the status of an alarm. Those of simulated PVs are about values.
+// alarmStatus returns the pvAccess status of an alarm. Alarms of simulated PVs concern their
+// values.
 func alarmStatus(tag sample.Tag) int {
 	if tag.Severity() == 0 {
 		return noStatus
@@ -129,7 +131,7 @@ func alarmStatus(tag sample.Tag) int {
 	return deviceStatus
 }
 
-// alarmMessage returns the text of an alarm, as QSRV has it: the name of the status.
+// alarmMessage returns the text of an alarm. As in QSRV, it is the name of the status.
 func alarmMessage(tag sample.Tag) string {
 	if tag.Severity() == 0 {
 		return ""
@@ -147,7 +149,7 @@ func (t *template) setTime(unixNanos int64) {
 	}
 }
 
-// append appends the message for a PV's value at a tick, which as a number is word.
+// append appends the message with a PV's value at a tick. word is the value if it is a number.
 func (t *template) append(dst []byte, ioid uint32, set *sim.Set, p sim.PV, tick int64, word uint64) []byte {
 	start := len(dst)
 	if t.value != 0 && t.width == 0 {
@@ -179,15 +181,15 @@ func appendVariable(dst []byte, set *sim.Set, p sim.PV, tick int64) []byte {
 	return dst
 }
 
-// overrun marks the message at start of dst, which is of t: its fields were changed
-// more than once.
+// overrun marks all fields as overrun in the message at offset start of dst, which was created
+// from t. The fields have changed more than once since the last message.
 func (t *template) overrun(dst []byte, start int) []byte {
 	dst = append(dst[:len(dst)-1], t.changed...)
 	return proto.End(dst, start)
 }
 
-// sampleOf returns the value of a PV at a tick as a number, where it is one, and its
-// alarm.
+// sampleOf returns the value and the alarm of a PV at a tick. They are 0 if the value is not a
+// number.
 func sampleOf(p sim.PV, tick int64) (word uint64, tag sample.Tag) {
 	if p.Kind == sim.String || p.Kind == sim.Wave {
 		return 0, 0

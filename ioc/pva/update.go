@@ -2,7 +2,7 @@ package pva
 
 import "varve.dev/varve/ioc/circuit"
 
-// pay appends the owed update to the answer. It sends the PV's last update.
+// pay appends the owed update to the answer. It is the PV's last update.
 func (c *session) pay(s *subscription) {
 	tick, at := c.Latest(s.pv)
 	before := len(c.buf)
@@ -42,7 +42,7 @@ func (c *session) appendUpdate(dst []byte, s *subscription, tick, unixNanos int6
 	return dst
 }
 
-// Ready implements circuit.Speaker. Without a clock turns wait for acknowledgements.
+// Ready implements circuit.Speaker. Without a clock, turns wait for acknowledgements.
 func (c *session) Ready() bool { return c.shut == 0 || !c.server.circuits.Schedule.Flat() }
 
 // Pass implements circuit.Speaker.
@@ -63,7 +63,7 @@ func (c *session) Send(turn, t int64) (sent int, err error) {
 		s := &g.subs[i]
 		if s.window == 0 {
 			if s.state&(owed|unbegun) == owed && s.shape.steady {
-				squashed++ // the one before
+				squashed++ // the previous owed update
 			}
 			s.state |= owed
 			continue

@@ -1,5 +1,5 @@
 // Package sim defines the contents of a simulated IOC: the names of PVs, their values, and the
-// schedule of their updates. It knows no protocol.
+// schedule of their updates. It does not depend on a protocol.
 //
 //	name ── Set.Find ──▶ PV (kind, index) ─┐
 //	                                       ├─ Value ─▶ value, alarm

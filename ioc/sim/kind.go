@@ -11,7 +11,7 @@ import (
 // Kind is the behaviour of a simulated PV.
 type Kind uint8
 
-// Kinds of PVs. Value documents their behaviour.
+// These are the kinds of PVs. PV.Number documents their behaviour.
 const (
 	Ramp Kind = iota
 	Sine
@@ -26,7 +26,7 @@ const (
 	NumKinds = iota
 )
 
-// Limits of the PVs of kind Alarm.
+// These are the limits of the PVs of kind Alarm.
 const (
 	alarmHigh = 80 // HIGH, of severity MINOR
 	alarmHiHi = 90 // HIHI, of severity MAJOR
@@ -73,7 +73,7 @@ func Kinds() []Kind {
 	return out
 }
 
-// ParseKind returns the kind of a name, in any case.
+// ParseKind returns the kind with a name. The case of the name does not matter.
 func ParseKind(name string) (Kind, error) {
 	var known []string
 	for k, t := range traits {
@@ -85,7 +85,7 @@ func ParseKind(name string) (Kind, error) {
 	return 0, fmt.Errorf("unknown kind of PV %q: want one of %s", name, strings.Join(known, ", "))
 }
 
-// String returns the name of the kind, as it stands in names of PVs.
+// String returns the name of the kind as it is used in the names of PVs.
 func (k Kind) String() string { return traits[k].name }
 
 // Type returns the type of the values of the kind.

@@ -17,10 +17,10 @@ func TestScheduleSpreadsAPeriod(t *testing.T) {
 		for turn := s.slices; turn < 5*s.slices; turn++ {
 			due := s.Due(turn)
 			if s.Next(due) != turn+1 || s.Next(due-1) != turn {
-				t.Fatalf("%v Hz: turn %d is due at %d, next %d, just before %d", c.rate, turn, due, s.Next(due), s.Next(due-1))
+				t.Fatalf("%v Hz: turn %d is due at %d, but the next turn then is %d, and just before it is %d", c.rate, turn, due, s.Next(due), s.Next(due-1))
 			}
 			if later := s.Due(turn + s.slices); later != due+s.period {
-				t.Fatalf("%v Hz: turn %d comes again after %d", c.rate, turn, later-due)
+				t.Fatalf("%v Hz: turn %d is repeated after %d", c.rate, turn, later-due)
 			}
 		}
 	}
@@ -34,6 +34,6 @@ func TestEveryPVHasAValueAtTheStart(t *testing.T) {
 		t.Errorf("the server starts at tick %d, want 1", tick)
 	}
 	if at := s.Unix(s.Due(last)); at != now.UnixNano() {
-		t.Errorf("its first turn is %d ns off", at-now.UnixNano())
+		t.Errorf("the time of its first turn is wrong by %d ns", at-now.UnixNano())
 	}
 }

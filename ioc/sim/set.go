@@ -9,10 +9,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// minDigits is the least number of digits of a PV's index.
+// minDigits is the minimum number of digits of a PV's index.
 const minDigits = 4
 
-// Set is a set of PVs, with their names: "SIM:RAMP:0042". It does not change.
+// Set is a set of PVs with names such as SIM:RAMP:0042. It does not change.
 type Set struct {
 	kinds    []Kind
 	heads    [][]byte // by position in kinds: "SIM:RAMP:"
@@ -38,7 +38,7 @@ func NewSet(prefix string, kinds []Kind, channels, elements int) *Set {
 	return s
 }
 
-// Find returns the PV of a name. As in any IOC a name may end in .VAL.
+// Find returns the PV with a name. As in any IOC, a name may end with .VAL.
 func (s *Set) Find(name []byte) (p PV, ok bool) {
 	name = bytes.TrimSuffix(name, []byte(".VAL"))
 	for i, head := range s.heads {
@@ -76,10 +76,11 @@ func (s *Set) Names() iter.Seq[string] {
 	}
 }
 
-// Elements returns the number of elements of a value of a kind: 1 for a scalar.
+// Elements returns the number of elements of a value of a kind. It is 1 for a scalar.
 func (s *Set) Elements(k Kind) int { return s.meta[k].Count }
 
-// Metadata returns the metadata of the PVs of a kind. It is shared: do not change it.
+// Metadata returns the metadata of the PVs of a kind. It is shared, so the caller must not
+// change it.
 func (s *Set) Metadata(k Kind) *sample.Metadata { return &s.meta[k] }
 
 // Value returns the value and the alarm of a PV at a tick, without a time. PV.Number documents

@@ -26,13 +26,13 @@ func TestNamesOfASet(t *testing.T) {
 		for i, name := range got {
 			p, ok := c.set.Find([]byte(name))
 			if !ok || int(p.Index) != i%c.set.channels || !strings.Contains(name, p.Kind.String()) {
-				t.Errorf("%s is %v %d, %v", name, p.Kind, p.Index, ok)
+				t.Errorf("Find(%s) = %v %d, %v", name, p.Kind, p.Index, ok)
 			}
 		}
 	}
 }
 
-func TestDigitsWidenPastTenThousand(t *testing.T) {
+func TestIndexHasMoreDigitsAboveTenThousandChannels(t *testing.T) {
 	for channels, want := range map[int]string{10_000: "SIM:LONG:0042", 10_001: "SIM:LONG:00042", 1_000_000: "SIM:LONG:000042"} {
 		set := NewSet("SIM", Kinds(), channels, 1)
 		if p, ok := set.Find([]byte(want)); !ok || p != (PV{Long, 42}) {
@@ -41,14 +41,14 @@ func TestDigitsWidenPastTenThousand(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyServes(t *testing.T) {
+func TestUnknownNames(t *testing.T) {
 	set := NewSet("SIM", []Kind{Ramp}, 20, 1)
 	for _, name := range []string{
 		"", "SIM", "SIM:RAMP:", "SIM:RAMP:20", "SIM:RAMP:0020", "SIM:RAMP:00001", "SIM:RAMP:+001", "SIM:RAMP:000x",
 		"SIM:SINE:0000", "sim:ramp:0000", "SIM:RAMP:0001.DESC", "XSIM:RAMP:0001",
 	} {
 		if p, ok := set.Find([]byte(name)); ok {
-			t.Errorf("%q is %v", name, p)
+			t.Errorf("Find(%q) = %v", name, p)
 		}
 	}
 	if p, ok := set.Find([]byte("SIM:RAMP:0019.VAL")); !ok || p.Index != 19 {

@@ -8,18 +8,18 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Alarm statuses, numbered as in EPICS base (alarm.h).
+// These are alarm statuses with the numbers of EPICS base (alarm.h).
 const (
 	statusHiHi  = 3
 	statusHigh  = 4
 	statusState = 7
 )
 
-// Lengths of patterns, in ticks.
+// These are the lengths of patterns in ticks.
 const (
 	sinePeriod  = 100
 	alarmPeriod = 200
-	enumHold    = 8 // how long a state lasts
+	enumHold    = 8 // duration of a state
 )
 
 // PV is a simulated PV.
@@ -29,7 +29,7 @@ type PV struct {
 }
 
 // Number returns the value and the alarm of a PV of any kind but String and Wave at a tick.
-// PVs of kind Enum keep a state for 8 ticks; all other PVs change with every tick.
+// PVs of kind Enum keep a state for 8 ticks. All other PVs change with every tick.
 //
 //	Ramp    tick + index
 //	Sine    10 mA × sin, a cycle in 100 ticks, the index shifts its phase
@@ -116,8 +116,8 @@ func stateAlarm(state int64) sample.Tag {
 	return 0
 }
 
-// noise returns a reading of an ADC of 12 bits and 10 V: about normal, with a
-// deviation of 9 codes, around a level that depends on the index.
+// noise returns a reading of an ADC with 12 bits and 10 V. The readings have an approximately
+// normal distribution with a deviation of 9 codes, around a level that depends on the index.
 func noise(index int, tick int64) float64 {
 	level := int64(1024 + mix(uint64(index))%2048)
 	h := mix(uint64(tick)*0x9e3779b97f4a7c15 ^ uint64(index)<<32)
@@ -125,7 +125,8 @@ func noise(index int, tick int64) float64 {
 	return math.Round(float64(level+spread)*(1e5/4096)) / 1e4
 }
 
-// mix is the finalizer of SplitMix64: every bit of x changes half of the result.
+// mix is the finalizer of SplitMix64. Every bit of x changes about half of the bits of the
+// result.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// value returns the value of a PV, waves of 250 elements.
+// value returns the value of a PV. Waves have 250 elements.
 func value(k Kind, index int, tick int64) sample.Sample {
 	return NewSet("SIM", Kinds(), 1, 250).Value(PV{k, int32(index)}, tick)
 }
@@ -55,7 +55,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-func TestNoiseIsAnADCs(t *testing.T) {
+func TestNoiseHasTheCodesOfAnADC(t *testing.T) {
 	for index := range 50 {
 		seen := map[float64]bool{}
 		low, high := math.Inf(1), math.Inf(-1)
@@ -63,12 +63,12 @@ func TestNoiseIsAnADCs(t *testing.T) {
 			v := sample.Float(sample.Float64, value(Noise, index, tick).Word)
 			code := math.Round(v * 4096 / 10)
 			if v != math.Round(code*1e5/4096)/1e4 || code < 0 || code > 4095 {
-				t.Fatalf("%v is no reading of 12 bits", v)
+				t.Fatalf("%v is not a reading of 12 bits", v)
 			}
 			seen[v], low, high = true, min(low, v), max(high, v)
 		}
 		if len(seen) < 30 || high-low > 61*10./4096 {
-			t.Errorf("index %d: %d codes from %v to %v", index, len(seen), low, high)
+			t.Errorf("index %d: the noise has %d codes from %v to %v", index, len(seen), low, high)
 		}
 	}
 }
