@@ -66,11 +66,11 @@ func TestMovesFollowOrdersAndPhases(t *testing.T) {
 		for _, m := range state.Moves {
 			got = append(got, fmt.Sprintf("%s-%s:%s", m.From, m.To, m.Phase))
 			if known := m.Phase != Ordered && m.Phase != Unplaced; m.Shard != 7 || known != (m.Since != nil) {
-				t.Errorf("%q: %+v", c.drawn, m)
+				t.Errorf("%q: the move is %+v", c.drawn, m)
 			}
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q: %q, want %q", c.drawn, got, c.want)
+			t.Errorf("%q: moves are %q, want %q", c.drawn, got, c.want)
 		}
 	}
 }
@@ -80,10 +80,10 @@ func TestStateCountsShardsByEngine(t *testing.T) {
 	broken.Status.Engines[1].Message = "a list cannot be read"
 	state := StateOf([]*v1alpha1.ArchiveShard{shard(2, "c b>J"), shard(1, "b"), broken, {}}, func(int) int { return 1 })
 	if got := fmt.Sprint(state.Engines); got != "[{a 0 1 0} {b 2 1 0} {c 0 1 0}]" {
-		t.Error(got)
+		t.Errorf("the engines are %s", got)
 	}
 	if len(state.Moves) != 2 || state.Moves[0].Shard != 0 || state.Moves[1].Shard != 2 || !state.Moves[0].Since.Equal(since) ||
 		state.Moves[0].Message != "a list cannot be read" {
-		t.Errorf("%+v", state.Moves)
+		t.Errorf("the moves are %+v", state.Moves)
 	}
 }

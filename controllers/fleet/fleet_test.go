@@ -40,11 +40,11 @@ type fixture struct {
 	unreachable atomic.Bool  // lists of Leases fail
 	delay       atomic.Int64 // how long lists of Leases take
 
-	mu      sync.Mutex
-	renew   map[string]bool
-	reports map[string]*report.Report // by pod IP
-	asking  int
-	most    int // the highest value of asking
+	mu          sync.Mutex
+	renew       map[string]bool
+	reports     map[string]*report.Report // by pod IP
+	fetching    int                       // reports that are being fetched
+	maxFetching int                       // the highest value of fetching
 }
 
 // newFixture starts a Fleet.
@@ -127,12 +127,12 @@ func (p *fixture) write(name string, n int) {
 func (p *fixture) fetch(ctx context.Context, ip string) (*report.Report, error) {
 	p.mu.Lock()
 	r := p.reports[ip]
-	p.asking++
-	p.most = max(p.most, p.asking)
+	p.fetching++
+	p.maxFetching = max(p.maxFetching, p.fetching)
 	p.mu.Unlock()
 	wait(ctx, time.Second)
 	p.mu.Lock()
-	p.asking--
+	p.fetching--
 	p.mu.Unlock()
 	if r == nil {
 		return nil, errors.New("no answer")
@@ -238,7 +238,7 @@ func TestEngineDiesWithoutItsLeaseAndComesBack(t *testing.T) {
 
 // No engine is dead while the API server is unreachable or slow. Once it is back, an
 // engine that does not renew its Lease is dead after the usual time.
-func TestUnreachableAPIServerMakesNoEngineDead(t *testing.T) {
+func TestEnginesStayAliveWhileTheAPIServerIsUnreachable(t *testing.T) {
 	for name, trouble := range map[string]func(p *fixture, on bool){
 		"unreachable": func(p *fixture, on bool) { p.unreachable.Store(on) },
 		"slow": func(p *fixture, on bool) {
@@ -313,14 +313,14 @@ func TestReportsAreFetchedInParallelWithABound(t *testing.T) {
 				t.Errorf("engine %s has no report", e.Name)
 			}
 		}
-		if len(engines) != 50 || p.most != reportsAtOnce {
-			t.Errorf("%d engines, %d requests at once", len(engines), p.most)
+		if len(engines) != 50 || p.maxFetching != reportsAtOnce {
+			t.Errorf("%d engines, %d requests at once", len(engines), p.maxFetching)
 		}
 	})
 }
 
 // The object of an evicted pod still exists, but the pod is not an engine.
-func TestEndedPodsAreNoEngines(t *testing.T) {
+func TestEndedPodsDoNotCountAsEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
 		p.start("e1")

@@ -165,7 +165,7 @@ func TestMovesPerMinute(t *testing.T) {
 }
 
 // A shard that moved does not move again for a while, unless its engine leaves.
-func TestRest(t *testing.T) {
+func TestShardRestsAfterAMove(t *testing.T) {
 	s := newStory("a b", "a:C:Capturing", "a:C:Capturing")
 	s.in.Shards[0].Weight = 11
 	s.want(t, 0, s.pass(0), "a:C b:C")

@@ -290,7 +290,7 @@ func changeEngines(t *testing.T, first, last uint64) {
 
 // After any event, at least one engine has the order to capture each shard, and each shard
 // makes one move at a time. When no more events occur, the placement converges.
-func TestAnythingHappens(t *testing.T) {
+func TestPlacementConvergesAfterRandomEvents(t *testing.T) {
 	for seed := range uint64(30) {
 		f := newFleet(seed, 64, 4, uniform)
 		for range 300 {

@@ -24,14 +24,14 @@ func TestAutoscalerScalesArchiverByCPU(t *testing.T) {
 		t.Errorf("the autoscaler scales %v", ref)
 	}
 	if *h.Spec.MinReplicas != 2 || h.Spec.MaxReplicas != 9 || len(h.Spec.Metrics) != 1 {
-		t.Errorf("%v", h.Spec)
+		t.Errorf("the autoscaler has the spec %v", h.Spec)
 	}
 	metric := h.Spec.Metrics[0].ContainerResource
 	container := engines(t, a).Spec.Template.Spec.Containers[0]
 	if metric == nil || metric.Container != container.Name || *metric.Target.AverageUtilization != 70 {
 		t.Errorf("metric %v", h.Spec.Metrics[0])
 	}
-	if _, asked := container.Resources.Requests["cpu"]; !asked {
+	if _, requested := container.Resources.Requests["cpu"]; !requested {
 		t.Error("engines request no CPU, so the autoscaler has no target")
 	}
 }

@@ -39,7 +39,7 @@ func TestNodesAndReplicasChangeInSafeOrder(t *testing.T) {
 		"shrinks while growing":       {1, Datacenter{Size: 3, Replicas: 1}, 3, 1},
 		"shrinks, a node leaves":      {2, Datacenter{Size: 2, Scaling: true, Replicas: 2}, 2, 2},
 		"shrinks above 3":             {4, Datacenter{Size: 6, Replicas: 3, Whole: 3}, 4, 3},
-		"shrinks before the replicas": {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
+		"shrinks to 1, replicas stay": {1, Datacenter{Size: 3, Replicas: 2}, 3, 1},
 		"changed while nodes join":    {5, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
 		"reverted while nodes join":   {1, Datacenter{Size: 3, Scaling: true, Replicas: 1}, 3, 1},
 		"shrinks, replicas unknown":   {2, Datacenter{Size: 3}, 3, 2},

@@ -17,7 +17,7 @@ type finder struct {
 	mu      sync.Mutex
 	names   []string
 	err     error
-	asked   int
+	queries int
 	changes int
 }
 
@@ -29,7 +29,7 @@ func (f *finder) query(ctx context.Context, _, _ string) ([]string, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked++
+	f.queries++
 	return f.names, f.err
 }
 
@@ -46,12 +46,12 @@ func (f *finder) set(err error, names ...string) {
 }
 
 // counts returns the numbers of queries and changes since the last call.
-func (f *finder) counts() (asked, changes int) {
+func (f *finder) counts() (queries, changes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	asked, changes = f.asked, f.changes
-	f.asked, f.changes = 0, 0
-	return asked, changes
+	queries, changes = f.queries, f.changes
+	f.queries, f.changes = 0, 0
+	return queries, changes
 }
 
 // polling runs a test with a Poller in a synctest bubble, which has its own clock.
@@ -97,8 +97,8 @@ func TestPollerKeepsTheLastAnswer(t *testing.T) {
 		if late := failure.Since.Sub(down); late < 0 || late > 7*time.Minute {
 			t.Errorf("the failure is reported %v after it began", late)
 		}
-		if asked, changes := f.counts(); changes != 1 || asked < 20 || asked > 50 {
-			t.Errorf("%d requests and %d changes while the service is down", asked, changes)
+		if queries, changes := f.counts(); changes != 1 || queries < 20 || queries > 50 {
+			t.Errorf("%d requests and %d changes while the service is down", queries, changes)
 		}
 
 		f.set(nil, "SR:A", "SR:B")
@@ -115,8 +115,8 @@ func TestPollerReportsOnlyChanges(t *testing.T) {
 		f.set(nil, "SR:A")
 		p.Names("u", "q")
 		testclock.Advance(29 * time.Minute)
-		if asked, changes := f.counts(); changes != 1 || asked < 5 || asked > 8 {
-			t.Errorf("%d requests and %d changes in 29 minutes", asked, changes)
+		if queries, changes := f.counts(); changes != 1 || queries < 5 || queries > 8 {
+			t.Errorf("%d requests and %d changes in 29 minutes", queries, changes)
 		}
 		p.Names("u", "q")
 		f.set(nil, "SR:B")
@@ -147,8 +147,8 @@ func TestPollerForgetsUnusedQueries(t *testing.T) {
 		testclock.Advance(2 * time.Hour)
 		f.counts()
 		testclock.Advance(time.Hour)
-		if asked, _ := f.counts(); asked != 0 {
-			t.Errorf("%d requests for an unused query", asked)
+		if queries, _ := f.counts(); queries != 0 {
+			t.Errorf("%d requests for an unused query", queries)
 		}
 		if _, known, _ := p.Names("u", "q"); known {
 			t.Error("a forgotten query has an answer")
@@ -164,8 +164,8 @@ func TestPollerQueriesServicesInParallel(t *testing.T) {
 			p.Names("u", q)
 		}
 		testclock.Advance(1500 * time.Millisecond)
-		if asked, _ := f.counts(); asked != 4 {
-			t.Errorf("%d of 4 queries were sent within the time of one answer", asked)
+		if queries, _ := f.counts(); queries != 4 {
+			t.Errorf("%d of 4 queries were sent within the time of one answer", queries)
 		}
 	})
 }

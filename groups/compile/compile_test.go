@@ -74,7 +74,7 @@ func TestEqualSettingsAreShared(t *testing.T) {
 	}
 }
 
-func TestExpiredGroupsAreLeftOut(t *testing.T) {
+func TestExpiredGroupsAreNotCaptured(t *testing.T) {
 	until := func(d time.Duration) *metav1.Time { at := metav1.NewTime(now.Add(d)); return &at }
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("past", 0, v1alpha1.ArchiveGroupSpec{ExpiresAt: until(0), Channels: channels("A", "B")}),

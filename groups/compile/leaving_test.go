@@ -20,7 +20,7 @@ func of(s *capture.Settings, pvs ...string) (out []capture.Channel) {
 	return out
 }
 
-func TestLeavingChannelsAreThoseThatChangeTheirShard(t *testing.T) {
+func TestChannelsThatChangeTheirShardAreLeaving(t *testing.T) {
 	was, is, paused := &capture.Settings{MaxRate: 1}, &capture.Settings{MaxRate: 2}, &capture.Settings{Paused: true}
 	old := map[int][]capture.Channel{
 		0: of(was, "A", "BACK", "GONE", "PAUSES", "STAYS", "Z"),

@@ -12,7 +12,7 @@ import (
 	"varve.dev/varve/api/v1alpha1"
 )
 
-func TestListedNamesJoinInlineOnes(t *testing.T) {
+func TestListedNamesAreAddedToInlineNames(t *testing.T) {
 	scan := &v1alpha1.Sampling{Mode: v1alpha1.Scan, Period: ptr(v1alpha1.Duration("10s"))}
 	r := Compile([]v1alpha1.ArchiveGroup{
 		group("a", 0, v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "SR:B", Sampling: scan}, {Name: "SR:C"}}}),

@@ -81,7 +81,7 @@ func TestConflictsAreReportedToBothGroups(t *testing.T) {
 }
 
 // If two groups have the same age, their names decide, because groups in files have no age.
-func TestGroupsOfOneAge(t *testing.T) {
+func TestGroupsOfTheSameAge(t *testing.T) {
 	one, two := group("one", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")}), group("two", 0, v1alpha1.ArchiveGroupSpec{Channels: channels("X")})
 	if got := byPV(Compile([]v1alpha1.ArchiveGroup{two, one}, nil, Archive{Shards: 4}, now))["X"].Group; got != "ns/one" {
 		t.Errorf("group %s decides the settings", got)

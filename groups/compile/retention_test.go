@@ -120,6 +120,6 @@ func TestDescribeRetention(t *testing.T) {
 	}
 	own := &v1alpha1.ArchiveGroupSpec{Channels: []v1alpha1.Channel{{Name: "A"}, {Name: "B", Retention: retention("1d")}}}
 	if got := Describe(own); got != "raw samples are kept forever; channels with their own retention: 1" {
-		t.Errorf("%q", got)
+		t.Errorf("the description is %q", got)
 	}
 }

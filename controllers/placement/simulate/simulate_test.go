@@ -17,7 +17,7 @@ var small = simulate.Config{PVs: 200_000, Engines: 40, Shards: 1024, Nodes: 20, 
 
 // The same config always gives the same trace. The other placers show their known imbalance
 // and number of moves.
-func TestOthers(t *testing.T) {
+func TestOtherPlacers(t *testing.T) {
 	trace := simulate.New(small)
 	if !reflect.DeepEqual(trace, simulate.New(small)) {
 		t.Error("the same config gives different traces")
