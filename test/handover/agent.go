@@ -16,13 +16,13 @@ type object struct {
 
 // task is the state of one shard in the agent of an engine.
 type task struct {
-	object   object
-	presence handover.Presence
-	decision handover.Decision
-	join     handover.Joining
-	joined   bool
-	phase    v1alpha1.ShardPhase
-	told     time.Duration // when the status was last sent
+	object     object
+	presence   handover.Presence
+	decision   handover.Decision
+	join       handover.Joining
+	joined     bool
+	phase      v1alpha1.ShardPhase
+	reportedAt time.Duration // when the status was last sent
 }
 
 // saved is the agent's state of a shard on disk.
@@ -54,7 +54,7 @@ func (e *engine) step() {
 		return
 	}
 	for shard := range e.tasks {
-		e.see(shard)
+		e.observe(shard)
 		if t := e.tasks[shard]; t != nil {
 			e.decide(shard, t)
 			e.advance(shard, t)
@@ -67,8 +67,8 @@ func (e *engine) step() {
 	e.after(e.w.between(300*time.Millisecond, time.Second), e.step)
 }
 
-// see updates the task's object from the watch, which may be late.
-func (e *engine) see(shard int) {
+// observe updates the task's object from the watch, which may be late.
+func (e *engine) observe(shard int) {
 	o := e.w.api.objects[shard]
 	if e.isCut(cutAPI) || e.w.now < e.w.api.awayUntil || o.spec == nil || e.w.chance(e.w.lag) {
 		return
@@ -115,7 +115,7 @@ func (e *engine) decide(shard int, t *task) {
 func (e *engine) begin(shard int) {
 	t := e.tasks[shard]
 	t.join, t.joined = handover.Joining{Since: epoch.Add(e.clock())}, false
-	e.take(shard).sealer.order(t.decision.Seal)
+	e.startCapture(shard).sealer.order(t.decision.Seal)
 }
 
 // save writes the state of a shard to disk. Only a restarted container reads it.
@@ -130,30 +130,30 @@ func (e *engine) save(shard int) {
 // advance updates the phase of a shard and reports it.
 func (e *engine) advance(shard int, t *task) {
 	if l := e.held[shard]; l != nil && !t.joined {
-		t.joined = t.join.Done(epoch.Add(e.clock()), l.settled(), 1) && l.claimed
+		t.joined = t.join.Done(epoch.Add(e.clock()), l.connectedCount(), 1) && l.claimed
 	}
 	open := e.open(shard)
 	t.phase = handover.Phase(t.decision, t.joined, open)
 	entry := handover.Entry(t.object.status, e.pod.name)
-	said := v1alpha1.ShardPhase("")
+	reported := v1alpha1.ShardPhase("")
 	if entry != nil {
-		said = entry.Phase
+		reported = entry.Phase
 	}
 	switch {
-	case said != t.phase && t.object.version > 0 && e.clock()-t.told > time.Second:
-		t.told = e.clock()
-		e.say(shard, t.object.version, t.phase)
-	case said == "" && t.phase == "" && !t.decision.Hold && !open:
+	case reported != t.phase && t.object.version > 0 && e.clock()-t.reportedAt > time.Second:
+		t.reportedAt = e.clock()
+		e.writeStatus(shard, t.object.version, t.phase)
+	case reported == "" && t.phase == "" && !t.decision.Hold && !open:
 		if _, named := handover.Order(t.object.spec, e.pod.name); !named {
 			e.tasks[shard] = nil
 		}
 	}
 }
 
-// say writes the engine's entry of a status. The write fails with a conflict if the object
+// writeStatus writes the engine's entry of a status. The write fails with a conflict if the object
 // is no longer at the given version.
-func (e *engine) say(shard, version int, phase v1alpha1.ShardPhase) {
-	e.tell(func() {
+func (e *engine) writeStatus(shard, version int, phase v1alpha1.ShardPhase) {
+	e.callAPI(func() {
 		o := &e.w.api.objects[shard]
 		if o.version != version {
 			return // a conflict
@@ -169,11 +169,11 @@ func (e *engine) say(shard, version int, phase v1alpha1.ShardPhase) {
 		}
 		o.status = &v1alpha1.ArchiveShardStatus{Engines: entries}
 		o.version++
-		e.w.tracef(shard, "%v is %q by its status", e, phase)
+		e.w.tracef(shard, "%v has phase %q in its status", e, phase)
 	})
 }
 
-// isEmpty reports whether the engine has released all shards and reported that.
+// isEmpty reports whether the engine has released all shards and has reported the release.
 func (e *engine) isEmpty() bool {
 	for shard, t := range e.tasks {
 		if e.open(shard) {
@@ -189,8 +189,8 @@ func (e *engine) isEmpty() bool {
 	return true
 }
 
-// drain asks the operator to move the engine's shards. step stops the engine when all are
-// moved. drain stops it when no object of a held shard has changed for 30 s.
+// drain requests that the operator move the engine's shards. step stops the engine when all
+// shards are moved. drain stops it when no object of a held shard has changed for 30 s.
 func (e *engine) drain() {
 	e.draining = true
 	versions, since := e.versions(), e.clock()

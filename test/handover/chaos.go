@@ -80,7 +80,7 @@ func (c *chaos) something() {
 	}
 }
 
-// may reports whether the profile allows an engine to crash or to lose its IOCs now.
+// may reports whether the profile now allows an engine to crash or to lose its IOCs.
 func (c *chaos) may(p *pod) bool {
 	if p.engine == nil || p.deleting || p.gone {
 		return false
@@ -126,21 +126,21 @@ func (o *oracle) waits(shard int, before time.Duration) bool {
 	return false
 }
 
-// terminate asks a pod to terminate in order.
+// terminate requests that a pod terminate in order.
 func (c *chaos) terminate(p *pod) {
 	w := c.w
 	if p.engine == nil || p.deleting || w.cfg.Profile == Redundant && !c.may(p) || w.cfg.Profile == Planned && (w.now < c.calm || w.isMoving()) {
 		return
 	}
 	w.count(Terminations)
-	w.tracef(-1, "%v is asked to end", p.engine)
+	w.tracef(-1, "%v is requested to terminate", p.engine)
 	p.deleting = true
 	p.engine.drain()
 	w.after(300*time.Second, p.remove)
 }
 
-// isMoving reports whether a shard move is under way. A pod that terminates during the move
-// may get a successor only after the move has ended, but it waits for at most 30 s.
+// isMoving reports whether a shard move is under way. If a pod terminates during the move, its
+// successor may be chosen only after the move has ended, but the pod waits for at most 30 s.
 func (w *world) isMoving() bool {
 	for _, o := range w.api.objects {
 		if len(o.spec.Engines) != w.replicas {
@@ -183,7 +183,7 @@ func (c *chaos) stall(p *pod) {
 	}
 	most := 50 * time.Second
 	if c.w.cfg.Profile == Planned {
-		most = 7 * time.Second // too short to be taken for dead
+		most = 7 * time.Second // too short to be declared dead
 	}
 	c.w.count(Stalls)
 	p.engine.stalled = c.w.now + c.w.between(time.Second, most)
@@ -211,8 +211,8 @@ func (c *chaos) cut(p *pod) {
 	w.tracef(-1, "%s is cut off from %s until %v", p.name, [...]string{"IOCs", "the store", "the API server"}[from], p.cut[from])
 }
 
-// isEnding reports whether a pod is terminating. Such a pod does not wait for the end of an
-// outage.
+// isEnding reports whether a pod is terminating. A terminating pod does not wait for the end
+// of an outage.
 func (c *chaos) isEnding() bool {
 	for _, p := range c.w.pods {
 		if p.deleting && !p.deleted {
@@ -236,7 +236,7 @@ func (c *chaos) storeAway() {
 	if until, now := c.outage(60 * time.Second); now {
 		c.w.count(StoreAway)
 		c.w.storage.awayUntil = until
-		c.w.tracef(-1, "the store is away until %v", until)
+		c.w.tracef(-1, "the store is unavailable until %v", until)
 	}
 }
 
@@ -252,7 +252,7 @@ func (c *chaos) apiAway() {
 		return
 	}
 	c.w.api.awayUntil = until
-	c.w.tracef(-1, "the API server is away until %v", until)
+	c.w.tracef(-1, "the API server is unavailable until %v", until)
 }
 
 func (c *chaos) operatorCrash() {
@@ -261,20 +261,20 @@ func (c *chaos) operatorCrash() {
 		return
 	}
 	c.w.count(OperatorCrashes)
-	c.w.tracef(-1, "the operator is away until %v", until)
-	c.fire()
-	c.w.after(until-c.w.now, c.hire)
+	c.w.tracef(-1, "no operator runs until %v", until)
+	c.stopOperators()
+	c.w.after(until-c.w.now, c.startOperator)
 }
 
-func (c *chaos) fire() {
+func (c *chaos) stopOperators() {
 	for _, o := range c.w.operators {
 		o.alive = false
 	}
 	c.w.operators = nil
 }
 
-// hire starts an operator if there is none.
-func (c *chaos) hire() {
+// startOperator starts an operator if there is none.
+func (c *chaos) startOperator() {
 	if len(c.w.operators) == 0 {
 		c.w.operators = append(c.w.operators, c.w.newOperator())
 	}
@@ -286,7 +286,7 @@ func (c *chaos) twoOperators() {
 		return
 	}
 	c.w.count(TwoOperators)
-	c.w.tracef(-1, "a second operator is at work")
+	c.w.tracef(-1, "a second operator starts")
 	first := c.w.operators[0]
 	c.w.operators = []*operator{c.w.newOperator()}
 	c.w.after(c.w.between(5*time.Second, 40*time.Second), func() { first.alive = false })
@@ -295,7 +295,7 @@ func (c *chaos) twoOperators() {
 // heal ends all outages, partitions and stalls.
 func (c *chaos) heal() {
 	w := c.w
-	w.tracef(-1, "all heals")
+	w.tracef(-1, "all faults heal")
 	w.storage.awayUntil, w.api.awayUntil, w.api.emptyUntil = 0, 0, 0
 	for _, p := range w.pods {
 		p.cut = [cuts]time.Duration{}
@@ -303,5 +303,5 @@ func (c *chaos) heal() {
 			p.engine.stalled = 0
 		}
 	}
-	c.hire()
+	c.startOperator()
 }

@@ -3,8 +3,8 @@ package handover
 import "time"
 
 // work reads the claims. If another writer has a higher term, the sealer gives up leadership.
-// Otherwise it seals: all rows if all is set, as at a checkpoint, or only the rows of closed
-// and dead writers.
+// Otherwise it seals. If all is set, as at a checkpoint, it seals all rows. If not, it seals
+// only the rows of closed and dead writers.
 func (s *sealer) work(all bool) {
 	l, t := s.shardJournal, s.term
 	e := l.engine
@@ -21,7 +21,7 @@ func (s *sealer) work(all bool) {
 		}
 		s.watch(claims)
 		if s.higher(claims) {
-			l.tracef("gives up the role of sealer")
+			l.tracef("gives up leadership")
 			s.follow()
 			l.claim.term = 0
 			return
@@ -78,7 +78,8 @@ func (s *sealer) adopt(t *term, claims []claim, all bool, then func(ok bool)) {
 	})
 }
 
-// isDead reports whether the sealer takes a writer for dead that has not closed its claim.
+// isDead reports whether the sealer declares a writer dead. The writer has not closed its
+// claim.
 func (s *sealer) isDead(c claim) bool {
 	if s.shardJournal.engine.w.cfg.Fault == HastySealer && c.term < s.shardJournal.claim.term {
 		return true
@@ -114,7 +115,7 @@ func (s *sealer) sealOwn(t *term, then func(ok bool)) {
 		then(true)
 		return
 	}
-	l.tracef("seals its own up to %d: %v", to, list(samples))
+	l.tracef("seals its own rows up to %d: %v", to, list(samples))
 	s.seal(t, l.writer, to, samples, then)
 }
 
@@ -153,7 +154,7 @@ func (s *sealer) write(t *term, samples []sample, then func(ok bool)) {
 	b := block{blockKey{t.blocks, t.n}, t.stamp, t.open[:len(t.open):len(t.open)]}
 	e.call(true, func() { store.putBlock(b) }, func(ok bool) {
 		if !ok || t.over {
-			// The store may have the block or not, so a new block begins.
+			// The store may or may not have the block, so a new block begins.
 			t.n, t.open = t.n+1, nil
 			then(false)
 			return
@@ -215,7 +216,7 @@ func (s *sealer) drop(t *term, c claim, then func(ok bool)) {
 				upTo = max(upTo, store.claim(c.writer).written)
 			}
 			if dropped := store.dropClaim(c.writer, upTo); dropped && !c.closed {
-				s.shardJournal.tracef("drops the claim of w%d, which is taken for dead", c.writer)
+				s.shardJournal.tracef("drops the claim of w%d, which it declares dead", c.writer)
 				e.w.count(DeadClaims)
 			}
 		}, then)

@@ -43,10 +43,10 @@ const (
 	EarlyForget
 	// BlocksFirst: readers read blocks first, then the journal, then memory.
 	BlocksFirst
-	// BlindDrop: a sealer drops the claim of a writer that it takes for dead, even if the
+	// BlindDrop: a sealer drops the claim of a writer that it declares dead, even if the
 	// writer has renewed the claim since the sealer read it.
 	BlindDrop
-	// ClockDrop: as BlindDrop, but the clocks of the sealer and the writer decide whether
+	// ClockDrop: like BlindDrop, but the clocks of the sealer and the writer decide whether
 	// the drop or the renewal is later.
 	ClockDrop
 	// TwoRowsUnderWay: a shardJournal sends a row before the previous one is acknowledged.
@@ -55,7 +55,8 @@ const (
 	OldPosition
 	// SameBlocks: a new term of a sealer reuses the block keys of the previous term.
 	SameBlocks
-	// HastySealer: a sealer takes all writers with a lower term for dead and drops their claims.
+	// HastySealer: a sealer declares all writers with a lower term dead and drops their
+	// claims.
 	HastySealer
 	// SilentDeath: a sealer drops a dead writer's claim without writing a mark.
 	SilentDeath
@@ -74,9 +75,9 @@ const (
 func (f Fault) String() string {
 	return [...]string{
 		"none", "close before the successor captures", "reuse of a writer's id", "sealed position before the acknowledgement",
-		"claim not checked before a row counts", "memory given up before it is sealed", "readers look at blocks first",
-		"a claim dropped that was renewed", "a claim dropped by clock", "two rows under way", "a position used again",
-		"keys of blocks used again", "claims of living writers dropped", "deaths not marked", "deaths marked too late", "updates left in sockets", "samples timed by engines",
+		"claim not checked before a row counts", "memory released before it is sealed", "readers read blocks first",
+		"a renewed claim dropped", "a claim dropped by clock", "two rows in flight", "a position reused",
+		"keys of blocks reused", "claims of living writers dropped", "deaths not marked", "deaths marked too late", "updates left in sockets", "samples timed by engines",
 	}[f]
 }
 

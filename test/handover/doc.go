@@ -9,11 +9,11 @@
 //	  handover.Decide ◀─ API server ◀─ placement.Plan ◀─ reports, Leases
 //
 // The simulation is one goroutine and a heap of pending steps. It uses no clock, no network
-// and no disk. Each message to the store or the API server has its own delay. A message may
-// be lost before or after it takes effect, may take effect long after its sender gave up,
-// or may take effect twice. Each process has a clock with an offset and a rate. A process
-// may stall between any two steps, and may continue after others have declared it dead.
-// The same seed always gives the same run.
+// and no disk. Each message to the store or the API server has its own delay. A message may be
+// lost before or after it takes effect, may take effect long after its sender stopped waiting,
+// or may take effect twice. Each process has a clock with an offset and a rate. A process may
+// stall between any two steps, and may continue after others have declared it dead. The same
+// seed always gives the same run.
 //
 // # What is real and what is a model
 //

@@ -22,7 +22,7 @@ type pod struct {
 	name     string
 	gone     bool // the node is lost; the pod object may still exist
 	deleted  bool // the pod object no longer exists
-	deleting bool // the pod was asked to terminate
+	deleting bool // the pod was requested to terminate
 	engine   *engine
 	lives    int
 	cut      [cuts]time.Duration // when each partition ends
@@ -114,8 +114,8 @@ func (e *engine) claims(shard int, then func([]claim, bool)) {
 	e.call(false, func() { claims = e.w.storage.tables[shard].standing() }, func(ok bool) { then(claims, ok) })
 }
 
-// tell sends a message to the API server.
-func (e *engine) tell(do func()) {
+// callAPI sends a message to the API server.
+func (e *engine) callAPI(do func()) {
 	e.w.send(link{
 		open: func() bool { return !e.isCut(cutAPI) && e.w.now >= e.w.api.awayUntil },
 		do:   do,
@@ -158,11 +158,11 @@ func (e *engine) marks(l *shardJournal, from time.Duration) bool {
 	return !l.sub.connected || l.sub.since > from
 }
 
-// take starts the capture of a shard.
-func (e *engine) take(shard int) *shardJournal {
+// startCapture starts the capture of a shard.
+func (e *engine) startCapture(shard int) *shardJournal {
 	l := newShardJournal(e, shard)
 	e.held[shard] = l
-	l.tracef("is taken")
+	l.tracef("starts to capture")
 	l.sub = e.w.iocs[shard].subscribe(l)
 	l.again(0)
 	return l
@@ -257,12 +257,12 @@ func (p *pod) remove() {
 func (e *engine) renewLease() {
 	e.renewals++
 	n := e.pod.lives*1_000_000 + e.renewals
-	e.tell(func() { e.pod.lease = max(e.pod.lease, n) })
+	e.callAPI(func() { e.pod.lease = max(e.pod.lease, n) })
 	e.after(2*time.Second, e.renewLease)
 }
 
-// settled returns 1 if the channel of a shardJournal is connected, and 0 if not.
-func (l *shardJournal) settled() (connected int) {
+// connectedCount returns 1 if the channel of a shardJournal is connected, and 0 if not.
+func (l *shardJournal) connectedCount() (connected int) {
 	if l.sub.connected {
 		return 1
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// fewSeeds is how many schedules of each profile `make test` explores.
+// fewSeeds is the number of schedules of each profile that `make test` explores.
 const fewSeeds = min(100, perProfile)
 
 var profiles = []Profile{Anything, Planned, Redundant}
@@ -47,7 +47,7 @@ func explore(t *testing.T, seeds uint64) {
 	t.Logf("%d schedules, %d steps\n%s", len(profiles)*int(seeds), steps, table.String())
 	for e, n := range total {
 		if n == 0 {
-			t.Errorf("never: %v", Event(e))
+			t.Errorf("this event never happened: %v", Event(e))
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestFaultsAreFound(t *testing.T) {
 					return
 				}
 			}
-			t.Error("it was not found")
+			t.Error("the simulation does not find the fault")
 		})
 	}
 }
@@ -78,14 +78,14 @@ func TestSameSeedSameSteps(t *testing.T) {
 			cfg := Config{Profile: p, Trace: true}
 			a, b := Run(cfg, seed), Run(cfg, seed)
 			if !slices.Equal(a.Trace, b.Trace) || a.Steps != b.Steps || a.Counts != b.Counts {
-				t.Errorf("%v: seed %d does %d steps, then %d", p, seed, a.Steps, b.Steps)
+				t.Errorf("%v: seed %d has %d steps in the first run and %d in the second", p, seed, a.Steps, b.Steps)
 			}
 			cfg.Trace = false
 			if c := Run(cfg, seed); c.Steps != a.Steps || c.Counts != a.Counts {
-				t.Errorf("%v: seed %d does something else without a trace", p, seed)
+				t.Errorf("%v: seed %d gives another run without a trace", p, seed)
 			}
 			if other := Run(Config{Profile: p, Trace: true}, seed+1); other.Steps == a.Steps {
-				t.Errorf("%v: seeds %d and %d do the same", p, seed, seed+1)
+				t.Errorf("%v: seeds %d and %d give the same run", p, seed, seed+1)
 			}
 		}
 	}

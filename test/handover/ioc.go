@@ -12,7 +12,7 @@ type ioc struct {
 	every time.Duration
 	sent  []time.Duration // when each update was sent
 	subs  []*subscription
-	quiet bool // sends no more updates
+	quiet bool // the IOC no longer sends updates
 }
 
 // subscription is the subscription of a shardJournal. It lasts until the engine releases the
@@ -95,7 +95,7 @@ func (i *ioc) connect(s *subscription, in time.Duration) {
 			i.connect(s, i.w.between(time.Second, 5*time.Second))
 		default:
 			s.connected, s.since = true, s.shardJournal.engine.clock()
-			i.w.tracef(i.shard, "%v is connected", s.shardJournal)
+			i.w.tracef(i.shard, "%v has connected", s.shardJournal)
 			if n := len(i.sent) - 1; n >= 0 { // the current value comes first
 				i.deliver(s, n)
 			}
@@ -113,7 +113,7 @@ func (i *ioc) watch(s *subscription) {
 			s.connected = false
 			s.circuit++
 			s.onWay = slices.DeleteFunc(s.onWay, func(x waiting) bool { return x.far })
-			i.w.tracef(i.shard, "%v is disconnected", s.shardJournal)
+			i.w.tracef(i.shard, "%v has disconnected", s.shardJournal)
 			i.connect(s, time.Second)
 		default:
 			i.watch(s)

@@ -12,7 +12,7 @@ import (
 // limits are the operator's limits for shard moves, with shorter times.
 var limits = placement.Limits{AtOnce: 8, Join: 40 * time.Second, Rest: 15 * time.Second, Avoid: time.Minute}
 
-// leaseExpires is how long an engine may leave its Lease unrenewed before it counts as dead.
+// leaseExpires is how long after the last renewal of its Lease an engine counts as dead.
 const leaseExpires = 10 * time.Second
 
 // apiServer holds the ArchiveShard objects.
@@ -73,7 +73,7 @@ func (o *operator) grow() {
 	}
 }
 
-// poll asks each engine for its report.
+// poll requests the report of each engine.
 func (o *operator) poll() {
 	if !o.alive {
 		return
@@ -119,7 +119,7 @@ func (o *operator) step() {
 		}
 		behind = behind || o.views[i].version < o.wrote[i]
 	}
-	o.look()
+	o.listLeases()
 	if behind || o.busy > 0 || o.w.now-o.begun < 3*time.Second || o.w.now < o.w.api.emptyUntil {
 		return
 	}
@@ -127,7 +127,7 @@ func (o *operator) step() {
 	o.memory.Recall(&in)
 	r := placement.Plan(in)
 	o.memory.Record(&in, r)
-	o.tell(r)
+	o.applyPlan(r)
 	for i, engines := range r.Engines {
 		if o.views[i].spec == nil || !slices.Equal(engines, o.views[i].spec.Engines) {
 			o.write(i, engines)
@@ -135,9 +135,9 @@ func (o *operator) step() {
 	}
 }
 
-// look lists the Leases. If the last list is more than 6 s old, it restarts the time of
+// listLeases lists the Leases. If the last list is more than 6 s old, it restarts the time of
 // all Leases, so that no engine counts as dead.
-func (o *operator) look() {
+func (o *operator) listLeases() {
 	o.grow()
 	now := o.clock()
 	apart := now-o.listed > 6*time.Second
@@ -217,7 +217,7 @@ func (o *operator) shard(index int) placement.Shard {
 	return s
 }
 
-func (o *operator) tell(r placement.Result) {
+func (o *operator) applyPlan(r placement.Result) {
 	for _, m := range r.Moves {
 		if o.w.count(Moves); m.Reason == placement.Dead {
 			o.w.count(TakeOvers)

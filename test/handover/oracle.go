@@ -10,18 +10,18 @@ type fate struct {
 	acked   bool
 	ackedAt time.Duration
 	held    int  // number of places where it waits unacknowledged
-	excused bool // when the IOC sent it, a subscriber was not connected
-	shed    bool // an engine dropped it for want of memory, which counts as marked
+	excused bool // a subscriber was not connected when the IOC sent the update
+	shed    bool // an engine dropped the update because memory was short, which counts as marked
 }
 
 // oracle tracks all updates and judges reads by them.
 type oracle struct {
 	w     *world
 	fates [][]fate // by shard and number
-	// untold lists, by shard, the gaps in capture that the store has no record of. Such a gap
-	// begins when the last engine leaves in order, or when a process dies while the store
+	// unrecorded lists, by shard, the gaps in capture of which the store has no record. Such a
+	// gap begins when the last engine leaves in order, or when a process dies while the store
 	// does not have its claim.
-	untold [][]mark
+	unrecorded [][]mark
 }
 
 // sent records a new update.
@@ -64,11 +64,11 @@ func (o *oracle) left(l *shardJournal, inOrder bool) {
 		o.w.count(Abandoned)
 	case !inOrder && !l.store().claim(l.writer).stands():
 		o.w.count(Unclaimed)
-		from = l.taken
+		from = l.captureBegan
 	default:
 		return
 	}
-	o.untold[l.shard] = append(o.untold[l.shard], mark{from, o.w.now})
+	o.unrecorded[l.shard] = append(o.unrecorded[l.shard], mark{from, o.w.now})
 }
 
 // shown is the result of a read: the timestamp of each update that it shows.
@@ -112,7 +112,7 @@ func (o *oracle) judge(shard int, began time.Duration, s *shown, held []sample) 
 	}
 	for _, x := range held {
 		if x.n < len(s.times) && s.times[x.n] < 0 && !o.fates[shard][x.n].shed {
-			o.w.violated(shard, "a read that began at %v does not show update %d, which an engine that answered had then", began, x.n)
+			o.w.violated(shard, "a read that began at %v does not show update %d, which an answering engine held at that time", began, x.n)
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func (o *oracle) final() {
 				o.lost(shard, n)
 			}
 		}
-		o.settled(shard)
+		o.checkConverged(shard)
 	}
 }
 
@@ -153,13 +153,13 @@ func (o *oracle) lost(shard, n int) {
 	case w.cfg.Profile != Anything:
 		w.violated(shard, "update %d, sent at %v, is lost", n, sent)
 	case !f.shed && !f.excused && w.exact && !o.marked(shard, n):
-		w.violated(shard, "update %d, sent at %v, is lost and not marked", n, sent)
+		w.violated(shard, "update %d, sent at %v, is lost and in no mark", n, sent)
 	}
 	w.count(Lost)
 }
 
-// marked reports whether an update lies in a mark, or between a mark and the next
-// acknowledged update. In the second case readers see the gap last until that update.
+// marked reports whether an update lies in a mark, or between a mark and the next acknowledged
+// update. In the second case readers see that the gap lasts until that update.
 func (o *oracle) marked(shard, n int) bool {
 	const about = 500 * time.Millisecond
 	sent := o.w.iocs[shard].sent
@@ -179,7 +179,7 @@ func (o *oracle) marked(shard, n int) bool {
 			return true
 		}
 	}
-	for _, m := range o.untold[shard] {
+	for _, m := range o.unrecorded[shard] {
 		if covers(m.from-about, m.to+about) {
 			return true
 		}
@@ -187,8 +187,8 @@ func (o *oracle) marked(shard, n int) bool {
 	return false
 }
 
-// settled checks that a shard has converged.
-func (o *oracle) settled(shard int) {
+// checkConverged checks that a shard has converged.
+func (o *oracle) checkConverged(shard int) {
 	w := o.w
 	held, sealing, leaving := 0, 0, 0
 	writers := map[writer]bool{}
@@ -214,7 +214,7 @@ func (o *oracle) settled(shard int) {
 	}
 	for _, c := range w.storage.tables[shard].standing() {
 		if !writers[c.writer] {
-			w.violated(shard, "at the end the claim of w%d is still there: %v", c.writer, fmt.Sprintf("%+v", c))
+			w.violated(shard, "at the end the claim of w%d still exists: %v", c.writer, fmt.Sprintf("%+v", c))
 		}
 	}
 	if spec := w.api.objects[shard].spec; len(spec.Engines) != w.replicas {

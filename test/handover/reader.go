@@ -15,8 +15,8 @@ type read struct {
 	waiting int
 }
 
-// asked is how long a reader waits for the answer of an engine.
-const asked = 3 * time.Second
+// answerTimeout is how long a reader waits for the answer of an engine.
+const answerTimeout = 3 * time.Second
 
 func (w *world) read(shard int) {
 	r := &read{w: w, shard: shard, began: w.now, got: newShown(len(w.iocs[shard].sent)), moved: w.storage.tables[shard].moved}
@@ -33,7 +33,7 @@ func (r *read) memory(then func()) {
 	for _, e := range r.w.engines {
 		if e.alive {
 			r.waiting++
-			r.ask(e, then)
+			r.requestMemory(e, then)
 		}
 	}
 	if r.waiting == 0 {
@@ -41,7 +41,7 @@ func (r *read) memory(then func()) {
 	}
 }
 
-func (r *read) ask(e *engine, then func()) {
+func (r *read) requestMemory(e *engine, then func()) {
 	over := false
 	end := func() {
 		if over = true; r.waiting == 1 {
@@ -52,7 +52,7 @@ func (r *read) ask(e *engine, then func()) {
 		r.waiting--
 	}
 	had := e.recent(r.shard)
-	r.w.after(asked, func() {
+	r.w.after(answerTimeout, func() {
 		if !over {
 			end()
 		}
@@ -73,7 +73,7 @@ func (r *read) ask(e *engine, then func()) {
 	})
 }
 
-// recent returns the samples of a shard in the memory and the spool of an engine.
+// recent returns the samples of a shard that are in the memory and in the spool of an engine.
 func (e *engine) recent(shard int) (out []sample) {
 	for _, l := range e.shardJournals() {
 		if l.shard == shard {
@@ -86,7 +86,8 @@ func (e *engine) recent(shard int) (out []sample) {
 	return out
 }
 
-// covers returns the writers whose rows a read of recent does not need.
+// covers returns the covered writers: a reader that has the result of recent does not need
+// their rows.
 func (e *engine) covers() (out []writer) {
 	for _, l := range e.shardJournals() {
 		out = append(out, l.writer)

@@ -75,8 +75,8 @@ func (w *world) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(w.rng.Int64N(int64(to-from)+1))
 }
 
-// delay draws the delay of a message: mostly some milliseconds, but sometimes so long that
-// others take the sender for dead.
+// delay returns a random delay of a message: usually some milliseconds, but sometimes so long
+// that other engines declare the sender dead.
 func (w *world) delay() time.Duration {
 	if w.noise > 0 {
 		switch x := w.rng.Float64(); {
@@ -96,8 +96,8 @@ const patience = 10 * time.Second
 type link struct {
 	// open reports whether the message reaches its receiver now.
 	open func() bool
-	// do is the effect of the message at the receiver. It may run twice, and after the
-	// sender has given up waiting.
+	// do is the effect of the message at the receiver. It may run twice, and may run after the
+	// sender has stopped waiting.
 	do func()
 	// back delivers the answer to the sender after a delay.
 	back func(d time.Duration, ok bool)

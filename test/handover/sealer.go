@@ -12,10 +12,10 @@ import "time"
 // term is the leader. If terms are equal, the greater writer ID wins.
 type sealer struct {
 	shardJournal *shardJournal
-	ordered      bool // ordered to take leadership, and has not taken it yet
+	ordered      bool // ordered to lead, and does not lead yet
 	term         *term
 	watched      []life
-	alone        time.Duration // when the sealer began to see no live leader; -1: it sees one
+	alone        time.Duration // since when the sealer has seen no live leader; -1: it sees one
 	ticking      bool
 }
 
@@ -72,14 +72,14 @@ func (s *sealer) tick() {
 	switch now := e.clock(); {
 	case !l.claimed:
 	case s.ordered:
-		s.look(s.takeRole)
+		s.readClaims(s.takeLeadership)
 		return
 	case l.claim.term > 0 && s.term == nil:
 		if l.termAcked == l.claim.term {
 			s.begin()
 		}
 	case s.term == nil:
-		e.after(followEvery, func() { s.look(s.followOn) })
+		e.after(followEvery, func() { s.readClaims(s.followOn) })
 		return
 	case s.term.working:
 	case now-s.term.sealed >= e.checkpoint:
@@ -90,8 +90,9 @@ func (s *sealer) tick() {
 	e.after(time.Second, s.tick)
 }
 
-// look reads the claims and passes them to with. It schedules the next tick in any case.
-func (s *sealer) look(with func([]claim)) {
+// readClaims reads the claims of the shard and passes them to with. It schedules the next tick
+// in any case.
+func (s *sealer) readClaims(with func([]claim)) {
 	s.shardJournal.engine.claims(s.shardJournal.shard, func(claims []claim, ok bool) {
 		if ok && !s.shardJournal.released {
 			with(claims)
@@ -100,8 +101,8 @@ func (s *sealer) look(with func([]claim)) {
 	})
 }
 
-// takeRole claims leadership: it raises the own term above all others.
-func (s *sealer) takeRole(claims []claim) {
+// takeLeadership claims leadership: it raises the own term above all others.
+func (s *sealer) takeLeadership(claims []claim) {
 	l := s.shardJournal
 	s.ordered = false
 	for _, c := range claims {
@@ -109,7 +110,7 @@ func (s *sealer) takeRole(claims []claim) {
 	}
 	l.claim.term++
 	l.engine.w.count(RolesPassed)
-	l.tracef("takes the role of sealer, term %d", l.claim.term)
+	l.tracef("takes leadership with term %d", l.claim.term)
 	s.watch(claims)
 }
 
@@ -137,14 +138,14 @@ func (s *sealer) followOn(claims []claim) {
 	}
 	if now-s.alone >= silence {
 		s.alone = -1
-		s.takeRole(claims)
-	} else if l.engine.w.chance(0.05) { // short of memory: duplicates are better than losses
-		s.help()
+		s.takeLeadership(claims)
+	} else if l.engine.w.chance(0.05) { // memory is short, and duplicates are better than losses
+		s.assist()
 	}
 }
 
-// help assists the leader: a follower seals its own rows.
-func (s *sealer) help() {
+// assist assists the leader: a follower seals its own rows.
+func (s *sealer) assist() {
 	w := s.shardJournal.engine.w
 	w.count(TwoSealers)
 	s.sealOwn(&term{blocks: w.nextWriter()}, func(bool) {})
@@ -192,8 +193,8 @@ func (s *sealer) watch(claims []claim) {
 
 func (s *sealer) watching() bool { return len(s.watched) > 0 }
 
-// silent reports whether a writer has given no sign of life for so long that it is taken
-// for dead.
+// silent reports whether a writer has given no sign of life for so long that the sealer
+// declares it dead.
 func (s *sealer) silent(c claim) bool {
 	for _, l := range s.watched {
 		if l.writer == c.writer && l.sign == c.alive {

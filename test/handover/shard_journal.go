@@ -21,12 +21,12 @@ const (
 //	arrive ─▶ fresh ─▶ pending: the row under way ─▶ acked ─▶ released, when sealed
 //	            ▲──────────── revert ──┘└─▶ spool
 type shardJournal struct {
-	engine *engine
-	shard  int
-	writer writer
-	sub    *subscription
-	taken  time.Duration // when capture began, by the world's clock
-	sealer sealer
+	engine       *engine
+	shard        int
+	writer       writer
+	sub          *subscription
+	captureBegan time.Duration // when capture began, by the world's clock
+	sealer       sealer
 
 	fresh   []sample
 	pending *row
@@ -51,7 +51,7 @@ type shardJournal struct {
 func (l *shardJournal) String() string { return fmt.Sprintf("%v/w%d", l.engine, l.writer) }
 
 func newShardJournal(e *engine, shard int) *shardJournal {
-	l := &shardJournal{engine: e, shard: shard, writer: e.newWriter(shard), taken: e.w.now, failing: -1, saved: e.clock()}
+	l := &shardJournal{engine: e, shard: shard, writer: e.newWriter(shard), captureBegan: e.w.now, failing: -1, saved: e.clock()}
 	l.claim.writer = l.writer
 	l.sealer.shardJournal = l
 	return l
@@ -76,11 +76,11 @@ func (l *shardJournal) arrive(s sample) {
 	l.shed()
 }
 
-// shed drops the oldest samples that are in no row while there are too many of them.
+// shed drops the oldest samples that are not in a row, as long as there are too many of them.
 func (l *shardJournal) shed() {
 	for len(l.fresh) > l.engine.memory {
 		l.engine.w.count(Shed)
-		l.tracef("drops %d for want of memory", l.fresh[0].n)
+		l.tracef("drops update %d because memory is short", l.fresh[0].n)
 		l.engine.w.oracle.shed(l.shard, l.fresh[0].n)
 		l.fresh = l.fresh[1:]
 	}
@@ -228,7 +228,7 @@ func (l *shardJournal) sendRow() {
 		case !ok:
 			l.failed(l.run)
 		case e.clock()-l.renewed > 2*renewEvery && e.w.cfg.Fault != UncheckedClaim:
-			// Others may have taken this writer for dead and dropped its claim.
+			// Other engines may have declared this writer dead and dropped its claim.
 			e.w.count(Renewals)
 			if !t.claim(l.writer).stands() {
 				e.w.count(Zombies)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// linger is how long the spool keeps a sent segment whose writer others may have taken for
-// dead.
+// linger is how long the spool keeps a sent segment if other engines may have declared its
+// writer dead.
 const linger = time.Minute
 
 // spool keeps rows on the disk of a pod while the store is unavailable. It survives a
@@ -28,7 +28,7 @@ type segment struct {
 	claim   claim
 	claimed time.Duration // when the claim was last acknowledged; -1: never
 	stamp   time.Duration // of the latest write of the claim: it outlives the process
-	late    bool          // others may drop the claim, or have done so
+	late    bool          // other engines may drop the claim, or have dropped it
 	owner   *engine       // engine that wrote it
 	counted int           // number of rows that count as acknowledged
 	drained bool
@@ -38,7 +38,7 @@ type segment struct {
 // answers, the shardJournal leaves the spool.
 func (l *shardJournal) spool() {
 	e, p := l.engine, l.engine.pod
-	if l.pending != nil { // the store may have this row or not
+	if l.pending != nil { // the store may or may not have this row
 		l.fresh = append(l.pending.samples, l.fresh...)
 		l.pending = nil
 		if e.w.cfg.Fault == OldPosition {
@@ -199,9 +199,9 @@ func (g *segment) count(w *world, rows int) {
 	}
 }
 
-// sent ends a segment. An engine that took the segment's writer for dead before the last
-// rows arrived may still drop the claim after it was closed. In that case the spool writes
-// the claim once more a minute later.
+// sent ends a segment. If an engine declared the segment's writer dead before the last rows
+// arrived, it may still drop the claim after it was closed. In that case the spool writes the
+// claim once more a minute later.
 func (s *spool) sent(e *engine, g *segment) {
 	g.drained = true
 	remove := func() {
@@ -235,8 +235,8 @@ func (e *engine) spooled(shard int) bool {
 	return e.pod.spool != nil && e.pod.spool.waiting(shard) && e.w.cfg.Fault != LateMark
 }
 
-// spooledSince returns a time before which no waiting sample of a shard arrived, or now if
-// no sample waits in the spool.
+// spooledSince returns a time at or before the arrival of the first waiting sample of a shard.
+// It returns now if no sample waits in the spool.
 func (e *engine) spooledSince(shard int, now time.Duration) time.Duration {
 	if e.spooled(shard) {
 		for _, g := range e.pod.spool.segments {

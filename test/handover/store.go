@@ -27,8 +27,8 @@ type claim struct {
 	stamp  time.Duration // of the latest write
 }
 
-// stamped is a claim as the store keeps it. Of a write and a deletion, the one with the
-// greater stamp wins, in whichever order they arrive.
+// stamped is a claim as the store keeps it. The write or the deletion with the greater stamp
+// wins, regardless of the order in which they arrive.
 type stamped struct {
 	claim
 	written, dropped time.Duration
@@ -139,7 +139,7 @@ func (t *table) putRow(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// after returns the rows of a writer behind a position, in order.
+// after returns the rows of a writer after a position, in order.
 func (t *table) after(w writer, position int) (out []row) {
 	for _, r := range t.rows {
 		if r.writer == w && r.at > position {

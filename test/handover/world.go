@@ -19,7 +19,7 @@ type world struct {
 	weights          []float64
 	memory           int     // maximum number of samples that wait in a shardJournal
 	exact            bool    // all clocks are right
-	noise            float64 // how bad the network is; 0: it has no faults
+	noise            float64 // rate of network faults; 0: the network has no faults
 	lag              float64 // probability that a watch or a view is not updated in a step
 	writers          writer
 
@@ -27,7 +27,7 @@ type world struct {
 	storage   storage
 	api       apiServer
 	pods      []*pod
-	engines   []*engine // all engines of the run, dead ones too
+	engines   []*engine // all engines of the run, including dead ones
 	operators []*operator
 	oracle    oracle
 	began     []time.Duration // when the oracle begins to check for losses, by shard
@@ -71,7 +71,7 @@ func (w *world) nextWriter() writer {
 // zero is the time of an exact clock at the start of a run.
 func (w *world) zero() time.Duration { return 1000 * time.Second }
 
-// skew draws the offset of a clock.
+// skew returns a random offset of a clock.
 func (w *world) skew() time.Duration {
 	if w.exact {
 		return w.zero()
@@ -79,7 +79,7 @@ func (w *world) skew() time.Duration {
 	return w.zero() + w.between(-40*time.Second, 40*time.Second)
 }
 
-// newWorld draws the configuration of a run from its seed.
+// newWorld returns a world whose configuration is derived from the seed.
 func newWorld(cfg Config, seed uint64) *world {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(seed, uint64(cfg.Profile)))}
 	w.shards, w.replicas = 1+w.rng.IntN(3), 1+w.rng.IntN(2)
@@ -92,7 +92,7 @@ func newWorld(cfg Config, seed uint64) *world {
 	}
 	w.noise, w.lag = []float64{0, 0.5, 2, 8}[w.rng.IntN(4)], 0.4*w.rng.Float64()
 	w.storage.tables, w.api.objects = make([]table, w.shards), make([]object, w.shards)
-	w.oracle = oracle{w: w, fates: make([][]fate, w.shards), untold: make([][]mark, w.shards)}
+	w.oracle = oracle{w: w, fates: make([][]fate, w.shards), unrecorded: make([][]mark, w.shards)}
 	w.began = make([]time.Duration, w.shards)
 	for i := range w.shards {
 		w.weights = append(w.weights, 1)
@@ -117,10 +117,10 @@ func (w *world) newPod(spools bool) {
 
 // Times of a run.
 const (
-	settleFor = 60 * time.Second  // before the first fault
-	chaosFor  = 200 * time.Second // while faults happen
-	healFor   = 150 * time.Second // to converge, while IOCs still send
-	quietFor  = 90 * time.Second  // to seal all samples, after IOCs have stopped
+	convergeFor = 60 * time.Second  // before the first fault
+	chaosFor    = 200 * time.Second // while faults happen
+	healFor     = 150 * time.Second // to converge, while IOCs still send
+	quietFor    = 90 * time.Second  // to seal all samples, after IOCs have stopped
 )
 
 // Run executes the run of a seed. The same configuration and seed give the same run.
@@ -131,12 +131,12 @@ func Run(cfg Config, seed uint64) Result {
 	for _, i := range w.iocs {
 		w.after(w.between(0, i.every), i.run)
 	}
-	w.until(settleFor)
+	w.until(convergeFor)
 	for shard := range w.began {
 		w.began[shard] = w.now
 	}
 	w.noise = noise
-	c := &chaos{w: w, end: settleFor + chaosFor}
+	c := &chaos{w: w, end: convergeFor + chaosFor}
 	c.start()
 	w.until(c.end)
 	c.heal()
@@ -167,7 +167,7 @@ func (w *world) result(seed uint64) Result {
 	return r
 }
 
-// rate draws the rate of a clock.
+// rate returns a random rate of a clock.
 func (w *world) rate() float64 {
 	if w.exact {
 		return 1

@@ -12,23 +12,24 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// compareAll compares all PVs. The reads ask some engines for their memory.
-func (w *world) compareAll(asked []*engine) {
+// compareAll compares all PVs. Its readers query the given engines for the samples in their
+// memory.
+func (w *world) compareAll(queried []*engine) {
 	for _, ch := range w.channels {
-		w.compare(ch, asked)
+		w.compare(ch, queried)
 	}
 }
 
 // compare reads a PV in several ways, and compares the results with the model.
-func (w *world) compare(ch *channel, asked []*engine) {
-	x := w.expect(ch, asked)
-	all := &samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, asked), bins: map[int64][]rollup.Bin{}}
-	w.compareSamples(fmt.Sprintf("%s (%d engines asked)", ch.name, len(asked)), x, query.Earliest, query.Latest, true, all.points())
+func (w *world) compare(ch *channel, queried []*engine) {
+	x := w.expect(ch, queried)
+	all := &samples{runs: w.runs(ch, query.Earliest, query.Latest, query.Options{}, queried), bins: map[int64][]rollup.Bin{}}
+	w.compareSamples(fmt.Sprintf("%s (%d engines queried)", ch.name, len(queried)), x, query.Earliest, query.Latest, true, all.points())
 	for range 2 {
 		from, to := w.anyRange(ch)
-		w.compareRange(ch, x, from, to, w.rng.IntN(4) == 0, asked)
+		w.compareRange(ch, x, from, to, w.rng.IntN(4) == 0, queried)
 	}
-	w.compareBins(ch, all, asked)
+	w.compareBins(ch, all, queried)
 }
 
 // anyRange returns a random range of time, which usually contains samples of a PV.
@@ -42,10 +43,10 @@ func (w *world) anyRange(ch *channel) (from, to int64) {
 }
 
 // compareRange compares the samples of a range with those of the model.
-func (w *world) compareRange(ch *channel, x expectation, from, to int64, inside bool, asked []*engine) {
+func (w *world) compareRange(ch *channel, x expectation, from, to int64, inside bool, queried []*engine) {
 	w.t.Helper()
-	got := samples{runs: w.runs(ch, from, to, query.Options{Inside: inside}, asked)}
-	what := fmt.Sprintf("%s in [%d, %d] (inside: %v, %d engines asked)", ch.name, from, to, inside, len(asked))
+	got := samples{runs: w.runs(ch, from, to, query.Options{Inside: inside}, queried)}
+	what := fmt.Sprintf("%s in [%d, %d] (inside: %v, %d engines queried)", ch.name, from, to, inside, len(queried))
 	w.compareSamples(what, x, from, to, inside, got.points())
 }
 
@@ -55,56 +56,56 @@ func (w *world) compareSamples(what string, x expectation, from, to int64, insid
 	in, before, sure := x.in(from, to)
 	if len(got) > 0 && got[0].time < from {
 		if _, ok := before[got[0]]; !ok || inside {
-			w.fatalf("%s: it begins with %v, and the last one before is of %v", what, got[0], before.sorted())
+			w.fatalf("%s: the result begins with %v, want the last sample before the range, which is one of %v", what, got[0], before.sorted())
 		}
 		got = got[1:]
 	} else if sure && !inside {
-		w.fatalf("%s: it begins with %v, without the last one before, %v", what, got[:min(1, len(got))], before.sorted())
+		w.fatalf("%s: the result begins with %v, and lacks the last sample before the range, which is one of %v", what, got[:min(1, len(got))], before.sorted())
 	}
 	seen := set{}
 	for i, p := range got {
 		_, must := in.must[p]
 		_, may := in.may[p]
-		if _, double := seen[p]; double || !must && !may {
-			w.fatalf("%s: sample %v is there, double: %v", what, p, double)
+		if _, duplicate := seen[p]; duplicate || !must && !may {
+			w.fatalf("%s: the result has the unexpected sample %v (duplicate: %v)", what, p, duplicate)
 		}
 		if i > 0 && p.time < got[i-1].time {
-			w.fatalf("%s: %v follows %v", what, p, got[i-1])
+			w.fatalf("%s: sample %v comes after %v", what, p, got[i-1])
 		}
 		seen.add(p)
 	}
 	for _, p := range in.must.sorted() {
 		if _, ok := seen[p]; !ok {
-			w.fatalf("%s: %d samples are there of %d; one that is missing is %v", what, len(got), len(in.must), p)
+			w.fatalf("%s: the result has %d of %d samples; a missing sample is %v", what, len(got), len(in.must), p)
 		}
 	}
 }
 
 // compareBins compares the bins and the sample count of a random range with those computed
 // from all samples.
-func (w *world) compareBins(ch *channel, all *samples, asked []*engine) {
+func (w *world) compareBins(ch *channel, all *samples, queried []*engine) {
 	w.t.Helper()
 	from, to := w.anyRange(ch)
 	points := 1 + w.rng.IntN([]int{5, 100, 1000}[w.rng.IntN(3)])
 	empty := w.rng.IntN(3) == 0
-	what := fmt.Sprintf("%s in [%d, %d] (empty: %v, %d engines asked)", ch.name, from, to, empty, len(asked))
-	bins, err := w.query(asked).Bins(context.Background(), ch.name, from, to, points, query.BinOptions{Empty: empty})
+	what := fmt.Sprintf("%s in [%d, %d] (empty: %v, %d engines queried)", ch.name, from, to, empty, len(queried))
+	bins, err := w.query(queried).Bins(context.Background(), ch.name, from, to, points, query.BinOptions{Empty: empty})
 	w.must(err)
 	var got []rollup.Bin
 	for b, err := range bins.All {
 		w.must(err)
 		got = append(got, *b)
 	}
-	n, stored, err := w.query(asked).Count(context.Background(), ch.name, from, to)
+	n, stored, err := w.query(queried).Count(context.Background(), ch.name, from, to)
 	w.must(err)
 	if count := all.count(from, to); stored && n != count {
-		w.fatalf("%s: %d samples are counted, of %d", what, n, count)
+		w.fatalf("%s: Count returns %d, want %d", what, n, count)
 	}
 	end := int64(math.MinInt64)
 	for i := range got {
 		b := &got[i]
 		if b.Start < end {
-			w.fatalf("%s: a bin from %d on follows one that ends at %d", what, b.Start, end)
+			w.fatalf("%s: a bin that starts at %d comes after one that ends at %d", what, b.Start, end)
 		}
 		w.compareGap(what, all, max(end, rollup.Floor(from, bins.Width)), b.Start)
 		end = b.End()
@@ -113,7 +114,7 @@ func (w *world) compareBins(ch *channel, all *samples, asked []*engine) {
 			want, ok = all.held(b.Start, b.Width)
 		}
 		if g, by := show(b, &want), show(&want, &want); !ok || g != by {
-			w.fatalf("%s: bin %d of %d, of %d points, is\n%s\nand by the samples (%v)\n%s", what, i, len(got), points, g, ok, by)
+			w.fatalf("%s: bin %d of %d, for %d requested points, is\n%s\nbut computed from the samples (%v) it is\n%s", what, i, len(got), points, g, ok, by)
 		}
 	}
 	w.compareGap(what, all, max(end, rollup.Floor(from, bins.Width)), rollup.Floor(to, bins.Width)+bins.Width)
@@ -125,7 +126,7 @@ func (w *world) compareGap(what string, all *samples, from, to int64) {
 	for _, r := range all.runs {
 		for _, t := range r.Times {
 			if t >= from && t < to {
-				w.fatalf("%s: no bin in [%d, %d) has the sample of %d", what, from, to, t)
+				w.fatalf("%s: there is no bin in [%d, %d), but a sample at %d", what, from, to, t)
 			}
 		}
 	}
@@ -184,7 +185,8 @@ func (s *samples) bin(start, width int64) (b rollup.Bin, ok bool) {
 	return b, ok
 }
 
-// held returns the bin without samples that begins at a time.
+// held returns the bin without samples that begins at a time. It has the value that the PV
+// held.
 func (s *samples) held(start, width int64) (b rollup.Bin, ok bool) {
 	bins := s.of(width)
 	i, _ := slices.BinarySearchFunc(bins, start, after)

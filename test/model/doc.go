@@ -13,8 +13,9 @@
 //     or of another type.
 //   - Engines flush rows, and send rows again.
 //   - Engines make checkpoints, and take turns as leader and follower.
-//   - Engines are cut off from the store, and continue after others have taken them for dead.
-//   - Engines end in order, or crash at any write.
+//   - Engines are cut off from the store, and continue after other engines have declared them
+//     dead.
+//   - Engines shut down in order, or crash at any write.
 //   - Retention changes, and stored blocks migrate to another retention tier.
 //   - PVs are deleted, and the store is closed and opened again.
 //
@@ -28,10 +29,10 @@
 //     four are duplicates, and the archive shows one of them. It keeps all other samples,
 //     even if their times are equal.
 //   - When a shard journal reports a sample as durable, all readers see it from then on.
-//   - A sample that is only in the memory of an engine is visible to readers that ask this
-//     engine. If the engine ends in order, the sample becomes durable. If the engine
-//     crashes, the sample may be stored or not. The first read of the store after the crash
-//     decides, and all later reads must agree.
+//   - If a sample is only in the memory of an engine, readers that query this engine see it.
+//     If the engine shuts down in order, the sample becomes durable. If the engine crashes,
+//     the sample may be stored or not. The first read of the store after the crash shows
+//     which, and all later reads must agree.
 //   - A successful deletion removes all samples that were durable before it. Another engine
 //     may still show such samples from its memory until it has read the claims.
 //   - Retention keeps all samples here. The tests of package seal cover expiry.
@@ -41,7 +42,7 @@
 // # Time
 //
 // Engines, sealers and readers run in a synctest bubble, where hours pass at once. Stores
-// cannot run there, because they wait for a disk or a network. So a goroutine outside the
-// bubble makes each call to a store, and time in the bubble stands still during the call.
-// Stores that take a clock get the time of the bubble for their timestamps.
+// cannot run there, because they wait for a disk or a network. A goroutine outside the bubble
+// therefore makes each call to a store, and time in the bubble stands still during the call.
+// If a store accepts a clock, it gets the time of the bubble for its timestamps.
 package model

@@ -18,7 +18,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// engine is a process that captures, journals and seals the shard. It ends in order, or
+// engine is a process that captures, journals and seals the shard. It shuts down in order or
 // crashes, for example when its line breaks.
 type engine struct {
 	id           int
@@ -26,19 +26,20 @@ type engine struct {
 	shardJournal *journal.ShardJournal
 	shard        *seal.Shard
 	cfg          seal.Config
-	// seals is true if the engine's claim says that it seals. All engines make checkpoints,
-	// in any order, as two engines may do while leadership passes from one to the other.
+	// seals is true if the engine's claim says that it seals. All engines make checkpoints, in
+	// any order, because two engines may both seal while leadership passes from one to the
+	// other.
 	seals bool
 
-	ctx     context.Context // ended by a crash
+	ctx     context.Context // cancelled by a crash
 	stop    context.CancelFunc
 	crash   context.CancelFunc
 	running sync.WaitGroup
 	unsaved int // number of unsaved samples at the end
 
-	mu    sync.Mutex
-	heads map[string]*journal.Head   // by captured PV
-	asked map[string]store.Retention // retention by PV, as the engine knows it
+	mu         sync.Mutex
+	heads      map[string]*journal.Head   // by captured PV
+	retentions map[string]store.Retention // retention by PV, as the engine knows it
 
 	pending map[string][]point // samples in memory that may not be durable yet, by PV
 }
@@ -55,7 +56,7 @@ func (w *world) launch() *engine {
 	w.launched++
 	mem := journal.NewMemory(1 << 30)
 	log := slog.New(slog.DiscardHandler)
-	e := &engine{id: w.launched, line: w.newLine(), heads: map[string]*journal.Head{}, asked: map[string]store.Retention{}, pending: map[string][]point{}}
+	e := &engine{id: w.launched, line: w.newLine(), heads: map[string]*journal.Head{}, retentions: map[string]store.Retention{}, pending: map[string][]point{}}
 	e.ctx, e.crash = context.WithCancel(context.Background())
 	soft, stop := context.WithCancel(e.ctx)
 	e.stop = stop
@@ -93,7 +94,7 @@ func (e *engine) retention(pv string) (store.Retention, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	_, captured := e.heads[pv]
-	return e.asked[pv], captured
+	return e.retentions[pv], captured
 }
 
 func (e *engine) captured() []string {
@@ -102,21 +103,21 @@ func (e *engine) captured() []string {
 	return slices.Sorted(maps.Keys(e.heads))
 }
 
-// tell gives the engine the retention of a PV.
-func (e *engine) tell(ch *channel) {
+// setRetention passes the retention of a PV to the engine.
+func (e *engine) setRetention(ch *channel) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.asked[ch.name] = ch.retention
+	e.retentions[ch.name] = ch.retention
 }
 
 // head returns the head of a PV for its current type.
 func (e *engine) head(ch *channel) *journal.Head {
 	e.mu.Lock()
 	h := e.heads[ch.name]
-	_, told := e.asked[ch.name]
+	_, known := e.retentions[ch.name]
 	e.mu.Unlock()
-	if !told {
-		e.tell(ch)
+	if !known {
+		e.setRetention(ch)
 	}
 	if h != nil && h.Type() == ch.typ {
 		return h
@@ -139,7 +140,7 @@ func (e *engine) release(pv string) {
 		h.Retire()
 	}
 	delete(e.heads, pv)
-	delete(e.asked, pv)
+	delete(e.retentions, pv)
 }
 
 // capture appends samples of a PV to the engine's memory.

@@ -13,7 +13,7 @@ import (
 // before or after the store has executed the write. It breaks for some time, or, when the
 // engine crashes, for good.
 type line struct {
-	store.Store // nil: provides the methods that the test does not use
+	store.Store // nil; it provides the methods that the test does not use
 	out         *outside
 
 	mu    sync.Mutex
@@ -58,8 +58,8 @@ func (l *line) up(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// burn counts a write. If the line breaks at this write, burn returns the function to call
-// then as blown. done reports whether the store executes the write.
+// burn counts a write. If the line breaks at this write, burn returns the function that the
+// caller must call as blown. done reports whether the store executes the write.
 func (l *line) burn() (blown func(), done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,27 +161,27 @@ func (l *line) Expire(ctx context.Context, now int64) error {
 }
 
 func (l *line) Claims(ctx context.Context, shard int) ([]store.Claim, error) {
-	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Claim, error) { return st.Claims(ctx, shard) })
+	return fetch(ctx, l, func(ctx context.Context, st store.Store) ([]store.Claim, error) { return st.Claims(ctx, shard) })
 }
 
 func (l *line) Tiers(ctx context.Context) ([]store.Tier, error) {
-	return ask(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
+	return fetch(ctx, l, func(ctx context.Context, st store.Store) ([]store.Tier, error) { return st.Tiers(ctx) })
 }
 
 func (l *line) Journal(ctx context.Context, shard int, w store.WriterID, after store.Position) iter.Seq2[store.JournalRow, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.JournalRow, error] {
 		return st.Journal(ctx, shard, w, after)
 	})
 }
 
 func (l *line) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Block, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Block, error] {
 		return st.Blocks(ctx, pv, b, from, to)
 	})
 }
 
 func (l *line) LastBlock(ctx context.Context, pv string, b store.Bucket, at int64) (blk store.Block, found bool, err error) {
-	blk, err = ask(ctx, l, func(ctx context.Context, st store.Store) (blk store.Block, err error) {
+	blk, err = fetch(ctx, l, func(ctx context.Context, st store.Store) (blk store.Block, err error) {
 		blk, found, err = st.LastBlock(ctx, pv, b, at)
 		return blk, err
 	})
@@ -189,13 +189,13 @@ func (l *line) LastBlock(ctx context.Context, pv string, b store.Bucket, at int6
 }
 
 func (l *line) Rollups(ctx context.Context, pv string, lv store.Level, first, last store.Tile) iter.Seq2[store.Rollup, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Rollup, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Rollup, error] {
 		return st.Rollups(ctx, pv, lv, first, last)
 	})
 }
 
 func (l *line) Channel(ctx context.Context, pv string) (c store.Channel, found bool, err error) {
-	c, err = ask(ctx, l, func(ctx context.Context, st store.Store) (c store.Channel, err error) {
+	c, err = fetch(ctx, l, func(ctx context.Context, st store.Store) (c store.Channel, err error) {
 		c, found, err = st.Channel(ctx, pv)
 		return c, err
 	})
@@ -203,17 +203,17 @@ func (l *line) Channel(ctx context.Context, pv string) (c store.Channel, found b
 }
 
 func (l *line) Channels(ctx context.Context) iter.Seq2[store.Channel, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Channel, error] { return st.Channels(ctx) })
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.Channel, error] { return st.Channels(ctx) })
 }
 
 func (l *line) Marks(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMark, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMark, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMark, error] {
 		return st.Marks(ctx, pv, from, to)
 	})
 }
 
 func (l *line) Metadata(ctx context.Context, pv string, from, to int64) iter.Seq2[store.PVMetadata, error] {
-	return list(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMetadata, error] {
+	return fetchAll(ctx, l, func(ctx context.Context, st store.Store) iter.Seq2[store.PVMetadata, error] {
 		return st.Metadata(ctx, pv, from, to)
 	})
 }

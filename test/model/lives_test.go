@@ -27,7 +27,7 @@ func (w *world) flush(e *engine) {
 	case err == nil:
 		w.saved(e)
 	case !e.dead() && !e.line.isAway():
-		w.fatalf("engine %d: flushing: %v", e.id, err)
+		w.fatalf("engine %d cannot flush: %v", e.id, err)
 	}
 }
 
@@ -39,7 +39,7 @@ func (w *world) stepPass() {
 	if w.away() {
 		d = time.Duration(10+w.rng.IntN(30)) * time.Minute
 	}
-	w.did("nothing for %v", d)
+	w.did("nothing happens for %v", d)
 	time.Sleep(d)
 }
 
@@ -53,7 +53,7 @@ func (w *world) stepCheckpoint() {
 // leader. Rollup bins may lack samples afterwards. A second checkpoint of each engine
 // completes them.
 func (w *world) stepTogether() {
-	w.did("all engines: checkpoints")
+	w.did("all engines make checkpoints")
 	var wg sync.WaitGroup
 	errs := make([]error, len(w.engines))
 	for i, e := range w.engines {
@@ -82,7 +82,7 @@ func (w *world) failed(e *engine, what string, err error) {
 	}
 }
 
-// stepTerm lets an engine run a leader's whole loop for some time, while samples arrive. Other
+// stepTerm lets an engine run a leader's loop for some time while samples arrive. Other
 // engines may seal before and after it.
 func (w *world) stepTerm() {
 	e := w.anyEngine()
@@ -105,14 +105,14 @@ func (w *world) stepFollow() {
 	e.declare()
 }
 
-// during runs f of an engine for a time, and captures and reads samples meanwhile.
+// during runs f for a time. Meanwhile it captures and reads samples.
 func (w *world) during(e *engine, d time.Duration, f func(context.Context) bool) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { f(ctx) })
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(time.Duration(1+w.rng.IntN(int(d/2/time.Millisecond))) * time.Millisecond)
-		w.settle()
+		w.updateModel()
 		if len(w.engines) == 0 {
 			break
 		}
@@ -122,22 +122,22 @@ func (w *world) during(e *engine, d time.Duration, f func(context.Context) bool)
 			w.flush(w.anyEngine())
 		}
 		if w.rng.IntN(3) == 0 {
-			w.settle()
-			w.compare(w.anyChannel(), w.someAsked())
+			w.updateModel()
+			w.compare(w.anyChannel(), w.queriedEngines())
 		}
 	}
 	cancel()
 	wg.Wait()
 }
 
-// someAsked returns the engines that a reader asks: all, some or none.
-func (w *world) someAsked() (asked []*engine) {
+// queriedEngines returns the engines that a reader queries: all, some or none.
+func (w *world) queriedEngines() (queried []*engine) {
 	for _, e := range w.engines {
 		if w.rng.IntN(4) > 0 {
-			asked = append(asked, e)
+			queried = append(queried, e)
 		}
 	}
-	return asked
+	return queried
 }
 
 func (w *world) stepLaunch() {
@@ -152,19 +152,19 @@ func (w *world) stepEnd() {
 	if e.line.isAway() {
 		return
 	}
-	w.did("engine %d ends in order", e.id)
+	w.did("engine %d shuts down in order", e.id)
 	w.end(e)
 }
 
-// end ends an engine in order, and checks that all of its samples are durable.
+// end shuts down an engine in order, and checks that all of its samples are durable.
 func (w *world) end(e *engine) {
 	e.stop()
 	e.running.Wait()
 	if e.dead() {
-		return // it crashed before its end
+		return // the engine crashed before it had shut down
 	}
 	if e.unsaved != 0 {
-		w.fatalf("engine %d ends with %d samples unsaved", e.id, e.unsaved)
+		w.fatalf("engine %d has shut down with %d unsaved samples", e.id, e.unsaved)
 	}
 	w.saved(e)
 	e.crash()
@@ -177,7 +177,8 @@ func (w *world) stepCrash() {
 	e.die()
 }
 
-// stepBreak lets an engine crash, or cuts it off, at some write of its next operation.
+// stepBreak makes an engine crash, or cuts it off from the store, at a random write of its
+// next operation.
 func (w *world) stepBreak() {
 	e, n := w.anyEngine(), 1+w.rng.IntN(12)
 	if e.line.isAway() {
@@ -188,7 +189,7 @@ func (w *world) stepBreak() {
 		what, blown = "be cut off", func() { w.cut(e) }
 	}
 	e.line.arm(n, blown)
-	w.did("engine %d is to %s at write %d", e.id, what, n)
+	w.did("engine %d will %s at write %d", e.id, what, n)
 	switch w.rng.IntN(5) {
 	case 0:
 		w.did("engine %d flushes", e.id)
@@ -206,7 +207,7 @@ func (w *world) stepBreak() {
 		w.during(e, time.Minute, e.term().Run)
 		e.newTerm()
 	case 4:
-		w.did("engine %d ends", e.id)
+		w.did("engine %d shuts down", e.id)
 		e.stop()
 		time.Sleep(time.Minute)
 		e.line.set(false, false)
@@ -221,7 +222,7 @@ func (w *world) away() bool {
 
 func (w *world) cut(e *engine) { e.line.set(false, true) }
 
-// stepCut cuts an engine off from the store. Others take it for dead after some time.
+// stepCut cuts an engine off from the store. Other engines declare it dead after some time.
 func (w *world) stepCut() {
 	e := w.anyEngine()
 	w.did("engine %d is cut off", e.id)
@@ -241,13 +242,13 @@ func (w *world) stepHeal() {
 func (w *world) stepRetention() {
 	ch := w.anyChannel()
 	ch.retention = w.anyRetention()
-	told := w.engines
+	informed := w.engines
 	if w.rng.IntN(4) == 0 {
-		told = w.someEngines()
+		informed = w.someEngines()
 	}
-	w.did("%s: is to be kept %v as engines %s know", ch.name, ch.retention, names(told))
-	for _, e := range told {
-		e.tell(ch)
+	w.did("%s: the retention is %v now; engines %s know it", ch.name, ch.retention, names(informed))
+	for _, e := range informed {
+		e.setRetention(ch)
 	}
 }
 
@@ -263,7 +264,7 @@ func (w *world) stepDelete() {
 	if w.rng.IntN(4) == 0 {
 		n = 1 + w.rng.IntN(10)
 	}
-	w.did("%s: engine %d deletes it, and is to crash at write %d", ch.name, e.id, n)
+	w.did("%s: engine %d deletes the PV, and will crash at write %d", ch.name, e.id, n)
 	for _, o := range w.engines {
 		o.release(ch.name)
 		w.flush(o)
@@ -275,9 +276,9 @@ func (w *world) stepDelete() {
 	e.line.arm(0, nil)
 	w.failed(e, "deletion", err)
 	if e.dead() {
-		w.bury(e)
+		w.resolveCrash(e)
 		e = w.launch()
-		w.did("%s: engine %d deletes it instead", ch.name, e.id)
+		w.did("%s: engine %d deletes the PV instead", ch.name, e.id)
 		w.failed(e, "deletion", e.shard.Delete(e.ctx, []string{ch.name}))
 	}
 	clear(ch.sure)
@@ -294,7 +295,7 @@ func (w *world) stepDelete() {
 // stepRelease ends the capture of a PV by an engine. The stored samples stay.
 func (w *world) stepRelease() {
 	ch, e := w.anyChannel(), w.anyEngine()
-	w.did("%s: engine %d captures it no more", ch.name, e.id)
+	w.did("%s: engine %d no longer captures the PV", ch.name, e.id)
 	e.release(ch.name)
 }
 
@@ -318,7 +319,7 @@ func (w *world) stepReplay() {
 }
 
 func (w *world) stepReopen() {
-	w.did("the store is closed and opened again, and deletes what has expired")
+	w.did("the store is closed and opened again, and deletes expired rows")
 	time.Sleep(time.Second) // the reopened store restarts its clock
 	w.must(w.out.reopen())
 	w.must(w.reader.Expire(context.Background(), time.Now().UnixNano()))

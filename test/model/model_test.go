@@ -16,16 +16,17 @@ import (
 	"varve.dev/varve/test/cassandra"
 )
 
-// -seed 14 repeats the run of seed 14. -seed 100 -seeds 500 runs 500 seeds from 100 on.
+// The flag -seed 14 repeats the run of seed 14. The flags -seed 100 -seeds 500 run 500 seeds
+// from 100 on.
 var (
 	firstSeed = flag.Int("seed", 0, "the first seed")
-	seeds     = flag.Int("seeds", 0, "how many seeds; 0: as many as take less than a minute, or one from -seed on")
+	seeds     = flag.Int("seeds", 0, "number of seeds; 0: the seeds that take less than a minute, or only the seed of -seed")
 	steps     = flag.Int("steps", 0, "how many steps of each seed; 0: 80, and 40 on Cassandra")
 )
 
 func TestMain(m *testing.M) { cassandra.Main(m) }
 
-// opener opens a store that may use now instead of the clock of the process.
+// opener opens a store. The store may use now instead of the clock of the process.
 type opener func(now func() time.Time) (store.Store, error)
 
 func TestPebble(t *testing.T) {
@@ -96,7 +97,7 @@ func run(t *testing.T, p plan, open func(t *testing.T) opener) {
 // start is the time at which each world begins. The clock of a bubble begins in 2000.
 var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// live runs the steps of a world, and compares the archive with the model after each step.
+// live runs the steps of a world. After each step it compares the archive with the model.
 func live(t *testing.T, out *outside, seed uint64, shard, steps int) {
 	time.Sleep(time.Until(start))
 	w := newWorld(t, out, seed, shard)
@@ -104,10 +105,10 @@ func live(t *testing.T, out *outside, seed uint64, shard, steps int) {
 	w.launch()
 	for i := range steps {
 		w.step()
-		if asked := w.someAsked(); i%10 == 0 {
-			w.compareAll(asked)
+		if queried := w.queriedEngines(); i%10 == 0 {
+			w.compareAll(queried)
 		} else {
-			w.compare(w.anyChannel(), asked)
+			w.compare(w.anyChannel(), queried)
 		}
 	}
 	w.finish()

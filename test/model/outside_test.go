@@ -90,8 +90,8 @@ func (o *outside) reopen() (err error) {
 	return err
 }
 
-// ask returns the result of f, which reads the store outside the bubble.
-func ask[T any](ctx context.Context, l *line, f func(context.Context, store.Store) (T, error)) (v T, err error) {
+// fetch calls f, which reads the store, outside the bubble, and returns its result.
+func fetch[T any](ctx context.Context, l *line, f func(context.Context, store.Store) (T, error)) (v T, err error) {
 	if err := l.up(ctx); err != nil {
 		return v, err
 	}
@@ -99,10 +99,10 @@ func ask[T any](ctx context.Context, l *line, f func(context.Context, store.Stor
 	return v, err
 }
 
-// list yields the values of f, which reads the store outside the bubble.
-func list[T any](ctx context.Context, l *line, f func(context.Context, store.Store) iter.Seq2[T, error]) iter.Seq2[T, error] {
+// fetchAll calls f, which reads the store, outside the bubble, and yields its values.
+func fetchAll[T any](ctx context.Context, l *line, f func(context.Context, store.Store) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		all, err := ask(ctx, l, func(ctx context.Context, st store.Store) (all []T, err error) {
+		all, err := fetch(ctx, l, func(ctx context.Context, st store.Store) (all []T, err error) {
 			for v, err := range f(ctx, st) {
 				if err != nil {
 					return all, err

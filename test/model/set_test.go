@@ -68,8 +68,8 @@ type channel struct {
 type expectation struct{ must, may set }
 
 // in returns the expectation for a read of [from, to]. The read may begin with one sample
-// before the range, which must be in before. If sure is true, the read must begin with such
-// a sample. If before is empty, it must not.
+// before the range. This sample must be in the set before. If sure is true, the read must
+// begin with such a sample. If the set before is empty, it must not.
 func (e *expectation) in(from, to int64) (in expectation, before set, sure bool) {
 	in, before = expectation{set{}, set{}}, set{}
 	exact := false

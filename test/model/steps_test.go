@@ -117,9 +117,9 @@ func (w *world) step() {
 			break
 		}
 	}
-	w.settle()
+	w.updateModel()
 	for len(w.engines) == 0 {
-		w.did("engine %d starts, as there is none", w.launch().id)
+		w.did("engine %d starts, because no other engine runs", w.launch().id)
 	}
 }
 
@@ -158,12 +158,12 @@ func (w *world) stepAgain() {
 			old[i].tag = sample.MakeTag(sample.Minor, uint16(w.rng.IntN(3)))
 		}
 	}
-	w.did("%s: %d samples again, captured by %s", ch.name, len(old), names(by))
+	w.did("%s: %d repeated samples, captured by %s", ch.name, len(old), names(by))
 	w.put(ch, old, by...)
 }
 
 func (w *world) stepType() {
 	ch := w.anyChannel()
 	ch.typ = w.anyType()
-	w.did("%s: its type is %v now", ch.name, ch.typ)
+	w.did("%s: the type is %v now", ch.name, ch.typ)
 }

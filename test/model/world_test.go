@@ -43,7 +43,7 @@ func (w *world) newLine() *line {
 	return &line{out: w.out, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 0)), blown: func() {}}
 }
 
-// close ends all live engines.
+// close shuts down all live engines.
 func (w *world) close() {
 	for _, e := range w.engines {
 		e.die()
@@ -67,14 +67,14 @@ func (w *world) must(err error) {
 	}
 }
 
-// expect returns the expectation for a read that asks some engines.
-func (w *world) expect(ch *channel, asked []*engine) expectation {
+// expect returns the expectation for a read that queries the given engines.
+func (w *world) expect(ch *channel, queried []*engine) expectation {
 	x := expectation{must: set{}, may: set{}}
 	for p := range ch.sure {
 		x.must.add(p)
 	}
 	for _, e := range w.engines {
-		if slices.Contains(asked, e) {
+		if slices.Contains(queried, e) {
 			x.must.add(e.pending[ch.name]...)
 		} else {
 			x.may.add(e.pending[ch.name]...)
@@ -86,14 +86,14 @@ func (w *world) expect(ch *channel, asked []*engine) expectation {
 	return x
 }
 
-// settle waits until all goroutines are idle. It then updates the model: it records the
+// updateModel waits until all goroutines are idle. It then updates the model: it records the
 // samples that engines report as durable, and handles crashed engines.
-func (w *world) settle() {
+func (w *world) updateModel() {
 	synctest.Wait()
 	for _, e := range slices.Clone(w.engines) {
 		switch {
 		case e.dead():
-			w.bury(e)
+			w.resolveCrash(e)
 		case e.shardJournal.Unsaved() == 0:
 			w.saved(e)
 		}
@@ -108,9 +108,9 @@ func (w *world) saved(e *engine) {
 	}
 }
 
-// bury waits for the end of a crashed engine, and reads which of its unacknowledged samples
-// the store has. These count as durable from then on.
-func (w *world) bury(e *engine) {
+// resolveCrash waits for the end of a crashed engine, and reads which of its unacknowledged
+// samples the store has. These samples count as durable from then on.
+func (w *world) resolveCrash(e *engine) {
 	e.running.Wait()
 	w.engines = slices.DeleteFunc(w.engines, func(o *engine) bool { return o == e })
 	for _, ch := range w.channels {
@@ -173,43 +173,43 @@ func (w *world) compareTypes(ch *channel) {
 	w.must(err)
 	for p := range ch.sure {
 		if !slices.Contains(c.Types, p.typ) {
-			w.fatalf("%s: type %v is not listed, and samples have it", ch.name, p.typ)
+			w.fatalf("%s: the directory does not list type %v, but samples have it", ch.name, p.typ)
 		}
 	}
 	for _, t := range c.Types {
 		if !slices.ContainsFunc(ch.sent, func(p point) bool { return p.typ == t }) {
-			w.fatalf("%s: type %v is listed, and no sample had it", ch.name, t)
+			w.fatalf("%s: the directory lists type %v, but no sample has had it", ch.name, t)
 		}
 	}
 }
 
-// view is the set of engines that a reader asks. It reports every PV as known, even if no
+// view is the set of engines that a reader queries. It reports every PV as known, even if no
 // engine answers.
 type view struct {
-	w     *world
-	asked []*engine
+	w       *world
+	queried []*engine
 }
 
 func (v view) Recent(_ context.Context, q query.RecentRequest) query.Held {
 	h := query.Held{Known: true, Shards: []int{v.w.shard}}
-	for _, e := range v.asked {
+	for _, e := range v.queried {
 		h.Add(query.Held{Covers: []store.WriterID{e.shardJournal.Writer()}, Runs: e.shardJournal.Recent(q.PV)})
 	}
 	return h
 }
 
-func (w *world) query(asked []*engine) *query.Reader {
-	return &query.Reader{Store: w.reader, Recent: view{w, asked}, Shards: w.shard + 1}
+func (w *world) query(queried []*engine) *query.Reader {
+	return &query.Reader{Store: w.reader, Recent: view{w, queried}, Shards: w.shard + 1}
 }
 
 // runs returns the samples of a read.
-func (w *world) runs(ch *channel, from, to int64, opts query.Options, asked []*engine) (all []*sample.Run) {
-	runs, err := w.query(asked).Read(context.Background(), ch.name, from, to, opts)
+func (w *world) runs(ch *channel, from, to int64, opts query.Options, queried []*engine) (all []*sample.Run) {
+	runs, err := w.query(queried).Read(context.Background(), ch.name, from, to, opts)
 	w.must(err)
 	for r, err := range runs {
 		w.must(err)
 		if r.Len() == 0 {
-			w.fatalf("%s: a run without samples", ch.name)
+			w.fatalf("%s: the read yields a run without samples", ch.name)
 		}
 		all = append(all, r.Clone())
 	}

@@ -53,8 +53,8 @@ func splitFields(fields string) (list []string) {
 	return list
 }
 
-// When a PV returns with another type, the archiver continues with the new type. Samples of both
-// types can be read.
+// TestTypesChange checks that the archiver continues with the new type when a PV returns with
+// another type, and that samples of both types can be read.
 func TestTypesChange(t *testing.T) {
 	for client, provider := range map[*string]string{&watchCA: "CA", &watchPVA: "PVA"} {
 		t.Run(provider, func(t *testing.T) { testTypesChange(t, *client, provider) })
@@ -115,7 +115,7 @@ func checkChangeMark(t *testing.T, pv string, n *native, text string) {
 	for _, m := range n.Marks {
 		kinds = append(kinds, m.Kind)
 		if m.Kind == "type_changed" && m.Text != text {
-			t.Errorf("%s: the mark of the change says %q, want %q", pv, m.Text, text)
+			t.Errorf("%s: the mark of the change has the text %q, want %q", pv, m.Text, text)
 		}
 	}
 	slices.Sort(kinds)

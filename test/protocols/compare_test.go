@@ -16,12 +16,12 @@ import (
 
 // precision describes how a format changes numbers.
 type precision struct {
-	doubles bool // integers of more than 32 bits become float64
-	bools   bool // booleans stay booleans instead of becoming 0 or 1
-	bits    int  // size of a floating-point number
+	toFloat64 bool // integers of more than 32 bits become float64
+	bools     bool // booleans stay booleans instead of becoming 0 or 1
+	bits      int  // size of a floating-point number
 }
 
-// equal compares a value that a client saw with a value from the archive.
+// equal reports whether a value that a client saw equals a value from the archive.
 func (p precision) equal(saw, got any) bool {
 	switch s := saw.(type) {
 	case json.Number:
@@ -44,8 +44,8 @@ func (p precision) equal(saw, got any) bool {
 	return saw == got
 }
 
-// unwritable compares a number that JSON cannot represent. The archive writes NaN as null and an
-// infinity as a number that is too large.
+// unwritable reports whether two numbers are equal that JSON cannot represent. The archive
+// writes NaN as null and an infinity as a number that is too large.
 func unwritable(saw string, got any) bool {
 	if saw == "NaN" {
 		return got == nil
@@ -59,7 +59,7 @@ func (p precision) equalNumber(saw, got json.Number) bool {
 	if saw == got {
 		return true
 	}
-	if isInteger(saw) && isInteger(got) && !p.doubles {
+	if isInteger(saw) && isInteger(got) && !p.toFloat64 {
 		return false
 	}
 	s, errSaw := saw.Float64()
@@ -92,7 +92,7 @@ func compare(t *testing.T, a *program.Archiver, types map[string]string, saw map
 			compareUpdates(t, "/api/v1", want.Updates, n.updates(), p)
 			compareUpdates(t, "getData.json", want.Updates, readJSON(t, a, pv), p)
 			if types[pv] != "struct" {
-				p.doubles = true
+				p.toFloat64 = true
 				compareUpdates(t, "getData.raw", want.Updates, unpack(packed[pv], types[pv]), p)
 			}
 			compareMetadata(t, &want.Metadata, &n.Metadata)
@@ -141,8 +141,8 @@ func (n *native) types() (types []string) {
 	return types
 }
 
-// await waits until the archive has the expected number of samples of each PV. After a minute it
-// returns anyway, because the later comparison reports missing samples.
+// await waits until the archive has the expected number of samples of each PV. It returns
+// after at most a minute, because the later comparison reports missing samples.
 func await(t *testing.T, a *program.Archiver, counts map[string]int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -156,12 +156,12 @@ func await(t *testing.T, a *program.Archiver, counts map[string]int) {
 func compareUpdates(t *testing.T, format string, saw, got []update, p precision) {
 	t.Helper()
 	if len(got) != len(saw) {
-		t.Errorf("%s has %d samples where the client saw %d: %.500s", format, len(got), len(saw), fmt.Sprint(got))
+		t.Errorf("%s has %d samples, but the client saw %d: %.500s", format, len(got), len(saw), fmt.Sprint(got))
 	}
 	for i := range min(len(saw), len(got)) {
 		s, g := saw[i], got[i]
 		if g.Time != s.Time || g.Severity != s.Severity || g.Status != s.Status && g.Status >= 0 || !p.equal(s.Value, g.Value) {
-			t.Errorf("%s: sample %d is %s; the client saw %s", format, i, short(g), short(s))
+			t.Errorf("%s: sample %d is %s, but the client saw %s", format, i, short(g), short(s))
 		}
 	}
 }
@@ -175,13 +175,13 @@ func compareMetadata(t *testing.T, saw, got *metadata) {
 	t.Helper()
 	if got.Units != saw.Units || got.Precision != saw.Precision || !slices.Equal(got.Labels, saw.Labels) ||
 		!maps.Equal(got.Properties, saw.Properties) {
-		t.Errorf("metadata are %+v; the client saw %+v", got, saw)
+		t.Errorf("metadata are %+v, but the client saw %+v", got, saw)
 	}
 	for name := range maps.Keys(merged(saw.Limits, got.Limits)) {
-		s, told := saw.Limits[name]
+		s, known := saw.Limits[name]
 		g, kept := got.Limits[name]
-		if told != kept || math.Abs(s-g) > 0 {
-			t.Errorf("the limit %s is %v (%v); the client saw %v (%v)", name, g, kept, s, told)
+		if known != kept || math.Abs(s-g) > 0 {
+			t.Errorf("the limit %s is %v (present: %v), but the client saw %v (present: %v)", name, g, kept, s, known)
 		}
 	}
 }

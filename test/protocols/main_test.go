@@ -6,8 +6,8 @@
 //
 //	counting IOC ── failing network ──▶ varve standalone ──▶ every step, or a mark
 //
-// The archive must return every type of value as the other clients see it. Whatever the network
-// does, a mark must cover each missing step of a counting PV.
+// The archive must return every type of value as the other clients see it. If the network
+// fails, a mark must cover each missing step of a counting PV.
 package protocols
 
 import (

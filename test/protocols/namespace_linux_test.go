@@ -21,8 +21,8 @@ type namespace struct {
 	file *os.File
 }
 
-// newNamespace creates a namespace with a loopback interface. It skips the test where the system
-// does not allow that.
+// newNamespace creates a namespace with a loopback interface. It skips the test if the system
+// does not allow this.
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
 	n := &namespace{t: t}
@@ -33,7 +33,7 @@ func newNamespace(t *testing.T) *namespace {
 		return err
 	})
 	if err != nil {
-		t.Skipf("network namespaces cannot be made here: %v", err)
+		t.Skipf("network namespaces cannot be created here: %v", err)
 	}
 	t.Cleanup(func() { _ = n.file.Close() })
 	n.ip("link", "set", "lo", "up")
@@ -96,7 +96,7 @@ func (n *namespace) ip(args ...string) {
 // path returns a path through which other processes can open the namespace.
 func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
 
-// Addresses of two joined namespaces. They are not visible outside of the namespaces.
+// Addresses of two joined namespaces. The addresses are not visible outside of the namespaces.
 const (
 	hereAddr  = "10.213.7.1"
 	thereAddr = "10.213.7.2"

@@ -10,63 +10,63 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// newRemotePlant starts an IOC and an archiver in two separate network namespaces that a veth
+// newRemoteFixture starts an IOC and an archiver in two separate network namespaces that a veth
 // pair connects. It returns the fixture and the namespace of the IOC.
-func newRemotePlant(t *testing.T, n int, env ...string) (*plant, *namespace) {
+func newRemoteFixture(t *testing.T, n int, env ...string) (*fixture, *namespace) {
 	t.Helper()
 	here, there := newNamespace(t), newNamespace(t)
 	join(here, there)
-	p := &plant{pvs: counting(n, n)}
+	p := &fixture{pvs: counting(n, n)}
 	there.do(func() { p.IOC = epics.StartIOCOn(t, thereAddr, archive.Counting(p.pvs)) })
-	here.do(func() { p.archiveThem(t, env...) })
+	here.do(func() { p.startArchiver(t, env...) })
 	p.HTTP.Transport = &http.Transport{DialContext: here.dial}
 	p.warmUp()
 	return p, there
 }
 
-// While the network is down for ten seconds, circuits stay open. The archive loses the updates
-// that the IOCs could not queue, and marks the loss.
+// TestLong_NetworkIsDown takes the network down for ten seconds. Circuits stay open. The
+// archive loses the updates that the IOCs could not queue, and must mark the loss.
 func TestLong_NetworkIsDown(t *testing.T) {
 	t.Parallel()
-	p, far := newRemotePlant(t, 200)
+	p, far := newRemoteFixture(t, 200)
 	far.unplug()
 	p.GoOn(10 * time.Second)
 	far.plug()
 	p.awaitUpdates(t)
-	p.settle(t)
+	p.awaitLossMarks(t)
 	p.checkMemory(t)
 	p.account(t)
 }
 
-// The archiver closes a circuit whose other end is silent for EPICS_CA_CONN_TMO or
-// EPICS_PVA_CONN_TMO, even if TCP reports no error. It marks everything that it missed since the
-// circuit fell silent.
+// TestLong_HalfOpenCircuit checks that the archiver closes a circuit whose other end is silent
+// for EPICS_CA_CONN_TMO or EPICS_PVA_CONN_TMO, even if TCP reports no error. The archiver must
+// mark all updates that it missed since the circuit became silent.
 func TestLong_HalfOpenCircuit(t *testing.T) {
 	t.Parallel()
-	p, far := newRemotePlant(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
+	p, far := newRemoteFixture(t, 50, "EPICS_CA_CONN_TMO=5", "EPICS_PVA_CONN_TMO=5")
 	far.unplug()
 	down := time.Now()
-	program.Eventually(t, "the silent circuits are given up", func() bool {
+	program.Eventually(t, "the silent circuits are closed", func() bool {
 		return p.Summary().States["disconnected"] == len(p.pvs)
 	})
-	t.Logf("the circuits are given up after %.1f s", time.Since(down).Seconds())
+	t.Logf("the circuits were closed after %.1f s", time.Since(down).Seconds())
 	if took := time.Since(down); took > 30*time.Second {
-		t.Errorf("with a time-out of 5 s, circuits are given up only after %v", took)
+		t.Errorf("with a time-out of 5 s, circuits were closed only after %v", took)
 	}
 	far.plug()
 	up := time.Now()
 	p.AwaitConnected(len(p.pvs))
-	t.Logf("the channels are back after %.1f s", time.Since(up).Seconds())
+	t.Logf("the channels were connected again after %.1f s", time.Since(up).Seconds())
 	p.awaitUpdates(t)
-	p.settle(t)
+	p.awaitLossMarks(t)
 	p.account(t)
 }
 
 // awaitUpdates waits until every PV has received another update.
-func (p *plant) awaitUpdates(t *testing.T) {
+func (p *fixture) awaitUpdates(t *testing.T) {
 	t.Helper()
 	from := time.Now()
-	program.Eventually(t, "all PVs are updated", func() bool {
+	program.Eventually(t, "all PVs have been updated", func() bool {
 		for _, c := range p.Channels() {
 			if c.Last == nil || c.Last.Time.Before(from) {
 				return false
@@ -74,5 +74,5 @@ func (p *plant) awaitUpdates(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("all PVs are updated %.1f s after the network is up", time.Since(from).Seconds())
+	t.Logf("all PVs were updated %.1f s after the network was up", time.Since(from).Seconds())
 }

@@ -14,8 +14,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// proxy forwards connections between clients and a server. On the first few connections, it
-// corrupts or cuts off the data from the server, on each in a different way.
+// proxy forwards connections between clients and a server. On each of the first few
+// connections, it corrupts or cuts off the data from the server in a different way.
 type proxy struct {
 	server   string // address of the server
 	listener net.Listener
@@ -68,7 +68,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// forward copies bytes until either side closes the connection or the fault of connection n does.
+// forward copies bytes until either side, or the fault of connection n, closes the connection.
 func (p *proxy) forward(client, server net.Conn, n int) {
 	p.hold(client, true)
 	defer p.hold(client, false)
@@ -141,7 +141,7 @@ func drip(to io.Writer, from io.Reader, n int) {
 	}
 }
 
-// hold adds a connection to the open ones or removes it.
+// hold adds a connection to the open connections or removes it from them.
 func (p *proxy) hold(c net.Conn, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *proxy) hold(c net.Conn, on bool) {
 // await waits until the proxy has accepted a connection after the last one with a fault.
 func (p *proxy) await(t *testing.T) {
 	t.Helper()
-	defer func() { t.Logf("%s took %d connections", p.listener.Addr(), p.accepted.Load()) }()
+	defer func() { t.Logf("%s accepted %d connections", p.listener.Addr(), p.accepted.Load()) }()
 	program.Eventually(t, "the faulty connections are over", func() bool { return int(p.accepted.Load()) > p.faults })
 }
 
@@ -207,8 +207,9 @@ func pump(read func([]byte) (int, net.Addr, error), to func([]byte, net.Addr)) {
 	}
 }
 
-// channelAccess describes Channel Access with updates of scalar numbers. Their frames are too
-// short for an extended header. The oversized frame is an update of nearly 4 GiB.
+// channelAccess describes Channel Access with updates of scalar numbers. The frames of such
+// updates are too short for an extended header. The oversized frame is an update of nearly 4
+// GiB.
 func channelAccess() protocol {
 	b := []byte{0, 1, 0xff, 0xff, 0, 20, 0, 0} // EVENT_ADD, DBR_TIME_DOUBLE
 	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0)      // ECA_NORMAL, the first subscription
@@ -219,8 +220,8 @@ func channelAccess() protocol {
 	}}
 }
 
-// pvAccess describes pvAccess with little-endian messages, as servers on all common machines send
-// them. The oversized frame is an update of nearly 2 GiB.
+// pvAccess describes pvAccess with little-endian messages, which servers on all common
+// machines send. The oversized frame is an update of nearly 2 GiB.
 func pvAccess() protocol {
 	b := binary.LittleEndian.AppendUint32([]byte{0xca, 2, 0x40, 13}, 0x7ffffff0)
 	return protocol{header: 8, oversized: b, size: func(header []byte) int64 {

@@ -23,12 +23,12 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-// ask requests a path of an archive and decodes the answer.
-func ask(t *testing.T, a *program.Archiver, path string, q url.Values, into any) {
+// getJSON requests a path of an archive and decodes the answer.
+func getJSON(t *testing.T, a *program.Archiver, path string, q url.Values, into any) {
 	t.Helper()
 	code, text := a.Get(path, q)
 	if code != 200 {
-		t.Fatalf("%s?%s answers %d: %s", path, q.Encode(), code, text)
+		t.Fatalf("%s?%s returns %d: %s", path, q.Encode(), code, text)
 	}
 	decode(t, text, into)
 }
@@ -46,7 +46,7 @@ func readJSON(t *testing.T, a *program.Archiver, pv string) (updates []update) {
 			Severity, Status int
 		}
 	}
-	ask(t, a, "/retrieval/data/getData.json", all(pv), &answer)
+	getJSON(t, a, "/retrieval/data/getData.json", all(pv), &answer)
 	for _, part := range answer {
 		for _, d := range part.Data {
 			updates = append(updates, update{d.Secs*1e9 + d.Nanos, d.Val, d.Severity, d.Status})
@@ -67,7 +67,7 @@ func readRaw(t *testing.T, a *program.Archiver, pvs []string) map[string][]updat
 	return updates
 }
 
-// native is the answer of /api/v1/samples about a PV.
+// native is the answer of /api/v1/samples for a PV.
 type native struct {
 	Metadata metadata
 	Runs     []run
@@ -90,11 +90,12 @@ var severities = []string{"NO_ALARM", "MINOR", "MAJOR", "INVALID"}
 // readNative reads a PV in Varve's own JSON.
 func readNative(t *testing.T, a *program.Archiver, pv string) (n native) {
 	t.Helper()
-	ask(t, a, "/api/v1/samples", all(pv), &n)
+	getJSON(t, a, "/api/v1/samples", all(pv), &n)
 	return n
 }
 
-// updates returns the samples. Their Status is -1, because the answer has only its name.
+// updates returns the samples. The Status of these updates is -1, because the answer has only
+// the name of the status.
 func (n *native) updates() (updates []update) {
 	for _, r := range n.Runs {
 		for _, s := range r.Samples {

@@ -9,18 +9,18 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// An archiver that is suspended for ten seconds, as on a node without free CPU, recovers on its
-// own. It marks the updates that IOCs dropped meanwhile.
+// TestLong_ArchiverStalls suspends the archiver for ten seconds, as on a node without free
+// CPU. The archiver must recover on its own, and mark the updates that IOCs dropped meanwhile.
 func TestLong_ArchiverStalls(t *testing.T) {
 	t.Parallel()
 	pvs := counting(2000, 300)
-	p := &plant{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}
-	p.archiveThem(t)
+	p := &fixture{IOC: epics.StartIOC(t, archive.Counting(pvs)), pvs: pvs}
+	p.startArchiver(t)
 	p.warmUp()
 	p.signal(t, syscall.SIGSTOP)
 	p.GoOn(10 * time.Second)
 	p.signal(t, syscall.SIGCONT)
-	p.settle(t)
+	p.awaitLossMarks(t)
 	p.checkMemory(t)
 	for provider, n := range p.account(t) {
 		if n == 0 {
@@ -29,7 +29,7 @@ func TestLong_ArchiverStalls(t *testing.T) {
 	}
 }
 
-func (p *plant) signal(t *testing.T, s syscall.Signal) {
+func (p *fixture) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := p.Cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// An IOC database and two server scripts. Together they serve PVs of all types.
+// These are an IOC database and two server scripts. Together they serve PVs of all types.
 var (
 	//go:embed testdata/types.db
 	typesDB string
@@ -57,8 +57,8 @@ func ramp(n int) []float64 {
 	return v
 }
 
-// puts returns puts that take the records of typesDB through all alarm severities and that change
-// the lengths of arrays.
+// puts returns puts that set the records of typesDB to all alarm severities and change the
+// lengths of arrays.
 func puts() []put {
 	const long = "a long string of more than forty characters, with µ and °"
 	ai := []string{"T:AI", "T:ALIAS", "T:CALC"}
@@ -86,7 +86,8 @@ func puts() []put {
 	}
 }
 
-// The archive has every record type of an IOC as libca and caproto read it.
+// TestTypesOfIOCByCA checks that the archive has every record type of an IOC as libca and
+// caproto read it.
 func TestTypesOfIOCByCA(t *testing.T) {
 	ioc := epics.StartIOC(t, typesDB)
 	pvs := slices.Sorted(maps.Keys(caTypes))
@@ -101,7 +102,8 @@ var caprotoTypes = map[string]string{
 	"C:A:BYTE": "uint8[]", "C:A:STRING": "string[]", "C:CHARS": "uint8[]", "C:LARGE": "float64[]",
 }
 
-// The archive has every PV type of caproto as libca and caproto read it.
+// TestTypesOfCaproto checks that the archive has every PV type of caproto as libca and caproto
+// read it.
 func TestTypesOfCaproto(t *testing.T) {
 	ioc := epics.StartCAServer(t, serveCaproto)
 	pvs := slices.Sorted(maps.Keys(caprotoTypes))
@@ -119,7 +121,8 @@ var pvaTypes = map[string]string{
 	"T:W:LARGE": "float64[]", "T:AAI": "float64[]",
 }
 
-// Over pvAccess, the archive has every record type of an IOC as p4p reads it.
+// TestTypesOfIOCByPVA checks that the archive has every record type of an IOC over pvAccess as
+// p4p reads it.
 func TestTypesOfIOCByPVA(t *testing.T) {
 	ioc := epics.StartIOC(t, typesDB)
 	pvs := slices.Sorted(maps.Keys(pvaTypes))
@@ -151,8 +154,8 @@ var p4pTypes = map[string]string{
 	"P:ENUM": "enum", "P:TABLE": "struct", "P:IMAGE8": "struct", "P:IMAGE16": "struct", "P:STRUCT": "struct", "P:UNION": "struct", "P:ANY": "struct",
 }
 
-// The archive has every PV type of p4p as p4p reads it. It stores the value of a normative type
-// and the whole of any other structure.
+// TestTypesOfP4P checks that the archive has every PV type of p4p as p4p reads it. The archive
+// stores the value of a normative type, and the whole structure of any other type.
 func TestTypesOfP4P(t *testing.T) {
 	ioc := epics.StartPVAServer(t, serveP4P)
 	pvs := slices.Sorted(maps.Keys(p4pTypes))

@@ -42,7 +42,7 @@ func (p put) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{p.pv, p.value, append([]string{}, p.changes...)})
 }
 
-// Scripts that watch PVs: watchCA with pyepics and caproto, watchPVA with p4p.
+// These scripts watch PVs: watchCA uses pyepics and caproto, and watchPVA uses p4p.
 var (
 	//go:embed testdata/watch_ca.py
 	watchCA string
@@ -50,8 +50,8 @@ var (
 	watchPVA string
 )
 
-// watch runs an independent client that watches PVs while it puts values. It returns the data that
-// the client received.
+// watch runs an independent client that watches PVs and puts values at the same time. It
+// returns the data that the client received.
 func watch(t *testing.T, ioc *epics.IOC, client string, pvs []string, puts ...put) map[string]seen {
 	t.Helper()
 	job, err := json.Marshal(map[string]any{"pvs": pvs, "puts": append([]put{}, puts...)})

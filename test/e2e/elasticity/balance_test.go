@@ -34,9 +34,9 @@ const (
 	cold = "2 second"
 )
 
-// settling is the time in which the HorizontalPodAutoscaler must scale down from 4 engines. It
+// scaleDownTime is the time in which the HorizontalPodAutoscaler must scale down from 4 engines. It
 // considers the last five minutes before each step.
-const settling = 18 * time.Minute
+const scaleDownTime = 18 * time.Minute
 
 var _ = Describe("Load", func() {
 	It("that rises 20 × and falls again is followed by engines", Label("autoscaling"), func(ctx SpecContext) {
@@ -48,7 +48,7 @@ var _ = Describe("Load", func() {
 			"resources":   lab.Spec{"requests": lab.Spec{"cpu": "100m"}},
 		}})
 		replicas := func() int { return len(s.Pods(ctx, "engine")) }
-		Eventually(ctx, replicas).WithTimeout(settling).Should(Equal(1), "engines at low load")
+		Eventually(ctx, replicas).WithTimeout(scaleDownTime).Should(Equal(1), "engines at low load")
 		from := time.Now()
 		m := s.measure()
 		DeferCleanup(func() { m.stop() })
@@ -61,16 +61,16 @@ var _ = Describe("Load", func() {
 		most := replicas()
 		s.scan(s.pvs, cold)
 		lowered := time.Now()
-		Eventually(ctx, replicas).WithTimeout(settling).Should(Equal(1), "engines at low load, again")
+		Eventually(ctx, replicas).WithTimeout(scaleDownTime).Should(Equal(1), "engines at low load, again")
 		lab.Figure("load / 20 → one engine", "%.0f s, from %d", time.Since(lowered).Seconds(), most)
 		pause(ctx, 10*time.Second)
 		m.publish("autoscaling", raised)
 		s.checkWhole(ctx, from, time.Now().Add(-durable))
-	}, SpecTimeout(2*settling+6*lab.Patience))
+	}, SpecTimeout(2*scaleDownTime+6*lab.Patience))
 
 	It("that is uneven ends even, and stays so", Label("uneven"), func(ctx SpecContext) {
 		s := newSite(ctx, "uneven", 1, cold, nil)
-		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 		from := time.Now()
 		m := s.measure()
 		DeferCleanup(func() { m.stop() })

@@ -43,7 +43,7 @@ func describe(redundancy int) bool {
 				s.endures(ctx, fault{name: "cassandra-node", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 					s.move(ctx)
 					ring.Nodes[2].Kill()
-					Eventually(ctx, func() string { return s.unlike(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
+					Eventually(ctx, func() string { return s.unhealthy(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
 					ring.Nodes[2].Start(GinkgoTB())
 					ring.Nodes[0].AwaitUp(GinkgoTB(), 3)
 					s.scale(ctx, engines)

@@ -30,11 +30,11 @@ var faults = []fault{
 	}},
 	{name: "delete-pod", planned: true, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
 		lab.Kubectl("delete", "pod", "-n", s.Namespace, engine.Name, "--timeout=5m")
-		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 	}},
 	{name: "force-delete-pod", atMost: replaced, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
 		lab.Kubectl("delete", "pod", "-n", s.Namespace, engine.Name, "--grace-period=0", "--force")
-		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 	}},
 	{name: "node-lost", atMost: replaced, strike: func(_ SpecContext, _ *site, engine corev1.Pod) {
 		loseNode(engine)
@@ -47,7 +47,7 @@ var faults = []fault{
 	{name: "rolling-upgrade", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 		lab.Kubectl("rollout", "restart", "deployment", "main-engine", "-n", s.Namespace)
 		lab.Kubectl("rollout", "status", "deployment", "main-engine", "-n", s.Namespace, "--timeout=8m")
-		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 	}},
 	{name: "retrieval-upgrade", planned: true, answered: true, strike: func(_ SpecContext, s *site, _ corev1.Pod) {
 		lab.Kubectl("rollout", "restart", "deployment", "main-retrieval", "-n", s.Namespace)
@@ -61,7 +61,7 @@ var faults = []fault{
 	{name: "operator-crash", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 		s.move(ctx)
 		lab.Kill(lab.PodsOf(ctx, lab.OperatorNamespace, "app.kubernetes.io/name=varve-operator")[0])
-		Eventually(ctx, func() string { return s.unlike(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines+1) }).WithTimeout(lab.Patience).Should(BeEmpty())
 		s.scale(ctx, engines)
 	}},
 	{name: "api-server-away", atMost: outage(time.Minute) + reachable + replaced, strike: func(ctx SpecContext, _ *site, engine corev1.Pod) {

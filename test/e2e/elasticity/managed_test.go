@@ -33,7 +33,7 @@ var _ = Describe("An archive that has its Cassandra run", Label("managed"), Orde
 	}, NodeTimeout(3*lab.Patience))
 
 	It("is there again after it was deleted and made again", func(ctx SpecContext) {
-		Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
+		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 		from := time.Now().Add(-time.Minute)
 		to := time.Now().Add(-durable)
 		before := s.readAll(ctx, from, to)

@@ -58,7 +58,7 @@ func newSite(ctx context.Context, namespace string, redundancy int, period strin
 func (s *site) scale(ctx SpecContext, replicas int) {
 	GinkgoHelper()
 	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", replicas))
-	Eventually(ctx, func() string { return s.unlike(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty())
+	Eventually(ctx, func() string { return s.unhealthy(ctx, replicas) }).WithTimeout(lab.Patience).Should(BeEmpty())
 }
 
 // move adds an engine and returns when shards begin to move to it.
@@ -68,10 +68,10 @@ func (s *site) move(ctx SpecContext) {
 	Eventually(ctx, func() string { return s.broken(ctx) }).WithTimeout(lab.Patience).ShouldNot(BeEmpty(), "a move has begun")
 }
 
-// unlike describes why an archive is not healthy. In a healthy archive, engines capture all
+// unhealthy describes why an archive is not healthy. In a healthy archive, engines capture all
 // shards, no shard moves, and the given number of engines is ready and has shards.
-func (s *site) unlike(ctx context.Context, replicas int) string {
-	v := s.look(ctx)
+func (s *site) unhealthy(ctx context.Context, replicas int) string {
+	v := s.readView(ctx)
 	switch {
 	case v.broken != "":
 		return v.broken
@@ -85,7 +85,7 @@ func (s *site) unlike(ctx context.Context, replicas int) string {
 
 // broken describes a shard with an assigned engine that does not capture it or is not ready, or
 // with fewer capturing engines than its redundancy requires.
-func (s *site) broken(ctx context.Context) string { return s.look(ctx).broken }
+func (s *site) broken(ctx context.Context) string { return s.readView(ctx).broken }
 
 // view is the state of an archive according to the API server.
 type view struct {
@@ -94,7 +94,7 @@ type view struct {
 	broken, draining string          // description of one such shard
 }
 
-func (s *site) look(ctx context.Context) (v view) {
+func (s *site) readView(ctx context.Context) (v view) {
 	ready, err := s.readyEngines(ctx)
 	var shards v1alpha1.ArchiveShardList
 	if err == nil {

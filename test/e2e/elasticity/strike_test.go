@@ -35,7 +35,7 @@ const quiet = 20 * time.Second
 // fault allows.
 func (s *site) endures(ctx SpecContext, f fault) {
 	GinkgoHelper()
-	Eventually(ctx, func() string { return s.unlike(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "whole before the fault")
+	Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "whole before the fault")
 	engine := s.anEngine(ctx)
 	strict := f.planned || s.redundancy > 1
 	from := time.Now().Add(-durable)

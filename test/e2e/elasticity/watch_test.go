@@ -74,7 +74,7 @@ func (w *watch) run(ctx context.Context) {
 		for _, pv := range w.site.pvs {
 			g.Go(func() error {
 				if ctx.Err() == nil {
-					w.look(pv)
+					w.checkPV(pv)
 				}
 				return nil
 			})
@@ -87,13 +87,13 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-func (w *watch) look(pv string) {
+func (w *watch) checkPV(pv string) {
 	begun := time.Now()
 	old, err := w.site.Raw(pv, w.from, w.to)
 	if w.note(begun, err) {
 		got, want := archive.NewTally(old), w.before[pv]
 		if got.First != want.First || got.Last != want.Last || got.Lost+got.Doubled != 0 {
-			w.blame("%s of %v to %v, read whole before: %v", pv, clock(w.from), clock(w.to), got)
+			w.reportWrong("%s of %v to %v, read whole before: %v", pv, clock(w.from), clock(w.to), got)
 		}
 	}
 	to := time.Now().Add(-durable)
@@ -107,7 +107,7 @@ func (w *watch) look(pv string) {
 		return
 	}
 	if got := archive.NewTally(recent); got.Doubled != 0 || w.strict && got.Lost != 0 {
-		w.blame("%s of %v to %v: %v", pv, clock(from), clock(to), got)
+		w.reportWrong("%s of %v to %v: %v", pv, clock(from), clock(to), got)
 	}
 }
 
@@ -126,7 +126,7 @@ func (w *watch) note(begun time.Time, err error) bool {
 	return err == nil
 }
 
-func (w *watch) blame(format string, args ...any) {
+func (w *watch) reportWrong(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen.wrong = append(w.seen.wrong, fmt.Sprintf("read at %s: ", clock(time.Now()))+fmt.Sprintf(format, args...))

@@ -169,7 +169,7 @@ func (l *Lab) LastBegun(pvs []string, since time.Time) (last time.Time) {
 // given time. It returns the number of samples. The given time must be after the first sample.
 func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
 	GinkgoHelper()
-	asked := time.Now()
+	requested := time.Now()
 	all, err := l.AllEvents(pvs, since)
 	Expect(err).NotTo(HaveOccurred())
 	wrong := map[string]string{}
@@ -184,7 +184,7 @@ func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
 			wrong[pv] = fmt.Sprint(holes)
 		case len(events) == 0:
 			wrong[pv] = "no samples"
-		case asked.Sub(time.Unix(0, events[len(events)-1].Time)) > 10*time.Second:
+		case requested.Sub(time.Unix(0, events[len(events)-1].Time)) > 10*time.Second:
 			wrong[pv] = "the last sample is old: " + events[len(events)-1].String()
 		}
 	}

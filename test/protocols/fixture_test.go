@@ -15,9 +15,9 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// plant is a fixture: an IOC with counting PVs, and an archiver that archives some of them over
-// Channel Access and some over pvAccess.
-type plant struct {
+// fixture is an IOC with counting PVs, and an archiver that archives some of them over Channel
+// Access and some over pvAccess.
+type fixture struct {
 	*epics.IOC
 	*program.Archiver
 	pvs   []string
@@ -33,7 +33,7 @@ func counting(ca, pva int) []string {
 }
 
 // some returns at most 200 PVs, from both providers. The tests check only these.
-func (p *plant) some() (pvs []string) {
+func (p *fixture) some() (pvs []string) {
 	const most = 200
 	for i := 0; i < len(p.pvs); i += (len(p.pvs) + most - 1) / most {
 		pvs = append(pvs, p.pvs[i])
@@ -41,9 +41,9 @@ func (p *plant) some() (pvs []string) {
 	return pvs
 }
 
-// archiveThem starts the archiver with additional environment variables. It does not wait for
+// startArchiver starts the archiver with additional environment variables. It does not wait for
 // connections.
-func (p *plant) archiveThem(t *testing.T, env ...string) {
+func (p *fixture) startArchiver(t *testing.T, env ...string) {
 	t.Helper()
 	groups := t.TempDir()
 	for provider, prefix := range prefixes {
@@ -57,21 +57,21 @@ func (p *plant) archiveThem(t *testing.T, env ...string) {
 	p.Archiver = program.Standalone(t, append(p.ClientEnv(), env...), "-f", groups, "--data", t.TempDir(), "--checkpoint", "4s")
 }
 
-// warmUp waits until all PVs have samples. It then gives the archiver time to learn the usual
-// interval between updates.
-func (p *plant) warmUp() {
+// warmUp waits until all PVs have samples. It then waits until the archiver has measured the
+// usual interval between updates.
+func (p *fixture) warmUp() {
 	p.AwaitSamples(len(p.pvs))
 	p.GoOn(12 * time.Second)
 	p.begin = time.Now()
 	p.GoOn(time.Second)
 }
 
-// settle waits until every suspected loss is marked. The archiver delays such a mark, because it
+// awaitLossMarks waits until every suspected loss is marked. The archiver delays such a mark, because it
 // combines it with further losses.
-func (p *plant) settle(t *testing.T) {
+func (p *fixture) awaitLossMarks(t *testing.T) {
 	t.Helper()
 	p.GoOn(2 * time.Second)
-	program.Eventually(t, "what may be lost is marked", func() bool {
+	program.Eventually(t, "every suspected loss is marked", func() bool {
 		channels := p.Channels()
 		for _, pv := range p.some() {
 			if channels[pv].Suspected > 0 && !slices.ContainsFunc(p.Marks(pv, p.begin), isLoss) {
@@ -87,7 +87,7 @@ func isLoss(m archive.Mark) bool { return m.Kind == "lost" }
 // account checks the PVs of some. It fails the test unless each step is archived or lies within
 // a mark, and unless the state of every PV with lost steps counts a loss. It returns the number
 // of lost steps by provider.
-func (p *plant) account(t *testing.T) map[string]int {
+func (p *fixture) account(t *testing.T) map[string]int {
 	t.Helper()
 	all := p.ReadAll(p.some(), p.begin)
 	states := p.Channels()
@@ -105,17 +105,17 @@ func (p *plant) account(t *testing.T) map[string]int {
 		for _, h := range holes {
 			lost[strings.Split(pv, ":")[1]] += h.Missing()
 			if unmarked := h.Unmarked(marks); len(unmarked) > 0 {
-				t.Errorf("%s: %v, of which that of %s is in no mark: %+v", pv, h, unmarked[0].Format("15:04:05.000"), marks)
+				t.Errorf("%s: %v; the step of %s is in no mark: %+v", pv, h, unmarked[0].Format("15:04:05.000"), marks)
 			}
 		}
 		if c := states[pv]; c.Suspected == 0 && c.LostConnections == 0 && c.Dropped["overrun"] == 0 {
-			t.Errorf("%s has lost %d steps, and its state counts no loss: %+v", pv, holes[0].Missing(), c)
+			t.Errorf("%s has lost %d steps, but its state counts no loss: %+v", pv, holes[0].Missing(), c)
 		}
 		if failures += map[bool]int{true: 1}[t.Failed()]; failures > 3 {
-			t.FailNow() // the other PVs look alike
+			t.FailNow() // the other PVs have the same problem
 		}
 	}
-	t.Logf("steps that were lost: %v; the archiver took %d MiB of memory at most", lost, p.peak()>>20)
+	t.Logf("lost steps: %v; the archiver's peak memory was %d MiB", lost, p.peak()>>20)
 	return lost
 }
 
@@ -123,7 +123,7 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak returns the archiver's peak memory in bytes. It returns 0 where the kernel does not report
 // it.
-func (p *plant) peak() int {
+func (p *fixture) peak() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
 	m := highWater.FindSubmatch(status)
 	if err != nil || m == nil {
@@ -134,10 +134,10 @@ func (p *plant) peak() int {
 }
 
 // checkMemory fails the test if the archiver's peak memory was above the limit.
-func (p *plant) checkMemory(t *testing.T) {
+func (p *fixture) checkMemory(t *testing.T) {
 	t.Helper()
 	const most = 400 << 20
 	if got := p.peak(); got > most {
-		t.Errorf("the archiver took %d MiB of memory, more than %d", got>>20, most>>20)
+		t.Errorf("the archiver's peak memory was %d MiB, more than %d", got>>20, most>>20)
 	}
 }
