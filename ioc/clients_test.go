@@ -97,7 +97,7 @@ func TestCaprotoMonitorsEveryUpdate(t *testing.T) {
 	runClient(t, &got, []string{"EPICS_CA_ADDR_LIST=" + s.Addr().String()}, "caproto_client.py", "monitor", "40", "SIM:RAMP:0000")
 	for i := 1; i < len(got.Values); i++ {
 		if got.Values[i] != got.Values[i-1]+1 {
-			t.Fatalf("values %v", got.Values)
+			t.Fatalf("got values %v", got.Values)
 		}
 	}
 	if !got.Complete || got.After < got.Values[len(got.Values)-1] {
@@ -158,7 +158,7 @@ func checkMonitored(t *testing.T, s *Server, name string, got *monitored) {
 		want := s.set.Value(pv, tick)
 		tag := sample.MakeTag(sample.Severity(e[1].(float64)), uint16(e[2].(float64)))
 		if !equal(pv.Kind, e[0].(string), &want) || tag != want.Tag {
-			t.Errorf("%s at tick %d: %v, want %v", name, tick, e, want)
+			t.Errorf("%s at tick %d: got %v, want %v", name, tick, e, want)
 		}
 	}
 }
@@ -203,9 +203,9 @@ func checkMeta(t *testing.T, pvs map[string]monitored) {
 		}
 	}
 	if labels := stillSet().Metadata(sim.Enum).Labels; !slices.Contains(labels, pvs["SIM:ENUM:0000"].Text) {
-		t.Errorf("ENUM reads as %q", pvs["SIM:ENUM:0000"].Text)
+		t.Errorf("ENUM is read as %q", pvs["SIM:ENUM:0000"].Text)
 	}
 	if got := pvs["SIM:LONG:0000"].Type; got != "time_long" {
-		t.Errorf("LONG is %s", got)
+		t.Errorf("LONG is read as %s", got)
 	}
 }

@@ -12,7 +12,7 @@ func TestKindsOfAConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := slices.Collect(all); !slices.Equal(got, []string{"SIM:RAMP:0000", "SIM:ENUM:0000"}) {
-		t.Errorf("names %v", got)
+		t.Errorf("got names %v", got)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestWrongConfigurationsNameTheCause(t *testing.T) {
 		{Config{Channels: 1, Listen: "nowhere"}, `"nowhere"`},
 	} {
 		if _, err := New(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.cfg, err, c.want)
+			t.Errorf("configuration %+v: got %v, want %q", c.cfg, err, c.want)
 		}
 	}
 }

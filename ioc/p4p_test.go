@@ -62,7 +62,7 @@ func checkUpdates(t *testing.T, s *Server, name string, events [][6]any) {
 		}
 		got := sampleAlarm{e[1].(float64), e[2].(string)}
 		if !equal(pv.Kind, e[0].(string), &want) || got != severity {
-			t.Errorf("%s at tick %d: %v, want %v", name, tick, e, want)
+			t.Errorf("%s at tick %d: got %v, want %v", name, tick, e, want)
 		}
 		// As in QSRV, an update has the alarm only if the alarm has changed.
 		fields := fmt.Sprint(e[5])
@@ -122,7 +122,7 @@ func TestStructuresAreThoseOfQSRV(t *testing.T) {
 	for _, k := range sim.Kinds() {
 		want, have := got["Q:"+k.String()], got["SIM:"+k.String()+":0000"]
 		if !strings.Contains(have.Put, "read-only") {
-			t.Errorf("%v: writing it: %s", k, have.Put)
+			t.Errorf("writing %v: %s", k, have.Put)
 		}
 		want.Put, have.Put = "", ""
 		for _, v := range []map[string]any{want.Value, have.Value} {

@@ -59,7 +59,7 @@ func TestSearchesByUDP(t *testing.T) {
 		b := exchange(t, to, search)
 		r := pva.NewReader(b[pva.HeaderSize:], pva.LittleEndian)
 		if a, err := pva.ParseSearchResponse(&r); err != nil || a.Server != s.PVAAddr() || len(a.CIDs) != 1 || a.CIDs[0] != 7 {
-			t.Errorf("%v answers %+v, %v", to, a, err)
+			t.Errorf("the answer of %v is %+v, %v", to, a, err)
 		}
 	}
 }
@@ -77,10 +77,10 @@ func TestBeacons(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := ca.ReadFrame(buf[:n], &h, 0); err != nil || h.Command != ca.CmdBeacon {
-			t.Fatalf("%+v, %v", h, err)
+			t.Fatalf("got header %+v, %v", h, err)
 		}
 		if b := ca.ParseBeacon(&h, netip.Addr{}); b.ID != id || b.Server != s.Addr() {
-			t.Errorf("beacon %+v, want %d of %v", b, id, s.Addr())
+			t.Errorf("got beacon %+v, want beacon %d of %v", b, id, s.Addr())
 		}
 	}
 	n, err := pvaClient.Read(buf)
@@ -94,6 +94,6 @@ func TestBeacons(t *testing.T) {
 	}
 	r := pva.NewReader(payload, h.Order())
 	if b, err := pva.ParseBeacon(&r); err != nil || b.Sequence != 0 || b.Server != s.PVAAddr() || b.Protocol != "tcp" {
-		t.Errorf("beacon %+v, %v", b, err)
+		t.Errorf("got beacon %+v, %v", b, err)
 	}
 }

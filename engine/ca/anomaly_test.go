@@ -49,7 +49,7 @@ func TestBeaconAnomalies(t *testing.T) {
 			for _, b := range beacons {
 				beacon := proto.Beacon{Server: netip.MustParseAddrPort("10.0.0.5:5064"), ID: b.id, Minor: proto.Minor}
 				if got := d.note(beacon, began.Add(b.at)); got != b.anomaly {
-					t.Errorf("beacon %d after %v: anomaly %v", b.id, b.at, got)
+					t.Errorf("beacon %d at %v: got anomaly %v", b.id, b.at, got)
 				}
 			}
 		})
@@ -68,11 +68,11 @@ func TestBeaconsOfManyServersAreBounded(t *testing.T) {
 	flood(0)
 	flood(1)
 	if len(d.servers) != maxServers {
-		t.Errorf("%d servers are remembered", len(d.servers))
+		t.Errorf("the detector remembers %d servers", len(d.servers))
 	}
 	now = now.Add(2 * forgetTime)
 	flood(2)
 	if len(d.servers) != maxServers || d.servers[netip.MustParseAddrPort("10.2.0.0:5064")] == nil {
-		t.Errorf("%d servers are remembered, but not the current ones", len(d.servers))
+		t.Errorf("the detector remembers %d servers, but not the current ones", len(d.servers))
 	}
 }

@@ -35,7 +35,7 @@ func BenchmarkEvent(b *testing.B) {
 		}
 	}
 	if got := sinks[0].N; got*channels < uint64(b.N) {
-		b.Fatalf("%d updates arrived", got)
+		b.Fatalf("the sink got %d updates", got)
 	}
 }
 

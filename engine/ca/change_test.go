@@ -40,7 +40,7 @@ func TestChangesOfMetadataOfAnIOCAreDelivered(t *testing.T) {
 	metadata(number, "other units", func(m *sample.Metadata) bool { return m.Units == "A" && m.AlarmHigh == 8.5 && m.Precision == 3 })
 	metadata(enum, "another label", func(m *sample.Metadata) bool { return cmp.Equal(m.Labels, []string{"Off", "Running", "Fault"}) })
 	if number.Connects != 1 || len(number.Samples) == 0 {
-		t.Errorf("got %v", number.Calls())
+		t.Errorf("got calls %v", number.Calls())
 	}
 }
 
@@ -99,7 +99,7 @@ epics.caput("T:BIG", numpy.arange(%[1]d) * 0.5, wait=True, timeout=20)
 		return huge.View(func(r *recorder) bool { return r.Drops[sample.TooLarge] == 1 })
 	})
 	if big.Connects != 1 || huge.Connects != 1 {
-		t.Errorf("got %v and %v", big.Calls(), huge.Calls())
+		t.Errorf("got calls %v and %v", big.Calls(), huge.Calls())
 	}
 }
 

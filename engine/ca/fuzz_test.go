@@ -67,7 +67,7 @@ func FuzzCircuit(f *testing.F) {
 			return // the circuit ends, possibly one part earlier
 		}
 		if diff := cmp.Diff(whole.Log, parts.Log); diff != "" || len(whole.Samples) != len(parts.Samples) {
-			t.Errorf("%d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
+			t.Errorf("got %d and %d samples, calls (-whole +parts):\n%s", len(whole.Samples), len(parts.Samples), diff)
 		}
 	})
 }

@@ -121,7 +121,7 @@ func TestLongStringIsText(t *testing.T) {
 		}
 		want := []string{"longer than the forty bytes of a DBR_STRING", "", "no NUL at its end"}
 		if diff := cmp.Diff(want, got); diff != "" || long.Info.Type != sample.String || long.Info.Count != 1 {
-			t.Errorf("%+v (-want +got):\n%s", long.Info, diff)
+			t.Errorf("channel %+v, values (-want +got):\n%s", long.Info, diff)
 		}
 		if array.Info.Type != sample.Uint8.Array() || len(array.Samples[0].Bytes) != 63 {
 			t.Errorf("array channel: %+v, %d bytes", array.Info, len(array.Samples[0].Bytes))

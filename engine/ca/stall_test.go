@@ -87,7 +87,7 @@ func TestStallIsReportedOnceToChannelsThatWereActive(t *testing.T) {
 			}
 		}
 		if m := clienttest.Gather(t, s.registry); m["varve_ca_stalls_total"] != 1 || m["varve_ca_events_off_total"] != 0 {
-			t.Errorf("%v", m)
+			t.Errorf("got metrics %v", m)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestServerHoldsItsUpdatesWhileTheClientIsBehind(t *testing.T) {
 			t.Errorf("EVENTS_OFF was sent %d times, EVENTS_ON %d times", offs.Load(), ons.Load())
 		}
 		if got := sink.recorder.Suspects(); len(got) != int(offs.Load()) {
-			t.Errorf("got %v", got)
+			t.Errorf("suspected losses %v", got)
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestUpdatesMayComeOneByteAtATime(t *testing.T) {
 		server.last().write(server.last().update(8, server.last().subs[0]))
 		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]uint64{7, 8}, r.Words()); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
+			t.Errorf("calls %v, values (-want +got):\n%s", r.Calls(), diff)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestUpdatesOfEitherByteOrder(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if m := r.Meta; m.Units != "mA" || m.Precision != 3 || m.DisplayLow != -1 || m.DisplayHigh != 1 || !math.IsNaN(m.AlarmHigh) {
-					t.Errorf("%+v", m)
+					t.Errorf("got metadata %+v", m)
 				}
 			}, server)
 		})
@@ -149,7 +149,7 @@ func TestServerThatNeverAcceptsTheLoginIsDropped(t *testing.T) {
 		c.Subscribe("PV", capture.SubscribeOptions{}, &recorder{})
 		testclock.Advance(10 * time.Minute)
 		if got := server.circuits(); got < 50 || got > 130 {
-			t.Errorf("%d circuits in 10 minutes", got)
+			t.Errorf("the client opened %d circuits in 10 minutes", got)
 		}
 		if server.count(proto.CmdSearch)+server.count(proto.CmdCreateChannel) > 0 {
 			t.Error("the server got requests before it accepted the login")
@@ -350,7 +350,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAFrame(t *testing.T) {
 		s.conn.Close()
 		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || r.Connects != 2 {
-			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
+			t.Errorf("calls %v, values (-want +got):\n%s", r.Calls(), diff)
 		}
 		if !slices.Contains(r.Calls(), "suspect 2s") { // updates after the incomplete frame may be lost
 			t.Errorf("no possible loss is reported: %v", r.Calls())
@@ -373,7 +373,7 @@ func TestLossIsSuspectedWhenTheCircuitEndsInAMessage(t *testing.T) {
 		s.conn.Close()
 		testclock.Advance(time.Second)
 		if diff := cmp.Diff([]float64{7, 7}, r.Floats()); diff != "" || !slices.Contains(r.Calls(), "suspect 4s") {
-			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
+			t.Errorf("calls %v, values (-want +got):\n%s", r.Calls(), diff)
 		}
 	}, server)
 }

@@ -156,7 +156,7 @@ func TestAlarms(t *testing.T) {
 			}
 		}
 		if len(r.Samples) != 9 {
-			t.Errorf("%d samples", len(r.Samples))
+			t.Errorf("got %d samples", len(r.Samples))
 		}
 	})
 }
@@ -253,7 +253,7 @@ func TestLossIsSuspectedInAFullQueueAfterAStall(t *testing.T) {
 			t.Errorf("a channel with many updates got %v", log)
 		}
 		if log := slow.Calls(); len(log) != 2 {
-			t.Errorf("a channel with one got %v", log)
+			t.Errorf("a channel with one update got %v", log)
 		}
 	}, server)
 }
@@ -271,7 +271,7 @@ func TestNoLossIsSuspectedAfterAPauseOfTheServer(t *testing.T) {
 			testclock.Advance(time.Millisecond)
 		}
 		if log := r.Calls(); len(log) != 2 || len(r.Floats()) != 101 {
-			t.Errorf("%d updates, got %v", len(r.Floats()), log)
+			t.Errorf("%d updates, calls %v", len(r.Floats()), log)
 		}
 	}, server)
 }
@@ -321,7 +321,7 @@ func TestTypesOfValues(t *testing.T) {
 			}
 			withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 				if r.Info.Type != c.want || r.Meta.Type != c.want {
-					t.Fatalf("%+v, want %v; %v", r.Info, c.want, r.Calls())
+					t.Fatalf("got %+v, want type %v; calls %v", r.Info, c.want, r.Calls())
 				}
 				want := []sample.Sample{{Time: seconds*1e9 + 5, Word: c.word, Bytes: []byte(c.bytes)}}
 				if diff := cmp.Diff(want, r.Samples, cmpopts.EquateEmpty()); diff != "" {
@@ -358,7 +358,7 @@ func TestStructuresAreStoredWhole(t *testing.T) {
 			{Time: (seconds + 1) * 1e9, Tag: tag, Bytes: whole([]float64{5}, seconds+1)},
 		}
 		if diff := cmp.Diff(want, r.Samples); diff != "" || r.Info.Type != sample.Struct || r.Info.TypeName != table.ID {
-			t.Errorf("%+v (-want +got):\n%s", r.Info, diff)
+			t.Errorf("channel %+v, sample (-want +got):\n%s", r.Info, diff)
 		}
 	})
 }
@@ -371,7 +371,7 @@ func TestStructureWithoutTimeIsStampedOnArrival(t *testing.T) {
 	withChannel(t, server, func(t *testing.T, s *session, r *recorder) {
 		want := appendValues(proto.AppendType(nil, server.typ, proto.LittleEndian), proto.LittleEndian, 1, number)
 		if diff := cmp.Diff(want, r.Samples[0].Bytes); diff != "" || r.Samples[0].Tag != sample.EngineClock {
-			t.Errorf("%v (-want +got):\n%s", r.Samples[0].Tag, diff)
+			t.Errorf("tag %v, sample (-want +got):\n%s", r.Samples[0].Tag, diff)
 		}
 		if age := time.Now().UnixNano() - r.Samples[0].Time; age < 0 || age > int64(time.Second) {
 			t.Errorf("the time of the sample is %v old", time.Duration(age))
@@ -451,7 +451,7 @@ func TestTypesNumberedInSkippedUpdatesAreKnown(t *testing.T) {
 		synctest.Wait()
 		want := append(proto.AppendType(nil, server.typ, proto.LittleEndian), byte(proto.UInt8), 43)
 		if diff := cmp.Diff(want, r.Samples[len(r.Samples)-1].Bytes); diff != "" || len(closed.Samples) != 1 {
-			t.Errorf("%v (-want +got):\n%s", r.Calls(), diff)
+			t.Errorf("calls %v, samples (-want +got):\n%s", r.Calls(), diff)
 		}
 	}, server)
 }

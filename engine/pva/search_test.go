@@ -36,7 +36,7 @@ func nextSearch(t *testing.T, conn *net.UDPConn) (proto.Search, netip.AddrPort) 
 	var h proto.Header
 	payload, used, err := proto.ReadFrame(buf[:n], &h, 1400)
 	if err != nil || used != n {
-		t.Fatalf("used %d of %d bytes: %v", used, n, err)
+		t.Fatalf("ReadFrame used %d of %d bytes: %v", used, n, err)
 	}
 	r := proto.NewReader(payload, h.Order())
 	s, err := proto.ParseSearch(&r)
@@ -61,7 +61,7 @@ func TestDatagramsHaveManyNamesAndOnlyAnswersToThemCount(t *testing.T) {
 	for ; len(seen) < names; datagrams++ {
 		s, from := nextSearch(t, server)
 		if s.Flags != proto.SearchUnicast {
-			t.Errorf("flags %x of a search that goes to one host", s.Flags)
+			t.Errorf("a search to one host has flags %x", s.Flags)
 		}
 		for _, ch := range s.Channels {
 			seen[ch.CID] = true

@@ -127,7 +127,7 @@ func TestServerIsFoundByUDPAndItsBeaconsAreReceived(t *testing.T) {
 	s.start()
 	s.do(`add("ONE", nt=NTScalar("d"), initial=1.5)`)
 	if got := latest(t, r, 1); sample.Float(sample.Float64, got.Word) != 1.5 || r.Info.Host != s.addr {
-		t.Errorf("%v from %s, want 1.5 from %s", got, r.Info.Host, s.addr)
+		t.Errorf("got %v from %s, want 1.5 from %s", got, r.Info.Host, s.addr)
 	}
 	if len(c.beacons.conns) > 0 { // without sockets, this host has no broadcast addresses
 		clienttest.Await(t, "a beacon", func() bool { return clienttest.Value(c.metrics.Beacons) > 0 })
@@ -171,13 +171,13 @@ func TestStructuresOfAnIndependentServer(t *testing.T) {
 		t.Errorf("the table is %q", got)
 	}
 	if table.Info.Type != sample.Struct || table.Info.TypeName != "epics:nt/NTTable:1.0" {
-		t.Errorf("%+v", table.Info)
+		t.Errorf("the table is announced as %+v", table.Info)
 	}
 	if got := fieldsOf(t, latest(t, image, 1).Bytes); got[".value"] != "\x00\x01\x02\x03\x04\x05;" {
 		t.Errorf("the image is %q", got)
 	}
 	if got := latest(t, enum, 1); got.Word != 1 || enum.Info.Type != sample.Enum || strings.Join(enum.Meta.Labels, " ") != "Off On" {
-		t.Errorf("%+v of %+v", got, enum.Meta)
+		t.Errorf("the enumeration is %+v with metadata %+v", got, enum.Meta)
 	}
 	s.do(`pvs["IMAGE"].post(np.full((2, 3), 9, dtype="u1"))`)
 	if got := fieldsOf(t, latest(t, image, 2).Bytes); got[".value"] != "\t\t\t\t\t\t;" {
@@ -192,17 +192,17 @@ func TestTypeOfAPVOfAnIndependentServerChanges(t *testing.T) {
 	s.do(`add("PV", nt=NTScalar("i", display=True), initial={"value": 4, "display.units": "mA"})`)
 	c.Subscribe("PV", capture.SubscribeOptions{}, r)
 	if got := latest(t, r, 1); got.Word != 4 || r.Info.Type != sample.Int32 || got.Tag&sample.EngineClock == 0 {
-		t.Errorf("%+v, %v", got, r.Info.Type)
+		t.Errorf("got %+v of type %v", got, r.Info.Type)
 	}
 	s.do(`pvs["PV"].post({"value": 5, "timeStamp.secondsPastEpoch": 1700000000, "alarm.severity": 2}, timestamp=1700000000.5)`)
 	if got := latest(t, r, 2); got.Word != 5 || got.Time != 1700000000_500000000 || got.Tag.Severity() != sample.Major {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 	s.do(`pvs["PV"].post({"display.units": "A"})`)
 	clienttest.Await(t, "the unit", func() bool { return r.View(func(r *recorder) bool { return r.Meta.Units == "A" }) })
 	s.do(`pvs["PV"].close(); pvs["PV"].open(NTScalar("as").wrap(["a", "b"]), nt=NTScalar("as"))`)
 	clienttest.Await(t, "the new type", func() bool { return r.View(func(r *recorder) bool { return r.Info.Type == sample.String.Array() }) })
 	if got := sample.Strings(latest(t, r, 3).Bytes); strings.Join(got, " ") != "a b" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -223,7 +223,7 @@ func TestTypeMayChangeWhenTheServerDeletesTheChannel(t *testing.T) {
 		s.write(proto.AppendDestroyChannel(nil, 100, s.subs[0], s.flags()))
 		testclock.Advance(time.Second)
 		if r.Info.Type != sample.String || len(r.Samples) != 2 || string(r.Samples[1].Bytes) != "text" {
-			t.Errorf("%v, %+v", r.Calls(), r.Samples)
+			t.Errorf("calls %v, samples %+v", r.Calls(), r.Samples)
 		}
 	}, server)
 }

@@ -57,7 +57,7 @@ func (c *client) next() message {
 	for n := proto.HeaderSize; ; {
 		b, err := c.in.Peek(n)
 		if err != nil {
-			c.t.Fatalf("reading: %v", err)
+			c.t.Fatalf("reading a message: %v", err)
 		}
 		var m message
 		if m.payload, n, err = proto.ReadFrame(b, &m.Header, 1<<20); errors.Is(err, proto.ErrShort) {
@@ -87,11 +87,11 @@ func (c *client) create(name string, cid uint32) (sid uint32, native proto.DBR) 
 	c.t.Helper()
 	c.send(proto.AppendCreateChan(nil, name, cid))
 	if m := c.want(proto.CmdAccessRights); m.P1 != cid || proto.Rights(m.P2) != proto.RightRead {
-		c.t.Fatalf("access rights %+v", m.Header)
+		c.t.Fatalf("got access rights %+v", m.Header)
 	}
 	m := c.want(proto.CmdCreateChan)
 	if m.P1 != cid || m.Count == 0 {
-		c.t.Fatalf("channel %+v", m.Header)
+		c.t.Fatalf("got channel %+v", m.Header)
 	}
 	return m.P2, proto.DBR(m.Type)
 }
@@ -101,7 +101,7 @@ func (c *client) event() (sub uint32, s sample.Sample) {
 	c.t.Helper()
 	m := c.want(proto.CmdEventAdd)
 	if proto.Status(m.P1) != proto.StatusNormal {
-		c.t.Fatalf("event of status %v", proto.Status(m.P1))
+		c.t.Fatalf("got an event with status %v", proto.Status(m.P1))
 	}
 	if _, err := proto.DecodeTime(&s, proto.DBR(m.Type), m.Count, false, m.payload, nil); err != nil {
 		c.t.Fatal(err)

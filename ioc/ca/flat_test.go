@@ -35,7 +35,7 @@ func TestFlatOutNothingIsLost(t *testing.T) {
 					t.Fatal(err)
 				}
 				if was.Time != 0 && (ramp(v, 0) != ramp(was, 0)+1 || v.Time <= was.Time) {
-					t.Fatalf("PV %d: %v at %d after %v at %d", m.P2, ramp(v, 0), v.Time, ramp(was, 0), was.Time)
+					t.Fatalf("PV %d: tick %v at %d after tick %v at %d", m.P2, ramp(v, 0), v.Time, ramp(was, 0), was.Time)
 				}
 				last[m.P2] = v
 			}
@@ -73,7 +73,7 @@ func TestFlatOutWaitsForTheSetup(t *testing.T) {
 		}
 		began := time.Now()
 		if _, v := c.event(); ramp(v, 0) != 1 || time.Since(began) != setupRest/2 {
-			t.Errorf("tick %d after %v", ramp(v, 0), time.Since(began))
+			t.Errorf("got tick %d after %v", ramp(v, 0), time.Since(began))
 		}
 	})
 }

@@ -55,7 +55,7 @@ func subscribed(t testing.TB, s *Server, c *session, form proto.DBR) {
 		req := proto.AppendCreateChan(nil, name, id)
 		req = proto.AppendEventAdd(req, natives[pv.Kind].In(form), 0, id, id, maskValue)
 		if n, err := c.Handle(req); n != len(req) || err != nil {
-			t.Fatalf("subscribing %s: %d of %d bytes, %v", name, n, len(req), err)
+			t.Fatalf("subscribing to %s: the session handled %d of %d bytes, %v", name, n, len(req), err)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func frames(t testing.TB, b []byte) []message {
 		var m message
 		payload, n, err := proto.ReadFrame(b, &m.Header, 1<<20)
 		if err != nil {
-			t.Fatalf("frame %d: %v", len(out), err)
+			t.Fatalf("reading frame %d: %v", len(out), err)
 		}
 		m.payload = bytes.Clone(payload)
 		out, b = append(out, m), b[n:]

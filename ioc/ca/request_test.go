@@ -19,10 +19,10 @@ func TestUnknownChannelsAreRefused(t *testing.T) {
 	c := dial(t, offline(t, still))
 	c.send(proto.AppendCreateChan(nil, "SIM:RAMP:0002", 9))
 	if m := c.want(proto.CmdCreateChFail); m.P1 != 9 {
-		t.Errorf("refused channel %d", m.P1)
+		t.Errorf("the server refused channel %d, want 9", m.P1)
 	}
 	if _, native := c.create("SIM:RAMP:0001", 10); native != proto.Double {
-		t.Errorf("RAMP is %v", native)
+		t.Errorf("RAMP has native type %v", native)
 	}
 }
 
@@ -70,7 +70,7 @@ func checkRead(t *testing.T, kind sim.Kind, native, typ proto.DBR, m message) {
 		copy(bare[4:12], got[4:12])
 	}
 	if string(got) != string(bare) {
-		t.Errorf("%v %v: %x, want %x", kind, typ, got, bare)
+		t.Errorf("%v %v: got %x, want %x", kind, typ, got, bare)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestConversions(t *testing.T) {
 	} {
 		s := testEncoder().value(sim.PV{Kind: c.kind, Index: c.index}, c.to, 1, c.tick)
 		if s.Word != c.word || string(s.Bytes) != c.text {
-			t.Errorf("%v at %d as %v: %x %q, want %x %q", c.kind, c.tick, c.to, s.Word, s.Bytes, c.word, c.text)
+			t.Errorf("%v at tick %d as %v: got %x %q, want %x %q", c.kind, c.tick, c.to, s.Word, s.Bytes, c.word, c.text)
 		}
 	}
 }
@@ -132,12 +132,12 @@ func TestWrongRequestsAreAnsweredAndTheCircuitContinues(t *testing.T) {
 		c.send(r.req)
 		m := c.want(proto.CmdError)
 		if f, err := proto.ParseError(&m.Header, m.payload); err != nil || f.Status != r.want || m.P1 != r.cid {
-			t.Errorf("%s: %v for channel %d, want %v for %d", r.what, f, m.P1, r.want, r.cid)
+			t.Errorf("%s: got %v for channel %d, want %v for %d", r.what, f, m.P1, r.want, r.cid)
 		}
 	}
 	c.send(proto.AppendWriteNotify(nil, proto.String, 1, sid, 3, make([]byte, 40)))
 	if m := c.want(proto.CmdWriteNotify); proto.Status(m.P1) != proto.StatusNoWriteAccess || m.P2 != 3 {
-		t.Errorf("write: %+v", m.Header)
+		t.Errorf("the answer to a write is %+v", m.Header)
 	}
 	c.send(proto.AppendEcho(nil))
 	c.want(proto.CmdEcho)
@@ -191,7 +191,7 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 	req := proto.AppendCreateChan(nil, "SIM:RAMP:0000", 1)
 	req = proto.AppendEventAdd(req, proto.Double.In(proto.TIME), 1, 1, 1, maskValue)
 	if _, err := c.Handle(req); err != nil || len(c.places) != 0 {
-		t.Errorf("%d subscriptions, %v", len(c.places), err)
+		t.Errorf("the circuit has %d subscriptions, %v", len(c.places), err)
 	}
 	c.memory = 0
 	for range 1000 { // the server removes cancelled subscriptions even without a turn between the requests
@@ -212,6 +212,6 @@ func TestSeverityComesWithTheValue(t *testing.T) {
 	c.send(proto.AppendEventAdd(nil, native.In(proto.TIME), 1, sid, 1, maskValue))
 	_, s := c.event()
 	if s.Tag.Severity() != sample.Major || s.Tag.StatusName() != "HIHI" {
-		t.Errorf("%v %v", s.Tag.Severity(), s.Tag.StatusName())
+		t.Errorf("got alarm %v %v", s.Tag.Severity(), s.Tag.StatusName())
 	}
 }

@@ -22,10 +22,10 @@ func TestSearchByDatagram(t *testing.T) {
 	out, to := s.AppendAnswer(nil, req, client)
 	got := frames(t, out)
 	if len(got) != 4 || to != client {
-		t.Fatalf("%d messages to %v, want 4", len(got), to)
+		t.Fatalf("the answer has %d messages for %v, want 4", len(got), to)
 	}
 	if seq, ok := proto.Sequence(&got[0].Header); !ok || seq != 42 {
-		t.Errorf("sequence %d, %v", seq, ok)
+		t.Errorf("the answer has sequence %d, %v", seq, ok)
 	}
 	for i, cid := range []uint32{1, 3, 4} {
 		checkSearch(t, got[i+1], cid, s.Addr)

@@ -52,7 +52,7 @@ func TestEveryUpdateArrivesOnceAndInTime(t *testing.T) {
 			id, v := c.event()
 			was, index := last[id], int(id)
 			if ramp(v, index) != ramp(was, index)+1 || v.Time != was.Time+int64(100*time.Millisecond) {
-				t.Fatalf("PV %d: tick %d at %d after %d at %d", id, ramp(v, index), v.Time, ramp(was, index), was.Time)
+				t.Fatalf("PV %d: tick %d at %d after tick %d at %d", id, ramp(v, index), v.Time, ramp(was, index), was.Time)
 			}
 			if v.Time != time.Now().UnixNano() {
 				t.Fatalf("PV %d: an update of time %d arrived at %d", id, v.Time, time.Now().UnixNano())
@@ -63,7 +63,7 @@ func TestEveryUpdateArrivesOnceAndInTime(t *testing.T) {
 			last[id] = v
 		}
 		if n := s.Circuits.Counts; n.Dropped() != 0 || n.Sent() < 51*20 || n.Subscriptions() != 20 {
-			t.Errorf("%d sent, %d dropped, %d subscriptions", n.Sent(), n.Dropped(), n.Subscriptions())
+			t.Errorf("%d updates sent, %d dropped, %d subscriptions", n.Sent(), n.Dropped(), n.Subscriptions())
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 			for range 20 {
 				_, v := c.event()
 				if tick := ramp(v, 0); tick <= last {
-					t.Fatalf("tick %d after %d", tick, last)
+					t.Fatalf("tick %d after tick %d", tick, last)
 				} else {
 					last = tick
 				}
@@ -166,12 +166,12 @@ func TestCancelRemovesOneSubscription(t *testing.T) {
 			}
 			tick := int64(sample.Float(types[m.P2].SampleType(false), v.Word))
 			if was, ok := last[m.P2]; ok && tick != was+1 || ended && m.P2 == 1 {
-				t.Fatalf("event %d: subscription %d has tick %d after %d", n, m.P2, tick, was)
+				t.Fatalf("event %d: subscription %d has tick %d after tick %d", n, m.P2, tick, was)
 			}
 			last[m.P2] = tick
 		}
 		if !ended || s.Circuits.Counts.Subscriptions() != 3 {
-			t.Errorf("ended %v, %d subscriptions", ended, s.Circuits.Counts.Subscriptions())
+			t.Errorf("subscription ended %v, %d subscriptions remain", ended, s.Circuits.Counts.Subscriptions())
 		}
 	})
 }
@@ -200,7 +200,7 @@ func TestArrays(t *testing.T) {
 				want = want[:3*8]
 			}
 			if was, ok := last[m.P2]; !bytes.Equal(v.Bytes, want) || ok && tick != was+1 {
-				t.Fatalf("subscription %d: %d elements of tick %d after %d", m.P2, m.Count, tick, was)
+				t.Fatalf("subscription %d: %d elements of tick %d after tick %d", m.P2, m.Count, tick, was)
 			}
 			last[m.P2] = tick
 		}
@@ -235,7 +235,7 @@ func TestPatchedFramesAreEncodedFrames(t *testing.T) {
 			v.Time = s.Circuits.Schedule.Unix(at)
 			want := proto.AppendEvent(nil, natives[k].In(form), k == sim.Wave, &v, s.Set.Metadata(k), m.P2)
 			if got := append(proto.AppendHeader(nil, m.Header), m.payload...); !bytes.Equal(got, want) {
-				t.Errorf("%v: %x, want %x", natives[k].In(form), got, want)
+				t.Errorf("%v: got %x, want %x", natives[k].In(form), got, want)
 			}
 		}
 	}

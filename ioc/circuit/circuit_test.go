@@ -76,16 +76,16 @@ func TestTurnsAreSentInTimeBetweenAnswers(t *testing.T) {
 			"hello", "again", "turn 11 at 110ms", "turn 12 at 120ms", "turn 13 at 130ms",
 		} {
 			if !in.Scan() || in.Text() != want {
-				t.Fatalf("%q, want %q", in.Text(), want)
+				t.Fatalf("got line %q, want %q", in.Text(), want)
 			}
 		}
 		if counts.Circuits() != 1 || counts.Subscriptions() != 1 || counts.Sent() != 3 {
-			t.Errorf("%d circuits, %d subscriptions, %d sent", counts.Circuits(), counts.Subscriptions(), counts.Sent())
+			t.Errorf("%d circuits, %d subscriptions, %d updates sent", counts.Circuits(), counts.Subscriptions(), counts.Sent())
 		}
 		conn.Close()
 		<-ended
 		if counts.Circuits() != 0 || counts.Subscriptions() != 0 {
-			t.Errorf("after the end %d circuits, %d subscriptions", counts.Circuits(), counts.Subscriptions())
+			t.Errorf("after the end there are %d circuits and %d subscriptions", counts.Circuits(), counts.Subscriptions())
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestErrorsOfTheSpeakerEndTheCircuit(t *testing.T) {
 	conn, _, ended := serve(t)
 	fmt.Fprint(conn, "rude\n")
 	if b, err := io.ReadAll(conn); string(b) != "bye\n" || err != nil {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("got %q, %v", b, err)
 	}
 	if err := <-ended; !errors.Is(err, errRude) {
 		t.Errorf("the circuit ended with %v", err)

@@ -111,7 +111,7 @@ func (c *client) next() *answer {
 	c.t.Helper()
 	m, err := c.read()
 	if err != nil {
-		c.t.Fatalf("reading: %v", err)
+		c.t.Fatalf("reading a message: %v", err)
 	}
 	return m
 }

@@ -61,7 +61,7 @@ func checkFrames(t *testing.T, b []byte) {
 		var h proto.Header
 		_, n, err := proto.ReadFrame(b, &h, 1<<24)
 		if err != nil || h.Flags&proto.FlagServer == 0 {
-			t.Fatalf("%+v, %v, %d bytes are left", h, err, len(b))
+			t.Fatalf("got frame %+v, %v, %d bytes are left", h, err, len(b))
 		}
 		b = b[n:]
 	}

@@ -57,15 +57,15 @@ func TestEveryUpdateArrivesOnceAndInTime(t *testing.T) {
 			u := c.update(types...)
 			was, index := last[u.ioid], int(u.ioid)
 			if u.ramp(index) != was.ramp(index)+1 || u.fields.time() != was.fields.time()+int64(100*time.Millisecond) {
-				t.Fatalf("PV %d: %v after %v", index, u, was)
+				t.Fatalf("PV %d: got update %v after %v", index, u, was)
 			}
 			if u.fields.time() != time.Now().UnixNano() || !u.overrun.Empty() || len(u.fields) != 4 {
-				t.Fatalf("PV %d: at %d arrives %v", index, time.Now().UnixNano(), u)
+				t.Fatalf("PV %d: at %d got update %v", index, time.Now().UnixNano(), u)
 			}
 			last[u.ioid] = u
 		}
 		if n := s.circuits.Counts; n.Dropped() != 0 || n.Sent() < 51*20 || n.Subscriptions() != 20 {
-			t.Errorf("%d sent, %d dropped, %d subscriptions", n.Sent(), n.Dropped(), n.Subscriptions())
+			t.Errorf("%d updates sent, %d dropped, %d subscriptions", n.Sent(), n.Dropped(), n.Subscriptions())
 		}
 	})
 }
@@ -117,7 +117,7 @@ func TestSlowClientLosesWholeUpdatesThatAreCounted(t *testing.T) {
 			for range 20 {
 				u := c.update(typ)
 				if u.ramp(0) <= last || (u.ramp(0) > last+1) == u.overrun.Empty() {
-					t.Fatalf("tick %d after %d, overrun %v", u.ramp(0), last, u.overrun)
+					t.Fatalf("tick %d after tick %d, overrun %v", u.ramp(0), last, u.overrun)
 				}
 				if !u.overrun.Empty() {
 					gaps++
@@ -143,7 +143,7 @@ func TestClosedWindowMergesUpdates(t *testing.T) {
 		for i := range int64(3) {
 			u := c.update(typ)
 			if i > 0 && u.ramp(0) != last+1 {
-				t.Fatalf("tick %d after %d", u.ramp(0), last)
+				t.Fatalf("tick %d after tick %d", u.ramp(0), last)
 			}
 			last = u.ramp(0)
 		}
@@ -155,7 +155,7 @@ func TestClosedWindowMergesUpdates(t *testing.T) {
 			u := c.update(typ) // the server sends the missed update at once
 			gap := u.ramp(0) - last - 1
 			if age := time.Now().UnixNano() - u.fields.time(); age >= int64(100*time.Millisecond) || u.overrun.Has(1) != (gap > 0) {
-				t.Errorf("after %v: tick %d after %d, %v old, overrun %v", pause, u.ramp(0), last, time.Duration(age), u.overrun)
+				t.Errorf("after %v: tick %d after tick %d, age %v, overrun %v", pause, u.ramp(0), last, time.Duration(age), u.overrun)
 			}
 			if got := int64(s.circuits.Counts.Dropped()) - dropped; got != gap {
 				t.Errorf("after %v: the client missed %d updates, but %d are counted", pause, gap, got)
@@ -176,7 +176,7 @@ func TestPromptPipelineLosesNothing(t *testing.T) {
 			for i := range 1000 {
 				u := c.update(typ)
 				if u.ramp(0) != last+1 || !u.overrun.Empty() {
-					t.Fatalf("%v Hz: tick %d after %d, overrun %v", rate, u.ramp(0), last, u.overrun)
+					t.Fatalf("%v Hz: tick %d after tick %d, overrun %v", rate, u.ramp(0), last, u.overrun)
 				}
 				last++
 				if i%2 == 1 {
@@ -184,7 +184,7 @@ func TestPromptPipelineLosesNothing(t *testing.T) {
 				}
 			}
 			if n := s.circuits.Counts.Dropped(); n != 0 {
-				t.Errorf("%v Hz: %d dropped", rate, n)
+				t.Errorf("%v Hz: %d updates dropped", rate, n)
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func TestFlatOutWaitsForAcknowledgements(t *testing.T) {
 		for turn := range int64(100) { // the first two turns need no acknowledgement
 			for id := range uint32(2) {
 				if u := c.update(typ); u.ioid != id || u.ramp(int(id)) != last[id]+1 || !u.overrun.Empty() {
-					t.Fatalf("turn %d: %v after tick %d", turn, u, last[id])
+					t.Fatalf("turn %d: got update %v after tick %d", turn, u, last[id])
 				}
 				last[id]++
 			}
@@ -215,7 +215,7 @@ func TestFlatOutWaitsForAcknowledgements(t *testing.T) {
 			}
 		}
 		if n := s.circuits.Counts.Dropped(); n != 0 {
-			t.Errorf("%d dropped", n)
+			t.Errorf("%d updates dropped", n)
 		}
 	})
 }
@@ -233,10 +233,10 @@ func TestStopAndStart(t *testing.T) {
 			c.command(sid, 1, proto.SubStart)
 			u := c.update(typ)
 			if u.ramp(0) < before+45 || len(u.fields) != 27 || !u.overrun.Empty() {
-				t.Errorf("after tick %d and 5 s: %v", before, u)
+				t.Errorf("5 s after tick %d: got update %v", before, u)
 			}
 			if next := c.update(typ).ramp(0); next != u.ramp(0)+1 {
-				t.Errorf("tick %d after %d", next, u.ramp(0))
+				t.Errorf("tick %d after tick %d", next, u.ramp(0))
 			}
 		}
 		if n := s.circuits.Counts.Dropped(); n != 0 {
@@ -267,14 +267,14 @@ func TestEnds(t *testing.T) {
 			if m.Command == proto.CmdDestroyChannel {
 				sid, cid, err := proto.ParseDestroyChannel(&m.Reader)
 				if ended = true; sid != sids[2] || cid != 2 || err != nil {
-					t.Errorf("channel %d, %d ended, %v", sid, cid, err)
+					t.Errorf("the server ended channel %d, %d, %v", sid, cid, err)
 				}
 				continue
 			}
 			seen[c.parse(m, typ).ioid]++
 		}
 		if !ended || seen != [4]int{1, 1, 1, 20} || s.circuits.Counts.Subscriptions() != 1 {
-			t.Errorf("ended %v, updates %v, %d subscriptions", ended, seen, s.circuits.Counts.Subscriptions())
+			t.Errorf("channel ended %v, updates %v, %d subscriptions remain", ended, seen, s.circuits.Counts.Subscriptions())
 		}
 		c.begin(request{cmd: proto.CmdMonitor, sid: sids[0], ioid: 1}) // the ID is free again
 	})
@@ -295,13 +295,13 @@ func TestAlarmsOnly(t *testing.T) {
 			if u := c.update(typ); u.ioid == 1 {
 				severities = append(severities, u.fields["alarm.severity"].(int64))
 			} else if u.fields["display.units"] != "degC" || time.Since(began) > time.Second {
-				t.Errorf("%v after %v", u.fields, time.Since(began))
+				t.Errorf("got fields %v after %v", u.fields, time.Since(began))
 			}
 		}
 		// The severity is MAJOR first, falls through MINOR to none, and rises again. This
 		// happens twice.
 		if fmt.Sprint(severities) != "[2 1 0 1 2 1 0 1]" || s.circuits.Counts.Dropped() != 0 {
-			t.Errorf("severities %v, %d dropped", severities, s.circuits.Counts.Dropped())
+			t.Errorf("got severities %v, %d updates dropped", severities, s.circuits.Counts.Dropped())
 		}
 	})
 }
@@ -331,7 +331,7 @@ func subscribed(t testing.TB, s *Server, c *session, window uint32) {
 		req = append(req, proto.AppendRequest(nil, proto.CmdMonitor, proto.Request{SID: id, IOID: id, Sub: proto.SubStart}, 0)...)
 	}
 	if n, err := c.Handle(req); n != len(req) || err != nil {
-		t.Fatalf("subscribing: %d of %d bytes, %v", n, len(req), err)
+		t.Fatalf("subscribing: the session handled %d of %d bytes, %v", n, len(req), err)
 	}
 }
 
@@ -363,6 +363,6 @@ func TestMemoryOfACircuitIsBounded(t *testing.T) {
 		}
 	}
 	if len(c.shapes) != maxShapes || len(c.ops) != len(c.channels[1].ops) || len(c.ops) >= 512 {
-		t.Errorf("%d shapes, %d operations, %d of the channel", len(c.shapes), len(c.ops), len(c.channels[1].ops))
+		t.Errorf("the session has %d shapes and %d operations, and the channel has %d operations", len(c.shapes), len(c.ops), len(c.channels[1].ops))
 	}
 }

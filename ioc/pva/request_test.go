@@ -17,11 +17,11 @@ func (c *client) get(ioid uint32, typ *proto.Type) values {
 	m := c.want(proto.CmdGet)
 	a := proto.ParseAnswer(&m.Reader, proto.CmdGet)
 	if st := m.Status(); a.IOID != ioid || a.Sub != 0 || st.Err() != nil {
-		c.t.Fatalf("reading: %+v, %v", a, st)
+		c.t.Fatalf("reading a value: %+v, %v", a, st)
 	}
 	v := decode(c.t, &m.Reader, typ)
 	if m.Len() != 0 {
-		c.t.Fatalf("reading: %d bytes are left", m.Len())
+		c.t.Fatalf("reading a value: %d bytes are left", m.Len())
 	}
 	return v
 }
@@ -48,7 +48,7 @@ func TestReadsOfEveryKind(t *testing.T) {
 				t.Errorf("%s, %v: severity %v, want %v; value (-want +got):\n%s", name, k, got["alarm.severity"], severity, diff)
 			}
 			if got.time() != s.circuits.Schedule.Unix(s.circuits.Schedule.Due(s.circuits.Schedule.Slices())) {
-				t.Errorf("%s, %v: time %d", name, k, got.time())
+				t.Errorf("%s, %v: got time %d", name, k, got.time())
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func TestChannelsInOneMessage(t *testing.T) {
 		m := c.want(proto.CmdCreateChannel)
 		a, err := proto.ParseCreated(&m.Reader)
 		if err != nil || a.CID != cid || (a.Status.Err() != nil) != (cid == 1) {
-			t.Errorf("channel %d: %+v, %v", cid, a, err)
+			t.Errorf("channel %d: got %+v, %v", cid, a, err)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestTypesOfFields(t *testing.T) {
 		m := c.want(proto.CmdGetField)
 		a, st := proto.ParseAnswer(&m.Reader, proto.CmdGetField), m.Status()
 		if got := m.Type(&c.types); a.IOID != 7 || st.Err() != nil || !got.Equal(want) {
-			t.Errorf("%q: %v %v", path, st, got)
+			t.Errorf("type of field %q: got %v %v", path, st, got)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestSegmentsAreJoined(t *testing.T) {
 	c.send(segment(proto.CmdCreateChannel, proto.FlagLast, whole[9:]))
 	m := c.want(proto.CmdCreateChannel)
 	if a, err := proto.ParseCreated(&m.Reader); err != nil || a.Status.Err() != nil || a.CID != 3 {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v, %v", a, err)
 	}
 	c.echo("whole again")
 }

@@ -24,12 +24,12 @@ func parseFound(t *testing.T, s *Server, b []byte) proto.SearchResponse {
 	var h proto.Header
 	payload, n, err := proto.ReadFrame(b, &h, 1<<16)
 	if err != nil || h.Command != proto.CmdSearchResponse || n != len(b) {
-		t.Fatalf("%+v, %d of %d bytes, %v", h, n, len(b), err)
+		t.Fatalf("got header %+v in %d of %d bytes, %v", h, n, len(b), err)
 	}
 	r := proto.NewReader(payload, h.Order())
 	a, err := proto.ParseSearchResponse(&r)
 	if err != nil || a.Sequence != 42 || a.Server != s.addr || a.GUID != s.guid || a.Protocol != "tcp" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got answer %+v, %v", a, err)
 	}
 	return a
 }
@@ -71,6 +71,6 @@ func TestSearchOverTCP(t *testing.T) {
 	c.send(search(0, netip.AddrPort{}, 0, "SIM:LONG:0003", "SIM:LONG:0002"))
 	m := c.want(proto.CmdSearchResponse)
 	if a := parseFound(t, s, append(proto.AppendHeader(nil, m.Header), m.payload...)); !slices.Equal(a.CIDs, []uint32{1}) {
-		t.Errorf("%+v", a)
+		t.Errorf("got answer %+v", a)
 	}
 }

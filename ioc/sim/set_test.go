@@ -36,7 +36,7 @@ func TestIndexHasMoreDigitsAboveTenThousandChannels(t *testing.T) {
 	for channels, want := range map[int]string{10_000: "SIM:LONG:0042", 10_001: "SIM:LONG:00042", 1_000_000: "SIM:LONG:000042"} {
 		set := NewSet("SIM", Kinds(), channels, 1)
 		if p, ok := set.Find([]byte(want)); !ok || p != (PV{Long, 42}) {
-			t.Errorf("%d channels: %s is %v, %v", channels, want, p, ok)
+			t.Errorf("%d channels: Find(%s) = %v, %v", channels, want, p, ok)
 		}
 	}
 }
@@ -52,6 +52,6 @@ func TestUnknownNames(t *testing.T) {
 		}
 	}
 	if p, ok := set.Find([]byte("SIM:RAMP:0019.VAL")); !ok || p.Index != 19 {
-		t.Errorf(".VAL: %d, %v", p.Index, ok)
+		t.Errorf("a name with .VAL has index %d, %v", p.Index, ok)
 	}
 }

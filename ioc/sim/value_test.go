@@ -41,7 +41,7 @@ func TestValues(t *testing.T) {
 	} {
 		s := value(c.kind, c.index, c.tick)
 		if got := sample.Float(c.kind.Type(), s.Word); math.Abs(got-c.want) > 1e-12 || s.Tag != c.tag {
-			t.Errorf("%v %d at %d: %v %v %v, want %v", c.kind, c.index, c.tick, got, s.Tag.Severity(), s.Tag.StatusName(), c.want)
+			t.Errorf("%v %d at tick %d: got %v %v %v, want %v", c.kind, c.index, c.tick, got, s.Tag.Severity(), s.Tag.StatusName(), c.want)
 		}
 	}
 	wave := value(Wave, 3, 150).Bytes
@@ -51,7 +51,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	if got := string(value(String, 2, 40).Bytes); got != "value 42" {
-		t.Errorf("string %q", got)
+		t.Errorf("got string %q", got)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestFrameIsShortUntilItsLastByte(t *testing.T) {
 		}
 		payload, n, err := ReadFrame(append(msg, 1, 2, 3), &h, 1<<20)
 		if err != nil || n != len(msg) || len(payload) != int(h.Size) {
-			t.Errorf("whole frame: n %d of %d, payload %d of %d, %v", n, len(msg), len(payload), h.Size, err)
+			t.Errorf("complete frame: n %d of %d, payload %d of %d, %v", n, len(msg), len(payload), h.Size, err)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestHeaderIsExtendedOnlyWhenNeeded(t *testing.T) {
 		}
 		var got Header
 		if _, _, err := ReadFrame(append(b, make([]byte, c.size)...), &got, 1<<20); err != nil || got != want {
-			t.Errorf("read back %+v, %v; want %+v", got, err, want)
+			t.Errorf("the header is decoded as %+v, %v; want %+v", got, err, want)
 		}
 	}
 }

@@ -100,10 +100,10 @@ func TestTimeValuesAsCaprotoEncodesThem(t *testing.T) {
 		}
 		var got sample.Sample
 		if _, err := DecodeTime(&got, DBR(h.Type), h.Count, false, payload, nil); err != nil {
-			t.Errorf("%v: %v", typ, err)
+			t.Errorf("decoding %v: %v", typ, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v decoded (-want +got):\n%s", typ, diff)
+			t.Errorf("%v is decoded as (-want +got):\n%s", typ, diff)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestMetadataAsCaprotoEncodesIt(t *testing.T) {
 		}
 		var got sample.Metadata
 		if err := DecodeMetadata(&got, typ, msg[HeaderSize:]); err != nil {
-			t.Errorf("%v: %v", typ, err)
+			t.Errorf("decoding %v: %v", typ, err)
 		}
 		if diff := cmp.Diff(c.want, got, equateNaNs); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", typ, diff)

@@ -18,7 +18,7 @@ func TestSearchReplyNamesTheServer(t *testing.T) {
 		}
 		cid, server := ParseSearchReply(&h, from)
 		if cid != 7 || server.String() != c.want {
-			t.Errorf("%s: cid %d at %v, want %s", c.server, cid, server, c.want)
+			t.Errorf("answer for %s: got cid %d at %v, want %s", c.server, cid, server, c.want)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestSequenceOfADatagram(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seq, ok := Sequence(&h); ok != c.ok || ok && seq != 77 {
-			t.Errorf("%x: sequence %d, %v", c.msg, seq, ok)
+			t.Errorf("message %x: got sequence %d, %v", c.msg, seq, ok)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestSequenceOfADatagram(t *testing.T) {
 func TestSearchSizeIsTheAppendedSize(t *testing.T) {
 	for _, name := range []string{"", "1234567", "12345678", "a long name of a channel"} {
 		if got := len(AppendSearch(nil, name, 1, DoReply)); got != SearchSize(len(name)) {
-			t.Errorf("%q: %d bytes, SearchSize %d", name, got, SearchSize(len(name)))
+			t.Errorf("a search for %q has %d bytes, but SearchSize is %d", name, got, SearchSize(len(name)))
 		}
 	}
 }

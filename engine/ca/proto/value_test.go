@@ -30,7 +30,7 @@ func TestArraysRoundTrip(t *testing.T) {
 			var h Header
 			payload, _, err := ReadFrame(msg, &h, 1<<20)
 			if err != nil || h.Count != c.count {
-				t.Fatalf("count %d, %v", h.Count, err)
+				t.Fatalf("got count %d, %v", h.Count, err)
 			}
 			var got sample.Sample
 			if _, err := DecodeTime(&got, typ, h.Count, true, payload, []byte("scratch")); err != nil {
@@ -95,7 +95,7 @@ func TestUnitsInLatin1BecomeUTF8(t *testing.T) {
 	payload := AppendValue(nil, Double.In(CTRL), false, &sample.Sample{}, &sample.Metadata{Units: "\xb0C"})
 	var m sample.Metadata
 	if err := DecodeMetadata(&m, Double.In(CTRL), payload); err != nil || m.Units != "°C" {
-		t.Errorf("units %q, %v", m.Units, err)
+		t.Errorf("got units %q, %v", m.Units, err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestTypesHaveTheNamesOfEPICSBase(t *testing.T) {
 		0: "DBR_STRING", 7: "DBR_STS_STRING", 20: "DBR_TIME_DOUBLE", 24: "DBR_GR_ENUM", 34: "DBR_CTRL_DOUBLE", 35: "DBR(35)",
 	} {
 		if typ.String() != want {
-			t.Errorf("%d is %v, want %s", uint16(typ), typ, want)
+			t.Errorf("type %d has the name %v, want %s", uint16(typ), typ, want)
 		}
 	}
 }
@@ -135,6 +135,6 @@ func TestErrorHasTheFailedRequest(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := ParseError(&h, payload[:15]); !errors.Is(err, ErrTruncated) {
-		t.Errorf("cut header: %v", err)
+		t.Errorf("ParseError of an incomplete header: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			case errors.Is(err, ErrTooLarge):
 				if h.Size <= most || n != HeaderSize {
-					t.Fatalf("%+v is too large", h)
+					t.Fatalf("ReadFrame accepts a frame that is too large: %+v", h)
 				}
 				return
 			case err != nil:
@@ -153,7 +153,7 @@ func FuzzWalk(f *testing.F) {
 				open--
 			case Numbers:
 				if len(p.Bytes)%p.Type.Code.Width() != 0 {
-					t.Fatalf("%d bytes of %v", len(p.Bytes), p.Type.Code)
+					t.Fatalf("a part has %d bytes of type %v", len(p.Bytes), p.Type.Code)
 				}
 				names += len(p.Name)
 			default:

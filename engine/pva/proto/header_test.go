@@ -13,7 +13,7 @@ func TestFrames(t *testing.T) {
 		var h Header
 		payload, n, err := ReadFrame(frame, &h, 7)
 		if err != nil || string(payload) != "payload" || n != HeaderSize+7 {
-			t.Fatalf("flags %x: %q, %d, %v", f, payload, n, err)
+			t.Fatalf("flags %x: got payload %q, size %d, %v", f, payload, n, err)
 		}
 		if (h != Header{Version: Version, Flags: f, Command: CmdEcho, Size: 7}) || h.Order() != f.order() {
 			t.Errorf("header is %+v", h)
@@ -39,7 +39,7 @@ func TestFrames(t *testing.T) {
 func TestBytesThatAreNoFrame(t *testing.T) {
 	for _, b := range []string{"G", "GET / HTTP/1.1\r\n", "\xcb\x02\x00\x02\x00\x00\x00\x00", "\xca\x00", "\xca\x00\x00\x02\x00\x00\x00\x00"} {
 		if _, _, err := ReadFrame([]byte(b), new(Header), 1<<20); !errors.Is(err, ErrMagic) {
-			t.Errorf("%q: %v", b, err)
+			t.Errorf("ReadFrame(%q): %v", b, err)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestControlMessages(t *testing.T) {
 	var h Header
 	payload, n, err := ReadFrame(b, &h, 0)
 	if err != nil || n != HeaderSize || payload != nil || h.Size != 0xffffffff {
-		t.Fatalf("%q, %d, %v, %+v", payload, n, err, h)
+		t.Fatalf("got payload %q, size %d, %v, header %+v", payload, n, err, h)
 	}
 	if c, ok := h.Control(); !ok || c != SetByteOrder {
 		t.Errorf("control is %v, %v", c, ok)

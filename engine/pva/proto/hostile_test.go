@@ -159,7 +159,7 @@ func TestCacheIsBounded(t *testing.T) {
 		err = r.Err()
 	}
 	if !errors.Is(err, errCacheFull) || known.size > maxCached {
-		t.Errorf("%v, %d bytes", err, known.size)
+		t.Errorf("got %v, the known types have %d bytes", err, known.size)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestHollowStructures(t *testing.T) {
 		walked = Walk(append(AppendType(nil, typ, LittleEndian), b...), func(*Part) {})
 	})
 	if !errors.Is(err, errTooComplex) || !errors.Is(walked, errTooComplex) {
-		t.Errorf("%v, %v", err, walked)
+		t.Errorf("Value: %v, Walk: %v", err, walked)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestStatuses(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if b := AppendStatus(nil, Status{}, BigEndian); len(b) != 1 || b[0] != 0xff {
-		t.Errorf("OK is % x", b)
+		t.Errorf("status OK is encoded as % x", b)
 	}
 	for _, kind := range []StatusKind{Error, Fatal} {
 		if err := (Status{Kind: kind, Message: "no"}).Err(); err == nil || err.Error() != "no" {
@@ -193,7 +193,7 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%+v, %v", q, r.Err())
 		}
 		if want := 4 * int(sub>>7); r.Len() != want {
-			t.Errorf("%d bytes come after the request, want %d", r.Len(), want)
+			t.Errorf("%d bytes follow the head of the request, want %d", r.Len(), want)
 		}
 	}
 	r := NewReader(AppendAck(nil, 1, 2, 3, FlagBig)[HeaderSize:], BigEndian)
@@ -215,7 +215,7 @@ func TestOperations(t *testing.T) {
 	}
 	for sub, want := range map[uint8]bool{0: false, SubInit: true, SubDestroy: true} {
 		if (Answer{Sub: sub}).HasStatus(CmdMonitor) != want || !(Answer{Sub: sub}).HasStatus(CmdGet) {
-			t.Errorf("status of %x", sub)
+			t.Errorf("HasStatus is wrong for subcommand %x", sub)
 		}
 	}
 }

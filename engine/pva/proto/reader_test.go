@@ -30,7 +30,7 @@ func TestSizes(t *testing.T) {
 	for _, n := range []uint32{math.MaxInt32, 1 << 31, math.MaxUint32} {
 		r := NewReader(append([]byte{sizeLong}, le32(n)...), LittleEndian)
 		if r.Size(); !errors.Is(r.Err(), errSize) {
-			t.Errorf("size %d: %v", n, r.Err())
+			t.Errorf("reading size %d: %v", n, r.Err())
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestStrings(t *testing.T) {
 			for cut := range min(len(b), 300) {
 				r := NewReader(b[:cut], o)
 				if r.String(); !errors.Is(r.Err(), ErrTruncated) {
-					t.Fatalf("%d of %d bytes: %v", cut, len(b), r.Err())
+					t.Fatalf("reading a string from %d of %d bytes: %v", cut, len(b), r.Err())
 				}
 			}
 			r := NewReader(b, o)
@@ -81,10 +81,10 @@ func TestNumbers(t *testing.T) {
 		b := o.AppendUint64(o.AppendUint32(o.AppendUint16([]byte{1}, 0x0203), 0x04050607), 0x08090a0b0c0d0e0f)
 		r := NewReader(b, o)
 		if a, b, c, d := r.Uint8(), r.Uint16(), r.Uint32(), r.Uint64(); a != 1 || b != 0x0203 || c != 0x04050607 || d != 0x08090a0b0c0d0e0f {
-			t.Errorf("%v: %x %x %x %x", o, a, b, c, d)
+			t.Errorf("%v: got numbers %x %x %x %x", o, a, b, c, d)
 		}
 		if big := bytes.HasPrefix(b, []byte{1, 2, 3, 4}); big != bool(o) {
-			t.Errorf("%v is % x", o, b)
+			t.Errorf("%v: numbers are encoded as % x", o, b)
 		}
 	}
 }

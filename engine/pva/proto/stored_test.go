@@ -46,7 +46,7 @@ func TestWalk(t *testing.T) {
 		` u="c" v=null uu( =ubyte:09 =null uu) a=ubyte:07 z=null aa( ="y" =null aa) f=ubyte[]:0809 )`
 	got, err := parts(stored)
 	if err != nil || got != want {
-		t.Errorf("%v\n%s, want\n%s", err, got, want)
+		t.Errorf("Walk: %v, got parts\n%s, want\n%s", err, got, want)
 	}
 	for cut := range stored {
 		if _, err := parts(stored[:cut]); err == nil {
@@ -67,14 +67,14 @@ func TestWalkThroughAnyValue(t *testing.T) {
 		stored := appendRandom(AppendType(nil, typ, LittleEndian), typ, rng)
 		got, err := parts(stored)
 		if err != nil || strings.Count(got, "(") != strings.Count(got, ")") {
-			t.Fatalf("% x: %v, %s", stored, err, got)
+			t.Fatalf("Walk of % x: %v, got parts %s", stored, err, got)
 		}
 	}
 }
 
 func TestWalkThroughNoType(t *testing.T) {
 	if got, err := parts([]byte{byte(Null)}); err != nil || got != " =null" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got parts %q, %v", got, err)
 	}
 	for _, b := range []string{"", "\x01", "\xfe\x01\x00", "\xfd\x01\x00\x20\x05"} {
 		if _, err := parts([]byte(b)); err == nil {

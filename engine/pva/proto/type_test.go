@@ -43,10 +43,10 @@ func TestTypesOfTheSpecification(t *testing.T) {
 	var known Types
 	r := NewReader(specified(t, "exampleStructure"), BigEndian)
 	if got := r.Type(&known); !got.Equal(specType) || r.Len() != 0 {
-		t.Fatalf("%v, %d bytes left, %+v", r.Err(), r.Len(), got)
+		t.Fatalf("got %+[3]v, %[1]v, %[2]d bytes left", r.Err(), r.Len(), got)
 	}
 	if len(known.byID) != 5 || !known.byID[2].Equal(specTime) || known.byID[5].Code != Any {
-		t.Errorf("%d types are known", len(known.byID))
+		t.Errorf("the reader knows %d types", len(known.byID))
 	}
 	r = NewReader(specified(t, "timeStamp_t"), BigEndian)
 	stamp := r.Type(&known)
@@ -67,7 +67,7 @@ func TestTypeRoundTrip(t *testing.T) {
 				t.Fatalf("% x: %v", b, r.Err())
 			}
 			if got.fields != want.fields || got.depth != want.depth || got.size != want.size || got.size < len(b) {
-				t.Fatalf("measured %+v, want %+v of %d bytes", got, want, len(b))
+				t.Fatalf("got type %+v, want %+v, encoded in %d bytes", got, want, len(b))
 			}
 			for cut := range b {
 				r := NewReader(b[:cut], o)
@@ -98,7 +98,7 @@ func TestTypeNumbers(t *testing.T) {
 	r := NewReader(b, LittleEndian)
 	for i, want := range []*Type{point, point, NewStruct("", "p", point, "q", ArrayOf(point)), Of(Int32), Of(Int32)} {
 		if got := r.Type(&known); !got.Equal(want) {
-			t.Fatalf("type %d is %+v, %v", i, got, r.Err())
+			t.Fatalf("type %d is decoded as %+v, %v", i, got, r.Err())
 		}
 	}
 	if known.size != Of(Int32).size {
@@ -111,13 +111,13 @@ func TestTypeNumbers(t *testing.T) {
 	} {
 		r := NewReader(b, LittleEndian)
 		if got := r.Type(&known); got != nil || r.Err() == nil {
-			t.Errorf("%s is %+v", name, got)
+			t.Errorf("%s is accepted as %+v", name, got)
 		}
 	}
 	for _, b := range [][]byte{{typeID, 7, 0}, {typeFull, 7, 0, byte(Int32)}} {
 		r := NewReader(b, LittleEndian)
 		if r.Type(nil); r.Err() == nil {
-			t.Errorf("% x is accepted although it has a number of an unknown type", b)
+			t.Errorf("% x is accepted although numbers are not allowed", b)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestBytesThatAreNoType(t *testing.T) {
 	} {
 		r := NewReader(append(b, 0, 0, 0, 0), LittleEndian)
 		if got := r.Type(new(Types)); got != nil || r.Err() == nil {
-			t.Errorf("% x is %+v", b, got)
+			t.Errorf("% x is accepted as %+v", b, got)
 		}
 	}
 }
@@ -147,16 +147,16 @@ func TestFind(t *testing.T) {
 	} {
 		f, n := specType.Find(c.path)
 		if f == nil || n != c.number || f.Code != c.code {
-			t.Errorf("%s is %+v, number %d", c.path, f, n)
+			t.Errorf("Find(%q) = %+v, number %d", c.path, f, n)
 		}
 	}
 	for _, path := range []string{"", "alarm.", "alarm.none", "value.none", "valueUnion.intValue", "none"} {
 		if f, n := specType.Find(path); f != nil || n != 0 {
-			t.Errorf("%q is %+v, number %d", path, f, n)
+			t.Errorf("Find(%q) = %+v, number %d", path, f, n)
 		}
 	}
 	if specType.Fields() != 14 {
-		t.Errorf("%d fields", specType.Fields())
+		t.Errorf("the type has %d fields", specType.Fields())
 	}
 }
 
@@ -210,6 +210,6 @@ func TestBugsPanic(t *testing.T) {
 // TestAppendTypeAppends checks that AppendType keeps the bytes before the type.
 func TestAppendTypeAppends(t *testing.T) {
 	if b := AppendType([]byte("x"), Of(Int8), BigEndian); !bytes.Equal(b, []byte{'x', byte(Int8)}) {
-		t.Errorf("% x", b)
+		t.Errorf("got % x", b)
 	}
 }

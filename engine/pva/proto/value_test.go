@@ -13,12 +13,12 @@ func TestValueOfTheSpecification(t *testing.T) {
 	r := NewReader(b, BigEndian)
 	got := r.Value(nil, specType, nil)
 	if r.Err() != nil || r.Len() != 0 {
-		t.Fatalf("%v, %d bytes left", r.Err(), r.Len())
+		t.Fatalf("decoding the value: %v, %d bytes left", r.Err(), r.Len())
 	}
 	want := "03010203" + "050405060708" + "090a0b0c" + "8877665544332211" + "ddccbbaa" + "eeeeeeee" + "11111111" + "22222222" +
 		"0b416c6c6f2c20416c6c6f21" + "0133333333" + "601c" + hex.EncodeToString([]byte("String inside variant union."))
 	if hex.EncodeToString(got) != want {
-		t.Errorf("%x, want\n%s", got, want)
+		t.Errorf("got %x, want\n%s", got, want)
 	}
 	canonical := NewReader(got, LittleEndian)
 	if again := appendBig(nil, specType, &canonical); !bytes.Equal(again, b) {
