@@ -16,7 +16,7 @@ import (
 
 // These specs make parts of the control plane unavailable or break them. The engines must keep
 // archiving: every step of every PV is stored exactly once.
-var _ = Describe("Capture goes on", Ordered, func() {
+var _ = Describe("Capture continues", Ordered, func() {
 	var (
 		l     *lab.Lab
 		pvs   = archive.Names("GO:", 500)
@@ -32,45 +32,45 @@ var _ = Describe("Capture goes on", Ordered, func() {
 
 	BeforeEach(func() { begin = time.Now() })
 
-	// whole waits for d while the fault lasts. It then checks every sample since begin.
-	whole := func(ctx SpecContext, d time.Duration) {
+	// checkAfter waits for d while the fault lasts, and then checks every sample since begin.
+	checkAfter := func(ctx SpecContext, d time.Duration) {
 		GinkgoHelper()
 		Eventually(ctx, time.After(d)).WithTimeout(d + time.Minute).Should(Receive())
-		lab.Figure("samples read, each step once", "%d in %.0f s", l.CheckComplete(pvs, begin), time.Since(begin).Seconds())
+		lab.Figure("samples read, with each step once", "%d in %.0f s", l.CheckComplete(pvs, begin), time.Since(begin).Seconds())
 	}
 
-	It("while the operator is away for two minutes", func(ctx SpecContext) {
+	It("while the operator is unavailable for two minutes", func(ctx SpecContext) {
 		lab.Kubectl("scale", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--replicas=0")
 		lab.Kubectl("wait", "pod", "-n", lab.OperatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--for=delete", "--timeout=1m")
-		whole(ctx, either(20*time.Second, 2*time.Minute))
+		checkAfter(ctx, either(20*time.Second, 2*time.Minute))
 		lab.Kubectl("scale", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--replicas=1")
 		lab.Kubectl("rollout", "status", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--timeout=2m")
-		whole(ctx, 5*time.Second)
+		checkAfter(ctx, 5*time.Second)
 	}, SpecTimeout(2*lab.Patience))
 
-	It("while the API server is away for a minute", Label("bare"), func(ctx SpecContext) {
+	It("while the API server is unavailable for a minute", Label("bare"), func(ctx SpecContext) {
 		lab.ClusterScript("stop", "kube-apiserver")
 		DeferCleanup(lab.ClusterScript, "start", "kube-apiserver")
-		whole(ctx, either(20*time.Second, time.Minute))
-		By("killing an engine's process, which finds its PVs without the API server")
+		checkAfter(ctx, either(20*time.Second, time.Minute))
+		By("killing an engine's process, which must find its PVs without the API server")
 		killed := lab.Kill(l.Pods(ctx, "engine")[0])
 		Eventually(ctx, func() int { return len(without(l, pvs, killed.Add(2*time.Second))) }).WithTimeout(time.Minute).Should(BeZero())
 		lab.Figure("container killed → all PVs have samples again, without the API server", "%.1f s", time.Since(killed).Seconds())
 		lab.ClusterScript("start", "kube-apiserver")
 		begin = time.Now()
-		whole(ctx, either(20*time.Second, 40*time.Second))
+		checkAfter(ctx, either(20*time.Second, 40*time.Second))
 	}, SpecTimeout(2*lab.Patience))
 
-	It("while the operator is upgraded, and its leader killed", func(ctx SpecContext) {
+	It("while the operator is upgraded and its leader is killed", func(ctx SpecContext) {
 		lab.InstallOperator("replicas=2", "podAnnotations.upgrade=again")
 		lab.Kubectl("delete", "pod", "-n", lab.OperatorNamespace, "-l", "app.kubernetes.io/name=varve-operator", "--grace-period=0", "--force", "--wait=false")
-		whole(ctx, 10*time.Second)
+		checkAfter(ctx, 10*time.Second)
 		lab.Kubectl("rollout", "status", "deployment", "varve-operator", "-n", lab.OperatorNamespace, "--timeout=2m")
 		lab.InstallOperator()
-		whole(ctx, 5*time.Second)
+		checkAfter(ctx, 5*time.Second)
 	}, SpecTimeout(2*lab.Patience))
 
-	It("when labels and lists are removed by hand", func(ctx SpecContext) {
+	It("when labels and channel lists are removed by hand", func(ctx SpecContext) {
 		var shards v1alpha1.ArchiveShardList
 		Expect(lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace))).To(Succeed())
 		for i := range shards.Items[:8] {
@@ -79,7 +79,7 @@ var _ = Describe("Capture goes on", Ordered, func() {
 			Expect(lab.Kube.Update(ctx, s)).To(Succeed())
 		}
 		lab.Kubectl("delete", "configmap", "-n", l.Namespace, "-l", "varve.dev/channels=list")
-		whole(ctx, 10*time.Second)
+		checkAfter(ctx, 10*time.Second)
 		Eventually(ctx, func() (repaired int) {
 			_ = lab.Kube.List(ctx, &shards, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelArchiver: "main"})
 			for _, s := range shards.Items {
@@ -88,17 +88,17 @@ var _ = Describe("Capture goes on", Ordered, func() {
 				}
 			}
 			return repaired
-		}).Should(Equal(64), "shards with their labels and lists")
-		whole(ctx, 2*time.Second)
+		}).Should(Equal(64), "shards with their labels and channel lists")
+		checkAfter(ctx, 2*time.Second)
 	}, SpecTimeout(lab.Patience))
 
-	It("when the custom resource definition of shards is deleted, and installed again", func(ctx SpecContext) {
+	It("when the custom resource definition of shards is deleted and installed again", func(ctx SpecContext) {
 		const crd = "archiveshards.varve.dev"
 		_, err := lab.Run("kubectl", "delete", "crd", crd)
-		Expect(err).To(MatchError(ContainSubstring("varve.dev/allow-deletion")), "deleting it by mistake is refused")
+		Expect(err).To(MatchError(ContainSubstring("varve.dev/allow-deletion")), "the deletion without the annotation is refused")
 		lab.Kubectl("annotate", "crd", crd, "varve.dev/allow-deletion=true")
 		lab.Kubectl("delete", "crd", crd, "--timeout=1m")
-		whole(ctx, 15*time.Second)
+		checkAfter(ctx, 15*time.Second)
 		lab.InstallOperator()
 		Eventually(ctx, func() (int, error) {
 			var shards v1alpha1.ArchiveShardList
@@ -106,7 +106,7 @@ var _ = Describe("Capture goes on", Ordered, func() {
 			return len(shards.Items), err
 		}).WithTimeout(lab.Patience).Should(Equal(64))
 		l.AwaitReady(ctx)
-		whole(ctx, 5*time.Second)
+		checkAfter(ctx, 5*time.Second)
 	}, SpecTimeout(2*lab.Patience))
 
 	It("while engines are rolled and scaled", func(ctx SpecContext) {
@@ -117,7 +117,7 @@ var _ = Describe("Capture goes on", Ordered, func() {
 		lab.Kubectl("rollout", "status", "deployment", "main-engine", "-n", l.Namespace, "--timeout=5m")
 		lab.Kubectl("scale", "archiver", "main", "-n", l.Namespace, "--replicas=1")
 		awaitEven(l, ctx, 1)
-		whole(ctx, 5*time.Second)
+		checkAfter(ctx, 5*time.Second)
 	}, SpecTimeout(3*lab.Patience))
 })
 
@@ -138,7 +138,7 @@ func awaitEven(l *lab.Lab, ctx SpecContext, n int) {
 			engines[s.Spec.Engines[0].Name] = true
 		}
 		return len(engines), nil
-	}).WithTimeout(lab.Patience).Should(Equal(n), "engines that capture, with no shard on its way")
+	}).WithTimeout(lab.Patience).Should(Equal(n), "engines that capture shards while no shard is moving")
 }
 
 // without returns the PVs that have no sample since the given time.

@@ -21,8 +21,8 @@ import (
 	"varve.dev/varve/test/epics"
 )
 
-// These specs edit the groups of one archive while it captures. Each spec starts from the state
-// that the previous one left.
+// These specs edit the groups of one archive while it captures. Each spec starts from the
+// state that the previous spec left.
 var _ = Describe("Edits of groups", Ordered, func() {
 	var (
 		l     *lab.Lab
@@ -45,24 +45,24 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		}
 	}, NodeTimeout(lab.Patience))
 
-	It("takes up and leaves PVs, and touches no others", func(ctx SpecContext) {
+	It("start and stop the capture of PVs without affecting other PVs", func(ctx SpecContext) {
 		before := connects(l)
 		lab.Apply(l.Namespace, lab.ConfigMap("pvs", append(slices.Clone(pvs[10:inGroup]), pvs[inGroup:inGroup+10]...)...))
 		l.AwaitReadable(ctx, pvs[inGroup:inGroup+10], time.Now())
 		Eventually(ctx, func() int32 { return l.Counts("edited")().Connected }).Should(BeEquivalentTo(inGroup))
 		after := connects(l)
 		for _, pv := range pvs[:10] {
-			Expect(after).NotTo(HaveKey(pv), "a PV that was removed")
+			Expect(after).NotTo(HaveKey(pv), "a removed PV")
 		}
 		for _, pv := range pvs[10:inGroup] {
 			Expect(after[pv]).To(Equal(before[pv]), "subscriptions of %s", pv)
 		}
 		events, err := l.Events(pvs[0], begin)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(events).NotTo(BeEmpty(), "the samples of a PV that was removed")
+		Expect(events).NotTo(BeEmpty(), "the samples of a removed PV")
 	}, SpecTimeout(lab.Patience))
 
-	It("changes deadband and retention without a gap", func(ctx SpecContext) {
+	It("change deadband and retention without a gap", func(ctx SpecContext) {
 		lab.Apply(l.Namespace, lab.Group("wide", "sampling: {deadband: {absolute: 1000}}", lab.Inline(pvs[250])))
 		l.AwaitReadable(ctx, pvs[250:251], begin)
 		lab.Apply(l.Namespace, lab.Group("wide", "sampling: {deadband: {absolute: 0}}", "retention: {raw: 30d}", lab.Inline(pvs[250])))
@@ -70,18 +70,18 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		Eventually(ctx, func() (int, error) {
 			events, err := l.Events(pvs[250], since)
 			return len(events), err
-		}).Should(BeNumerically(">", 20), "samples inside of the former deadband")
+		}).Should(BeNumerically(">", 20), "samples within the former deadband")
 		Eventually(ctx, l.Condition("wide", "RetentionApplied")).Should(HavePrefix("True Applied: raw samples are kept for 30d"))
 	}, SpecTimeout(lab.Patience))
 
-	It("pauses and resumes", func(ctx SpecContext) {
+	It("pause and resume a group", func(ctx SpecContext) {
 		lab.Apply(l.Namespace, lab.Group("edited", lab.From("pvs"), "paused: false")+lab.Group("pausable", "paused: true", lab.Inline(pvs[251])))
 		Eventually(ctx, func() int32 { return l.Counts("pausable")().Paused }).Should(BeEquivalentTo(1))
 		lab.Apply(l.Namespace, lab.Group("pausable", "paused: false", lab.Inline(pvs[251])))
 		l.AwaitReadable(ctx, pvs[251:252], time.Now())
 	}, SpecTimeout(lab.Patience))
 
-	It("ends by itself", func(ctx SpecContext) {
+	It("stop a group at the time in expiresAt", func(ctx SpecContext) {
 		at := time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339)
 		lab.Apply(l.Namespace, lab.Group("ending", "expiresAt: "+at, lab.Inline(pvs[252])))
 		l.AwaitReadable(ctx, pvs[252:253], begin)
@@ -89,10 +89,10 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		Eventually(ctx, func() bool { _, still := connects(l)[pvs[252]]; return still }).Should(BeFalse(), "the PV is captured")
 		events, err := l.Events(pvs[252], begin)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(events).NotTo(BeEmpty(), "what was archived stays")
+		Expect(events).NotTo(BeEmpty(), "the archived samples stay")
 	}, SpecTimeout(lab.Patience))
 
-	It("keeps or deletes data with a group, as it says", func(ctx SpecContext) {
+	It("keep or delete the data of a deleted group, as its deletionPolicy says", func(ctx SpecContext) {
 		lab.Apply(l.Namespace, lab.Group("kept", lab.Inline(pvs[253]))+
 			lab.Group("deleted", "deletionPolicy: Delete", lab.Inline(pvs[254], pvs[60]))) // pvs[60] is also in group edited
 		l.AwaitReadable(ctx, pvs[253:255], begin)
@@ -107,7 +107,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		l.CheckComplete(pvs[60:61], begin)
 	}, SpecTimeout(lab.Patience))
 
-	It("says who else has a PV", func(ctx SpecContext) {
+	It("report the other group that has the same PV", func(ctx SpecContext) {
 		lab.Apply(l.Namespace, lab.Group("rival", "sampling: {mode: Scan, period: 1s}", lab.Inline(pvs[61], pvs[255])))
 		Eventually(ctx, l.Condition("rival", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("edited"), ContainSubstring(pvs[61])))
 		Eventually(ctx, l.Condition("edited", "Conflicted")).Should(And(HavePrefix("True"), ContainSubstring("rival")))
@@ -116,13 +116,13 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		Eventually(ctx, l.Condition("edited", "Conflicted")).Should(HavePrefix("False"))
 	}, SpecTimeout(lab.Patience))
 
-	It("archives the rest of a group with mistakes", func(ctx SpecContext) {
+	It("archive the valid part of a group with mistakes", func(ctx SpecContext) {
 		lab.Kubectl("create", "configmap", "unlabelled", "-n", l.Namespace, "--from-literal=pvs="+pvs[270])
 		lab.Apply(l.Namespace, lab.Group("mistaken", lab.From("no-such", "unlabelled"), lab.Inline(pvs[256])))
 		Eventually(ctx, l.Condition("mistaken", "Degraded")).Should(And(HavePrefix("True"),
 			ContainSubstring("no-such"), ContainSubstring("varve.dev/channels")))
 		l.AwaitReadable(ctx, pvs[256:257], begin)
-		By("mending them one by one")
+		By("correcting the mistakes one by one")
 		lab.Kubectl("label", "configmap", "unlabelled", "-n", l.Namespace, "varve.dev/channels=true")
 		l.AwaitReadable(ctx, pvs[270:271], begin)
 		lab.Apply(l.Namespace, lab.ConfigMap("no-such", pvs[271])+lab.Group("mistaken", lab.From("no-such", "unlabelled"), lab.Inline(pvs[256])))
@@ -130,7 +130,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		Eventually(ctx, l.Condition("mistaken", "Degraded")).Should(HavePrefix("False"))
 	}, SpecTimeout(lab.Patience))
 
-	It("follows a ChannelFinder, and outlives it", func(ctx SpecContext) {
+	It("follow a ChannelFinder, and keep its PVs when it is unavailable", func(ctx SpecContext) {
 		finder := startFinder(pvs[257], pvs[258])
 		lab.Apply(l.Namespace, lab.Group("found", fmt.Sprintf("channelsFrom: [{channelFinder: {url: %q, query: \"~tag=archive\"}}]", finder.url), lab.Inline(pvs[259])))
 		l.AwaitReadable(ctx, pvs[257:260], begin)
@@ -141,7 +141,7 @@ var _ = Describe("Edits of groups", Ordered, func() {
 		l.AwaitReadable(ctx, pvs[257:260], time.Now())
 	}, SpecTimeout(2*lab.Patience))
 
-	It("refuses nonsense with the name of the field", func(ctx SpecContext) {
+	It("are refused with the name of an invalid field", func(ctx SpecContext) {
 		for _, wrong := range []struct{ manifest, message string }{
 			{lab.Group("x", "sampling: {mode: Scan}", lab.Inline("A")), "period is required for mode Scan"},
 			{lab.Group("x", "sampling: {deadband: {absolute: -1}}", lab.Inline("A")), "spec.sampling.deadband.absolute"},
@@ -220,7 +220,7 @@ var _ = Describe("IOCs outside of the pod network", func() {
 		l.AwaitReadable(ctx, append(byAddress, byServer...), time.Now())
 	}, SpecTimeout(2*lab.Patience))
 
-	It("are out of reach of hostNetwork in a restricted namespace, which the status says", func(ctx SpecContext) {
+	It("cannot be reached with hostNetwork in a restricted namespace, which the status reports", func(ctx SpecContext) {
 		lab.MakeNamespace("host-network")
 		a := &v1alpha1.Archiver{ObjectMeta: metav1.ObjectMeta{Namespace: "host-network", Name: "main"}}
 		a.Spec.Storage.Embedded = &v1alpha1.EmbeddedSpec{}

@@ -23,7 +23,7 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		Eventually(ctx, func() (uint64, error) {
 			sum, err := l.Summary()
 			return sum.Stored, err
-		}).WithPolling(50*time.Millisecond).Should(BeNumerically(">", 0), "samples are stored")
+		}).WithPolling(50*time.Millisecond).Should(BeNumerically(">", 0), "number of stored samples")
 		lab.Figure("kubectl apply → first sample stored", "%.2f s", time.Since(applied).Seconds())
 		l.AwaitReadable(ctx, pvs, applied)
 		whole := time.Now()
@@ -36,17 +36,17 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		lab.Show("get", "archivers,archivegroups", "-n", l.Namespace)
 		lab.Show("get", "archiveshards", "-n", l.Namespace)
 		Eventually(ctx, time.After(either(5*time.Second, time.Minute))).Should(Receive()) // some more samples
-		lab.Figure("samples read, each step once", "%d", l.CheckComplete(pvs, whole))
+		lab.Figure("samples read, with each step once", "%d", l.CheckComplete(pvs, whole))
 	}, SpecTimeout(8*time.Minute))
 
-	It("runs without Cassandra, on a volume of its own", func(ctx SpecContext) {
+	It("runs without Cassandra on a volume of its own", func(ctx SpecContext) {
 		pvs := archive.Names("TRY:", 100)
 		ioc := epics.StartIOCOn(GinkgoTB(), lab.HostIP, archive.Counting(pvs))
 		l := lab.New(ctx, "embedded-archive", lab.Spec{"storage": lab.Spec{"embedded": lab.Spec{"size": "1Gi"}}}, ioc)
 		lab.Apply(l.Namespace, lab.Group("ca", lab.Inline(pvs[:50]...))+lab.Group("pva", "provider: PVA", lab.Inline(pvs[50:]...)))
 		l.AwaitReadable(ctx, pvs, time.Now())
 
-		By("restarting its pod, which keeps the archive")
+		By("restarting the pod, which must keep the archive")
 		since := time.Now()
 		lab.Kubectl("delete", "pod", "-n", l.Namespace, "-l", "app.kubernetes.io/component=engine", "--wait=false")
 		l.AwaitReadable(ctx, pvs, since.Add(15*time.Second))
@@ -54,7 +54,7 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(events[0].Time).To(BeNumerically("<", since.UnixNano()), "samples from before the restart")
 
-		By("uninstalling it, and installing again over the volume that stays")
+		By("uninstalling the archive, and installing it again on the remaining volume")
 		lab.Helm("uninstall", "main", "-n", l.Namespace, "--wait")
 		Eventually(ctx, func() string {
 			return lab.Kubectl("get", "pods", "-n", l.Namespace, "-l", "varve.dev/archiver=main", "-o", "name")
@@ -64,6 +64,6 @@ var _ = Describe("A new archive", Label("smoke"), func() {
 		l.AwaitReadable(ctx, pvs, again)
 		events, err = l.Events(pvs[0], since.Add(-time.Minute))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(events[0].Time).To(BeNumerically("<", since.UnixNano()), "samples from before")
+		Expect(events[0].Time).To(BeNumerically("<", since.UnixNano()), "samples from before the uninstallation")
 	}, SpecTimeout(8*time.Minute))
 })

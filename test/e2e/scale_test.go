@@ -20,7 +20,7 @@ import (
 var _ = Describe("200,000 PVs", Label("large"), func() {
 	const lists, perList, groups = 200, 1000, 20
 
-	It("are compiled into shards at once, and an edit touches little", func(ctx SpecContext) {
+	It("are compiled into shards at once, and an edit causes few writes", func(ctx SpecContext) {
 		l := lab.New(ctx, "large", lab.Spec{"engines": lab.Spec{"replicas": 2}, "epics": lab.Spec{"caAddrList": []string{lab.HostIP + ":9"}, "autoAddrList": false}})
 		writes := apiWrites()
 		applied := time.Now()
@@ -36,12 +36,12 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 		}
 		lab.Figure("kubectl apply of 220 objects took", "%.1f s", time.Since(applied).Seconds())
 		awaitChannels(l, ctx, lists*perList)
-		lab.Figure("all in channel lists after another", "%.1f s", time.Since(applied).Seconds())
+		lab.Figure("first apply → all PVs in channel lists", "%.1f s", time.Since(applied).Seconds())
 		Eventually(ctx, func() (int, error) {
 			sum, err := l.Summary()
 			return sum.Channels, err
 		}).WithTimeout(lab.Patience).Should(Equal(lists*perList), "channels that engines search")
-		lab.Figure("all searched by engines", "%.1f s after the first apply", time.Since(applied).Seconds())
+		lab.Figure("first apply → all PVs searched by engines", "%.1f s", time.Since(applied).Seconds())
 		lab.Figure("API writes", "%v", apiWrites().since(writes))
 		showSizes(l, ctx)
 
@@ -53,19 +53,19 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 		}
 		lab.Apply(l.Namespace, lab.ConfigMap("pvs-000", edited...))
 		Eventually(ctx, func() bool { _, found := connects(l)["EDITED:000"]; return found }).WithPolling(time.Second).Should(BeTrue())
-		lab.Figure("an edit of 10 PVs reached the engines", "%.1f s", time.Since(applied).Seconds())
+		lab.Figure("edit of 10 PVs → engines have it", "%.1f s", time.Since(applied).Seconds())
 		Eventually(ctx, time.After(5*time.Second)).Should(Receive())
 		lab.Figure("API writes of an edit of 10 PVs", "%v", apiWrites().since(writes))
 
-		By("looking at an idle minute")
+		By("measuring an idle minute")
 		writes = apiWrites()
 		Eventually(ctx, time.After(either(30*time.Second, time.Minute))).WithTimeout(2 * time.Minute).Should(Receive())
-		lab.Figure("API writes of an idle time", "%v in %v", apiWrites().since(writes), either(30*time.Second, time.Minute))
+		lab.Figure("API writes while idle", "%v in %v", apiWrites().since(writes), either(30*time.Second, time.Minute))
 		lab.Show("top", "pod", "-n", lab.OperatorNamespace)
 		lab.Show("top", "pod", "-n", l.Namespace)
 	}, SpecTimeout(15*time.Minute))
 
-	It("may be listed a thousand to a group", func(ctx SpecContext) {
+	It("may be listed in groups of a thousand", func(ctx SpecContext) {
 		const namespace = "largest"
 		lab.MakeNamespace(namespace)
 		channels := func(settings string, digits int) string {
@@ -76,13 +76,13 @@ var _ = Describe("200,000 PVs", Label("large"), func() {
 			}
 			return b.String()
 		}
-		By("applying what fits into kubectl's annotation")
+		By("applying a group that fits into kubectl's annotation")
 		lab.Apply(namespace, lab.Group("client-side", channels("", 200)))
-		By("applying more on the server's side")
+		By("applying a larger group with server-side apply")
 		_, err := lab.Feed(lab.Group("server-side", channels(", sampling: {mode: Monitor, events: [Log, Alarm, Value], deadband: {absolute: 0.001, relative: 0.001}, "+
 			"maxRate: 100, clock: Source, clockLimit: {ahead: 5m, behind: 1d, onExceeded: Refuse}}", 256)),
 			"kubectl", "apply", "--server-side", "-n", namespace, "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), "the rules of the definition are within their budget")
+		Expect(err).NotTo(HaveOccurred(), "the validation rules of the CRD are within their cost budget")
 	}, SpecTimeout(lab.Patience))
 })
 

@@ -7,10 +7,10 @@
 //	real IOCs, Cassandra ──────────────┴──▶ every step of every PV, once
 //	(on the host's address in the cluster's network)
 //
-// The specs need VARVE_E2E=1, and a cluster in KUBECONFIG that has an image of Varve.
-// `make e2e` provides both. CI runs only the specs labelled smoke. Specs labelled bare stop
-// parts of the cluster, so they need the cluster of hack/cluster. With VARVE_LONG=1, faults last
-// as long as the names of the specs say. Without it, they are shorter.
+// The specs need VARVE_E2E=1, and a cluster in KUBECONFIG that has an image of Varve. `make
+// e2e` provides both. CI runs only the specs with the label smoke. Specs with the label bare
+// stop parts of the cluster, so they need the cluster of hack/cluster. With VARVE_LONG=1,
+// faults last as long as the names of the specs say. Without it, faults are shorter.
 package e2e
 
 import (
@@ -40,10 +40,10 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "Varve on a cluster")
 }
 
-// long reports whether faults last as long as they do in a real lab.
+// long reports whether faults have their full length.
 func long() bool { return os.Getenv("VARVE_LONG") != "" }
 
-// either returns full if faults run at full length, and short otherwise.
+// either returns full if faults have their full length, and short otherwise.
 func either[T any](short, full T) T {
 	if long() {
 		return full

@@ -36,7 +36,7 @@ var _ = Describe("Uninstalling", Ordered, func() {
 		begin = time.Now()
 	}, NodeTimeout(2*lab.Patience))
 
-	It("in order leaves nothing but the groups, and installing again adopts the data", func(ctx SpecContext) {
+	It("in order leaves only the groups, and a new installation adopts the data", func(ctx SpecContext) {
 		lab.Helm("uninstall", "main", "-n", l.Namespace)
 		Eventually(ctx, remains).WithTimeout(lab.Patience).Should(BeEmpty())
 		ended := time.Now()
@@ -45,24 +45,24 @@ var _ = Describe("Uninstalling", Ordered, func() {
 		for _, pv := range pvs[:3] {
 			events, err := l.Events(pv, begin)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(events[0].Time).To(BeNumerically("<", ended.UnixNano()), "samples from before")
+			Expect(events[0].Time).To(BeNumerically("<", ended.UnixNano()), "samples from before the uninstallation")
 		}
 	}, SpecTimeout(3*lab.Patience))
 
-	It("in the wrong order leaves nothing either", func(ctx SpecContext) {
+	It("in the wrong order also leaves only the groups", func(ctx SpecContext) {
 		lab.Helm("uninstall", "varve-operator", "-n", lab.OperatorNamespace, "--wait")
 		DeferCleanup(func() { lab.InstallOperator() })
 		lab.Helm("uninstall", "main", "-n", l.Namespace)
 		Eventually(ctx, remains).WithTimeout(lab.Patience).Should(BeEmpty())
-		Expect(lab.Kubectl("get", "crd", "-o", "name")).To(ContainSubstring("archivegroups.varve.dev"), "definitions stay, and groups with them")
+		Expect(lab.Kubectl("get", "crd", "-o", "name")).To(ContainSubstring("archivegroups.varve.dev"), "the CRDs and the groups stay")
 		lab.Kubectl("delete", "archivegroup", "kept", "-n", l.Namespace, "--timeout=1m")
-		By("letting go of a group whose data nobody can delete, as the documents say")
+		By("removing the finalizer of a group whose data cannot be deleted without an operator, as the documentation says")
 		lab.Kubectl("delete", "archivegroup", "pvs", "-n", l.Namespace, "--wait=false")
 		lab.Kubectl("patch", "archivegroup", "pvs", "-n", l.Namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		Eventually(ctx, func() string { return lab.Kubectl("get", "archivegroups", "-n", l.Namespace, "-o", "name") }).Should(BeEmpty())
 	}, SpecTimeout(3*lab.Patience))
 
-	It("by deleting the namespace ends", func(ctx SpecContext) {
+	It("by deleting the namespace completes", func(ctx SpecContext) {
 		l.Install(ctx)
 		lab.Apply(l.Namespace, lab.Group("pvs", "deletionPolicy: Delete", lab.Inline(pvs...)))
 		l.AwaitReadable(ctx, pvs, time.Now())

@@ -34,14 +34,14 @@ const (
 	cold = "2 second"
 )
 
-// scaleDownTime is the time in which the HorizontalPodAutoscaler must scale down from 4 engines. It
-// considers the last five minutes before each step.
+// scaleDownTime is the time within which the HorizontalPodAutoscaler must scale down from 4
+// engines. The autoscaler considers the last five minutes before each step.
 const scaleDownTime = 18 * time.Minute
 
 var _ = Describe("Load", func() {
-	It("that rises 20 × and falls again is followed by engines", Label("autoscaling"), func(ctx SpecContext) {
+	It("that rises to 20 times and falls again changes the number of engines", Label("autoscaling"), func(ctx SpecContext) {
 		if rate() < 50000 {
-			Skip("it needs RATE=60000: one engine takes less than 100m of CPU for 20,000 samples/s")
+			Skip("this spec needs RATE=60000, because one engine uses less than 100m of CPU for 20,000 samples/s")
 		}
 		s := newSite(ctx, "autoscaled", 1, cold, lab.Spec{"engines": lab.Spec{
 			"autoscaling": lab.Spec{"minReplicas": 1, "maxReplicas": 4, "targetCPUUtilizationPercentage": 70},
@@ -61,14 +61,14 @@ var _ = Describe("Load", func() {
 		most := replicas()
 		s.scan(s.pvs, cold)
 		lowered := time.Now()
-		Eventually(ctx, replicas).WithTimeout(scaleDownTime).Should(Equal(1), "engines at low load, again")
+		Eventually(ctx, replicas).WithTimeout(scaleDownTime).Should(Equal(1), "engines at low load again")
 		lab.Figure("load / 20 → one engine", "%.0f s, from %d", time.Since(lowered).Seconds(), most)
 		pause(ctx, 10*time.Second)
 		m.publish("autoscaling", raised)
-		s.checkWhole(ctx, from, time.Now().Add(-durable))
+		s.checkComplete(ctx, from, time.Now().Add(-durable))
 	}, SpecTimeout(2*scaleDownTime+6*lab.Patience))
 
-	It("that is uneven ends even, and stays so", Label("uneven"), func(ctx SpecContext) {
+	It("that is uneven becomes even and stays even", Label("uneven"), func(ctx SpecContext) {
 		s := newSite(ctx, "uneven", 1, cold, nil)
 		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 		from := time.Now()
@@ -79,13 +79,13 @@ var _ = Describe("Load", func() {
 		heated := time.Now()
 		load, _ := m.unevenness(ctx)
 		lab.Figure("most loaded engine, at first", "%.2f × the mean: %d of %d PVs got 20 × faster", load, len(group), len(s.pvs))
-		Eventually(ctx, func() float64 { load, _ = m.unevenness(ctx); return load }).WithTimeout(2*lab.Patience).Should(BeNumerically("<=", 1.15), "most loaded engine, of the mean")
-		Eventually(ctx, func() time.Duration { return time.Since(m.lastMove()) }).WithTimeout(lab.Patience).Should(BeNumerically(">", time.Minute), "since the last move")
+		Eventually(ctx, func() float64 { load, _ = m.unevenness(ctx); return load }).WithTimeout(2*lab.Patience).Should(BeNumerically("<=", 1.15), "load of the most loaded engine as a multiple of the mean")
+		Eventually(ctx, func() time.Duration { return time.Since(m.lastMove()) }).WithTimeout(lab.Patience).Should(BeNumerically(">", time.Minute), "time since the last shard move")
 		moves := m.moves()
 		load, cpu := m.unevenness(ctx)
 		Expect(load).To(BeNumerically("<=", 1.15))
-		lab.Figure("most loaded engine, at last", "%.2f × the mean (by CPU %.2f), after %d moves in %.0f s", load, cpu, moves, m.lastMove().Sub(heated).Seconds())
-		By("making noise")
+		lab.Figure("most loaded engine, at the end", "%.2f × the mean (by CPU %.2f), after %d moves in %.0f s", load, cpu, moves, m.lastMove().Sub(heated).Seconds())
+		By("changing loads randomly")
 		for noisy := time.Now(); time.Since(noisy) < 2*outage(5*time.Minute); pause(ctx, 5*time.Second) {
 			for _, pv := range group {
 				if rand.IntN(10) == 0 {
@@ -93,20 +93,21 @@ var _ = Describe("Load", func() {
 				}
 			}
 		}
-		Expect(m.moves()).To(Equal(moves), "moves during noise")
+		Expect(m.moves()).To(Equal(moves), "number of shard moves, without new moves during random changes")
 		m.publish("uneven", heated)
-		s.checkWhole(ctx, from, time.Now().Add(-durable))
+		s.checkComplete(ctx, from, time.Now().Add(-durable))
 	}, SpecTimeout(8*lab.Patience))
 })
 
-// scan sets the SCAN field of PVs, and so the period at which they count.
+// scan sets the SCAN field of PVs, which is the period at which they count.
 func (s *site) scan(pvs []string, period string) {
 	for _, pv := range pvs {
 		s.ioc.Shell(fmt.Sprintf("dbpf %q %q", pv+".SCAN", period))
 	}
 }
 
-// capturedByOne returns all PVs of one engine. A change of their load is as uneven as possible.
+// capturedByOne returns all PVs of one engine. If only the load of these PVs changes, the load
+// becomes as uneven as possible.
 func (s *site) capturedByOne(ctx SpecContext) (pvs []string) {
 	GinkgoHelper()
 	var shards v1alpha1.ArchiveShardList
@@ -128,8 +129,8 @@ func (s *site) capturedByOne(ctx SpecContext) (pvs []string) {
 	return pvs
 }
 
-// checkWhole fails the spec unless every step of a time window is archived exactly once.
-func (s *site) checkWhole(ctx SpecContext, from, to time.Time) {
+// checkComplete fails the spec unless every step of a time window is archived exactly once.
+func (s *site) checkComplete(ctx SpecContext, from, to time.Time) {
 	GinkgoHelper()
 	wrong, samples := map[string]archive.Tally{}, 0
 	for pv, t := range s.readAll(ctx, from, to) {
@@ -187,11 +188,11 @@ func (m *meter) stop() {
 	<-m.ended
 }
 
-// point reads from the metrics of all engines the samples that they received and the CPU time
-// that they used since they started.
+// point reads the metrics of all engines: the samples that they have received and the CPU time
+// that they have used since they started.
 func (s *site) point(ctx context.Context) point {
 	by := point{time.Now(), map[string]float64{}, map[string]float64{}}
-	pods, _ := s.enginePods(ctx) // after an error, the point is empty; the next one may succeed
+	pods, _ := s.enginePods(ctx) // after an error, the point is empty, and the next measurement may succeed
 	for _, p := range pods {
 		if p.Status.PodIP == "" {
 			continue
@@ -245,7 +246,8 @@ func (m *meter) lastMove() time.Time {
 	return m.moved[len(m.moved)-1]
 }
 
-// rates returns the increase of a counter per second, by engine, between two measurements a and b.
+// rates returns, by engine, the increase of a counter per second between the two measurements
+// a and b.
 func rates(between time.Duration, a, b map[string]float64) map[string]float64 {
 	by := map[string]float64{}
 	for engine, n := range b {
@@ -257,8 +259,8 @@ func rates(between time.Duration, a, b map[string]float64) map[string]float64 {
 }
 
 // unevenness measures for twenty seconds. It returns the load of the most loaded engine as a
-// multiple of the mean load, once by cost and once by CPU time. The cost is that of the operator,
-// but with the measured sample rate instead of the smoothed one.
+// multiple of the mean load, once by cost and once by CPU time. The cost is computed as in the
+// operator, but with the measured sample rate instead of the smoothed one.
 func (m *meter) unevenness(ctx SpecContext) (load, cpu float64) {
 	GinkgoHelper()
 	a := m.site.point(ctx)
@@ -304,8 +306,9 @@ func mostOfMean(by map[string]float64) float64 {
 	return most / sum * float64(len(by))
 }
 
-// publish writes the measurements to a CSV file next to the report. A line has the seconds since
-// zero, the total samples/s, the number of measured engines, and the samples/s of each engine.
+// publish writes the measurements to a CSV file next to the report. Each line has the seconds
+// since zero, the total samples/s, the number of measured engines, and the samples/s of each
+// engine.
 func (m *meter) publish(name string, zero time.Time) {
 	GinkgoHelper()
 	path := os.Getenv("VARVE_REPORT")

@@ -13,15 +13,16 @@ import (
 
 // With redundancy 1, the gap in a PV's samples is the sum of three times:
 //   - a flush interval (1 s)
-//   - the restart of the container, or the expiry of the Lease (10 s, renewed every 2 s)
+//   - the restart of the container, or the expiry of the Lease (10 s; it is renewed every 2 s)
 //   - the connection by another engine (8 s on a machine that runs the whole test)
 const (
 	restarted = 15 * time.Second
 	replaced  = 21 * time.Second
 )
 
-// reachable is the time in which pods must reach a restarted API server again. The API server
-// has to start, and kube-proxy, which had removed its address from the nodes, has to restore it.
+// reachable is the time within which pods must reach a restarted API server again. The API
+// server has to start. Then kube-proxy, which has removed the API server's address from the
+// nodes, has to restore it.
 const reachable = 90 * time.Second
 
 var faults = []fault{

@@ -15,11 +15,11 @@ import (
 	"varve.dev/varve/test/e2e/lab"
 )
 
-// scaling is the time in which Cassandra nodes must join or leave one by one and receive their
-// replicas.
+// scaling is the time within which Cassandra nodes must join or leave one by one and receive
+// their replicas.
 const scaling = 15 * time.Minute
 
-var _ = Describe("An archive that has its Cassandra run", Label("managed"), Ordered, func() {
+var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordered, func() {
 	var s *site
 
 	BeforeAll(func(ctx SpecContext) {
@@ -32,7 +32,7 @@ var _ = Describe("An archive that has its Cassandra run", Label("managed"), Orde
 		lab.Figure("Archiver applied → all PVs read", "%.0f s", time.Since(begun).Seconds())
 	}, NodeTimeout(3*lab.Patience))
 
-	It("is there again after it was deleted and made again", func(ctx SpecContext) {
+	It("has its data again after it was deleted and created again", func(ctx SpecContext) {
 		Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty())
 		from := time.Now().Add(-time.Minute)
 		to := time.Now().Add(-durable)
@@ -40,18 +40,18 @@ var _ = Describe("An archive that has its Cassandra run", Label("managed"), Orde
 		lab.Helm("uninstall", "main", "-n", s.Namespace, "--wait")
 		Eventually(ctx, func() []string {
 			return lab.PodsOf(ctx, s.Namespace, "")
-		}).WithTimeout(lab.Patience).Should(BeEmpty(), "pods of an Archiver that was deleted")
+		}).WithTimeout(lab.Patience).Should(BeEmpty(), "pods of a deleted Archiver")
 		begun := time.Now()
 		s.Install(ctx)
 		Expect(s.readAll(ctx, from, to)).To(Equal(before))
-		lab.Figure("made again → all read", "%.0f s", time.Since(begun).Seconds())
+		lab.Figure("created again → all PVs read", "%.0f s", time.Since(begun).Seconds())
 	}, SpecTimeout(2*scaling))
 
 	for _, size := range []int32{2, 3} {
 		It(fmt.Sprintf("grows to %d nodes", size), func(ctx SpecContext) { s.endures(ctx, s.resize(size)) }, SpecTimeout(2*scaling))
 	}
 
-	It("endures that a node of it is deleted", func(ctx SpecContext) {
+	It("endures the deletion of a Cassandra pod", func(ctx SpecContext) {
 		s.endures(ctx, fault{name: "cassandra-pod", planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 			lab.Kubectl("delete", "pod", "-n", s.Namespace, s.cassandraPod(ctx).Name, "--grace-period=0", "--force")
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesDown, metav1.ConditionFalse)
@@ -59,7 +59,7 @@ var _ = Describe("An archive that has its Cassandra run", Label("managed"), Orde
 		}})
 	}, SpecTimeout(2*scaling))
 
-	It("endures that the Kubernetes node of one is lost", Label("bare"), func(ctx SpecContext) {
+	It("endures the loss of the Kubernetes node of a Cassandra pod", Label("bare"), func(ctx SpecContext) {
 		s.endures(ctx, fault{name: "cassandra-host-lost", planned: true, strike: func(ctx SpecContext, s *site, engine corev1.Pod) {
 			loseNode(engine)
 			s.awaitCassandra(ctx, v1alpha1.ReasonNodesDown, metav1.ConditionFalse)

@@ -14,13 +14,13 @@ import (
 
 // row is the result of one fault.
 type row struct {
-	fault         string
-	redundancy    int
-	rate          float64 // samples/s that the spec read back
-	lost, doubled int
-	unmarked      int // number of lost samples that no mark explains
-	gap           time.Duration
-	recovery      time.Duration
+	fault            string
+	redundancy       int
+	rate             float64 // samples/s that the spec read from the archive
+	lost, duplicated int
+	unmarked         int // number of lost samples that no mark explains
+	gap              time.Duration
+	recovery         time.Duration
 	observed
 }
 
@@ -32,14 +32,14 @@ func (r row) String() string {
 	if r.lost > 0 {
 		marked = fmt.Sprintf("%d of %d", r.lost-r.unmarked, r.lost)
 	}
-	return fmt.Sprintf("| %s | %d | %.0f | %d | %d | %.1f | %.1f | %s | %d | %d | %d | %.1f |", r.fault, r.redundancy, r.rate, r.lost, r.doubled,
+	return fmt.Sprintf("| %s | %d | %.0f | %d | %d | %.1f | %.1f | %s | %d | %d | %d | %.1f |", r.fault, r.redundancy, r.rate, r.lost, r.duplicated,
 		r.gap.Seconds(), r.recovery.Seconds(), marked, r.reads, r.failed, len(r.wrong), r.slowest.Seconds())
 }
 
 // rows are the results of this run.
 var rows []row
 
-// publish adds a row to the table and to the file that VARVE_REPORT names.
+// publish adds a row to the table and to the file in VARVE_REPORT.
 func (r row) publish() {
 	GinkgoHelper()
 	rows = append(rows, r)
@@ -73,10 +73,10 @@ func (s *site) account(name string, from, to, struck time.Time, all map[string]a
 		t := all[pv]
 		samples += t.Samples
 		r.lost += t.Lost
-		r.doubled += t.Doubled
+		r.duplicated += t.Doubled
 		r.gap = max(r.gap, t.Longest-time.Second/perPV)
 		if t.Samples == 0 || t.FirstTime.Sub(from) > time.Second || to.Sub(t.LastTime) > time.Second {
-			wrong = append(wrong, fmt.Sprintf("%s begins or ends within the window from %s to %s: %v", pv, clock(from), clock(to), t))
+			wrong = append(wrong, fmt.Sprintf("%s has samples only in a part of the window from %s to %s: %v", pv, clock(from), clock(to), t))
 		}
 		if t.Lost+t.Doubled > 0 && len(wrong) < 20 {
 			wrong = append(wrong, fmt.Sprintf("%s: %v", pv, t))
@@ -89,7 +89,7 @@ func (s *site) account(name string, from, to, struck time.Time, all map[string]a
 				r.unmarked += unmarked
 				r.recovery = max(r.recovery, time.Unix(0, h.Next.Time).Sub(struck))
 				if unmarked > 0 && len(wrong) < 20 {
-					wrong = append(wrong, fmt.Sprintf("%s: %d steps are not marked; marks %+v", pv, unmarked, marks))
+					wrong = append(wrong, fmt.Sprintf("%s: %d missing steps are in no mark; the marks are %+v", pv, unmarked, marks))
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func newSite(ctx context.Context, namespace string, redundancy int, period strin
 	}
 	maps.Copy(spec, archiver)
 	s.Lab = lab.New(ctx, namespace, spec, s.ioc)
-	s.HTTP.Timeout = 15 * time.Second // also ends requests to a lost pod, so that the client reconnects
+	s.HTTP.Timeout = 15 * time.Second // also ends requests to a lost pod, so that the client connects to another pod
 	manifests, lists := "", []string(nil)
 	for part := range slices.Chunk(s.pvs, 1000) {
 		name := fmt.Sprintf("pvs-%d", len(lists))
@@ -65,7 +65,7 @@ func (s *site) scale(ctx SpecContext, replicas int) {
 func (s *site) move(ctx SpecContext) {
 	GinkgoHelper()
 	lab.Kubectl("scale", "archiver", "main", "-n", s.Namespace, fmt.Sprintf("--replicas=%d", engines+1))
-	Eventually(ctx, func() string { return s.broken(ctx) }).WithTimeout(lab.Patience).ShouldNot(BeEmpty(), "a move has begun")
+	Eventually(ctx, func() string { return s.broken(ctx) }).WithTimeout(lab.Patience).ShouldNot(BeEmpty(), "shards that move")
 }
 
 // unhealthy describes why an archive is not healthy. In a healthy archive, engines capture all
@@ -78,7 +78,7 @@ func (s *site) unhealthy(ctx context.Context, replicas int) string {
 	case v.draining != "":
 		return v.draining
 	case v.ready != replicas || len(v.busy) != replicas:
-		return fmt.Sprintf("%d engines are ready and %d have shards, not %d", v.ready, len(v.busy), replicas)
+		return fmt.Sprintf("%d engines are ready and %d have shards, want %d", v.ready, len(v.busy), replicas)
 	}
 	return ""
 }
@@ -118,17 +118,17 @@ func (v *view) add(sh *v1alpha1.ArchiveShard, ready map[string]bool, redundancy 
 		switch is := phase(sh, e.Name); {
 		case e.Order != v1alpha1.OrderCapture:
 			if ready[e.Name] { // a lost engine keeps its order until its pod is deleted
-				v.draining = fmt.Sprintf("%s: %s is to drain", sh.Name, e.Name)
+				v.draining = fmt.Sprintf("%s: %s is ordered to drain", sh.Name, e.Name)
 			}
 		case is != v1alpha1.Capturing || !ready[e.Name]:
-			v.broken = fmt.Sprintf("%s: %s is to capture, in phase %s, ready %t", sh.Name, e.Name, is, ready[e.Name])
+			v.broken = fmt.Sprintf("%s: %s is ordered to capture, but has phase %s and ready %t", sh.Name, e.Name, is, ready[e.Name])
 		default:
 			captured++
 			v.busy[e.Name] = true
 		}
 	}
 	if captured < redundancy && v.broken == "" {
-		v.broken = fmt.Sprintf("%s is captured by %d engines", sh.Name, captured)
+		v.broken = fmt.Sprintf("%s is captured by only %d engines", sh.Name, captured)
 	}
 }
 

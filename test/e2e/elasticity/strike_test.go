@@ -16,9 +16,9 @@ import (
 // fault is an event that an archive must endure.
 type fault struct {
 	name string
-	// planned means that the fault must lose nothing, whatever the redundancy.
+	// planned is true if the fault must lose no sample, regardless of the redundancy.
 	planned bool
-	// answered means that no read may fail during the fault.
+	// answered is true if no read may fail during the fault.
 	answered bool
 	// atMost is the longest allowed gap in a PV's samples with redundancy 1. It covers a flush,
 	// the detection of the fault, and the connection of the PV by another engine.
@@ -35,7 +35,7 @@ const quiet = 20 * time.Second
 // fault allows.
 func (s *site) endures(ctx SpecContext, f fault) {
 	GinkgoHelper()
-	Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "whole before the fault")
+	Eventually(ctx, func() string { return s.unhealthy(ctx, engines) }).WithTimeout(lab.Patience).Should(BeEmpty(), "the archive is healthy before the fault")
 	engine := s.anEngine(ctx)
 	strict := f.planned || s.redundancy > 1
 	from := time.Now().Add(-durable)
@@ -60,7 +60,7 @@ func (s *site) endures(ctx SpecContext, f fault) {
 	r, wrong := s.account(f.name, from, to, struck, s.readAll(ctx, from, to))
 	r.observed, r.recovery = seen, max(r.recovery, h.lastBroken().Sub(struck))
 	r.publish()
-	lab.Figure("struck, over, whole", "%s, %s, %s: %s", clock(struck), clock(over), clock(h.lastBroken()), h.reason())
+	lab.Figure("fault begun, fault over, archive healthy", "%s, %s, %s: %s", clock(struck), clock(over), clock(h.lastBroken()), h.reason())
 	for _, text := range seen.failures {
 		lab.Figure("failed", "%s", text)
 	}
@@ -73,17 +73,17 @@ func (s *site) endures(ctx SpecContext, f fault) {
 // judge fails the spec if the archive lost more than the fault allows.
 func (s *site) judge(f fault, r row, seen observed) {
 	GinkgoHelper()
-	Expect(r.doubled).To(BeZero(), "doubled")
-	Expect(seen.wrong).To(BeEmpty(), "answers while it happened")
+	Expect(r.duplicated).To(BeZero(), "duplicated steps")
+	Expect(seen.wrong).To(BeEmpty(), "wrong answers during the fault")
 	if f.answered {
-		Expect(seen.failures).To(BeEmpty(), "reads while it happened")
+		Expect(seen.failures).To(BeEmpty(), "failed reads during the fault")
 	}
 	if f.planned || s.redundancy > 1 {
-		Expect(r.lost).To(BeZero(), "lost")
+		Expect(r.lost).To(BeZero(), "lost steps")
 		return
 	}
 	Expect(r.gap).To(BeNumerically("<=", f.atMost), "the longest time without a sample")
-	Expect(r.unmarked).To(BeZero(), "lost and not marked")
+	Expect(r.unmarked).To(BeZero(), "lost steps that are in no mark")
 }
 
 // readAll reads all PVs. It retries until the archive answers.

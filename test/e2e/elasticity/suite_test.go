@@ -8,11 +8,11 @@
 //
 //	row: fault | redundancy | rate | lost | duplicated | gap | recovery | marked
 //
-// Each PV counts steps. The test therefore finds a missing or duplicated step without relying on
-// what the archive reports about itself. `make e2e-elasticity` runs the specs, and
-// docs/elasticity.md explains the columns of the result. VARVE_RATE is the load in samples/s
-// (default 2000). VARVE_REPORT is a file that gets one line per fault. With VARVE_LONG=1, outages
-// last 1 and 5 minutes; without it, at most 45 s. The specs rely on the nodes and processes of
+// Each PV counts steps. The test therefore finds a missing or duplicated step without relying
+// on the reports of the archive. `make e2e-elasticity` runs the specs, and docs/elasticity.md
+// explains the columns of the result. VARVE_RATE is the load in samples/s (default 2000).
+// VARVE_REPORT is a file that gets one line per fault. With VARVE_LONG=1, outages last 1 and 5
+// minutes; without it, at most 45 s. The specs rely on the nodes and processes of
 // hack/cluster.
 package elasticity
 

@@ -11,7 +11,8 @@ import (
 	"varve.dev/varve/test/archive"
 )
 
-// durable is the age at which a sample must be durable. Every later read must return it.
+// durable is the age at which a sample must be durable. Every later read must return the
+// sample.
 const durable = 3 * time.Second
 
 // readers is the maximum number of concurrent requests.
@@ -42,7 +43,7 @@ type watch struct {
 	site     *site
 	from, to time.Time
 	before   map[string]archive.Tally // the complete window between from and to, before the fault
-	strict   bool                     // the last seconds must be complete, too
+	strict   bool                     // the last seconds must be complete too
 
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when run has ended
@@ -50,7 +51,8 @@ type watch struct {
 	seen   observed
 }
 
-// observed holds the results of the reads. A failed read says nothing about the samples.
+// observed holds the results of the reads. A failed read gives no information about the
+// samples.
 type observed struct {
 	reads, failed int
 	failures      []string      // errors of the first few failed reads
@@ -65,7 +67,8 @@ func (s *site) watch(from, to time.Time, before map[string]archive.Tally, strict
 	return w
 }
 
-// run reads the window from before the fault and the last seconds, for one PV after another.
+// run reads two windows of each PV repeatedly: the window before the fault, and the last
+// seconds.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.ended)
 	for ctx.Err() == nil {
@@ -82,7 +85,7 @@ func (w *watch) run(ctx context.Context) {
 		_ = g.Wait() // the goroutines return no errors
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second): // leaves the archive time for other work
+		case <-time.After(time.Second): // this leaves the archive time for other work
 		}
 	}
 }
@@ -93,7 +96,7 @@ func (w *watch) checkPV(pv string) {
 	if w.note(begun, err) {
 		got, want := archive.NewTally(old), w.before[pv]
 		if got.First != want.First || got.Last != want.Last || got.Lost+got.Doubled != 0 {
-			w.reportWrong("%s of %v to %v, read whole before: %v", pv, clock(w.from), clock(w.to), got)
+			w.reportWrong("%s from %v to %v, which was complete before the fault: %v", pv, clock(w.from), clock(w.to), got)
 		}
 	}
 	to := time.Now().Add(-durable)
@@ -107,7 +110,7 @@ func (w *watch) checkPV(pv string) {
 		return
 	}
 	if got := archive.NewTally(recent); got.Doubled != 0 || w.strict && got.Lost != 0 {
-		w.reportWrong("%s of %v to %v: %v", pv, clock(from), clock(to), got)
+		w.reportWrong("%s from %v to %v: %v", pv, clock(from), clock(to), got)
 	}
 }
 

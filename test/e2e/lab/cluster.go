@@ -44,9 +44,9 @@ var (
 func Open() {
 	GinkgoHelper()
 	Connect()
-	// Specs kill this Cassandra, and it has no second replica. Every write that it acknowledges
-	// must therefore be on disk. It runs for a long time under load, so the optimising compiler
-	// is worth its start-up cost.
+	// Specs kill this Cassandra, and there is no second replica. Every write that it
+	// acknowledges must therefore be on disk. It runs under load for a long time, so the
+	// optimising compiler is worth its start-up cost.
 	GinkgoT().Setenv("CASSANDRA_JAVA", "")
 	Database = cassandra.StartOn(GinkgoTB(), HostIP, "commitlog_sync: group", "commitlog_sync_group_window: 10ms")
 	ContactPoints = []string{Database.Addr()}
@@ -118,9 +118,9 @@ func MakeNamespace(name string) {
 			var pods corev1.PodList
 			err := Kube.List(ctx, &pods, client.InNamespace(name))
 			return len(pods.Items), err
-		}).WithTimeout(Patience).Should(BeZero(), "pods in %s", name)
+		}).WithTimeout(Patience).Should(BeZero(), "number of pods in %s", name)
 		_ = client.IgnoreNotFound(Kube.Delete(ctx, ns))
-		Eventually(ctx, func() bool { return Gone(ctx, ns) }).WithTimeout(Patience).Should(BeTrue(), "the namespace %s goes", name)
+		Eventually(ctx, func() bool { return Gone(ctx, ns) }).WithTimeout(Patience).Should(BeTrue(), "the namespace %s is deleted", name)
 	}, NodeTimeout(2*Patience))
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // Kill kills the Varve process in a pod with SIGKILL, which simulates a crash. It returns the
-// time of the kill. The pod's processes must be visible on this machine, as they are in a bare
-// cluster and in kind.
+// time of the kill. The pod's processes must be visible on this machine. This is the case in a
+// bare cluster and in kind.
 func Kill(pod string) time.Time {
 	GinkgoHelper()
 	procs, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -194,7 +194,7 @@ func (l *Lab) CheckComplete(pvs []string, since time.Time) (samples int) {
 			GinkgoWriter.Println(pv, wrong[pv])
 		}
 	}
-	Expect(wrong).To(BeEmpty(), "%d of %d PVs are not whole", len(wrong), len(pvs))
+	Expect(wrong).To(BeEmpty(), "%d of %d PVs are not complete", len(wrong), len(pvs))
 	return samples
 }
 

@@ -11,7 +11,7 @@ func Group(name string, settings ...string) string {
 		name, strings.Join(settings, "\n  "))
 }
 
-// Inline returns the setting that lists PVs in a group itself.
+// Inline returns the setting that lists PVs in the group itself.
 func Inline(pvs ...string) string {
 	var b strings.Builder
 	b.WriteString("channels:")
@@ -21,7 +21,7 @@ func Inline(pvs ...string) string {
 	return b.String()
 }
 
-// From returns the setting that refers a group to ConfigMaps with its PVs.
+// From returns the setting that lists the ConfigMaps with the group's PVs.
 func From(configMaps ...string) string {
 	var b strings.Builder
 	b.WriteString("channelsFrom:")
