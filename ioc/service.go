@@ -89,8 +89,8 @@ func (v *service) bindTo(want *net.TCPAddr) error {
 }
 
 // share also receives searches at another address, which other programs may have bound as
-// well. A broadcast reaches all of these programs; any other datagram reaches only the last
-// one that bound the address.
+// well. A broadcast reaches all these programs. Any other datagram reaches only the program
+// that bound the address last.
 func (v *service) share(address string) error {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {

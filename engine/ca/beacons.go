@@ -12,8 +12,9 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// registerInterval is the average time between two registrations with a repeater. The client
-// also tries to become the repeater as often, because the other repeater may have stopped.
+// registerInterval is the average time between two registrations with a repeater. At the same
+// interval the client also tries to become the repeater, because the other repeater may have
+// stopped.
 const registerInterval = 5 * time.Second
 
 // beacons receives the beacons of servers, from the network or from a repeater:

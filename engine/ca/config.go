@@ -19,7 +19,7 @@ type Config struct {
 	// RepeaterPort is the UDP port on which beacons arrive, usually 5065. If the port is free,
 	// the client binds it and forwards beacons to the other clients of the host. Otherwise it
 	// registers with the client or caRepeater that has the port. With 0 the client receives no
-	// beacons, and finds a server that returns a bit later.
+	// beacons, and needs a bit longer to find a server that returns.
 	RepeaterPort uint16
 }
 

@@ -41,10 +41,11 @@
 //     times as many updates arrive within 250 ms as in any 250 ms before. Thus a server that
 //     pauses causes no stall, and neither does a quiet or irregular circuit. It does not
 //     matter whether the server, the network or this process stood still.
-//   - Such a gap without a burst, when the circuit ends: the server or the network has failed.
+//   - A gap of this length at the end of the circuit, without a burst: the server or the
+//     network has failed.
 //   - The time in which a frame arrived, if the circuit ended before the end of the frame. The
-//     updates that the server sent in this time were behind the frame. If the length of the
-//     frame is wrong, the client read them as a part of the frame.
+//     client never read the updates that the server sent after the frame. If the length of the
+//     frame is wrong, it took these updates for a part of the frame.
 //   - The time in which this client was behind: every read filled the buffer for at least 2 s.
 //     After 2 s the client sends EVENTS_OFF. It sends EVENTS_ON when it has read everything,
 //     and the stall ends. After a short stop of this process, the client reads the backlog in

@@ -28,6 +28,6 @@
 //   - for a stall after which a channel gets a full queue of updates at once;
 //   - for the time of silence at the end of a circuit;
 //   - for the time in which a frame arrived, if the circuit ended before the end of the frame.
-//     The updates that the server sent in this time were behind the frame. If the length of
-//     the frame is wrong, the client read them as a part of the frame.
+//     The client never read the updates that the server sent after the frame. If the length of
+//     the frame is wrong, it took these updates for a part of the frame.
 package pva

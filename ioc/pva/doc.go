@@ -14,7 +14,7 @@
 // the message, and sets the number and the value. An event costs no lock, no map access and no
 // allocation.
 //
-// A client that acknowledges updates (a pipeline) and has used up its window misses turns.
+// A client that acknowledges updates (a pipeline) misses turns when it has used up its window.
 // When it acknowledges again, it gets the last missed update, marked as overrun if it missed
 // several. After a lagging circuit has dropped updates, the next update is also marked as
 // overrun. Without a clock, turns wait for the client, and nothing is dropped.
