@@ -21,19 +21,19 @@
 //     writer, because the writer inserted its claim before its first row. The sample is in a
 //     row after the sealed position, or it was in a block before the reader read that
 //     position. If a row is deleted in the meantime, it was sealed before.
-//   - Rows of a PV are in its home shard, which its name determines, in the shard that
-//     captures it now, or in a shard that the directory lists. The directory lists the shard
-//     and the bucket of a block before the block is written. The reader therefore reads the
-//     directory twice. It reads the shards before the claims, and the buckets after the
-//     journal. It reads the claims of the home shard at the same time as the directory,
-//     because it needs no directory for them.
+//   - Rows of a PV are in three kinds of shards: its home shard, which its name determines,
+//     the shard that captures it now, and the shards that the directory lists. The directory
+//     lists the shard and the bucket of a block before the block is written. The reader
+//     therefore reads the directory twice. It reads the shards before the claims, and the
+//     buckets after the journal. It reads the claims of the home shard at the same time as the
+//     directory, because they do not depend on the directory.
 //
-// Several engines may hold samples in memory, and the reader requests them over the
-// network. Each engine answers for its own writers, so the argument holds for each one
-// separately. An answer is older than everything that is read after it, but must not be
-// older than the start of the read. The writers of an engine that does not answer are not
-// covered, and the reader reads their rows. After an engine has released a shard, its
-// answers no longer cover it, and its claim remains until its rows are sealed.
+// Several engines may hold samples in memory, and the reader requests them over the network.
+// Each engine answers for its own writers, so the argument holds for each one separately. An
+// answer is older than all data that the reader reads after it. It must not be older than the
+// start of the read. The writers of an engine that does not answer are not covered, and the
+// reader reads their rows. After an engine has released a shard, its answers no longer cover
+// it, and its claim remains until its rows are sealed.
 //
 // If the reader finds a sample in two places, it yields the sample once.
 //
@@ -44,7 +44,7 @@
 // if the store has not deleted them yet. If a bucket has expired before a read begins, the
 // read therefore never yields a part of the bucket.
 //
-//   - The last sample before a range may be on any tier. A bucket with samples gives a lower
+//   - The last sample before a range may be on any tier. A bucket with samples is a lower
 //     bound of that sample's time for all tiers, because the bucket contains that sample, a
 //     later one, or a copy of it. If the bucket expires during the read, at most the bucket's
 //     own sample is missing, as in a read that begins a moment later.

@@ -94,8 +94,8 @@ type Options struct {
 	Inside bool
 }
 
-// Earliest and Latest bound the times of a read, in ns since 1970. They are the years 1900 and
-// 2200. A read replaces a time beyond them by the bound.
+// Earliest and Latest bound the times of a read, in ns since 1970. They are the starts of the
+// years 1900 and 2200 in UTC. A read replaces a time beyond them by the bound.
 const (
 	Earliest = scan.Earliest
 	Latest   = scan.Latest

@@ -107,10 +107,10 @@ func TestLastSampleBeforeTheRange(t *testing.T) {
 	d := func(n int64) store.Bucket { return store.Day.Of(epoch + n*day) }
 	last := float(epoch+100, 1)
 	for name, fill := range map[string]func(*archive){
-		"in the bucket":           func(a *archive) { a.block(writer(1), d(0), last) },
-		"in memory":               func(a *archive) { a.held.Runs = []*sample.Run{run([]typed{last})} },
-		"in the journal":          func(a *archive) { a.row(writer(1), home(), last) },
-		"in a block that goes on": func(a *archive) { a.block(writer(1), d(0), float(epoch+50, 0), last, float(epoch+9*day/10, 9)) },
+		"in the bucket":                      func(a *archive) { a.block(writer(1), d(0), last) },
+		"in memory":                          func(a *archive) { a.held.Runs = []*sample.Run{run([]typed{last})} },
+		"in the journal":                     func(a *archive) { a.row(writer(1), home(), last) },
+		"in a block that continues after it": func(a *archive) { a.block(writer(1), d(0), float(epoch+50, 0), last, float(epoch+9*day/10, 9)) },
 		"behind a longer block": func(a *archive) {
 			a.block(writer(1), d(0), float(epoch+50, 0), float(epoch+9*day/10, 9))
 			a.block(writer(2), d(0), float(epoch+60, 5), last)

@@ -97,7 +97,7 @@ type broken struct {
 	after int
 }
 
-var errBroken = errors.New("the disk is gone")
+var errBroken = errors.New("the disk has failed")
 
 func (b *broken) Blocks(ctx context.Context, pv string, bk store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {

@@ -151,7 +151,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 	}
 	check("blocks", &query.Reader{Store: st, Recent: e, Shards: 4})
 	end()
-	check("blocks, with nobody there", &query.Reader{Store: st, Shards: 4})
+	check("blocks, without an engine", &query.Reader{Store: st, Shards: 4})
 }
 
 // claims returns the claims of all shards.

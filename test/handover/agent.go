@@ -127,7 +127,7 @@ func (e *engine) save(shard int) {
 	e.pod.saved[shard] = nil
 }
 
-// advance updates the phase of a shard and reports it.
+// advance updates the phase of a shard and writes it to the status.
 func (e *engine) advance(shard int, t *task) {
 	if l := e.held[shard]; l != nil && !t.joined {
 		t.joined = t.join.Done(epoch.Add(e.clock()), l.connectedCount(), 1) && l.claimed
@@ -150,8 +150,8 @@ func (e *engine) advance(shard int, t *task) {
 	}
 }
 
-// writeStatus writes the engine's entry of a status. The write fails with a conflict if the object
-// is no longer at the given version.
+// writeStatus writes the engine's entry of a status. The write fails with a conflict if the
+// object no longer has the given version.
 func (e *engine) writeStatus(shard, version int, phase v1alpha1.ShardPhase) {
 	e.callAPI(func() {
 		o := &e.w.api.objects[shard]

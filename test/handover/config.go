@@ -6,13 +6,13 @@ type Profile int
 // Profiles.
 const (
 	// Anything allows all faults at any time, with one or two engines for each shard. An
-	// update may be lost only if no engine holds or captures it any longer, and if a mark
+	// update may be lost only if no engine holds or captures it any longer, and only if a mark
 	// covers it.
 	Anything Profile = iota
 	// Planned moves shards and terminates pods in order, while messages are late, lost and
 	// repeated. No update may be lost.
 	Planned
-	// Redundant lets two engines capture each shard, of which at most one crashes at a time.
+	// Redundant lets two engines capture each shard. At most one of them crashes at a time.
 	// All other faults may happen. No update may be lost.
 	Redundant
 )

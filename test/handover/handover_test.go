@@ -82,10 +82,10 @@ func TestSameSeedSameSteps(t *testing.T) {
 			}
 			cfg.Trace = false
 			if c := Run(cfg, seed); c.Steps != a.Steps || c.Counts != a.Counts {
-				t.Errorf("%v: seed %d gives another run without a trace", p, seed)
+				t.Errorf("%v: seed %d has another run without a trace", p, seed)
 			}
 			if other := Run(Config{Profile: p, Trace: true}, seed+1); other.Steps == a.Steps {
-				t.Errorf("%v: seeds %d and %d give the same run", p, seed, seed+1)
+				t.Errorf("%v: seeds %d and %d have the same run", p, seed, seed+1)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (o *oracle) arrived(shard, n int) {
 	o.fates[shard][n].held++
 }
 
-// dropped records that a place in which an update waited is gone.
+// dropped records that an update no longer waits in one of its places.
 func (o *oracle) dropped(shard, n int) { o.fates[shard][n].held-- }
 
 func (o *oracle) shed(shard, n int) {
@@ -218,6 +218,6 @@ func (o *oracle) checkConverged(shard int) {
 		}
 	}
 	if spec := w.api.objects[shard].spec; len(spec.Engines) != w.replicas {
-		w.violated(shard, "at the end a move is under way: %v", spec.Engines)
+		w.violated(shard, "at the end a shard move is not complete: %v", spec.Engines)
 	}
 }

@@ -27,8 +27,8 @@ func (w *world) read(shard int) {
 	r.memory(func() { r.journal(func() { r.blocks(r.end) }) })
 }
 
-// memory asks all engines for their samples. If an engine does not answer, the read uses its
-// journal rows instead.
+// memory requests the samples in the memory of all engines. If an engine does not answer, the
+// read uses its journal rows instead.
 func (r *read) memory(then func()) {
 	for _, e := range r.w.engines {
 		if e.alive {

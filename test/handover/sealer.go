@@ -41,7 +41,7 @@ type life struct {
 // fullBlock is the number of samples in a full block.
 const fullBlock = 40
 
-// order tells the sealer whether to lead. Callers call it only when the order changes.
+// order orders the sealer to lead or to follow. Callers call it only when the order changes.
 func (s *sealer) order(seal bool) {
 	s.ordered = seal
 	if !s.ticking {

@@ -50,8 +50,8 @@ func (w *world) stepCheckpoint() {
 }
 
 // stepTogether lets all engines make checkpoints at the same time, each as if it were the
-// leader. Rollup bins may lack samples afterwards. A second checkpoint of each engine
-// completes them.
+// leader. Afterwards, rollup bins may lack samples. A second checkpoint of each engine
+// completes the bins.
 func (w *world) stepTogether() {
 	w.did("all engines make checkpoints")
 	var wg sync.WaitGroup

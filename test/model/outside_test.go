@@ -125,5 +125,5 @@ func fetchAll[T any](ctx context.Context, l *line, f func(context.Context, store
 
 var (
 	errDead = errors.New("the engine has crashed")
-	errAway = errors.New("the store is away")
+	errAway = errors.New("the store is unavailable")
 )

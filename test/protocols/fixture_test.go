@@ -66,8 +66,8 @@ func (p *fixture) warmUp() {
 	p.GoOn(time.Second)
 }
 
-// awaitLossMarks waits until every suspected loss is marked. The archiver delays such a mark, because it
-// combines it with further losses.
+// awaitLossMarks waits until every suspected loss is marked. The archiver delays such a mark
+// in order to combine it with further losses.
 func (p *fixture) awaitLossMarks(t *testing.T) {
 	t.Helper()
 	p.GoOn(2 * time.Second)

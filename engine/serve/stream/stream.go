@@ -8,8 +8,8 @@
 //	                        ├─ error, nothing sent yet  ──▶ fail: an error answer with a status code
 //	                        └─ error after the first byte ─▶ log it, abort the connection
 //
-// The status code 200 is on its way after the first byte. Aborting the connection
-// is then the only way to tell the client that the answer is incomplete.
+// With the first byte, the status code 200 is sent. After that, the only way to show the
+// client that the answer is incomplete is to abort the connection.
 package stream
 
 import (

@@ -79,7 +79,7 @@ func TestErrorAfterTheFirstByteAbortsTheConnection(t *testing.T) {
 		logged bool
 	}{
 		{"the client waits", t.Context(), true},
-		{"the client is gone", gone, false},
+		{"the client has disconnected", gone, false},
 	} {
 		a := New(httptest.NewRecorder(), "text/csv")
 		a.Buf = make([]byte, flushBytes)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestBytesUnderWayAreBounded checks that writes wait until there is room for them, that
-// failed writes free their room too, and that a write larger than the bound runs alone.
+// failed writes release their share too, and that a write larger than the bound runs alone.
 func TestBytesUnderWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10 << 10

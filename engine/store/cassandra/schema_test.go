@@ -73,7 +73,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			says: []string{"no host"},
 		},
 		{
-			name: "nobody there", cfg: with(func(c *cql.Config) { c.Hosts = []string{"127.0.0.1:1"} }),
+			name: "no node at the address", cfg: with(func(c *cql.Config) { c.Hosts = []string{"127.0.0.1:1"} }),
 			says: []string{"127.0.0.1:1", "refused"},
 		},
 		{

@@ -53,8 +53,8 @@ func TestAfterIsTheLeastGreaterKey(t *testing.T) {
 }
 
 // TestTruncatedValuesAreRefused checks that truncated values are refused. There are two
-// exceptions: values that end with a variable number of bytes, and values that end where an
-// earlier version ended.
+// exceptions: values that end with a variable number of bytes, and values that are truncated
+// to the length of an earlier version.
 func TestTruncatedValuesAreRefused(t *testing.T) {
 	m := sample.Metadata{Units: "mA", Labels: []string{"a"}, Host: "h", Properties: []sample.Property{{Name: "DESC", Value: "d"}}}
 	for what, test := range map[string]struct {

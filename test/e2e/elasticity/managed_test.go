@@ -72,7 +72,8 @@ var _ = Describe("An archive with a managed Cassandra", Label("managed"), Ordere
 	It("shrinks to 2 nodes", func(ctx SpecContext) { s.endures(ctx, s.resize(2)) }, SpecTimeout(2*scaling))
 })
 
-// resize returns a planned fault that changes the number of Cassandra nodes. It must lose nothing.
+// resize returns a planned fault that changes the number of Cassandra nodes. It must lose no
+// sample.
 func (s *site) resize(size int32) fault {
 	return fault{name: fmt.Sprintf("cassandra-to-%d", size), planned: true, strike: func(ctx SpecContext, s *site, _ corev1.Pod) {
 		lab.Kubectl("patch", "archiver", "main", "-n", s.Namespace, "--type=merge",

@@ -111,7 +111,7 @@ func (l *load) read(ctx context.Context, i int) error {
 	l.mu.Lock()
 	want := l.acked[i]
 	l.mu.Unlock()
-	there := "nothing is there"
+	there := "the read finds no block"
 	for got, err := range l.st.Blocks(ctx, want.PV, want.Bucket, want.Start, want.End) {
 		switch {
 		case errors.Is(err, cassandrastore.ErrTorn):

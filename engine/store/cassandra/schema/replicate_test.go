@@ -148,7 +148,8 @@ func TestLong_ReplicasComeAndGo(t *testing.T) {
 	kept.settled(3, kept.replicate(t.Context(), 3, schema.Replication{}))
 	busy.awaitMore(30)
 
-	// A node is down while rows are written and while the number of replicas decreases. Users can log in without it.
+	// A node is down while rows are written and while the number of replicas decreases. Users
+	// can log in without this node.
 	away := ring.Nodes[1]
 	away.Kill()
 	_ = kept.open()

@@ -23,9 +23,9 @@ func TestNextStepOfReplication(t *testing.T) {
 		{"wanted otherwise before the repair", standing{3, 3, 2, 3}, 2, alter, 2},
 		{"back, not repaired", standing{2, 3, 2, 3}, 2, compare, 0},
 		{"back, and wanted lower", standing{2, 3, 2, 3}, 1, compare, 0},
-		{"nobody knows", standing{3, 3, 0, 0}, 3, compare, 0},
-		{"nobody knows, one replica", standing{1, 3, 0, 0}, 2, alter, 2},
-		{"nobody knows, one replica is wanted", standing{1, 1, 0, 0}, 1, nothing, 0},
+		{"unknown number", standing{3, 3, 0, 0}, 3, compare, 0},
+		{"unknown number, one replica", standing{1, 3, 0, 0}, 2, alter, 2},
+		{"unknown number, one replica is wanted", standing{1, 1, 0, 0}, 1, nothing, 0},
 		{"somebody altered it", standing{3, 3, 1, 0}, 3, compare, 0},
 		{"somebody altered it to one", standing{1, 3, 3, 2}, 1, nothing, 0},
 		{"fewer nodes than replicas", standing{3, 1, 3, 0}, 1, alter, 2},
@@ -73,7 +73,7 @@ func TestNoStepMissesASample(t *testing.T) {
 			switch deed, to := s.next(wanted); deed {
 			case alter:
 				n.settled, n.step = s.noting(to)
-				visit(n, then+" (broken off)")
+				visit(n, then+" (interrupted)")
 				n.last, n.present = s.present, to
 				n.since[to] = true
 				visit(n, then)
