@@ -36,5 +36,6 @@ func (w *deadlineWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Unwrap gives http.ResponseController access to the connection.
+// Unwrap returns the wrapped writer. http.ResponseController needs it for access to the
+// connection.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

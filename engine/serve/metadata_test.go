@@ -32,7 +32,7 @@ func (r *rig) putChangingPV() {
 	r.put("X", ramp(newYear, 10), 1)
 	r.putMetadata("X", -100, "mA", 5, "the beam")
 	r.putMetadata("X", 3, "mA", 6, "the beam")
-	r.putMetadata("X", 4, "mA", 6, "the beam") // as a second engine saw it
+	r.putMetadata("X", 4, "mA", 6, "the beam") // as seen by a second engine
 	r.putMetadata("X", 5, "A", 6, "the old beam")
 	r.putMetadata("X", 6, "A", math.NaN(), "the last beam")
 }

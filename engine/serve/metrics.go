@@ -60,5 +60,6 @@ func (w *codeWriter) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap gives http.ResponseController access to the connection.
+// Unwrap returns the wrapped writer. http.ResponseController needs it for access to the
+// connection.
 func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -132,7 +132,7 @@ func TestOtherPaths(t *testing.T) {
 		"/retrieval/bpl/getVersion": `{"version":"Varve 1.2.3"}` + "\n",
 	} {
 		if code, got := r.get(path); code != 200 || got != want {
-			t.Errorf("%s gives %d %s", path, code, got)
+			t.Errorf("GET %s returns %d %s", path, code, got)
 		}
 	}
 	if code, got := r.get("/"); code != 200 || !strings.Contains(got, "getData.json") {

@@ -15,8 +15,8 @@ import (
 
 // Channels returns the states of captured PVs.
 type Channels interface {
-	// Status returns the state of one PV. An error means that an engine is unreachable that
-	// may capture the PV.
+	// Status returns the state of one PV. It returns an error if the engine that may capture
+	// the PV is unreachable.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 

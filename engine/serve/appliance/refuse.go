@@ -18,8 +18,8 @@ var refused = []string{
 	"skipAliasCheck",
 }
 
-// refuse refuses a call that would change something, because clients of this API send no
-// credentials, and ArchiveGroups are the only configuration.
+// refuse refuses a call that would change something. Clients of this API send no credentials,
+// and ArchiveGroups are the only configuration.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	text := "ArchiveGroups define which PVs are archived; add the PV to the manifest of an ArchiveGroup"
 	if pv := r.URL.Query().Get("pv"); pv != "" {

@@ -20,8 +20,8 @@ type Channels interface {
 	// Statuses yields the states of all PVs, sorted by name. An error means that some states
 	// are missing, such as those of an unreachable engine. The other states follow.
 	Statuses(ctx context.Context) iter.Seq2[capture.Status, error]
-	// Status returns the state of one PV. An error means that an engine is unreachable that
-	// may capture the PV.
+	// Status returns the state of one PV. It returns an error if the engine that may capture
+	// the PV is unreachable.
 	Status(ctx context.Context, pv string) (s capture.Status, captured bool, err error)
 }
 

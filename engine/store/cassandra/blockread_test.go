@@ -66,7 +66,7 @@ func TestBackDoesNotWrap(t *testing.T) {
 		{10, 3, 7}, {math.MinInt64, 0, math.MinInt64}, {math.MinInt64 + 1, 2, math.MinInt64}, {math.MaxInt64, math.MaxInt64, 0},
 	} {
 		if got := back(test.t, test.by); got != test.want {
-			t.Errorf("back(%d, %d) = %d, not %d", test.t, test.by, got, test.want)
+			t.Errorf("back(%d, %d) = %d, want %d", test.t, test.by, got, test.want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestLong_ExpiredFilesGoWhole(t *testing.T) {
 			want := 0
 			if r == store.Forever {
 				if want = whole; window == 0 {
-					want -= 2 // blocks of the bucket that was dropped
+					want -= 2 // blocks of the dropped bucket
 				}
 			}
 			p.expect(r, p.old(r, window), want)
@@ -188,6 +188,6 @@ func (p *fixture) expect(r store.Tier, day time.Time, want int) {
 		}
 	}
 	if n != want {
-		p.Errorf("tier %v has %d blocks and tiles of %v, not %d", r, n, day, want)
+		p.Errorf("tier %v has %d blocks and tiles of %v, want %d", r, n, day, want)
 	}
 }

@@ -23,7 +23,7 @@ type Store struct {
 	metrics  *metrics
 
 	tiers                atomic.Uint32 // bit r is set if tier r has its tables
-	shortestTTL, outlive time.Duration // the constants of these names; tests set shorter ones
+	shortestTTL, outlive time.Duration // the constants with the same names; tests set shorter times
 }
 
 var _ store.Store = (*Store)(nil)

@@ -109,7 +109,7 @@ func TestANodeThatIsAwayHidesNoMistake(t *testing.T) {
 	} {
 		f.ObserveConnect(gocql.ObservedConnect{Err: step.err})
 		if err := f.explain(nil); !errors.Is(err, step.want) {
-			t.Errorf("after %v the error is %v, not %v", step.err, err, step.want)
+			t.Errorf("after %v the error is %v, want %v", step.err, err, step.want)
 		}
 	}
 }
