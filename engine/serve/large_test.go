@@ -80,28 +80,32 @@ func startEngine(t *testing.T, st store.Store) (e *engine.Engine, source *camera
 	return e, source, end
 }
 
-// TestLargeValuesOverHTTP checks that arrays of 200,000 floats and images of 16 MiB can be
-// read unchanged over HTTP from memory, from the journal and from blocks.
-func TestLargeValuesOverHTTP(t *testing.T) {
+// TestLargeValuesOverHTTP checks that large arrays and images can be read unchanged over HTTP
+// from memory, from the journal and from blocks. They are larger than a journal row, a chunk
+// and a block are meant to be.
+func TestLargeValuesOverHTTP(t *testing.T) { checkLargeValues(t, 40_000, 5<<18) }
+
+// TestLong_LargeValuesOverHTTP is TestLargeValuesOverHTTP with images of 16 MiB, the largest
+// that PVs have.
+func TestLong_LargeValuesOverHTTP(t *testing.T) { checkLargeValues(t, 200_000, 16<<20) }
+
+// checkLargeValues archives and reads an array of floats and three images of imageBytes each.
+func checkLargeValues(t *testing.T, floats, imageBytes int) {
 	st := openStore(t)
 	e, source, end := startEngine(t, st)
-	rng := rand.New(rand.NewPCG(1, 1))
+	noise := rand.NewChaCha8([32]byte{1})
+	rng := rand.New(noise)
 	begun := time.Now().Truncate(time.Second) // old samples would be carried forward through all later buckets
-	profile := make([]float64, 200_000)
+	profile := make([]float64, floats)
 	var profileBytes []byte
 	for i := range profile {
 		profile[i] = rng.NormFloat64()
-		bits := math.Float64bits(profile[i])
-		for k := range 8 {
-			profileBytes = append(profileBytes, byte(bits>>(8*k)))
-		}
+		profileBytes = binary.LittleEndian.AppendUint64(profileBytes, math.Float64bits(profile[i]))
 	}
 	images := make([][]byte, 3)
 	for i := range images {
-		images[i] = make([]byte, 16<<20)
-		for k := 0; k < len(images[i]); k += 8 {
-			binary.LittleEndian.PutUint64(images[i][k:], rng.Uint64())
-		}
+		images[i] = make([]byte, imageBytes)
+		_, _ = noise.Read(images[i]) // it never fails
 		source.send("CAM:IMAGE", begun.UnixNano()+int64(i)*1e6, images[i])
 	}
 	source.send("CAM:PROFILE", begun.UnixNano(), profileBytes)
@@ -144,7 +148,7 @@ func TestLargeValuesOverHTTP(t *testing.T) {
 	}
 	check("the journal", &query.Reader{Store: st, Shards: 4})
 	e, _, end = startEngine(t, st) // it seals the rows that the previous engine left
-	for deadline := time.Now().Add(4 * time.Minute); len(claims(t, st)) > 4; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); len(claims(t, st)) > 4; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the journal is not sealed")
 		}

@@ -133,7 +133,7 @@ func TestPostProcessorBounds(t *testing.T) {
 	if code, got := r.get("/retrieval/data/getData.json?pv=loess_43200(SR:PRES)" + day); code != 400 || !strings.Contains(got, "one bin has 16384 samples, and loess takes at most 10000") {
 		t.Errorf("got %d %s", code, got)
 	}
-	if code, got := r.get("/retrieval/data/getData.csv?pv=loess_3600(SR:PRES)" + day); code != 200 || strings.Count(got, "\n") != 13 {
+	if code, got := r.get("/retrieval/data/getData.csv?pv=loess_900(SR:PRES)" + day); code != 200 || strings.Count(got, "\n") != 49 {
 		t.Errorf("got %d %s", code, got)
 	}
 }
