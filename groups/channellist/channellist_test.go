@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,15 @@ func machineChannels(n int) []capture.Channel {
 	}
 	sortByPV(out)
 	return out
+}
+
+// site returns the channels of a site and their lists. It makes them once, because that takes
+// seconds.
+var site = sync.OnceValues(func() ([]capture.Channel, []List) { return siteOf(120_000) })
+
+func siteOf(n int) ([]capture.Channel, []List) {
+	channels := machineChannels(n)
+	return channels, Encode(channels)
 }
 
 func sortByPV(channels []capture.Channel) {
@@ -153,9 +163,22 @@ func TestBytes(t *testing.T) {
 }
 
 func TestListsFitIntoConfigMaps(t *testing.T) {
+	typical, lists := site()
+	checkListsFit(t, 8000, len(typical), lists)
+}
+
+// TestLong_ListsFitIntoConfigMaps is TestListsFitIntoConfigMaps with more channels.
+func TestLong_ListsFitIntoConfigMaps(t *testing.T) {
+	typical, lists := siteOf(300_000)
+	checkListsFit(t, 20_000, len(typical), lists)
+}
+
+// checkListsFit checks the sizes of the lists of typical channels, of n channels with long
+// names, and of 2.5 n channels with different settings.
+func checkListsFit(t *testing.T, n, typical int, typicalLists []List) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var long []capture.Channel // names that do not compress
-	for i := range 20_000 {
+	for i := range n {
 		name := []byte(fmt.Sprintf("%05d", i))
 		for len(name) < 250 {
 			name = append(name, byte('!'+rng.IntN(90)))
@@ -163,13 +186,20 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 		long = append(long, capture.Channel{PV: string(name), Group: "ops/a", Settings: &monitor})
 	}
 	var distinct []capture.Channel // each channel has different settings
-	for i := range 50_000 {
+	for i := range n * 5 / 2 {
 		s := monitor
 		s.Absolute = rng.Float64()
 		distinct = append(distinct, capture.Channel{PV: fmt.Sprintf("%05d", i), Group: fmt.Sprint("ops/", rng.Uint64()), Settings: &s})
 	}
-	for name, channels := range map[string][]capture.Channel{"long names": long, "distinct settings": distinct, "typical": machineChannels(300_000)} {
-		lists := Encode(channels)
+	for name, tc := range map[string]struct {
+		channels int
+		lists    []List
+	}{
+		"long names":        {len(long), Encode(long)},
+		"distinct settings": {len(distinct), Encode(distinct)},
+		"typical":           {typical, typicalLists},
+	} {
+		lists := tc.lists
 		if len(lists) < 2 || len(lists) > 64 {
 			t.Errorf("%s: %d lists", name, len(lists))
 		}
@@ -178,21 +208,32 @@ func TestListsFitIntoConfigMaps(t *testing.T) {
 				t.Errorf("%s: a list has %d bytes", name, len(l.Data))
 			}
 		}
-		if got := decodeAll(t, lists); len(got) != len(channels) {
-			t.Errorf("%s: decoded %d channels, want %d", name, len(got), len(channels))
+		if got := decodeAll(t, lists); len(got) != tc.channels {
+			t.Errorf("%s: decoded %d channels, want %d", name, len(got), tc.channels)
 		}
 	}
 }
 
 // Adding or removing PVs changes only the lists around them.
 func TestEditsChangeFewLists(t *testing.T) {
-	channels := machineChannels(300_000)
-	before := Encode(channels)
+	channels, lists := site()
+	edit(t, channels, lists, 2)
+}
+
+// TestLong_EditsChangeFewLists is TestEditsChangeFewLists with more channels and edits.
+func TestLong_EditsChangeFewLists(t *testing.T) {
+	channels, lists := siteOf(300_000)
+	edit(t, channels, lists, 5)
+}
+
+// edit makes one edit with each of the first seeds: it removes a PV or adds one.
+func edit(t *testing.T, channels []capture.Channel, before []List, seeds uint64) {
+	t.Helper()
 	old := map[string]bool{}
 	for _, l := range before {
 		old[l.Name] = true
 	}
-	for seed := range uint64(5) {
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		edited := slices.Clone(channels)
 		at := rng.IntN(len(edited))
