@@ -50,8 +50,12 @@ func shuffleTies(rng *rand.Rand, all []typed) {
 // TestBinsAreAFunctionOfTheSamples adds samples in pieces of all sizes, from the first sample
 // or from the middle of a range. In between it copies accumulators and closes bins. The result
 // must equal that of the model bit for bit.
-func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
-	for seed := range uint64(600) {
+func TestBinsAreAFunctionOfTheSamples(t *testing.T) { accumulate(t, 150) }
+
+func TestLong_BinsAreAFunctionOfTheSamples(t *testing.T) { accumulate(t, 600) }
+
+func accumulate(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		all := randomSamples(rng, 1+rng.IntN(400))
 		width := []int64{1e9, 10e9, 60e9, 1e8}[rng.IntN(4)]
@@ -106,8 +110,12 @@ func TestBinsAreAFunctionOfTheSamples(t *testing.T) {
 
 // TestJoin joins bins and fills in those without samples. It compares the result with bins
 // that were computed with the larger width.
-func TestJoin(t *testing.T) {
-	for seed := range uint64(400) {
+func TestJoin(t *testing.T) { join(t, 150) }
+
+func TestLong_Join(t *testing.T) { join(t, 400) }
+
+func join(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		all := randomSamples(rng, 1+rng.IntN(300))
 		canonical(all)

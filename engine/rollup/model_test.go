@@ -147,15 +147,16 @@ func modelBin(all []typed, start, width int64) (Bin, bool) {
 	return b, true
 }
 
-// modelBins computes all bins of a width.
+// modelBins computes all bins of a width. It computes each one from the samples in it and the
+// sample before, as older and later samples do not matter.
 func modelBins(all []typed, width int64) (bins []Bin) {
-	last := int64(math.MinInt64)
-	for _, s := range all {
-		if start := Floor(s.Time, width); start != last {
-			b, _ := modelBin(all, start, width)
-			bins = append(bins, b)
-			last = start
+	for i, j := 0, 0; i < len(all); i = j {
+		start := Floor(all[i].Time, width)
+		for j < len(all) && all[j].Time < start+width {
+			j++
 		}
+		b, _ := modelBin(all[max(0, i-1):j], start, width)
+		bins = append(bins, b)
 	}
 	return bins
 }
@@ -211,7 +212,14 @@ func randomSamples(rng *rand.Rand, n int) []typed {
 	odd := rng.IntN(3) // how often something unusual happens
 	base := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(12)))
 	var all []typed
-	seen := map[string]bool{}
+	type key struct {
+		t     sample.Type
+		time  int64
+		tag   sample.Tag
+		word  uint64
+		bytes string
+	}
+	seen := map[key]bool{}
 	for range n {
 		switch rng.IntN(12) {
 		case 0:
@@ -245,8 +253,8 @@ func randomSamples(rng *rand.Rand, n int) []typed {
 		default:
 			s.Bytes = []byte(strings.Repeat("é", rng.IntN(4)) + strings.Repeat("x", rng.IntN(2)*rng.IntN(400)))
 		}
-		if key := fmt.Sprint(s); !seen[key] {
-			seen[key] = true
+		if k := (key{t, s.Time, s.Tag, s.Word, string(s.Bytes)}); !seen[k] {
+			seen[k] = true
 			all = append(all, s)
 		}
 	}

@@ -40,9 +40,13 @@ func same(a, b *Tile) string {
 	return differ(a.Bins, b.Bins)
 }
 
-func TestTilesComeBack(t *testing.T) {
+func TestTilesComeBack(t *testing.T) { encodeTiles(t, 150) }
+
+func TestLong_TilesComeBack(t *testing.T) { encodeTiles(t, 500) }
+
+func encodeTiles(t *testing.T, seeds uint64) {
 	got := new(Tile)
-	for seed := range uint64(500) {
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		all := randomSamples(rng, 1+rng.IntN(500))
 		canonical(all)
@@ -95,8 +99,12 @@ func TestTheLargestTile(t *testing.T) {
 	}
 }
 
-func TestTruncatedAndExtended(t *testing.T) {
-	for seed := range uint64(40) {
+func TestTruncatedAndExtended(t *testing.T) { truncate(t, 20) }
+
+func TestLong_TruncatedAndExtended(t *testing.T) { truncate(t, 40) }
+
+func truncate(t *testing.T, seeds uint64) {
+	for seed := range seeds {
 		all := randomSamples(rand.New(rand.NewPCG(seed, 3)), 60)
 		canonical(all)
 		l := store.LevelOf(time.Second, store.Forever)
