@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -92,15 +91,20 @@ func (f *fleet) plan(t *testing.T) bool {
 	in := f.input()
 	r := placement.Plan(in)
 	f.moves = append(f.moves, r.Moves...)
-	changed := !reflect.DeepEqual(f.spec, r.Engines)
+	changed := !sameEngines(f.spec, r.Engines)
 	f.spec = r.Engines
 	for i, answers := range f.answers {
 		maps.DeleteFunc(answers, func(name string, _ v1alpha1.ShardPhase) bool { return !f.named(i, name) })
 	}
-	if again := placement.Plan(f.input()); !reflect.DeepEqual(again.Engines, r.Engines) {
+	if again := placement.Plan(f.input()); !sameEngines(again.Engines, r.Engines) {
 		t.Fatalf("a second decision changes the result of the first: %s", cmp.Diff(r.Engines, again.Engines))
 	}
 	return changed
+}
+
+// sameEngines compares the engines of all shards. reflect.DeepEqual takes far longer.
+func sameEngines(a, b [][]v1alpha1.ShardEngine) bool {
+	return slices.EqualFunc(a, b, slices.Equal[[]v1alpha1.ShardEngine])
 }
 
 // answer updates the status of a random half of the engines. Dead engines do nothing.
@@ -241,10 +245,15 @@ func (f *fleet) checkEven(t *testing.T) {
 	}
 }
 
-func TestEven(t *testing.T) {
+func TestEven(t *testing.T) { convergeAndCheck(t, 0, 1) }
+
+func TestLong_Even(t *testing.T) { convergeAndCheck(t, 1, 5) }
+
+// convergeAndCheck places all shards on new engines, with each seed from first to last-1.
+func convergeAndCheck(t *testing.T, first, last uint64) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range uint64(5) {
+			for seed := first; seed < last; seed++ {
 				f := newFleet(seed, kind.shards, kind.engines, kind.weight)
 				f.converge(t)
 				f.checkEven(t)
@@ -290,8 +299,13 @@ func changeEngines(t *testing.T, first, last uint64) {
 
 // After any event, at least one engine has the order to capture each shard, and each shard
 // makes one move at a time. When no more events occur, the placement converges.
-func TestPlacementConvergesAfterRandomEvents(t *testing.T) {
-	for seed := range uint64(30) {
+func TestPlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 0, 5) }
+
+func TestLong_PlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 5, 30) }
+
+// makeEvents makes random events happen, with each seed from first to last-1.
+func makeEvents(t *testing.T, first, last uint64) {
+	for seed := first; seed < last; seed++ {
 		f := newFleet(seed, 64, 4, uniform)
 		for range 300 {
 			f.randomEvent()
