@@ -299,9 +299,9 @@ func changeEngines(t *testing.T, first, last uint64) {
 
 // After any event, at least one engine has the order to capture each shard, and each shard
 // makes one move at a time. When no more events occur, the placement converges.
-func TestPlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 0, 5) }
+func TestPlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 0, 8) }
 
-func TestLong_PlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 5, 30) }
+func TestLong_PlacementConvergesAfterRandomEvents(t *testing.T) { makeEvents(t, 8, 30) }
 
 // makeEvents makes random events happen, with each seed from first to last-1.
 func makeEvents(t *testing.T, first, last uint64) {
