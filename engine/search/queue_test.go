@@ -66,13 +66,27 @@ func TestManyNamesLeaveRoomForNewOnes(t *testing.T) {
 	})
 }
 
-func TestNamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) {
+func TestManyNamesAreSearchedForAtTheSteadyRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const names = 20_000
+		if rate := steps(filled(20_000), time.Minute) / 60; rate < steadyNames || rate > 3*steadyNames/2 {
+			t.Errorf("minute 1: %d searches a second, want %d to %d", rate, steadyNames, 3*steadyNames/2)
+		}
+	})
+}
+
+func TestNamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) { searchInVain(t, 2000) }
+
+func TestLong_NamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) { searchInVain(t, 20_000) }
+
+// searchInVain counts the searches for names that no server has.
+func searchInVain(t *testing.T, names int) {
+	delay := max(MaxDelay, time.Duration(names)*time.Second/steadyNames) // of a new name after a while
+	once := int(time.Duration(names) * time.Second / delay)              // searches a second with this delay
+	synctest.Test(t, func(t *testing.T) {
 		q := filled(names)
 		began := time.Now()
 		for _, c := range []struct{ minute, least, most int }{
-			{1, steadyNames, 3 * steadyNames / 2}, {5, 1000, 1500}, {30, 300, 360},
+			{5, names / 20, names * 3 / 40}, {30, names * 3 / 200, names * 9 / 500},
 		} {
 			steps(q, time.Until(began.Add(time.Duration(c.minute-1)*time.Minute)))
 			rate := steps(q, time.Minute) / 60
@@ -83,14 +97,14 @@ func TestNamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) {
 		}
 		q.NoteAnomaly(time.Now())
 		steps(q, anomalyDelay)
-		if rate := steps(q, time.Minute) / 60; rate < steadyNames {
+		if rate := steps(q, time.Minute) / 60; rate < once {
 			t.Errorf("%d searches a second after an anomaly", rate)
 		}
 		lost := &Entry{Name: "LOST"}
 		q.Add(lost, time.Now())
 		steps(q, time.Minute)
-		if delay := lost.Delay(); delay > 11*time.Second {
-			t.Errorf("a name that was just lost is searched for every %v", delay)
+		if d := lost.Delay(); d > delay+time.Second {
+			t.Errorf("a name that was just lost is searched for every %v", d)
 		}
 	})
 }
@@ -120,16 +134,21 @@ func TestBeaconAnomalyHastensTheSearchForAllNames(t *testing.T) {
 	})
 }
 
-func TestManyBeaconAnomaliesCauseFewSearches(t *testing.T) {
+func TestManyBeaconAnomaliesCauseFewSearches(t *testing.T) { makeAnomalies(t, 20*time.Second) }
+
+func TestLong_ManyBeaconAnomaliesCauseFewSearches(t *testing.T) { makeAnomalies(t, time.Minute) }
+
+// makeAnomalies counts the searches for 20,000 names while ten anomalies a second arrive.
+func makeAnomalies(t *testing.T, d time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(20_000)
 		steps(q, time.Minute)
 		searches := 0
-		for range 600 { // ten a second
+		for range d / (100 * time.Millisecond) {
 			q.NoteAnomaly(time.Now())
 			searches += steps(q, 100*time.Millisecond)
 		}
-		if rate := searches / 60; rate > 7*steadyNames/2 { // 3, give or take
+		if rate := searches / int(d.Seconds()); rate > 7*steadyNames/2 { // 3, give or take
 			t.Errorf("%d searches a second in a storm of anomalies", rate)
 		}
 	})
