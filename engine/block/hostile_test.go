@@ -132,13 +132,20 @@ func TestTruncatedAndExtended(t *testing.T) {
 }
 
 // TestChangedBytes checks that a blob with changed bytes either decodes or returns an error.
-func TestChangedBytes(t *testing.T) {
+func TestChangedBytes(t *testing.T) { changeBytes(t, 1) }
+
+// TestLong_ChangedBytes is TestChangedBytes with several changes of each byte.
+func TestLong_ChangedBytes(t *testing.T) { changeBytes(t, 8) }
+
+// changeBytes changes each byte of each form a number of times.
+func changeBytes(t *testing.T, times int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(8, 8))
 	var got sample.Run
 	for _, r := range forms() {
 		blob := Append(nil, r)
 		for at := range blob {
-			for range 8 {
+			for range times {
 				changed := bytes.Clone(blob)
 				changed[at] ^= byte(1 + rng.IntN(255))
 				got.Reset(sample.Unknown)

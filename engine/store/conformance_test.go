@@ -13,10 +13,10 @@ import (
 // An open Pending store behaves like the store that it opened.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
-		opened := make(chan struct{})
+		opened, dir := make(chan struct{}), t.TempDir() // made first, so that it is removed after Close
 		p := store.OpenLater(func(context.Context) (store.Store, error) {
 			defer close(opened)
-			return pebble.Open(t.TempDir(), pebble.Options{})
+			return pebble.Open(dir, pebble.Options{})
 		}, error.Error)
 		t.Cleanup(func() {
 			if err := p.Close(); err != nil {

@@ -40,6 +40,12 @@ func open(tb testing.TB, cfg cql.Config) *cassandrastore.Store {
 	return st
 }
 
+// TestLong_Conformance repeats tests of TestConformance with larger blobs and more rows.
+func TestLong_Conformance(t *testing.T) {
+	cfg := config(t)
+	storetest.RunLong(t, func(t *testing.T) store.Store { return open(t, cfg) })
+}
+
 func TestConformance(t *testing.T) {
 	cfg := config(t)
 	cfg.Tiers = nil

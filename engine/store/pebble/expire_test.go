@@ -106,19 +106,26 @@ func (l *tiers) check(now int64) (expired int) {
 
 // TestExpire checks that rows expire exactly on time and that other rows stay. It does so on
 // all tiers and in buckets of all sizes, whose keys are interleaved.
-func TestExpire(t *testing.T) {
+func TestExpire(t *testing.T) { checkExpire(t, 59*24*time.Hour, 2) }
+
+// TestLong_Expire is TestExpire with more rows and more calls of Expire.
+func TestLong_Expire(t *testing.T) { checkExpire(t, 29*24*time.Hour, 8) }
+
+// checkExpire writes blocks and tiles of two PVs every step. It calls Expire just before and
+// at the time at which a row expires, for a number of blocks and tiles of each PV.
+func checkExpire(t *testing.T, step time.Duration, calls int) {
 	s := openIn(t, t.TempDir())
 	begin := time.Date(1969, 3, 1, 0, 0, 0, 0, time.UTC)
-	early := newTiers(t, s, "EARLY", begin, begin.AddDate(3, 0, 0), 29*24*time.Hour)
-	late := newTiers(t, s, "LATE", begin.AddDate(55, 0, 0), begin.AddDate(58, 0, 0), 29*24*time.Hour)
+	early := newTiers(t, s, "EARLY", begin, begin.AddDate(3, 0, 0), step)
+	late := newTiers(t, s, "LATE", begin.AddDate(55, 0, 0), begin.AddDate(58, 0, 0), step)
 	var times []int64
 	for _, l := range []*tiers{early, late} {
-		for i := 0; i < len(l.blocks); i += len(l.blocks) / 8 {
+		for i := 0; i < len(l.blocks); i += len(l.blocks) / calls {
 			if at, ok := l.blocks[i].Bucket.Expires(); ok {
 				times = append(times, at-1, at)
 			}
 		}
-		for i := 0; i < len(l.tiles); i += len(l.tiles) / 8 {
+		for i := 0; i < len(l.tiles); i += len(l.tiles) / calls {
 			if at, ok := l.tiles[i].Level.Expires(l.tiles[i].Tile); ok {
 				times = append(times, at-1, at)
 			}
@@ -142,13 +149,14 @@ func TestExpire(t *testing.T) {
 // TestExpiredIsGoneFromDisk checks that expired rows free their disk space once Pebble has
 // compacted its files.
 func TestExpiredIsGoneFromDisk(t *testing.T) {
+	const days, blobSize = 40, 256 << 10
 	s := openIn(t, t.TempDir())
 	now := time.Now()
 	b := store.Day.Of(now.UnixNano()).In(store.Keep30d)
 	noise := rand.NewChaCha8([32]byte{})
 	put := func(b store.Bucket) {
 		t.Helper()
-		blob := make([]byte, 1<<20)
+		blob := make([]byte, blobSize)
 		_, _ = noise.Read(blob)
 		if err := s.AddChannel(t.Context(), store.Channel{PV: "A", Starts: []store.Bucket{b}}); err != nil {
 			t.Fatal(err)
@@ -157,7 +165,7 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 40 {
+	for range days {
 		put(b)
 		put(b.In(store.Forever))
 		b = b.Next()
@@ -173,11 +181,11 @@ func TestExpiredIsGoneFromDisk(t *testing.T) {
 		return s.db.Metrics().Total().TablesSize
 	}
 	before := tables()
-	// At this time the buckets of all 40 days have expired.
+	// At this time the buckets of all days have expired.
 	if err := s.Expire(t.Context(), b.Start()+int64(store.Keep30d.Keep())); err != nil {
 		t.Fatal(err)
 	}
-	if after := tables(); before < 80<<20 || after > 41<<20 {
+	if after := tables(); before < 2*days*blobSize || after > (days+1)*blobSize {
 		t.Errorf("the archive has shrunk from %d MiB to %d MiB; half of it had expired", before>>20, after>>20)
 	}
 }

@@ -24,9 +24,23 @@ func positions(t *testing.T, st *pebble.Store, shard int, w store.WriterID) (at 
 // deleted when a later position is sealed, and all rows of a writer are deleted with its
 // claim.
 func TestSealedRowsAreDeleted(t *testing.T) {
-	st := open(t, t.TempDir(), pebble.Options{})
+	st, err := pebble.OpenMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSealedRows(t, st, 16<<10)
+}
+
+// TestLong_SealedRowsAreDeleted is TestSealedRowsAreDeleted on disk, where Pebble keeps more
+// logs. The rows are larger to match.
+func TestLong_SealedRowsAreDeleted(t *testing.T) {
+	checkSealedRows(t, open(t, t.TempDir(), pebble.Options{}), 256<<10)
+}
+
+// checkSealedRows writes and seals rows with blobs of the given size.
+func checkSealedRows(t *testing.T, st *pebble.Store, blobSize int) {
 	defer st.Close()
-	blob := make([]byte, 256<<10)
+	blob := make([]byte, blobSize)
 	_, _ = rand.Read(blob)
 	w, other := store.WriterID{1}, store.WriterID{2}
 	put := func(w store.WriterID, at store.Position) {

@@ -30,3 +30,15 @@ func TestConformance(t *testing.T) {
 	defer func() { _ = open.Close() }()
 	storetest.Run(t, func(t *testing.T) store.Store { return reopen(t, nil) }, reopen)
 }
+
+// TestLong_Conformance repeats tests of TestConformance with larger blobs and more rows.
+func TestLong_Conformance(t *testing.T) {
+	storetest.RunLong(t, func(t *testing.T) store.Store {
+		st, err := pebble.Open(t.TempDir(), pebble.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		return st
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -25,17 +26,28 @@ func sizes() []int {
 // pattern returns n bytes that depend on their index and on the seed. A comparison therefore
 // detects a part in the wrong place or of another blob.
 func pattern(n int, seed byte) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(i) ^ byte(i>>8)*31 ^ byte(i>>16)*17 ^ seed
+	// No size of a part is a multiple of this prime number, so parts differ. Few bytes are
+	// computed one by one, because that is slow with the race detector.
+	period := make([]byte, min(n, 4093))
+	for i := range period {
+		period[i] = byte(i) ^ byte(i>>8)*31 ^ seed
 	}
-	return b
+	if n <= len(period) {
+		return period
+	}
+	return bytes.Repeat(period, n/len(period)+1)[:n:n]
 }
 
-func testLargeRows(t *testing.T, s *suite) {
+// manyParts is the size of a large blob that a store reads in several requests.
+const manyParts = 5 << 20
+
+func testLargeRows(t *testing.T, s *suite) { checkLargeRows(t, s, manyParts) }
+
+func checkLargeRows(t *testing.T, s *suite, largest int) {
+	t.Helper()
 	shard, w := s.shard(), newWriter()
 	var want []store.JournalRow
-	for i, n := range append(sizes(), store.MaxBlob) {
+	for i, n := range append(sizes(), largest) {
 		r := row(shard, w, store.At(1+uint32(i)/7, 1+uint32(i)%7), fmt.Sprint(n))
 		r.Blob = pattern(n, byte(i))
 		want = append(want, r)
@@ -48,10 +60,13 @@ func testLargeRows(t *testing.T, s *suite) {
 	equal(t, "rows written twice", s.journal(t, shard, w, want[3].At), want[4:])
 }
 
-func testLargeBlocks(t *testing.T, s *suite) {
+func testLargeBlocks(t *testing.T, s *suite) { checkLargeBlocks(t, s, manyParts) }
+
+func checkLargeBlocks(t *testing.T, s *suite, largest int) {
+	t.Helper()
 	pv, w := s.pv("a"), newWriter()
 	var all []store.Block
-	for i, n := range append(sizes(), store.MaxBlob) {
+	for i, n := range append(sizes(), largest) {
 		b := block(pv, w, uint32(i+1), int64(i)*10, int64(i)*10+9)
 		b.Blob = pattern(n, byte(i))
 		all = append(all, b)
@@ -166,17 +181,9 @@ func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 	r := row(shard, w, store.At(1, 1), "a")
 	r.Blob = pattern(2<<20, 3)
 	for i := range 8 {
-		ctx, cancel := context.WithCancel(t.Context())
-		var g errgroup.Group
-		g.Go(func() error { _ = s.PutBlocks(ctx, later); return nil }) // its outcome is unknown
-		g.Go(func() error { _ = s.PutJournal(ctx, r); return nil })
-		for range i * 200 {
-			if _, err := s.Claims(t.Context(), shard); err != nil { // each request lets some time of the store's clock pass
-				t.Error(err)
-			}
-		}
-		cancel()
-		_ = g.Wait()
+		breakOff(t, s, shard, i*200,
+			func(ctx context.Context) { _ = s.PutBlocks(ctx, later) }, // its outcome is unknown
+			func(ctx context.Context) { _ = s.PutJournal(ctx, r) })
 		if got := s.blocks(t, b.PV, b.Bucket, 0, 100); len(got) != 1 || got[0].Count == before.Count {
 			equal(t, "the block before", got, []store.Block{before})
 		} else {
@@ -190,4 +197,28 @@ func testLargeWritesBrokenOff(t *testing.T, s *suite) {
 	must(t, s.PutJournal(t.Context(), r))
 	equal(t, "the block at the end", s.blocks(t, b.PV, b.Bucket, 0, 100), []store.Block{later})
 	equal(t, "the row at the end", s.journal(t, shard, w, 0), []store.JournalRow{r})
+}
+
+// breakOff starts writes and interrupts those that have not ended after a number of other
+// requests. Each request lets some time of the store's clock pass.
+func breakOff(t *testing.T, s *suite, shard, requests int, writes ...func(context.Context)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, write := range writes {
+		wg.Go(func() { write(ctx) })
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); wg.Wait() }()
+	defer func() { cancel(); <-ended }()
+	for range requests {
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		if _, err := s.Claims(t.Context(), shard); err != nil {
+			t.Error(err)
+		}
+	}
 }

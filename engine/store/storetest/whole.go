@@ -133,8 +133,12 @@ func testCancelled(t *testing.T, s *suite) {
 	e.check(t, s)
 }
 
-func testConcurrent(t *testing.T, s *suite) {
-	const writers, each = 8, 20
+func testConcurrent(t *testing.T, s *suite) { checkConcurrent(t, s, 8) }
+
+// checkConcurrent lets eight writers write at the same time, each a number of times.
+func checkConcurrent(t *testing.T, s *suite, each int) {
+	t.Helper()
+	const writers = 8
 	shard := s.shard()
 	all := make([][]everything, writers)
 	for w := range all {
@@ -170,7 +174,7 @@ func testConcurrent(t *testing.T, s *suite) {
 		}
 	}
 	must(t, s.PutClaim(t.Context(), store.Claim{Shard: shard, Writer: store.WriterID{1}}))
-	equal(t, "the highest position", s.claims(t, shard)[0].Sealed, store.At(each, writers))
+	equal(t, "the highest position", s.claims(t, shard)[0].Sealed, store.At(uint32(each), writers))
 	equal(t, "the union of all added entries", s.channel(t, s.pv("shared")), []store.Channel{
 		{PV: s.pv("shared"), Shards: []int{0, 1, 2, 3, 4, 5, 6, 7}},
 	})
