@@ -35,8 +35,14 @@ func withRedirect(t *testing.T, channels int, f func(t *testing.T, n *clienttest
 	}, names, home)
 }
 
-func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) {
-	const channels = 5000
+// TestServerThatComesBackIsFoundWhereNoSearchReachesIt uses more channels than the client
+// requests at once.
+func TestServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) { loseServer(t, 900) }
+
+func TestLong_ServerThatComesBackIsFoundWhereNoSearchReachesIt(t *testing.T) { loseServer(t, 5000) }
+
+// loseServer stops and starts a server, of each of several revisions of the protocol.
+func loseServer(t *testing.T, channels int) {
 	for _, minor := range []uint16{proto.Minor, proto.MinorTCPSearch - 1, 0} {
 		t.Run(fmt.Sprint("4.", minor), func(t *testing.T) {
 			withRedirect(t, channels, func(t *testing.T, n *clienttest.Network, c *Client, names, home *script, sinks []recorder) {

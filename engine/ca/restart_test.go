@@ -72,8 +72,8 @@ func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// manyChannels is the number of channels of a large IOC.
-const manyChannels = 20_000
+// manyChannels is the number of channels of an IOC. mostChannels is the number of a large IOC.
+const manyChannels, mostChannels = 4000, 20_000
 
 // allUp waits until all channels have connected for the nth time and have a value. It returns
 // the duration of the wait.
@@ -88,15 +88,20 @@ func allUp(t *testing.T, sinks []clienttest.Tally, n int) time.Duration {
 	return time.Since(began)
 }
 
-// subscribeMany subscribes to manyChannels records of clienttest.Passive.
-func subscribeMany(c *Client) []clienttest.Tally {
-	sinks := make([]clienttest.Tally, manyChannels)
+// subscribeMany subscribes to n records of clienttest.Passive.
+func subscribeMany(c *Client, n int) []clienttest.Tally {
+	sinks := make([]clienttest.Tally, n)
 	clienttest.SubscribeAll(c, sinks)
 	return sinks
 }
 
-func TestManyChannelsComeBackTogether(t *testing.T) {
-	one := epics.StartIOC(t, clienttest.Passive(manyChannels))
+func TestManyChannelsComeBackTogether(t *testing.T) { restart(t, manyChannels) }
+
+func TestLong_ManyChannelsComeBackTogether(t *testing.T) { restart(t, mostChannels) }
+
+// restart restarts an IOC with n channels.
+func restart(t *testing.T, n int) {
+	one := epics.StartIOC(t, clienttest.Passive(n))
 	host := clienttest.NewMovingHost(one.Host)
 	for name, config := range map[string]Config{
 		"searched": {Config: clienttest.ByUDP(one.CAAddr())},
@@ -105,8 +110,8 @@ func TestManyChannelsComeBackTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config.Resolve = host.Resolve
 			host.Move(one.Host)
-			sinks := subscribeMany(clienttest.Start(t, New, config))
-			t.Logf("%d channels connected after %v", manyChannels, allUp(t, sinks, 1))
+			sinks := subscribeMany(clienttest.Start(t, New, config), n)
+			t.Logf("%d channels connected after %v", n, allUp(t, sinks, 1))
 			host.Move("127.0.0.9") // no server is at this address, so searches no longer arrive
 			one.Restart()
 			comeBack(t, sinks, 2)
@@ -114,16 +119,21 @@ func TestManyChannelsComeBackTogether(t *testing.T) {
 	}
 }
 
-func TestManyChannelsMoveToAnotherPort(t *testing.T) {
+func TestManyChannelsMoveToAnotherPort(t *testing.T) { move(t, manyChannels) }
+
+func TestLong_ManyChannelsMoveToAnotherPort(t *testing.T) { move(t, mostChannels) }
+
+// move stops an IOC with n channels, and starts it at another port.
+func move(t *testing.T, n int) {
 	beacons := epics.FreePort(t, "127.0.0.1")
 	t.Setenv("EPICS_CAS_BEACON_PORT", strconv.Itoa(beacons))
-	one := epics.StartIOC(t, clienttest.Passive(manyChannels))
+	one := epics.StartIOC(t, clienttest.Passive(n))
 	port := epics.FreePort(t, one.Host)
 	moved := net.JoinHostPort(one.Host, strconv.Itoa(port))
-	sinks := subscribeMany(clienttest.Start(t, New, Config{Config: clienttest.ByUDP(one.CAAddr(), moved), RepeaterPort: uint16(beacons)}))
+	sinks := subscribeMany(clienttest.Start(t, New, Config{Config: clienttest.ByUDP(one.CAAddr(), moved), RepeaterPort: uint16(beacons)}), n)
 	allUp(t, sinks, 1)
 	one.Stop()
-	epics.StartIOCAt(t, one.Host, port, clienttest.Passive(manyChannels))
+	epics.StartIOCAt(t, one.Host, port, clienttest.Passive(n))
 	comeBack(t, sinks, 2)
 }
 
