@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -114,12 +115,14 @@ func (p *fixture) write(name string, n int) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, Labels: map[string]string{v1alpha1.LabelArchiver: "main"},
 	}}
-	_ = p.client.Create(context.Background(), lease)
-	if err := p.client.Get(context.Background(), client.ObjectKeyFromObject(lease), lease); err != nil {
-		p.t.Error(err)
-	}
+	err := p.client.Get(context.Background(), client.ObjectKeyFromObject(lease), lease)
 	lease.Spec.RenewTime = &at
-	if err := p.client.Update(context.Background(), lease); err != nil {
+	if apierrors.IsNotFound(err) {
+		err = p.client.Create(context.Background(), lease)
+	} else if err == nil {
+		err = p.client.Update(context.Background(), lease)
+	}
+	if err != nil {
 		p.t.Error(err)
 	}
 }
@@ -303,7 +306,7 @@ func (p *fixture) set(pod *corev1.Pod, r *report.Report) {
 func TestReportsAreFetchedInParallelWithABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
-		for i := range 50 {
+		for i := range reportsAtOnce + 2 {
 			p.start(fmt.Sprintf("e%02d", i))
 		}
 		testclock.Advance(20 * time.Second)
@@ -313,7 +316,7 @@ func TestReportsAreFetchedInParallelWithABound(t *testing.T) {
 				t.Errorf("engine %s has no report", e.Name)
 			}
 		}
-		if len(engines) != 50 || p.maxFetching != reportsAtOnce {
+		if len(engines) != reportsAtOnce+2 || p.maxFetching != reportsAtOnce {
 			t.Errorf("%d engines, %d requests at once", len(engines), p.maxFetching)
 		}
 	})
