@@ -313,6 +313,25 @@ func TestStoreErrorEndsTheResult(t *testing.T) {
 
 // A post-processor ends with ErrBound when a bin needs too much memory.
 func TestTooMuchForOneBinIsRefused(t *testing.T) {
+	tooMuchForOneBin(t, "median", "flyers")
+	if err := parse(t, "mean_1").Check(0, 200_000_000*second); !errors.Is(err, ErrBound) {
+		t.Errorf("200 million bins: %v", err)
+	}
+	for _, op := range []string{"mean_60", "meanSample_1", "lastSample_1", "optimized_10"} {
+		if err := parse(t, op).Check(0, 200_000_000*second); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLong_TooMuchForOneBinIsRefused tests all post-processors that hold the samples of a bin.
+func TestLong_TooMuchForOneBinIsRefused(t *testing.T) {
+	tooMuchForOneBin(t, "median", "loess", "flyers", "ignoreflyers")
+}
+
+// tooMuchForOneBin gives each post-processor more samples of one bin than it may hold.
+func tooMuchForOneBin(t *testing.T, ops ...string) {
+	t.Helper()
 	long := func(yield func(*sample.Run, error) bool) {
 		r := runOf(sample.Float64, slices.Repeat([]point{{1, 1, 0}}, 4096)...)
 		for range (maxHeld/8)/4096 + 2 {
@@ -321,21 +340,13 @@ func TestTooMuchForOneBinIsRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, op := range []string{"median", "loess", "flyers", "ignoreflyers"} {
+	for _, op := range ops {
 		var last error
 		for _, err := range parse(t, op).Apply(long, base, base+to*second) {
 			last = err
 		}
 		if !errors.Is(last, ErrBound) || !strings.Contains(last.Error(), "post-processor "+op) {
 			t.Errorf("%s ends with %v", op, last)
-		}
-	}
-	if err := parse(t, "mean_1").Check(0, 200_000_000*second); !errors.Is(err, ErrBound) {
-		t.Errorf("200 million bins: %v", err)
-	}
-	for _, op := range []string{"mean_60", "meanSample_1", "lastSample_1", "optimized_10"} {
-		if err := parse(t, op).Check(0, 200_000_000*second); err != nil {
-			t.Error(err)
 		}
 	}
 }
