@@ -75,6 +75,7 @@ func (l *life) checkCounts(t *testing.T, n uint64) {
 // TestAnOutageWithASpool checks that all samples are readable at every moment of an outage. At
 // the end they must be stored in order and exactly once.
 func TestAnOutageWithASpool(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	st := openStore(t)
 	l := spooling(t, st, vfs.NewMem())
 	sent := 0
@@ -138,6 +139,7 @@ func (e inShards) Recent(ctx context.Context, q query.RecentRequest) query.Held 
 // find samples in the spool of an engine that has released the shard, even if the PV's name
 // belongs to another shard.
 func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	st := openStore(t)
 	l := launch(t, st, &taps{}, Options{Checkpoint: 20 * time.Millisecond, Spool: openSpool(t, vfs.NewMem())})
 	other := (pvname.Shard("A", 4) + 1) % 4
@@ -160,6 +162,7 @@ func TestAShardIsGivenUpDuringAnOutage(t *testing.T) {
 // TestASpoolThatCannotBeReadFailsReads checks that a read fails, instead of omitting samples,
 // if the disk with spooled samples cannot be read.
 func TestASpoolThatCannotBeReadFailsReads(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	var broken atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if broken.Load() && op.Kind == errorfs.OpFileReadAt {
@@ -192,6 +195,7 @@ func deadline(t *testing.T) context.Context {
 // TestDeleteBesideASpool checks that a deletion is refused while spooled samples would bring
 // data back, even if the store accepts rows.
 func TestDeleteBesideASpool(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	st := &refusing{Store: openStore(t)}
 	l := spooling(t, st, vfs.NewMem())
 	eventually(t, "the shard is sealed", func() bool { s := l.ShardStatus(0); return s.Sealing && s.Claimed })
@@ -213,6 +217,7 @@ func TestDeleteBesideASpool(t *testing.T) {
 // TestStopAndKillDuringAnOutage ends the process while the store is unreachable. An orderly
 // stop must lose nothing. A kill may lose only the samples that are not on the disk.
 func TestStopAndKillDuringAnOutage(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	st, fs := openStore(t), vfs.NewCrashableMem()
 	l := spooling(t, st, fs)
 	for _, pv := range []string{"A", "B"} {
