@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -30,9 +29,17 @@ type typed struct {
 	sample.Sample
 }
 
-// key identifies a sample.
-func (s typed) key() string {
-	return fmt.Sprintf("%d %v %x %x %x", s.Time, s.t, s.Tag&^sample.CarriedForward, s.Word, s.Bytes)
+// sampleKey identifies a sample.
+type sampleKey struct {
+	t     sample.Type
+	time  int64
+	tag   sample.Tag
+	word  uint64
+	bytes string
+}
+
+func (s typed) key() sampleKey {
+	return sampleKey{s.t, s.Time, s.Tag &^ sample.CarriedForward, s.Word, string(s.Bytes)}
 }
 
 // archive is a store that a test fills, and a model of its samples.
@@ -41,7 +48,7 @@ type archive struct {
 	store store.Store
 	held  Held
 	rng   *rand.Rand
-	model map[string]typed
+	model map[sampleKey]typed
 	all   []typed // of the model, by time; nil: not sorted yet
 	n     map[store.WriterID]uint32
 	claim map[store.WriterID]*store.Claim
@@ -56,7 +63,7 @@ func newArchive(t testing.TB, seed uint64) *archive {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	return &archive{
-		t: t, store: st, rng: rand.New(rand.NewPCG(seed, 1)), model: map[string]typed{},
+		t: t, store: st, rng: rand.New(rand.NewPCG(seed, 1)), model: map[sampleKey]typed{},
 		n: map[store.WriterID]uint32{}, claim: map[store.WriterID]*store.Claim{},
 	}
 }
@@ -206,7 +213,7 @@ func (a *archive) expect(from, to int64) {
 		}
 		got = got[1:]
 	}
-	want := map[string]bool{}
+	want := map[sampleKey]bool{}
 	for _, s := range all[first:] {
 		if s.Time <= to {
 			want[s.key()] = true
