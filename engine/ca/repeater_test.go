@@ -53,6 +53,7 @@ func awaitListener(t *testing.T, port int) {
 }
 
 func TestTheFirstClientOfAHostRepeatsBeacons(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	port := epics.FreePort(t, "127.0.0.1")
 	registries := [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
 	first := clienttest.Start(t, New, repeaterConfig(port, registries[0]))
@@ -94,6 +95,7 @@ func startScript(t *testing.T, script string, args ...string) {
 }
 
 func TestLibcaRegistersWithTheRepeater(t *testing.T) {
+	t.Parallel() // it waits for most of the time
 	const libca = `
 import os, sys, time
 os.environ.update({"EPICS_CA_REPEATER_PORT": sys.argv[1], "EPICS_CA_AUTO_ADDR_LIST": "NO", "EPICS_CA_ADDR_LIST": "127.0.0.1:" + sys.argv[2]})
