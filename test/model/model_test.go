@@ -30,11 +30,11 @@ func TestMain(m *testing.M) { cassandra.Main(m) }
 type opener func(now func() time.Time) (store.Store, error)
 
 func TestPebble(t *testing.T) {
-	run(t, plan{seeds: 2, known: []int{44, 141}, steps: 80}, openPebble)
+	run(t, plan{seeds: 1, known: []int{44, 141}, steps: 80}, openPebble)
 }
 
 func TestLong_Pebble(t *testing.T) {
-	run(t, plan{seeds: 6, first: 2, steps: 80}, openPebble)
+	run(t, plan{seeds: 7, first: 1, steps: 80}, openPebble)
 }
 
 func openPebble(t *testing.T) opener {
