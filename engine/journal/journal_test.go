@@ -292,12 +292,18 @@ func TestAPartitionEndsAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestRowRoundTrip(t *testing.T) {
+func TestRowRoundTrip(t *testing.T) { checkRow(t, 120) }
+
+// TestLong_RowRoundTrip is TestRowRoundTrip with more PVs.
+func TestLong_RowRoundTrip(t *testing.T) { checkRow(t, 300) }
+
+// checkRow encodes and decodes a row of a number of PVs.
+func checkRow(t *testing.T, pvs int) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var e rowEncoder
 	e.reset(12345)
 	var want []PVRun
-	for i := range 300 {
+	for i := range pvs {
 		r := &sample.Run{Type: sample.String}
 		for range 1 + rng.IntN(5) {
 			r.Append(&sample.Sample{Time: rng.Int64(), Bytes: fmt.Appendf(nil, "%d", rng.Int())})

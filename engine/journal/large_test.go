@@ -52,9 +52,15 @@ func (f *faulty) numbersOf(t *testing.T, pv string) (out []int) {
 
 // Large values never take more memory than allowed, not even for a moment, however much
 // arrives between two flushes.
-func TestLargeValuesStayWithinMemory(t *testing.T) {
+func TestLargeValuesStayWithinMemory(t *testing.T) { checkMemory(t, 200) }
+
+// TestLong_LargeValuesStayWithinMemory is TestLargeValuesStayWithinMemory with more values.
+func TestLong_LargeValuesStayWithinMemory(t *testing.T) { checkMemory(t, 500) }
+
+// checkMemory appends n large values while the store is unreachable.
+func checkMemory(t *testing.T, n int) {
 	synctest.Test(t, func(t *testing.T) {
-		const limit, size, n = 4 << 20, 200 << 10, 500
+		const limit, size = 4 << 20, 200 << 10
 		b := newShardJournal(t, limit)
 		h, scalar := b.Open("a", image), b.Open("b", sample.Int64)
 		testclock.Advance(time.Second)
@@ -124,14 +130,22 @@ func noisy(i, size int) *sample.Sample {
 
 // The sealer and readers inspect a shard journal while values arrive. If two locks were
 // taken in different orders, this test would deadlock.
-func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
+func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) { inspectShardJournal(t, 400) }
+
+// TestLong_AShardJournalIsInspectedWhileLargeValuesArrive does so more often.
+func TestLong_AShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
+	inspectShardJournal(t, 2_000)
+}
+
+// inspectShardJournal appends a number of values and inspects the journal as often.
+func inspectShardJournal(t *testing.T, times int) {
 	mem := NewMemory(8 << 20)
 	shardJournal := NewShardJournal(0, store.WriterID{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
 		Lost: func(string, sample.Mark) {}, Log: slog.New(slog.DiscardHandler)})
 	h, v := shardJournal.Open("a", image), picture(1, largeValue)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for range 2_000 {
+		for range times {
 			shardJournal.Append(h, image, v)
 			h.mu.Lock()
 			h.dirty = false // as if it had been flushed
@@ -139,7 +153,7 @@ func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 		}
 	})
 	wg.Go(func() {
-		for range 2_000 {
+		for range times {
 			shardJournal.Heads()
 			shardJournal.takeDirty()
 		}
@@ -148,7 +162,14 @@ func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 }
 
 // Values that arrive faster than the store takes them do not delay another PV.
-func TestALargePVDelaysNoOtherPV(t *testing.T) {
+func TestALargePVDelaysNoOtherPV(t *testing.T) { checkDelay(t, 500) }
+
+// TestLong_ALargePVDelaysNoOtherPV is TestALargePVDelaysNoOtherPV for a longer time.
+func TestLong_ALargePVDelaysNoOtherPV(t *testing.T) { checkDelay(t, 2000) }
+
+// checkDelay appends n samples of a PV of large values and of another PV. The large values
+// exceed the memory of the journal.
+func checkDelay(t *testing.T, n int) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
 		l := NewShardJournal(0, store.WriterID{1}, st.config(16<<20))
@@ -156,7 +177,7 @@ func TestALargePVDelaysNoOtherPV(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { l.Run(ctx, t.Context()) })
-		for i := range 2000 {
+		for i := range n {
 			l.Append(h, image, picture(i, 64<<10))
 			l.Append(other, sample.Int64, number(i))
 			testclock.Advance(25 * time.Millisecond)
@@ -166,7 +187,7 @@ func TestALargePVDelaysNoOtherPV(t *testing.T) {
 		}
 		cancel()
 		wg.Wait()
-		if !slices.Equal(st.words(t, "b"), upTo(0, 2000)) {
+		if !slices.Equal(st.words(t, "b"), upTo(0, n)) {
 			t.Error("the other PV does not have the samples that were appended")
 		}
 	})
@@ -179,7 +200,7 @@ func TestSharedValuesStay(t *testing.T) {
 		defer b.stop()
 		h := b.Open("a", image)
 		var seen []*sample.Run
-		for i := range 100 {
+		for i := range 60 {
 			b.Append(h, image, picture(i, 64<<10+i))
 			seen = append(seen, b.Recent("a")...)
 			if i%7 == 0 {

@@ -29,8 +29,14 @@ func plan(s *series, r *sample.Run) []store.Block {
 
 // TestPlanKeepsEverySample plans random runs with late and repeated samples and changing
 // types. It checks the stored samples after each run.
-func TestPlanKeepsEverySample(t *testing.T) {
-	for seed := range uint64(30) {
+func TestPlanKeepsEverySample(t *testing.T) { planRuns(t, 8) }
+
+// TestLong_PlanKeepsEverySample is TestPlanKeepsEverySample with more seeds.
+func TestLong_PlanKeepsEverySample(t *testing.T) { planRuns(t, 30) }
+
+func planRuns(t *testing.T, seeds uint64) {
+	t.Helper()
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		ser, sh, want := newSeries(store.Hour), layouttest.Blocks{}, map[string]bool{}
 		now := noon

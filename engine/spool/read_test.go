@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"varve.dev/varve/engine/journal"
+	"varve.dev/varve/engine/sample"
 )
 
 // between returns the waiting values of a PV in shard 1, for a request of a range of
@@ -44,16 +47,47 @@ func TestRecentOfARange(t *testing.T) {
 // If more samples of a PV wait than Recent returns, a reader can read all of them piece
 // by piece, and never takes a part for the whole.
 func TestALargeBacklogIsReadInPieces(t *testing.T) {
+	readBacklog(t, 8, func(from, to int) journal.SpoolRow { // values of 10,000 bytes
+		return packRow(1, to, to-from, []string{"A"}, func() *sample.Run {
+			run := &sample.Run{Type: sample.Uint8.Array()}
+			for i := from; i < to; i++ {
+				run.Append(&sample.Sample{Time: int64(i) * 1e6, Bytes: make([]byte, 10_000)})
+			}
+			return run
+		})
+	})
+}
+
+// TestLong_ALargeBacklogIsReadInPieces is the same for millions of values of 20 bytes.
+func TestLong_ALargeBacklogIsReadInPieces(t *testing.T) {
+	readBacklog(t, 4000, func(from, to int) journal.SpoolRow { return newRow(1, from, to, "A") })
+}
+
+// readBacklog puts 900 rows of n values, of at least 80,000 bytes each, and reads them.
+func readBacklog(t *testing.T, n int, newRow func(from, to int) journal.SpoolRow) {
+	t.Helper()
 	b := start(t, config(vfs.NewMem()))
-	const rows, n = 900, 4000 // values of 20 bytes
-	for i := range rows {
-		b.put(newRow(1, i*n, (i+1)*n, "A"))
+	const rows = 900
+	for i := 0; i < rows; i += 30 { // each call waits for an fsync
+		var some []journal.SpoolRow
+		for k := i; k < i+30; k++ {
+			some = append(some, newRow(k*n, (k+1)*n))
+		}
+		b.put(some...)
 	}
-	if got, err := b.between("A", 0, rows*n); !errors.Is(err, ErrTooMuch) {
-		t.Errorf("%d values of %d, %v", len(got), rows*n, err)
+	if got, err := b.Recent("A", 0, int64(rows*n)*1e6, 1); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("%d runs of %d values, %v", len(got), rows*n, err)
 	}
 	for from := 0; from < rows*n; from += rows / 3 * n {
-		got, err := b.between("A", int64(from), int64(from+rows/3*n-1))
+		runs, err := b.Recent("A", int64(from)*1e6, int64(from+rows/3*n-1)*1e6, 1)
+		var got []int
+		for _, run := range runs {
+			for i, at := range run.Times {
+				if got = append(got, int(at/1e6)); run.Type.Fixed() && run.Words[i] != uint64(at/1e6) {
+					t.Fatalf("the value at %d is %d", at, run.Words[i])
+				}
+			}
+		}
 		if err != nil || !slices.Equal(got, count(from, from+rows/3*n)) {
 			t.Errorf("%d values from %d on, %v", len(got), from, err)
 		}

@@ -31,18 +31,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newRow makes a row of a shard with the values in [from, to) of some PVs, as
 // docs/format/journal.md draws it. Values count milliseconds.
 func newRow(shard, from, to int, pvs ...string) journal.SpoolRow {
-	index, body := binary.AppendVarint([]byte{1}, int64(to)), []byte(nil)
-	for _, pv := range pvs {
+	return packRow(shard, to, (to-from)*len(pvs), pvs, func() *sample.Run {
 		run := &sample.Run{Type: sample.Int64}
 		for i := from; i < to; i++ {
 			run.Append(&sample.Sample{Time: int64(i) * 1e6, Word: uint64(i)})
 		}
-		blob := block.Append(nil, run)
+		return run
+	})
+}
+
+// packRow makes a row that was flushed at a time, with a new run of values for each PV.
+func packRow(shard, flushed, samples int, pvs []string, newRun func() *sample.Run) journal.SpoolRow {
+	index, body := binary.AppendVarint([]byte{1}, int64(flushed)), []byte(nil)
+	for _, pv := range pvs {
+		blob := block.Append(nil, newRun())
 		index = append(binary.AppendUvarint(append(index, 0), uint64(len(pv))), pv...)
 		index = binary.AppendUvarint(index, uint64(len(blob)))
 		body = append(body, blob...)
 	}
-	return journal.SpoolRow{Shard: shard, Samples: (to - from) * len(pvs), Index: index, Blob: s2.Encode(nil, body)}
+	return journal.SpoolRow{Shard: shard, Samples: samples, Index: index, Blob: s2.Encode(nil, body)}
 }
 
 func pvOf(shard int) string { return fmt.Sprintf("SR:%d", shard) }

@@ -195,8 +195,15 @@ func TestAFileCutAtAnyByteKeepsItsCompleteRows(t *testing.T) {
 }
 
 // A power cut loses unsynchronized bytes, or leaves some of them.
-func TestAPowerCutLosesNoAcknowledgedRow(t *testing.T) {
-	for seed := range uint64(60) {
+func TestAPowerCutLosesNoAcknowledgedRow(t *testing.T) { cutPower(t, 5) }
+
+// TestLong_APowerCutLosesNoAcknowledgedRow is the same with more seeds.
+func TestLong_APowerCutLosesNoAcknowledgedRow(t *testing.T) { cutPower(t, 1) }
+
+// cutPower does so with every seed up to 60 that is a multiple of a number. The seed is also
+// how many percent of the unsynchronized bytes are left.
+func cutPower(t *testing.T, every uint64) {
+	for seed := uint64(0); seed < 60; seed += every {
 		fs := vfs.NewCrashableMem()
 		cfg := config(fs)
 		cfg.Sync = time.Millisecond
