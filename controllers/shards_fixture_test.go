@@ -253,10 +253,10 @@ func (p *shardsFixture) fetch(_ context.Context, ip string) (*report.Report, err
 
 // play runs the simulated engines until ctx ends.
 func (p *shardsFixture) play(ctx context.Context) {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ctx.Err() == nil; n++ {
-		if n%25 == 0 {
+		if n%5 == 0 {
 			p.renewLeases(ctx)
 		}
 		p.answer(ctx)

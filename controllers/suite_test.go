@@ -43,7 +43,7 @@ func TestControllers(t *testing.T) {
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(time.Minute)
-	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 

@@ -8,8 +8,8 @@ import (
 	"varve.dev/varve/test/program"
 )
 
-// TestCassandra runs scenarios on one node, one after another.
-func TestCassandra(t *testing.T) {
+// TestLong_Cassandra runs scenarios on one node, one after another.
+func TestLong_Cassandra(t *testing.T) {
 	node := cassandra.Start(t)
 	t.Run("KillAndRestart", func(t *testing.T) {
 		killAndRestart(t, either(1, 2), "--cassandra", node.Addr(), "--cassandra-keyspace", "kill")
@@ -18,22 +18,17 @@ func TestCassandra(t *testing.T) {
 		cassandraAway(t, node, either(6*time.Second, 30*time.Second), node.Pause, node.Resume)
 	})
 	t.Run("Spool", func(t *testing.T) { outageInSpool(t, node) })
-	if long() {
-		t.Run("Stop", func(t *testing.T) {
-			cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Stop() }, node.Start)
-		})
-	}
+	t.Run("Stop", func(t *testing.T) {
+		cassandraAway(t, node, either(6*time.Second, 30*time.Second), func(testing.TB) { node.Stop() }, node.Start)
+	})
 }
 
 // TestLong_CassandraCrash kills a node that syncs its commit log before it acknowledges a
 // write, so that it keeps all acknowledged writes. With the default settings, a killed node
 // may lose the writes of the last 100 ms, which replicas restore.
 func TestLong_CassandraCrash(t *testing.T) {
-	if !long() {
-		t.Skip("only with VARVE_LONG=1")
-	}
 	node := cassandra.Start(t, "commitlog_sync: batch")
-	cassandraAway(t, node, 30*time.Second, func(testing.TB) { node.Kill() }, node.Start)
+	cassandraAway(t, node, either(6*time.Second, 30*time.Second), func(testing.TB) { node.Kill() }, node.Start)
 }
 
 // cassandraAway makes Cassandra unavailable for a while under load. The archiver must not lose
