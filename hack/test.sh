@@ -4,9 +4,12 @@
 #   hack/test.sh [FLAG...] PACKAGE...
 #   hack/test.sh -run Seal -v ./engine/seal
 #
-# It starts one Cassandra for all packages (each test has a keyspace of its own), and
-# tells tests where the binaries of kube-apiserver and etcd are. Both are left out when
-# no package needs them. VARVE_TEST_CASSANDRA=HOST:PORT uses a node that runs already.
+# It starts one Cassandra for all packages (each test has a keyspace of its own), builds
+# the program once for all tests that run it, and tells tests where the binaries of
+# kube-apiserver and etcd are. It leaves out what no package needs.
+#
+# VARVE_TEST_CASSANDRA=HOST:PORT uses a node that runs already, and VARVE_BIN=FILE a program
+# that is built already.
 #
 # Environment:
 #   PARALLEL   packages to test side by side (3: most of them wait for servers)
@@ -30,19 +33,33 @@ fi
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+
+if needs varve.dev/varve/test/program && [[ -z ${VARVE_BIN:-} ]]; then
+  chmod 755 "$directory" # one scenario runs the program as another user
+  CGO_ENABLED=0 go build -trimpath -o "$directory/varve" ./cmd/varve
+  export VARVE_BIN=$directory/varve
+fi
+
 if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; then
-  CASSANDRA_DIR=$(mktemp -d)
+  CASSANDRA_DIR=$directory/cassandra
+  mkdir "$CASSANDRA_DIR"
   CASSANDRA_PORT=$(free_port) CASSANDRA_STORAGE_PORT=$(free_port) CASSANDRA_JMX_PORT=$(free_port)
   # The process does not live long enough to earn the cost of the optimising compiler.
   CASSANDRA_JAVA=-XX:TieredStopAtLevel=1
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
     CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
-  trap '"${server[@]}" kill 1; rm -rf "$CASSANDRA_DIR"' EXIT
+  trap '"${server[@]}" kill 1; rm -rf "$directory"' EXIT
   # It comes up while Go builds the tests; the first test that needs it waits.
   "${server[@]}" start 1
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
 fi
+
+# End-to-end tests and the operator's take longest. They start first, so that none of them
+# runs alone at the end.
+mapfile -t packages < <(go list "${packages[@]}" | awk '{print !/varve\/(test\/|controllers$)/, $0}' | sort -s -k 1,1 | cut -d ' ' -f 2)
 
 # -trimpath makes the build cache independent of the checkout's path.
 go test -race -trimpath -p "${PARALLEL:-3}" -timeout 30m "${flags[@]}" "${packages[@]}"

@@ -31,7 +31,7 @@ func connect(t *testing.T, n *Node) *gocql.Session {
 	return session
 }
 
-func TestNodeKeepsItsData(t *testing.T) {
+func TestLong_NodeKeepsItsData(t *testing.T) {
 	n := Start(t, "commitlog_sync: batch")
 	session := connect(t, n)
 	for _, stmt := range []string{

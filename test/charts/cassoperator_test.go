@@ -17,10 +17,10 @@ func (s *server) datacenterCRD(t *testing.T) *unstructured.Unstructured {
 	return s.get(t, crdKind, "", "cassandradatacenters.cassandra.datastax.com")
 }
 
-// TestOperatorBringsCassOperator checks that Varve's operator installs cass-operator only if
+// TestLong_OperatorBringsCassOperator checks that Varve's operator installs cass-operator only if
 // the values enable it, and that the CRDs and datacenters remain after cass-operator is
 // removed.
-func TestOperatorBringsCassOperator(t *testing.T) {
+func TestLong_OperatorBringsCassOperator(t *testing.T) {
 	s := newServer(t)
 	s.helm(t, "install", "varve-operator", operatorChart, system)
 	if s.datacenterCRD(t) != nil || s.get(t, deployments, "varve-system", "varve-operator-cass-operator") != nil {
@@ -66,7 +66,7 @@ func (s *server) checkReleaseSizes(t *testing.T) {
 	}
 }
 
-func TestCassOperatorAlone(t *testing.T) {
+func TestLong_CassOperatorAlone(t *testing.T) {
 	s := newServer(t)
 	s.helm(t, "install", "cass-operator", cassChart, system, "--set=crds.enabled=false")
 	if s.datacenterCRD(t) != nil {

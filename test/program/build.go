@@ -26,7 +26,9 @@ func Main(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	varve = filepath.Join(dir, "varve")
-	if out, err := exec.Command("go", "build", "-o", varve, "varve.dev/varve/cmd/varve").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-o", varve, "varve.dev/varve/cmd/varve")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the image, so both use one build cache
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building varve: %v\n%s", err, out)
 		return 1
 	}

@@ -53,9 +53,9 @@ func splitFields(fields string) (list []string) {
 	return list
 }
 
-// TestTypesChange checks that the archiver continues with the new type when a PV returns with
+// TestLong_TypesChange checks that the archiver continues with the new type when a PV returns with
 // another type, and that samples of both types can be read.
-func TestTypesChange(t *testing.T) {
+func TestLong_TypesChange(t *testing.T) {
 	for client, provider := range map[*string]string{&watchCA: "CA", &watchPVA: "PVA"} {
 		t.Run(provider, func(t *testing.T) { testTypesChange(t, *client, provider) })
 	}

@@ -102,9 +102,9 @@ var caprotoTypes = map[string]string{
 	"C:A:BYTE": "uint8[]", "C:A:STRING": "string[]", "C:CHARS": "uint8[]", "C:LARGE": "float64[]",
 }
 
-// TestTypesOfCaproto checks that the archive has every PV type of caproto as libca and caproto
+// TestLong_TypesOfCaproto checks that the archive has every PV type of caproto as libca and caproto
 // read it.
-func TestTypesOfCaproto(t *testing.T) {
+func TestLong_TypesOfCaproto(t *testing.T) {
 	ioc := epics.StartCAServer(t, serveCaproto)
 	pvs := slices.Sorted(maps.Keys(caprotoTypes))
 	a := archiveOf(t, ioc, "", pvs)
@@ -154,9 +154,9 @@ var p4pTypes = map[string]string{
 	"P:ENUM": "enum", "P:TABLE": "struct", "P:IMAGE8": "struct", "P:IMAGE16": "struct", "P:STRUCT": "struct", "P:UNION": "struct", "P:ANY": "struct",
 }
 
-// TestTypesOfP4P checks that the archive has every PV type of p4p as p4p reads it. The archive
+// TestLong_TypesOfP4P checks that the archive has every PV type of p4p as p4p reads it. The archive
 // stores the value of a normative type, and the whole structure of any other type.
-func TestTypesOfP4P(t *testing.T) {
+func TestLong_TypesOfP4P(t *testing.T) {
 	ioc := epics.StartPVAServer(t, serveP4P)
 	pvs := slices.Sorted(maps.Keys(p4pTypes))
 	a := archiveOf(t, ioc, "provider: PVA", pvs)
