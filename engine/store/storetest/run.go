@@ -27,10 +27,10 @@ type suite struct {
 func Run(t *testing.T, open func(t *testing.T) store.Store, reopen func(t *testing.T, st store.Store) store.Store) {
 	s := newSuite(t, open)
 	s.run(t, smallTests)
-	if reopen != nil {
+	s.run(t, largeTests)
+	if reopen != nil { // last, because the store that reopen opens may close with its test
 		s.run(t, []test{{"Reopen", func(t *testing.T, s *suite) { testReopen(t, s, reopen) }}})
 	}
-	s.run(t, largeTests)
 }
 
 // RunLong repeats some tests of Run with larger blobs and more rows.
