@@ -94,7 +94,7 @@ func TestLong_DiskGuardOnCassandra(t *testing.T) {
 		Reclaim: "run nodetool garbagecollect crowded on each node", Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	look := func() guard.Status {
-		if err := g.Look(t.Context()); err != nil {
+		if err := g.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return g.Status()

@@ -12,7 +12,7 @@
 # that is built already.
 #
 # Environment:
-#   PARALLEL   packages to test side by side (3: most of them wait for servers)
+#   PARALLEL   packages to test side by side (4: most of them wait for servers)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,4 +62,4 @@ fi
 mapfile -t packages < <(go list "${packages[@]}" | awk '{print !/varve\/(test\/|controllers$)/, $0}' | sort -s -k 1,1 | cut -d ' ' -f 2)
 
 # -trimpath makes the build cache independent of the checkout's path.
-go test -race -trimpath -p "${PARALLEL:-3}" -timeout 30m "${flags[@]}" "${packages[@]}"
+go test -race -trimpath -p "${PARALLEL:-4}" -timeout 30m "${flags[@]}" "${packages[@]}"

@@ -51,7 +51,7 @@ func TestErrorsNameTheWrongFlag(t *testing.T) {
 	}
 }
 
-// A mark tells how many samples are lost and why, or that their number is unknown.
+// A mark shows how many samples are lost and why, or that their number is unknown.
 func TestMarksAreReadable(t *testing.T) {
 	for _, c := range []struct {
 		mark apiMark

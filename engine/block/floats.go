@@ -91,7 +91,7 @@ const goodBits, bigBits = 12, 36
 // chooseFloats estimates the size of each coding from a sample of the column.
 func chooseFloats(t sample.Type, words []uint64, s *scratch) coding {
 	p := &s.probe
-	p.take(t, words)
+	p.fill(t, words)
 	tens, isTens := p.decimal(t)
 	if isTens && tens.bits <= goodBits {
 		return tens

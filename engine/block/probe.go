@@ -18,8 +18,8 @@ type probe struct {
 
 const probeWindow = 32
 
-// take fills the probe from a column of at least short words.
-func (p *probe) take(t sample.Type, words []uint64) {
+// fill fills the probe from a column of at least short words.
+func (p *probe) fill(t sample.Type, words []uint64) {
 	p.words, p.window = p.words[:0], min(len(words), probeWindow)
 	segments := min(sampleWindows, len(words)/probeWindow)
 	for i := range segments {

@@ -57,7 +57,7 @@ func (s scripted) Close() {
 	s.s.calls = append(s.s.calls, "-"+s.pv)
 }
 
-func (s *script) take() string {
+func (s *script) takeCalls() string {
 	calls := strings.Join(s.calls, " ")
 	s.calls = nil
 	return calls
@@ -169,7 +169,7 @@ func groupOf(set Settings, pvs ...string) []Channel {
 func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{}, "A", "B"), 1: groupOf(Settings{}, "C")})
-		if got := r.source.take(); got != "+A +B +C" {
+		if got := r.source.takeCalls(); got != "+A +B +C" {
 			t.Fatalf("subscriptions: %s", got)
 		}
 		steps := []struct {
@@ -187,7 +187,7 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 		}
 		for _, st := range steps {
 			r.Apply(st.a)
-			if got := r.source.take(); got != st.calls {
+			if got := r.source.takeCalls(); got != st.calls {
 				t.Errorf("%s: subscriptions changed by %q, want %q", st.name, got, st.calls)
 			}
 		}

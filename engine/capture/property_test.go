@@ -38,7 +38,7 @@ func send(sink Sink, v string) { sink.Sample(&sample.Sample{Time: 1, Bytes: []by
 func TestPropertiesAreKeptWithMetadata(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC,MDEL,SCAN"}, "A.HIGH")})
-		if got := r.source.take(); got != "+A.HIGH +A.DESC +A.MDEL +A.SCAN" {
+		if got := r.source.takeCalls(); got != "+A.HIGH +A.DESC +A.MDEL +A.SCAN" {
 			t.Fatalf("subscriptions: %s", got)
 		}
 		if o := r.source.opts["A.DESC"]; o.Events != EventValue {
@@ -144,17 +144,17 @@ func TestPropertiesFollowTheSettings(t *testing.T) {
 		}
 		for _, st := range steps {
 			r.Apply(Assignment{0: groupOf(st.set, "A")})
-			if got := r.source.take(); got != st.calls {
+			if got := r.source.takeCalls(); got != st.calls {
 				t.Errorf("%s: subscriptions changed by %q, want %q", st.name, got, st.calls)
 			}
 		}
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
-		r.source.take()
+		r.source.takeCalls()
 		if n := r.Totals().Properties; n != 1 {
 			t.Errorf("%d properties are counted", n)
 		}
 		r.Apply(Assignment{})
-		if got := r.source.take(); got != "-A -A.DESC" {
+		if got := r.source.takeCalls(); got != "-A -A.DESC" {
 			t.Errorf("at the end %q", got)
 		}
 	})
@@ -183,11 +183,11 @@ func TestPropertiesFollowAChangeOfTheProvider(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC,MDEL"}, "A")})
 		r.connect("A", sample.Float64).Metadata(&sample.Metadata{})
-		if r.source.take() != "+A +A.DESC +A.MDEL" || r.pva.take() != "" {
+		if r.source.takeCalls() != "+A +A.DESC +A.MDEL" || r.pva.takeCalls() != "" {
 			t.Fatal("the PV is not captured through Channel Access")
 		}
 		r.Apply(Assignment{0: groupOf(Settings{Provider: PVA, Fields: "value", Properties: "DESC,MDEL"}, "A")})
-		if ca, pva := r.source.take(), r.pva.take(); ca != "-A -A.DESC -A.MDEL" || pva != "+A +A.MDEL" {
+		if ca, pva := r.source.takeCalls(), r.pva.takeCalls(); ca != "-A -A.DESC -A.MDEL" || pva != "+A +A.MDEL" {
 			t.Fatalf("Channel Access %q, pvAccess %q", ca, pva)
 		}
 		if o := r.pva.opts["A"]; o.Fields != "value,alarm,timeStamp" {

@@ -138,7 +138,7 @@ func TestAliasesAndFieldsAreSeparatePVs(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "REC", "ALIAS", "REC.HIGH", "REC.NAME$")})
 		want := "+REC +REC.DESC +ALIAS +ALIAS.DESC +REC.HIGH +REC.DESC +REC.NAME$ +REC.DESC"
-		if got := r.source.take(); got != want {
+		if got := r.source.takeCalls(); got != want {
 			t.Fatalf("subscriptions %s, want %s", got, want)
 		}
 		for i, pv := range []string{"REC", "ALIAS", "REC.HIGH"} {

@@ -120,7 +120,7 @@ func (g *Guard) Run(ctx context.Context) {
 	tick := time.NewTicker(g.cfg.Every)
 	defer tick.Stop()
 	for {
-		if err := g.Look(ctx); err != nil && ctx.Err() == nil {
+		if err := g.Check(ctx); err != nil && ctx.Err() == nil {
 			g.metrics.failures.Inc()
 			g.cfg.Log.Warn("inspecting the archive for the disk guard failed; it retries", "err", err)
 		}
@@ -132,9 +132,9 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look follows the current cutoff. If this engine seals shard 0, it also decides about the
+// Check follows the current cutoff. If this engine seals shard 0, it also decides about the
 // next one.
-func (g *Guard) Look(ctx context.Context) error {
+func (g *Guard) Check(ctx context.Context) error {
 	f, found, err := g.cfg.Store.Cutoff(ctx)
 	if err != nil {
 		return err

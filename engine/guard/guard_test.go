@@ -110,9 +110,9 @@ func (d *disk) guard(limit int64, sealed ...int) *Guard {
 	})
 }
 
-func (d *disk) look(g *Guard) Status {
+func (d *disk) check(g *Guard) Status {
 	d.t.Helper()
-	if err := g.Look(d.t.Context()); err != nil {
+	if err := g.Check(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	return g.Status()
@@ -146,7 +146,7 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 	for _, limit := range []int64{d.size, 0} { // the first limit is configured, the second comes from the servers
 		g := d.guard(limit, 0, 1, 2)
 		for range 5 {
-			if st := d.look(g); st.Reason != SizeUnknown || !strings.Contains(st.Text, errAway.Error()) {
+			if st := d.check(g); st.Reason != SizeUnknown || !strings.Contains(st.Text, errAway.Error()) {
 				t.Errorf("with a node away: %+v", st)
 			}
 		}
@@ -156,15 +156,15 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 	}
 	d.away = nil
 	g := d.guard(0, 0, 1, 2)
-	if st := d.look(g); st.Reason != NoLimit {
+	if st := d.check(g); st.Reason != NoLimit {
 		t.Errorf("without a limit: %+v", st)
 	}
 	d.away = errAway
-	if st := d.look(g); st.Reason != NoLimit {
+	if st := d.check(g); st.Reason != NoLimit {
 		t.Errorf("without a limit, and with a node away: %+v", st)
 	}
 	d.away, d.limit = nil, d.size
-	if st := d.look(g); st.Reason != Dropping || st.Limit != d.size {
+	if st := d.check(g); st.Reason != Dropping || st.Limit != d.size {
 		t.Errorf("with a limit by the servers: %+v", st)
 	}
 }
@@ -174,18 +174,18 @@ func TestASizeThatIsNotKnown(t *testing.T) {
 func TestAShardThatNobodySeals(t *testing.T) {
 	d := newDisk(t)
 	g := d.guard(d.size, 0, 1)
-	d.look(g)
+	d.check(g)
 	f := d.cutoff()
 	for range 5 {
-		if st := d.look(g); st.Reason != Dropping || !strings.Contains(st.Message, "1 of 3 shards") || d.cutoff() != f {
+		if st := d.check(g); st.Reason != Dropping || !strings.Contains(st.Message, "1 of 3 shards") || d.cutoff() != f {
 			t.Errorf("a shard has no sealer: %+v, %+v", st, d.cutoff())
 		}
 	}
 	other := d.guard(0, 2) // an engine without a limit, which does not decide
-	if st := d.look(other); st.Reason != "" || other.Cutoff() != f.Before {
+	if st := d.check(other); st.Reason != "" || other.Cutoff() != f.Before {
 		t.Errorf("another engine: %+v", st)
 	}
-	if d.look(g); d.cutoff().Before <= f.Before {
+	if d.check(g); d.cutoff().Before <= f.Before {
 		t.Errorf("all have followed, and the cutoff stays %+v", d.cutoff())
 	}
 }
@@ -195,12 +195,12 @@ func TestAShardThatNobodySeals(t *testing.T) {
 func TestADeletionThatFails(t *testing.T) {
 	d := newDisk(t)
 	g := d.guard(d.size, 0, 1, 2)
-	d.look(g)
+	d.check(g)
 	d.fails = errAway
-	if err := g.Look(t.Context()); !errors.Is(err, errAway) {
+	if err := g.Check(t.Context()); !errors.Is(err, errAway) {
 		t.Errorf("a deletion fails: %v", err)
 	}
-	if st := d.look(g); st.Reason != Dropping {
+	if st := d.check(g); st.Reason != Dropping {
 		t.Errorf("after that: %+v", st)
 	}
 	want := int64(0)
@@ -219,7 +219,7 @@ func TestTwoDeciders(t *testing.T) {
 	a, b := d.guard(d.size, 0, 1), d.guard(d.size, 0, 2)
 	last := int64(0)
 	for looks := 0; ; looks++ {
-		first, second := d.look(a), d.look(b)
+		first, second := d.check(a), d.check(b)
 		if f := d.cutoff(); f.Before < last || looks > 200 {
 			t.Fatalf("look %d: the cutoff is %+v", looks, f)
 		}
@@ -232,17 +232,17 @@ func TestTwoDeciders(t *testing.T) {
 	}
 	before := d.calls
 	for range 5 {
-		d.look(a)
-		d.look(b)
+		d.check(a)
+		d.check(b)
 	}
 	if d.reclaims != 2 {
-		t.Errorf("the store was told %d times to make room free, by two engines", d.reclaims)
+		t.Errorf("two engines together ordered the store %d times to free disk space", d.reclaims)
 	}
 	if d.calls != before {
 		t.Errorf("while they wait they went through the directory: %d calls", d.calls-before)
 	}
 	d.size -= d.given()
-	if st := d.look(a); st.Reason != BelowLimit || st.Waiting != 0 {
+	if st := d.check(a); st.Reason != BelowLimit || st.Waiting != 0 {
 		t.Errorf("when all is free: %+v", st)
 	}
 }
@@ -253,21 +253,21 @@ func TestShardsOfRedundancyAreWaitedFor(t *testing.T) {
 	d := newDisk(t)
 	all := []int{0, 1, 2}
 	g := d.guard(d.size, all...)
-	d.look(g)
+	d.check(g)
 	first := d.cutoff()
 	c := store.Claim{Shard: shards + 1, Writer: store.NewWriter(), Epoch: 1, Sealing: store.FirstTerm}
 	if err := d.PutClaim(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		d.look(g)
+		d.check(g)
 	}
 	if f := d.cutoff(); first.Before == 0 || f.Before != first.Before {
 		t.Errorf("the cutoff rose from %v to %v, and one shard had not followed", first, f)
 	}
 	other := d.guard(d.size, shards+1)
-	d.look(other)
-	d.look(g)
+	d.check(other)
+	d.check(g)
 	if f := d.cutoff(); f.Before <= first.Before {
 		t.Errorf("the cutoff stays at %v, though all shards follow", f)
 	}

@@ -102,7 +102,7 @@ type decoder struct {
 	tail    [24]byte // the end of a column, padded with zeros
 }
 
-func (d *decoder) take(n int) []byte {
+func (d *decoder) next(n int) []byte {
 	if d.bad || n < 0 || n > len(d.src) {
 		d.bad = true
 		return nil
@@ -113,7 +113,7 @@ func (d *decoder) take(n int) []byte {
 }
 
 func (d *decoder) byte() byte {
-	if b := d.take(1); len(b) > 0 {
+	if b := d.next(1); len(b) > 0 {
 		return b[0]
 	}
 	return 0
@@ -125,7 +125,7 @@ func (d *decoder) varint() int64 {
 		d.bad = true
 		return 0
 	}
-	d.take(n)
+	d.next(n)
 	return v
 }
 
@@ -135,7 +135,7 @@ func (d *decoder) uvarint() uint64 {
 		d.bad = true
 		return 0
 	}
-	d.take(n)
+	d.next(n)
 	return v
 }
 
@@ -168,7 +168,7 @@ func (d *decoder) bits(n, width int) []uint64 {
 		d.bad = true
 		return nil
 	}
-	src := d.take((n*width + 7) / 8)
+	src := d.next((n*width + 7) / 8)
 	if d.bad {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (d *decoder) floats(n int) []float64 {
 		return nil
 	}
 	low, width := int(d.byte()), int(d.byte())
-	first := d.take(8)
+	first := d.next(8)
 	if d.bad || low+width > 64 {
 		d.bad = true
 		return nil

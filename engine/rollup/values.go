@@ -291,6 +291,6 @@ func (d *decoder) texts(bins []Bin) {
 			d.bad = true
 			return
 		}
-		bins[k].Text = string(d.take(int(lengths[i])))
+		bins[k].Text = string(d.next(int(lengths[i])))
 	}
 }

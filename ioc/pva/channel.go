@@ -101,10 +101,10 @@ func (c *session) answerType(cmd proto.Command, q proto.Request, k sim.Kind) {
 	switch t := c.server.layouts[k].typ; {
 	case int(k) >= c.registry:
 		c.buf = proto.AppendType(c.buf, t, proto.LittleEndian)
-	case c.told[k]:
+	case c.sentTypes[k]:
 		c.buf = proto.AppendTypeNumber(c.buf, uint16(k), proto.LittleEndian)
 	default:
-		c.told[k] = true
+		c.sentTypes[k] = true
 		c.buf = proto.AppendNumberedType(c.buf, uint16(k), t, proto.LittleEndian)
 	}
 	c.buf = proto.End(c.buf, start)

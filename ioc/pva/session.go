@@ -15,11 +15,11 @@ type session struct {
 	server *Server
 	buf    []byte // scratch for answers and updates
 
-	parts    assembly
-	valid    bool               // the connection is validated
-	registry int                // number of types that the client can remember
-	known    proto.Types        // types to which the client has given numbers
-	told     [sim.NumKinds]bool // the client has the type of the kind under a number
+	parts     assembly
+	valid     bool               // the connection is validated
+	registry  int                // number of types that the client can remember
+	known     proto.Types        // types to which the client has given numbers
+	sentTypes [sim.NumKinds]bool // the client has the type of the kind under a number
 
 	channels map[uint32]*channel // by the server's ID
 	lastSID  uint32

@@ -35,6 +35,7 @@ func TestClientsReadThroughPostProcessors(t *testing.T) {
 	groups := t.TempDir()
 	program.WriteGroup(t, groups, "count", program.Group("count", "", "T:COUNT"))
 	a := program.Standalone(t, ioc.ClientEnv(), "-f", groups, "--data", t.TempDir())
+	a.AwaitConnected(1) // until the group is applied, the PV is unknown
 	start := time.Now()
 	var from, to time.Time
 	program.Eventually(t, "samples of four whole seconds are archived", func() bool {

@@ -66,7 +66,7 @@ func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to 
 		if from <= b.Start() {
 			first = math.MinInt64 // no block starts before
 		}
-		inside := ask(func() page { return s.page(ctx, pv, b, first, to, firstRows, nil) })
+		inside := readAhead(func() page { return s.page(ctx, pv, b, first, to, firstRows, nil) })
 		defer inside() // it ends at once
 		defer cancel()
 		if from > b.Start() {
@@ -281,7 +281,7 @@ var readNear = func() perTier {
 // near reads the blocks before a time. Every row includes the reach, which is a static column
 // of the partition.
 func (s *Store) near(ctx context.Context, pv string, b store.Bucket, at int64) (near, error) {
-	last := ask(func() page { return s.latest(ctx, pv, b, at) })
+	last := readAhead(func() page { return s.latest(ctx, pv, b, at) })
 	var n near
 	it := s.query(ctx, "block_headers", nearRows, readNear[b.Tier()], pv, int64(b), at)
 	for {

@@ -49,7 +49,7 @@ func (s *Store) Journal(ctx context.Context, shard int, w store.WriterID, after 
 	return func(yield func(store.JournalRow, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		begin := func(n uint32) func() *gocql.Iter {
-			return ask(func() *gocql.Iter { return s.partition(ctx, shard, w, n, 0) })
+			return readAhead(func() *gocql.Iter { return s.partition(ctx, shard, w, n, 0) })
 		}
 		var next func() *gocql.Iter
 		defer func() {

@@ -77,10 +77,10 @@ func (s *Store) query(ctx context.Context, operation string, pageSize int, stmt 
 	return s.statement(stmt, values...).PageSize(pageSize).Prefetch(0).IterContext(withOperation(ctx, operation))
 }
 
-// ask calls read in the background and returns the function answer, which waits for the
+// readAhead calls read in the background and returns the function answer, which waits for the
 // result. The caller must call answer at least once, and may call it several times. The caller
 // must also make sure that read ends.
-func ask[T any](read func() T) (answer func() T) {
+func readAhead[T any](read func() T) (answer func() T) {
 	got := make(chan T, 1)
 	go func() { got <- read() }()
 	return sync.OnceValue(func() T { return <-got })

@@ -76,7 +76,7 @@ var (
 	// detector, Pebble overwrites freed blocks byte by byte, so rows next to large ones are
 	// slow to read.
 	largeTests = []test{
-		{"Rungs", testTiers}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger},
+		{"Tiers", testTiers}, {"DropBucket", testDropBucket}, {"DropBucketKeepsYounger", testDropBucketKeepsYounger},
 		{"BlocksManyAndLarge", testBlocksManyAndLarge}, {"LargeBlockIsWhole", testLargeBlockIsWhole},
 		{"LargeBlocksAreDeleted", testLargeBlocksAreDeleted}, {"LargeBlockIsWrittenAgain", testLargeBlockIsWrittenAgain},
 		{"LargeWritesBrokenOff", testLargeWritesBrokenOff},

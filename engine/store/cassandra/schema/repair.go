@@ -48,7 +48,7 @@ func (r *replicator) repair(ctx context.Context, notes *notes, tables []*repairT
 	if err := measure(ctx, session, r.dc, tables); err != nil {
 		return err
 	}
-	w := &walk{replicator: r, session: session, notes: notes, began: time.Now(), told: time.Now()}
+	w := &walk{replicator: r, session: session, notes: notes, began: time.Now(), logged: time.Now()}
 	for _, t := range tables {
 		w.total += float64(t.mebibytes + 1)
 	}
@@ -78,10 +78,10 @@ type walk struct {
 	session *gocql.Session
 	notes   *notes
 
-	began, told time.Time
-	total, done float64      // work, in about MiB
-	skipped     float64      // part of done that earlier calls completed
-	rows        atomic.Int64 // rows read
+	began, logged time.Time
+	total, done   float64      // work, in about MiB
+	skipped       float64      // part of done that earlier calls completed
+	rows          atomic.Int64 // rows read
 }
 
 // table repairs a table, beginning at its noted position.
@@ -102,13 +102,13 @@ func (w *walk) table(ctx context.Context, t *repairTable) error {
 			return err
 		}
 		from = min(from+int64(n)*width, whole)
-		if from < whole && time.Since(w.told) < tellEvery {
+		if from < whole && time.Since(w.logged) < logEvery {
 			continue
 		}
 		if err := w.notes.put(ctx, t.note(), int(from)); err != nil {
 			return err
 		}
-		if time.Since(w.told) >= tellEvery {
+		if time.Since(w.logged) >= logEvery {
 			w.logProgress(t, float64(from)/whole)
 		}
 	}
@@ -125,7 +125,7 @@ func token(position int64) int64 {
 
 // logProgress logs the progress of the repair.
 func (w *walk) logProgress(t *repairTable, share float64) {
-	w.told = time.Now()
+	w.logged = time.Now()
 	took := time.Since(w.began)
 	all := w.done + share*float64(t.mebibytes+1)
 	speed := max(all-w.skipped, 0.1) / took.Seconds()

@@ -12,7 +12,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	calm "varve.dev/varve/engine/loglimit"
+	"varve.dev/varve/engine/loglimit"
 
 	"varve.dev/varve/engine/store/cassandra/cql"
 )
@@ -26,7 +26,7 @@ const settleFor = 15 * time.Second
 const (
 	replicateEvery = time.Second
 	patience       = 10 * time.Minute
-	tellEvery      = 10 * time.Second
+	logEvery       = 10 * time.Second
 )
 
 // Replication has the options of Replicate.
@@ -65,7 +65,7 @@ func Replicate(ctx context.Context, config cql.Config, how Replication) error {
 	if how.settle == 0 {
 		how.settle = settleFor
 	}
-	r := &replicator{cfg: cfg, how: how, log: slog.New(calm.New(cfg.Log.Handler(), tellEvery))}
+	r := &replicator{cfg: cfg, how: how, log: slog.New(loglimit.New(cfg.Log.Handler(), logEvery))}
 	r.progress()
 	for {
 		finished, err := r.advance(ctx)
