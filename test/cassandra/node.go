@@ -18,10 +18,11 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// javaVariable names the environment variable with additional options for java. If it is
-	// not set, nodes run without the optimizing compiler, which costs more time than it saves
-	// in a short test.
+	// javaVariable names the environment variable with additional options for java.
 	javaVariable = "CASSANDRA_JAVA"
+	// withoutOptimizer runs Java without its optimizing compiler, which costs more time than it
+	// saves in a short test.
+	withoutOptimizer = "-XX:TieredStopAtLevel=1"
 	// startTimeout leaves time for the download of Cassandra, and for a machine that is busy
 	// with other tests.
 	startTimeout = 5 * time.Minute
@@ -93,7 +94,7 @@ func newNodeAt(host string, ports [3]int, dir string, yaml []string) *Node {
 		env:    []string{"CASSANDRA_DIR=" + dir, "CASSANDRA_ADDRESS=" + host},
 	}
 	if _, set := os.LookupEnv(javaVariable); !set {
-		n.env = append(n.env, javaVariable+"=-XX:TieredStopAtLevel=1")
+		n.env = append(n.env, javaVariable+"="+withoutOptimizer)
 	}
 	for i, name := range []string{"CASSANDRA_PORT", "CASSANDRA_STORAGE_PORT", "CASSANDRA_JMX_PORT"} {
 		n.env = append(n.env, name+"="+strconv.Itoa(ports[i]))

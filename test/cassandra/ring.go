@@ -23,7 +23,7 @@ var loopbacks = []string{"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "12
 // it and waits for the ring delay before data moves. All other nodes must know of the change
 // by then, or writes miss the new owner. Gossip among a few nodes takes one or two seconds;
 // Cassandra's default delay is 30 s.
-const ringJava = "-Dcassandra.ring_delay_ms=5000"
+const ringJava = withoutOptimizer + " -Dcassandra.ring_delay_ms=5000"
 
 // Ring is a cluster of several nodes. Each node has its own address, and all nodes use the
 // same ports, like nodes on several machines. Its methods are not safe for concurrent use.
@@ -103,7 +103,7 @@ func (r *Ring) Grow(tb testing.TB) *Node {
 		tb.Fatalf("starting Cassandra: %v", err)
 	}
 	n := newNodeAt(r.addresses[i], [3]int{r.ports[0], r.ports[1], jmx}, tb.TempDir(), r.yaml)
-	n.env = append(n.env, "CASSANDRA_SEEDS="+strings.Join(r.addresses[:r.founders], ","), "CASSANDRA_JAVA="+ringJava)
+	n.env = append(n.env, "CASSANDRA_SEEDS="+strings.Join(r.addresses[:r.founders], ","), javaVariable+"="+ringJava)
 	n.launch(tb)
 	r.Nodes = append(r.Nodes, n)
 	return n
