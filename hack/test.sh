@@ -31,15 +31,31 @@ if needs sigs.k8s.io/controller-runtime/pkg/envtest; then
   export KUBEBUILDER_ASSETS
 fi
 
+# free_gib prints how many GiB can be written to the file system of a directory and are also
+# free in memory.
+free_gib() {
+  local disk memory
+  disk=$(df --output=avail -k "$1" | tail -n 1)
+  memory=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+  echo $(((disk < memory ? disk : memory) / 1024 / 1024))
+}
+
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
+# Tests write many small files and wait for each to be on disk. Where there is enough memory,
+# they write to it. Programs stay on disk: memory may not allow execution.
+export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}}
+memory=/dev/shm
+if [[ -z ${TMPDIR:-} && -w $memory && $(free_gib "$memory") -ge 8 ]]; then export TMPDIR=$memory; fi
+
 directory=$(mktemp -d)
-trap 'rm -rf "$directory"' EXIT
+programs=$(mktemp -d -p "$GOTMPDIR")
+trap 'rm -rf "$directory" "$programs"' EXIT
 
 if needs varve.dev/varve/test/program && [[ -z ${VARVE_BIN:-} ]]; then
-  chmod 755 "$directory" # one scenario runs the program as another user
-  CGO_ENABLED=0 go build -trimpath -o "$directory/varve" ./cmd/varve
-  export VARVE_BIN=$directory/varve
+  chmod 755 "$programs" # one scenario runs the program as another user
+  CGO_ENABLED=0 go build -trimpath -o "$programs/varve" ./cmd/varve
+  export VARVE_BIN=$programs/varve
 fi
 
 if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; then
@@ -51,7 +67,7 @@ if needs varve.dev/varve/test/cassandra && [[ -z ${VARVE_TEST_CASSANDRA:-} ]]; t
   server=(env CASSANDRA_DIR="$CASSANDRA_DIR" CASSANDRA_PORT="$CASSANDRA_PORT"
     CASSANDRA_STORAGE_PORT="$CASSANDRA_STORAGE_PORT" CASSANDRA_JMX_PORT="$CASSANDRA_JMX_PORT"
     CASSANDRA_JAVA="$CASSANDRA_JAVA" hack/cassandra/cassandra.sh)
-  trap '"${server[@]}" kill 1; rm -rf "$directory"' EXIT
+  trap '"${server[@]}" kill 1; rm -rf "$directory" "$programs"' EXIT
   # It comes up while Go builds the tests; the first test that needs it waits.
   "${server[@]}" start 1
   export VARVE_TEST_CASSANDRA=127.0.0.1:$CASSANDRA_PORT
