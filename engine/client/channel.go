@@ -9,13 +9,13 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// State is where a channel is in its life:
+// State is the state of a channel:
 //
 //	Subscribe ─▶ Searching ──found──▶ Connecting ──subscribed──▶ Connected
 //	                 ▲                     │                      or Unusable
 //	                 └─────────────────────┴─ circuit lost, or channel refused or deleted ─┘
 //
-// A channel can be closed in any state, for good.
+// A channel can be closed in any state. It then stays closed.
 type State uint8
 
 // The states of a channel.
@@ -31,22 +31,22 @@ const (
 
 var stateNames = [numStates]string{"searching", "connecting", "connected", "unusable"}
 
-// Channel is one subscription. Its owner is the Kernel, under its lock, while the
-// channel is searched for, and the Circuit that it was attached to, under the circuit's
-// lock, from then on.
+// Channel is one subscription. While the client searches for the channel, the Kernel owns it,
+// and the Kernel's lock guards it. After Circuit.Attach the Circuit owns it, and the circuit's
+// lock guards it.
 type Channel struct {
 	Sink    capture.Sink
 	Options capture.SubscribeOptions
 
-	// Slot is the channel's slot on its circuit, and Since is when it was connected
-	// there. The circuit sets them.
+	// Slot is the channel's slot on its circuit, and Since is the time at which it was
+	// connected there. The circuit sets both.
 	Slot  uint32
 	Since time.Time
 
 	kernel *Kernel
-	entry  search.Entry // the Kernel's, except for Home
+	entry  search.Entry // owned by the Kernel, except for Home
 	state  State
-	// closed is set once, under Kernel.mu, and read by either owner.
+	// closed is set once, under Kernel.mu. Both owners read it.
 	closed atomic.Bool
 	// circuit is guarded by Kernel.mu.
 	circuit Circuit
@@ -58,11 +58,12 @@ func (ch *Channel) Name() string { return ch.entry.Name }
 // Closed reports whether the subscription was closed.
 func (ch *Channel) Closed() bool { return ch.closed.Load() }
 
-// SetHome notes the server that has the channel: the prober tries its address when it
-// is lost. The zero address means that a server no longer has the channel.
+// SetHome sets the server that has the channel. When the client loses the channel, the prober
+// tries the address of this server. The zero address means that the server no longer has the
+// channel.
 func (ch *Channel) SetHome(server netip.AddrPort) { ch.entry.Home = server }
 
-// Enter changes the state, and the gauges that count it.
+// Enter changes the state, and updates the gauges that count channels by state.
 func (ch *Channel) Enter(s State) {
 	m := ch.kernel.metrics
 	if ch.state != closed {
@@ -74,9 +75,9 @@ func (ch *Channel) Enter(s State) {
 	}
 }
 
-// Close ends the subscription. No call of the sink begins after it returns. It waits
-// for a call in progress: do not call it from a method of the sink, or with a lock that
-// those methods take.
+// Close ends the subscription. No call of the sink begins after Close has returned. Close
+// waits for a call in progress, so it must not be called from a method of the sink, or with a
+// lock that such a method takes.
 func (ch *Channel) Close() {
 	if circuit := ch.kernel.unsubscribe(ch); circuit != nil {
 		circuit.Detach(ch)

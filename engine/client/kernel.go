@@ -12,25 +12,27 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// Protocol is what a Kernel has to know of a protocol.
+// Protocol has the parts of a protocol that a Kernel needs.
 type Protocol struct {
-	// SearchPort is the UDP port of addresses in Config.AddrList that name none.
+	// SearchPort is the UDP port of addresses in Config.AddrList without a port.
 	SearchPort uint16
-	// SearchHeader is the number of bytes that a search has beside its names, and
-	// SearchSize returns how many a name of some length takes.
+	// SearchHeader is the number of bytes of a search without its names. SearchSize returns
+	// the number of bytes that a search needs for a name of a given length.
 	SearchHeader int
 	SearchSize   func(name int) int
-	// NewCircuit returns a circuit to a server; the Kernel then runs it. It is called
-	// with the Kernel's lock.
+	// NewCircuit returns a circuit, which the Kernel then runs. The Kernel holds its lock
+	// during the call.
 	NewCircuit func(l *Link) Circuit
-	// SendSearches sends searches for the names of batches in datagrams, by the socket.
+	// SendSearches sends searches for the names of batches as datagrams, through
+	// Kernel.Socket.
 	SendSearches func(batches []search.Batch)
-	// HandleDatagram handles what the socket received, and calls Kernel.Found.
+	// HandleDatagram handles a datagram that the socket has received. It calls Kernel.Found
+	// for each answer.
 	HandleDatagram func(datagram []byte, from netip.Addr)
 }
 
-// Kernel has the channels of a client, searches for their servers, and keeps the
-// circuits to those. Its methods may be called from any goroutine.
+// Kernel has the channels of a client, searches for their servers, and keeps the circuits to
+// these servers. Its methods may be called from any goroutine.
 type Kernel struct {
 	config   Config
 	protocol Protocol
@@ -45,16 +47,16 @@ type Kernel struct {
 
 	mu         sync.Mutex
 	lastID     uint32
-	channels   map[uint32]*Channel // by the number in searches
-	queue      search.Queue        // the channels that are searched for
+	channels   map[uint32]*Channel // by their numbers in searches
+	queue      search.Queue        // the names for which the client searches
 	circuits   map[netip.AddrPort]Circuit
 	penalties  search.Penalties
 	prober     *search.Prober
 	duplicates search.Duplicates
 }
 
-// New returns a Kernel. Nothing happens before Start, and nothing needs to be closed if
-// there is no Start.
+// New returns a Kernel, which does nothing before Start. A Kernel that was not started need
+// not be closed.
 func New(config Config, protocol Protocol, metrics *Metrics) (*Kernel, error) {
 	k := &Kernel{
 		config: config, protocol: protocol, metrics: metrics,
@@ -93,7 +95,7 @@ func (k *Kernel) Start() {
 	k.wg.Go(func() { k.loop.Run(k.ctx) })
 }
 
-// Socket returns the socket of searches.
+// Socket returns the socket for searches by UDP.
 func (k *Kernel) Socket() *search.Socket { return k.socket }
 
 // Context returns a context that ends when Close begins.
@@ -102,7 +104,7 @@ func (k *Kernel) Context() context.Context { return k.ctx }
 // Go runs a function on a goroutine that Close waits for.
 func (k *Kernel) Go(f func()) { k.wg.Go(f) }
 
-// Subscribe subscribes to a channel. The name goes to servers unchanged.
+// Subscribe subscribes to a channel. It sends the name to servers unchanged.
 func (k *Kernel) Subscribe(name string, options capture.SubscribeOptions, sink capture.Sink) *Channel {
 	ch := &Channel{kernel: k, Options: options, Sink: sink, state: closed}
 	k.mu.Lock()
@@ -111,7 +113,7 @@ func (k *Kernel) Subscribe(name string, options capture.SubscribeOptions, sink c
 		ch.closed.Store(true)
 		return ch
 	}
-	k.lastID++ // wraps after four billion; a live channel keeps its number
+	k.lastID++ // wraps after four billion channels, and the numbers of open channels stay in use
 	for k.channels[k.lastID] != nil {
 		k.lastID++
 	}
@@ -140,13 +142,13 @@ func (k *Kernel) enqueueLocked(ch *Channel, due time.Time) {
 	k.loop.Wake()
 }
 
-// unsubscribe marks a channel as closed. It returns the circuit that owns the channel,
-// nil if none does.
+// unsubscribe marks a channel as closed. It returns the circuit that owns the channel, or nil
+// if no circuit owns it.
 func (k *Kernel) unsubscribe(ch *Channel) Circuit {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if ch.closed.Swap(true) && ch.circuit == nil {
-		return nil // closed before, or its client is closed
+		return nil // the channel was closed before, or its client is closed
 	}
 	if ch.circuit == nil {
 		k.queue.Remove(&ch.entry)
@@ -163,9 +165,10 @@ func (k *Kernel) removeLocked(ch *Channel) {
 	ch.Enter(closed)
 }
 
-// SearchAgain takes a channel back from its circuit, or from one that did not accept
-// it. A closed channel is removed. The client searches at once for a channel that was
-// connected for a while; else the back-off goes on, as a server may be refusing it.
+// SearchAgain returns a channel to the search, from its circuit or from a circuit that did not
+// accept it. It removes a closed channel. If the channel was connected for more than
+// search.MaxDelay, its back-off begins again. Otherwise the back-off continues, because a
+// server may be refusing the channel.
 func (k *Kernel) SearchAgain(ch *Channel) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -182,18 +185,20 @@ func (k *Kernel) SearchAgain(ch *Channel) {
 	k.prober.AddLocked(&ch.entry)
 }
 
-// Answer is a server's answer to a search: it has a channel.
+// Answer is an answer to a search. It says that a server has a channel.
 type Answer struct {
 	ID     uint32         // the channel's number in searches
 	Server netip.AddrPort // the address to connect to
-	// Identity is the same for all addresses of a server; empty if the protocol has none.
+	// Identity is the same for all addresses of a server. It is empty if the protocol has no
+	// such identity.
 	Identity string
-	// Minor is the minor revision of Channel Access that the server has; 0 if unknown.
+	// Minor is the server's minor revision of Channel Access, or 0 if it is unknown.
 	Minor uint16
 }
 
-// Found puts a channel that is searched for on the circuit to the server that has it.
-// No lock of a circuit may be held: it takes those of this circuit and of others.
+// Found takes a channel from the search and attaches it to the circuit to the server that has
+// the channel. The caller must not hold the lock of any circuit, because Found locks the
+// circuit to this server.
 func (k *Kernel) Found(a Answer) {
 	circuit, ch := k.assign(a)
 	if circuit != nil && !circuit.Attach(ch, a) {
@@ -201,8 +206,8 @@ func (k *Kernel) Found(a Answer) {
 	}
 }
 
-// assign gives the channel of an answer to the circuit to its server. circuit is nil if
-// nobody searches for the channel, or if the server has a penalty.
+// assign gives the channel of an answer to the circuit to its server. circuit is nil if the
+// client does not search for the channel, or if the server has a penalty.
 func (k *Kernel) assign(a Answer) (circuit Circuit, ch *Channel) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -212,7 +217,7 @@ func (k *Kernel) assign(a Answer) (circuit Circuit, ch *Channel) {
 	}
 	if ch.circuit != nil {
 		used := ch.circuit.link()
-		if a.Identity == "" || a.Identity != used.identity { // else it is another address of the same server
+		if a.Identity == "" || a.Identity != used.identity { // otherwise this is another address of the same server
 			k.duplicates.Report(&ch.entry, used.Server, a.Server)
 		}
 		return nil, nil
@@ -225,7 +230,8 @@ func (k *Kernel) assign(a Answer) (circuit Circuit, ch *Channel) {
 	return circuit, ch
 }
 
-// assignLocked gives a channel that is searched for to a circuit. Attach follows.
+// assignLocked takes a channel from the search and gives it to a circuit. The caller must then
+// call Attach.
 func (k *Kernel) assignLocked(ch *Channel, to Circuit) {
 	k.queue.Found(&ch.entry)
 	k.prober.RemoveLocked(&ch.entry)
@@ -233,8 +239,8 @@ func (k *Kernel) assignLocked(ch *Channel, to Circuit) {
 	ch.circuit = to
 }
 
-// Assign gives a channel that is searched for to a circuit that the caller made, and
-// attaches it: for tests of a circuit without a connection.
+// Assign takes a channel from the search and attaches it to a circuit that the caller has
+// created. It is for tests of a circuit without a connection.
 func (k *Kernel) Assign(ch *Channel, to Circuit) bool {
 	k.mu.Lock()
 	k.assignLocked(ch, to)
@@ -242,8 +248,8 @@ func (k *Kernel) Assign(ch *Channel, to Circuit) bool {
 	return to.Attach(ch, Answer{})
 }
 
-// Reattach puts the channels of names back on a circuit without a search, if they are
-// still lost at its server.
+// Reattach attaches the channels of names to a circuit without a search, if they are still
+// lost at the circuit's server.
 func (k *Kernel) Reattach(names []*search.Entry, circuit Circuit) {
 	var back []*Channel
 	k.mu.Lock()
@@ -262,8 +268,8 @@ func (k *Kernel) Reattach(names []*search.Entry, circuit Circuit) {
 	}
 }
 
-// circuitLocked returns the circuit to a server, and starts one if there is none. It
-// returns nil while the server has a penalty. The client is not closed.
+// circuitLocked returns the circuit to a server, and starts one if there is none. It returns
+// nil while the server has a penalty. The client must not be closed.
 func (k *Kernel) circuitLocked(server netip.AddrPort) Circuit {
 	if existing := k.circuits[server]; existing != nil {
 		return existing
@@ -274,8 +280,8 @@ func (k *Kernel) circuitLocked(server netip.AddrPort) Circuit {
 	return k.startLocked(server, nil)
 }
 
-// startLocked starts a circuit to a server that has none, over conn or, if that is
-// nil, over a connection of its own.
+// startLocked starts a circuit to a server that has no circuit. The circuit uses conn, or
+// connects by itself if conn is nil.
 func (k *Kernel) startLocked(server netip.AddrPort, conn net.Conn) Circuit {
 	circuit := k.protocol.NewCircuit(NewLink(k, server, conn))
 	k.circuits[server] = circuit
@@ -284,8 +290,9 @@ func (k *Kernel) startLocked(server netip.AddrPort, conn net.Conn) Circuit {
 	return circuit
 }
 
-// circuitEnded forgets a circuit that has ended, so that the next one to its server is
-// new. life is how long it was up; blame is false if the client ended it.
+// circuitEnded removes a circuit that has ended, so that the client can start a new one to its
+// server. life is the time for which the circuit was connected. blame is false if the client
+// ended the circuit.
 func (k *Kernel) circuitEnded(server netip.AddrPort, life time.Duration, blame bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -308,20 +315,20 @@ func (k *Kernel) Circuits() iter.Seq2[netip.AddrPort, int] {
 		}
 		k.mu.Unlock()
 		for _, server := range servers {
-			if !yield(server, 1) { // all channels at an address share one
+			if !yield(server, 1) { // all channels at an address share one connection
 				return
 			}
 		}
 	}
 }
 
-// Stats are the sizes of a Kernel's tables.
+// Stats has the sizes of a Kernel's tables.
 type Stats struct {
-	Channels, Searched, Attached int // all channels, those in the queue, those on circuits
+	Channels, Searched, Attached int // all channels, channels in the queue, channels on circuits
 	Circuits, LostServers        int
 }
 
-// Stats returns the sizes of the tables: for tests.
+// Stats returns the sizes of the tables. It is for tests.
 func (k *Kernel) Stats() Stats {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -334,7 +341,7 @@ func (k *Kernel) Stats() Stats {
 	return s
 }
 
-// Circuit returns the circuit to a server, nil if there is none.
+// Circuit returns the circuit to a server, or nil if there is none.
 func (k *Kernel) Circuit(server netip.AddrPort) Circuit {
 	k.mu.Lock()
 	defer k.mu.Unlock()

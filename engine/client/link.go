@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// connectTimeout bounds the time to connect to a server.
+	// connectTimeout is the maximum time to connect to a server.
 	connectTimeout = 5 * time.Second
-	// writeTimeout is how long a server may take to read a burst of requests.
+	// writeTimeout is the maximum time in which a server must read a burst of requests.
 	writeTimeout = 30 * time.Second
-	// maxOutbox bounds the bytes that wait for a server to read them. A channel has
-	// some 200 bytes of requests at most, so only a server that stopped reading gets
-	// there.
+	// maxOutbox limits the bytes that wait for a server to read them. A channel has at most
+	// about 200 bytes of requests, so only a server that no longer reads exceeds the limit.
 	maxOutbox = 32 << 20
 )
 
@@ -33,9 +32,9 @@ var (
 	errOverflow = errors.New("the server does not read its requests")
 )
 
-// Circuit is a TCP connection to a server, shared by all its channels. It connects, is
-// up and ends, once; a new one follows when a channel is found at the server again. It
-// embeds a *Link, which has some of the methods.
+// Circuit is a TCP connection to a server, shared by all its channels. A Circuit connects once
+// and ends once. When a channel is found at the server again, a new Circuit follows. Each
+// implementation embeds a *Link, which has some of the methods.
 type Circuit interface {
 	search.Circuit
 	search.NameCircuit
@@ -44,11 +43,11 @@ type Circuit interface {
 	Attach(ch *Channel, a Answer) bool
 	// Detach takes a closed channel off the circuit.
 	Detach(ch *Channel)
-	// Read handles what the server sends, and Write sends requests, until the circuit
-	// ends. They run at the same time and return the cause of the end.
+	// Read handles the messages of the server, and Write sends requests, until the circuit
+	// ends. Both run at the same time, and both return the cause of the end.
 	Read(conn net.Conn) error
 	Write(conn net.Conn) error
-	// Release gives all channels back, when the circuit has ended.
+	// Release returns all channels to the search, after the circuit has ended.
 	Release(cause error)
 
 	link() *Link
@@ -62,22 +61,24 @@ type Link struct {
 	Outbox *wire.Outbox
 
 	kernel *Kernel
-	// ctx ends with the circuit, for the cause given to cancel.
+	// ctx ends with the circuit. Its cause is the first cause given to cancel.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed by run, when all channels are given back
-	// conn is the connection of a probe; nil if the circuit has to connect.
+	done   chan struct{} // run closes it when all channels are back in the search
+	// conn is the connection of a probe, or nil if the circuit must connect.
 	conn net.Conn
 
-	// greeted is closed, under Kernel.mu, when the server greeted the client.
+	// greeted is closed, under Kernel.mu, when the server has greeted the client.
 	greeted chan struct{}
-	// Guarded by Kernel.mu: up means that the circuit is connected, takesSearches that
-	// the server takes searches, and pinned that the circuit stays without channels.
+	// up means that the circuit was connected. takesSearches means that the server accepts
+	// searches over TCP. pinned means that the circuit stays open without channels. Kernel.mu
+	// guards these fields and identity.
 	up, takesSearches, pinned bool
-	identity                  string // of the server's latest answer
+	identity                  string // from the server's latest answer
 }
 
-// NewLink returns the Link of a circuit that is to connect, unless conn is a connection.
+// NewLink returns the Link of a circuit. The circuit uses conn, or connects by itself if conn
+// is nil.
 func NewLink(k *Kernel, server netip.AddrPort, conn net.Conn) *Link {
 	l := &Link{
 		Server: server, Host: server.String(), Outbox: wire.NewOutbox(maxOutbox), kernel: k, conn: conn,
@@ -87,20 +88,20 @@ func NewLink(k *Kernel, server netip.AddrPort, conn net.Conn) *Link {
 	return l
 }
 
-// link makes a circuit that embeds a Link a Circuit.
+// link returns l. With this method, a type that embeds a *Link can implement Circuit.
 func (l *Link) link() *Link { return l } //nolint:unused // promoted to the circuits that embed a Link
 
-// run connects the circuit, serves it, and gives its channels back.
+// run connects the circuit, serves it, and returns its channels to the search.
 func (l *Link) run(c Circuit) {
 	defer close(l.done)
 	life, err := l.serve(c)
-	l.cancel(err) // unless there is a cause already
+	l.cancel(err) // has no effect if there already is a cause
 	cause := context.Cause(l.ctx)
 	blame := !errors.Is(cause, errIdle) && l.kernel.ctx.Err() == nil
 	l.kernel.circuitEnded(l.Server, life, blame)
 	if blame {
 		level := slog.LevelInfo
-		if life == 0 { // a server that is down stays down for long
+		if life == 0 { // a server that is down usually stays down for long
 			level = slog.LevelDebug
 		}
 		l.kernel.config.Log.Log(l.ctx, level, "circuit ended", "server", l.Server, "cause", cause)
@@ -152,8 +153,8 @@ func (l *Link) Send(appendTo func(dst []byte) []byte) {
 	}
 }
 
-// Flush writes the requests in the outbox. spare is a buffer that it may use; it
-// returns one for the next call.
+// Flush writes the requests in the outbox. It may use the buffer spare, and returns a buffer
+// for the next call.
 func (l *Link) Flush(conn net.Conn, spare []byte) ([]byte, error) {
 	b := l.Outbox.Take(spare)
 	if len(b) == 0 {
@@ -169,7 +170,7 @@ func (l *Link) Flush(conn net.Conn, spare []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ReadError returns the cause of a circuit's end when reading from it fails.
+// ReadError returns the cause with which a circuit ends when a read fails with err.
 func (l *Link) ReadError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return ErrServerClosed
@@ -180,7 +181,7 @@ func (l *Link) ReadError(err error) error {
 // Ending returns a channel that is closed when the circuit begins to end.
 func (l *Link) Ending() <-chan struct{} { return l.ctx.Done() }
 
-// SetUp notes that the circuit is connected.
+// SetUp records that the circuit is connected.
 func (l *Link) SetUp() {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()
@@ -194,15 +195,15 @@ func (l *Link) IsUp() bool {
 	return l.up
 }
 
-// SetGreeted notes that the server greeted the client, and whether it takes searches
-// over TCP. If a name server does, the client searches for all names there at once. If it
-// does not, the client cannot use it, and neither can libca.
+// SetGreeted records that the server has greeted the client, and whether the server accepts
+// searches over TCP. If a name server accepts them, the client searches for all names at once.
+// Otherwise the client cannot use the name server, and neither can libca.
 func (l *Link) SetGreeted(takesSearches bool) {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()
 	select {
 	case <-l.greeted:
-		return // it did before
+		return // the server has greeted the client before
 	default:
 	}
 	close(l.greeted)
@@ -216,11 +217,11 @@ func (l *Link) SetGreeted(takesSearches bool) {
 	}
 }
 
-// Greeted returns a channel that is closed when the server greeted the client.
+// Greeted returns a channel that is closed when the server has greeted the client.
 func (l *Link) Greeted() <-chan struct{} { return l.greeted }
 
-// Lost returns the names that are still lost at the server, and whether the server takes
-// searches.
+// Lost returns those of the names that are still lost at the server, and whether the server
+// accepts searches over TCP.
 func (l *Link) Lost(names []*search.Entry) (lost []*search.Entry, takesSearches bool) {
 	l.kernel.mu.Lock()
 	defer l.kernel.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Metrics are the metrics that both protocols have. A protocol adds its own with
-// Counter and Gauge before it starts a Kernel, which registers them all.
+// Metrics are the metrics that both protocols have. A protocol adds its own metrics with
+// Counter and Gauge before it calls New, which registers all of them.
 type Metrics struct {
 	subsystem string
 	all       []prometheus.Collector
@@ -29,9 +29,9 @@ type Metrics struct {
 	dropped         [sample.NumReasons]prometheus.Counter
 }
 
-// NewMetrics returns the metrics of a protocol, varve_SUBSYSTEM_…. datagramErrors is
-// the name of the counter of datagrams that were not sent or received, and reasons are
-// why the protocol drops updates.
+// NewMetrics returns the metrics of a protocol. Their names begin with varve_SUBSYSTEM_.
+// datagramErrors is the name of the counter of datagrams that could not be sent or received.
+// reasons has the reasons for which the protocol drops updates.
 func NewMetrics(subsystem, datagramErrors string, reasons ...sample.Reason) *Metrics {
 	m := &Metrics{subsystem: subsystem}
 	m.Circuits = m.Gauge("circuits", "TCP circuits that are connected.")

@@ -7,7 +7,7 @@ import (
 	"varve.dev/varve/engine/search"
 )
 
-// newSocket returns the socket of searches by UDP.
+// newSocket returns the socket for searches by UDP.
 func (k *Kernel) newSocket() (*search.Socket, error) {
 	var broadcasts []netip.Addr
 	var err error
@@ -41,14 +41,15 @@ func (k *Kernel) newNameServers() (*search.NameServers, error) {
 	})
 }
 
-// nextSearch returns when the next round is due, if any name is searched for.
+// nextSearch returns the time at which the next round is due. ok is false if the client
+// searches for no name.
 func (k *Kernel) nextSearch() (due time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.queue.Due()
 }
 
-// searchRound searches for the names that are due, and reports whether any were.
+// searchRound searches for the names that are due, and reports whether there were any.
 func (k *Kernel) searchRound() bool {
 	k.mu.Lock()
 	batches, names := k.queue.Round(time.Now())
@@ -65,8 +66,8 @@ func (k *Kernel) searchRound() bool {
 	return true
 }
 
-// BeaconAnomaly makes the client search for all names soon, because a beacon showed
-// that a server came up.
+// BeaconAnomaly makes the client search for all names soon, because a beacon showed that a
+// server has started.
 func (k *Kernel) BeaconAnomaly() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

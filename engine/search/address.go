@@ -18,7 +18,7 @@ func SystemResolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
 }
 
-// SplitAddress splits host[:port]. port is the port of an address that names none.
+// SplitAddress splits host[:port]. port is the default for an address without a port.
 func SplitAddress(s string, port uint16) (string, uint16, error) {
 	host, digits, found := strings.Cut(s, ":")
 	if host == "" || strings.ContainsAny(host, ",@[]") {
@@ -43,7 +43,8 @@ func ParsePort(s string) (uint16, error) {
 	return uint16(port), nil
 }
 
-// Addresses returns the IPv4 addresses of host[:port]. It looks up a name each time.
+// Addresses returns the IPv4 addresses of host[:port]. Each call looks up a host name again.
+// port is the default for an address without a port.
 func (r Resolve) Addresses(ctx context.Context, address string, port uint16) ([]netip.AddrPort, error) {
 	host, port, err := SplitAddress(address, port)
 	if err != nil {
@@ -68,8 +69,8 @@ func (r Resolve) Addresses(ctx context.Context, address string, port uint16) ([]
 	return out, nil
 }
 
-// Broadcasts returns the IPv4 broadcast addresses of the interfaces that are up; for a
-// loopback interface, the address of the interface.
+// Broadcasts returns the IPv4 broadcast addresses of this host's interfaces. For a loopback
+// address, and for an address with a prefix of 31 or 32 bits, it returns the address itself.
 func Broadcasts() ([]netip.Addr, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

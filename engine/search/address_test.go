@@ -98,7 +98,7 @@ func TestDestinationsFollowNames(t *testing.T) {
 			}
 		}
 		wantAddresses("10.0.0.1:5", "10.0.0.2:7")
-		hosts.set("one", "10.0.0.3") // while two fails, nothing is taken off
+		hosts.set("one", "10.0.0.3") // while the look-up of two fails, no address is removed
 		wantAddresses("10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:7")
 		hosts.set("two", "10.0.0.4")
 		wantAddresses("10.0.0.1:5", "10.0.0.3:7", "10.0.0.4:5")

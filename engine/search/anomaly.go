@@ -7,24 +7,25 @@ import (
 )
 
 const (
-	// anomalyDelay is the longest time between an anomaly and the hastened search. The
-	// delay is random, so that clients that heard the same beacon do not search together.
+	// anomalyDelay is the maximum random delay between an anomaly and the hastened search.
+	// Because of this delay, clients that received the same beacon do not search together.
 	anomalyDelay = 500 * time.Millisecond
-	// anomalyCost is the least time that a hastened search costs.
+	// anomalyCost is the minimum cost of a hastened search.
 	anomalyCost = time.Second
 )
 
-// anomalies says when beacon anomalies hasten the search. Each hastened search costs
-// the time that a search for all names takes at steadyNames a second. The next one
-// waits until at most one cost is unpaid.
+// anomalies determines when beacon anomalies hasten the search. The cost of a hastened search
+// is the time of a search for all names at steadyNames per second. Each second that passes
+// pays for a second of cost. An anomaly waits until at most the cost of one hastened search is
+// unpaid.
 type anomalies struct {
 	due  time.Time // when to hasten the search; zero if no anomaly waits
 	paid time.Time // when all hastened searches are paid for
 }
 
-// NoteAnomaly schedules a search for all names soon, because a beacon showed that a
-// server came up. Afterwards they are searched for as often as new names. Anomalies
-// that come too fast wait, and are handled together.
+// NoteAnomaly schedules a search for all names soon, because a beacon showed that a server has
+// started. Afterwards the client searches for these names about as often as for new ones. If
+// anomalies follow each other too fast, they wait, and one search handles all of them.
 func (q *Queue) NoteAnomaly(now time.Time) {
 	if len(q.entries) == 0 || !q.anomalies.due.IsZero() {
 		return
@@ -32,7 +33,7 @@ func (q *Queue) NoteAnomaly(now time.Time) {
 	q.anomalies.due = latest(now, q.anomalies.paid.Add(-q.cost())).Add(rand.N(anomalyDelay))
 }
 
-// cost returns the time that a hastened search costs.
+// cost returns the cost of a hastened search.
 func (q *Queue) cost() time.Duration {
 	return max(anomalyCost, time.Duration(len(q.entries))*time.Second/steadyNames)
 }
@@ -46,8 +47,8 @@ func (q *Queue) handleAnomaly(now time.Time) {
 	q.Hasten(now)
 }
 
-// Hasten makes all names due now, because there is a new server or address to search.
-// Their next delays are somewhat shorter than those of new names. Repeated as often as
+// Hasten makes all names due now, because there is a new server or address to search. Their
+// next delays are somewhat shorter than those of new names. If Hasten is called as often as
 // anomalies allow, it triples the number of searches for a name.
 func (q *Queue) Hasten(now time.Time) {
 	delay := q.longest(0) / 4

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Jitter returns d, give or take a quarter, so that clients and channels that lost a
+// Jitter returns d plus or minus up to a quarter of d. Thus clients and channels that lost a
 // server together do not come back together.
 func Jitter(d time.Duration) time.Duration {
 	return d*3/4 + rand.N(d/2+1)
@@ -17,12 +17,12 @@ func Jitter(d time.Duration) time.Duration {
 const (
 	MinPenalty = 100 * time.Millisecond
 	MaxPenalty = 30 * time.Second
-	// GoodLife is how long a circuit must last to end the penalties of its server.
+	// GoodLife is the time for which a circuit must last to end the penalties of its server.
 	GoodLife = 30 * time.Second
 )
 
-// Penalties keep a client away from servers that refuse or break circuits: the client
-// ignores answers that name such a server until its penalty is over.
+// Penalties keep a client away from servers that refuse or break circuits. The client ignores
+// answers that name such a server until the penalty of the server is over.
 type Penalties map[netip.AddrPort]penalty
 
 type penalty struct {
@@ -35,8 +35,9 @@ func (p Penalties) Active(server netip.AddrPort, now time.Time) bool {
 	return now.Before(p[server].until)
 }
 
-// Ended notes that a circuit ended after it was up for life, or 0. It forgets servers
-// whose penalty ended long ago, so that the map stays small.
+// Ended records that a circuit has ended. life is the time for which the circuit was
+// connected, or 0 if it never was. Ended removes servers whose penalty ended long ago, so that
+// the map stays small.
 func (p Penalties) Ended(server netip.AddrPort, life time.Duration, now time.Time) {
 	for s, old := range p {
 		if now.Sub(old.until) > MaxPenalty {

@@ -12,14 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// resolveInterval is the least time between two look-ups of the names in an address list.
+// resolveInterval is the minimum time between two look-ups of the names in an address list.
 const resolveInterval = 2 * time.Second
 
-// Destinations are the addresses that datagrams of searches go to: an address list. It
-// looks up names in the list again as long as there are searches, so that the client finds
-// an IOC that comes back under its name with another address.
+// Destinations has the addresses of an address list, to which the client sends searches by
+// UDP. As long as there are searches, Run looks up the host names of the list again. Thus the
+// client finds an IOC that comes back with the same host name and another address.
 type Destinations struct {
-	// Changed is called from Run when the addresses have changed.
+	// Changed is called by Run when the addresses have changed.
 	Changed func()
 	Log     *slog.Logger
 	Errors  prometheus.Counter // failed look-ups
@@ -29,11 +29,12 @@ type Destinations struct {
 	fixed    []netip.AddrPort // addresses of the list
 	names    []string         // names in the list
 	current  atomic.Pointer[[]netip.AddrPort]
-	searched chan struct{} // holds one token: a round of searches was sent
+	searched chan struct{} // holds one token when a round of searches was sent
 }
 
-// NewDestinations returns the destinations of an address list: host or host:port. port is
-// the port of addresses that name none. more are further addresses.
+// NewDestinations returns the destinations of an address list. The addresses have the form
+// host or host:port. port is the port of addresses without a port. more has additional
+// addresses.
 func NewDestinations(list []string, port uint16, resolve Resolve, more ...netip.Addr) (*Destinations, error) {
 	d := &Destinations{resolve: resolve, port: port, searched: make(chan struct{}, 1)}
 	for _, address := range list {
@@ -67,7 +68,7 @@ func (d *Destinations) Empty() bool { return len(d.fixed)+len(d.names) == 0 }
 // Addresses returns the current addresses. The caller must not change them.
 func (d *Destinations) Addresses() []netip.AddrPort { return *d.current.Load() }
 
-// Searched notes that a round was sent, so that Run looks up names again.
+// Searched records that a round was sent, so that Run looks up names again.
 func (d *Destinations) Searched() {
 	select {
 	case d.searched <- struct{}{}:
@@ -100,8 +101,8 @@ func (d *Destinations) Run(ctx context.Context) {
 	}
 }
 
-// lookUp looks up the names, and reports whether the addresses changed. If a name cannot
-// be resolved, all previous addresses stay beside the new ones.
+// lookUp looks up the names, and reports whether the addresses changed. If a name cannot be
+// resolved, lookUp keeps all previous addresses in addition to the new ones.
 func (d *Destinations) lookUp(ctx context.Context) bool {
 	before := d.Addresses()
 	after := slices.Clone(d.fixed)

@@ -8,24 +8,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// duplicateInterval is the least time between two log lines about PVs on two servers.
+// duplicateInterval is the minimum time between two log lines about duplicate servers.
 const duplicateInterval = 10 * time.Second
 
-// Duplicates reports PVs that two servers have. The client's lock guards it.
+// Duplicates reports PVs for which two servers answer. The client's lock guards it.
 type Duplicates struct {
 	Log   *slog.Logger
 	Found prometheus.Counter
 
 	logged   time.Time
-	unlogged int // found since then, and not logged
+	unlogged int // number found since then, but not logged
 }
 
-// Report notes that a server other than the used one answered for a name. The client
-// keeps the first answer. Each pair of servers counts once per name, and the log has
-// one line per duplicateInterval. A server with two addresses may look like two.
+// Report records that another server than the used one answered for a name. The client uses
+// the first answer. Consecutive answers of the same other server count once per name. Report
+// logs at most one line per duplicateInterval. A server with two addresses may look like two
+// servers.
 func (d *Duplicates) Report(e *Entry, used, other netip.AddrPort) {
 	if other == used || other == e.duplicate {
-		return // the same answer to a repeated search
+		return // this is the same answer to a repeated search
 	}
 	e.duplicate = other
 	d.Found.Inc()

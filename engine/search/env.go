@@ -14,8 +14,8 @@ type Variable struct {
 	Set  func(value string) error
 }
 
-// ReadEnv reads variables and sets their values. lookup is os.LookupEnv or the like. As in
-// EPICS base, an empty value counts as unset. The error for a wrong value names the
+// ReadEnv reads variables and sets their values. lookup is os.LookupEnv or a similar function.
+// As in EPICS base, an empty value counts as unset. The error for a wrong value names the
 // variable.
 func ReadEnv(lookup func(name string) (value string, ok bool), variables ...Variable) error {
 	for _, v := range variables {
@@ -52,7 +52,7 @@ func SetPort(to *uint16) func(string) error {
 	}
 }
 
-// SetYesNo returns a function that sets YES or NO.
+// SetYesNo returns a function that sets a boolean, given as YES or NO, or as 1 or 0.
 func SetYesNo(to *bool) func(string) error {
 	return func(s string) error {
 		switch strings.ToUpper(s) {

@@ -3,7 +3,7 @@ package search
 // entries is a heap of entries by due time.
 type entries []*Entry
 
-// Len implements heap.Interface, as do the methods that follow.
+// Len implements heap.Interface. The next two methods do so too.
 func (q entries) Len() int           { return len(q) }
 func (q entries) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q entries) Swap(i, j int) {

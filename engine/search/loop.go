@@ -12,8 +12,8 @@ type Loop struct {
 	wake  chan struct{} // holds one token
 }
 
-// NewLoop returns a Loop. due returns when the next round is due, if any. round runs it,
-// and reports whether it sent anything.
+// NewLoop returns a Loop. due returns the time at which the next round is due, and whether
+// there is a next round. round runs a round, and reports whether the round sent anything.
 func NewLoop(due func() (time.Time, bool), round func() bool) *Loop {
 	return &Loop{due: due, round: round, wake: make(chan struct{}, 1)}
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NameCircuit is a circuit to a name server. Channels that the server has itself share
-// it, but it stays open without channels.
+// NameCircuit is a circuit to a name server. The server's own channels use it too, but it
+// stays open without channels.
 type NameCircuit interface {
 	// PinLocked keeps the circuit open without channels, and TakesSearchesLocked reports
-	// whether the server takes searches now. The lock is NameServerConfig.Mu.
+	// whether the server accepts searches now. The lock is NameServerConfig.Mu.
 	PinLocked()
 	TakesSearchesLocked() bool
 	// SendSearches sends searches for the names of batches.
 	SendSearches(batches []Batch)
-	// Done returns a channel that is closed when the circuit has ended. End then
-	// returns whether it was up, and why it ended.
+	// Done returns a channel that is closed when the circuit has ended. End then reports
+	// whether the circuit was connected, and returns the cause of its end.
 	Done() <-chan struct{}
 	End() (up bool, cause error)
 }
 
-// NameServerConfig is how NameServers reach servers.
+// NameServerConfig configures NameServers.
 type NameServerConfig struct {
 	// Mu is the client's lock, which guards the NameServers too.
 	Mu      sync.Locker
-	Port    uint16 // of addresses that name none
+	Port    uint16 // of addresses without a port
 	Resolve Resolve
-	// Circuit returns the circuit to an address, and starts one if there is none,
-	// whatever penalty the server has. ok is false if the client is closed. Hasten
-	// makes all names due now. Both need Mu.
+	// Circuit returns the circuit to an address. It starts one if there is none, even if the
+	// server has a penalty. ok is false if the client is closed. Hasten makes all names due
+	// now. NameServers holds Mu when it calls them.
 	Circuit func(address netip.AddrPort) (c NameCircuit, ok bool)
 	Hasten  func()
 
@@ -42,7 +42,8 @@ type NameServerConfig struct {
 	LookUpErrors prometheus.Counter
 }
 
-// NameServers are servers that a client searches over TCP. It keeps a circuit to each.
+// NameServers has the servers to which a client sends searches over TCP, and keeps a circuit
+// to each of them.
 type NameServers struct {
 	NameServerConfig
 	servers []*nameServer
@@ -50,10 +51,11 @@ type NameServers struct {
 
 type nameServer struct {
 	address string      // host[:port]
-	circuit NameCircuit // the latest; nil before the first
+	circuit NameCircuit // the latest circuit, or nil before the first one
 }
 
-// NewNameServers returns the name servers of a list of addresses, host or host:port.
+// NewNameServers returns the name servers of a list of addresses. The addresses have the form
+// host or host:port.
 func NewNameServers(list []string, config NameServerConfig) (*NameServers, error) {
 	n := &NameServers{NameServerConfig: config}
 	for _, address := range list {
@@ -65,7 +67,7 @@ func NewNameServers(list []string, config NameServerConfig) (*NameServers, error
 	return n, nil
 }
 
-// ReadyLocked returns the circuits that take searches now. The lock is Mu.
+// ReadyLocked returns the circuits that accept searches now. The lock is Mu.
 func (n *NameServers) ReadyLocked() []NameCircuit {
 	var out []NameCircuit
 	for _, s := range n.servers {
@@ -76,8 +78,9 @@ func (n *NameServers) ReadyLocked() []NameCircuit {
 	return out
 }
 
-// Start keeps circuits up until ctx ends, on goroutines that the client waits for. It
-// logs why a circuit ended, once for the same cause in a row.
+// Start starts goroutines that keep circuits open until ctx ends. run starts a goroutine for
+// which the client waits. When a circuit ends, its goroutine logs the cause, unless it logged
+// the same cause last time.
 func (n *NameServers) Start(ctx context.Context, run func(func())) {
 	for _, s := range n.servers {
 		run(func() { n.run(ctx, s) })
@@ -104,8 +107,9 @@ func (n *NameServers) run(ctx context.Context, s *nameServer) {
 	}
 }
 
-// serve resolves a name server, and returns when the circuit to it has ended. Of
-// several addresses it uses the first that connects.
+// serve resolves the address of a name server, and returns when the circuit to the name server
+// has ended. If the name server has several addresses, serve uses the first address to which
+// it can connect.
 func (n *NameServers) serve(ctx context.Context, s *nameServer) error {
 	addresses, err := n.Resolve.Addresses(ctx, s.address, n.Port)
 	if err != nil {
@@ -137,7 +141,7 @@ func (n *NameServers) pin(s *nameServer, address netip.AddrPort) (circuit NameCi
 	}
 	s.circuit = circuit
 	circuit.PinLocked()
-	if circuit.TakesSearchesLocked() { // else the circuit hastens the search when it does
+	if circuit.TakesSearchesLocked() { // otherwise the circuit hastens the search when the server accepts searches
 		n.Hasten()
 	}
 	return circuit, true

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// named is a circuit to a name server, which is up or refused at once.
+// named is a circuit to a name server. The server accepts or refuses the connection at once.
 type named struct {
 	up, pinned bool
 	done       chan struct{}
@@ -84,7 +84,7 @@ func TestNameServerIsConnectedToAgainAndItsAddressesTried(t *testing.T) {
 			t.Errorf("%d circuits after the one that ended", n)
 		}
 		cancel()
-		after(0, func() { close(last.done) }) // as circuits do with their client
+		after(0, func() { close(last.done) }) // circuits end when their client is closed
 		wg.Wait()
 	})
 }

@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	// probeTimeout bounds one attempt to connect: a host that is down answers none.
+	// probeTimeout is the maximum time of one attempt to connect. A host that is down does not
+	// answer.
 	probeTimeout = 1500 * time.Millisecond
-	// idleTimeout is how long the circuit to a server that came back may have no channels.
+	// idleTimeout is the time for which the circuit to a server that came back may have no
+	// channels.
 	idleTimeout = 10 * time.Second
 
-	// The prober requests the channels of a server that came back in small steps:
-	// 20,000 a second.
+	// After a server has come back, the prober requests its channels in small steps: 20,000
+	// channels per second.
 	requestNames    = 400
 	requestInterval = 20 * time.Millisecond
 )
@@ -37,32 +39,33 @@ type Circuit interface {
 	Idle() bool
 }
 
-// ProberConfig is how a Prober reaches servers.
+// ProberConfig configures a Prober.
 type ProberConfig struct {
 	// Mu is the client's lock, which guards the Prober too.
 	Mu sync.Locker
 	// Go runs a function on a goroutine that the client waits for.
 	Go   func(func())
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Circuit returns the circuit to a server if there is one, and Connected starts
-	// one over a connection. Both need Mu.
+	// Circuit returns the circuit to a server if there is one, and Connected starts a circuit
+	// over a connection. The prober holds Mu when it calls them.
 	Circuit   func(server netip.AddrPort) (c Circuit, ok bool)
 	Connected func(server netip.AddrPort, conn net.Conn)
 	Penalties Penalties
 	Probes    prometheus.Counter // attempts to connect
 }
 
-// Prober probes servers that were lost while they had channels. As long as the client
-// searches for some of these channels, the prober tries to connect to the server's
-// address by TCP. So it finds the server soon even where neither searches nor beacons
-// get through. The search goes on meanwhile.
+// Prober probes servers that were lost while they had channels. As long as the client searches
+// for some of these channels, the prober tries to connect to the server's address by TCP. Thus
+// it finds the server soon even where neither searches nor beacons arrive. The search
+// continues at the same time.
 //
 //	circuit lost ─▶ probing ──connected by a probe, or found by the search──▶ requesting
 //	                   ▲                                                          │
 //	                   └──────────────── circuit lost again ◀── waiting ◀─────────┘
 //
-// The prober forgets a server when its last channel is found or closed, or when a
-// circuit to the server ends as idle: then the server is back without these channels.
+// The prober forgets a server when its last channel is found or closed, or when a circuit to
+// the server ends because no channel uses it. In the second case, the server is back without
+// these channels.
 type Prober struct {
 	ProberConfig
 	ctx     context.Context
@@ -72,7 +75,7 @@ type Prober struct {
 // lostServer is a server that the client has lost.
 type lostServer struct {
 	address netip.AddrPort
-	wake    chan struct{}       // holds one token: names or circuits changed
+	wake    chan struct{}       // holds one token when names or circuits have changed
 	names   map[*Entry]struct{} // guarded by ProberConfig.Mu
 }
 
@@ -84,7 +87,7 @@ func NewProber(ctx context.Context, config ProberConfig) *Prober {
 // LenLocked returns the number of lost servers.
 func (p *Prober) LenLocked() int { return len(p.servers) }
 
-// AddLocked adds a name that the client searches for because it lost the name's Home.
+// AddLocked adds a name for which the client searches because it has lost the server e.Home.
 func (p *Prober) AddLocked(e *Entry) {
 	if !e.Home.IsValid() || p.ctx.Err() != nil {
 		return
@@ -99,12 +102,13 @@ func (p *Prober) AddLocked(e *Entry) {
 	e.lost = s
 }
 
-// LostAt reports whether the client searches for a name that it lost at a server.
+// LostAt reports whether the client searches for the name because it has lost this server,
+// which had the channel.
 func (e *Entry) LostAt(server netip.AddrPort) bool {
 	return e.lost != nil && e.lost.address == server
 }
 
-// RemoveLocked removes a name that the client no longer searches for.
+// RemoveLocked removes a name for which the client no longer searches.
 func (p *Prober) RemoveLocked(e *Entry) {
 	s := e.lost
 	if s == nil {
@@ -116,7 +120,7 @@ func (p *Prober) RemoveLocked(e *Entry) {
 	}
 }
 
-// CircuitStartedLocked notes that there is a circuit to a server.
+// CircuitStartedLocked notifies the prober that there is a circuit to a server.
 func (p *Prober) CircuitStartedLocked(server netip.AddrPort) {
 	if s := p.servers[server]; s != nil {
 		s.signal()
@@ -131,7 +135,7 @@ func (s *lostServer) signal() {
 	}
 }
 
-// run probes a server, and requests its channels, until none of them is lost.
+// run probes a server and requests its channels until none of them is lost.
 func (p *Prober) run(s *lostServer) {
 	began := time.Now()
 	timer := time.NewTimer(0)
@@ -157,9 +161,9 @@ func (p *Prober) run(s *lostServer) {
 	}
 }
 
-// next returns the circuit to a server that has been gone for some time, if there is
-// one again, or else the time until the next probe. ok is false if the server has no
-// lost names, and is forgotten.
+// next returns the circuit to a server if there is one again, and otherwise the time until the
+// next probe. gone is the time for which the server has been gone. If no name is lost at the
+// server, or the client is closed, next removes the server, and ok is false.
 func (p *Prober) next(s *lostServer, gone time.Duration) (up Circuit, wait time.Duration, ok bool) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -196,14 +200,15 @@ func (p *Prober) probe(s *lostServer) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	if _, found := p.Circuit(s.address); found || p.ctx.Err() != nil {
-		_ = conn.Close() // nothing was sent
+		_ = conn.Close() // no data was sent
 		return
 	}
 	p.Connected(s.address, conn)
 }
 
-// restore requests the channels of a server that came back. It returns when the
-// circuit has ended, or when no channel of the server is lost any more.
+// restore requests the channels of a server that came back. After idleTimeout it ends the
+// circuit if no channel uses it. restore returns when the circuit has ended, or after
+// idleTimeout when no channel of the server is lost any longer.
 func (p *Prober) restore(s *lostServer, circuit Circuit) {
 	if !circuit.Ready() {
 		return
@@ -261,7 +266,8 @@ func (p *Prober) countLost(s *lostServer) int {
 	return len(s.names)
 }
 
-// forget leaves the lost names of a server to the search alone.
+// forget removes the lost names of a server from the prober. Then only the search can find
+// them.
 func (p *Prober) forget(s *lostServer) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()

@@ -23,16 +23,16 @@ func TestProbesSlowDown(t *testing.T) {
 	}
 }
 
-// home is a server that can be down, and its circuit.
+// home is a server that can be down, with its circuit.
 type home struct {
 	mu        sync.Mutex
 	wg        sync.WaitGroup
 	dials     int
 	back      bool
 	circuit   *visit
-	requested []int // names in each step
+	requested []int // number of names in each step
 	prober    *Prober
-	has       bool // the names that are requested
+	has       bool // the server has the channels of the requested names
 }
 
 // visit is the circuit to a server that came back.
@@ -77,7 +77,7 @@ func (h *home) endLocked(idle bool) {
 
 var homeAddr = netip.MustParseAddrPort("10.0.0.1:5")
 
-// newHome returns a server that is down, and loses n names.
+// newHome returns a server that is down. The client has lost n names at the server.
 func newHome(ctx context.Context, n int) *home {
 	h := &home{}
 	h.prober = NewProber(ctx, ProberConfig{
@@ -107,8 +107,8 @@ func newHome(ctx context.Context, n int) *home {
 	return h
 }
 
-// after changes the server after a while, and returns how often the prober dialled it
-// until then.
+// after changes the server after a time d, and returns how often the prober has dialled the
+// server until then.
 func (h *home) after(d time.Duration, change func()) (dials int) {
 	time.Sleep(d)
 	synctest.Wait()

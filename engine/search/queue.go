@@ -7,30 +7,34 @@ import (
 )
 
 const (
-	// MinDelay is the first delay between the searches for a name.
+	// MinDelay is the delay between the first two searches for a name.
 	MinDelay = 30 * time.Millisecond
-	// MaxDelay is the longest delay between two searches for a name, while the queue has
-	// few names. For a name that was searched for long, it grows to a rareShare of that
-	// time, up to rareDelay: a name that no server had for a quarter of an hour is not
-	// expected any moment, and a beacon anomaly hastens its search.
+	// MaxDelay is the maximum delay between two searches for a name, with two exceptions. With
+	// more than 10,000 names in the queue, the maximum is longer (see steadyNames). If the
+	// client has searched for a name for long, the maximum is this time divided by rareShare,
+	// but not more than rareDelay. Such a name is not expected at any moment, and a beacon
+	// anomaly hastens its search.
 	MaxDelay  = 5 * time.Second
 	rareDelay = time.Minute
 	rareShare = 16
-	// steadyNames is the most names a second in the long run. With many names, the
-	// longest delay grows so far that there is always room for new names.
+	// steadyNames is the maximum number of names per second in the long run. With many names,
+	// the maximum delay grows so far that there is always room for new names.
 	steadyNames = 2000
-	// retryNames is the most repeated searches a second while delays still grow: with
-	// many names, a name is searched for again when all names had their turn.
+	// retryNames is the maximum number of repeated searches per second while delays still
+	// grow. With many names, the client searches for a name again only when it has searched
+	// for all others.
 	retryNames = 7000
 
-	// RoundInterval is the least time between two rounds, so that a round has all
-	// channels that were subscribed together. A round has at most roundDatagrams: some
-	// 14,000 names a second. While answers come, it has more: as many as the previous
-	// round had answers for, up to answeredDatagrams.
+	// RoundInterval is the minimum time between two rounds, so that a round has all channels
+	// that were subscribed together. A round has at most roundDatagrams datagrams, which is
+	// about 14,000 names per second. While answers arrive, it may have more: one more for each
+	// MaxDatagram bytes of searches that were answered since the previous round, and at most
+	// answeredDatagrams.
 	RoundInterval     = 20 * time.Millisecond
 	roundDatagrams    = 8
 	answeredDatagrams = 24
-	// MaxDatagram fits an Ethernet frame, and a VPN's.
+	// MaxDatagram is the maximum size of a datagram in bytes. It fits in a frame of an
+	// Ethernet or a VPN.
 	MaxDatagram = 1400
 )
 
@@ -38,51 +42,51 @@ const (
 // Queue, and never change.
 type Entry struct {
 	Name string
-	ID   uint32 // stands for the name in messages
-	// Home is the server that had the channel last, unless it no longer has the channel.
-	// It may be set while the entry is in no queue.
+	ID   uint32 // represents the name in messages
+	// Home is the last server that had the channel. It is the zero address if this server no
+	// longer has the channel. It may only be set while the entry is in no queue.
 	Home netip.AddrPort
 
 	due       time.Time
-	since     time.Time      // when the search for the name began, or was hastened
-	delay     time.Duration  // between the next search and the one after it; 0 is MinDelay
+	since     time.Time      // time at which the search for the name began or was hastened
+	delay     time.Duration  // from the next search to the one after it; 0 means MinDelay
 	index     int            // in the queue
-	lost      *lostServer    // Home, while the client searches for the name again
+	lost      *lostServer    // the server Home, while the client searches for the name again
 	duplicate netip.AddrPort // another server that has the name
 }
 
-// Delay returns the delay that the back-off has grown to.
+// Delay returns the current delay of the back-off.
 func (e *Entry) Delay() time.Duration { return max(e.delay, MinDelay) }
 
-// Restart begins the back-off again. The entry is in no queue.
+// Restart begins the back-off again. The entry must not be in a queue.
 func (e *Entry) Restart() { e.delay = MinDelay }
 
-// Batch is the names of one datagram.
+// Batch has the names of one datagram.
 type Batch []*Entry
 
-// Queue has the names to search for, by due time. The client's lock guards it.
+// Queue has the names to search for, ordered by due time. The client's lock guards it.
 type Queue struct {
 	head      int
 	size      func(name int) int
 	entries   entries
-	answered  int // bytes of searches that were answered since the last round
+	answered  int // size in bytes of the searches that were answered since the last round
 	anomalies anomalies
 }
 
-// NewQueue returns an empty Queue. A datagram has head bytes beside its names, and size
-// returns how many bytes a name of some length takes.
+// NewQueue returns an empty Queue. head is the number of bytes of a datagram without its
+// names. size returns the number of bytes that a datagram needs for a name of a given length.
 func NewQueue(head int, size func(name int) int) Queue { return Queue{head: head, size: size} }
 
 // Len returns the number of names.
 func (q *Queue) Len() int { return len(q.entries) }
 
-// Add adds an entry, which is due for its first search at a time.
+// Add adds an entry. Its first search is at the time due.
 func (q *Queue) Add(e *Entry, due time.Time) {
 	e.due, e.since = due, due
 	heap.Push(&q.entries, e)
 }
 
-// Remove removes an entry, which is in the queue.
+// Remove removes an entry, which must be in the queue.
 func (q *Queue) Remove(e *Entry) { heap.Remove(&q.entries, e.index) }
 
 // Found removes an entry, because a server answered for it.
@@ -92,7 +96,7 @@ func (q *Queue) Found(e *Entry) {
 	q.answered += q.size(len(e.Name))
 }
 
-// Due returns when the next round is due. ok is false if the queue is empty.
+// Due returns the time at which the next round is due. ok is false if the queue is empty.
 func (q *Queue) Due() (due time.Time, ok bool) {
 	if len(q.entries) == 0 {
 		return time.Time{}, false
@@ -131,8 +135,8 @@ func (q *Queue) Round(now time.Time) (batches []Batch, names int) {
 	return batches, names
 }
 
-// longest returns the longest delay between two searches for a name. age is how long the
-// client has searched for the name.
+// longest returns the maximum delay between two searches for a name. age is the time for which
+// the client has searched for the name.
 func (q *Queue) longest(age time.Duration) time.Duration {
 	many := time.Duration(len(q.entries)) * time.Second / steadyNames
 	return max(MaxDelay, many, min(age/rareShare, rareDelay))

@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// steps runs rounds for a while, and returns how many names they had.
+// steps runs rounds for a time d, and returns the number of names in them.
 func steps(q *Queue, d time.Duration) (names int) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
@@ -26,7 +26,7 @@ func steps(q *Queue, d time.Duration) (names int) {
 	return names
 }
 
-// empty returns a queue of names that need 20 bytes each.
+// empty returns an empty queue, in which each name needs 20 bytes.
 func empty() *Queue {
 	q := NewQueue(16, func(int) int { return 20 })
 	return &q
@@ -56,7 +56,7 @@ func TestNameIsSearchedForWithBackOff(t *testing.T) {
 func TestManyNamesLeaveRoomForNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(20_000)
-		steps(q, 2*time.Minute) // then all have reached the longest delay
+		steps(q, 2*time.Minute) // then all names have reached the maximum delay
 		if rate := steps(q, time.Minute) / 60; rate > 3*steadyNames/2 {
 			t.Errorf("%d names a second in the end", rate)
 		}
@@ -80,8 +80,8 @@ func TestLong_NamesThatNoServerHasAreSearchedForLessAndLess(t *testing.T) { sear
 
 // searchInVain counts the searches for names that no server has.
 func searchInVain(t *testing.T, names int) {
-	delay := max(MaxDelay, time.Duration(names)*time.Second/steadyNames) // of a new name after a while
-	once := int(time.Duration(names) * time.Second / delay)              // searches a second with this delay
+	delay := max(MaxDelay, time.Duration(names)*time.Second/steadyNames) // delay of a new name after a while
+	once := int(time.Duration(names) * time.Second / delay)              // searches per second with this delay
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(names)
 		began := time.Now()
@@ -138,7 +138,7 @@ func TestManyBeaconAnomaliesCauseFewSearches(t *testing.T) { makeAnomalies(t, 20
 
 func TestLong_ManyBeaconAnomaliesCauseFewSearches(t *testing.T) { makeAnomalies(t, time.Minute) }
 
-// makeAnomalies counts the searches for 20,000 names while ten anomalies a second arrive.
+// makeAnomalies counts the searches for 20,000 names while ten anomalies per second arrive.
 func makeAnomalies(t *testing.T, d time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		q := filled(20_000)
@@ -148,7 +148,7 @@ func makeAnomalies(t *testing.T, d time.Duration) {
 			q.NoteAnomaly(time.Now())
 			searches += steps(q, 100*time.Millisecond)
 		}
-		if rate := searches / int(d.Seconds()); rate > 7*steadyNames/2 { // 3, give or take
+		if rate := searches / int(d.Seconds()); rate > 7*steadyNames/2 { // about 3 times as many
 			t.Errorf("%d searches a second in a storm of anomalies", rate)
 		}
 	})
@@ -156,7 +156,7 @@ func makeAnomalies(t *testing.T, d time.Duration) {
 
 func TestBeaconAnomalyThatHadToWaitIsHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := filled(10_000) // which are paid for with 5 s
+		q := filled(10_000) // a search for so many names costs 5 s
 		q.anomalies.paid = time.Now().Add(12 * time.Second)
 		q.NoteAnomaly(time.Now())
 		if wait := time.Until(q.anomalies.due); wait < 7*time.Second || wait > 7*time.Second+anomalyDelay {
@@ -186,7 +186,7 @@ func TestRoundsGrowWhileAnswersCome(t *testing.T) {
 			time.Sleep(RoundInterval)
 			return names, len(batches)
 		}
-		for _, want := range []int{8, 15, 22, 24} { // 7.9 are full of the names of 8
+		for _, want := range []int{8, 15, 22, 24} { // the names of 8 datagrams fill 7.9 times MaxDatagram bytes
 			names, datagrams := round()
 			if datagrams != want {
 				t.Errorf("%d datagrams, want %d", datagrams, want)

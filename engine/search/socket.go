@@ -15,17 +15,17 @@ import (
 // receiveBuffer is the size of the socket's receive buffer, for bursts of answers.
 const receiveBuffer = 1 << 20
 
-// Socket sends the datagrams of searches, and receives the answers.
+// Socket sends searches as datagrams, and receives the answers.
 type Socket struct {
 	To *Destinations
 
 	conn         *net.UDPConn // nil if there are no destinations
 	log          *slog.Logger
-	sent, failed prometheus.Counter // datagrams
+	sent, failed prometheus.Counter // numbers of datagrams
 }
 
-// NewSocket opens a socket if there are destinations. It counts the datagrams that
-// were sent, and those that could not be sent or received.
+// NewSocket opens a socket if there are destinations. sent counts the datagrams that were
+// sent, and failed counts those that could not be sent or received.
 func NewSocket(to *Destinations, log *slog.Logger, sent, failed prometheus.Counter) (*Socket, error) {
 	s := &Socket{To: to, log: log, sent: sent, failed: failed}
 	if to.Empty() {
@@ -35,12 +35,12 @@ func NewSocket(to *Destinations, log *slog.Logger, sent, failed prometheus.Count
 	if err != nil {
 		return nil, fmt.Errorf("opening the search socket: %w", err)
 	}
-	_ = conn.SetReadBuffer(receiveBuffer) // the operating system may give less
+	_ = conn.SetReadBuffer(receiveBuffer) // the operating system may choose a smaller size
 	s.conn = conn
 	return s, nil
 }
 
-// Port returns the port that answers come to, 0 if there are no destinations.
+// Port returns the port on which answers arrive, or 0 if there are no destinations.
 func (s *Socket) Port() uint16 {
 	if s.conn == nil {
 		return 0
@@ -48,16 +48,17 @@ func (s *Socket) Port() uint16 {
 	return s.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 }
 
-// Close ends Receive.
+// Close closes the socket, which ends Receive.
 func (s *Socket) Close() {
 	if s.conn != nil {
-		_ = s.conn.Close() // no error can matter now
+		_ = s.conn.Close() // an error has no effect now
 	}
 }
 
-// Send sends datagrams to all destinations. prepare, if it is not nil, prepares a datagram
-// for its destination. A datagram that cannot be sent is like a lost one: the client
-// searches for its names again.
+// Send sends datagrams to all destinations. Before each datagram it calls prepare, which may
+// be nil, to adapt the datagram to its destination. If a datagram cannot be sent, Send skips
+// the rest of the datagrams for this destination. They are like lost ones: the client searches
+// for their names again.
 func (s *Socket) Send(datagrams [][]byte, prepare func(datagram []byte, to netip.Addr)) {
 	if s.conn == nil {
 		return
@@ -78,14 +79,15 @@ func (s *Socket) Send(datagrams [][]byte, prepare func(datagram []byte, to netip
 	s.To.Searched()
 }
 
-// Receive passes the datagrams that come to handle, until the socket is closed.
+// Receive passes received datagrams to handle until the socket is closed.
 func (s *Socket) Receive(ctx context.Context, handle func(datagram []byte, from netip.Addr)) {
 	if s.conn != nil {
 		Receive(ctx, s.conn, s.failed, handle)
 	}
 }
 
-// Receive passes the datagrams of a socket to handle, until the socket is closed.
+// Receive passes the datagrams that a socket receives to handle until the socket is closed. It
+// counts failed reads.
 func Receive(ctx context.Context, conn *net.UDPConn, failed prometheus.Counter, handle func(datagram []byte, from netip.Addr)) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -95,7 +97,7 @@ func Receive(ctx context.Context, conn *net.UDPConn, failed prometheus.Counter, 
 			handle(buf[:n], from.Addr().Unmap())
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // a passing error of the operating system
+		default: // a temporary error of the operating system
 			failed.Inc()
 			select {
 			case <-ctx.Done():

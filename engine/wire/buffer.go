@@ -1,20 +1,19 @@
 package wire
 
 const (
-	// The buffer starts with minBuffer bytes, because many IOCs send little, and grows to
-	// maxBuffer while reads fill it. It is larger only for a frame that does not fit.
+	// The buffer has minBuffer bytes at first, because many IOCs send little. It grows to
+	// maxBuffer while reads fill it. It becomes larger only for a frame that does not fit.
 	minBuffer = 16 << 10
 	maxBuffer = 256 << 10
 )
 
-// Buffer holds the bytes of a stream that were read and not used yet. The zero value is
-// empty.
+// Buffer holds the bytes of a stream that were read but not used yet. The zero value is empty.
 type Buffer struct {
 	buf    []byte
 	filled int
 }
 
-// Free returns the free part of the buffer, to read into.
+// Free returns the free part of the buffer. The caller reads into it.
 func (b *Buffer) Free() []byte {
 	if b.buf == nil {
 		b.buf = make([]byte, minBuffer)
@@ -22,8 +21,8 @@ func (b *Buffer) Free() []byte {
 	return b.buf[b.filled:]
 }
 
-// Filled notes that n bytes were read into Free, and returns all bytes that were not used
-// yet. They are valid until Used.
+// Filled records that n bytes were read into the result of Free, and returns all bytes that
+// were not used yet. They are valid until the next call of Used.
 func (b *Buffer) Filled(n int) []byte {
 	b.filled += n
 	return b.buf[:b.filled]
@@ -37,7 +36,7 @@ func (b *Buffer) Used(used, need int) {
 		size *= 2
 	}
 	if size > maxBuffer && need <= maxBuffer {
-		size = maxBuffer // free the memory of a large frame
+		size = maxBuffer // frees the memory of a large frame
 	}
 	if size = max(size, need, len(rest)); size != len(b.buf) {
 		b.buf = make([]byte, size)

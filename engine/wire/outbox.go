@@ -1,15 +1,15 @@
-// Package wire moves bytes between a client and a server. It is what circuits of Channel
-// Access and pvAccess share below their messages.
+// Package wire moves bytes between a client and a server. The circuits of Channel Access and
+// pvAccess use it to read and write their messages.
 //
 //	any goroutine ── Add ──▶ Outbox ── Take ──▶ the goroutine that writes ──▶ socket
-//	socket ──▶ the goroutine that reads ──▶ Buffer ──▶ whole frames
-//	                                           └─────▶ Partial: a frame that is still coming
+//	socket ──▶ the goroutine that reads ──▶ Buffer ──▶ complete frames
+//	                                           └─────▶ Partial: an incomplete frame
 package wire
 
 import "sync"
 
-// Outbox is the queue of bytes to a server. Any goroutine may add bytes, and one takes
-// them.
+// Outbox is the queue of bytes to a server. Any goroutine may add bytes, and one goroutine
+// takes them.
 type Outbox struct {
 	limit int
 	wake  chan struct{} // holds one token when buf is not empty
@@ -37,13 +37,13 @@ func (o *Outbox) Add(appendTo func(dst []byte) []byte) bool {
 	return true
 }
 
-// Wake returns a channel that gives a token when there are bytes to take.
+// Wake returns a channel that receives a token when there are bytes to take.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
 
-// Take returns the bytes that were added. spare is a buffer that is no longer used: the
-// Outbox keeps it for the next bytes.
+// Take returns the bytes that were added. spare is a buffer that the caller no longer uses.
+// The Outbox uses it for the next bytes.
 func (o *Outbox) Take(spare []byte) []byte {
-	const keep = 64 << 10 // frees the memory of a burst
+	const keep = 64 << 10 // a larger buffer is not reused, which frees the memory of a burst
 	if cap(spare) > keep {
 		spare = nil
 	}

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// ErrEndless means that a skipped frame does not end in time. Its length may be wrong, and
-// then everything that comes would count as a part of it.
+// ErrEndless means that a skipped frame did not end in time. The length of the frame may be
+// wrong. Then all following bytes would count as a part of the frame.
 var ErrEndless = errors.New("a frame that is too large does not end")
 
-// Partial tracks a frame of which only a part came. Updates that the server sends meanwhile
-// are behind the frame, and are lost if the stream ends first. A frame that is too large
-// is skipped, which costs time but no memory.
+// Partial tracks a frame of which only a part has arrived. Updates that the server sends in
+// this time follow the frame. They are lost if the stream ends before the frame does. A frame
+// that is too large is skipped, which costs time but no memory.
 type Partial struct {
-	since time.Time // when its first bytes came; zero if there is none
-	left  uint64    // bytes to skip
-	until time.Time // when they must have come
+	since time.Time // when the first bytes of the frame arrived; zero if there is no frame
+	left  uint64    // number of bytes to skip
+	until time.Time // when these bytes must have arrived
 }
 
-// Skip skips the n bytes that follow, which must come before a deadline.
+// Skip skips the next n bytes of the stream, which must arrive before a deadline.
 func (p *Partial) Skip(n uint32, until time.Time) {
 	*p = Partial{left: uint64(n), until: until}
 }
 
-// Of returns how many of the n bytes that came are to be skipped.
+// Of returns how many of n received bytes the caller must skip.
 func (p *Partial) Of(n int) int {
 	taken := min(p.left, uint64(n))
 	p.left -= taken
 	return int(taken)
 }
 
-// Came notes that bytes came: with the bytes before them, used bytes of whole or skipped
-// frames, and rest bytes of another frame. It returns ErrEndless if a skipped frame should
-// have ended.
+// Came records that bytes arrived. Together with earlier unused bytes, these are used bytes of
+// complete or skipped frames, and then rest bytes of an incomplete frame. Came returns
+// ErrEndless if a skipped frame should have ended before now.
 func (p *Partial) Came(now time.Time, used, rest int) error {
 	switch {
 	case p.left > 0:
@@ -50,5 +50,6 @@ func (p *Partial) Came(now time.Time, used, rest int) error {
 	return nil
 }
 
-// Since returns when the first bytes of the frame came; zero if there is no frame.
+// Since returns the time at which the first bytes of the frame arrived, or zero if there is no
+// frame.
 func (p *Partial) Since() time.Time { return p.since }

@@ -29,8 +29,8 @@ func TestOutboxGivesBytesInTheOrderTheyWereAdded(t *testing.T) {
 	}
 }
 
-// TestBufferLosesNoByte reads frames of any size, each its length in four bytes
-// and that many more.
+// TestBufferLosesNoByte reads frames of any size. A frame consists of its length in four
+// bytes, and as many more bytes.
 func TestBufferLosesNoByte(t *testing.T) {
 	var stream []byte
 	var want []int
@@ -90,7 +90,7 @@ func TestPartialKnowsWhenAFrameBegan(t *testing.T) {
 	came(1, 10, 0, none)
 	came(2, 10, 3, at(2))
 	came(3, 0, 7, at(2))
-	came(4, 10, 2, at(4)) // of the next frame
+	came(4, 10, 2, at(4)) // the first bytes of the next frame
 	came(5, 10, 0, none)
 	p.Skip(10, at(8))
 	came(6, 24, 0, at(6))

@@ -17,7 +17,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// CheckEveryStep checks that no step of Counters is missing, and closes the client.
+// CheckEveryStep checks that the client receives every step of a database of Counters, and
+// closes the client.
 func CheckEveryStep(t *testing.T, c capture.Source, records, steps int) {
 	t.Helper()
 	sinks := make([]Recorder, records)
@@ -41,8 +42,8 @@ func CheckEveryStep(t *testing.T, c capture.Source, records, steps int) {
 	}
 }
 
-// CheckIOCComesBack checks that the channels of an IOC, with at least 10 Counters, come
-// back after it stops and after it is killed.
+// CheckIOCComesBack checks that the channels of an IOC connect again after the IOC was
+// stopped, and after it was killed. The IOC must have at least 10 Counters.
 func CheckIOCComesBack(t *testing.T, c capture.Source, ioc *epics.IOC) {
 	t.Helper()
 	sinks := make([]Recorder, 10)
@@ -62,7 +63,8 @@ func CheckIOCComesBack(t *testing.T, c capture.Source, ioc *epics.IOC) {
 	}
 }
 
-// CheckHosts checks that channels are found at their hosts: addresses by name.
+// CheckHosts checks that the client finds channels at the right addresses. hosts has the
+// address of each channel.
 func CheckHosts(t *testing.T, c capture.Source, hosts map[string]string) {
 	t.Helper()
 	for name, address := range hosts {
@@ -75,7 +77,7 @@ func CheckHosts(t *testing.T, c capture.Source, hosts map[string]string) {
 	}
 }
 
-// Loss is how a scripted server loses a channel.
+// Loss describes a test in which a client loses a channel of a scripted server.
 type Loss struct {
 	Server string        // its address
 	Value  uint64        // the value that it sends
@@ -83,7 +85,7 @@ type Loss struct {
 	Within time.Duration // the time until the channel is back
 }
 
-// Check checks that a channel comes back after lose.
+// Check checks that a channel connects again after lose.
 func (l Loss) Check(t *testing.T, c capture.Source, lose func()) {
 	t.Helper()
 	r := &Recorder{}
@@ -121,8 +123,8 @@ func CheckCircuitIsShared(t *testing.T, n *Network, c capture.Source, server str
 	}
 }
 
-// CheckGarbage checks that a server that sends garbage harms only its own channel, BAD,
-// and not GOOD, which another server has.
+// CheckGarbage checks the effect of a server that sends garbage. It must affect only its own
+// channel BAD, and not channel GOOD of another server.
 func CheckGarbage(t *testing.T, n *Network, c capture.Source, garbage string) {
 	t.Helper()
 	good, bad := &Recorder{}, &Recorder{}
@@ -140,8 +142,8 @@ func CheckGarbage(t *testing.T, n *Network, c capture.Source, garbage string) {
 	}
 }
 
-// CheckSearchBackOff checks that searches for a channel that no server has slow down.
-// least is the fewest searches that may come in the first second.
+// CheckSearchBackOff checks that a client searches less and less often for a channel that no
+// server has. least is the minimum number of searches in the first second.
 func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func() int) {
 	t.Helper()
 	c.Subscribe("NOBODY", capture.SubscribeOptions{}, &Recorder{})
@@ -155,8 +157,9 @@ func CheckSearchBackOff(t *testing.T, c capture.Source, least int, searches func
 	}
 }
 
-// CheckClose checks that a closed subscription gets no more, even if an update is under
-// way, and that another channel can follow. value is the value that the server sends.
+// CheckClose checks that a closed subscription gets no more updates, even if an update is in
+// flight, and that the client can then subscribe to another channel. value is the value that
+// the server sends.
 func CheckClose(t *testing.T, c capture.Source, value uint64, update func()) {
 	t.Helper()
 	closed, other := &Recorder{}, &Recorder{}
@@ -175,8 +178,9 @@ func CheckClose(t *testing.T, c capture.Source, value uint64, update func()) {
 	}
 }
 
-// CheckReadings checks that PVs, with these types, have the values and metadata that
-// another client reads, in JSON. reading returns the same of a sample and its metadata.
+// CheckReadings compares the values and metadata of PVs with those that another client reads.
+// types has the types of the PVs by name. read returns the results of the other client as
+// JSON. reading converts a sample and its metadata to the same form.
 func CheckReadings[R any](t *testing.T, c capture.Source, host string, types map[string]sample.Type,
 	read func(names ...string) []byte, reading func(typ sample.Type, s *sample.Sample, m *sample.Metadata, want R) R) {
 	t.Helper()
@@ -206,8 +210,8 @@ func CheckReadings[R any](t *testing.T, c capture.Source, host string, types map
 	}
 }
 
-// SubscribeAndClose subscribes to PV and closes the subscription, after each time up to
-// 60 ms, and waits for a minute.
+// SubscribeAndClose subscribes to PV 60 times, closes the subscriptions after 0 to 59 ms, and
+// then waits for a minute.
 func SubscribeAndClose(c capture.Source) {
 	for after := range 60 {
 		sub := c.Subscribe("PV", capture.SubscribeOptions{}, &Recorder{})
@@ -217,8 +221,8 @@ func SubscribeAndClose(c capture.Source) {
 	testclock.Advance(time.Minute)
 }
 
-// CheckMetrics checks the metrics of a client whose server has any channel but NOBODY.
-// drops are the reasons that the protocol has.
+// CheckMetrics checks the metrics of a client whose server has all channels except NOBODY.
+// drops has the reasons for which the protocol drops updates.
 func CheckMetrics(t *testing.T, c capture.Source, g prometheus.Gatherer, prefix string, drops ...string) {
 	t.Helper()
 	for _, name := range []string{"ONE", "TWO", "NOBODY"} {
@@ -267,7 +271,8 @@ func (f FromEnv[F]) Check(t *testing.T, env map[string]string, want F) {
 	}
 }
 
-// CheckErrors checks that the errors for wrong values, [name, value], name the variable.
+// CheckErrors checks that the error for a wrong value contains the name and the value of the
+// variable. Each variable is a pair of name and value.
 func (f FromEnv[F]) CheckErrors(t *testing.T, variables ...[2]string) {
 	t.Helper()
 	for _, v := range variables {

@@ -14,13 +14,13 @@ import (
 	"varve.dev/varve/engine/client"
 )
 
-// ByUDP returns a configuration that searches addresses by UDP.
+// ByUDP returns a configuration that sends searches to addresses by UDP.
 func ByUDP(addresses ...string) client.Config { return client.Config{AddrList: addresses} }
 
-// ByTCP returns a configuration that searches name servers over TCP.
+// ByTCP returns a configuration that sends searches to name servers over TCP.
 func ByTCP(addresses ...string) client.Config { return client.Config{NameServers: addresses} }
 
-// Start starts a client, which ends with the test.
+// Start starts a client. The client is closed at the end of the test.
 func Start[C capture.Source, F any](t testing.TB, newClient func(config F) (C, error), config F) C {
 	t.Helper()
 	c, err := newClient(config)
@@ -31,7 +31,7 @@ func Start[C capture.Source, F any](t testing.TB, newClient func(config F) (C, e
 	return c
 }
 
-// SubscribeAll subscribes to the channels T:C0… with a sink each.
+// SubscribeAll subscribes to the channels T:C0…, one for each sink.
 func SubscribeAll[S any, P interface {
 	*S
 	capture.Sink
@@ -41,7 +41,7 @@ func SubscribeAll[S any, P interface {
 	}
 }
 
-// Counters returns a database of n records T:C0… that count up ten times a second.
+// Counters returns a database of n records T:C0… that count up ten times per second.
 func Counters(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -50,7 +50,7 @@ func Counters(n int) string {
 	return b.String()
 }
 
-// Passive returns a database of n records T:C0… that do nothing.
+// Passive returns a database of n records T:C0… that never change.
 func Passive(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -59,7 +59,7 @@ func Passive(n int) string {
 	return b.String()
 }
 
-// Await waits until a condition holds, which a real server or socket brings about.
+// Await waits until a real server or socket makes a condition true.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {

@@ -1,9 +1,10 @@
-// Package clienttest is what the tests of both protocols' clients share.
+// Package clienttest has the common parts of the tests of both clients.
 //
 //	Recorder, Tally, Counter  sinks
 //	Network                   scripted servers, which a client dials in memory
 //	Counters, Passive         databases of real IOCs
-//	Check…                    what the client of either protocol has to do
+//	Check…                    checks that both clients must pass
 //
-// A protocol's tests write the scripted servers, and what only that protocol does.
+// The tests of a protocol define its scripted servers, and check the behaviour that only this
+// protocol has.
 package clienttest

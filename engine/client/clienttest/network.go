@@ -14,12 +14,12 @@ import (
 type Server interface {
 	// Address returns the server's address, host:port.
 	Address() string
-	// Accept takes a connection, and serves it on a goroutine of its own until it ends.
+	// Accept starts a goroutine that serves a connection until the connection ends.
 	Accept(conn net.Conn)
 }
 
-// Network is a set of scripted servers that a client dials in memory, so that the test
-// can run under synctest's clock.
+// Network is a set of scripted servers. A client dials them in memory, so that the test can
+// use the clock of package synctest.
 type Network struct {
 	mu      sync.Mutex
 	servers map[string]Server
@@ -87,9 +87,9 @@ func (n *Network) Dials(address string) int {
 	return n.dials[address]
 }
 
-// Serve writes a greeting to a client, and handles what the client sends until the
-// connection ends. handle gets all bytes that it did not use before, and returns how many
-// it used; 0 if they are not a whole frame.
+// Serve writes a greeting to a client, and passes the bytes that the client sends to handle
+// until the connection ends. handle gets all bytes that it has not used before, and returns
+// the number of bytes that it used. It returns 0 if the bytes are not a complete frame.
 func Serve(conn net.Conn, greeting []byte, handle func(b []byte) (used int)) {
 	defer conn.Close()
 	Write(conn, greeting)
@@ -107,14 +107,14 @@ func Serve(conn net.Conn, greeting []byte, handle func(b []byte) (used int)) {
 	}
 }
 
-// Write writes to a client, which may be gone.
+// Write writes to a client, which may have disconnected.
 func Write(conn net.Conn, b []byte) {
 	if len(b) > 0 {
-		_, _ = conn.Write(b) // fails when the client is gone
+		_, _ = conn.Write(b) // fails if the client has disconnected
 	}
 }
 
-// MovingHost resolves the name of a host that changes its address.
+// MovingHost is a host that changes its address.
 type MovingHost struct {
 	mu sync.Mutex
 	ip string
@@ -130,7 +130,7 @@ func (m *MovingHost) Move(ip string) {
 	m.ip = ip
 }
 
-// Resolve returns the address, for any name.
+// Resolve returns the address of the host for any name.
 func (m *MovingHost) Resolve(context.Context, string) ([]netip.Addr, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

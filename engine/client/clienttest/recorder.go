@@ -14,10 +14,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// Recorder is a sink that keeps all that it gets.
+// Recorder is a sink that records all calls.
 type Recorder struct {
 	mu       sync.Mutex
-	Log      []string // the calls, except of Sample
+	Log      []string // all calls except those of Sample
 	Info     capture.ChannelInfo
 	Meta     *sample.Metadata
 	Samples  []sample.Sample
@@ -25,7 +25,7 @@ type Recorder struct {
 	Connects int
 	Drops    [sample.NumReasons]uint64
 	Cause    error // of the last disconnect
-	Early    int   // samples while not connected
+	Early    int   // number of samples that arrived while not connected
 }
 
 // Connected implements capture.Sink.
@@ -86,7 +86,7 @@ func (r *Recorder) View(f func(r *Recorder) bool) bool {
 	return f(r)
 }
 
-// Has reports whether the channel is connected, and the recorder has n samples.
+// Has reports whether the channel is connected and the recorder has at least n samples.
 func (r *Recorder) Has(n int) bool {
 	return r.View(func(r *Recorder) bool { return r.Up && len(r.Samples) >= n })
 }
@@ -96,7 +96,7 @@ func (r *Recorder) Back(n int) bool {
 	return r.View(func(r *Recorder) bool { return r.Up && r.Connects == n })
 }
 
-// Calls returns the calls, except of Sample.
+// Calls returns all calls except those of Sample.
 func (r *Recorder) Calls() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *Recorder) Words() []uint64 {
 	return out
 }
 
-// Floats returns the values of the samples, which are doubles.
+// Floats returns the values of the samples, which must be of type float64.
 func (r *Recorder) Floats() []float64 {
 	var out []float64
 	for _, w := range r.Words() {
@@ -138,7 +138,7 @@ func (ignore) Suspect(int64, int64)          {}
 func (ignore) Dropped(sample.Reason, uint64) {}
 func (ignore) Disconnected(error)            {}
 
-// Tally is a sink that counts; for many channels.
+// Tally is a sink that only counts. It is for tests with many channels.
 type Tally struct {
 	ignore
 	Connects atomic.Int64
@@ -151,7 +151,7 @@ func (c *Tally) Connected(capture.ChannelInfo) { c.Connects.Add(1) }
 // Sample implements capture.Sink.
 func (c *Tally) Sample(*sample.Sample) { c.Samples.Add(1) }
 
-// Counter is a sink that costs next to nothing; for benchmarks.
+// Counter is a sink that costs very little. It is for benchmarks.
 type Counter struct {
 	ignore
 	N, Sum uint64
