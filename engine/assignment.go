@@ -23,13 +23,13 @@ type Shard struct {
 	Seal bool
 }
 
-// Assignment defines all that an engine holds, by shard.
+// Assignment has the shards that an engine holds, by number.
 type Assignment map[int]Shard
 
 // Apply makes the engine hold exactly the shards of an assignment. The engine claims new
 // shards and releases shards that are no longer listed. To release a shard, it ends the
 // capture without a mark, because another engine continues it. It then makes the samples
-// durable and closes the claim. If the store is unreachable, a release takes until the store
+// durable and closes the claim. If the store is unreachable, a release lasts until the store
 // is reachable again. A shard may be listed again at any time. A PV that moves to another
 // shard keeps its subscription.
 func (e *Engine) Apply(a Assignment) {

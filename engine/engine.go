@@ -10,8 +10,9 @@
 //	       query.Reader ── Recent ────────┘
 //
 // An engine holds a shard from the Apply that first lists it until the shard is no longer
-// listed, its samples are durable, and its claim is closed. Several engines may hold a
-// shard. Each of them journals it; those whose assignment says so also seal it.
+// listed, its samples are durable, and its claim is closed. Several engines may hold a shard.
+// Each of these engines journals the shard. An engine also seals the shard if its assignment
+// says so.
 //
 // No package below engine knows Kubernetes: the agent of an engine pod and `varve
 // standalone` drive the same Engine.
@@ -35,7 +36,7 @@ import (
 	"varve.dev/varve/engine/watchdog"
 )
 
-// Options configure an Engine. Zero values mean the defaults named.
+// Options configure an Engine. A zero value means the default in the comment of the field.
 type Options struct {
 	Store   store.Store
 	Sources capture.Sources
@@ -51,10 +52,10 @@ type Options struct {
 	// Spool takes samples while the store is unreachable. If it is nil, they wait in memory.
 	// The caller opens it for this engine alone, and closes it afterwards.
 	Spool *spool.Spool
-	// DiskLimit is how many bytes the archive may take before the oldest raw samples are
-	// deleted. 0 means the limit from the settings of the store's servers, if they have one.
-	// Reclaim says what an administrator can do to free the disk space of deleted samples;
-	// it is empty if the space becomes free automatically.
+	// DiskLimit is the number of bytes that the archive may take before the disk guard deletes
+	// the oldest raw samples. 0 means the limit from the settings of the store's servers, if
+	// they have a limit. Reclaim says what an administrator can do to free the disk space of
+	// deleted samples; it is empty if the space becomes free automatically.
 	DiskLimit int64
 	Reclaim   string
 	// Grace is how long an orderly stop may take; default 20 s.
@@ -97,8 +98,8 @@ func setDefault[T comparable](v *T, def T) {
 	}
 }
 
-// warnEvery is how often the same warning may be logged. While the store is unreachable,
-// all shards log one.
+// warnEvery is how often the same warning may be logged. While the store is unreachable, all
+// shards log the same warning.
 const warnEvery = 10 * time.Second
 
 // rowBytes is the size of a journal row's body before compression.

@@ -226,18 +226,19 @@ func TestSealingPasses(t *testing.T) {
 			t.Fatalf("round %d: the sealer does not seal, or the other does", round)
 		}
 	}
-	// A term that ends during a checkpoint may leave some duplicates. More are an error.
+	// A term that ends during a checkpoint may leave some duplicates. More duplicates are an
+	// error.
 	if n := inBlocks(t, st, "A"); n > sent*3/2 {
 		t.Errorf("%d samples in blocks, %d sent", n, sent)
 	}
 }
 
-// TestTheRolePassesWithoutOrders checks the leadership. A follower takes it when the sealer is
-// dead, and yields it to an engine that is ordered to seal. An order that changes nothing has
-// no effect, and an old order does not bring the leadership back.
+// TestTheRolePassesWithoutOrders checks the leadership. A follower takes the leadership when
+// the leader is dead, and yields it to an engine that is ordered to seal. An order that
+// changes nothing has no effect, and an old order does not bring the leadership back.
 func TestTheRolePassesWithoutOrders(t *testing.T) {
 	st, ioc := openStore(t), &taps{}
-	// To b, all other engines seem dead as soon as it checks. To a, they never do.
+	// Engine b considers all other engines dead as soon as it checks. Engine a never does.
 	b := launch(t, st, ioc, Options{Checkpoint: 10 * time.Millisecond, Exclusive: true})
 	b.Apply(one(0, false, "A"))
 	seals := func(l *life) func() bool { return func() bool { return l.ShardStatus(0).Sealing } }

@@ -150,9 +150,10 @@ type change struct {
 	keep store.Tier
 }
 
-// kept reports whether a sample must still exist. It must if, whenever a requested retention
-// ended, the sample was at least two hours younger than that retention allowed. A user who
-// requests a longer retention must do so before the sample is deleted.
+// kept reports whether a sample must still exist. A requested retention applies until the next
+// request, or until now. The sample must exist if, at the end of each of these periods, it was
+// at least two hours younger than the retention allowed. A user who requests a longer
+// retention must do so before the sample is deleted.
 func kept(sent time.Time, asked []change) bool {
 	for i, c := range asked {
 		end := time.Now()
@@ -286,9 +287,9 @@ type nothing struct{}
 
 func (nothing) Close() {}
 
-// TestLong_ALargeConstantStaysReadable checks a large value that buckets begin with only as a copy
-// without the value. It must stay readable when the block with the value expires, even if
-// another sealer takes over that has not seen the value.
+// TestLong_ALargeConstantStaysReadable checks a large constant value. Later buckets begin with
+// a carried-forward sample that does not contain the value. The value must stay readable when
+// the block with the value expires, even if a sealer takes over that has not seen the value.
 func TestLong_ALargeConstantStaysReadable(t *testing.T) {
 	t.Parallel() // it has its own clock
 	synctest.Test(t, func(t *testing.T) {

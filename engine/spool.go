@@ -39,6 +39,7 @@ func (e *Engine) addSpooled(held *query.Held, q *query.RecentRequest) {
 	if err != nil {
 		held.Missing, held.MissingFrom = fmt.Errorf("%w for samples in its spool: %w", query.ErrNoAnswer, err), query.Earliest
 	}
-	// In order of arrival, apart from samples that were durable before the outage.
+	// The runs are in order of arrival, except for samples that were durable before the
+	// outage.
 	held.Runs = append(runs, held.Runs...)
 }

@@ -4,8 +4,8 @@ import (
 	"varve.dev/varve/engine/watchdog"
 )
 
-// addWatchdog creates the watchdog. It resubscribes channels that are silent while another
-// engine receives samples.
+// addWatchdog creates the watchdog. The watchdog resubscribes channels that are silent while
+// another engine receives samples.
 func (e *Engine) addWatchdog() {
 	e.watchdog = watchdog.New(watchdog.Config{
 		Statuses: e.capture.Statuses, Shared: e.shared, Last: e.sealCfg.Last, Every: e.opts.Checkpoint,

@@ -112,8 +112,8 @@ func TestClockOfTheEngine(t *testing.T) {
 	}
 }
 
-// Two engines that see the same updates choose the same samples, whatever they saw before
-// and however late their timers are.
+// TestScanChoosesTheLastOfEachSlot checks that two engines that receive the same updates
+// choose the same samples. Earlier updates and late timers must make no difference.
 func TestScanChoosesTheLastOfEachSlot(t *testing.T) {
 	const period = 10 * time.Second
 	at := func(s float64) int64 { return int64(s * 1e9) }

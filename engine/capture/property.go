@@ -10,7 +10,7 @@ import (
 )
 
 // properties are the fields of a channel's record that are kept with its metadata. The
-// channel's lock guards them. Only configure and close change all.
+// channel's lock guards them. Only configure and close change the field all.
 type properties struct {
 	all []*property // sorted by name
 	// base is the metadata from the source. It is nil before the source has sent any, and

@@ -95,7 +95,8 @@ func TestAPropertyThatNoServerHasDelaysMetadataForALimitedTime(t *testing.T) {
 	})
 }
 
-// Strings of Channel Access have no metadata, but they have properties.
+// TestPropertiesOfAString checks a string of Channel Access, which has properties but no
+// metadata.
 func TestPropertiesOfAString(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "A")})
@@ -112,7 +113,8 @@ func TestPropertiesOfAString(t *testing.T) {
 	})
 }
 
-// A property that changes all the time must not fill the store.
+// TestARestlessPropertyCausesFewEntries checks that a property that changes all the time does
+// not fill the store.
 func TestARestlessPropertyCausesFewEntries(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "VAL"}, "A")})
@@ -160,7 +162,8 @@ func TestPropertiesFollowTheSettings(t *testing.T) {
 	})
 }
 
-// While a channel is paused, its properties keep their last values.
+// TestPausingWritesNoMetadata checks that the properties of a paused channel keep their last
+// values.
 func TestPausingWritesNoMetadata(t *testing.T) {
 	inManager(t, func(r *rig) {
 		set := Settings{Properties: "DESC"}
@@ -178,7 +181,8 @@ func TestPausingWritesNoMetadata(t *testing.T) {
 	})
 }
 
-// pvAccess metadata contains the description, so it needs no subscription.
+// TestPropertiesFollowAChangeOfTheProvider checks that properties are subscribed through the
+// new provider. pvAccess metadata contains the description, so it needs no subscription.
 func TestPropertiesFollowAChangeOfTheProvider(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC,MDEL"}, "A")})

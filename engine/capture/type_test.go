@@ -35,8 +35,9 @@ func num(sink Sink, at time.Time, v float64) {
 	sink.Sample(&sample.Sample{Time: at.UnixNano(), Word: math.Float64bits(v)})
 }
 
-// Samples of the new type are archived at once. None of either type is lost, and the
-// values that filters remember of the old type have no effect.
+// TestATypeChangesWhileConnected checks that samples of the new type are archived at once, and
+// that no sample of either type is lost. Values of the old type that filters remember must
+// have no effect.
 func TestATypeChangesWhileConnected(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Absolute: 10}, "A")})
@@ -49,7 +50,7 @@ func TestATypeChangesWhileConnected(t *testing.T) {
 			t.Fatalf("right after the change: %+v", st)
 		}
 		sink.Metadata(&sample.Metadata{Units: "counts"})
-		sink.Sample(&sample.Sample{Time: time.Now().UnixNano(), Word: 1}) // as the float before, and its time
+		sink.Sample(&sample.Sample{Time: time.Now().UnixNano(), Word: 1}) // the same value and time as the last accepted float64
 		sink.Sample(&sample.Sample{Time: time.Now().UnixNano() + 1, Word: 5})
 		sink.Connected(ChannelInfo{Type: sample.String, TypeName: "string", Count: 1, Host: "ioc:5064"})
 		sink.Sample(&sample.Sample{Time: time.Now().UnixNano() + 2, Bytes: []byte("on")})
@@ -73,7 +74,8 @@ func TestATypeChangesWhileConnected(t *testing.T) {
 	})
 }
 
-// The held sample of the old type is stored, and the slot goes on with the new type.
+// TestATypeChangesInAScan checks that the held sample of the old type is stored, and that the
+// slot continues with the new type.
 func TestATypeChangesInAScan(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
@@ -101,8 +103,9 @@ func TestATypeChangesInAScan(t *testing.T) {
 	})
 }
 
-// The status shows a type that cannot be archived while it lasts, and samples captured
-// before are stored.
+// TestATypeThatCannotBeArchivedComesAndGoes checks that the status shows a type that cannot be
+// archived for as long as the channel has it. Samples that were captured before must be
+// stored.
 func TestATypeThatCannotBeArchivedComesAndGoes(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Mode: Scan, Period: 10 * time.Second}, "A")})
@@ -133,7 +136,8 @@ func TestATypeThatCannotBeArchivedComesAndGoes(t *testing.T) {
 	})
 }
 
-// Two names of one record are two PVs, and a field of the record is a third.
+// TestAliasesAndFieldsAreSeparatePVs checks that two names of one record are two PVs, and that
+// a field of the record is a third one.
 func TestAliasesAndFieldsAreSeparatePVs(t *testing.T) {
 	inManager(t, func(r *rig) {
 		r.Apply(Assignment{0: groupOf(Settings{Properties: "DESC"}, "REC", "ALIAS", "REC.HIGH", "REC.NAME$")})

@@ -27,12 +27,12 @@ import (
 )
 
 const (
-	// maxPerRound is how many channels are compared in a round at most.
+	// maxPerRound is the maximum number of channels that a round compares.
 	maxPerRound = 5000
-	// parallel is how many channels are compared at the same time.
+	// parallel is the number of channels that are compared at the same time.
 	parallel = 4
-	// slack is how far the clocks of two engines may differ. An engine stamps samples
-	// with its own clock where the IOC's time cannot be used.
+	// slack is the maximum difference between the clocks of two engines. An engine stamps
+	// samples with its own clock where the IOC's time cannot be used.
 	slack = 10 * time.Second
 )
 

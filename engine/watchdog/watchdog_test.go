@@ -20,11 +20,11 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// lab is an engine's channels and the stored samples.
+// lab simulates an engine's channels and the stored samples.
 type lab struct {
 	statuses []capture.Status
 	gets     time.Duration    // every channel gets a sample per this time; 0: none
-	stored   map[string]int64 // by PV: the time of the last sample
+	stored   map[string]int64 // time of the last sample by PV
 	down     bool             // the store is unreachable
 
 	mu           sync.Mutex
@@ -129,7 +129,8 @@ func TestChannelsThatGetSamplesAreNotCompared(t *testing.T) {
 	})
 }
 
-// If there are more channels than a round compares, they take turns.
+// TestChannelsTakeTurns checks that channels take turns if there are more than a round
+// compares.
 func TestChannelsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2*maxPerRound + maxPerRound/2
