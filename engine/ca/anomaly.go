@@ -25,7 +25,7 @@ const (
 	shorter = 2
 	longer  = 4
 
-	// maxServers bounds the servers that the detector remembers. When it is full, it
+	// maxServers limits the number of servers that the detector remembers. A full detector
 	// forgets servers that were silent for forgetTime.
 	maxServers = 10_000
 	forgetTime = 5 * time.Minute

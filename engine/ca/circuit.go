@@ -43,7 +43,8 @@ type circuit struct {
 
 	properties properties
 
-	// The following fields belong to the current batch.
+	// The following fields belong to the current batch. Only partial also tracks a frame that
+	// continues in the next batch.
 	header  proto.Header
 	sample  sample.Sample
 	scratch []byte // the elements of an array

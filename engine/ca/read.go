@@ -13,8 +13,9 @@ import (
 const (
 	// echoTimeout is the maximum time that a server may take to answer an ECHO.
 	echoTimeout = 5 * time.Second
-	// lateWake is the delay of a deadline from which on the client assumes that this process
-	// was stopped. Then an answer of the server may be waiting to be read.
+	// lateWake is a delay of a read deadline. If a deadline fires later than this, the client
+	// assumes that this process was stopped. An answer of the server may then be waiting to be
+	// read.
 	lateWake = time.Second
 
 	// behindTime is the time for which every read must fill the buffer before the client

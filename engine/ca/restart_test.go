@@ -76,7 +76,8 @@ func TestIOCComesBackUnderItsHostNameAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// manyChannels is the number of channels of an IOC. mostChannels is the number of a large IOC.
+// manyChannels is the number of channels of an IOC. mostChannels is the number of channels of
+// a large IOC.
 const manyChannels, mostChannels = 4000, 20_000
 
 // allUp waits until all channels have connected for the nth time and have a value. It returns

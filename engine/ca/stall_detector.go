@@ -27,7 +27,7 @@ type stallDetector struct {
 	settled time.Time // updates after this time count as usual
 	window  time.Time // start of the current window
 	count   int       // updates in the window
-	turned  time.Time // when now was last moved to before
+	turned  time.Time // when the field now was last copied to the field before
 
 	now, before usual
 

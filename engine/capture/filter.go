@@ -100,11 +100,12 @@ func (f *filter) withinDeadband(s *sample.Sample) bool {
 	if was == is {
 		return true
 	}
-	d := math.Abs(is - was) // infinite or NaN for infinities: kept
+	d := math.Abs(is - was) // infinite or NaN if a value is infinite, so that the sample is kept
 	return f.set.Absolute > 0 && d <= f.set.Absolute || f.set.Relative > 0 && d <= f.set.Relative*math.Abs(was)
 }
 
-// rateSlot returns the number of the slot of 1/MaxRate s of source time.
+// rateSlot returns the number of the slot that contains the time of a sample. A slot lasts
+// 1/MaxRate seconds.
 func (f *filter) rateSlot(t int64) int64 { return int64(math.Floor(float64(t) / 1e9 * f.set.MaxRate)) }
 
 func (f *filter) remember(s *sample.Sample, source int64) {

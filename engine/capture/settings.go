@@ -75,7 +75,8 @@ type Settings struct {
 	// last stored value by at most Absolute, or by at most Relative × |last stored value|.
 	// 0 switches a deadband off. Alarm changes always pass.
 	Absolute, Relative float64
-	// MaxRate is the most samples per second of source time; 0 means no limit.
+	// MaxRate is the maximum number of samples per second of the samples' own time; 0 means no
+	// limit.
 	MaxRate float64
 
 	Clock Clock

@@ -52,7 +52,7 @@ type Status struct {
 	// Sampling describes the settings in force for users: "Monitor", "Scan 10s".
 	Sampling  string
 	Retention store.Retention
-	// Rate is the number of samples received per second, smoothed over about a minute.
+	// Rate is the number of samples received per second, smoothed over about half a minute.
 	Rate float64
 	// Connects counts connections; LostConnections counts those that were lost.
 	Connects, LostConnections uint64

@@ -22,8 +22,8 @@ const (
 	numMeanings = int(firstLimit) + numLimits
 )
 
-// meaningOf is the meaning and the role of a field. is reports whether a field of this meaning
-// may have a type.
+// meaningOf is the meaning and the role of a field. The field is has a function that reports
+// whether a type code is allowed for this meaning.
 type meaningOf struct {
 	meaning meaning
 	is      func(proto.Code) bool

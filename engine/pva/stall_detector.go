@@ -5,8 +5,8 @@ import "time"
 const (
 	// stallTime is the minimum time without a read that may be a stall.
 	stallTime = time.Second
-	// burstTime is the time after a stall in which updates may still be those that waited
-	// during the stall, because a process with little CPU time reads them slowly.
+	// burstTime is the time after a stall in which updates that waited during the stall may
+	// still arrive, because a process with little CPU time reads them slowly.
 	burstTime = 10 * time.Second
 )
 

@@ -126,7 +126,8 @@ func (w *Watchdog) round(ctx context.Context) {
 	_ = g.Wait()
 }
 
-// compare resubscribes a channel if newer samples of it are stored than this engine got.
+// compare resubscribes a channel if the store has a newer sample of the channel than this
+// engine's last one.
 func (w *Watchdog) compare(ctx context.Context, st *capture.Status) {
 	if ctx.Err() != nil {
 		return

@@ -20,8 +20,9 @@ const (
 	SearchUnicast = 0x80
 )
 
-// Search requests from a server which of the given channels it has. By UDP, the server sends
-// the answer to ReplyTo, or to the sender of the request if ReplyTo has no address.
+// Search requests from a server which of the given channels it has. If the search arrives by
+// UDP, the server sends the answer to ReplyTo, or to the sender of the search if ReplyTo has
+// no address.
 type Search struct {
 	Sequence uint32
 	Flags    uint8

@@ -1,4 +1,4 @@
-// A pvAccessCPP server, which numbers types and tells of overruns, for record.py:
+// A pvAccessCPP server, which numbers types and reports overruns, for record.py:
 //
 //   g++ -std=c++11 -D_GLIBCXX_USE_CXX11_ABI=0 -I$SITE/epicscorelibs/include pvaccesscpp.cpp \
 //     $SITE/epicscorelibs/lib/lib{pvAccess,pvData,Com}.so.7.* -Wl,-rpath,$SITE/epicscorelibs/lib
