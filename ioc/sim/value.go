@@ -33,12 +33,12 @@ type PV struct {
 //
 //	Ramp    tick + index
 //	Sine    10 mA × sin, a cycle in 100 ticks, the index shifts its phase
-//	Noise   a 12-bit ADC's codes around a level of its own, in volts of 10 V, 4 decimals
+//	Noise   readings of a 12-bit ADC of 10 V around a level that depends on the index, 4 decimals
 //	Enum    Idle, Busy, Warn (MINOR), Fault (MAJOR), 8 ticks each
 //	Alarm   a triangle from 100 to 0 and back in 200 ticks: HIGH from 80, HIHI from 90
 //	Long    tick + index in 32 bits, which wrap
 //	String  "value N" with N = tick + index
-//	Wave    what Sine has at this tick and the following ones
+//	Wave    the values of Sine at this tick and the following ticks
 func (p PV) Number(tick int64) (word uint64, tag sample.Tag) {
 	n := tick + int64(p.Index)
 	switch p.Kind {
