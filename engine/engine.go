@@ -3,7 +3,7 @@
 //
 //	             Apply(Assignment)
 //	                   ▼
-//	source ──▶ capture.Manager ──▶ journal.ShardJournal ×  shards held ──▶ store
+//	source ──▶ capture.Manager ──▶ journal.ShardJournal per held shard ──▶ store
 //	                   │                  ▲  ├▶ spool.Spool ─────────▲
 //	                   └──▶ mark.Log ─────┼──┼───────────────────────┤
 //	                                      │  └▶ seal.Shard ──────────┘
