@@ -110,8 +110,8 @@ func (b Bucket) Span() Span {
 	return Span(Bucket(int64(Year.Of(b.Start()))&^7 | int64(b.Size())).In(b.Tier()))
 }
 
-// Span stands for the buckets of one size and tier that begin in one year of 365 days. Its
-// number is the number of that year's bucket, with the size of the span's buckets in the low
+// Span stands for the buckets of one size and tier that begin in one year of 365 days. A span
+// has the number of that year's bucket, but with the size of the span's buckets in the low
 // bits.
 type Span int64
 

@@ -7,7 +7,7 @@ import "context"
 // except the latest bucket of each PV. An archive has one cutoff. Before only rises. The other
 // fields are those of the latest write.
 type Cutoff struct {
-	// Before is the cutoff, and At is when it was last raised. Both are in ns since 1970.
+	// Before is the cutoff. At is the time when it was last raised. Both are in ns since 1970.
 	Before, At int64
 	// By is the engine that raised the cutoff.
 	By WriterID
@@ -17,8 +17,8 @@ type Cutoff struct {
 
 	// Open is true if more samples must be deleted.
 	Open bool
-	// Settled is the number of deleted bytes, summed over the progress of all shards, that
-	// have become free on the disks. Peak is the greatest size since then.
+	// Settled is the part of the deleted bytes of all shards that has become free on the
+	// disks. Peak is the greatest size of the archive since Settled last changed.
 	Settled, Peak int64
 }
 

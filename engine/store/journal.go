@@ -52,7 +52,8 @@ type Claim struct {
 	Writer WriterID
 	// Epoch ranks the writers of a shard: the highest epoch seen at the start, plus 1.
 	Epoch uint64
-	// Since and Alive are the engine's times, in ns, of the first and the latest sign of life.
+	// Since and Alive are the times of the first and the latest sign of life, in ns since
+	// 1970, by the clock of the engine.
 	Since, Alive int64
 	// Sealed is the sealed position: all rows up to it are in blocks. It only rises.
 	Sealed Position
@@ -62,17 +63,18 @@ type Claim struct {
 	Last Position
 	// Sealing is the term under which the writer's engine seals the shard.
 	Sealing Term
-	// Saved is a time of the engine in ns. All samples that the engine captured in the shard
-	// before this time are in acknowledged rows. Saved is never after Alive.
+	// Saved is a time in ns since 1970 by the clock of the engine. All samples that the engine
+	// captured in the shard before this time are in acknowledged rows. Saved is never after
+	// Alive.
 	Saved int64
 	// Stamp identifies the version of a claim that Claims returned, if the store needs it.
 	// PutClaim ignores it.
 	Stamp int64
 }
 
-// Term ranks the engines that seal a shard. Of the writers whose claims are alive, the one
-// with the highest term is the leader. If terms are equal, the writer with the greater ID is
-// the leader.
+// Term ranks the engines that seal a shard. The leader is the writer with the highest term
+// among the writers whose claims are alive. If terms are equal, the writer with the greater ID
+// is the leader.
 type Term uint64
 
 // Terms below FirstTerm do not rank.

@@ -21,7 +21,7 @@ type Rollup struct {
 }
 
 // MaxRollup is the maximum size in bytes of the Blob of a Rollup. A store may keep 256 blobs
-// in one partition, which is less than 50 MB.
+// in one partition, which then has at most 48 MiB.
 const MaxRollup = 192 << 10
 
 // Rollups is the part of a Store that holds rollups.

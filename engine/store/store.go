@@ -1,9 +1,9 @@
-// Package store declares the rows of an archive and the queries that every back
-// end serves. store/pebble and store/cassandra implement Store; store/storetest
-// is the suite that both pass.
+// Package store declares the rows of an archive and the queries of the interface Store. The
+// packages store/pebble and store/cassandra implement Store, and both pass the test suite
+// store/storetest.
 //
 //	journal (shard, writer, n, seq) ── durable ≤ 1 s after arrival
-//	   │ claims say who wrote, and up to where it is sealed
+//	   │ claims name the writers and their sealed positions
 //	   ▼ sealer
 //	block (pv, bucket, start, writer, n)      mark (pv, time, kind, reason, writer)
 //	   │ rolled up                            metadata (pv, time)

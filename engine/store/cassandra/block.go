@@ -27,9 +27,9 @@ var (
 	// block that overlaps the range. The reach is the base 2 logarithm of the time from the
 	// block's start to its end, rounded up. A partition stores the set of the reaches of all
 	// its blocks. A reader uses the largest one. The set only grows, so a writer can add to it
-	// without reading it. The reaches have the same timestamps as the rows of their blocks. If
-	// the timestamp depended on the reach, a plain column would keep the largest reach, but
-	// Cassandra could never delete a whole SSTable of the table.
+	// without reading it. The reaches have the same timestamps as the rows of their blocks. A
+	// plain column whose timestamp depends on the reach would keep the largest reach too, but
+	// Cassandra could then never delete a whole SSTable of the table.
 	addReach = onTiers("UPDATE block_@ USING TTL ? SET reaches = reaches + ? WHERE pv = ? AND bucket = ?")
 )
 
@@ -92,8 +92,8 @@ func (s *Store) putOutOfLine(ctx context.Context, b *store.Block, t int64) error
 	return s.write(ctx, write{operation: "block_part", stmt: dropOlder[r], values: append(blockKey(&b.BlockKey), t), timestamp: t})
 }
 
-// putRow writes the row and the reach of a block as one mutation of their partition. The last
-// column of the row is the blob or its stamp.
+// putRow writes the row and the reach of a block as one mutation of their partition. last is
+// the last column of the row: the blob, or the stamp of a blob that is stored out of line.
 func (s *Store) putRow(ctx context.Context, b *store.Block, t int64, stmt perTier, last any, size int) error {
 	r, ttl := b.Bucket.Tier(), s.ttl(b.Bucket.Expires())
 	insert := append(make([]any, 0, 14), b.PV, int64(b.Bucket), b.Start, b.Writer[:], int64(b.N), b.End, b.Count,

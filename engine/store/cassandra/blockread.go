@@ -50,8 +50,8 @@ func (h *header) is(r *row) bool {
 //	the latest of these blocks
 //	blocks that start in the range, page by page
 //
-// If the range begins with the bucket, it requests only the blocks in the range. Usually one
-// earlier block overlaps the range, so one round trip is enough. Blocks reads out-of-line
+// If the range begins with the bucket, Blocks requests only the blocks in the range. Usually
+// one earlier block overlaps the range, so one round trip is enough. Blocks reads out-of-line
 // blobs one by one, when the caller requests their blocks.
 func (s *Store) Blocks(ctx context.Context, pv string, b store.Bucket, from, to int64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
@@ -109,7 +109,7 @@ func (s *Store) into(ctx context.Context, pv string, b store.Bucket, from int64)
 			}
 			for blk, err := range s.slice(ctx, pv, b, slice) {
 				if err == nil && !want(blk.End) {
-					continue // it was written after the headers were read
+					continue // the block was written after the headers were read
 				}
 				if !yield(blk, err) || err != nil {
 					return
@@ -254,7 +254,7 @@ func (s *Store) headers(ctx context.Context, pv string, b store.Bucket, from, to
 type near struct {
 	headers []header // of the latest blocks that start at or before the time, the latest first
 	ended   bool     // no other block starts at or before the time
-	last    row      // the latest of them, unless it has changed meanwhile
+	last    row      // the latest of these blocks, unless it has changed meanwhile
 	reach   int64    // of the bucket
 }
 

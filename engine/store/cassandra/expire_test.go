@@ -102,8 +102,8 @@ func newFixture(t *testing.T) *fixture {
 	return p
 }
 
-// due returns when the rows of an old window expire. Windows are three days apart, which is
-// more than a window of either tier.
+// due returns when the rows of an old window expire. Windows begin three days apart, and no
+// window of a tested tier is that long.
 func (p *fixture) due(window int) time.Time {
 	return p.begun.Add(time.Duration(window) * 72 * time.Hour)
 }

@@ -48,7 +48,7 @@ func newNodes() *nodes {
 }
 
 // Pick implements gocql.HostSelectionPolicy. After the last node it starts again with the
-// first. If it ended there, a second attempt would find no node, and would fail the request
+// first node. Otherwise a second attempt could find no node left, and would fail the request
 // while the first attempt is still in flight.
 func (n *nodes) Pick(q gocql.ExecutableStatement) gocql.NextHost {
 	next, round := n.HostSelectionPolicy.Pick(q), 1

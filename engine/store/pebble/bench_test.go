@@ -11,7 +11,8 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// BenchmarkPutJournal writes rows from as many shards at a time as can share one fsync.
+// BenchmarkPutJournal writes rows of many shards, 16 rows at a time, so that rows can share an
+// fsync.
 func BenchmarkPutJournal(b *testing.B) {
 	for _, kib := range []int{64, 256} {
 		b.Run(fmt.Sprintf("%dKiB", kib), func(b *testing.B) {

@@ -30,7 +30,7 @@ func (s *Store) commit(ctx context.Context, table string, fill func(*pebble.Batc
 	return nil
 }
 
-// reading is the part of a database that its snapshots have too.
+// reading has the methods for reading that a database shares with its snapshots.
 type reading interface {
 	NewIterWithContext(ctx context.Context, o *pebble.IterOptions) (*pebble.Iterator, error)
 }
@@ -61,8 +61,8 @@ func scan(ctx context.Context, db reading, lower, upper []byte) iter.Seq2[entry,
 	}
 }
 
-// decoded decodes the entries and yields the results, up to the first error. The error
-// contains what.
+// decoded decodes the entries and yields the results, up to the first error. The text of the
+// error contains what, the name of the rows.
 func decoded[T any](entries iter.Seq2[entry, error], what string, decode func(entry) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range entries {

@@ -81,8 +81,8 @@ func testDropClaim(t *testing.T, s *suite) {
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Last))
 	equal(t, "claims after a late Seal", s.claims(t, stays.Shard), []store.Claim{stays})
 
-	// A writer that wrongly counted as dead writes its claim again. Its rows are then sealed
-	// like the rows of any other writer.
+	// A writer that was wrongly taken for dead writes its claim again. Its rows are then
+	// sealed like the rows of any other writer.
 	goes.Closed, goes.Last, goes.Sealed = false, 0, store.At(3, 1)
 	must(t, s.PutClaim(t.Context(), goes))
 	must(t, s.Seal(t.Context(), goes.Shard, goes.Writer, goes.Sealed))

@@ -2,5 +2,5 @@
 //
 //	back end's test ── open ──▶ Run ── writes, reads, compares ──▶ store.Store
 //
-// The tests share one store, as engines do. Each uses PVs and shards of its own.
+// The tests share one store, as engines do. Each test uses PVs and shards of its own.
 package storetest

@@ -26,8 +26,8 @@ func sizes() []int {
 // pattern returns n bytes that depend on their index and on the seed. A comparison therefore
 // detects a part in the wrong place or of another blob.
 func pattern(n int, seed byte) []byte {
-	// No size of a part is a multiple of this prime number, so parts differ. Few bytes are
-	// computed one by one, because that is slow with the race detector.
+	// No size of a part is a multiple of this prime number, so parts differ. Only this period
+	// is computed byte by byte, because that is slow with the race detector.
 	period := make([]byte, min(n, 4093))
 	for i := range period {
 		period[i] = byte(i) ^ byte(i>>8)*31 ^ seed

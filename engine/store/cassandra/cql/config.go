@@ -45,8 +45,8 @@ type Config struct {
 	// must have the node's address or the name of one of Hosts.
 	TLS func() (*tls.Config, error)
 
-	// Timeout is the time-out of one attempt at a request and of connecting. The default is 5
-	// s.
+	// Timeout is the time-out of each attempt at a request, and of each attempt to connect.
+	// The default is 5 s.
 	Timeout time.Duration
 	// InFlightBytes bounds the bytes of writes that wait for an answer. The default is 16 MiB.
 	// Further writes wait.

@@ -30,7 +30,8 @@ const (
 //     create a schema at the same time therefore use the same node, which serializes their
 //     statements.
 //
-// It does not wait for unreachable nodes. They receive the schema from the other nodes later.
+// schemaSession does not wait for unreachable nodes. They receive the schema from the other
+// nodes later.
 func (c *target) schemaSession(ctx context.Context) (*gocql.Session, error) {
 	session, err := c.Probe()
 	if err != nil {

@@ -4,7 +4,7 @@
 //	Create ── nodes agree? ──▶ one node ──▶ keyspace, tables, version
 //	Replicate ── ALTER KEYSPACE ±1 ──▶ nodes agree ──▶ settle ──▶ repair ──▶ noted
 //	GrantRole ──▶ the user that engines and retrieval log in as
-//	Check ◀── the version and the tiers that the tables are of
+//	Check ◀── the version and the tiers of the tables
 //
 // Several processes may call Create at the same time, and repeat it, because all its
 // statements are idempotent. docs/design/replication.md explains why no reader misses a sample

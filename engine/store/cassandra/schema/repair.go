@@ -20,8 +20,8 @@ const (
 	repairParallel = 4                     // slices of the ring at a time
 	repairPage     = 8 << 20 / BlockInline // blocks per page
 	repairRows     = 256                   // rows per page of tables without blobs
-	// A slice contains about sliceMebibytes. After repairWindow slices the repair notes its
-	// position.
+	// sliceMebibytes is the approximate size of a slice. After each repairWindow slices, the
+	// repair notes its position if it last logged its progress at least logEvery ago.
 	sliceMebibytes = 4
 	leastSlices    = 4
 	mostSlices     = 1 << 16
@@ -115,7 +115,7 @@ func (w *walk) table(ctx context.Context, t *repairTable) error {
 	return nil
 }
 
-// token returns the token at a position in the ring, which is a number up to whole.
+// token returns the token at a position in the ring. A position is a number from 0 to whole.
 func token(position int64) int64 {
 	if position >= whole {
 		return math.MaxInt64

@@ -126,7 +126,7 @@ type subject struct {
 	standing
 }
 
-// advance takes the next step for all keyspaces. It reports whether no step was left.
+// advance takes the next step for all keyspaces. finished is true if no step was left.
 func (r *replicator) advance(ctx context.Context) (finished bool, err error) {
 	session, err := r.cfg.schemaSession(ctx)
 	if err != nil {
@@ -208,8 +208,8 @@ func (r *replicator) subject(ctx context.Context, session *gocql.Session, top *c
 	return s, nil
 }
 
-// alter sets a number of replicas. It writes notes first. These notes are correct whether the
-// statement runs or not.
+// alter sets a number of replicas. It writes the notes first. They are correct even if the
+// statement does not run.
 func (r *replicator) alter(ctx context.Context, session *gocql.Session, notes *notes, s *subject, to int) error {
 	if to > s.present {
 		if err := r.cfg.requireNodes(ctx, r.dc, to); err != nil {
@@ -265,8 +265,8 @@ func (c *target) requireNodes(ctx context.Context, dc string, nodes int) error {
 	return err
 }
 
-// settleAll makes all replicas of keyspaces equal and writes the notes for it. From then on
-// the number of replicas is settled.
+// settleAll makes all replicas of keyspaces equal. It then writes the notes that their numbers
+// of replicas are settled.
 func (r *replicator) settleAll(ctx context.Context, session *gocql.Session, notes *notes, subjects []subject) error {
 	var several []subject
 	for _, s := range subjects {

@@ -74,8 +74,8 @@ func (l *load) write(ctx context.Context) {
 	l.acked = append(l.acked, b)
 }
 
-// readRandom reads a random block and checks it. Half of the reads go to the newest or the oldest
-// blocks.
+// readRandom reads a random block and checks it. Half of the reads are of the newest or the
+// oldest blocks.
 func (l *load) readRandom(ctx context.Context) {
 	n := l.count()
 	if n == 0 {
