@@ -12,20 +12,22 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// rowsExpire is longer than any store keeps journal rows.
+// rowsExpire is the time after which dropClaim no longer waits for the last rows of a closed
+// writer. It is longer than the default time for which Cassandra keeps journal rows.
 const rowsExpire = 7 * 24 * time.Hour
 
-// adoptBytes is how many bytes of samples are gathered before they are sealed.
+// adoptBytes is the size of the samples in memory above which adoptWriter seals them.
 const adoptBytes = 32 << 20
 
 // adoptEnded seals the rows of writers that are closed or dead. The rows of living writers are
-// sealed only at checkpoints, or their blocks would be rewritten every few seconds.
+// sealed only at checkpoints, because otherwise their blocks would be rewritten every few
+// seconds.
 func (s *Shard) adoptEnded(ctx context.Context) error { return s.adopt(ctx, false) }
 
-// adopt seals the unsealed rows of other writers of the shard: of all writers, or only of
-// those that are closed or dead. Rows of a writer that was wrongly taken for dead may still
-// appear: the next call finds them. adopt also releases the samples of this engine that others
-// have sealed.
+// adopt seals the unsealed rows of other writers of the shard. If all is false, it seals only
+// the rows of writers that are closed or dead. Rows of a writer that was wrongly taken for
+// dead may still appear, and the next call finds them. adopt also releases the samples of this
+// engine that other engines have sealed.
 func (s *Shard) adopt(ctx context.Context, all bool) error {
 	s.positions.begin()
 	claims, err := s.cfg.Store.Claims(ctx, s.shardJournal.Shard)
@@ -83,12 +85,12 @@ func (s *Shard) adoptWriter(ctx context.Context, c store.Claim, dead bool) error
 	return s.dropClaim(ctx, c, &got)
 }
 
-// gathering is what was read of a writer's rows and is not sealed yet.
+// gathering holds the samples that were read from a writer's rows and are not sealed yet.
 type gathering struct {
 	byPV       map[string][]*sample.Run
 	bytes      int
-	at, sealed store.Position // of the latest row that was read, and that is sealed
-	flushed    int64          // time of the latest row
+	at, sealed store.Position // of the latest row that was read, and of the latest row that is sealed
+	flushed    int64          // time of the latest row that was read, but at least Claim.Alive
 }
 
 func (g *gathering) add(row store.JournalRow) error {
@@ -153,9 +155,9 @@ func (s *Shard) dropClaim(ctx context.Context, c store.Claim, g *gathering) erro
 	return s.cfg.Store.DropClaim(ctx, c)
 }
 
-// lastSaved returns up to when nothing is missing of a writer that died. A row that was
-// flushed later is no proof that all earlier samples are there: their rows may have been under
-// way, or in the spool.
+// lastSaved returns the time up to which all samples of a writer that died are in its rows. A
+// row that was flushed later does not prove that all earlier samples are in rows: their rows
+// may have been under way, or in the spool.
 func lastSaved(c *store.Claim, g *gathering) int64 {
 	if c.Saved != 0 {
 		return c.Saved
@@ -163,14 +165,14 @@ func lastSaved(c *store.Claim, g *gathering) int64 {
 	return g.flushed // a claim of an earlier version
 }
 
-// unwatchGone stops watching writers that have no claim any more.
+// unwatchGone stops watching writers that no longer have a claim.
 func (s *Shard) unwatchGone(claims []store.Claim) {
 	maps.DeleteFunc(s.watched, func(w store.WriterID, _ life) bool {
 		return !slices.ContainsFunc(claims, func(c store.Claim) bool { return c.Writer == w })
 	})
 }
 
-// isSilent reports whether a writer has given no sign of life for long enough.
+// isSilent reports whether a writer has given no sign of life for Config.Silence.
 func (s *Shard) isSilent(c store.Claim) bool {
 	if l, known := s.watched[c.Writer]; known && l.sign == c.Alive {
 		return time.Since(l.seen) >= s.cfg.Silence

@@ -24,8 +24,8 @@ func (m *simulation) Recent(_ context.Context, q query.RecentRequest) query.Held
 
 func (m *simulation) reader() *query.Reader { return &query.Reader{Store: m.st, Recent: m, Shards: 1} }
 
-// compareBins reads a random range as bins and compares them with bins that it computes from
-// the samples.
+// compareBins reads a random range as bins and compares them with bins computed from the
+// samples.
 func (m *simulation) compareBins(pv string) {
 	m.t.Helper()
 	now := time.Now().UnixNano()
@@ -50,7 +50,7 @@ func (m *simulation) compareBins(pv string) {
 		}
 	}
 	if len(got) == 0 || m.tier != store.Forever {
-		return // expired samples have bins that cannot be computed any more
+		return // the bins of expired samples can no longer be computed
 	}
 	width := got[0].Width
 	if asked := max(1, (to-from+int64(points)-1)/int64(points)); width != bins.Width || width > asked || width*2 < asked {
@@ -93,7 +93,7 @@ func (m *simulation) count(pv string, from, to int64) (n uint64) {
 	return n
 }
 
-// binsOfSamples returns the bins that it computes from a read of all samples.
+// binsOfSamples reads all samples and returns the bins computed from them.
 func (m *simulation) binsOfSamples(pv string, from, to, width, now int64, empty bool) (out []rollup.Bin) {
 	runs, err := m.reader().Read(context.Background(), pv, query.Earliest, query.Latest, query.Options{})
 	if err != nil {

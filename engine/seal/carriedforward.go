@@ -11,10 +11,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// carryBytes is the largest value that is copied into each bucket.
+// carryBytes is the size of the largest value that is copied into each bucket.
 const carryBytes = 16 << 10
 
-// carrying is what a series knows of carried-forward samples.
+// carrying holds what a series knows about carried-forward samples.
 type carrying struct {
 	carriedForward int64 // start of the latest bucket that has its carried-forward sample
 	of             int64 // the time of that sample
@@ -23,7 +23,7 @@ type carrying struct {
 	late           []lateRun
 }
 
-// lateRun is a run with samples, from an index on, that may be later than the samples which
+// lateRun is a run whose samples, from the index from on, may be later than the samples that
 // existing buckets carry forward.
 type lateRun struct {
 	run  *sample.Run
@@ -33,15 +33,15 @@ type lateRun struct {
 // restart forgets which buckets have a carried-forward sample.
 func (c *carrying) restart() { c.carriedForward = math.MinInt64 }
 
-// valueless is a carried-forward block without its large value, on a tier where the block that
-// has the value expires first.
+// valueless is a carried-forward block without its large value, on a tier on which the block
+// with the value expires first.
 type valueless struct {
 	key  store.BlockKey
 	time int64 // of the sample
 }
 
-// toCarry returns sample i of a run as buckets carry it forward: without its value if
-// that is large.
+// toCarry returns sample i of a run in the form in which buckets carry it forward. The form
+// leaves out a large value.
 func toCarry(r *sample.Run, i int) sample.Sample {
 	c := r.At(i)
 	if len(c.Bytes) > carryBytes {
@@ -52,9 +52,10 @@ func toCarry(r *sample.Run, i int) sample.Sample {
 	return c
 }
 
-// carry returns the block with which a bucket begins, unless the bucket has one: a copy
-// of the last sample before it. End is the time of that sample. The copy leaves out a large value:
-// readers find it by the time. If the value would expire before the copy, fillValues adds it.
+// carry returns the block with which a bucket begins: a copy of the last sample before the
+// bucket. It returns nothing if the bucket already has such a block. The End of the block is
+// the time of that sample. The copy leaves out a large value, which readers find by the time
+// of the sample. If the value would expire before the copy, fillValues adds it.
 func (s *series) carry(b store.Bucket) []store.Block {
 	s.begun = max(s.begun, b.Start())
 	if s.lastType == sample.Unknown || s.last.Time >= b.Start() || s.carriedForward > b.Start() || s.carriedForward == b.Start() && s.of >= s.last.Time {
@@ -66,7 +67,8 @@ func (s *series) carry(b store.Bucket) []store.Block {
 	return []store.Block{s.carryInto(b, r)}
 }
 
-// carryInto returns the block that carries a sample, a run of one, forward into a bucket.
+// carryInto returns the block that carries a sample forward into a bucket. r is a run of this
+// one sample.
 func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
 	r.Tags[0] |= sample.CarriedForward
 	key := s.newKey(b, b.Start())
@@ -76,8 +78,8 @@ func (s *series) carryInto(b store.Bucket, r *sample.Run) store.Block {
 	return layout.EncodeCarriedForward(key, r)
 }
 
-// noteLate keeps a run if buckets may have begun after the first of its samples that has not
-// expired.
+// noteLate keeps a run in late if buckets may have begun after the run's first sample that has
+// not expired.
 func (s *series) noteLate(r *sample.Run, now int64) {
 	from := sort.Search(r.Len(), func(i int) bool { return !layout.Expired(s.bucket(r.Times[i]), now) })
 	if from < r.Len() && (s.unsure || r.Times[from] < s.begun) {
@@ -85,16 +87,17 @@ func (s *series) noteLate(r *sample.Run, now int64) {
 	}
 }
 
-// distrustSeries makes all series read the store again, because another sealer was at work.
+// distrustSeries makes all series read the store again, because another sealer has worked on
+// the shard.
 func (s *Shard) distrustSeries() {
 	for _, ser := range s.series {
 		ser.unsure = true
 	}
 }
 
-// carryLate carries late samples forward into the buckets that had begun after them with an older
-// one. It is called after the blocks of the samples were acknowledged, and before memory releases
-// them.
+// carryLate carries late samples forward into the buckets that began after them and carry an
+// older sample forward. The caller calls it after the blocks of the samples are acknowledged,
+// and before memory releases the samples.
 func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
 	var todo []*series
 	for _, p := range parts {
@@ -121,14 +124,14 @@ func (s *Shard) carryLate(ctx context.Context, parts []part, now int64) error {
 	return err
 }
 
-// carryRun carries samples of a run forward into the buckets that begin after them. Each bucket
-// gets the last sample before it.
+// carryRun carries samples of a run forward into the buckets that begin after them. Each
+// bucket gets the last sample of the run before the bucket.
 func (s *Shard) carryRun(ctx context.Context, ser *series, late lateRun, now int64) error {
 	type tiers struct {
 		size store.BucketSize
 		tier store.Tier
 	}
-	done := map[tiers]int{} // if n: buckets that begin after sample n-1 lack nothing
+	done := map[tiers]int{} // if done is n, later buckets need no copy of sample n-1
 	for b := range store.InUse(ser.entry.Starts, now, max(now, ser.begun)) {
 		of := tiers{b.Size(), b.Tier()}
 		n := sort.Search(late.run.Len(), func(i int) bool { return late.run.Times[i] >= b.Start() })
@@ -154,9 +157,10 @@ func (s *Shard) carryRun(ctx context.Context, ser *series, late lateRun, now int
 	return nil
 }
 
-// checkBeginning reports whether a bucket begins with a carried-forward sample older than a time.
-// last reports that no later bucket can, because this one has samples, or carries a later one
-// forward. If a bucket is empty, readers look at the buckets before it.
+// checkBeginning reports in lacks whether a bucket begins with a carried-forward sample older
+// than t. last is true if no later bucket can begin with such a sample, because this bucket
+// has samples or carries a later sample forward. If a bucket is empty, readers use the buckets
+// before it.
 func (s *Shard) checkBeginning(ctx context.Context, pv string, b store.Bucket, t int64) (lacks, last bool, err error) {
 	for blk, err := range s.cfg.Store.Blocks(ctx, pv, b, math.MinInt64, b.End()-1) {
 		switch {
@@ -169,7 +173,7 @@ func (s *Shard) checkBeginning(ctx context.Context, pv string, b store.Bucket, t
 		default:
 			lacks = true
 		}
-		if blk.Start > b.Start() { // carried-forward ones come first
+		if blk.Start > b.Start() { // carried-forward samples come first
 			break
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// pastArchive is an archive of one PV whose samples are from days long past.
+// pastArchive is an archive of one PV with samples of days that are long past.
 type pastArchive struct {
 	t *testing.T
 	*Shard
@@ -40,7 +40,8 @@ func newPastArchive(t *testing.T) *pastArchive {
 // dayOf returns a time in the n-th day.
 func dayOf(n int) int64 { return store.Day.Of(noon).Start() + int64(n)*24*hour + hour }
 
-// seal stores a run, and the carried-forward blocks of each day up to the given one.
+// seal stores a run. It also stores the carried-forward block of each day, up to the day with
+// number to.
 func (o *pastArchive) seal(r *sample.Run, to int) {
 	o.t.Helper()
 	blocks, _ := o.ser.plan(r, dayOf(0))
@@ -57,8 +58,9 @@ func (o *pastArchive) seal(r *sample.Run, to int) {
 	}
 }
 
-// drop deletes the days from day after to before day before, and returns the days that are
-// left. A negative after means the earliest day.
+// drop deletes the days from number after (inclusive) to number before (exclusive), and
+// returns the days that are left. A negative after means that drop begins with the earliest
+// day.
 func (o *pastArchive) drop(after, before int) string {
 	o.t.Helper()
 	from := int64(math.MinInt64)
@@ -91,7 +93,7 @@ func (o *pastArchive) days() (days []int) {
 	return days
 }
 
-// value returns the size and the day of the last sample at a time in the n-th day.
+// value returns the size and the day of the value that is valid at a time in the n-th day.
 func (o *pastArchive) value(n int) string {
 	o.t.Helper()
 	r, err := query.LastInBlocks(o.t.Context(), o.st, o.ser.pv, dayOf(n))
@@ -167,7 +169,7 @@ func TestACutoffInTheFutureIsHarmless(t *testing.T) {
 	if n != 2 || rest.Len() != 2 || rest.Times[0] != now-hour {
 		t.Errorf("%d samples are refused, and %d left", n, rest.Len())
 	}
-	// The last sample of a new PV is kept, however old it is. Older samples are refused.
+	// The last sample of a new PV is kept, regardless of its age. Older samples are refused.
 	ser := newSeries(store.Hour)
 	if rest, n := ser.refuse(images(5, 7, 8), o.blocks.Cutoff()); n != 1 || rest.Len() != 1 || rest.Times[0] != 8 {
 		t.Errorf("of a PV's first samples, which are old, %d are refused", n)

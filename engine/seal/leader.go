@@ -9,16 +9,17 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// errSuperseded says that another engine seals the shard from now on.
+// errSuperseded means that another engine seals the shard from now on.
 var errSuperseded = errors.New("another engine leads the sealing of the shard")
 
-// becomeLeader writes a term above all others in the claim. It is false if ctx ended before.
+// becomeLeader writes a term above all others to the claim. It returns false if ctx ended
+// first.
 func (s *Shard) becomeLeader(ctx context.Context) bool {
 	return s.waitForClaim(ctx) && s.retry(ctx, "taking over the sealing", func() error { return s.claimTerm(ctx) }) == nil
 }
 
-// claimTerm takes the shard's turn: a deletion, which may begin as soon as the claim says
-// that this engine seals, must find the term.
+// claimTerm writes the new term to the claim while it holds the shard's turn. A deletion may
+// begin as soon as the claim has the term, and must find the term in this Shard too.
 func (s *Shard) claimTerm(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -41,13 +42,14 @@ func (s *Shard) claimTerm(ctx context.Context) error {
 	return nil
 }
 
-// becomeFollower writes in the claim that the engine follows. It is false if ctx ended before.
+// becomeFollower writes to the claim that the engine follows. It returns false if ctx ended
+// first.
 func (s *Shard) becomeFollower(ctx context.Context) bool {
 	return s.waitForClaim(ctx) && s.retry(ctx, "following the leader", func() error { return s.shardJournal.SetSealing(ctx, store.Follows) }) == nil
 }
 
-// waitForClaim waits until the shard journal has claimed the shard. It is false if ctx ended
-// before.
+// waitForClaim waits until the shard journal has claimed the shard. It returns false if ctx
+// ended first.
 func (s *Shard) waitForClaim(ctx context.Context) bool {
 	select {
 	case <-s.shardJournal.Claimed():
@@ -71,14 +73,16 @@ func (s *Shard) checkLeader(claims []store.Claim) error {
 	return nil
 }
 
-// supersedes reports whether a claim's writer leads rather than a writer with a term.
+// supersedes reports whether the writer of claim c leads instead of writer w with the given
+// term.
 func supersedes(c *store.Claim, term store.Term, w store.WriterID) bool {
 	return c.Sealing > term || c.Sealing == term && string(c.Writer[:]) > string(w[:])
 }
 
-// Follow releases the samples of the shard journal that another engine has sealed, until ctx ends
-// or nobody leads: then vacant is true, and the caller is to lead. If memory is short, a follower
-// seals its own samples: duplicates on disk are better than losses.
+// Follow releases the samples of the shard journal that another engine has sealed. It returns
+// false when ctx ends. It returns true when the shard has no leader, and the caller should
+// then lead. If memory is short, a follower seals its own samples, because duplicates on disk
+// are better than losses.
 func (s *Shard) Follow(ctx context.Context) (vacant bool) {
 	if !s.becomeFollower(ctx) {
 		return false
@@ -118,8 +122,8 @@ func (s *Shard) follow(ctx context.Context) (vacant bool, err error) {
 	return false, s.assist(ctx)
 }
 
-// isVacant reports whether the leader is dead, or whether there has been none for as long
-// as a leader is silent before it counts as dead: another engine may be about to lead.
+// isVacant reports whether the leader is dead, or whether the shard has had no leader for
+// Config.Silence. It waits that long because another engine may be about to lead.
 func (s *Shard) isVacant(claims []store.Claim) bool {
 	s.unwatchGone(claims)
 	dead := false
@@ -140,8 +144,8 @@ func (s *Shard) isVacant(claims []store.Claim) bool {
 }
 
 // assist seals the samples of the shard journal because memory is short. The first call only
-// writes to the claim that the engine assists. So the leader knows by the next call that it does
-// not write alone.
+// writes to the claim that the engine assists. The leader therefore knows before the next call
+// that other engines write too.
 func (s *Shard) assist(ctx context.Context) error {
 	if s.term != store.Helps {
 		err := s.shardJournal.SetSealing(ctx, store.Helps)

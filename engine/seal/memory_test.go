@@ -22,7 +22,7 @@ type memory struct {
 	rollups     map[rollupKey]store.Rollup
 	rolling     func() // called once, before tiles are written
 	looked      func() // called once, after claims are read
-	// lost is a writer whose claims never arrive, although it believes that they did.
+	// lost is a writer whose claims never arrive, although the writer gets no error.
 	lost store.WriterID
 }
 

@@ -9,10 +9,10 @@ import (
 	"varve.dev/varve/engine/tiling"
 )
 
-// Metrics of all sealers of an engine.
+// Metrics contains the metrics of all sealers of an engine.
 type Metrics struct {
-	// Samples counts the sealed samples, once each. Blocks and Bytes count what was written,
-	// each time that it was written.
+	// Samples counts each sealed sample once. Blocks and Bytes count each write of a block,
+	// because a growing block is written several times.
 	Samples, Blocks, Bytes prometheus.Counter
 	// Expired counts the samples that were too old to be put into a block.
 	Expired prometheus.Counter

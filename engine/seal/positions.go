@@ -9,28 +9,29 @@ import (
 	"varve.dev/varve/engine/tiling"
 )
 
-// positions is what a sealer saw of the shard's claims.
+// positions holds what a sealer has read in the shard's claims.
 type positions struct {
-	// at is when the sealer last began to read the claims, and before is when it did so the
-	// time before, in ns since 1970.
+	// at is the time when the sealer last began to read the claims. before is the time of the
+	// previous read. Both are in ns since 1970.
 	at, before int64
-	// sealed are the sealed positions of all writers: as they were then, and as this sealer
-	// raised them since. Nil: the sealer has not read the claims yet.
+	// sealed holds the sealed positions of all writers: those that were read from the claims,
+	// and those to which this sealer has raised them since. It is nil until the sealer has
+	// read the claims.
 	sealed map[store.WriterID]store.Position
 }
 
-// begin notes that the sealer begins to read the claims.
+// begin records that the sealer begins to read the claims.
 func (p *positions) begin() { p.before, p.at = p.at, time.Now().UnixNano() }
 
-// noteRaised notes that this sealer raised a position.
+// noteRaised records that this sealer raised a position.
 func (p *positions) noteRaised(w store.WriterID, to store.Position) {
 	if p.sealed != nil {
 		p.sealed[w] = to
 	}
 }
 
-// compare returns what other sealers did since the claims were read before. At the first read
-// this sealer knows nothing of any PV, so there is no news.
+// compare returns what other sealers have done since the previous read of the claims. After
+// the first read it reports no changes, because this sealer knows nothing about any PV yet.
 func (p *positions) compare(claims []store.Claim) *tiling.News {
 	n := &tiling.News{At: p.at, Before: p.before}
 	if p.sealed == nil {
@@ -50,8 +51,8 @@ func (p *positions) compare(claims []store.Claim) *tiling.News {
 	return n
 }
 
-// reviseAfterOthers accounts for the work of other sealers of the shard, which the series and the
-// tiles of this one lack.
+// reviseAfterOthers takes account of the work of other sealers of the shard, which is missing
+// in the series and the tiles of this sealer.
 func (s *Shard) reviseAfterOthers(ctx context.Context, claims []store.Claim) error {
 	sealed := map[store.WriterID]store.Position{}
 	for _, c := range claims {
@@ -69,8 +70,8 @@ func (s *Shard) reviseAfterOthers(ctx context.Context, claims []store.Claim) err
 	return nil
 }
 
-// hasOtherSealers reports whether another engine seals, or began to seal and has not said that it
-// follows since.
+// hasOtherSealers reports whether another engine may seal: its claim does not say that it
+// follows.
 func (s *Shard) hasOtherSealers(claims []store.Claim) bool {
 	return slices.ContainsFunc(claims, func(c store.Claim) bool {
 		return c.Writer != s.shardJournal.Writer() && c.Sealing != store.Follows

@@ -28,8 +28,8 @@ import (
 const tick = int64(time.Second)
 
 // simulation is a shard with rollups, and engines that capture and seal it. All engines make
-// checkpoints and mark themselves as sealing in their claims. If leading is set, only the
-// leader does, and the former leader once more while leadership passes.
+// checkpoints, and their claims say that they seal. If leading is set, only the leader makes
+// checkpoints, and the former leader makes one more while leadership passes.
 type simulation struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -97,7 +97,7 @@ func (m *simulation) setTerm(g *simEngine, t store.Term) {
 }
 
 // handOver passes leadership to an engine during a checkpoint of the current leader, which
-// does not know it yet.
+// does not know about it yet.
 func (m *simulation) handOver(g *simEngine) {
 	before := m.sealer
 	if m.sealer = g; before == nil {
@@ -196,7 +196,7 @@ func (m *simulation) rows(pv string, l store.Level) (tiles []*rollup.Tile) {
 }
 
 // sealed returns the bins computed from the blocks of a PV. Bins that start at or after sure
-// are certain. Earlier ones may depend on samples that have since expired.
+// are certain. Earlier bins may depend on samples that have expired since.
 func (m *simulation) sealed(pv string, l store.Level) (bins []rollup.Bin, sure int64) {
 	c, _, err := m.st.Channel(context.Background(), pv)
 	if err != nil {
@@ -232,7 +232,7 @@ func (m *simulation) journalled(pv string, l store.Level) []rollup.Bin {
 }
 
 // verify checks the bins of the tiles. Every bin in the time that a tile covers must exist and
-// match the samples. verify returns the time up to which the tiles of the level go.
+// match the samples. verify returns the time at which the tiles of the level end.
 func (m *simulation) verify(pv string, l store.Level, want []rollup.Bin, sure int64) (through int64) {
 	m.t.Helper()
 	tiles, there := m.rows(pv, l), map[store.Tile]bool{}

@@ -11,9 +11,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Limits of a block: it is full at whichever it reaches first. A larger value has a block of its
-// own. A block that is half full at the end of a checkpoint does not grow any more, because each
-// further checkpoint would rewrite it until it is full.
+// Limits of a block. A block is full when it reaches either of the first two limits. A value
+// larger than fullBytes has a block of its own. A block that is half full at the end of a
+// checkpoint no longer grows, because otherwise each further checkpoint would rewrite it until
+// it is full.
 const (
 	fullSamples = 4096
 	fullBytes   = 64 << 10
@@ -21,8 +22,8 @@ const (
 	doneBytes   = fullBytes / 2
 )
 
-// series is what a sealer remembers of a PV: the block that still grows, and
-// the sample with which the next bucket begins.
+// series holds what a sealer remembers of a PV: the block that still grows, and the sample
+// with which the next bucket begins.
 type series struct {
 	pv     string
 	writer store.WriterID
@@ -42,8 +43,8 @@ type series struct {
 	valueless []valueless
 }
 
-// changeTier puts the series on a tier. It closes a block that is open on another tier. The next
-// block on the new tier follows a carried-forward sample.
+// changeTier moves the series to a tier. It closes a block that is open on another tier. A
+// carried-forward sample precedes the next block on the new tier.
 func (s *series) changeTier(r store.Tier) {
 	if s.tier != r {
 		s.tier, s.open = r, nil
@@ -52,12 +53,12 @@ func (s *series) changeTier(r store.Tier) {
 	}
 }
 
-// bucket returns the bucket to which a sample of a time belongs.
+// bucket returns the bucket to which a sample with the given time belongs.
 func (s *series) bucket(t int64) store.Bucket { return s.size.Of(t).In(s.tier) }
 
 // plan normalizes a run, returns the blocks that store its samples, and counts them as
-// written. It leaves out samples in expired buckets. It returns their number, but does not count
-// the PV's last one, which is about to be carried forward.
+// written. It leaves out samples in expired buckets. old is their number, without the PV's
+// last sample, because the caller carries that one forward.
 func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) {
 	r.Normalize()
 	s.noteLate(r, now)
@@ -79,8 +80,8 @@ func (s *series) plan(r *sample.Run, now int64) (blocks []store.Block, old int) 
 	return blocks, old
 }
 
-// remember keeps a sample as the PV's last one, unless it is older than that. It does not keep a
-// large value.
+// remember keeps a sample as the PV's last one, unless the series has a later one. It does not
+// keep a large value.
 func (s *series) remember(r *sample.Run, i int) {
 	if s.lastType != sample.Unknown && r.Times[i] < s.last.Time {
 		return
@@ -88,8 +89,8 @@ func (s *series) remember(r *sample.Run, i int) {
 	s.last, s.lastType = toCarry(r, i), r.Type
 }
 
-// planBucket stores samples from (inclusive) to to (exclusive), which belong to
-// one bucket.
+// planBucket returns the blocks that store samples from (inclusive) to to (exclusive). All
+// these samples belong to one bucket.
 func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store.Block {
 	o := s.open
 	if o != nil && o.Bucket > b { // all samples are late
@@ -107,7 +108,7 @@ func (s *series) planBucket(b store.Bucket, r *sample.Run, from, to int) []store
 	return append(blocks, s.grow(b, r, late, to)...)
 }
 
-// closed stores late samples in blocks of their own.
+// closed returns blocks for late samples. No samples are added to these blocks later.
 func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	for from < to {
 		next := from + fits(r, from, to)
@@ -117,7 +118,7 @@ func (s *series) closed(b store.Bucket, r *sample.Run, from, to int) (blocks []s
 	return blocks
 }
 
-// grow appends samples to the open block, and opens others when it is done.
+// grow adds samples to the open block. When this block is done, grow opens others.
 func (s *series) grow(b store.Bucket, r *sample.Run, from, to int) (blocks []store.Block) {
 	var key store.BlockKey
 	if o := s.open; o != nil {
@@ -151,7 +152,7 @@ func (s *series) newKey(b store.Bucket, start int64) store.BlockKey {
 	return store.BlockKey{PV: s.pv, Bucket: b, Start: start, Writer: s.writer, N: s.n}
 }
 
-// fits returns how many samples, at least 1, fill a block.
+// fits returns how many of the samples fit into one block, but at least 1.
 func fits(r *sample.Run, from, to int) int {
 	n := min(to-from, fullSamples)
 	if r.Type.Fixed() {
@@ -165,7 +166,7 @@ func fits(r *sample.Run, from, to int) int {
 	return n
 }
 
-// done reports whether a block does not grow any more.
+// done reports whether a block no longer grows.
 func done(r *sample.Run, from, to int) bool {
 	if to-from >= doneSamples {
 		return true
@@ -177,11 +178,11 @@ func done(r *sample.Run, from, to int) bool {
 	return size >= doneBytes
 }
 
-// resize chooses the bucket size for the samples of a run, from the rate at which the PV fills
-// buckets. A change of size closes the open block.
+// resize chooses the bucket size from the rate at which the samples of a run fill buckets. A
+// change of the size closes the open block.
 func (s *series) resize(r *sample.Run, now int64) {
 	span := max(time.Duration(slices.Max(r.Times)-slices.Min(r.Times)), time.Minute)
-	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take half of memory, about
+	rate := float64(r.Size()) / 2 / span.Seconds() // blocks take about half the bytes of memory
 	longest := s.tier.Longest()
 	if !s.sized {
 		s.sized, s.rate, s.size = true, rate, layout.ChooseSize(rate, longest)
@@ -197,8 +198,8 @@ func (s *series) resize(r *sample.Run, now int64) {
 	}
 }
 
-// recall takes a sample from the store, which another sealer has sealed, as the PV's last one,
-// unless the series knows a later one. A series without a size takes the shortest in use.
+// recall keeps a sample that another sealer has sealed as the PV's last one, unless the series
+// has a later one. If the series has no size yet, recall sets the shortest size in use.
 func (s *series) recall(r *sample.Run) {
 	s.remember(r, r.Len()-1)
 	if !s.sized {

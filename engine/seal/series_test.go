@@ -21,7 +21,7 @@ func newSeries(size store.BucketSize) *series {
 	return &series{pv: "A", writer: store.WriterID{1}, sized: true, size: size}
 }
 
-// plan plans a run with a time at which no sample is too old.
+// plan plans a run at a time when no sample is too old.
 func plan(s *series, r *sample.Run) []store.Block {
 	blocks, _ := s.plan(r, noon)
 	return blocks

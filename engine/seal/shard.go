@@ -40,40 +40,43 @@ type Config struct {
 	Store Store
 	// Every is the time between two checkpoints of a shard.
 	Every time.Duration
-	// Memory is the account of the shard journals. Above half of its limit checkpoints
-	// follow each other closely.
+	// Memory is the account of the shard journals. Above half of its limit, checkpoints follow
+	// each other closely.
 	Memory *journal.Memory
-	// Slots bounds, by its capacity, how many shards are at a checkpoint at once.
+	// Slots is a semaphore. Its capacity bounds how many shards are at a checkpoint at the
+	// same time.
 	Slots chan struct{}
-	// Silence is how long a writer gives no sign of life before it counts as
-	// dead; 0 if a lock on the store guarantees that no other writer lives.
+	// Silence is the time without a sign of life after which a writer counts as dead. It is 0
+	// if a lock on the store guarantees that no other writer lives.
 	Silence time.Duration
-	// Ours reports whether a writer is of this process, and lives. A shard that the engine
-	// holds again may have another such writer, which is being closed.
+	// Ours reports whether a writer belongs to this process and is alive. If the engine holds
+	// a shard again, an earlier writer of this process may still be closing.
 	Ours func(w store.WriterID) bool
-	// Died marks that a writer ended without closing: nothing is known of the shard
-	// from its last sign of life until now (ns since 1970). It returns when the mark is
-	// durable; after an error it is called again.
+	// Died marks that a writer of a shard ended without closing its claim: samples may be
+	// missing between from and to, in ns since 1970. It returns when the mark is durable.
+	// After an error it is called again.
 	Died func(ctx context.Context, shard int, from, to int64) error
-	// Retention returns how long a PV is to be kept. It is false for a PV that is not
-	// captured here: its blocks stay where they are. Nil: all PVs are kept forever.
+	// Retention returns how long a PV must be kept. It returns false for a PV that is not
+	// captured here, and the blocks of such a PV stay where they are. If Retention is nil, all
+	// PVs are kept forever.
 	Retention func(pv string) (store.Retention, bool)
-	// Captured returns the PVs of a shard that are captured here. Their blocks migrate
-	// to another tier when their retention changes. Nil: nothing migrates.
+	// Captured returns the PVs of a shard that are captured here. Their blocks migrate to
+	// another tier when their retention changes. If Captured is nil, no blocks migrate.
 	Captured func(shard int) []string
-	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970: a
-	// run of one sample, or nil if there is none. It may be nil itself.
+	// Last returns the last sealed sample of a PV at or before a time, in ns since 1970, as a
+	// run of one sample. It returns nil if there is no such sample. Last itself may be nil.
 	Last func(ctx context.Context, pv string, at int64) (*sample.Run, error)
-	// Cutoff returns the deletion cutoff, in ns since 1970: raw samples before it are
-	// deleted to free disk space. It never falls. Nil: there is none.
+	// Cutoff returns the deletion cutoff, in ns since 1970. Raw samples before it are deleted
+	// to free disk space. It never falls. If Cutoff is nil, there is no cutoff.
 	Cutoff func() int64
 	// Expired is called with the number of samples of the shard journal that were too old to
 	// be kept. It may be nil.
 	Expired func(pv string, n int)
-	// Pace is shared, and limits the rate of tier migrations. It is needed with Captured.
+	// Pace limits the rate of tier migrations. All sealers share it. It is required if
+	// Captured is set.
 	Pace *relocation.Pace
-	// DropAfter is how long a bucket stays after it was copied to another tier; 0 is
-	// an hour.
+	// DropAfter is how long a bucket stays after it was copied to another tier. If it is 0,
+	// the bucket stays for an hour.
 	DropAfter time.Duration
 	Metrics   *Metrics
 	Log       *slog.Logger
@@ -84,22 +87,21 @@ const (
 	pressedEvery = 5 * time.Second
 	// watchEvery is the time between two checks of writers that may be dead.
 	watchEvery = 2 * time.Second
-	// followEvery is the time between two checks of what others have sealed, and of who
-	// leads.
+	// followEvery is the time between two reads of the claims by a follower.
 	followEvery = 5 * time.Second
-	// journalBytes is how much may be written to the journal before the next
-	// checkpoint, because a successor, and a reader that cannot ask the engine, reads it all.
+	// journalBytes is how much may be written to the journal before the next checkpoint. A new
+	// leader, and a reader that cannot query the engine, read all of it.
 	journalBytes = 256 << 20
 )
 
-// Shard seals one shard, or follows another engine that does. Only one goroutine calls Run or
-// Follow; any goroutine may call Delete and DropBefore.
+// Shard seals one shard, or follows another engine that seals it. Only one goroutine at a time
+// may call Run or Follow. Any goroutine may call Delete and DropBefore.
 type Shard struct {
 	cfg          *Config
 	shardJournal *journal.ShardJournal
 	turn         chan struct{} // of capacity 1: its holder may use the fields up to vacantSince
 
-	writer    store.WriterID // of the blocks: nobody else writes, or ever wrote, as this one
+	writer    store.WriterID // of the blocks; no other sealer ever uses this ID
 	n         uint32         // the highest block number of the series that were forgotten
 	series    map[string]*series
 	tiles     *tiling.Shard
@@ -110,7 +112,8 @@ type Shard struct {
 	tiersAt   time.Time
 	positions positions
 	term      store.Term
-	// vacantSince is when the shard was first seen without a leader; zero: it has one.
+	// vacantSince is when the shard was first seen without a leader. It is zero if the shard
+	// has a leader.
 	vacantSince time.Time
 
 	// Run reads the following fields without the turn.
@@ -133,9 +136,9 @@ func (c *Config) last(ctx context.Context, pv string, at int64) (*sample.Run, er
 	return c.Last(ctx, pv, at)
 }
 
-// life is the latest sign of life of a writer, and when it was first seen here. Clocks that
-// differ do no harm, because signs are compared only with each other, and the observer's own
-// clock only with itself.
+// life is the latest sign of life of a writer, and the time when this process first saw it.
+// Clocks that differ do no harm, because isSilent compares signs only with each other, and
+// seen only with this process's own clock.
 type life struct {
 	sign int64
 	seen time.Time
@@ -159,10 +162,10 @@ func NewShard(shardJournal *journal.ShardJournal, cfg *Config) *Shard {
 	return s
 }
 
-// Run becomes the leader, seals what other writers left, then makes
-// checkpoints until ctx ends, or another engine leads: then it returns true. It is called
-// once: a checkpoint that ctx interrupts may have stored samples that heads still
-// hold and the sealer no longer knows of. Such duplicates are harmless.
+// Run becomes the leader, seals the rows that other writers left, and then makes checkpoints.
+// It returns false when ctx ends, and true when another engine leads. It must be called only
+// once: a checkpoint that ctx interrupts may have stored samples that heads still hold, and
+// the sealer no longer knows this. Such duplicates are harmless.
 func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	if !s.becomeLeader(ctx) {
 		return false
@@ -197,7 +200,7 @@ func (s *Shard) Run(ctx context.Context) (superseded bool) {
 	return true
 }
 
-// migrate continues tier migrations for a short time, if it gets the shard's turn.
+// migrate continues tier migrations for a short time, once it has the shard's turn.
 func (s *Shard) migrate(ctx context.Context) {
 	select {
 	case s.turn <- struct{}{}:
@@ -208,25 +211,26 @@ func (s *Shard) migrate(ctx context.Context) {
 	s.blocks.Migrate(ctx)
 }
 
-// isPressed reports whether too much waits in memory, or in the journal. Above a quarter of the
-// memory limit it is true for a random part of the shards at a time. So not all shards of an
-// engine encode at once, which would leave capture without the processor.
+// isPressed reports whether too many samples wait in memory or in the journal. Above a quarter
+// of the memory limit it returns true at random, for one call in 16. Otherwise all shards of
+// an engine could encode at the same time and leave no processor time for capture.
 func (s *Shard) isPressed() bool {
 	const oneOf = 16
 	return s.isShortOfMemory() || s.shardJournal.Written()-s.written.Load() > journalBytes ||
 		s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4 && rand.N(oneOf) == 0
 }
 
-// Watching reports whether there are claims of other engines that were not found dead.
+// Watching reports whether the shard has claims of other engines that are neither closed nor
+// known to be dead.
 func (s *Shard) Watching() bool { return s.watching.Load() }
 
-// isOverloaded reports whether samples come faster than they are sealed. Then rollups have to
-// wait, and readers compute them.
+// isOverloaded reports whether samples arrive faster than they are sealed. In this case
+// rollups wait, and readers compute them.
 func (s *Shard) isOverloaded() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/4*3 }
 
 func (s *Shard) isShortOfMemory() bool { return s.cfg.Memory.Used() > s.cfg.Memory.Limit()/2 }
 
-// checkpoint waits for the shard's turn and a slot, runs f, and reports how it ended.
+// checkpoint waits for the shard's turn and a slot, runs f, and logs and counts an error of f.
 func (s *Shard) checkpoint(ctx context.Context, f func(context.Context) error) {
 	for _, place := range []chan struct{}{s.turn, s.cfg.Slots} {
 		select {
@@ -263,7 +267,7 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	}
 	for pv, ser := range s.series {
 		if ser.round < s.round {
-			s.forget(pv) // nobody captures it any more
+			s.forget(pv) // no engine captures it any longer
 		}
 	}
 	if err := s.refreshTiers(ctx); err != nil {
@@ -273,8 +277,8 @@ func (s *Shard) Checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// Delete makes a checkpoint, then deletes everything that is stored of PVs, whose
-// last samples must be durable.
+// Delete makes a checkpoint, and then deletes all stored rows of PVs. The last samples of
+// these PVs must already be durable.
 func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -292,9 +296,10 @@ func (s *Shard) Delete(ctx context.Context, pvs []string) error {
 	return inParallel(ctx, pvs, s.cfg.Store.Delete)
 }
 
-// DropBefore deletes the blocks of a PV, whose directory entry is c, in the buckets that end
-// after one time and at or before the deletion cutoff. It returns how many buckets had some, and
-// how many bytes they took, even if it fails. Some buckets stay: see relocation.Shard.
+// DropBefore deletes the blocks of a PV in the buckets that end after the time after, and at
+// or before the deletion cutoff. c is the directory entry of the PV. DropBefore returns how
+// many of these buckets had blocks, and how many bytes the blocks took, even if it fails. Some
+// buckets stay: see relocation.Shard.
 func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff int64) (buckets int, bytes int64, err error) {
 	d := s.blocks.PlanDeletion(c, after, cutoff)
 	if d == nil {
@@ -309,7 +314,7 @@ func (s *Shard) DropBefore(ctx context.Context, c store.Channel, after, cutoff i
 	return d.Run(ctx)
 }
 
-// forget drops what is known of a PV. Block numbers are not used again.
+// forget drops the state of a PV. Its block numbers are not used again.
 func (s *Shard) forget(pv string) {
 	if ser := s.series[pv]; ser != nil {
 		s.n = max(s.n, ser.n)
@@ -318,13 +323,13 @@ func (s *Shard) forget(pv string) {
 	s.tiles.Forget(pv)
 }
 
-// Limits of what is encoded and written at once.
+// Limits of the samples that are encoded and written at once.
 const (
 	batchHeads = 256      // PVs
 	batchBytes = 32 << 20 // of samples, or one sample that is larger
 )
 
-// sealOwn seals everything that the shard journal has made durable.
+// sealOwn seals all samples that the shard journal has made durable.
 func (s *Shard) sealOwn(ctx context.Context) error {
 	to, written := s.shardJournal.Acked(), s.shardJournal.Written()
 	if err := s.sealHeads(ctx, s.shardJournal.Heads()); err != nil {
@@ -338,9 +343,9 @@ func (s *Shard) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// sealHeavy seals the durable samples of PVs with large values, so that memory and
-// readers do not hold them until the next checkpoint. Blocks of large values are full
-// at once. So nothing is written twice, as blocks of other PVs would be.
+// sealHeavy seals the durable samples of PVs with large values, so that memory and readers do
+// not hold them until the next checkpoint. A block of large values is full at once, so it is
+// not written again. Blocks of other PVs would be written again as they grow.
 func (s *Shard) sealHeavy(ctx context.Context) error {
 	return s.sealHeads(ctx, slices.DeleteFunc(s.shardJournal.Heads(), func(h *journal.Head) bool { return !h.Heavy() }))
 }
@@ -366,7 +371,7 @@ func (s *Shard) sealHeads(ctx context.Context, heads []*journal.Head) error {
 		if err := s.write(ctx, parts, s.cfg.Expired); err != nil {
 			return err
 		}
-		done := 0 // a head that has more is the last one
+		done := 0 // only the last of these heads can have more samples
 		for i, n := range sealed {
 			heads[i].Sealed(n)
 			if due[i] -= n; due[i] <= 0 {

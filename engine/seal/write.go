@@ -17,19 +17,20 @@ import (
 	"varve.dev/varve/engine/tiling"
 )
 
-// part is the samples of one type of a PV that are to be sealed. The run may be empty.
+// part holds the samples of one type of a PV that write seals. The run may be empty.
 type part struct {
 	pv  string
 	run *sample.Run
 }
 
-// write stores the parts as blocks, and carries the last sample of each PV forward into
-// the present bucket. Unless it is nil, report is called with the number of samples that are too
-// old to be kept. write returns when all is acknowledged; it fails only if ctx ends.
+// write stores the parts as blocks, and carries the last sample of each PV forward into the
+// present bucket. If report is not nil, write calls it with the number of samples that are too
+// old to be kept. write returns when the store has acknowledged all rows. It fails only if ctx
+// ends.
 //
-// The order of its steps makes it safe that readers, and a successor after a crash, see any state
-// in between: directory, blocks, late carried-forward samples, rollups. The caller raises sealed
-// positions, and releases memory, after all of them.
+// write stores rows in this order: directory, blocks, late carried-forward samples, rollups.
+// Readers, and a new leader after a crash, can therefore handle any state in between. The
+// caller raises sealed positions, and releases memory, after write has returned.
 func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, n int)) error {
 	if err := s.load(ctx, parts); err != nil {
 		return err
@@ -39,7 +40,8 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 	}
 	now := time.Now().UnixNano()
 	p := s.plan(parts, now, s.blocks.Cutoff(), report)
-	// A planned block counts as written, so the sealer must write it: there is no way back.
+	// The series count a planned block as written, so the sealer can no longer give the block
+	// up.
 	err := s.retry(ctx, "adding to the directory", func() error {
 		return inParallel(ctx, p.missing, func(ctx context.Context, c store.Channel) error {
 			return s.cfg.Store.AddChannel(ctx, c)
@@ -63,7 +65,7 @@ func (s *Shard) write(ctx context.Context, parts []part, report func(pv string, 
 	return s.fillValues(ctx, parts)
 }
 
-// tilingParts returns what package tiling is to know of parts.
+// tilingParts returns the parts in the form that package tiling needs.
 func (s *Shard) tilingParts(parts []part) []tiling.Part {
 	out := make([]tiling.Part, len(parts))
 	for i, p := range parts {
@@ -73,15 +75,15 @@ func (s *Shard) tilingParts(parts []part) []tiling.Part {
 	return out
 }
 
-// planned is what a write stores.
+// planned holds the rows that a call of write stores.
 type planned struct {
 	blocks           []store.Block
-	missing          []store.Channel // what the directory must list before
+	missing          []store.Channel // entries that the directory must list first
 	samples, expired int
 }
 
-// plan plans the blocks of parts. It replaces the run of each part by the samples after the
-// deletion cutoff.
+// plan plans the blocks of parts. It replaces the run of each part by the samples that are not
+// before the deletion cutoff.
 func (s *Shard) plan(parts []part, now, cutoff int64, report func(pv string, n int)) *planned {
 	out := new(planned)
 	for i := range parts {
@@ -112,9 +114,10 @@ func (s *Shard) plan(parts []part, now, cutoff int64, report func(pv string, n i
 	return out
 }
 
-// refuse returns a run without the samples in buckets before the deletion cutoff, and
-// their number. It keeps the last sample of a PV, however old, because that is carried forward.
-// So rollups of that time do not change either: the samples they were computed from are gone.
+// refuse returns a run without the samples in buckets before the deletion cutoff, and the
+// number of samples that it left out. It keeps the last sample of a PV, regardless of its age,
+// because buckets carry that sample forward. Rollups of the refused samples' time do not
+// change either, because the samples from which they were computed are deleted.
 func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused int) {
 	if cutoff == math.MinInt64 || slices.Min(r.Times) >= cutoff {
 		return r, 0
@@ -131,8 +134,8 @@ func (s *series) refuse(r *sample.Run, cutoff int64) (rest *sample.Run, refused 
 	return rest, n
 }
 
-// fillValues rewrites carried-forward samples without their large value if the value would expire
-// before them. It holds one value at a time.
+// fillValues adds large values to carried-forward samples whose value would expire before
+// them. It holds one value in memory at a time.
 func (s *Shard) fillValues(ctx context.Context, parts []part) error {
 	for _, p := range parts {
 		ser := s.series[p.pv]
@@ -154,7 +157,7 @@ func (s *Shard) fillValues(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// tier returns the tier on which a PV is to be kept, or the next longer one that the store
+// tier returns the tier on which a PV must be kept, or the next longer tier that the store
 // has.
 func (s *Shard) tier(ser *series) store.Tier {
 	r, captured := s.cfg.retention(ser.pv)
@@ -164,8 +167,8 @@ func (s *Shard) tier(ser *series) store.Tier {
 	return layout.AvailableTier(s.tiers, r.Raw)
 }
 
-// refreshTiers reads which tiers the store has. Another process creates some when they are
-// needed.
+// refreshTiers reads which tiers the store has. Another process adds tiers to the store when
+// they are needed.
 func (s *Shard) refreshTiers(ctx context.Context) error {
 	if len(s.tiers) == store.NumTiers || s.tiers != nil && time.Since(s.tiersAt) < time.Minute {
 		return nil
@@ -177,8 +180,8 @@ func (s *Shard) refreshTiers(ctx context.Context) error {
 	return err
 }
 
-// load makes sure that the series of all parts know their directory entry, and the
-// last sample of the PV, which another sealer may have sealed.
+// load makes sure that the series of all parts know the PV's directory entry and the PV's last
+// sample. Another sealer may have sealed that sample.
 func (s *Shard) load(ctx context.Context, parts []part) error {
 	var unsure []*series
 	for _, p := range parts {
@@ -209,7 +212,7 @@ func (s *Shard) load(ctx context.Context, parts []part) error {
 	})
 }
 
-// retry calls f until it succeeds or ctx ends. doing says what f does.
+// retry calls f until it succeeds or ctx ends. The text doing describes f.
 func (s *Shard) retry(ctx context.Context, doing string, f func() error) error {
 	for backoff := (retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}); ; {
 		err := f()
@@ -237,8 +240,8 @@ func inParallel[T any](ctx context.Context, items []T, f func(context.Context, T
 	return g.Wait()
 }
 
-// latest keeps the last of the blocks that have the same key: a block that grew
-// twice in one batch is written once.
+// latest returns the last of the blocks that have the same key. A block that grew twice in one
+// batch is therefore written once.
 func latest(blocks []store.Block) []store.Block {
 	at := make(map[store.BlockKey]int, len(blocks))
 	for i := range blocks {
