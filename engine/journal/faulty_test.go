@@ -16,11 +16,11 @@ type faulty struct {
 	fail   func(row *store.JournalRow) error // nil: never; row is nil for claims
 	rows   []store.JournalRow
 	claims map[store.WriterID]store.Claim
-	hung   chan struct{} // until it is closed, calls wait for it, or for their contexts
+	hung   chan struct{} // while it is open, calls wait for it to close, or for the end of their contexts
 	stall  time.Duration // between the writing of a row and the acknowledgement
 }
 
-// hang makes calls hang, or lets them go.
+// hang makes calls hang, or lets the hanging calls continue.
 func (f *faulty) hang(hangs bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"varve.dev/varve/test/testclock"
 )
 
-// GiveUp drops whole rows only, and no row that is not sealed.
+// TestGivesUpRowsThatAnotherEngineSealed checks that GiveUp drops only whole rows, and only
+// sealed rows.
 func TestGivesUpRowsThatAnotherEngineSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
@@ -85,7 +86,8 @@ func TestGivesUpRowsThatAnotherEngineSealed(t *testing.T) {
 	})
 }
 
-// Sync waits for the store, but no longer once the shard journal has ended.
+// TestSyncWaitsForTheStoreUntilTheJournalEnds checks that Sync waits for the store, and fails
+// once the shard journal has ended.
 func TestSyncWaitsForTheStoreUntilTheJournalEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
@@ -109,7 +111,8 @@ func TestSyncWaitsForTheStoreUntilTheJournalEnds(t *testing.T) {
 	})
 }
 
-// A shard journal that never reached the store and holds no samples has no claim to close.
+// TestEndsAtOnceWithoutAClaim checks that a shard journal ends at once if it never reached the
+// store and holds no samples. It has no claim to close.
 func TestEndsAtOnceWithoutAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startShardJournal(t, 1<<20, nil, &faulty{fail: refuse})

@@ -16,8 +16,8 @@ import (
 //	run: ├─ acked: durable in the journal ─┤─ flushed: in the row under way ─┤─ new ─┤
 //	                                       └─ or in the spool: they leave ───┘
 //
-// A PV whose type changes gets another head; the old one empties and is removed. The
-// lock of the shard journal is taken before the lock of a head.
+// A PV whose type changes gets another head, and the old head is removed once it is
+// empty. The lock of the shard journal is taken before the lock of a head.
 type Head struct {
 	mu             sync.Mutex
 	dirty          bool // in the dirty list of the shard journal, or being flushed
@@ -35,8 +35,8 @@ type Head struct {
 	lost    atomic.Uint64 // samples dropped for lack of memory
 }
 
-// segment is the samples of a head that stand in the rows of one partition. The
-// latest of these rows stands at position last.
+// segment is the samples of a head that are in the rows of one partition. last is the position
+// of the latest of these rows.
 type segment struct {
 	last store.Position
 	n    int
@@ -44,9 +44,9 @@ type segment struct {
 
 const segmentBytes = 16
 
-// Values of at least largeValue bytes count as memory at once instead of at the next
-// flush. A head holds less than maxBytes of values, because it is copied when it gives
-// samples up.
+// Values of at least largeValue bytes count as memory at once instead of at the next flush. A
+// head holds less than maxBytes of values, because releasing samples copies the values that
+// stay.
 const (
 	largeValue = 64 << 10
 	maxBytes   = 512 << 20
@@ -64,10 +64,10 @@ func (h *Head) add(s *sample.Sample) {
 	}
 }
 
-// addLarge appends a sample with a large value. If memory has no room for it, the head
-// drops the oldest samples that are in no row yet until there is room; if that does not
-// suffice, it drops the new sample. Nothing else bounds what arrives before Run calls
-// shed. The results are those of shed.
+// addLarge appends a sample with a large value. If memory has no room for it, the head drops
+// the oldest samples that are in no row yet until there is room. If that is not enough, it
+// drops the new sample. Only this bounds the memory of large values that arrive before Run
+// calls shed. The results are those of shed.
 func (h *Head) addLarge(s *sample.Sample) (n int, from, to int64) {
 	h.mu.Lock()
 	n, from, to, first := h.makeRoomAndAddLocked(s)
@@ -130,10 +130,10 @@ func (h *Head) Acked() int {
 	return h.acked
 }
 
-// Unsealed sets dst to the first samples that are durable in the journal but not yet in
-// a block, and returns their number: all of them, or as many as take up to most bytes
-// of memory, but at least one. The head keeps owning the memory of the values; the
-// caller must not write to it.
+// Unsealed sets dst to the first samples that are durable in the journal but not yet in a
+// block, and returns their number. It returns all of them, or as many as take up to most bytes
+// of memory, but at least one. The head still owns the memory of the values, and the caller
+// must not write to it.
 func (h *Head) Unsealed(dst *sample.Run, most int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,8 +160,7 @@ func (h *Head) countWithinLocked(n, most int) int {
 	return n
 }
 
-// Sealed drops the first n samples of Unsealed, which now stand in acknowledged
-// blocks.
+// Sealed drops the first n samples of Unsealed, because they are now in acknowledged blocks.
 func (h *Head) Sealed(n int) {
 	h.mu.Lock()
 	h.dropLocked(n)
@@ -185,8 +184,7 @@ func (h *Head) dropLocked(n int) {
 	h.accountLocked()
 }
 
-// giveUp drops the samples of every partition whose latest row stands at or before a
-// position.
+// giveUp drops the samples of every partition whose latest row is at or before a position.
 func (h *Head) giveUp(to store.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -202,7 +200,7 @@ func (h *Head) giveUp(to store.Position) {
 	}
 }
 
-// forget drops all samples. The caller guarantees that none is appended any more.
+// forget drops all samples. The caller guarantees that no more samples are appended.
 func (h *Head) forget() {
 	h.mu.Lock()
 	h.run, h.segments = sample.Run{Type: h.run.Type}, nil
@@ -234,8 +232,8 @@ func (h *Head) unsaved() int {
 	return h.run.Len() - h.acked
 }
 
-// snapshot returns a copy of all samples, or nil if there are none. The head keeps
-// owning the memory of the values; the caller must not write to it.
+// snapshot returns a copy of all samples, or nil if there are none. The head still owns the
+// memory of the values, and the caller must not write to it.
 func (h *Head) snapshot() *sample.Run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,10 +253,10 @@ func (h *Head) large() bool {
 	return h.flushed < h.run.Len() && len(h.run.Value(h.flushed)) >= largeValue
 }
 
-// flush adds new samples to a row until its body has limit bytes; part is scratch. A
-// pass takes at most one row from each head, so that no PV delays the others. more
-// reports that this pass has to take further samples; later reports that only the next
-// pass will.
+// flush adds new samples to a row until its body has limit bytes. part is scratch. A pass
+// takes at most one row from each head, so that no PV delays the others. more is true if this
+// pass must take further samples from the head. later is true if the remaining samples wait
+// for the next pass.
 func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bool) {
 	h.mu.Lock()
 	h.accountLocked()
@@ -285,8 +283,8 @@ func (h *Head) flush(e *rowEncoder, limit int, part *sample.Run) (more, later bo
 	return more, later
 }
 
-// countFittingLocked returns how many of the given number of new samples take up to
-// room bytes in the worst encoding, but at least 1.
+// countFittingLocked returns how many of the next waiting new samples take up to room bytes in
+// the worst encoding, but at least 1.
 func (h *Head) countFittingLocked(waiting, room int) int {
 	waiting = min(waiting, block.MaxSamples)
 	if h.run.Type.Fixed() {
@@ -304,7 +302,7 @@ func (h *Head) countFittingLocked(waiting, room int) int {
 	return n
 }
 
-// ack notes that everything in the row under way is durable at a position.
+// ack records that all samples in the row under way are durable at a position.
 func (h *Head) ack(at store.Position) {
 	h.mu.Lock()
 	n := h.flushed - h.acked
@@ -323,7 +321,7 @@ func (h *Head) ack(at store.Position) {
 	h.mu.Unlock()
 }
 
-// spooled drops everything in the rows under way, because it is now in the spool.
+// spooled drops all samples in the rows under way, because they are now in the spool.
 func (h *Head) spooled() {
 	h.mu.Lock()
 	h.run.Cut(h.acked, h.flushed)
@@ -332,7 +330,7 @@ func (h *Head) spooled() {
 	h.mu.Unlock()
 }
 
-// revert makes the samples of the row under way new again, because that row was given up.
+// revert makes the samples of the row under way new again, because that row was abandoned.
 func (h *Head) revert() {
 	h.mu.Lock()
 	first := !h.dirty && h.flushed > h.acked

@@ -149,7 +149,7 @@ func TestResendsTheSameBytesWhileTheStoreIsUnreachable(t *testing.T) {
 			b.Append(h, sample.Int64, number(i))
 			testclock.Advance(100 * time.Millisecond)
 		}
-		b.store.setFail(nil) // from now on no row is refused
+		b.store.setFail(nil) // no row is refused any longer
 		if len(refused) < 5 {
 			t.Fatalf("%d tries in 30 s", len(refused))
 		}
@@ -214,8 +214,9 @@ func TestDropsTheOldestWhenMemoryIsFull(t *testing.T) {
 	})
 }
 
-// Another engine may take a process that stalls in the middle of a write for dead, and
-// drop its claim. The row counts as durable only when the claim stands again.
+// TestARowIsDurableOnlyWithAClaim tests a process that stalls in the middle of a write.
+// Another engine may take it for dead and drop its claim. The row counts as durable only when
+// the claim is in the store again.
 func TestARowIsDurableOnlyWithAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<20)
@@ -411,8 +412,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, Claim.Saved is never later than the arrival of a sample that is in
-// no row.
+// TestAClaimReportsNoUnsavedSampleAsSaved checks that Claim.Saved is never later than the
+// arrival of a sample that is in no row, regardless of what fails.
 func TestAClaimReportsNoUnsavedSampleAsSaved(t *testing.T) {
 	for name, spool := range map[string]Spool{"without a spool": nil, "with a spool": &disk{}} {
 		t.Run(name, func(t *testing.T) {

@@ -50,8 +50,8 @@ func (f *faulty) numbersOf(t *testing.T, pv string) (out []int) {
 	return out
 }
 
-// Large values never take more memory than allowed, not even for a moment, however much
-// arrives between two flushes.
+// TestLargeValuesStayWithinMemory checks that large values never take more memory than
+// allowed, not even for a moment, regardless of how many arrive between two flushes.
 func TestLargeValuesStayWithinMemory(t *testing.T) { checkMemory(t, 200) }
 
 // TestLong_LargeValuesStayWithinMemory is TestLargeValuesStayWithinMemory with more values.
@@ -128,16 +128,18 @@ func noisy(i, size int) *sample.Sample {
 	return s
 }
 
-// The sealer and readers inspect a shard journal while values arrive. If two locks were
-// taken in different orders, this test would deadlock.
+// TestAShardJournalIsInspectedWhileLargeValuesArrive inspects a shard journal as the sealer
+// and readers do, while values arrive. If two locks were taken in different orders, this test
+// would deadlock.
 func TestAShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) { inspectShardJournal(t, 400) }
 
-// TestLong_AShardJournalIsInspectedWhileLargeValuesArrive does so more often.
+// TestLong_AShardJournalIsInspectedWhileLargeValuesArrive is
+// TestAShardJournalIsInspectedWhileLargeValuesArrive with more values.
 func TestLong_AShardJournalIsInspectedWhileLargeValuesArrive(t *testing.T) {
 	inspectShardJournal(t, 2_000)
 }
 
-// inspectShardJournal appends a number of values and inspects the journal as often.
+// inspectShardJournal appends values, and inspects the journal as many times.
 func inspectShardJournal(t *testing.T, times int) {
 	mem := NewMemory(8 << 20)
 	shardJournal := NewShardJournal(0, store.WriterID{1}, &Config{Memory: mem, RowBytes: 256 << 10, Metrics: NewMetrics(prometheus.NewRegistry(), mem),
@@ -161,7 +163,8 @@ func inspectShardJournal(t *testing.T, times int) {
 	wg.Wait()
 }
 
-// Values that arrive faster than the store takes them do not delay another PV.
+// TestALargePVDelaysNoOtherPV checks that a PV does not wait for another PV whose values
+// arrive faster than the store accepts them.
 func TestALargePVDelaysNoOtherPV(t *testing.T) { checkDelay(t, 500) }
 
 // TestLong_ALargePVDelaysNoOtherPV is TestALargePVDelaysNoOtherPV for a longer time.
@@ -193,7 +196,8 @@ func checkDelay(t *testing.T, n int) {
 	})
 }
 
-// Values that a reader holds stay unchanged, whatever the head does.
+// TestSharedValuesStay checks that values that a reader holds do not change, regardless of
+// what the head does.
 func TestSharedValuesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newShardJournal(t, 1<<30)
@@ -258,7 +262,8 @@ func TestUnsealedComesInPieces(t *testing.T) {
 	})
 }
 
-// Only a few shard journals have a large row under way at the same time.
+// TestFewLargeRowsAreUnderWayAtOnce checks that only a few shard journals have a large row
+// under way at the same time.
 func TestFewLargeRowsAreUnderWayAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}

@@ -16,8 +16,8 @@ import (
 	"varve.dev/varve/engine/store/pebble"
 )
 
-// A row has room for the largest value that is captured behind the runs before it, even
-// if S2 cannot compress them.
+// TestTheLargestValueFitsARow checks that a row has room for the largest value that is
+// captured, after the runs before it, even if S2 cannot compress them.
 func TestTheLargestValueFitsARow(t *testing.T) {
 	st, err := pebble.Open(t.TempDir(), pebble.Options{})
 	if err != nil {

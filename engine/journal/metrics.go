@@ -11,13 +11,13 @@ import (
 // Metrics are the metrics of all shard journals of an engine.
 type Metrics struct {
 	Rows, Retries prometheus.Counter
-	// Bytes and Samples count what acknowledged rows hold. Dropped counts samples that
+	// Bytes and Samples count the contents of acknowledged rows. Dropped counts samples that
 	// were dropped for lack of memory and will never be in a row.
 	Bytes, Samples, Dropped atomic.Uint64
 
-	// Write is the time a row took at the store. Durable is the time from building a row
-	// to its acknowledgement; the oldest sample of the row has waited up to a flush
-	// interval before that.
+	// Write is the time that the store took to write a row. Durable is the time from the
+	// building of a row to its acknowledgement. Before that, the oldest sample of the row has
+	// waited up to a flush interval.
 	Write, Durable prometheus.Histogram
 }
 

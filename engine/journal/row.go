@@ -22,9 +22,9 @@ const rowVersion = 1
 // ErrCorrupt is returned for bytes that no writer has written.
 var ErrCorrupt = errors.New("corrupt journal row")
 
-// rowEncoder builds the index and the body of a row. Runs are added in the order of
-// their PVs' names, because the index stores only where a name differs from the one
-// before.
+// rowEncoder builds the index and the body of a row. Runs must be added in the order of their
+// PVs' names, because the index stores only the part of a name that differs from the previous
+// name.
 type rowEncoder struct {
 	index, body    []byte
 	count, samples int

@@ -10,10 +10,10 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Run claims the shard and journals its heads until ctx ends. Then it flushes once more
-// and closes the claim. It tries both until hard ends, which matters while the store is
-// unreachable. It returns the number of samples that are neither in an acknowledged row
-// nor in the spool. No sample may be appended once ctx has ended.
+// Run claims the shard and journals its heads until ctx ends. Then it flushes once more and
+// closes the claim. While the store is unreachable, it tries both until hard ends. It returns
+// the number of samples that are neither in an acknowledged row nor in the spool. No sample
+// may be appended after ctx has ended.
 func (j *ShardJournal) Run(ctx, hard context.Context) (unsaved int) {
 	defer close(j.ended)
 	defer j.dropPending()
@@ -48,7 +48,7 @@ func (j *ShardJournal) openClaim(ctx context.Context) bool {
 
 // journalUntil flushes and renews the claim until ctx ends.
 func (j *ShardJournal) journalUntil(ctx context.Context) {
-	timer := time.NewTimer(rand.N(j.cfg.Flush)) // the shard journals of an engine take turns
+	timer := time.NewTimer(rand.N(j.cfg.Flush)) // spreads the flushes of an engine's shard journals
 	defer timer.Stop()
 	var synced []chan<- struct{} // closed after the next flush that reaches the store
 	for ctx.Err() == nil {
@@ -118,8 +118,8 @@ func (j *ShardJournal) flush(ctx context.Context) bool {
 	return ctx.Err() == nil && !j.spoolDue
 }
 
-// pass writes the new samples of the heads, at most one row from each, unless ctx ends
-// or the rest must go to the spool. It reports whether the heads have more.
+// pass writes the new samples of the heads, at most one row from each, unless ctx ends or the
+// rest must go to the spool. more is true if the heads have further new samples.
 func (j *ShardJournal) pass(ctx context.Context) (more bool) {
 	begun, dirty := time.Now(), j.takeDirty()
 	j.behind = false
@@ -145,8 +145,8 @@ func (j *ShardJournal) pass(ctx context.Context) (more bool) {
 	return j.behind
 }
 
-// pendingRow is a row whose bytes no longer change. It gets its position when it is
-// about to be sent to the store.
+// pendingRow is a row whose bytes no longer change. pass sets its position just before it
+// sends the row to the store.
 type pendingRow struct {
 	store.JournalRow
 	heads   []*Head
@@ -186,9 +186,9 @@ func (j *ShardJournal) buildRow(ctx context.Context, dirty []*Head) []*Head {
 	return dirty
 }
 
-// takeTurn takes a turn to have a large row under way. If no turn is free and wait is
-// true, it waits for one, and meanwhile keeps memory within its limit. It reports false
-// if it got no turn.
+// takeTurn takes a turn to have a large row under way. If no turn is free and wait is true, it
+// waits for one, and keeps memory within its limit while it waits. It returns false if it got
+// no turn.
 func (j *ShardJournal) takeTurn(ctx context.Context, wait bool) bool {
 	for !j.turn {
 		select {
@@ -245,8 +245,8 @@ func (j *ShardJournal) send(ctx context.Context) error {
 	if err := j.cfg.Store.PutJournal(ctx, p.JournalRow); err != nil {
 		return err
 	}
-	// After a long silence another engine may have taken this writer for dead and
-	// dropped its claim. Without the claim no reader would find the row.
+	// After a long silence another engine may have taken this writer for dead and dropped its
+	// claim. Readers find no row without a claim.
 	if time.Since(j.renewed) > 2*RenewEvery {
 		if err := j.putClaim(ctx); err != nil {
 			return err
@@ -263,8 +263,8 @@ func (j *ShardJournal) send(ctx context.Context) error {
 	return nil
 }
 
-// retry calls f until it succeeds, ctx ends, or enough reports true after a failure. The
-// delays between the calls grow. After each failure it keeps memory within its limit.
+// retry calls f until it succeeds, ctx ends, or enough returns true after a failure. The
+// delays between the calls grow. After each failure retry keeps memory within its limit.
 func (j *ShardJournal) retry(ctx context.Context, what string, f func(context.Context) error, enough func(since time.Time) bool) bool {
 	since := time.Now()
 	for b := (retry.Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second}); ; {

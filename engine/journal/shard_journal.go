@@ -26,7 +26,7 @@ type Config struct {
 	Store Store
 	// Flush is the longest time that a sample waits for its row to be sent.
 	Flush time.Duration
-	// RowBytes is the size of a row's body that is sent without further waiting.
+	// RowBytes is the size from which the body of a row gets no further samples.
 	RowBytes int
 	Memory   *Memory
 	// Lost is called with a mark for samples dropped for lack of memory. It must not block.
@@ -46,7 +46,7 @@ const (
 // RenewEvery is how often a writer renews its claim to show that it is alive.
 const RenewEvery = 5 * time.Second
 
-// ShardJournal journals the heads of one shard. Run is its only goroutine.
+// ShardJournal journals the heads of one shard. Only Run writes to the store and to the spool.
 type ShardJournal struct {
 	Shard  int
 	writer store.WriterID
@@ -59,7 +59,7 @@ type ShardJournal struct {
 	dirty    []*Head
 
 	delivering sync.Mutex // held while arrivals move to runs; taken before mu
-	spare      []arrival  // empty; reuses the memory of the previous arrivals
+	spare      []arrival  // empty, with the memory of the previous arrivals for reuse
 
 	acked           atomic.Uint64        // store.Position: all rows up to here are acknowledged
 	written         atomic.Uint64        // bytes of acknowledged rows
@@ -67,7 +67,7 @@ type ShardJournal struct {
 	failing         atomic.Bool          // the latest write failed
 	givenUp         store.Position       // belongs to the caller of GiveUp
 	claimed         chan struct{}        // closed by Run when the claim is acknowledged
-	syncs           chan chan<- struct{} // received by Run, which closes the element when no sample waits any more
+	syncs           chan chan<- struct{} // received by Run, which closes the element once all earlier samples are durable
 	sealingRequests chan sealingRequest  // received by Run
 	ended           chan struct{}        // closed by Run at its end
 
@@ -107,10 +107,10 @@ func (j *ShardJournal) Open(pv string, t sample.Type) *Head {
 	return h
 }
 
-// arrival is a sample of a Fixed type on its way to its head. The shard journal gathers
-// the samples of many PVs in one slice and delivers them at a flush or a read. So it
-// touches each head once per flush instead of once per sample, which saves most of the
-// work when there are many PVs.
+// arrival is a sample of a Fixed type on its way to its head. The shard journal gathers the
+// samples of many PVs in one slice and delivers them at a flush or a read. It therefore
+// touches each head once per flush instead of once per sample, which saves most of the work
+// when there are many PVs.
 type arrival struct {
 	head *Head
 	time int64
@@ -118,8 +118,8 @@ type arrival struct {
 	tag  sample.Tag
 }
 
-// Append adds a sample to a head of this shard journal, whose type is t, and copies the
-// sample's bytes. It never blocks on storage.
+// Append adds a sample to a head of this shard journal and copies the sample's bytes. t is the
+// type of the head. Append never waits for the store.
 func (j *ShardJournal) Append(h *Head, t sample.Type, s *sample.Sample) {
 	if !t.Fixed() {
 		if len(s.Bytes) < largeValue {
@@ -134,8 +134,8 @@ func (j *ShardJournal) Append(h *Head, t sample.Type, s *sample.Sample) {
 	j.mu.Unlock()
 }
 
-// deliverArrivals moves arrivals into the runs of their heads. When it returns, every
-// sample appended before the call stands in its run.
+// deliverArrivals moves arrivals into the runs of their heads. When it returns, every sample
+// that was appended before the call is in its run.
 func (j *ShardJournal) deliverArrivals() {
 	j.delivering.Lock()
 	defer j.delivering.Unlock()
@@ -150,8 +150,8 @@ func (j *ShardJournal) deliverArrivals() {
 	j.spare = got[:0]
 }
 
-// Recent returns copies of all samples that this shard journal holds of a PV, in order
-// of arrival. Values that are bytes are not copied; the caller must not write to them.
+// Recent returns copies of all samples that this shard journal holds of a PV, in order of
+// arrival. It does not copy values that are bytes, and the caller must not write to them.
 func (j *ShardJournal) Recent(pv string) []*sample.Run {
 	j.mu.Lock()
 	heads := slices.Clone(j.heads[pv])
@@ -169,8 +169,8 @@ func (j *ShardJournal) Recent(pv string) []*sample.Run {
 	return runs
 }
 
-// Heads returns the heads of all PVs, sorted by name; several heads of one PV are in the
-// order in which they were opened. Heads that are retired and empty are removed.
+// Heads returns the heads of all PVs, sorted by name. Several heads of one PV are in the order
+// in which they were opened. Heads removes the heads that are retired and empty.
 func (j *ShardJournal) Heads() []*Head {
 	j.deliverArrivals()
 	j.mu.Lock()
@@ -199,7 +199,7 @@ func (j *ShardJournal) Written() uint64 { return j.written.Load() }
 // TakeHeavy reports whether a head became heavy since the previous call.
 func (j *ShardJournal) TakeHeavy() bool { return j.heavy.Load() && j.heavy.Swap(false) }
 
-// GiveUp drops samples whose rows, up to a position, are sealed, by this engine or
+// GiveUp drops the samples whose rows, up to a position, are sealed by this engine or by
 // another one. Only one goroutine at a time may call it.
 func (j *ShardJournal) GiveUp(sealed store.Position) {
 	if sealed <= j.givenUp {
@@ -219,8 +219,8 @@ func (j *ShardJournal) Forget() {
 	}
 }
 
-// Sync waits until every sample appended before the call is durable. It fails when ctx
-// or Run ends.
+// Sync waits until every sample that was appended before the call is durable. It fails when
+// ctx or Run ends.
 func (j *ShardJournal) Sync(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -248,9 +248,9 @@ type sealingRequest struct {
 	done chan<- error // has a capacity of 1
 }
 
-// SetSealing writes into the claim what the engine does with the rows of the shard. It
-// returns when the store has acknowledged the claim. After an error (ctx or Run ended, or
-// the store failed) the claim may hold either the old or the new term.
+// SetSealing writes a term into the claim: it says whether the engine leads, follows or
+// assists. It returns when the store has acknowledged the claim. After an error (ctx or Run
+// ended, or the store failed), the claim may have the old or the new term.
 func (j *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 	done := make(chan error, 1)
 	select {
@@ -271,7 +271,7 @@ func (j *ShardJournal) SetSealing(ctx context.Context, term store.Term) error {
 // Failing reports whether the latest write to the store failed.
 func (j *ShardJournal) Failing() bool { return j.failing.Load() }
 
-// Claimed returns a channel that is closed when the claim stands in the store.
+// Claimed returns a channel that is closed when the claim is in the store.
 func (j *ShardJournal) Claimed() <-chan struct{} { return j.claimed }
 
 // Writer returns the writer ID of the rows.

@@ -9,8 +9,8 @@ import (
 // Spool takes rows while the store is unreachable. Once the store is back, it sends them
 // as rows of its own writer IDs. spool.Spool implements it.
 type Spool interface {
-	// Put returns when all rows are durable. After an error some of them may be durable,
-	// too. The rows of a shard keep their order.
+	// Put returns when all rows are durable. After an error some of them may be durable too.
+	// The rows of a shard keep their order.
 	Put(rows []SpoolRow) error
 	// Waits reports whether the spool still holds rows of a shard to send.
 	Waits(shard int) bool
@@ -31,7 +31,7 @@ const (
 	// attemptTimeout limits one call of the store, so that a hanging store cannot keep
 	// samples from the spool. Without a spool the store's own time-out applies.
 	attemptTimeout = 10 * time.Second
-	// spoolCooldown is how long the spool is left alone after it failed.
+	// spoolCooldown is the time after a failure of the spool in which it is not used.
 	spoolCooldown = 10 * time.Second
 	// spoolBatch is roughly how many bytes of rows the spool gets at once.
 	spoolBatch = 4 << 20
@@ -40,11 +40,12 @@ const (
 // spooled reports whether the spool may still hold rows of this shard.
 func (j *ShardJournal) spooled() bool { return j.cfg.Spool != nil && j.cfg.Spool.Waits(j.Shard) }
 
-// never makes retry go on until it succeeds or the context ends.
+// never makes retry continue until it succeeds or the context ends.
 func never(time.Time) bool { return false }
 
-// shouldSpool reports whether rows must go to the spool: the store has failed since a
-// time that is long enough ago, or memory is short.
+// shouldSpool reports whether rows must go to the spool. This is so if the store has failed
+// for at least spoolAfter, counted from the given time, or if memory is short. For
+// spoolCooldown after a failure of the spool it returns false.
 func (j *ShardJournal) shouldSpool(since time.Time) bool {
 	now := time.Now()
 	j.spoolDue = j.cfg.Spool != nil && !now.Before(j.spoolRetryAt) &&
@@ -62,9 +63,8 @@ func (j *ShardJournal) attempt(ctx context.Context, f func(context.Context) erro
 	return f(ctx)
 }
 
-// spoolUntilClaimed puts new samples into the spool, every flush interval, until the
-// claim stands in the store again, the spool fails, or ctx ends. It reports whether the
-// claim stands.
+// spoolUntilClaimed puts new samples into the spool, every flush interval, until the claim is
+// in the store again, the spool fails, or ctx ends. back is true if the claim is in the store.
 func (j *ShardJournal) spoolUntilClaimed(ctx context.Context) (back bool) {
 	j.spoolDue = false
 	j.abandonPending()
@@ -88,7 +88,7 @@ func (j *ShardJournal) spoolUntilClaimed(ctx context.Context) (back bool) {
 		case <-claimed:
 			return true
 		case <-ctx.Done():
-			_ = j.spoolNew(context.WithoutCancel(ctx)) // Run tries again with what is left
+			_ = j.spoolNew(context.WithoutCancel(ctx)) // Run tries again to spool the remaining samples
 			return false
 		case <-tick.C:
 			if j.spoolNew(ctx) != nil {
@@ -98,8 +98,8 @@ func (j *ShardJournal) spoolUntilClaimed(ctx context.Context) (back bool) {
 	}
 }
 
-// spoolRest puts all samples that are in no acknowledged row into the spool. It returns
-// how many samples are neither in such a row nor in the spool.
+// spoolRest puts all samples that are in no acknowledged row into the spool. It returns the
+// number of samples that are still neither in such a row nor in the spool.
 func (j *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
 	if j.cfg.Spool == nil || j.Unsaved() == 0 {
 		return j.Unsaved()
@@ -109,9 +109,8 @@ func (j *ShardJournal) spoolRest(ctx context.Context) (unsaved int) {
 	return j.Unsaved()
 }
 
-// abandonPending makes the samples of the pending row new again. Nobody knows whether
-// that row is in the store, so its position is never used again: the spool sends its
-// samples under another writer ID.
+// abandonPending makes the samples of the pending row new again. That row may be in the store,
+// so its position is never used again: the spool sends its samples under another writer ID.
 func (j *ShardJournal) abandonPending() {
 	if j.pending != nil {
 		for _, h := range j.pending.heads {

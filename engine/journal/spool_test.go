@@ -96,9 +96,9 @@ func TestAShortOutageDoesNotTouchTheDisk(t *testing.T) {
 	})
 }
 
-// In a long outage samples leave memory for the spool. When the store is back, live
-// samples go to it at once. No position is used for two rows, whatever became of the
-// row under way.
+// TestALongOutageIsSpooled checks that samples leave memory for the spool in a long outage.
+// When the store is back, new samples go to it at once. No position is used for two rows,
+// whether or not the row under way reached the store.
 func TestALongOutageIsSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -151,8 +151,8 @@ func TestALongOutageIsSpooled(t *testing.T) {
 	})
 }
 
-// The first row of a partition may be abandoned. The partition gets another row
-// nevertheless, because readers stop at an empty partition.
+// TestNoPartitionIsLeftEmpty checks that a partition whose first row was abandoned gets
+// another row, because readers stop at an empty partition.
 func TestNoPartitionIsLeftEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -205,8 +205,8 @@ func TestShortMemoryIsSpooledAtOnce(t *testing.T) {
 	})
 }
 
-// When the spool fails, the shard journal works as if it had none: it loses nothing
-// more, and sends nothing twice.
+// TestAFailingSpoolLosesNothingElse checks that a shard journal whose spool fails works as if
+// it had no spool: it loses no further samples, and sends none twice.
 func TestAFailingSpoolLosesNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -244,7 +244,8 @@ func TestAFailingSpoolLosesNothingElse(t *testing.T) {
 	})
 }
 
-// While the spool fails, samples that do not fit into memory are dropped and marked.
+// TestWithoutASpoolMemoryOverflowsWithMarks checks that samples that do not fit into memory
+// are dropped and marked while the spool fails.
 func TestWithoutASpoolMemoryOverflowsWithMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{err: errors.New("no space left on device")}
@@ -289,8 +290,8 @@ func TestStopSpoolsWaitingSamples(t *testing.T) {
 	}
 }
 
-// If the store is unreachable from the start, the claim is inserted when the store is
-// back, before the first row.
+// TestTheClaimPrecedesTheFirstRow checks that the claim is inserted before the first row if
+// the store is unreachable at first.
 func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -321,7 +322,8 @@ func TestTheClaimPrecedesTheFirstRow(t *testing.T) {
 	})
 }
 
-// While the store does not answer, neither rows nor the spool wait for it.
+// TestAHangingStoreDelaysNoSample checks that samples go to the spool while the store does not
+// answer.
 func TestAHangingStoreDelaysNoSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -346,7 +348,8 @@ func TestAHangingStoreDelaysNoSample(t *testing.T) {
 	})
 }
 
-// Sync waits until samples are in the store; the spool is not enough.
+// TestSyncWaitsForTheStore checks that Sync waits until samples are in the store, and not only
+// in the spool.
 func TestSyncWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
@@ -370,8 +373,8 @@ func TestSyncWaitsForTheStore(t *testing.T) {
 	})
 }
 
-// Spooled values that are bytes leave memory, too, and a reader that holds them sees no
-// change.
+// TestLargeValuesAreSpooled checks that spooled values that are bytes leave memory too, and
+// that they do not change for a reader that holds them.
 func TestLargeValuesAreSpooled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
