@@ -17,14 +17,14 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// Target receives what a drainer sends and reports.
+// Target is the destination of the rows and of the reports of a drainer.
 type Target struct {
 	Store journal.Store
-	// Stored is called with the number of samples that this process put and that the
-	// store has acknowledged.
+	// Stored is called with the number of samples of a PV that the store has acknowledged. It
+	// counts only samples that this process put.
 	Stored func(pv string, samples uint64)
-	// Lost is called with a mark for samples that were dropped, and with the number of
-	// those that this process put. It must not block.
+	// Lost is called with a mark for samples that were dropped. ours is the number of those
+	// samples that this process put. Lost must not block.
 	Lost func(pv string, ours uint64, m sample.Mark)
 }
 
@@ -32,8 +32,8 @@ const (
 	// parallel is how many rows are sent at the same time. It is small, so that live
 	// rows and reads do not wait.
 	parallel = 4
-	// linger is how long a segment is kept whose writer another engine may have taken
-	// for dead. A sealer takes less time between reading a claim and dropping it.
+	// linger is how long the drainer keeps a segment whose writer another engine may have
+	// taken for dead. A sealer takes less time from reading a claim to dropping it.
 	linger = time.Minute
 )
 
@@ -43,8 +43,8 @@ type drainer struct {
 	Target
 }
 
-// Drain sends rows to the store, the oldest first, whenever the store takes them, until
-// ctx ends. Run must be running.
+// Drain sends rows to the store, the oldest first, whenever the store accepts them, until ctx
+// ends. Run must be running.
 func (s *Spool) Drain(ctx context.Context, to Target) {
 	backoff := retry.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
 	d := &drainer{s, to}
@@ -70,8 +70,8 @@ func (s *Spool) Drain(ctx context.Context, to Target) {
 	}
 }
 
-// nextSegment returns the oldest segment with rows to send. If there is none, it returns
-// nil and the time after which a segment may be due for removal.
+// nextSegment returns the oldest segment with rows to send. If there is none, it returns nil
+// and the time until a segment may be removed.
 func (d *drainer) nextSegment() (g *segment, due time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,8 +96,8 @@ func (d *drainer) waitForRows(ctx context.Context, most time.Duration) {
 	}
 }
 
-// send sends the remaining rows of a segment: several shards at a time, but the rows of
-// each shard one after the other.
+// send sends the remaining rows of a segment. It sends rows of several shards at a time, but
+// the rows of each shard one after the other.
 func (d *drainer) send(ctx context.Context, g *segment) error {
 	shards, err := d.beginSending(ctx, g)
 	if err != nil {
@@ -127,10 +127,10 @@ func (d *drainer) send(ctx context.Context, g *segment) error {
 	return nil
 }
 
-// beginSending reserves a segment for the drainer and returns the shards with rows to
-// send, or none if the segment was dropped. If Run still writes to the segment, Run has
-// to end it. That happens only after the store has taken a claim, so that an outage
-// fills one segment and not many.
+// beginSending reserves a segment for the drainer and returns the shards with rows to send, or
+// none if the segment was dropped. If Run still writes to the segment, beginSending makes Run
+// end it, but only after the store has accepted a claim. An outage therefore fills one segment
+// and not many.
 func (d *drainer) beginSending(ctx context.Context, g *segment) (shards []int, err error) {
 	d.mu.Lock()
 	current, some := g == d.current, 0
@@ -167,7 +167,7 @@ func (d *drainer) endSending(g *segment) {
 	d.mu.Unlock()
 }
 
-// endCurrentSegment makes Run end the segment that it writes to.
+// endCurrentSegment makes Run end the segment to which it writes.
 func (d *drainer) endCurrentSegment(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -246,7 +246,8 @@ func (d *drainer) sendRow(ctx context.Context, g *segment, r *reader, offset int
 	return nil
 }
 
-// acknowledge notes that a row is in the store, or can never be.
+// acknowledge records that a row is in the store or, if stored is false, that it can never be
+// there.
 func (d *drainer) acknowledge(g *segment, rec *record, stored bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -290,13 +291,14 @@ func (d *drainer) putClaim(ctx context.Context, g *segment, shard int) error {
 	return nil
 }
 
-// noteLateness notes whether the claim was not renewed for so long that another engine
-// may be about to drop it.
+// noteLateness sets late if the claim was not renewed for so long that another engine may be
+// about to drop it.
 func (c *chain) noteLateness(now time.Time) {
 	c.late = c.late || !c.claimed.IsZero() && now.Sub(c.claimed) > 2*journal.RenewEvery
 }
 
-// retireSegment ends a segment whose rows are all acknowledged.
+// retireSegment deletes a segment whose rows are all acknowledged. If another engine may have
+// taken its writer for dead, retireSegment keeps it for now.
 func (d *drainer) retireSegment(g *segment) {
 	late := false
 	for _, c := range g.chains {
@@ -311,9 +313,9 @@ func (d *drainer) retireSegment(g *segment) {
 	d.mu.Unlock()
 }
 
-// removeLateSegments deletes segments that were kept because another engine may have
-// taken their writer for dead. Such an engine may have dropped a claim after it was
-// closed, so the claim is written once more.
+// removeLateSegments deletes segments that were kept because another engine may have taken
+// their writer for dead. Such an engine may have dropped a claim after it was closed, so
+// removeLateSegments writes the claim once more.
 func (d *drainer) removeLateSegments(ctx context.Context) {
 	d.mu.Lock()
 	var due []*segment
@@ -337,7 +339,7 @@ func (d *drainer) removeLateSegments(ctx context.Context) {
 	}
 }
 
-// reportLost passes on the marks of dropped samples.
+// reportLost reports the marks of dropped samples.
 func (d *drainer) reportLost() {
 	d.takeLost(func(pv string, m sample.Mark, ours uint64) { d.Lost(pv, ours, m) })
 }

@@ -36,7 +36,8 @@ func (a *archive) checkSent(t *testing.T, n int) {
 	}
 }
 
-// The store refuses half of all requests for a time.
+// TestAStoreThatFailsNowAndThenGetsAllRowsInOrder sends rows to a store that refuses one in
+// twenty requests at random.
 func TestAStoreThatFailsNowAndThenGetsAllRowsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -60,7 +61,8 @@ func TestAStoreThatFailsNowAndThenGetsAllRowsInOrder(t *testing.T) {
 	})
 }
 
-// Readers find rows only by their claims.
+// TestNoRowIsSentBeforeItsClaim checks that the drainer sends rows after their claim, because
+// readers find rows only by their claims.
 func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -75,7 +77,8 @@ func TestNoRowIsSentBeforeItsClaim(t *testing.T) {
 	})
 }
 
-// A shard whose rows the store refuses delays only its own rows.
+// TestAnUnreachableShardDelaysOnlyItsOwnRows checks that a shard whose rows the store refuses
+// does not delay the rows of other shards.
 func TestAnUnreachableShardDelaysOnlyItsOwnRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -97,7 +100,8 @@ func TestAnUnreachableShardDelaysOnlyItsOwnRows(t *testing.T) {
 	})
 }
 
-// The next process sends rows again, under the same positions.
+// TestAProcessKilledWhileSendingSendsNothingTwice checks that the next process sends rows
+// again under the same positions.
 func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
@@ -108,7 +112,7 @@ func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 			stop := b.drain(to)
 			rest(100 * time.Millisecond)
 			stop()
-			b.stop() // the progress is nowhere on the disk
+			b.stop() // the disk has no record of the progress
 			b = start(t, config(fs))
 			if n := b.Counts().Waiting; n != 4000 {
 				t.Errorf("%d samples are found", n)
@@ -130,8 +134,9 @@ func TestAProcessKilledWhileSendingSendsNothingTwice(t *testing.T) {
 	})
 }
 
-// Another engine takes the writer for dead while it sends, and drops the claim at the
-// worst moment, when the last rows are sent. Readers find the rows nevertheless.
+// TestRowsOfAWriterTakenForDeadAreFound tests an engine that takes the writer for dead while
+// it sends, and drops the claim at the worst moment: when the last rows are sent. Readers must
+// still find the rows.
 func TestRowsOfAWriterTakenForDeadAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -173,7 +178,8 @@ func TestRowsOfAWriterTakenForDeadAreFound(t *testing.T) {
 	})
 }
 
-// Few spooled rows are sent at once, so that live rows get to the store.
+// TestLiveRowsAreNotStarved checks that only few spooled rows are sent at the same time, so
+// that new rows reach the store.
 func TestLiveRowsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()
@@ -189,7 +195,8 @@ func TestLiveRowsAreNotStarved(t *testing.T) {
 	})
 }
 
-// A reader looks for all samples while they move from the spool to the store.
+// TestReadersSeeEverySample checks that a reader finds all samples while they move from the
+// spool to the store.
 func TestReadersSeeEverySample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, to := start(t, config(vfs.NewMem())), newArchive()

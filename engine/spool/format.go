@@ -11,7 +11,7 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// The sizes of a segment's parts; docs/format/spool.md draws the bytes.
+// Sizes of the parts of a segment. docs/format/spool.md draws the bytes.
 const (
 	magic      = "varvespl"
 	version    = 1
@@ -52,7 +52,7 @@ func appendHeader(dst []byte, h *header) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// decodeHeader returns the header that src begins with, and its size.
+// decodeHeader returns the header at the beginning of src, and its size.
 func decodeHeader(src []byte) (h header, size int, err error) {
 	if len(src) < fixedSize {
 		return h, 0, errShort

@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Neither a damaged byte nor a missing end goes unnoticed.
+// TestDamageIsDetected checks that a damaged byte or a missing end does not go unnoticed.
 func TestDamageIsDetected(t *testing.T) {
 	head, rec := appendHeader(nil, &exampleHeader), appendRecord(nil, &exampleRecord)
 	for i := range head {

@@ -11,8 +11,8 @@ import (
 
 // Metrics are the metrics of a spool.
 type Metrics struct {
-	// Rows and Samples count what was put; SentRows and SentSamples count what the store
-	// has acknowledged; Bytes counts the bytes that were put.
+	// Rows, Samples and Bytes count what was put. SentRows and SentSamples count what the
+	// store has acknowledged.
 	Rows, Samples, SentRows, SentSamples prometheus.Counter
 	Bytes                                prometheus.Counter
 	// Dropped counts, by reason, samples that will never be in the store.
@@ -63,7 +63,7 @@ func newMetrics(reg prometheus.Registerer, s *Spool) *Metrics {
 	return m
 }
 
-// put counts rows that are durable.
+// put counts rows that have become durable.
 func (m *Metrics) put(rows []placed) {
 	bytes, samples := 0, 0
 	for i := range rows {

@@ -12,16 +12,16 @@ import (
 	"varve.dev/varve/engine/store"
 )
 
-// recentBytes is the most that Recent returns, in bytes of samples.
+// recentBytes is the maximum size of the samples that Recent returns, in bytes.
 const recentBytes = 64 << 20
 
-// ErrTooMuch is returned when more samples of a PV wait than can be read at once.
+// ErrTooMuch is returned if more samples of a PV wait than a reader can read at once.
 var ErrTooMuch = errors.New("too many samples wait in the spool, because the store was unreachable: request a shorter time range, or try again later")
 
-// Recent returns the samples of a PV that wait in rows of the given shards: those with
-// times in [from, to], in ns since 1970, and the last ones at or before from. They are in
-// the order in which they were put. If they take more than 64 MiB, Recent returns
-// ErrTooMuch.
+// Recent returns the samples of a PV that wait in rows of the given shards. It returns the
+// samples with times in [from, to], in ns since 1970, and those with the last time at or
+// before from. They are in the order in which they were put. If they take more than 64 MiB,
+// Recent returns ErrTooMuch.
 func (s *Spool) Recent(pv string, from, to int64, shards ...int) ([]*sample.Run, error) {
 	sel := selection{from: from, to: to, before: math.MinInt64, room: recentBytes}
 	for _, c := range s.parts(shards) {
@@ -38,7 +38,8 @@ func (s *Spool) Recent(pv string, from, to int64, shards ...int) ([]*sample.Run,
 	return sel.found, nil
 }
 
-// selection is the samples in a time range, and the last ones at or before its start.
+// selection collects the samples in a time range, and those with the last time at or before
+// its start.
 type selection struct {
 	from, to int64
 	before   int64         // the last time at or before from
@@ -46,8 +47,8 @@ type selection struct {
 	room     int           // bytes that may still be found
 }
 
-// add adds the wanted samples of a run. Each call passes an earlier run than the call
-// before. It reports whether there is room for more.
+// add adds the wanted samples of a run. Each call must pass an earlier run than the previous
+// call. add reports whether there is room for more.
 func (s *selection) add(run *sample.Run) bool {
 	run = run.Within(s.from, s.to)
 	if last := run.LastBefore(s.from); last > s.before {
@@ -61,8 +62,8 @@ func (s *selection) add(run *sample.Run) bool {
 	return s.room >= 0
 }
 
-// needless reports whether all samples of a run are older than the last ones at or before
-// the start of the range.
+// needless reports whether all samples of a run are older than the samples with the last time
+// at or before the start of the range.
 func (s *selection) needless(run *sample.Run) bool {
 	return !slices.ContainsFunc(run.Times, func(t int64) bool { return t >= s.before })
 }
@@ -88,8 +89,8 @@ func (s *Spool) parts(shards []int) (parts []part) {
 	return parts
 }
 
-// latest calls yield with the samples of a PV, the latest first. It follows the chain
-// that ends at offset last back to the position after, or until yield returns false.
+// latest calls yield with the samples of a PV, the latest first. It follows the chain from the
+// row at offset last back to the position after, or until yield returns false.
 func (r *reader) latest(pv string, last int64, after store.Position, yield func(*sample.Run) bool) error {
 	for rec, err := range r.back(last, after) {
 		if err != nil {

@@ -44,8 +44,9 @@ func TestRecentOfARange(t *testing.T) {
 	}
 }
 
-// If more samples of a PV wait than Recent returns, a reader can read all of them piece
-// by piece, and never takes a part for the whole.
+// TestALargeBacklogIsReadInPieces checks that a reader can read all samples of a PV piece by
+// piece if more of them wait than Recent returns. Recent must never return a part of them
+// without an error.
 func TestALargeBacklogIsReadInPieces(t *testing.T) {
 	readBacklog(t, 8, func(from, to int) journal.SpoolRow { // values of 10,000 bytes
 		return packRow(1, to, to-from, []string{"A"}, func() *sample.Run {
@@ -58,7 +59,8 @@ func TestALargeBacklogIsReadInPieces(t *testing.T) {
 	})
 }
 
-// TestLong_ALargeBacklogIsReadInPieces is the same for millions of values of 20 bytes.
+// TestLong_ALargeBacklogIsReadInPieces is TestALargeBacklogIsReadInPieces with millions of
+// values of 20 bytes.
 func TestLong_ALargeBacklogIsReadInPieces(t *testing.T) {
 	readBacklog(t, 4000, func(from, to int) journal.SpoolRow { return newRow(1, from, to, "A") })
 }

@@ -34,8 +34,9 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// scan finds the complete rows of a segment. In the last segment of a process that died,
-// bytes that were not synchronized may be there in part, so scan checks the bodies, too.
+// scan finds the complete rows of a segment. If a process died, its last segment may have only
+// a part of the bytes that were not synchronized. For the last segment scan therefore checks
+// the bodies too.
 func (s *Spool) scan(g *segment, last bool) error {
 	file, err := s.fs.Open(g.path)
 	if err != nil {
@@ -76,8 +77,9 @@ func (s *Spool) scan(g *segment, last bool) error {
 	return nil
 }
 
-// rows adds the rows of a file and returns the offset at which they end: before the first
-// incomplete header and, if bodies is true, before the incomplete bodies at the end.
+// rows adds the rows of a file and returns the offset at which they end. They end before the
+// first incomplete header and, if bodies is true, before incomplete bodies at the end of the
+// file.
 func (g *segment) rows(r *reader, bodies bool) (end int64, err error) {
 	var torn []placed
 	offset := g.size
@@ -107,8 +109,9 @@ func (g *segment) rows(r *reader, bodies bool) (end int64, err error) {
 	}
 }
 
-// setAside renames a file with a damaged header. The header is synchronized before a row
-// is acknowledged, so a file with only a part of it holds no row and is deleted.
+// setAside renames a file with a damaged header. If the header is incomplete, setAside deletes
+// the file: the header is synchronized before a row is acknowledged, so the file has no
+// acknowledged row.
 func (s *Spool) setAside(g *segment, size int64, why error) error {
 	if errors.Is(why, errShort) {
 		return s.fs.Remove(g.path)

@@ -33,8 +33,8 @@ func (s *Spool) makeRoom(size int64) error {
 	}
 }
 
-// takeVictim removes the oldest segment that can be dropped from the list and returns it,
-// unless size more bytes fit.
+// takeVictim returns nil if size more bytes fit. Otherwise it removes the oldest segment that
+// can be dropped from the list, and returns it.
 func (s *Spool) takeVictim(size int64) (victim *segment, fits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,11 +75,11 @@ func (s *Spool) dropSegment(g *segment) {
 // loss is samples of a PV that were dropped and have no mark yet.
 type loss struct {
 	count    uint64
-	ours     uint64 // of these, samples put by this process
+	ours     uint64 // samples in count that this process put
 	from, to int64  // ns since 1970
 }
 
-// noteLost notes the unsent samples of a segment by PV.
+// noteLost adds the unsent samples of a segment to the losses of their PVs.
 func (s *Spool) noteLost(g *segment) error {
 	var failed error
 	err := g.with(s.fs, g.size, func(r *reader) error {
@@ -126,7 +126,7 @@ func (s *Spool) noteLostRow(r *reader, rec *placed, ours bool) error {
 	return nil
 }
 
-// takeLost passes on the losses that have no mark yet, one mark for each PV.
+// takeLost calls emit with one mark for each PV that has losses without a mark.
 func (s *Spool) takeLost(emit func(pv string, m sample.Mark, ours uint64)) {
 	s.mu.Lock()
 	lost := s.lost

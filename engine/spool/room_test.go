@@ -16,7 +16,7 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// The test puts twice as many rows as there is room for.
+// TestAFullSpoolDropsTheOldestRows puts more rows than the spool has room for.
 func TestAFullSpoolDropsTheOldestRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
@@ -65,7 +65,7 @@ func TestAFullSpoolDropsTheOldestRows(t *testing.T) {
 	})
 }
 
-// A segment that is being sent is not dropped.
+// TestASegmentBeingSentIsNotDropped fills a spool while the drainer sends one of its segments.
 func TestASegmentBeingSentIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := newArchive()
@@ -87,7 +87,8 @@ func TestASegmentBeingSentIsNotDropped(t *testing.T) {
 	})
 }
 
-// While the disk fails, the spool refuses rows with the cause. Later it takes rows again.
+// TestAFailingDiskIsRetriedLater checks that the spool refuses rows while the disk fails, and
+// names the cause. Later it accepts rows again.
 func TestAFailingDiskIsRetriedLater(t *testing.T) {
 	for name, op := range map[string]errorfs.OpKind{"create": errorfs.OpCreate, "write": errorfs.OpFileWrite, "sync": errorfs.OpFileSync} {
 		t.Run(name, func(t *testing.T) {

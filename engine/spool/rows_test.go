@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newRow makes a row of a shard with the values in [from, to) of some PVs, as
-// docs/format/journal.md draws it. Values count milliseconds.
+// newRow makes a row of a shard with the values from (inclusive) to to (exclusive) of some
+// PVs, in the format of docs/format/journal.md. A value is its time in milliseconds.
 func newRow(shard, from, to int, pvs ...string) journal.SpoolRow {
 	return packRow(shard, to, (to-from)*len(pvs), pvs, func() *sample.Run {
 		run := &sample.Run{Type: sample.Int64}
@@ -120,7 +120,7 @@ type archive struct {
 	claims map[int]map[store.WriterID]store.Claim
 	puts   int // of rows
 	hidden int // rows that were put before their claim
-	refuse int // this many claims are refused, although they are stored
+	refuse int // number of further claims to refuse, although they are stored
 	under  int // rows under way
 	most   int // the most rows that were under way at once
 	slow   time.Duration
@@ -225,8 +225,8 @@ func (a *archive) PutJournal(_ context.Context, r store.JournalRow) error {
 	return nil
 }
 
-// words returns the values of a PV that a reader finds: in rows whose writer has a claim
-// and whose partitions follow one another from the first.
+// words returns the values of a PV that a reader finds: those in rows whose writer has a claim
+// and whose partitions follow one another from the first partition.
 func (a *archive) words(t *testing.T, shard int, pv string) (out []int) {
 	t.Helper()
 	a.mu.Lock()

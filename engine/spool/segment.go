@@ -22,22 +22,22 @@ type segment struct {
 	ours   bool  // written by this process
 	size   int64 // durable bytes, in order
 	chains map[int]*chain
-	// sending says that a drainer sends the rows. drained is when the last row was
-	// acknowledged, or zero.
+	// sending is true while a drainer sends the rows. drained is the time when the last row
+	// was acknowledged, or zero.
 	sending bool
 	drained time.Time
 }
 
-// chain is the rows of one shard in a segment. Each row holds the offset of the previous.
+// chain is the rows of one shard in a segment. Each row has the offset of the previous row.
 type chain struct {
 	last    int64 // offset of the last row
-	rows    int   // not acknowledged by the store
+	rows    int   // number of rows that the store has not acknowledged
 	samples int   // in these rows
 	sent    store.Position
 	done    bool // all rows are acknowledged and the claim is closed
-	// claim belongs to the drainer, which last tried to write it at claimed and last got
-	// an acknowledgement at stands. late says that another engine may have taken the
-	// writer for dead.
+	// claim belongs to the drainer. claimed is the time when the drainer last tried to write
+	// it, and stands is the time of the last write that was acknowledged. late is true if
+	// another engine may have taken the writer for dead.
 	claim   store.Claim
 	claimed time.Time
 	stands  time.Time
@@ -51,7 +51,7 @@ func fileName(n uint64) string { return fmt.Sprintf("%016x%s", n, suffix) }
 // firstOffset returns the offset of the first record.
 func (g *segment) firstOffset() int64 { return int64(fixedSize + len(g.archive) + 4) }
 
-// add notes a row that is durable.
+// add adds a row that is durable.
 func (g *segment) add(r *placed) {
 	c := g.chains[r.shard]
 	if c == nil {
@@ -135,8 +135,8 @@ func (r *reader) chain(last int64, after store.Position) (offsets []int64, err e
 	return offsets, nil
 }
 
-// back yields the records of a chain, the last first, from the one at offset last to the
-// first behind the position after. It ends after its first error.
+// back yields the records of a chain, the last first: from the record at offset last back to
+// the first record after the position after. It ends after its first error.
 func (r *reader) back(last int64, after store.Position) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
 		shard := -1

@@ -28,7 +28,7 @@ var (
 // MinSize is the smallest size of a spool in bytes: room for a few of the largest rows.
 const MinSize = 64 << 20
 
-// segmentsWhenFull is how many segments a full spool has, unless they would be smaller
+// segmentsWhenFull is the number of segments of a full spool, unless they would be smaller
 // than minSegment. The oldest segment is dropped as a whole.
 const (
 	segmentsWhenFull = 128
@@ -42,7 +42,7 @@ type Config struct {
 	// Archive is the name of the archive whose samples the spool holds. It must never
 	// change.
 	Archive string
-	// Size is the most that the files take, in bytes; at least MinSize.
+	// Size is the maximum size of all files in bytes. It is at least MinSize.
 	Size int64
 	// Sync is the shortest time between two fsyncs of a file.
 	Sync time.Duration
@@ -81,10 +81,11 @@ type Spool struct {
 
 // Counts counts samples. All fields but Waiting count only samples that this process put.
 type Counts struct {
-	// Sent samples were acknowledged by the store, Dropped samples are lost, and Kept
-	// samples wait.
+	// Sent counts samples that the store has acknowledged, Dropped counts samples that are
+	// lost, and Kept counts samples that wait.
 	Sent, Dropped, Kept uint64
-	// Waiting samples wait in the spool; this includes samples of earlier processes.
+	// Waiting counts the samples that wait in the spool, including samples of earlier
+	// processes.
 	Waiting int
 }
 
@@ -142,7 +143,7 @@ func syncDir(fs vfs.FS, name string) error {
 // Close releases the directory. Run and Drain must have ended.
 func (s *Spool) Close() error { return s.lock.Close() }
 
-// Counts returns what became of samples.
+// Counts returns how many samples were sent, dropped and kept.
 func (s *Spool) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +201,8 @@ func (s *Spool) OldestAge() time.Duration {
 	return s.oldestAgeLocked()
 }
 
-// Owns reports whether a writer ID is that of a segment. The writer lives as long as its
-// segment.
+// Owns reports whether a writer ID belongs to a segment. A segment's writer lives as long as
+// the segment.
 func (s *Spool) Owns(w store.WriterID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

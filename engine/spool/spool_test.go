@@ -60,7 +60,8 @@ func TestRowsAreSentInOrder(t *testing.T) {
 	})
 }
 
-// Shard journals that put rows at the same time share one fsync.
+// TestFsyncsAreShared checks that shard journals that put rows at the same time share one
+// fsync.
 func TestFsyncsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &counting{FS: vfs.NewMem()}
@@ -126,7 +127,8 @@ func TestALargeBacklogIsSplitIntoPartitions(t *testing.T) {
 	}
 }
 
-// A process finds the rows that an earlier process left, and sends them first.
+// TestRowsOfAnEarlierProcessAreSentFirst checks that a process finds the rows that an earlier
+// process left, and sends them first.
 func TestRowsOfAnEarlierProcessAreSentFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()
@@ -159,7 +161,8 @@ func TestRowsOfAnEarlierProcessAreSentFirst(t *testing.T) {
 	})
 }
 
-// Wherever the last file ends, Open finds its complete rows.
+// TestAFileCutAtAnyByteKeepsItsCompleteRows checks that Open finds the complete rows of the
+// last file, regardless of the byte at which the file ends.
 func TestAFileCutAtAnyByteKeepsItsCompleteRows(t *testing.T) {
 	fs := vfs.NewMem()
 	b := start(t, config(fs))
@@ -194,14 +197,16 @@ func TestAFileCutAtAnyByteKeepsItsCompleteRows(t *testing.T) {
 	}
 }
 
-// A power cut loses unsynchronized bytes, or leaves some of them.
+// TestAPowerCutLosesNoAcknowledgedRow simulates power cuts that lose unsynchronized bytes or
+// keep some of them.
 func TestAPowerCutLosesNoAcknowledgedRow(t *testing.T) { cutPower(t, 5) }
 
-// TestLong_APowerCutLosesNoAcknowledgedRow is the same with more seeds.
+// TestLong_APowerCutLosesNoAcknowledgedRow is TestAPowerCutLosesNoAcknowledgedRow with more
+// seeds.
 func TestLong_APowerCutLosesNoAcknowledgedRow(t *testing.T) { cutPower(t, 1) }
 
-// cutPower does so with every seed up to 60 that is a multiple of a number. The seed is also
-// how many percent of the unsynchronized bytes are left.
+// cutPower simulates a power cut with every seed below 60 that is a multiple of every. The
+// seed is also the percentage of the unsynchronized bytes that are kept.
 func cutPower(t *testing.T, every uint64) {
 	for seed := uint64(0); seed < 60; seed += every {
 		fs := vfs.NewCrashableMem()
@@ -294,7 +299,8 @@ func TestAFileOfALaterVersionIsRefused(t *testing.T) {
 	}
 }
 
-// A damaged row loses only its own samples; a file with a damaged header is renamed.
+// TestDamageLosesAsLittleAsPossible checks that a damaged row loses only its own samples, and
+// that a file with a damaged header is renamed.
 func TestDamageLosesAsLittleAsPossible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, to := vfs.NewMem(), newArchive()

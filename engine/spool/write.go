@@ -19,7 +19,7 @@ const (
 	partBytes = 32 << 20
 	// gatherBytes is the size of puts that are written without further waiting.
 	gatherBytes = 8 << 20
-	// cooldown is how long the disk is left alone after it failed.
+	// cooldown is the time after a failure of the disk in which it is not used.
 	cooldown    = 10 * time.Second
 	bufferBytes = 256 << 10
 )
@@ -27,7 +27,7 @@ const (
 // errCooldown is returned during the cooldown.
 var errCooldown = errors.New("the spool is not retried yet after a failure of its disk")
 
-// put is a call of Put: rows on their way to the disk.
+// put is a call of Put: its rows, which Run writes to the disk.
 type put struct {
 	rows []journal.SpoolRow
 	done chan error // has a capacity of 1
@@ -53,8 +53,8 @@ func (s *Spool) Put(rows []journal.SpoolRow) error {
 	}
 }
 
-// Run writes what is put until ctx ends. Rows that several shard journals put between two
-// fsyncs share the next one.
+// Run writes the rows of all puts until ctx ends. Rows that several shard journals put between
+// two fsyncs share the next one.
 func (s *Spool) Run(ctx context.Context) {
 	defer close(s.ended)
 	defer s.leaveSegment()
@@ -76,7 +76,7 @@ func (s *Spool) Run(ctx context.Context) {
 	}
 }
 
-// gather adds the puts that arrive within a time to the first one, up to a size.
+// gather returns the first put and the puts that arrive within a time, up to a total size.
 func (s *Spool) gather(ctx context.Context, first *put, within time.Duration) []*put {
 	puts, size := []*put{first}, first.size()
 	turn := time.NewTimer(within)
@@ -95,7 +95,7 @@ func (s *Spool) gather(ctx context.Context, first *put, within time.Duration) []
 	return puts
 }
 
-// write makes puts durable and answers them.
+// write makes the rows of puts durable and sends the result to each put.
 func (s *Spool) write(puts []*put) {
 	err := errCooldown
 	if !time.Now().Before(s.retryAt) {
@@ -107,7 +107,7 @@ func (s *Spool) write(puts []*put) {
 	}
 }
 
-// noteResult notes how the latest write ended.
+// noteResult records and logs the result of the latest write.
 func (s *Spool) noteResult(err error) {
 	s.mu.Lock()
 	was := s.failure
@@ -123,8 +123,8 @@ func (s *Spool) noteResult(err error) {
 	}
 }
 
-// append writes the rows of puts and synchronizes the file. After an error the segment
-// takes no more rows, because nobody knows which unsynchronized bytes are on the disk.
+// append writes the rows of puts and synchronizes the file. After an error the segment takes
+// no more rows, because it is unknown which unsynchronized bytes are on the disk.
 func (s *Spool) append(puts []*put) error {
 	for _, p := range puts {
 		for i := range p.rows {
@@ -156,7 +156,7 @@ type file struct {
 type end struct {
 	at    store.Position
 	last  int64
-	bytes int // in the present partition
+	bytes int // in the current partition
 }
 
 func (s *Spool) appendRow(row *journal.SpoolRow) error {
@@ -202,7 +202,7 @@ func (s *Spool) newSegment() error {
 	return syncDir(s.fs, s.cfg.Dir)
 }
 
-// append writes a row, which is not durable yet.
+// append writes a row. The row is not durable yet.
 func (f *file) append(row *journal.SpoolRow) error {
 	e := f.ends[row.Shard]
 	switch {
@@ -229,7 +229,7 @@ func (f *file) append(row *journal.SpoolRow) error {
 	return nil
 }
 
-// sync makes the written rows durable, and shows them to readers.
+// sync makes the written rows durable and shows them to readers.
 func (s *Spool) sync() error {
 	f := s.file
 	if f == nil || len(f.fresh) == 0 {
@@ -269,7 +269,7 @@ func (s *Spool) wakeDrain() {
 	}
 }
 
-// leaveSegment ends the current segment. Rows that are not durable do not count.
+// leaveSegment ends the current segment. Rows that are not durable are not part of it.
 func (s *Spool) leaveSegment() {
 	f := s.file
 	if f == nil {
