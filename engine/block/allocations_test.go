@@ -11,8 +11,8 @@ import (
 // The race detector makes a sync.Pool drop items on purpose, so this test is not built with
 // it.
 
-// TestNoAllocations checks that neither encoding nor decoding allocates in steady state,
-// whatever the form.
+// TestNoAllocations checks that encoding and decoding allocate nothing in steady state, in all
+// forms.
 func TestNoAllocations(t *testing.T) {
 	for name, r := range forms() {
 		if name == "planes" { // uses zstd, which may allocate

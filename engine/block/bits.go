@@ -64,7 +64,7 @@ func packBytes(out []byte, vals []int64, base int64, width int) ([]int64, []byte
 	return vals, out
 }
 
-// packShorts does the same for values of 9 to 16 bits, four values per word.
+// packShorts is packBytes for values of 9 to 16 bits, four values per word.
 func packShorts(out []byte, vals []int64, base int64, width int) ([]int64, []byte) {
 	mask, half, odd := ^uint64(0)>>(64-width), 4*width>>3, 4*width&7
 	w, w2, w3 := width&63, 2*width&63, 3*width&63
@@ -148,7 +148,7 @@ func unpackBytes(vals []int64, src []byte, base int64, width int) int {
 	return i
 }
 
-// unpackShorts does the same for values of 9 to 16 bits, four values per word.
+// unpackShorts is unpackBytes for values of 9 to 16 bits, four values per word.
 func unpackShorts(vals []int64, src []byte, base int64, width int) int {
 	mask, half, odd := ^uint64(0)>>(64-width), 4*width>>3, 4*width&7
 	w, w2, w3 := width&63, 2*width&63, 3*width&63

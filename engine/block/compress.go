@@ -24,8 +24,8 @@ const minCompress = 128
 
 // The coders are shared by all blocks. Between calls they keep only memory, for a limited
 // number of concurrent calls. They are created at program start, together with the channels
-// that hand out this memory, because tests encode blocks in synctest bubbles, which cannot
-// share channels created inside a bubble.
+// that hand out this memory. Tests encode blocks in synctest bubbles, and bubbles cannot share
+// channels that were created inside a bubble.
 var (
 	zstdEncoder = newEncoder()
 	zstdDecoder = newDecoder()
@@ -73,8 +73,8 @@ func appendCompressed(dst, b []byte, t sample.Type, s *scratch) []byte {
 }
 
 // choose tries the compression methods on a sample of b. A method slower than s2 must save
-// another eighth of the size, because about then the saved storage outweighs the slower
-// compression.
+// another eighth of the size. From about this saving on, the saved storage outweighs the
+// slower compression.
 func choose(b []byte, t sample.Type, s *scratch) byte {
 	size := max(t.ElemSize(), 1)
 	if !t.IsArray() || len(b)%size != 0 {

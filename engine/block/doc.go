@@ -22,5 +22,5 @@
 // every value and lists the exceptions. Columns of fewer than 32 values, as in a journal row,
 // take the simplest forms, which need no search and only a short header. The layout is drawn
 // in docs/format/block.md. Encoding is lossless for every bit pattern, and it keeps the order
-// of samples, whatever their times.
+// of samples, even if their times do not rise.
 package block

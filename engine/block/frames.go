@@ -11,9 +11,9 @@ const frameSize = 256
 // patched is the bit of the width byte that marks a frame with patches.
 const patched = 0x80
 
-// frame describes how up to frameSize residuals are packed: each as width bits of its distance
-// from base. A few residuals may need more bits. Patches after the frame hold their upper
-// bits.
+// frame describes how up to frameSize residuals are packed. Each residual is stored as its
+// distance from base, in width bits. A few residuals may need more bits. Patches after the
+// frame hold their upper bits.
 type frame struct {
 	base    int64
 	width   int

@@ -73,7 +73,8 @@ func anyWords(rng *rand.Rand, typ sample.Type, n int) []uint64 {
 	return words
 }
 
-// TestAnyColumn checks that any column decodes bit for bit, appended to the samples of a run.
+// TestAnyColumn checks that any column decodes bit for bit, also if it is appended to a run
+// that has samples.
 func TestAnyColumn(t *testing.T) { encodeAnyColumns(t, 200) }
 
 func TestLong_AnyColumn(t *testing.T) { encodeAnyColumns(t, 2000) }

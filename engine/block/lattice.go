@@ -6,10 +6,10 @@ import (
 	"varve.dev/varve/engine/sample"
 )
 
-// ADC readings have the form k × step + offset with an integer k, where each operation is
-// rounded: that is how a record converts the raw value. The search first computes the greatest
-// common divisor of the distances between values, which are only known up to rounding. It then
-// finds the exact step among the neighbors of the resulting float.
+// ADC readings have the form k × step + offset with an integer k, and each operation is
+// rounded, because this is how a record converts the raw value. The search first computes the
+// greatest common divisor of the distances between values, which are known only up to
+// rounding. It then finds the exact step among the neighbors of the resulting float.
 
 // Limits of the search, relative to the largest value and to the step.
 const (
